@@ -17,6 +17,7 @@ from matchwood.ordering.rcm import gpu as engine
 from matchwood.ordering.rcm import reference
 from matchwood.ordering.rcm.batch import gpu as gpu_batch
 from matchwood.ordering.rcm.leveled import gpu as leveled
+from matchwood.ordering.rcm.leveled import huge
 
 pytestmark = pytest.mark.gpu
 
@@ -120,6 +121,53 @@ def test_larger(name, index_dtype):
         for _ in range(3):  # other schedules
             found = matchwood.cuthill_mckee(G, method=method)
             assert np.array_equal(found.get(), answer), method
+
+
+def test_levels_left_to_the_host(monkeypatch):
+    """Levels of many entries have launches of their own, in which rows offer, or vertices seek."""
+    ways = []
+    place_level = huge.place_level
+
+    def counted(*args):
+        ways.append(args[6])
+        return place_level(*args)
+
+    monkeypatch.setattr(reference, "SMALL", -1)
+    monkeypatch.setattr(leveled, "HUGE_ENTRIES", 0)
+    monkeypatch.setattr(huge, "FEW_ENTRIES", 0)
+    monkeypatch.setattr(huge, "place_level", counted)
+    for name in ("star", "two-level star", "complete", "rmat 13", "rmat 13, dense", "two large"):
+        G, view = prepared(LARGER[name]())
+        answer = expected(view)
+        for bits in (0, 64):  # keys without and with room for the vertex
+            monkeypatch.setattr(huge, "KEY_BITS", bits)
+            assert np.array_equal(matchwood.cuthill_mckee(G).get(), answer), name
+        hub = np.array([np.diff(view.indptr).argmax()])
+        found = matchwood.cuthill_mckee(G, start=hub)
+        assert np.array_equal(found.get(), expected(view, hub)), name
+    assert {True, False} <= set(ways)
+    monkeypatch.undo()
+    monkeypatch.setattr(leveled, "HUGE_ROW", 2000)  # rows that are too long for one block to sort
+    for name in ("star", "rmat 13, dense", "two large"):
+        G, view = prepared(LARGER[name]())
+        assert np.array_equal(matchwood.cuthill_mckee(G).get(), expected(view)), name
+
+
+@pytest.mark.usefixtures("rule")
+def test_largest_component_and_others(monkeypatch):
+    """Where its smallest vertex comes before, between and after those of the others."""
+    monkeypatch.setattr(engine, "ALONE_VERTICES", 0)
+    small = [path(3), star(4), path(2)]
+    for parts in ([rmat(11, 8), *small], [*small, rmat(11, 8)], [path(5), rmat(11, 8), *small]):
+        for A in (disjoint(parts), shuffled(disjoint(parts), isolated=300)):
+            for index_dtype in (np.int32, np.int64):
+                G, view = prepared(A, index_dtype)
+                for method in METHODS:
+                    found = matchwood.cuthill_mckee(G, method=method)
+                    assert np.array_equal(found.get(), expected(view))
+                start = np.array([view.n // 2])
+                found = matchwood.cuthill_mckee(G, start=start)
+                assert np.array_equal(found.get(), expected(view, start))
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 3, 17, 132, 1000, 5000])

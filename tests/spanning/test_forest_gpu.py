@@ -87,15 +87,29 @@ def test_larger(name, kind):
 
 
 def test_light_edges_first_and_a_list_that_is_too_short(monkeypatch):
-    A = weighted(rmat(10, 16), "float32")
+    graphs = [
+        (weighted(A, kind), index_dtype)
+        for A, kind, index_dtype in (
+            (rmat(10, 16), "float32", np.int32),
+            (rmat(10, 16), "few", np.int64),
+            (rmat(10, 16), "float64", np.int32),
+            (shuffled(disjoint([complete(40), star(5000), rmat(9, 9)])), "int64", np.int32),
+        )
+    ]
+    for A, index_dtype in graphs:
+        right = matchwood.minimum_spanning_forest(A, engine="reference")
+        G = prepared(A, index_dtype)
+        for degree, light, bitmap in (
+            (0.0, 0.3, 0), (0.0, 0.05, 0), (0.0, 0.3, 1 << 30), (0.0, 2.0, 0), (1e9, 1.0, 0),
+        ):  # fmt: skip
+            monkeypatch.setattr(engine, "LIGHT_DEGREE", degree)
+            monkeypatch.setattr(engine, "LIGHT_EDGES", light)
+            monkeypatch.setattr(engine, "LIGHT_EDGES_SKEWED", light)
+            monkeypatch.setattr(engine, "BITMAP_VERTICES", bitmap)
+            assert_same(matchwood.minimum_spanning_forest(G), right)
+    A = graphs[0][0]
     right = matchwood.minimum_spanning_forest(A, engine="reference")
     G = prepared(A)
-    for degree, light, bitmap in ((0.0, 0.3, 0), (0.0, 0.3, 1 << 30), (0.0, 2.0, 0), (1e9, 1.0, 0)):
-        monkeypatch.setattr(engine, "LIGHT_DEGREE", degree)
-        monkeypatch.setattr(engine, "LIGHT_EDGES", light)
-        monkeypatch.setattr(engine, "LIGHT_EDGES_SKEWED", light)
-        monkeypatch.setattr(engine, "BITMAP_VERTICES", bitmap)
-        assert_same(matchwood.minimum_spanning_forest(G), right)
     monkeypatch.setattr(engine, "LIGHT_DEGREE", 0.0)
     monkeypatch.setattr(order, "SAMPLE", 2)  # a bad guess of what is light
     assert_same(matchwood.minimum_spanning_forest(G), right)

@@ -126,11 +126,11 @@ __device__ __forceinline__ I entry_at(long long place, long long row, const I* i
     return entry > indptr[row] ? (I)entry : indptr[row];
 }
 
-// All rows, TILE rows and entries to a warp at a time, so that neither long rows nor many empty
-// ones hold a warp up.  `rows(v, begin, end)` is called by all lanes, with a vertex of its own for
-// each and the part of its row that lies in the tile; lanes too many get an empty one.
-template <int TILE, typename I, typename Rows>
-__device__ __forceinline__ void for_tiles(I n, I nnz, const I* indptr, Rows rows)
+// All rows and entries, TILE of them to a warp at a time, so that neither long rows nor many empty
+// ones hold a warp up.  `span(row, last, start, stop)` is called by all lanes: entries start to
+// stop - 1 lie in the rows row to last.
+template <int TILE, typename I, typename Span>
+__device__ __forceinline__ void for_spans(I n, I nnz, const I* indptr, Span span)
 {
     long long warps = all_threads() / WARP, places = (long long)n + nnz;
     for (long long first = global_thread() / WARP * TILE; first < places; first += warps * TILE) {
@@ -140,6 +140,16 @@ __device__ __forceinline__ void for_tiles(I n, I nnz, const I* indptr, Rows rows
             last = row_at(first + TILE, n, indptr);
             stop = entry_at(first + TILE, last, indptr);
         }
+        span(row, last, start, stop);
+    }
+}
+
+// The same, 32 rows at a time.  `rows(v, begin, end)` is called by all lanes, with a vertex of its own
+// for each and the part of its row that lies in the tile; lanes too many get an empty one.
+template <int TILE, typename I, typename Rows>
+__device__ __forceinline__ void for_tiles(I n, I nnz, const I* indptr, Rows rows)
+{
+    for_spans<TILE>(n, nnz, indptr, [&](long long row, long long last, I start, I stop) {
         for (; row <= last; row += WARP) {
             bool is_row = row + lane() <= last;
             I v = (I)(is_row ? row + lane() : last);
@@ -148,5 +158,5 @@ __device__ __forceinline__ void for_tiles(I n, I nnz, const I* indptr, Rows rows
             end = end > stop ? stop : end;
             rows(v, begin, end < begin ? begin : end);
         }
-    }
+    });
 }

@@ -2,7 +2,8 @@
 
 All components are ordered at once, as if their starts were one level: within a component that
 gives the component's own order, and a stable sort by component puts the parts one after the other.
-Vertices without neighbours do not take part until then.
+Vertices without neighbours do not take part until then.  In a large graph a component of half of
+the others is ordered first, by itself (largest/).
 
 A small graph tries its starts: the orders are made here, the host compares them (start/trial.py).
 """
@@ -17,6 +18,7 @@ import numpy as np
 from matchwood import csr, engines, gpu
 from matchwood.ordering.rcm import reference
 from matchwood.ordering.rcm.batch import gpu as gpu_batch
+from matchwood.ordering.rcm.largest import gpu as gpu_largest
 from matchwood.ordering.rcm.leveled.gpu import Levels, find_levels, place_levels
 from matchwood.ordering.rcm.start import gpu as gpu_start
 from matchwood.ordering.rcm.start import trial
@@ -25,6 +27,9 @@ from matchwood.primitives.patterns import not_symmetric
 METHODS = ("leveled", "batch")
 NO_STARTS = np.empty(0, np.int64)
 
+# Vertices from which the largest component is ordered by itself: it saves passes over all vertices,
+# and takes some 30 launches more.
+ALONE_VERTICES = 1 << 24
 SAMPLE = 1024  # vertices whose labels tell which component is the largest
 
 
@@ -48,8 +53,10 @@ def order(
     with gpu.guard(caller):
         # before components are known: often there is but one
         levels, searches = _from_one(view, starts, method, small, caller)
-        if levels is not None and levels.size == n and not stats:
-            return _turned(_ordered(view, levels, method, caller), reverse), {}
+        if levels is not None and not stats:
+            found = _ordered_alone(view, levels, method, small, caller)
+            if found is not None:
+                return _turned(found, reverse), {}
         parts = gpu_start.components(graph)
         closed = gpu_start.given(parts, starts, caller)
         if levels is None and not small:
@@ -158,17 +165,45 @@ def _search_on(view: Any, best: Levels, caller: str) -> tuple[Levels, int]:
             return best, searches
 
 
+def _ordered_alone(view: Any, levels: Levels, method: str, small: bool, caller: str) -> Any | None:
+    """The order of a graph most of which is one component, of which the levels are known.
+
+    None unless it has half of the vertices that have neighbours, and the graph is large.  The
+    others search for their starts, so it has to be all of a small graph.
+    """
+    if levels.size == view.n:
+        return _ordered(view, levels, method, caller)
+    if small or view.n < ALONE_VERTICES:
+        return None
+    alone = gpu_largest.alone(view)
+    if 2 * levels.size < view.n - alone.size:
+        return None
+    part = _ordered(view, levels, method, caller)[: levels.size]
+    inside = gpu_largest.members(view, part)
+    others = alone[:0]
+    listed = gpu_largest.Listed(others, others)
+    if levels.size + alone.size < view.n:
+        others = gpu_largest.rest(view, inside)
+        graph = gpu_largest.subgraph(view, others, caller)
+        parts = gpu_start.components(graph)
+        gpu_start.search(graph, parts, NO_STARTS)
+        found = _place(graph.undirected_pattern(), parts, method, None, False, caller)[0]
+        listed = gpu_largest.keyed(found, parts.label, parts.count, others)
+    lists = (gpu_largest.Listed(alone, alone), listed)
+    return gpu_largest.merged(view, part, int(part.min()), lists, caller)
+
+
 def _ordered(view: Any, levels: Levels, method: str, caller: str) -> Any:
-    """The order of a graph of one component, from where the levels start."""
+    """The order of the component whose levels are known, from where they start."""
     if method == "leveled" and levels.in_order:
         return levels.order
     if method == "leveled":
-        placed = place_levels(view, levels.start, view.n, caller=caller)
-        if placed.size < view.n:
+        placed = place_levels(view, levels.start, levels.size, caller=caller)
+        if placed.size < levels.size:
             raise not_symmetric(caller)
         return placed.order
     start = engines.cupy().array([levels.start], view.indptr.dtype)
-    return gpu_batch.place_batches(view, start, view.n, caller=caller)[0]
+    return gpu_batch.place_batches(view, start, levels.size, caller=caller)[0]
 
 
 def _try_starts(graph: Any, parts: Any, closed: Any, caller: str) -> None:

@@ -67,11 +67,10 @@ __device__ __forceinline__ I upper_entry(const I* indptr, const I* indices, I u,
     return k < end && indices[k] == column ? k : I(-1);
 }
 
-// The row that holds entry k.
+// The row that holds entry k, of the rows low to high - 1.
 template <typename I>
-__device__ __forceinline__ long long row_of(I n, const I* indptr, I k)
+__device__ __forceinline__ long long row_of(long long low, long long high, const I* indptr, long long k)
 {
-    long long low = 0, high = n;
     while (high - low > 1) {
         long long middle = (low + high) / 2;
         if (indptr[middle] <= k)

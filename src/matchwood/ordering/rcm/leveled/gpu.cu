@@ -10,6 +10,9 @@
 //
 // Levels alone: narrow levels come in order all the same, as that costs little.  The vertices of a
 // wide one stay in the order in which they are found, so that it takes one barrier and not six.
+//
+// A level of very many entries, or with a very long row, is left to the host: there a sort by the whole
+// device is faster than one block for each owner.  The launch ends before that level, and the next goes on after it.
 #include "matchwood/mixed_levels.cuh"
 #include "matchwood/narrow_levels.cuh"
 #include "matchwood/wide_levels.cuh"
@@ -26,11 +29,12 @@ constexpr int DEPTH = STAGE + 3;
 constexpr int LENGTH = STAGE + 4;
 constexpr int WIDTH = STAGE + 5;
 constexpr int FLIP = STAGE + 6;
-constexpr int FIRST = STAGE + 7;      // of all vertices that of least (degree, vertex),
+constexpr int FIRST = STAGE + 7;      // of all vertices with neighbours that of least (degree, vertex),
 constexpr int FAR = STAGE + 8;        // and of the last level; see `note_least`
 constexpr int MIXED = STAGE + 9;      // some level is not in order
 [[maybe_unused]] constexpr int CONTROL_WORDS = STAGE + 10;
 constexpr int STARTING = 0, RUNNING = 1, DONE = 2;
+constexpr int LEFT_OFFER = 3, LEFT_SEEK = 4;  // running, but the next level is the host's
 
 // Raise *word to the complement of the least key, so that 0 is none.  All lanes of the warp call.
 __device__ __forceinline__ void note_least(Wide key, Wide* word)
@@ -51,8 +55,11 @@ struct Search {
     Finds<I>* finds;          // or else
     int warp_, warps;
     I total, limit;
+    Wide huge = 0, huge_row = 0;  // if ORDERED: of a level, and of one of its rows; see Level::way
+    unsigned int* bits = nullptr;  // or else
     Front<I> front = {};
     bool mixed = false;
+    int stage = RUNNING;
 
     __device__ __forceinline__ bool leads() const { return roll.rank == 0 && threadIdx.x == 0; }
     __device__ __forceinline__ bool ended() const
@@ -64,7 +71,7 @@ struct Search {
     __device__ __forceinline__ Wide key(I v) const { return (Wide)places.degree(v) * (Wide)places.n + (Wide)v; }
 
     // From the given starts; if there are none, from v; if that is -1, from the vertex of least
-    // (degree, vertex).
+    // (degree, vertex) that has a neighbour, or any if none has.
     __device__ void start(const I* starts, I n_starts, I v)
     {
         bool choose = n_starts == 0 && v < 0;
@@ -75,7 +82,7 @@ struct Search {
                 scratch.count[u] = 0;
                 scratch.place[u] = places.none();
             }
-            if (choose) least = Least()(least, key((I)u));
+            if (choose && places.degree((I)u) > 0) least = Least()(least, key((I)u));
         }
         if (choose) note_least(least, &control[FIRST]);
         roll.meet();
@@ -115,7 +122,12 @@ struct Search {
         Level<I> level{places, scratch, roll, control, front, warp_, warps};
         int flip = front.flip;
         I longest = 0;
-        if (level.pays_to_seek()) {
+        Way way = level.way(huge, huge_row);
+        if (way == LEAVE_OFFER || way == LEAVE_SEEK) {
+            stage = way == LEAVE_OFFER ? LEFT_OFFER : LEFT_SEEK;
+            return;
+        }
+        if (way == SEEK) {
             level.seek(longest);
         } else {
             Wide pieces = front.longest > LONG_ROW ? level.list_pieces() : 0;
@@ -153,7 +165,7 @@ struct Search {
         float arcs = skewed ? (float)level.front_arcs() : 0.0f, open = (float)(total - front.tail);
         // backwards, a free vertex reads some nnz / arcs neighbours
         if (arcs * arcs > open * (float)places.indptr[places.n]) {
-            level.go_backwards();
+            level.go_backwards(bits);
         } else if (front.longest <= WARP) {
             level.go_evenly();
         } else {
@@ -183,7 +195,7 @@ struct Search {
     __device__ void go(I most_levels)
     {
         I stop = places.n - front.depth > most_levels ? front.depth + most_levels : places.n;
-        while (front.depth < stop && !ended()) step(stop);
+        while (front.depth < stop && !ended() && stage == RUNNING) step(stop);
         roll.meet();  // everyone has read what is written now
         if (ended()) {
             Wide least = ~0ull;
@@ -199,7 +211,7 @@ struct Search {
         control[WIDTH] = front.width;
         control[FLIP] = front.flip;
         control[MIXED] = mixed;
-        control[STAGE] = ended() ? DONE : RUNNING;
+        control[STAGE] = ended() ? DONE : stage;
     }
 
     __device__ void resume()
@@ -216,8 +228,8 @@ struct Search {
 // Stops after `most_levels` levels, to be launched again, so that the host can interrupt.
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
-    I n, const I* indptr, const I* indices, const I* starts, I n_starts, I start, I total, I most_levels, I* order,
-    I* owner, I* found, I* slot, I* count, I* first, I* child, I* place, I* big, I* piece, I* sums,
+    I n, const I* indptr, const I* indices, const I* starts, I n_starts, I start, I total, I most_levels,
+    unsigned long long huge, unsigned long long huge_row, I* order, I* owner, I* found, I* slot, I* count, I* first, I* child, I* place, I* big, I* piece, I* sums,
     unsigned long long* control)
 {
     __shared__ Near<I> near;
@@ -228,7 +240,8 @@ __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
                            {found, slot, count, first, child, place, big, piece, sums},
                            roll, control, near, &space, nullptr,
                            warp() * roll.members + roll.rank, roll.members * (LEVEL_BLOCK / WARP),
-                           total, n};  // two levels have n vertices when all are placed
+                           total, n,  // two levels have n vertices when all are placed
+                           huge, huge_row};
     if (load_relaxed(&control[STAGE]) == STARTING)
         search.start(starts, n_starts, start);
     else
@@ -241,16 +254,17 @@ __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) find_levels(
     I n, const I* indptr, const I* indices, I start, I total, I limit, I most_levels, I* order, I* owner, I* piece,
-    unsigned long long* control)
+    unsigned int* bits, unsigned long long* control)
 {
     __shared__ Near<I> near;
     __shared__ Finds<I> finds;
-    if (threadIdx.x == 0) finds.clear();
+    finds.clear();
     RollCall roll;
     if (!roll.sign_in(control)) return;
     Search<I, false> search{{n, indptr, indices, order, owner}, {}, roll, control, near, nullptr, &finds,
                             warp() * roll.members + roll.rank, roll.members * (LEVEL_BLOCK / WARP), total, limit};
     search.scratch.piece = piece;
+    search.bits = bits;
     if (load_relaxed(&control[STAGE]) == STARTING)
         search.start(nullptr, 0, start);
     else

@@ -11,23 +11,23 @@ constexpr int FINDS_BYTES = 16384;       // shared memory for what a block finds
 constexpr int ENTRIES_ALONE = 16;        // entries that a free vertex tries alone before its warp helps,
 constexpr int ENTRIES_HELPED = 1 << 30;  // and that the warp tries: all; as for breadth-first search
 
-// What a block has found in a level.  It reserves places once, not once per warp: all
+// What the warps of a block have found in a level.  Places are reserved for many vertices at once: all
 // atomics on the one counter wait for each other.
 template <typename I>
 struct Finds {
-    static constexpr unsigned int ROOM = FINDS_BYTES / sizeof(I);
+    static constexpr int WARPS = LEVEL_BLOCK / WARP;
+    static constexpr int ROOM = FINDS_BYTES / (int)sizeof(I) / WARPS;
 
-    I vertex[ROOM];
-    unsigned int count;  // may be more than there is room for:
-    unsigned int kept;   // no more than these are here
-    Wide longest;        // row
+    I vertex[WARPS][ROOM];
+    int count[WARPS];
+    Wide longest;  // row
     Wide place;
 
+    // All threads of the block call.
     __device__ __forceinline__ void clear()
     {
-        count = 0;
-        kept = ROOM;
-        longest = 0;
+        if (lane() == 0) count[warp()] = 0;
+        if (threadIdx.x == 0) longest = 0;
     }
 };
 
@@ -58,21 +58,23 @@ struct MixedLevel {
     __device__ __forceinline__ void list(const I (&w)[COUNT], const I (&length)[COUNT], const bool (&fresh)[COUNT])
     {
         unsigned votes[COUNT];
-        unsigned int all = 0, slot = 0;
+        int all = 0, here = finds.count[warp()];
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
             votes[k] = __ballot_sync(ALL, fresh[k]);
             all += __popc(votes[k]);
         }
         if (all == 0) return;
-        if (lane() == 0) slot = atomicAdd(&finds.count, all);
-        slot = __shfl_sync(ALL, slot, 0);
-        I* target = finds.vertex + slot;
-        if (slot + all > Finds<I>::ROOM) {  // straight to the queue
-            if (lane() == 0 && slot <= Finds<I>::ROOM) finds.kept = slot;
-            Wide place = lane() == 0 ? roll.add(all) : 0;
+        I* target = finds.vertex[warp()] + here;
+        if (here + all > Finds<I>::ROOM) {  // these and what is here go to the queue
+            Wide place = lane() == 0 ? roll.add(here + all) : 0;
             target = places.order + front.tail + __shfl_sync(ALL, place, 0);
+            for (int i = lane(); i < here; i += WARP) store_relaxed(&target[i], finds.vertex[warp()][i]);
+            target += here;
+            all = -here;
         }
+        __syncwarp();
+        if (lane() == 0) finds.count[warp()] = here + all;
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
             if (fresh[k]) {
@@ -81,6 +83,7 @@ struct MixedLevel {
             }
             target += __popc(votes[k]);
         }
+        __syncwarp();
     }
 
     // Neighbours w (or -1) of the frontier.  All lanes of the warp call.
@@ -167,21 +170,49 @@ struct MixedLevel {
         });
     }
 
-    // Free vertices look for a neighbour in the frontier, and stop at the first.  The owners of those
-    // in the frontier, and before it, stand before the frontier.
-    __device__ void go_backwards()
+    // Free vertices look for a neighbour in the frontier, and stop at the first.  Of a free vertex all
+    // neighbours that are not free are in the frontier: `bits` tells, which the L2 cache holds where
+    // it does not hold the owners.  Meets.
+    __device__ void go_backwards(unsigned int* bits)
     {
         for (Wide at = (Wide)warp_ * WARP; at < (Wide)places.n; at += (Wide)warps * WARP) {
-            I v = (I)(at + lane()), begin = 0, end = 0;
-            if (at + lane() < (Wide)places.n && load_relaxed(&places.owner[v]) == places.none()) {
-                begin = places.indptr[v];
-                end = places.indptr[v + 1];
+            bool known = at + lane() < (Wide)places.n && load_relaxed(&places.owner[at + lane()]) < front.head;
+            unsigned votes = __ballot_sync(ALL, known);
+            if (lane() == 0) store_relaxed(&bits[at / WARP], votes);
+        }
+        roll.meet();
+        auto known = [&](I u) { return (load_relaxed(&bits[u / WARP]) >> (u % WARP) & 1) != 0; };
+        // of two vertices the first entries at once, which find a neighbour for most
+        for (Wide at = (Wide)warp_ * 2 * WARP; at < (Wide)places.n; at += (Wide)warps * 2 * WARP) {
+            I v[2], begin[2], end[2], length[2], u[2][LEVEL_BATCH];
+            bool fresh[2] = {false, false};
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                Wide mine = at + j * WARP + lane();
+                bool open = mine < (Wide)places.n && !known((I)mine);
+                v[j] = (I)mine;
+                begin[j] = open ? places.indptr[mine] : I(0);
+                end[j] = open ? places.indptr[mine + 1] : I(0);
+                length[j] = end[j] - begin[j];
             }
-            I up = first_in_row<ENTRIES_ALONE, ENTRIES_HELPED>(places.indices, begin, end, v, [&](I u, I) {
-                return load_relaxed(&places.owner[u]) < front.head;
-            });
-            if (up >= 0) store_relaxed(&places.owner[v], front.head);
-            list<1>({v}, {I(end - begin)}, {up >= 0});
+#pragma unroll
+            for (int j = 0; j < 2; ++j)
+#pragma unroll
+                for (int k = 0; k < LEVEL_BATCH; ++k)
+                    u[j][k] = k < length[j] ? places.indices[begin[j] + k] : I(-1);
+#pragma unroll
+            for (int j = 0; j < 2; ++j)
+#pragma unroll
+                for (int k = 0; k < LEVEL_BATCH; ++k) fresh[j] |= u[j][k] >= 0 && known(u[j][k]);
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                I from = fresh[j] || length[j] <= LEVEL_BATCH ? end[j] : begin[j] + LEVEL_BATCH;
+                I up = first_in_row<ENTRIES_ALONE, ENTRIES_HELPED>(
+                    places.indices, from, end[j], v[j], [&](I w, I) { return known(w); });
+                fresh[j] = fresh[j] || up >= 0;
+                if (fresh[j]) store_relaxed(&places.owner[v[j]], front.head);
+            }
+            list(v, length, fresh);
         }
     }
 
@@ -192,15 +223,16 @@ struct MixedLevel {
         longest = warp_reduce(longest, Most());
         if (lane() == 0 && longest > 0) atomicMax(&finds.longest, (Wide)longest);
         __syncthreads();
-        unsigned int count = finds.count < finds.kept ? finds.count : finds.kept;
-        if (threadIdx.x == 0 && finds.count > 0) {
-            finds.place = roll.add(count);
+        int part = lane() < Finds<I>::WARPS ? finds.count[lane()] : 0, before = warp_exclusive_sum(part);
+        int all = __shfl_sync(ALL, before + part, WARP - 1), count = __shfl_sync(ALL, part, warp());
+        if (threadIdx.x == 0 && finds.longest > 0) {
+            finds.place = roll.add(all);
             raise_to(roll.second_sum(), finds.longest);
         }
         __syncthreads();
-        I* target = places.order + front.tail + finds.place;
-        for (unsigned int i = threadIdx.x; i < count; i += LEVEL_BLOCK) store_relaxed(&target[i], finds.vertex[i]);
-        if (threadIdx.x == 0) finds.clear();
+        I* target = places.order + front.tail + finds.place + __shfl_sync(ALL, before, warp());
+        for (int i = lane(); i < count; i += WARP) store_relaxed(&target[i], finds.vertex[warp()][i]);
+        finds.clear();
         return roll.meet(most);
     }
 };

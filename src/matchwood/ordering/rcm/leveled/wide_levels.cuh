@@ -8,7 +8,8 @@
 // free; the least of those places is what offers come to.
 //
 // The list is in the order of arrival, and so are children with their owner before they are ranked;
-// ranks do not depend on it.  Between two meetings every word of `order` and of the lists has one
+// ranks do not depend on it.  A level of very many entries is left to the host, which has whole launches
+// for it (huge_levels.cu).  Between two meetings every word of `order` and of the lists has one
 // writer, and none that is read is written, but for owners while they are offered to.
 #pragma once
 #include "matchwood/edges.cuh"
@@ -21,6 +22,41 @@ constexpr int RANKED_CHILDREN = 64;  // children of an owner that are ranked by 
 constexpr int MANY_VERTICES = 16;    // one vertex of so many: entries of a larger frontier are counted
 constexpr int MANY_ENTRIES = 8;      // one entry of so many: of a larger frontier, free vertices' as well
 constexpr int ENTRIES_SOUGHT = 16;   // entries that a free vertex reads alone; then its warp helps
+
+// How a wide level is found.
+enum Way { OFFER, SEEK, LEAVE_OFFER, LEAVE_SEEK };
+
+// The place of a vertex of the frontier, which starts at `head`, else none().
+template <typename I>
+__device__ __forceinline__ I place_in_front(const Places<I>& places, const I* place, I head, I u)
+{
+    I at = load_relaxed(&place[u]);
+    return at >= head ? at : places.none();  // smaller ones only where the pattern is not symmetric
+}
+
+// The least place of a neighbour in the frontier, none() without one.  All lanes of the warp call.
+template <typename I>
+__device__ __forceinline__ I least_place(const Places<I>& places, const I* place, I head, I begin, I end)
+{
+    I least = places.none(), alone = end - begin > ENTRIES_SOUGHT ? begin + ENTRIES_SOUGHT : end;
+    for (I at = begin; at < alone; at += LEVEL_BATCH) {
+        I u[LEVEL_BATCH];
+#pragma unroll
+        for (int k = 0; k < LEVEL_BATCH; ++k) u[k] = at + k < alone ? places.indices[at + k] : I(-1);
+#pragma unroll
+        for (int k = 0; k < LEVEL_BATCH; ++k)
+            if (u[k] >= 0) least = Least()(least, place_in_front(places, place, head, u[k]));
+    }
+    for (unsigned left = __ballot_sync(ALL, alone < end); left != 0; left &= left - 1) {
+        int owner = __ffs(left) - 1;
+        I from = __shfl_sync(ALL, alone, owner), to = __shfl_sync(ALL, end, owner), found = places.none();
+        for (I at = from + lane(); at < to; at += WARP)
+            found = Least()(found, place_in_front(places, place, head, places.indices[at]));
+        found = warp_reduce(found, Least());
+        if (lane() == owner) least = Least()(least, found);
+    }
+    return least;
+}
 
 // Scratch of wide levels, n elements each unless said.
 template <typename I>
@@ -78,48 +114,22 @@ struct Level {
         return all;
     }
 
-    // Have free vertices fewer entries than the frontier?  Meets.
-    __device__ bool pays_to_seek()
+    // The frontier offers, or, where they have fewer entries, free vertices seek.  It is left to the host
+    // where even these are more than `huge`, or a row is longer than `huge_row`: one block would sort
+    // the children of its vertex.  Meets.
+    __device__ Way way(Wide huge, Wide huge_row)
     {
-        if (front.longest <= LONG_ROW && front.size() <= places.n / MANY_VERTICES) return false;
+        if (front.longest <= LONG_ROW && front.size() <= places.n / MANY_VERTICES) return OFFER;
         Wide arcs = count_entries(front.size(), [&](Wide i) {
             return (Wide)places.degree(load_relaxed(&places.order[front.head + i]));
         });
-        if (arcs <= (Wide)places.indptr[places.n] / MANY_ENTRIES) return false;
+        bool leave = (Wide)front.longest > huge_row;
+        if (arcs <= (Wide)places.indptr[places.n] / MANY_ENTRIES && arcs <= huge) return leave ? LEAVE_OFFER : OFFER;
         Wide open = count_entries(places.n, [&](Wide v) {
             return load_relaxed(&places.owner[v]) == places.none() ? (Wide)places.degree((I)v) : 0ull;
         });
-        return open < arcs;
-    }
-
-    // The place of a vertex of the frontier, else none().
-    __device__ __forceinline__ I place_in_front(I u) const
-    {
-        I at = load_relaxed(&scratch.place[u]);
-        return at >= front.head ? at : places.none();  // smaller ones only where the pattern is not symmetric
-    }
-
-    // The least place of a neighbour in the frontier, none() without one.  All lanes of the warp call.
-    __device__ __forceinline__ I least_place(I begin, I end) const
-    {
-        I least = places.none(), alone = end - begin > ENTRIES_SOUGHT ? begin + ENTRIES_SOUGHT : end;
-        for (I at = begin; at < alone; at += LEVEL_BATCH) {
-            I u[LEVEL_BATCH];
-#pragma unroll
-            for (int k = 0; k < LEVEL_BATCH; ++k) u[k] = at + k < alone ? places.indices[at + k] : I(-1);
-#pragma unroll
-            for (int k = 0; k < LEVEL_BATCH; ++k)
-                if (u[k] >= 0) least = Least()(least, place_in_front(u[k]));
-        }
-        for (unsigned left = __ballot_sync(ALL, alone < end); left != 0; left &= left - 1) {
-            int owner = __ffs(left) - 1;
-            I from = __shfl_sync(ALL, alone, owner), to = __shfl_sync(ALL, end, owner), found = places.none();
-            for (I at = from + lane(); at < to; at += WARP)
-                found = Least()(found, place_in_front(places.indices[at]));
-            found = warp_reduce(found, Least());
-            if (lane() == owner) least = Least()(least, found);
-        }
-        return least;
+        if (leave || Least()(arcs, open) > huge) return open < arcs ? LEAVE_SEEK : LEAVE_OFFER;
+        return open < arcs ? SEEK : OFFER;
     }
 
     // Free vertices look for their owners, and are listed where they have one.  Meets.
@@ -136,7 +146,7 @@ struct Level {
                 begin = places.indptr[v];
                 end = places.indptr[v + 1];
             }
-            I least = least_place(begin, end);
+            I least = least_place(places, scratch.place, front.head, begin, end);
             bool fresh = least < places.none();
             unsigned votes = __ballot_sync(ALL, fresh);
             if (votes == 0) continue;

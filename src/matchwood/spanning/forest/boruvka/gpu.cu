@@ -4,7 +4,8 @@
 //   first_edges     every row's first edge: a row reduction, no atomics
 //   hook_vertices   vertices hooked along these edges, which are marked
 //   mark_largest    a bit for every vertex of the largest tree
-//   list_edges      the light edges between different trees, or all; each offered to both trees
+//   list_light      the light edges between different trees; each offered to both trees
+//   list_rest       what joins different trees, of any weight
 //
 // What differs from the CPU: trees get no new numbers in a round but keep the vertex that is
 // their root, and warps write the list in the order of arrival; its words carry the order.
@@ -13,7 +14,9 @@
 #include "matchwood/lists.cuh"
 #include "matchwood/row_reduce.cuh"
 
-constexpr int TILE_ENTRIES = 2048;  // rows and entries of a warp that lists edges
+constexpr int TILE_ENTRIES = 2048;   // rows and entries of a warp that lists what is left,
+constexpr int LIGHT_ENTRIES = 4096;  // or light edges
+constexpr int LIGHT_BATCH = 8;       // weights whose loads a lane has in flight at once
 
 // The first edge of a row.  Ties within a row go by the entry: columns ascend.
 template <typename I, typename B>
@@ -116,51 +119,128 @@ __global__ void mark_largest(I n, const I* __restrict__ up, I root, unsigned int
     if (lane() == 0 && v < n) bits[v / WARP] = votes;
 }
 
-// TILE_ENTRIES per warp.  `up` is flat and read-only here.  Light: a prefix below `light`; of the
-// others there is none left within `heavy`, so all that join two trees are listed.  Of a large graph
-// most lie within the largest tree, whose root is `largest`.  Its bitmap is small enough for the L2
-// cache, so they are dropped without a look at `up`.  Without a bitmap `largest` is -1.
+// The edges whose prefix is below `light`.  `up` is flat and read-only here, as in list_rest.  A warp
+// reads weights side by side; rows and columns are looked up for light entries alone, 32 together.
 template <typename I, typename B, bool EXACT>
 __global__ void __launch_bounds__(LIST_BLOCK)
-list_edges(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indices,
-           const B* __restrict__ bits, const unsigned long long* order_words, unsigned long long light,
-           bool heavy, I largest, const unsigned int* __restrict__ in_largest, const I* __restrict__ up,
-           I* ends, Code* words, unsigned long long* size, unsigned long long room, Code* best)
+list_light(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indices, const B* __restrict__ bits,
+           const unsigned long long* order_words, unsigned long long light, const I* __restrict__ up, I* ends,
+           Code* words, unsigned long long* size, unsigned long long room, Code* best)
 {
     __shared__ I a[LIST_BLOCK / WARP][2 * WARP], b[LIST_BLOCK / WARP][2 * WARP];
     __shared__ Code w[LIST_BLOCK / WARP][2 * WARP];
+    __shared__ I light_entries[LIST_BLOCK / WARP][2 * WARP];
     Order order(order_words);
     Appender<I> list{ends, words, size, room, a, b, w, 0};
+    I* waiting = light_entries[warp()];
+    for_spans<LIGHT_ENTRIES>(n, nnz, indptr, [&](long long row, long long last, I start, I stop) {
+        int count = 0;
+        auto list_first = [&](int many) {
+            I mine = 0, other = 0;
+            Code word = 0;
+            if (lane() < many) {
+                I k = waiting[lane()], v = indices[k], u = (I)row_of(row, last + 1, indptr, k);
+                if (v > u) {
+                    mine = up[u];
+                    other = up[v];
+                }
+                if (mine != other) {
+                    word = order.word(code_of(order, bits[k]), (Code)k);
+                    offer<EXACT>(best, mine, word, order, bits);
+                    offer<EXACT>(best, other, word, order, bits);
+                }
+            }
+            __syncwarp();
+            list.push(mine != other, mine, other, word);
+        };
+        for (long long first = start; first < stop; first += LIGHT_BATCH * WARP) {
+            B its[LIGHT_BATCH];
+#pragma unroll
+            for (int j = 0; j < LIGHT_BATCH; ++j) {
+                long long k = first + j * WARP + lane();
+                its[j] = k < stop ? bits[k] : B(0);
+            }
+#pragma unroll
+            for (int j = 0; j < LIGHT_BATCH; ++j) {
+                long long k = first + j * WARP + lane();
+                bool is_light = k < stop && code_of(order, its[j]) >> order.drop < light;
+                unsigned votes = __ballot_sync(ALL, is_light);
+                if (votes == 0) continue;
+                if (is_light) waiting[count + __popc(votes & lanes_below())] = (I)k;
+                count += __popc(votes);
+                __syncwarp();
+                if (count < WARP) continue;
+                list_first(WARP);
+                count -= WARP;
+                I next = waiting[WARP + lane()];
+                __syncwarp();
+                waiting[lane()] = next;
+                __syncwarp();
+            }
+        }
+        if (count > 0) list_first(count);
+        __syncwarp();
+    });
+    list.finish();
+}
+
+// Of a large graph most edges lie within the largest tree, whose root is `largest`, and whose bitmap is
+// small enough for the L2 cache.  The rows of its vertices are not read: an edge between it and
+// another tree is in the other end's row as well.  Of those in one row all but the first are dropped,
+// since they join the same two trees.  Ties within a row go by the entry, as in FirstEdge.  Edges
+// between two other trees are listed by the smaller end.  Without a bitmap `largest` is -1.
+template <typename I, typename B, bool EXACT>
+__global__ void __launch_bounds__(LIST_BLOCK)
+list_rest(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indices, const B* __restrict__ bits,
+          const unsigned long long* order_words, I largest, const unsigned int* __restrict__ in_largest,
+          const I* __restrict__ up, I* ends, Code* words, unsigned long long* size, unsigned long long room,
+          Code* best)
+{
+    __shared__ I a[LIST_BLOCK / WARP][2 * WARP], b[LIST_BLOCK / WARP][2 * WARP];
+    __shared__ Code w[LIST_BLOCK / WARP][2 * WARP];
+    __shared__ Code first_words[LIST_BLOCK / WARP][WARP];  // of each lane's row: into the largest tree
+    Order order(order_words);
+    Appender<I> list{ends, words, size, room, a, b, w, 0};
+    Code* into_largest = first_words[warp()];
+    auto inside = [&](I v) { return largest >= 0 && (in_largest[v / WARP] >> (v % WARP) & 1); };
+    auto offer_both = [&](bool wanted, I mine, I other, Code word) {
+        if (wanted) {
+            offer<EXACT>(best, mine, word, order, bits);
+            offer<EXACT>(best, other, word, order, bits);
+        }
+        __syncwarp();
+        list.push(wanted, mine, other, word);
+    };
     for_tiles<TILE_ENTRIES>(n, nnz, indptr, [&](I u, I begin, I end) {
+        if (inside(u)) end = begin;
+        if (__all_sync(ALL, begin == end)) return;
         I root = up[u];
+        into_largest[lane()] = NOTHING;
+        __syncwarp();
         WarpRows<I>(begin, end).for_entries([&](int owner, I k, bool is_entry) {
             I row = __shfl_sync(ALL, u, owner), mine = __shfl_sync(ALL, root, owner), other = mine;
-            bool wanted = false;
             Code word = 0;
             if (is_entry) {
                 I v = indices[k];
-                if (v > row) {
-                    if (heavy) {
-                        if (mine != largest || !(in_largest[v / WARP] >> (v % WARP) & 1)) other = up[v];
-                        wanted = other != mine;
-                        if (wanted) word = order.word(code_of(order, bits[k]), (Code)k);
-                    } else {
-                        Code code = code_of(order, bits[k]);
-                        if (code >> order.drop < light) {
-                            other = up[v];
-                            wanted = other != mine;
-                            word = order.word(code, (Code)k);
-                        }
-                    }
-                }
+                if (inside(v))
+                    offer<EXACT>(into_largest, owner, order.word(code_of(order, bits[k]), (Code)k), order, bits);
+                else if (v > row)
+                    other = up[v];
+                if (other != mine) word = order.word(code_of(order, bits[k]), (Code)k);
             }
-            if (wanted) {
-                offer<EXACT>(best, mine, word, order, bits);
-                offer<EXACT>(best, other, word, order, bits);
-            }
-            __syncwarp();
-            list.push(wanted, mine, other, word);
+            offer_both(other != mine, mine, other, word);
         });
+        __syncwarp();
+        if (largest < 0) return;
+        Code word = into_largest[lane()];
+        if (word != NOTHING) {
+            I k = (I)order.place(word), v = indices[k];
+            if (v < u) {
+                k = upper_entry(indptr, indices, u, v);
+                word = k < 0 ? NOTHING : word >> order.places << order.places | (Code)k;
+            }
+        }
+        offer_both(word != NOTHING, root, largest, word);
         __syncwarp();
     });
     list.finish();

@@ -14,16 +14,21 @@ from matchwood.spanning.forest.lists.gpu import CALLER, LIST_BLOCK, Lists, clear
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    ("first_edges<I,B,X,2048>", "hook_vertices<I>", "mark_largest<I>", "list_edges<I,B,X>"),
+    (
+        "first_edges<I,B,X,2048>",
+        "hook_vertices<I>",
+        "mark_largest<I>",
+        "list_light<I,B,X>",
+        "list_rest<I,B,X>",
+    ),
     types={"B": (np.uint32, np.uint64), "X": ("true", "false")},
 )
 
-TILE_ENTRIES = SOURCE.constant("TILE_ENTRIES")
+TILE_ENTRIES, LIGHT_ENTRIES = SOURCE.constants("TILE_ENTRIES", "LIGHT_ENTRIES")
 LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
 # Edges for each vertex that are light.  Where degrees are skewed fewer do: hubs join most trees.
-# Measured on an H200 with 0.3, 0.6, 1.0 and 1.5, in milliseconds (bench/spanning/forest_gpu.py,
-# bench/full_size.py): R-MAT 22 5.6, 5.8, 6.1, 6.5; R-MAT 26 65, 70, 80, 94; mesh 128^3 10, 8.4,
-# 4.8, 4.1.
+# Measured on an H200 with 0.15, 0.3, 0.6, 1.0, 1.5 and 2.0, in milliseconds: R-MAT 22 4.8, 4.8,
+# 4.9, 5.3, 5.7, 6.3; mesh 128^3 11, 11, 8.9, 4.8, 4.1, 4.3.
 LIGHT_EDGES, LIGHT_EDGES_SKEWED = 1.5, 0.3
 SKEWED = 16.0  # times the mean degree: that of the row of an entry, on average
 SAMPLE = 1024  # vertices whose roots tell which tree is the largest
@@ -56,10 +61,14 @@ def mark_forest(
     pattern = (n, costs.indptr, costs.indices)
     k.hook_vertices(n, (*pattern, near, entry, lists.up, lists.marks))
     del near, entry
-    for heavy in (False,) if light == orders.EVERYTHING else (False, True):
+    for lightest in (True, False) if light < orders.EVERYTHING else (False,):
         lists.flatten()
-        tree = _largest_tree(k, lists) if heavy and n >= BITMAP_VERTICES else (-1, None)
-        listed = _list_edges(k, lists, light, heavy, most, tree)
+        if lightest:
+            listed = _listed(lists, k.list_light, LIGHT_ENTRIES, (light,), most)
+        else:
+            split = light < orders.EVERYTHING and n >= BITMAP_VERTICES
+            tree = _largest_tree(k, lists) if split else (-1, None)
+            listed = _listed(lists, k.list_rest, TILE_ENTRIES, tree, most)
         if listed:
             lists.hook_and_shrink(listed)
     return lists.marks, lists.rounds + 1
@@ -85,22 +94,20 @@ def _largest_tree(k: Any, lists: Lists) -> tuple[int, Any]:
     return largest, bits
 
 
-def _list_edges(
-    k: Any, lists: Lists, light: int, heavy: bool, most: int, tree: tuple[int, Any]
-) -> int:
+def _listed(lists: Lists, kernel: Any, tile: int, which: tuple[Any, ...], most: int) -> int:
     """Fill the first list; how many are in it.  Once more if there was no room for all."""
     costs = lists.costs
     n, nnz = costs.n, costs.nnz
     lists.current = 0
+    tiles = -(-(n + nnz) // tile) * 32
     while True:
         lists.make_room(most)
         clear(lists.sizes)
         fill(lists.best)
-        k.list_edges(
-            -(-(n + nnz) // TILE_ENTRIES) * 32,
-            (n, nnz, costs.indptr, costs.indices, lists.bits, lists.words_of_order, light, heavy,
-             *tree, lists.up, lists.ends[0], lists.words[0], lists.size(0), lists.room,
-             lists.best),
+        kernel(
+            min(tiles, kernel.resident(LIST_BLOCK) * LIST_BLOCK),
+            (n, nnz, costs.indptr, costs.indices, lists.bits, lists.words_of_order, *which,
+             lists.up, lists.ends[0], lists.words[0], lists.size(0), lists.room, lists.best),
             block=LIST_BLOCK,
         )  # fmt: skip
         listed = int(lists.size(0).item())

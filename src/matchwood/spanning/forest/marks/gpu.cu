@@ -27,7 +27,7 @@ __global__ void write_edges(I n, long long n_words, long long length, const Word
         int here;
         I place = next + (I)block_exclusive_sum(__popcll(mine), &here);
         next += here;
-        I row = mine == 0 ? I(0) : (I)row_of(n, indptr, (I)(64 * i + __ffsll((long long)mine) - 1));
+        I row = mine == 0 ? I(0) : (I)row_of(0, n, indptr, 64 * i + __ffsll((long long)mine) - 1);
         bool many = __popcll(mine) > MANY_MARKS;
         if (!many)
             for (Word left = mine; left != 0; left &= left - 1) {

@@ -1,0 +1,99 @@
+"""A level of very many entries, or with a very long row, in launches of its own.
+
+Kernels: huge_levels.cu.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, gpu
+from matchwood.primitives.scan import gpu as scan
+
+SOURCE = gpu.Source(
+    __package__,
+    "huge_levels.cu",
+    (
+        "measure_rows<I>",
+        "mark_free<I>",
+        "offer_places<I>",
+        "tell_places<I>",
+        "seek_places<I>",
+        "count_children<I>",
+        "list_children<I>",
+    ),
+)
+
+TILE_ENTRIES = SOURCE.constant("TILE_ENTRIES")
+# Of the frontier's entries, those up to the end of each part that offers itself.  Early parts give
+# most vertices their owners.  A frontier of few entries is one part.
+FEW_ENTRIES = 1 << 22
+PARTS = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0])
+KEY_BITS = 64
+RUNS = 1024  # blocks that list children; each adds up the counts of all before it
+RUN_BLOCK = 512  # threads
+
+
+def place_level(
+    view: Any, order: Any, head: int, tail: int, owner: Any, place: Any, seek: bool, caller: str
+) -> tuple[int, int]:
+    """Place the children of the frontier order[head:tail]; how many, and their longest row.
+
+    Free vertices seek their owners in `place`, or the frontier offers itself.  Memory: 40 bytes a
+    child, and 8 more for each vertex of the frontier.  Indices have 32 bits.
+    """
+    cupy = engines.cupy()
+    n, kind = view.n, view.indptr.dtype
+    k = SOURCE.kernels(I=kind)
+    front = order[head:tail]
+    if seek:
+        k.tell_places(front.size, (front.size, head, front, place))
+        k.seek_places(n, (n, view.indptr, view.indices, place, head, owner))
+    else:
+        _offer(k, view, front, head, owner, caller)
+    blocks = min(RUNS, -(-n // RUN_BLOCK))
+    run = -(-n // blocks)
+    counts, longest = gpu.empty(blocks, kind, caller), cupy.zeros(1, kind)
+    grid = {"block": RUN_BLOCK, "grid": blocks}
+    k.count_children(None, (n, run, view.indptr, owner, head, counts, longest), **grid)
+    children, most = int(counts.sum(dtype=np.int64)), int(longest[0])
+    if children:
+        low, high = (n - 1).bit_length(), most.bit_length()
+        together = low + high + (front.size - 1).bit_length() <= KEY_BITS
+        low = low if together else 0
+        keys = gpu.empty(children, np.uint64, caller)
+        found = None if together else gpu.empty(children, kind, caller)
+        arrays = (view.indptr, owner, head, counts, low + high, low, keys, found)
+        k.list_children(None, (n, run, *arrays), **grid)
+        if found is None:
+            keys.sort()
+            order[tail : tail + children] = keys & np.uint64((1 << low) - 1)
+        else:  # stable, and children ascend
+            order[tail : tail + children] = found[cupy.argsort(keys, kind="stable")]
+    return children, most
+
+
+def _offer(k: Any, view: Any, front: Any, head: int, owner: Any, caller: str) -> None:
+    cupy = engines.cupy()
+    n, kind, size = view.n, view.indptr.dtype, front.size
+    lengths = gpu.empty(size, kind, caller)
+    starts = gpu.empty(size + 1, kind, caller)
+    free = gpu.empty(-(-n // 32), np.uint32, caller)
+    k.measure_rows(size, (size, front, view.indptr, lengths))
+    scan.scan_into(lengths, starts)  # the entries of some rows: they fit
+    arcs = int(starts[size])
+    wanted = ((PARTS if arcs > FEW_ENTRIES else PARTS[-1:]) * arcs).astype(kind)
+    ends = cupy.searchsorted(starts[1:], cupy.asarray(wanted)) + 1
+    places = starts[ends].get().tolist()
+    begin = before = 0
+    for end, after in zip(ends.get().tolist(), places, strict=True):
+        rows, arcs = end - begin, after - before
+        if rows <= 0:
+            continue
+        tiles = -(-(rows + arcs) // TILE_ENTRIES) * 32
+        its = (starts[begin : end + 1] - before, head + begin, front[begin:end])
+        k.mark_free(n, (n, owner, free))
+        k.offer_places(tiles, (rows, arcs, *its, view.indptr, view.indices, free, owner))
+        begin, before = end, after
