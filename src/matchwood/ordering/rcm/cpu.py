@@ -24,6 +24,7 @@ from matchwood.ordering.rcm.cpu_records import BROKEN, FACT, FREE, WHOLE, Csr, S
 from matchwood.ordering.rcm.cpu_sort import BINS, reverse_places
 from matchwood.ordering.rcm.leveled import cpu as leveled
 from matchwood.ordering.rcm.serial import cpu as serial
+from matchwood.ordering.rcm.serial import cpu_ranked
 from matchwood.ordering.rcm.serial.cpu_walk import STEP, walk
 from matchwood.ordering.rcm.start.cpu import search_and_place
 from matchwood.ordering.rcm.unordered import cpu as unordered
@@ -123,7 +124,7 @@ class Run:
         self.graph, self.caller, self.method, self.stats = graph, caller, method, stats
         self.n, self.kind = view.n, view.indptr.dtype
         self.unsigned = np.uint32 if self.kind == np.int32 else np.uint64
-        self.small = reference.is_small(view, loops)
+        self.small = reference.is_small(view, loops * view.n)
         self.team = crew(threads, work=view.nnz + view.n)
         self.alone = crew(1, work=(view.nnz + view.n) // STEPS_PER_TEST)
         self.queue = self.places()
@@ -254,6 +255,10 @@ def order(
     seed: int | None = None,
     tuning: Tuning | None = None,
 ) -> tuple[Array, dict[str, Any]]:
+    if starts.size == 0 and method in ("auto", "serial"):
+        found = _ordered_at_once(graph, reverse, threads, caller)
+        if found is not None:
+            return found
     run = Run(graph, method, stats, threads, caller, searched=starts.size == 0)
     if seed is not None:  # tests only, as is `tuning`
         run.delayed(seed)
@@ -273,6 +278,33 @@ def order(
     if reverse and not run.reversed:
         (run.team if n >= TEAM_PLACES else run.alone).run(_reversed, run.queue)
     return run.queue.view(run.kind), _counted(run, state)
+
+
+def _ordered_at_once(
+    graph: Any, reverse: bool, threads: int | None, caller: str
+) -> tuple[Array, dict[str, Any]] | None:
+    """The order of a graph that fits the caches, and the counts; None of a larger one."""
+    if graph.n + graph.nnz > cpu_ranked.ENTRIES:
+        return None
+    symmetric = graph.has_symmetric_pattern
+    view = graph.directed_pattern() if symmetric else graph.undirected_pattern()
+    loops = graph.loops if symmetric else 0
+    longest = graph.longest_row if symmetric and graph.ascending else view.n
+    if view.n + view.nnz > cpu_ranked.ENTRIES:
+        return None
+    begun = time.perf_counter()
+    small = reference.is_small(view, loops)
+    perm, counts = cpu_ranked.order(view, loops, longest, small, reverse, caller)
+    components, levels, searches = map(int, counts)
+    return perm, {
+        "method": "serial",
+        "threads": crew(threads, work=view.nnz + view.n).size,
+        "components": components,
+        "levels": levels,
+        "front": view.n / max(1, levels),
+        "searches": searches,
+        "seconds": {"search": 0.0, "order": time.perf_counter() - begun},
+    }
 
 
 def start_of(graph: Any, vertex: int, *, threads: int | None = None) -> int:
