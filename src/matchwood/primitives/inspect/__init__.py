@@ -2,9 +2,12 @@
 
 Read on in reference.py, keys.py, cpu.py, gpu.py + gpu.cu.
 
-Whether a matrix is symmetric is decided without a transpose, by hashes under a key that each
+Whether a large matrix is symmetric is decided without a transpose, by hashes under a key that each
 process draws for itself (keys.py).  A matrix that is symmetric always passes, whatever the key.
 Another one passes when two sums of 64 bits both happen to be zero.
+
+A pattern that fits the caches of the CPU, with ascending rows, is compared entry by entry instead,
+which is exact (cpu_pairs.py).
 
 CPU.  Every vertex v has four numbers modulo 2^64: x1, y1, x2, y2.  They are a chain of keyed steps,
 each a product with a secret odd number, then h ^= h >> shift.  With s_ij = 1 where
@@ -75,10 +78,6 @@ class Values(NamedTuple):
     symmetric: bool  # pattern and values; rows must be ascending
 
 
-SMALL = 1 << 20
-"""Rows and entries of a pattern that is in the caches; pairs of entries are then compared, which
-takes a third of the time of hashes by one thread."""
-
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
 
 
@@ -104,11 +103,9 @@ def trusted_symmetry(
     Rows need not be sorted, unless said to be `ascending`, as long as none holds a column twice.
     """
     where = engines.location(indices)
-    if ascending and where == "cpu" and indptr.size + indices.size <= SMALL:
-        pairs: Symmetry = engines.load(__name__, "cpu_pairs").symmetry(indptr, indices)
-        return pairs
     engine = engines.load(__name__, where)
-    found: Symmetry = engine.symmetry(indptr, indices, threads=threads)
+    ways = engine.ascending_symmetry if ascending and where == "cpu" else engine.symmetry
+    found: Symmetry = ways(indptr, indices, threads=threads)
     return found
 
 

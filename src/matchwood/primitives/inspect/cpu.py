@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values, keys
+from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values, cpu_pairs, keys
 from matchwood.teams import (
     Crew,
     barrier,
@@ -25,6 +25,7 @@ from matchwood.teams import (
     share_rows,
     stopping,
 )
+from matchwood.teams.cpus import suits_one_thread
 
 Array = np.ndarray[Any, Any]
 
@@ -196,6 +197,13 @@ def symmetry(
 ) -> Symmetry:
     loops, *sums = symmetry_sums(indptr, indices, None, key or keys.key(), threads)
     return Symmetry(loops, not any(sums))
+
+
+def ascending_symmetry(indptr: Array, indices: Array, *, threads: int | None = None) -> Symmetry:
+    """`symmetry` of a pattern with ascending rows; of one in the caches by one thread."""
+    if suits_one_thread(indptr.size + indices.size):
+        return cpu_pairs.symmetry(indptr, indices)
+    return symmetry(indptr, indices, threads=threads)
 
 
 def symmetry_sums(

@@ -17,6 +17,8 @@ import numpy as np
 
 from matchwood.ordering.rcm.cpu_records import BROKEN, EVERYTHING, Sorter
 from matchwood.ordering.rcm.cpu_sort import BINS, ONE, ZERO, fetch_rows, sort_children
+from matchwood.ordering.rcm.serial.cpu import rows_alike
+from matchwood.ordering.rcm.serial.cpu_rows import count_degrees, first_of_least, rank, sort_rows
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.teams import advance, crew, device, fail, kernel, stopping
 
@@ -26,10 +28,15 @@ FREE, PLACED = np.uint8(1), np.uint8(0)  # here: how far a vertex moves the end 
 TWO = np.uint64(2)
 
 ENTRIES = 1 << 20
-"""Vertices and arcs of a graph that is ordered here."""
+"""Vertices and arcs of a graph that is ordered here: it is in the caches."""
 
 ARCS_PER_STEP = 8
+"""A team of one thread may be handed over to, so that Ctrl-C is heard, or run at once.  A graph of
+less than 160,000 vertices and arcs takes two milliseconds at most, and is ordered at once."""
+
 LONG_ROWS = 24
+"""Entries, on average, of rows that are read with a branch.  In the caches, rows of 6 to 15 took
+0.6 to 0.9 of that time without, and rows of 67 took 1.3 times as long."""
 
 
 class Steps(NamedTuple):
@@ -48,7 +55,7 @@ class Way(NamedTuple):
 
     loops: bool  # some vertices have one, but not all
     ready: bool  # rows are written anew
-    predictable: bool  # the processor guesses well which neighbours are placed
+    long: bool  # rows are
     small: bool  # starts are tried, not searched for
     reverse: bool
 
@@ -61,7 +68,7 @@ class Rows(NamedTuple):
     degree: Array
     sorter: Sorter
     ready: bool
-    predictable: bool
+    predictable: bool  # the processor guesses well which neighbours are placed: see `follow`
 
 
 class Scratch(NamedTuple):
@@ -90,70 +97,6 @@ class Found(NamedTuple):
     last: Any  # the place where the last level begins
     band: Any  # the bandwidth
     whole: bool  # not given up
-
-
-@device
-def _count_degrees(indptr: Array, indices: Array, loops: bool, degree: Array) -> None:
-    n = np.uint64(degree.size)
-    for v in range(n):
-        degree[v] = indptr[v + ONE] - indptr[v]
-    if loops:
-        for v in range(n):
-            own = indices.dtype.type(v)
-            found = degree.dtype.type(0)
-            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + ONE])):
-                found += degree.dtype.type(indices[k] == own)
-            degree[v] -= found
-
-
-@device
-def _rank(degree: Array, ranked: Array, count: Array) -> None:
-    """The vertices by (degree, vertex); `count` has room for a number for each degree."""
-    n = np.uint64(degree.size)
-    one = count.dtype.type(1)
-    most = degree.dtype.type(0)
-    for v in range(n):
-        most = max(most, degree[v])
-    for d in range(np.uint64(most) + ONE):
-        count[d] = 0
-    for v in range(n):
-        count[degree[v]] += one
-    total = count.dtype.type(0)
-    for d in range(np.uint64(most) + ONE):
-        here = count[d]
-        count[d] = total
-        total += here
-    for v in range(n):
-        d = degree[v]
-        ranked[count[d]] = v
-        count[d] += one
-
-
-@device
-def _sort_rows(indptr: Array, indices: Array, scratch: Scratch, sorted_: Array) -> bool:
-    """Append every vertex, by (degree, vertex), to the rows of its neighbours.
-
-    False if a row does not get the length that it should have: the pattern is not symmetric.
-    """
-    ranked, place = scratch.ranked, scratch.place
-    n, room = np.uint64(ranked.size), np.uint64(indices.size)
-    one = indptr.dtype.type(1)
-    for v in range(n):
-        place[v] = indptr[v]
-    for r in range(n):
-        fetch_rows(indptr, indices, ranked, r, n)
-        v = ranked[r]
-        for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + one])):
-            u = indices[k]
-            at = place[u]
-            if np.uint64(at) >= room:
-                return False
-            sorted_[at] = v
-            place[u] = at + one
-    right = True
-    for v in range(n):
-        right &= place[v] == indptr[v + ONE]
-    return right
 
 
 @device
@@ -362,13 +305,17 @@ def order_ranked(
         return
     n = np.uint64(perm.size)
     degree, scratch = _parts(space, n)
-    rows = Rows(indptr, neighbours, degree, sorter, way.ready, way.predictable)
+    predictable = way.long or rows_alike(indptr, indices)
+    rows = Rows(indptr, neighbours, degree, sorter, way.ready, predictable)
     queue, spare = scratch.queue, scratch.spare
-    _count_degrees(indptr, indices, way.loops, degree)
-    _rank(degree, scratch.ranked, queue)
-    if way.ready and not _sort_rows(indptr, indices, scratch, neighbours):
-        fail(team, BROKEN, 0)
-        return
+    count_degrees(indptr, indices, way.loops, degree)
+    if way.ready:
+        rank(degree, scratch.ranked, queue)
+        if not sort_rows(indptr, indices, scratch.ranked, scratch.place, neighbours):
+            fail(team, BROKEN, 0)
+            return
+    elif n > ZERO:  # most graphs are connected, and need no more
+        scratch.ranked[0] = first_of_least(degree)
     for v in range(n):
         mark[v] = FREE
     at = components = ZERO
@@ -400,6 +347,8 @@ def order_ranked(
         at = found.end
         if at == n:
             break
+        if r == ZERO and not way.ready:
+            rank(degree, scratch.ranked, spare)
     counts[COUNT.components] = components
     _write_order(scratch, mark, components, way.reverse, perm)
 
