@@ -75,7 +75,7 @@ def _inserted(best: Any, heaviest: Any, j: Any, w: Any) -> Any:
 @expanded
 def _confirmed(start: int, n: int, neighbours: Array, weights: Array) -> int:
     """Put what is confirmed first; how many that are."""
-    kept = 0
+    kept: Any = 0
     for place in range(natural(start), start + n):
         j, w = neighbours[place], weights[place]
         neighbours[natural(start + kept)], weights[natural(start + kept)] = j, w

@@ -56,7 +56,7 @@ def first_of_least(degree: Array) -> Any:
     least = degree[0]
     for v in range(n):
         least = min(least, degree[v])
-    v = ZERO
+    v: Any = ZERO
     while degree[v] != least:
         v += ONE
     return v
