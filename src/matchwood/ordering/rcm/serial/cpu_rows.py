@@ -56,10 +56,10 @@ def first_of_least(degree: Array) -> Any:
     least = degree[0]
     for v in range(n):
         least = min(least, degree[v])
-    v: Any = ZERO
-    while degree[v] != least:
-        v += ONE
-    return v
+    first: Any = ZERO
+    while degree[first] != least:
+        first += ONE
+    return first
 
 
 @device
