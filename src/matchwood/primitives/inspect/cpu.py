@@ -200,8 +200,11 @@ def symmetry(
 
 
 def ascending_symmetry(indptr: Array, indices: Array, *, threads: int | None = None) -> Symmetry:
-    """`symmetry` of a pattern with ascending rows; of one in the caches by one thread."""
-    if suits_one_thread(indptr.size + indices.size):
+    """`symmetry` of a pattern with ascending rows; of one in the caches without hashes.
+
+    Unless a number of threads is asked for.
+    """
+    if threads is None and suits_one_thread(indptr.size + indices.size):
         return cpu_pairs.symmetry(indptr, indices)
     return symmetry(indptr, indices, threads=threads)
 
