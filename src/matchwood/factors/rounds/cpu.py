@@ -23,13 +23,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.factors.result import Found, Plan
-from matchwood.factors.rounds.cpu_few import MOST, propose_four, propose_one
-from matchwood.factors.rounds.cpu_two import (
+from matchwood.factors.rounds.cpu_few import (
     ANY,
     FULL,
+    MOST,
     Places,
     Rows,
     confirm_two,
+    propose_four,
+    propose_one,
     propose_two,
     sort_pairs,
 )
