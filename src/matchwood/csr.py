@@ -80,7 +80,7 @@ class Graph(GraphRules, Entries):
     def symmetry(self) -> Symmetry:
         """Loops, and whether the pattern is symmetric."""
         view = self.directed_pattern()
-        return self.keep("symmetry", lambda: trusted_symmetry(view.indptr, view.indices))
+        return self.keep("symmetry", lambda: trusted_symmetry(*view[:2], ascending=True))
 
     def inspected(self, view: View) -> Values:
         """What `primitives.inspect` finds out about the values of a view."""

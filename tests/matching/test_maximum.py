@@ -69,6 +69,15 @@ def test_odd_cycles():
     assert maximum_matching(ring).cardinality == 4
 
 
+def test_phases_are_few():
+    """Distances go on behind the first free vertex: a phase takes paths of all lengths."""
+    stays = np.random.default_rng(0).random(80 * 80) > 0.1
+    A = grid(80, 80)[stays][:, stays]
+    found = maximum_matching(A, method="hopcroft_karp")
+    assert found.rounds < 8  # 17, if they end there
+    assert found.cardinality == maximum_matching(A, method="blossom").cardinality
+
+
 def test_many_sizes():
     rng = np.random.default_rng(4)
     for k in range(150):

@@ -28,6 +28,7 @@ from matchwood.ordering import (
 )
 from matchwood.ordering.rcm import cpu, reference
 from matchwood.ordering.rcm.reference import order as by_definition
+from matchwood.ordering.rcm.serial import cpu_ranked
 from matchwood.ordering.rcm.start import cpu as start_cpu
 from strategies import graphs
 
@@ -37,9 +38,10 @@ NONE = np.empty(0, np.int64)
 
 @pytest.fixture(autouse=True, scope="module")
 def teams_for_small_graphs() -> Iterator[None]:
-    """Have "auto" take a team for small graphs too."""
+    """Have "auto" take a team for small graphs too.  In one kernel: test_rcm_cached.py."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu, "TEAM_ARCS", 0)
+        patch.setattr(cpu_ranked, "ENTRIES", -1)
         yield
 
 

@@ -347,9 +347,14 @@ def _same_place(arrays: list[Any], caller: str) -> None:
         raise TypeError(f"{caller}: the arrays of A must all be on the CPU or all on one GPU")
 
 
+_INDEX_TYPES = frozenset({np.dtype(np.int32), np.dtype(np.int64)})
+
+
 def as_indices(array: Any, name: str, caller: str) -> Any:
     """int32 or int64, native, contiguous; other integer types are widened."""
     dtype = array.dtype
+    if type(array) is np.ndarray and dtype in _INDEX_TYPES and array.flags.c_contiguous:
+        return array  # the common case
     if dtype.kind not in "iu":
         raise TypeError(f"{caller}: {name} must hold integers, got dtype {dtype}")
     if dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.int64).max:

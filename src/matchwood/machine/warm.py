@@ -97,13 +97,17 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         weighted_matching,
     )
     from matchwood.primitives import row_reduce
+    from matchwood.primitives.inspect import trusted_symmetry
+    from matchwood.primitives.symmetrize import trusted_union
     from matchwood.spanning import minimum_spanning_forest
     from matchwood.traversal import bfs, forest_roots
 
     def views(G: Graph) -> None:
-        G.directed_pattern()
+        pattern = G.directed_pattern()
         G.undirected_pattern()
         G.undirected_weights()
+        trusted_symmetry(*pattern[:2])  # as of a large one
+        trusted_union(*pattern, threads=1)
 
     return {
         "graph": views,
@@ -243,6 +247,7 @@ def _order(G: Graph) -> None:
     pseudo_peripheral_vertex(G, threads=2)
     large = graph(star(MANY), index_dtype=G.indptr.dtype)
     pseudo_peripheral_vertex(large, threads=2)
+    reverse_cuthill_mckee(large)
     permute(G, perm)
 
 

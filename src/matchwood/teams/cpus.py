@@ -14,6 +14,9 @@ import numpy as np
 FEWEST_ALLOWED = 64  # threads that may be asked for on any machine, for tests
 PER_CPU = 8  # threads per CPU; more would only wait for each other
 
+ALONE = 1 << 17  # entries; to wake a team for them takes as long as they do
+PER_TEAM = 16  # times as many entries, divided by the threads of a team, are still in the caches
+
 
 def available_cpus() -> int:
     """CPUs this process may use: affinity, and the quota of its cgroup, rounded up."""
@@ -81,6 +84,14 @@ def default_threads() -> int:
             f"MATCHWOOD_NUM_THREADS must be at most {most} on this machine, got {text[:20]}"
         )
     return int(digits)
+
+
+def suits_one_thread(entries: int) -> bool:
+    """Whether one thread, by a method for data in the caches, is not slower than a team.
+
+    The methods that ask take a third of the time that one thread of a team takes.
+    """
+    return entries <= ALONE or entries * default_threads() <= ALONE * PER_TEAM
 
 
 def checked_threads(threads: Any) -> int:

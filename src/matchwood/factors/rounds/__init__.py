@@ -6,7 +6,7 @@ a random charge, and proposes only to vertices of the other charge: that cuts th
 which each vertex proposes to the next one and only the last is answered.  A round without charges
 in which no vertex proposes shows that the factor is maximal.
 
-CPU: cpu.py, and cpu_two.py for the common case n = 2.  GPU: all rounds are one launch, gpu.cu; what
+CPU: cpu.py, and cpu_few.py for n = 1 to 4.  GPU: all rounds are one launch, gpu.cu; what
 it does with a row is in proposals.cuh, proposal_rows.cuh and proposal_tiles.cuh.
 """
 

@@ -23,12 +23,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.factors.result import Found, Plan
-from matchwood.factors.rounds.cpu_two import (
+from matchwood.factors.rounds.cpu_few import (
     ANY,
     FULL,
+    MOST,
     Places,
     Rows,
     confirm_two,
+    propose_four,
+    propose_one,
     propose_two,
     sort_pairs,
 )
@@ -134,6 +137,20 @@ def _propose(
             mine[natural(left)] = v
             left += 1
     return proposed, left
+
+
+@device
+def _propose_by(
+    team: Team, mine: Array, fresh: bool, charged: bool, rule: Rule, rows: Rows, places: Places
+) -> tuple[int, int]:
+    """`_propose` by the quickest loop for n; `fresh`: nothing is confirmed yet."""
+    if rule.by_hash or rule.n > MOST:
+        return _propose(team, mine, charged, rule, rows, places)
+    if rule.n == 1:
+        return propose_one(team, mine, charged, rows, places)
+    if rule.n == 2:
+        return propose_two(team, mine, fresh, charged, rows, places)
+    return propose_four(team, mine, fresh, charged, rule.n, rows, places)
 
 
 @device
@@ -248,10 +265,7 @@ def _rounds(
                 return
         if barrier(team):
             return
-        if pairs:
-            proposed, size = propose_two(team, mine[:size], k == 0, charged, rows, places)
-        else:
-            proposed, size = _propose(team, mine[:size], charged, rule, rows, places)
+        proposed, size = _propose_by(team, mine[:size], k == 0, charged, rule, rows, places)
         tally[team.rank, PROPOSED] = proposed
         if barrier(team):
             return
@@ -312,10 +326,7 @@ def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None)
 @kernel
 def _pass(team: Team, rows: Rows, rule: Rule, places: Places, listed: Array) -> None:
     lo, hi = share_rows(team, rows.indptr)
-    if rule.n == 2:
-        propose_two(team, listed[lo:hi], True, False, rows, places)
-    else:
-        _propose(team, listed[lo:hi], False, rule, rows, places)
+    _propose_by(team, listed[lo:hi], True, False, rule, rows, places)
 
 
 class Pass:
@@ -334,7 +345,7 @@ class Pass:
         )
 
     def __call__(self) -> tuple[Array, Array]:
-        if self.weights.shape[1] != 2:
+        if self.weights.shape[1] > MOST:
             self.weights.fill(0)  # what is positive would count as confirmed
         self._team.run(_pass, *self._args)
         return self.neighbours, self.weights

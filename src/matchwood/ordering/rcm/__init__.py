@@ -105,7 +105,9 @@ def reverse_cuthill_mckee(
     Work O(m + n log(degree)), and the few searches that look for a start.  Memory beside the
     symmetric pattern and the result, in bytes a vertex: 9; ``"leveled"``, and ``"auto"`` with
     several threads, 4 more and 4 for each thread, of which only what the widest level needs is
-    touched; the batches some 15 more, and up to 4 MiB for each thread.
+    touched; the batches some 15 more, and up to 4 MiB for each thread.  A graph of at most a
+    million vertices and arcs whose starts are not given is ordered by one thread, in the caches,
+    with 25 bytes a vertex and 4 an arc.
 
     References
     ----------

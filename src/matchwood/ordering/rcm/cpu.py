@@ -4,6 +4,8 @@ The rule is in reference.py.  Components are placed in the order of their smalle
 ones are walked through by one thread (serial/cpu_walk.py), in one kernel however many there are.
 A big one interrupts the walk; the method asked for orders it (cpu.py of its folder).  Where
 its start is not given, start/cpu.py finds it.
+
+A graph that fits the caches does without all this: one kernel orders it (serial/cpu_ranked.py).
 """
 
 from __future__ import annotations
@@ -24,8 +26,11 @@ from matchwood.ordering.rcm.cpu_records import BROKEN, FACT, FREE, WHOLE, Csr, S
 from matchwood.ordering.rcm.cpu_sort import BINS, reverse_places
 from matchwood.ordering.rcm.leveled import cpu as leveled
 from matchwood.ordering.rcm.serial import cpu as serial
+from matchwood.ordering.rcm.serial import cpu_ranked
+from matchwood.ordering.rcm.serial.cpu import rows_alike
 from matchwood.ordering.rcm.serial.cpu_walk import STEP, walk
 from matchwood.ordering.rcm.start.cpu import search_and_place
+from matchwood.ordering.rcm.start.cpu_levels import SKEW
 from matchwood.ordering.rcm.unordered import cpu as unordered
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.teams import crew, kernel
@@ -49,7 +54,6 @@ STEPS_PER_TEST = 8
 """A team of one thread may be handed over to, so that Ctrl-C is heard, or run at once.  A pass over
 so few arcs that it takes less than a millisecond runs at once."""
 
-SAMPLED_ROWS = 64
 SHORT_ROWS = 8
 """Rows of so many entries, on average, that are not like those of a grid are read without a branch.
 Which is quicker is in the docstring of `follow`."""
@@ -79,8 +83,7 @@ class Rows(NamedTuple):
     """Words about the rows of a pattern."""
 
     longest: int = 0  # the most entries of one
-    sampled: int = 1  # rows that were compared with the next one
-    alike: int = 2  # and have the same entries, counted from the diagonal
+    alike: int = 1  # whether most are like the next one
 
 
 ROWS = Rows()
@@ -89,22 +92,13 @@ ROWS = Rows()
 @kernel
 def _look_at_rows(team: Any, indptr: Array, indices: Array, rows: Array) -> None:
     """`indptr` as unsigned numbers: compared as signed ones it takes twice as long."""
-    n = np.uint64(indptr.size - 1)
-    one = np.uint64(1)
     most = indptr.dtype.type(0)
-    for v in range(n):
-        row = indptr.dtype.type(indptr[v + one] - indptr[v])
+    for v in range(np.uint64(indptr.size - 1)):
+        row = indptr.dtype.type(indptr[v + np.uint64(1)] - indptr[v])
         if row > most:
             most = row
     rows[ROWS.longest] = most
-    for v in range(np.uint64(0), max(n, one) - one, n // np.uint64(SAMPLED_ROWS) + one):
-        a, b, c = indptr[v], indptr[v + one], indptr[v + one + one]
-        same = b - a == c - b
-        if same:
-            for k in range(np.uint64(b - a)):
-                same = same and indices[a + k] + one == indices[b + k]
-        rows[ROWS.sampled] += 1
-        rows[ROWS.alike] += same
+    rows[ROWS.alike] = rows_alike(indptr, indices)
 
 
 class Run:
@@ -123,7 +117,7 @@ class Run:
         self.graph, self.caller, self.method, self.stats = graph, caller, method, stats
         self.n, self.kind = view.n, view.indptr.dtype
         self.unsigned = np.uint32 if self.kind == np.int32 else np.uint64
-        self.small = reference.is_small(view, loops)
+        self.small = reference.is_small(view, loops * view.n)
         self.team = crew(threads, work=view.nnz + view.n)
         self.alone = crew(1, work=(view.nnz + view.n) // STEPS_PER_TEST)
         self.queue = self.places()
@@ -131,8 +125,7 @@ class Run:
         indices = view.indices.view(self.unsigned)
         self.alone.run(_look_at_rows, view.indptr.view(self.unsigned), indices, rows)
         self.longest = int(rows[ROWS.longest])
-        alike = 2 * rows[ROWS.alike] > rows[ROWS.sampled]
-        guessable = bool(alike or view.nnz > SHORT_ROWS * view.n)
+        guessable = bool(rows[ROWS.alike] or view.nnz > SHORT_ROWS * view.n)
         self.csr = Csr(view.indptr, indices, guessable, np.uint64(loops))
         self.shift = max(1, (self.n - 1).bit_length())
         if self.shift + self.longest.bit_length() > 64:
@@ -254,6 +247,10 @@ def order(
     seed: int | None = None,
     tuning: Tuning | None = None,
 ) -> tuple[Array, dict[str, Any]]:
+    if starts.size == 0 and method in ("auto", "serial"):
+        found = _ordered_at_once(graph, reverse, threads, caller)
+        if found is not None:
+            return found
     run = Run(graph, method, stats, threads, caller, searched=starts.size == 0)
     if seed is not None:  # tests only, as is `tuning`
         run.delayed(seed)
@@ -273,6 +270,36 @@ def order(
     if reverse and not run.reversed:
         (run.team if n >= TEAM_PLACES else run.alone).run(_reversed, run.queue)
     return run.queue.view(run.kind), _counted(run, state)
+
+
+def _ordered_at_once(
+    graph: Any, reverse: bool, threads: int | None, caller: str
+) -> tuple[Array, dict[str, Any]] | None:
+    """The order of a graph that fits the caches, and the counts; None of a larger one."""
+    if graph.n + graph.nnz > cpu_ranked.ENTRIES:
+        return None
+    loops, symmetric = graph.symmetry()
+    if symmetric:
+        view, longest = graph.directed_pattern(), graph.longest_row
+    else:
+        view, loops = graph.undirected_pattern(), 0
+        longest = int(np.diff(view.indptr).max(initial=0))
+    small = reference.is_small(view, loops)
+    skewed = longest * view.n >= SKEW * view.nnz  # then levels are quicker found than orders
+    if view.n + view.nnz > cpu_ranked.ENTRIES or (skewed and not small):
+        return None
+    begun = time.perf_counter()
+    perm, counts = cpu_ranked.order(view, loops, longest, small, reverse, caller)
+    components, levels, searches = map(int, counts)
+    return perm, {
+        "method": "serial",
+        "threads": crew(threads, work=view.nnz + view.n).size,
+        "components": components,
+        "levels": levels,
+        "front": view.n / max(1, levels),
+        "searches": searches,
+        "seconds": {"search": 0.0, "order": time.perf_counter() - begun},
+    }
 
 
 def start_of(graph: Any, vertex: int, *, threads: int | None = None) -> int:

@@ -16,9 +16,9 @@ SMALL = 1 << 16
 def is_small(view: Any, loops: int = 0) -> bool:
     """Whether every component tries a few starts, and takes that of the least bandwidth.
 
-    `loops`: how often each vertex is its own neighbour in the view, 0 or 1.
+    `loops`: how many entries of the view are loops.
     """
-    return bool(view.n <= SMALL and view.nnz - loops * view.n <= 2 * SMALL)
+    return bool(view.n <= SMALL and view.nnz - loops <= 2 * SMALL)
 
 
 def two_starts(caller: str, a: int, b: int) -> ValueError:

@@ -2,9 +2,12 @@
 
 Read on in reference.py, keys.py, cpu.py, gpu.py + gpu.cu.
 
-Whether a matrix is symmetric is decided without a transpose, by hashes under a key that each
+Whether a large matrix is symmetric is decided without a transpose, by hashes under a key that each
 process draws for itself (keys.py).  A matrix that is symmetric always passes, whatever the key.
 Another one passes when two sums of 64 bits both happen to be zero.
+
+A pattern that fits the caches of the CPU, with ascending rows, is compared entry by entry instead,
+which is exact (cpu_pairs.py).
 
 CPU.  Every vertex v has four numbers modulo 2^64: x1, y1, x2, y2.  They are a chain of keyed steps,
 each a product with a secret odd number, then h ^= h >> shift.  With s_ij = 1 where
@@ -89,16 +92,20 @@ def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmet
     """Is a pattern symmetric, and what is on its diagonal?  Rows must be ascending."""
     indptr, indices, _ = csr_arrays("symmetry", indptr, indices, None)
     look_through("symmetry", indptr, indices, indptr.size - 1, ascending=True)
-    return trusted_symmetry(indptr, indices, threads=threads)
+    return trusted_symmetry(indptr, indices, threads=threads, ascending=True)
 
 
-def trusted_symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
+def trusted_symmetry(
+    indptr: Any, indices: Any, *, threads: int | None = None, ascending: bool = False
+) -> Symmetry:
     """`symmetry` for arrays that have passed a gate: nothing is checked.
 
-    Rows need not be sorted, as long as none holds a column twice.
+    Rows need not be sorted, unless said to be `ascending`, as long as none holds a column twice.
     """
-    engine = engines.load(__name__, engines.location(indices))
-    found: Symmetry = engine.symmetry(indptr, indices, threads=threads)
+    where = engines.location(indices)
+    engine = engines.load(__name__, where)
+    ways = engine.ascending_symmetry if ascending and where == "cpu" else engine.symmetry
+    found: Symmetry = ways(indptr, indices, threads=threads)
     return found
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.primitives.symmetrize import cpu_small
 from matchwood.primitives.transpose.cpu import NO_DATA, transpose
 from matchwood.teams import crew, device, interrupted, kernel, share_rows
+from matchwood.teams.cpus import suits_one_thread
 
 Array = np.ndarray[Any, Any]
 
@@ -137,6 +139,8 @@ def union_with_transpose(
     reduce: str = "sum",
     threads: int | None = None,
 ) -> tuple[Array, Array, Array | None]:
+    if data is None and threads is None and suits_one_thread(indptr.size + indices.size):
+        return *cpu_small.union_with_transpose(indptr, indices), None
     t_indptr, t_indices, t_data = transpose(indptr, indices, data, indptr.size - 1, threads=threads)
     values = NO_DATA if data is None else data
     t_values = NO_DATA if t_data is None else t_data

@@ -30,7 +30,27 @@ from matchwood.teams import advance, device, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 
+SAMPLED_ROWS = np.uint64(64)
 CHECK_MASK = np.uint64(4095)  # Ctrl-C is checked for at every 4096th place: where these bits are 0
+
+
+@device
+def rows_alike(indptr: Array, indices: Array) -> bool:
+    """Whether most rows have the same entries as the next one, counted from the diagonal.
+
+    Some 64 rows are looked at.
+    """
+    n = np.uint64(indptr.size - 1)
+    sampled = alike = 0
+    for v in range(ZERO, max(n, ONE) - ONE, n // SAMPLED_ROWS + ONE):
+        a, b, c = indptr[v], indptr[v + ONE], indptr[v + ONE + ONE]
+        same = b - a == c - b
+        if same:
+            for k in range(np.uint64(b - a)):
+                same = same and indices[a + k] + ONE == indices[b + k]
+        sampled += 1
+        alike += same
+    return 2 * alike > sampled
 
 
 @device
