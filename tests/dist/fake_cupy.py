@@ -6,7 +6,7 @@ and a copy that nobody asked for.  Functions that the real CuPy lacks are missin
 installed.
 
 Of our own code for GPUs the host's side runs: the steps of ranks in dist.py's folders.  Their CUDA
-kernels are played by the loops below.  All that one machine does on a GPU is done by its CPU engine
+kernels are compiled for the host (`compiled`), or played by the loops below.  All that one machine does on a GPU is done by its CPU engine
 behind the scenes (`Played`).
 """
 
@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import threading
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+import beyond_on_host
 from matchwood import engines
 
 HOST = "the array lies on the host"
@@ -241,6 +243,41 @@ def _lifted(thing: Any) -> Any:
 # The CUDA kernels of ranks
 
 
+_one_at_a_time = threading.Lock()  # the warp on the host is one for all ranks
+
+
+class Compiled:
+    """In place of a `gpu.Source`: its kernels, compiled by g++, on arrays of this module."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def kernels(self, **types: Any) -> Any:
+        wanted = tuple(sorted((name, np.dtype(kind).name) for name, kind in types.items()))
+
+        class Launched:
+            def __getattr__(_, name: str) -> Any:
+                def launch(threads: Any, args: Any, **options: Any) -> None:
+                    given = [_on_host(each) for each in args]
+                    with _one_at_a_time:
+                        found = beyond_on_host.library(self._source, wanted)
+                        getattr(found, name)(threads, given, **options)
+
+                return launch
+
+        return Launched()
+
+
+def _on_host(thing: Any) -> Any:
+    return thing._a.view(beyond_on_host.Array) if isinstance(thing, ndarray) else thing
+
+
+def _without_tiles(*args: Any, tiles: Any, **options: Any) -> Any:
+    from matchwood.primitives.row_reduce import cpu
+
+    return _lifted(cpu.spmv(*map(_brought, args), **options))
+
+
 def first_free(block: Any, taken: Any, rows: Any) -> tuple[Any, Any]:
     """Of matching/dominant/spread, by the definition."""
     from dist.test_matching import first_free_by_loops
@@ -289,6 +326,7 @@ def _search(threads: int, args: Any) -> None:
 def play(monkeypatch: Any) -> None:
     """Until the end of the test there is a GPU; ranks that are threads may use it."""
     from matchwood.matching.dominant.spread import gpu as matching
+    from matchwood.ranking.random_surfer.block import gpu as ranking
     from matchwood.spanning.forest.spread import gpu as spanning
     from matchwood.traversal.breadth_first.dist import gpu as searching
 
@@ -303,6 +341,9 @@ def play(monkeypatch: Any) -> None:
 
     monkeypatch.setattr(engines, "load", loaded)
     monkeypatch.setattr(matching, "first_free", first_free)
+    monkeypatch.setattr(ranking, "SOURCE", Compiled(ranking.SOURCE))
+    rows = SimpleNamespace(Tiles=lambda indptr, size: None, spmv=_without_tiles)
+    monkeypatch.setattr(ranking, "row_reduce", rows)
     monkeypatch.setattr(spanning, "first_entries", first_entries)
     monkeypatch.setattr(spanning, "offer", offer)
     kernels = SimpleNamespace(follow_rows=_follow, search_rows=_search)
