@@ -278,15 +278,6 @@ def _without_tiles(*args: Any, tiles: Any, **options: Any) -> Any:
     return _lifted(cpu.spmv(*map(_brought, args), **options))
 
 
-def first_free(block: Any, taken: Any, rows: Any) -> tuple[Any, Any]:
-    """Of matching/dominant/spread, by the definition."""
-    from dist.test_matching import first_free_by_loops
-
-    view = type(block.view)(*(_brought(each) for each in block.view))
-    brought = block._replace(view=view, names=_brought(block.names))
-    return _lifted(first_free_by_loops(brought, _brought(taken), _brought(rows)))
-
-
 def first_entries(rows: Any, order: Any, n_rows: int, threads: Any) -> Any:
     """Of spanning/forest/spread."""
     from matchwood.spanning.forest.spread import cpu
@@ -340,7 +331,7 @@ def play(monkeypatch: Any) -> None:
         return load(package, engine) if own or engine != "gpu" else Played(load(package, "cpu"))
 
     monkeypatch.setattr(engines, "load", loaded)
-    monkeypatch.setattr(matching, "first_free", first_free)
+    monkeypatch.setattr(matching, "SOURCE", Compiled(matching.SOURCE))
     monkeypatch.setattr(ranking, "SOURCE", Compiled(ranking.SOURCE))
     rows = SimpleNamespace(Tiles=lambda indptr, size: None, spmv=_without_tiles)
     monkeypatch.setattr(ranking, "row_reduce", rows)
