@@ -6,8 +6,8 @@ and a copy that nobody asked for.  Functions that the real CuPy lacks are missin
 installed.
 
 Of our own code for GPUs the host's side runs: the steps of ranks in dist.py's folders.  Their CUDA
-kernels are compiled for the host (`compiled`), or played by the loops below.  All that one machine does on a GPU is done by its CPU engine
-behind the scenes (`Played`).
+kernels are compiled for the host (`Compiled`), or played by the loops below.  All that one machine
+does on a GPU is done by its CPU engine behind the scenes (`Played`).
 """
 
 from __future__ import annotations
@@ -272,6 +272,28 @@ def _on_host(thing: Any) -> Any:
     return thing._a.view(beyond_on_host.Array) if isinstance(thing, ndarray) else thing
 
 
+def trees(view: Any, grid: Any, mirrored: bool, kernels: Any) -> tuple[Any, Any]:
+    """Of components/connected/dist: of symmetric patterns only what the rank must join."""
+    from matchwood.components.connected.dist import gpu
+    from matchwood.primitives.union_find.cpu import union_find
+
+    indptr, indices = _brought(view.indptr), _brought(view.indices)
+    rows = np.repeat(np.arange(view.n), np.diff(indptr)).astype(indices.dtype)
+    parent = np.arange(view.n, dtype=indices.dtype)
+    if mirrored:
+        where = (grid.R, grid.C, grid.r, grid.c, grid.n_rows)
+        threads = -(-(view.n + view.nnz) // gpu.TILE) * gpu.WARP
+        pattern = (view.n, view.nnz, view.indptr, view.indices)
+        kernels.hook_half(threads, (*pattern, *where, raised(parent)))
+        while not np.array_equal(parent, parent[parent]):
+            parent = parent[parent]
+    else:
+        parent = union_find(view.n, rows, indices)
+    roots = parent[rows]
+    largest = np.bincount(roots).argmax() if roots.size else -1
+    return raised(parent), raised(np.array([largest], indices.dtype))
+
+
 def _without_tiles(*args: Any, tiles: Any, **options: Any) -> Any:
     from matchwood.primitives.row_reduce import cpu
 
@@ -316,6 +338,7 @@ def _search(threads: int, args: Any) -> None:
 
 def play(monkeypatch: Any) -> None:
     """Until the end of the test there is a GPU; ranks that are threads may use it."""
+    from matchwood.components.connected.dist import gpu as joining
     from matchwood.matching.dominant.spread import gpu as matching
     from matchwood.ranking.random_surfer.block import gpu as ranking
     from matchwood.spanning.forest.spread import gpu as spanning
@@ -332,6 +355,8 @@ def play(monkeypatch: Any) -> None:
 
     monkeypatch.setattr(engines, "load", loaded)
     monkeypatch.setattr(matching, "SOURCE", Compiled(matching.SOURCE))
+    monkeypatch.setattr(joining, "SOURCE", Compiled(joining.SOURCE))
+    monkeypatch.setattr(joining, "trees", trees)
     monkeypatch.setattr(ranking, "SOURCE", Compiled(ranking.SOURCE))
     rows = SimpleNamespace(Tiles=lambda indptr, size: None, spmv=_without_tiles)
     monkeypatch.setattr(ranking, "row_reduce", rows)

@@ -7,8 +7,9 @@ constexpr int BLOCK = 256;  // threads of a block
 // block b changed; parts[blocks + b]: what its vertices without arcs hold.  `jump` and `dangling` may be null:
 // then the number `even` stands for the first, and the first for the second.
 template <typename W>
-__global__ void score(long long n, const W* pulled, const W* share, const W* jump, const W* dangling,
-                      double damping, double mass, double even, W* scores, W* given, double* parts)
+__global__ void __launch_bounds__(BLOCK)
+    score(long long n, const W* pulled, const W* share, const W* jump, const W* dangling, double damping, double mass,
+          double even, W* scores, W* given, double* parts)
 {
     double change = 0, lost = 0;
     for (long long v = global_thread(); v < n; v += all_threads()) {
