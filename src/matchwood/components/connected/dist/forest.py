@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
 from matchwood.components.connected.dist import cpu, giant
 from matchwood.components.connected.dist.stripes import stripes_of
 from matchwood.dist.agreement import any_of

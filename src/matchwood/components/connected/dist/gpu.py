@@ -94,7 +94,7 @@ class Run:
         self.exchange, self.threads = G.exchange, threads
         view = G.entries()
         self.xp = engines.xp(view.indices)
-        self.kind = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
+        self.kind: Any = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
         self.kernels = SOURCE.kernels(I=view.indptr.dtype, V=self.kind)
         self.parent = self.xp.arange(grid.rank, grid.n, grid.p, dtype=self.kind)
         self.own = (grid.owned, grid.p, grid.rank)
@@ -225,7 +225,7 @@ class Run:
         return ids[joined].astype(np.int64), ids[smallest[joined]]
 
     def _move_heads(self, tops: Any) -> bool:
-        """Own vertices under heads go under the parents of these; whether a head has another one."""
+        """Own vertices under heads go under the parents of these; whether any head has another."""
         if self.heads.size == 0:
             return False
         heads = self.heads.get()
