@@ -162,13 +162,13 @@ class Run:
                 told = (parent, largest, least, words, found, head)
                 threads = bits * 8 * self.kind.itemsize
                 k.report(threads, (base, step, size, s, owner, grid.p, bits, *told))
-        *counts, _ = found.get().tolist()
+        *counts, told_head = found.get().view(np.int64).tolist()
         for count, (owner, base, step, size) in zip(counts, stripes, strict=True):
             length = HEADER + words_of_bits(size, self.kind) + 2 * count
             if length >= size > 0:
                 k.report_all(size, (base, step, size, parent, least, reports[owner]))
             reports[owner] = reports[owner][: min(length, size)]
-        return reports, int(head.get()[0])
+        return reports, told_head
 
     def _hook_report(self, words: Any, out: Any) -> None:
         """Hook own vertices under those that a rank reported; its length tells the form."""

@@ -10,6 +10,7 @@
 //   meet, rank_waiters, name_waiters
 //                       who is pointed back at is matched; of the others that point at a vertex it keeps the first
 //   mark_taken          matched vertices that were told
+//   add_weights         the weights of own vertices, a sum for each block
 //
 // Columns are local numbers of the block.  Ties go by names, the user's numbers.  Weights are compared by their
 // bits, and 0 stands for no edge.
@@ -19,6 +20,7 @@
 // smallest name.  Each is an atomic maximum or minimum.  Who raises one resets the next, which is only compared
 // from the following pass on.
 #include "matchwood/by_owner.cuh"
+#include "matchwood/exact.cuh"
 #include "matchwood/first_edge.cuh"
 #include "matchwood/frontier.cuh"
 
@@ -279,4 +281,13 @@ __global__ void mark_taken(I size, bool listed, const I* words, I base, I step, 
     if (k >= size) return;
     if (!listed && !(words[k / BITS] >> (k % BITS) & 1)) return;
     taken[base + (listed ? words[k] : (I)k) * step] = 1;
+}
+
+template <typename W>
+__global__ void __launch_bounds__(BLOCK) add_weights(long long n, const W* weight, double* sums)
+{
+    double sum = 0;
+    for (long long v = global_thread(); v < n; v += all_threads()) sum += widened(weight[v]);
+    sum = block_reduce(sum, 0.0, Plus());
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }

@@ -36,12 +36,14 @@ SOURCE = gpu.Source(
         "rank_waiters<I,B>",
         "name_waiters<I,B>",
         "mark_taken<I>",
+        "add_weights<W>",
     ),
     types={"B": (np.uint32, np.uint64)},  # the bits of a weight
 )
 
 BLOCK, GIANT_ROW = SOURCE.constants("BLOCK", "GIANT_ROW")
 WORD = 4  # bytes of a word of a record
+SUM_BLOCKS = 512  # blocks at most that add up weights
 
 
 class Block(NamedTuple):
@@ -145,8 +147,17 @@ class Run:
 
     @property
     def weights(self) -> Any:
-        """The weights of the edges of own vertices, 0 for free ones; on the CPU, to be added up."""
-        return engines.moved(self.weight, "cpu").view(self.block.view.data.dtype)
+        """Numbers on the CPU whose sum is that of the weights of the edges of own vertices.
+
+        They are sums of many weights, or all weights where such a sum overflows.
+        """
+        weights = self.weight.view(self.block.view.data.dtype)
+        size = weights.size
+        parts = gpu.empty(min(SUM_BLOCKS, -(-size // BLOCK)), np.float64, CALLER)
+        if size:
+            self.kernels.add_weights(None, (size, weights, parts), block=BLOCK, grid=parts.size)
+        sums = parts.get()
+        return sums if np.isfinite(sums).all() else engines.moved(weights, "cpu")
 
     # Steps
 
