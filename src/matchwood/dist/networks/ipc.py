@@ -37,6 +37,7 @@ class Windows:
         self._own = 0
         self._open = False
         self._mapped: list[int] = []
+        self._arrays: list[Any] = []
         self.capacity = 0  # bytes, the same for all
 
     def grow(self, nbytes: int) -> None:
@@ -60,6 +61,13 @@ class Windows:
             problem = str(error)
         self._agree([_unpacked(text)[0] for text in base.raw_bytes(_packed(problem, b""))])
         self.capacity = nbytes
+        self._arrays = [self._array(pointer) for pointer in self._mapped]
+
+    def _array(self, pointer: int) -> Any:
+        """The bytes of a window."""
+        cuda = engines.cupy().cuda
+        memory = cuda.UnownedMemory(pointer, self.capacity, None, cuda.Device().id)
+        return engines.cupy().ndarray(self.capacity, np.uint8, cuda.MemoryPointer(memory, 0))
 
     def _agree(self, problems: Sequence[str]) -> None:
         """Raise on all ranks where one of them has a problem."""
@@ -70,11 +78,8 @@ class Windows:
 
     def view(self, rank: int, offset: int, size: int, dtype: Any) -> Any:
         """Elements of a rank's window, `offset` bytes from its beginning."""
-        cupy = engines.cupy()
-        memory = cupy.cuda.UnownedMemory(
-            self._mapped[rank], self.capacity, self, cupy.cuda.Device().id
-        )
-        return cupy.ndarray(size, dtype, cupy.cuda.MemoryPointer(memory, offset))
+        end = offset + size * np.dtype(dtype).itemsize
+        return self._arrays[rank][offset:end].view(dtype)
 
     def close(self) -> None:
         """Give the memory back; all ranks call this together."""
@@ -84,6 +89,7 @@ class Windows:
             if rank != self._base.rank:
                 self._runtime.ipcCloseMemHandle(pointer)
         self._mapped.clear()
+        self._arrays.clear()
         self._base.raw_barrier()  # nobody has this window mapped any more
         if self._own:
             self._runtime.free(self._own)
