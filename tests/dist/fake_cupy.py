@@ -272,26 +272,35 @@ def _on_host(thing: Any) -> Any:
     return thing._a.view(beyond_on_host.Array) if isinstance(thing, ndarray) else thing
 
 
-def trees(view: Any, grid: Any, mirrored: bool, kernels: Any) -> tuple[Any, Any]:
-    """Of components/connected/dist: of symmetric patterns only what the rank must join."""
-    from matchwood.components.connected.dist import gpu
-    from matchwood.primitives.union_find.cpu import union_find
+class Block:
+    """Of components/connected/dist/gpu_giant.py: the kernels of one machine need large blocks."""
 
-    indptr, indices = _brought(view.indptr), _brought(view.indices)
-    rows = np.repeat(np.arange(view.n), np.diff(indptr)).astype(indices.dtype)
-    parent = np.arange(view.n, dtype=indices.dtype)
-    if mirrored:
-        where = (grid.R, grid.C, grid.r, grid.c, grid.n_rows)
-        threads = -(-(view.n + view.nnz) // gpu.TILE) * gpu.WARP
-        pattern = (view.n, view.nnz, view.indptr, view.indices)
-        kernels.hook_half(threads, (*pattern, *where, raised(parent)))
-        while not np.array_equal(parent, parent[parent]):
-            parent = parent[parent]
-    else:
-        parent = union_find(view.n, rows, indices)
-    roots = parent[rows]
-    largest = np.bincount(roots).argmax() if roots.size else -1
-    return raised(parent), raised(np.array([largest], indices.dtype))
+    def __init__(self, view: Any) -> None:
+        self._indptr, self._indices = _brought(view.indptr), _brought(view.indices)
+        self._rows = np.repeat(np.arange(view.n), np.diff(self._indptr)).astype(view.indices.dtype)
+        self.parent = raised(np.arange(view.n, dtype=view.indices.dtype))
+        self.largest = raised(np.full(1, -1, view.indices.dtype))
+
+    def _join(self, entries: Any) -> None:
+        from matchwood.primitives.union_find.cpu import union_find
+
+        old = self.parent._a
+        pairs = ((self._rows[entries], self._indices[entries]), (np.arange(old.size), old))
+        ends = (np.concatenate(each).astype(old.dtype) for each in zip(*pairs, strict=True))
+        old[:] = union_find(old.size, *ends)
+
+    def sample(self) -> None:
+        full = np.diff(self._indptr) > 0
+        self._join(self._indptr[:-1][full])
+        if full.any():
+            self.largest._a[0] = np.bincount(self.parent._a[np.flatnonzero(full)]).argmax()
+
+    def join_rest(self, symmetric: bool) -> None:
+        read = self.parent._a[self._rows] != self.largest._a[0]
+        self._join(np.flatnonzero(read) if symmetric else np.arange(self._rows.size))
+
+    def flatten(self) -> None:
+        self._join(np.arange(0))
 
 
 def _without_tiles(*args: Any, tiles: Any, **options: Any) -> Any:
@@ -339,6 +348,7 @@ def _search(threads: int, args: Any) -> None:
 def play(monkeypatch: Any) -> None:
     """Until the end of the test there is a GPU; ranks that are threads may use it."""
     from matchwood.components.connected.dist import gpu as joining
+    from matchwood.components.connected.dist import gpu_giant as known
     from matchwood.matching.dominant.spread import gpu as matching
     from matchwood.ranking.random_surfer.block import gpu as ranking
     from matchwood.spanning.forest.spread import gpu as spanning
@@ -356,7 +366,8 @@ def play(monkeypatch: Any) -> None:
     monkeypatch.setattr(engines, "load", loaded)
     monkeypatch.setattr(matching, "SOURCE", Compiled(matching.SOURCE))
     monkeypatch.setattr(joining, "SOURCE", Compiled(joining.SOURCE))
-    monkeypatch.setattr(joining, "trees", trees)
+    monkeypatch.setattr(known, "SOURCE", Compiled(known.SOURCE))
+    monkeypatch.setattr(known, "Block", Block)
     monkeypatch.setattr(ranking, "SOURCE", Compiled(ranking.SOURCE))
     rows = SimpleNamespace(Tiles=lambda indptr, size: None, spmv=_without_tiles)
     monkeypatch.setattr(ranking, "row_reduce", rows)

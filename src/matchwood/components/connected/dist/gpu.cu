@@ -1,7 +1,6 @@
 // What a rank with a GPU does of its own: which vertices its trees have, hooking, going up, numbering.
 // Host side: gpu.py.  The rule: forest.py.
 //
-//   hook_half     the entries of a block whose column is the smaller vertex; the other half is on other ranks
 //   find_least    the smallest vertex of each tree of the block
 //   report        for the owner of a stripe: a bit for each vertex of the largest tree, pairs for the others
 //   report_all    the same where that is longer: the smallest vertex of its tree for each vertex
@@ -18,13 +17,10 @@
 // Races.  A smallest member, and a parent, only go down, by an atomic minimum, so the order of arrival changes which
 // pairs are made, never the smallest vertex of a component.
 #include "matchwood/by_owner.cuh"
-#include "matchwood/edges.cuh"
 #include "matchwood/hashing.cuh"
-#include "matchwood/union_find.cuh"
 
-constexpr int TILE = 2048;  // rows and entries of a warp in a pass over all of them
-constexpr int PROBES = 8;   // slots that a pair tries in the table of pairs that were listed
-constexpr int HEADER = 1;   // words before a report: the smallest vertex of the largest tree
+constexpr int PROBES = 8;  // slots that a pair tries in the table of pairs that were listed
+constexpr int HEADER = 1;  // words before a report: the smallest vertex of the largest tree
 
 // Where local vertices are in the grid.
 template <typename I, typename V>
@@ -40,24 +36,6 @@ struct Local {
         return (V)(v / (R - 1)) * p + (V)((stripe + (stripe >= r)) * C + c);
     }
 };
-
-// TILE entries to a warp.  The pattern of the whole matrix must be symmetric.
-template <typename I, typename V>
-__global__ void hook_half(I n, I nnz, const I* indptr, const I* indices, int R, int C, int r, int c, I rows, I* parent)
-{
-    Local<I, V> local{R, C, r, c, rows};
-    for_tiles<TILE>(n, nnz, indptr, [&](I v, I begin, I end) {
-        V name = local.original(v);
-        WarpRows<I>(begin, end).for_entries([&](int owner, I entry, bool is_entry) {
-            I u = __shfl_sync(ALL, v, owner);
-            V one = __shfl_sync(ALL, name, owner);
-            if (!is_entry) return;
-            I w = indices[entry];
-            if (local.original(w) < one) join_ends(parent, u, w);
-        });
-        __syncwarp();
-    });
-}
 
 // One thread to a local vertex.  Trees are flat; least is larger than any vertex before.
 template <typename I, typename V>

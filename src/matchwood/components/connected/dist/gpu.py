@@ -2,8 +2,8 @@
 
 Blocks, parents and labels stay on the GPU.  What differs from the CPU:
 
-- Where the pattern is symmetric, a rank joins the entries whose column is the smaller vertex; the
-  others are such entries of other ranks.
+- All rows are sampled where the pattern is symmetric (gpu_giant.py), and trees are reported in
+  both cases.
 - The smallest vertices of the largest trees are the heads: most vertices are under one of them.
   All ranks know the heads, so nobody asks for them.
 - Pairs and questions go through the host where there are few on all ranks together: many small
@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.components.connected import gpu as single
-from matchwood.components.connected.dist import forest
+from matchwood.components.connected.dist import forest, gpu_giant
 from matchwood.components.connected.dist.stripes import stripes_of
 from matchwood.dist.exchanges import Letters
 from matchwood.dist.exchanges.cpu_distinct import distinct
@@ -32,7 +31,6 @@ SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
     (
-        "hook_half<I,V>",
         "find_least<I,V>",
         "report<I,V>",
         "report_all<I,V>",
@@ -49,29 +47,9 @@ SOURCE = gpu.Source(
     ),
     types={"V": (np.int32, np.int64)},  # a vertex as the grid numbers it
 )
-TILE, WARP, HEADER = SOURCE.constants("TILE", "WARP", "HEADER")
+WARP, HEADER = SOURCE.constants("WARP", "HEADER")
 FEW = 1 << 14  # pairs or questions of all ranks: so few go through the host
 SLOTS = 1 << 14  # of the table of pairs that were listed
-
-
-def trees(view: Any, grid: Any, mirrored: bool, kernels: Any) -> tuple[Any, Any]:
-    """For each local vertex the smallest of its tree; and an array of one vertex of a large tree.
-
-    `mirrored`: the pattern of the whole matrix is symmetric.
-    """
-    n, kind = view.n, view.indptr.dtype
-    k = single.SOURCE.kernels(I=kind)
-    space = single.workspace(n, kind, parent=(n, kind))
-    single.sample(k, view, space)
-    pattern = (n, view.nnz, view.indptr, view.indices)
-    if mirrored:
-        where = (grid.R, grid.C, grid.r, grid.c, grid.n_rows)
-        threads = -(-(n + view.nnz) // TILE) * WARP
-        kernels.hook_half(threads, (*pattern, *where, space.parent))
-    else:
-        single.hook_rest(k, view, False, space)
-    k.compress(n, (n, False, None, space.parent))
-    return space.parent, space.words[:1]
 
 
 def zeros(size: int, kind: Any) -> Any:
@@ -101,8 +79,7 @@ class Run:
         self.places, self.parents = (gpu.empty(grid.owned, self.kind, CALLER) for _ in range(2))
         self.heads = self.xp.empty(0, self.kind)
         self.asks = 0  # vertices of all ranks that wait for an answer
-        self._mirrored = forest.is_symmetric(G)
-        self._view = view
+        self._graph, self._symmetric = G, forest.is_symmetric(G)
 
     # One forest of those of all blocks
 
@@ -150,8 +127,8 @@ class Run:
         found = zeros(len(stripes) + 1, np.uint64)
         head = found[len(stripes) :].view(np.int64)
         head.fill(-1)
+        parent, largest = gpu_giant.trees(self._graph, self._symmetric)
         if grid.n_local:
-            parent, largest = trees(self._view, grid, self._mirrored, k)
             where = (grid.R, grid.C, grid.r, grid.c, grid.n_rows)
             least.fill(np.iinfo(self.kind).max)
             k.find_least(grid.n_local, (grid.n_local, *where, parent, least))
