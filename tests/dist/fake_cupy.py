@@ -26,8 +26,8 @@ from matchwood import engines
 HOST = "the array lies on the host"
 OWN = (
     "communities.propagation.tallies", "matching.dominant.spread", "spanning.forest.spread",
-    "ranking.random_surfer.block", "traversal.breadth_first.dist", "components.connected.dist",
-    "dist.exchanges",
+    "ranking.random_surfer.block", "traversal.breadth_first.dist",
+    "components.connected.dist.blocks", "dist.exchanges",
 )  # fmt: skip
 """Packages whose files for GPUs run as they are."""
 
@@ -273,7 +273,7 @@ def _on_host(thing: Any) -> Any:
 
 
 class Block:
-    """Of components/connected/dist/gpu_giant.py: the kernels of one machine need large blocks."""
+    """Of components/connected/dist/blocks: the kernels of one machine need large blocks."""
 
     def __init__(self, view: Any) -> None:
         self._indptr, self._indices = _brought(view.indptr), _brought(view.indices)
@@ -347,8 +347,8 @@ def _search(threads: int, args: Any) -> None:
 
 def play(monkeypatch: Any) -> None:
     """Until the end of the test there is a GPU; ranks that are threads may use it."""
-    from matchwood.components.connected.dist import gpu as joining
-    from matchwood.components.connected.dist import gpu_giant as known
+    from matchwood.components.connected.dist.blocks import gpu as joining
+    from matchwood.components.connected.dist.blocks import gpu_giant as known
     from matchwood.matching.dominant.spread import gpu as matching
     from matchwood.ranking.random_surfer.block import gpu as ranking
     from matchwood.spanning.forest.spread import gpu as spanning

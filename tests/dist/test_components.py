@@ -16,7 +16,7 @@ from graphs import ZOO, grid, path, shuffled
 from matchwood import dist
 from matchwood.check import check_connected_components, is_connected_components
 from matchwood.components.connected.dist import METHODS, giant
-from matchwood.components.connected.dist import gpu as gpu_ranks
+from matchwood.components.connected.dist.blocks import gpu as gpu_ranks
 from matchwood.errors import CheckFailed
 from spread_graphs import GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs

@@ -1,4 +1,4 @@
-"""One forest of the forests of all blocks.  Kernels: cpu.py; ranks with GPUs: gpu.py, gpu.cu.
+"""One forest of the forests of all blocks.  Kernels: cpu.py; ranks with GPUs: blocks/.
 
 1. Every rank joins the edges of its block.  So each of its vertices v is in a tree, whose smallest
    vertex is a: v and a are connected.

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.components.connected.dist import forest, gpu_giant
+from matchwood.components.connected.dist import forest
+from matchwood.components.connected.dist.blocks import gpu_giant
 from matchwood.components.connected.dist.stripes import stripes_of
 from matchwood.dist.exchanges import Letters
 from matchwood.dist.exchanges.cpu_distinct import distinct

@@ -1,0 +1,1 @@
+"""Components on ranks with GPUs.  gpu.py: the steps of forest.py; gpu_giant.py: those of giant.py."""
