@@ -1,1 +1,1 @@
-"""Components on ranks with GPUs.  gpu.py: the steps of forest.py; gpu_giant.py: those of giant.py."""
+"""Components on ranks with GPUs: gpu.py has the steps of forest.py, gpu_giant.py of giant.py."""
