@@ -92,33 +92,32 @@ def _join_known(G: Any, block: Block) -> None:
     grid, exchange = G.grid, G.exchange
     k = SOURCE.kernels(I=block.parent.dtype)
     words = -(-grid.most_owned // WARP)
-    told, size = _marks(grid, block, k, words)
-    messages = forest.exchanged(exchange, told)
-    chosen = giant.largest_set(G.comm, _meetings(grid, messages, k, words), size)
-    senders = [rank for rank in _senders(grid) if chosen[rank]]
-    seen = dict(zip(_senders(grid), messages, strict=True))
-    xp = engines.xp(messages[0])
-    own = functools.reduce(xp.bitwise_or, [seen[rank] for rank in senders] or [messages[0] & 0])
+    size = gpu.empty(1, np.uint64, CALLER)
+    size.fill(0)
+    messages = forest.exchanged(exchange, _marks(grid, block, k, words, size))
+    chosen = giant.largest_set(G.comm, *_meetings(grid, messages, k, words, size))
+    xp = engines.xp(size)
+    known = [m for m, rank in zip(messages, _senders(grid), strict=True) if chosen[rank]]
+    own = functools.reduce(xp.bitwise_or, known or [messages[0] & 0])
     rows, columns = (comm.allgather(own) for comm in (exchange.row, exchange.column))
     n, where = grid.n_local, (grid.R, grid.C, grid.r, grid.n_rows)
     least = gpu.empty(1, block.parent.dtype, CALLER)
     least.fill(n)
-    known = (n, *where, words, rows, columns, least)
-    k.find_known(n, known)
-    k.join_known(n, (*known, block.parent))
+    given = (n, *where, words, rows, columns, least)
+    k.find_known(n, given)
+    k.join_known(n, (*given, block.parent))
     block.flatten()
     k.set_largest(1, (n, least, block.parent, block.largest))
 
 
-def _marks(grid: Any, block: Block, k: Any, words: int) -> tuple[dict[int, Any], int]:
-    """For each owner the bits of its vertices in the largest tree; how many they are in all."""
-    told, count = {}, gpu.empty(1, np.uint64, CALLER)
-    count.fill(0)
-    for owner, base, step, size in np.stack(stripes_of(grid)).T.tolist():
+def _marks(grid: Any, block: Block, k: Any, words: int, size: Any) -> dict[int, Any]:
+    """For each owner the bits of its vertices in the largest tree; `size` counts them all."""
+    told = {}
+    for owner, base, step, places in np.stack(stripes_of(grid)).T.tolist():
         told[owner] = gpu.empty(words, np.uint32, CALLER)
-        given = (base, step, size, words, block.parent, block.largest)
-        k.mark_tree(words * WARP, (*given, told[owner], count))
-    return told, int(count.get()[0])
+        given = (base, step, places, words, block.parent, block.largest)
+        k.mark_tree(words * WARP, (*given, told[owner], size))
+    return told
 
 
 def _senders(grid: Any) -> list[int]:
@@ -127,13 +126,14 @@ def _senders(grid: Any) -> list[int]:
     return [grid.rank, *row, *(r * grid.C + grid.c for r in range(grid.R) if r != grid.r)]
 
 
-def _meetings(grid: Any, messages: list[Any], k: Any, words: int) -> Any:
-    """(p, p) which two ranks have an own vertex of this one in their largest trees."""
-    senders = np.array(_senders(grid))
+def _meetings(grid: Any, messages: list[Any], k: Any, words: int, size: Any) -> tuple[Any, int]:
+    """(p, p) which two ranks have an own vertex of this one in their largest trees; and `size`."""
+    senders, xp = np.array(_senders(grid)), engines.xp(size)
     found = gpu.empty(len(senders) ** 2, np.uint8, CALLER)
     found.fill(0)
-    k.meet(words, (words, len(senders), engines.xp(found).concatenate(messages), found))
+    k.meet(words, (words, len(senders), xp.concatenate(messages), found))
+    both = xp.concatenate([size.view(np.uint8), found]).get()  # one wait for both
+    pairs = both[size.nbytes :].reshape(len(senders), -1) != 0
     meets = np.zeros((grid.p, grid.p), np.bool_)
-    pairs = found.get().reshape(len(senders), -1) != 0
     meets[np.ix_(senders, senders)] = pairs | pairs.T
-    return meets
+    return meets, int(both[: size.nbytes].view(np.uint64)[0])
