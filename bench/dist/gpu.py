@@ -10,6 +10,10 @@ bytes on each rank, on the GPU.  NCCL is tried where it lets the ranks have it; 
 always does.
 
 Bar: four ranks by IPC take at most twice the time of one.
+
+Processes that share a GPU take turns on it, and a turn takes time: on an H200 a kernel and the wait
+for it took 0.5 ms with four of them.  NVIDIA's MPS lets them run at the same time; start it before:
+``nvidia-cuda-mps-control -d``.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +43,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
         G, tol=0, max_iterations=figures.PAGERANK_ITERATIONS, weighted=False
     ),
 }
+WAYS = ("ipc", "host", "nccl")
 BAR = 2.0
 COLLECTIVE_BYTES = 1 << 26  # of each rank
 TRIES = 5
@@ -114,8 +119,8 @@ def with_nccl(comm: Any) -> Any:
         return None
 
 
-def measured(scale: int, repeats: int) -> list[dict[str, Any]]:
-    """The rows of these ranks; all of them call it."""
+def measured(scale: int, repeats: int, ways: Sequence[str] = WAYS) -> list[dict[str, Any]]:
+    """The rows of these ranks, whose data go these ways; all of them call it."""
     name = f"R-MAT {scale}"
     with matchwood.dist.world("gpu", kind="mpi", transport="host") as comm:
         start = time.perf_counter()
@@ -123,15 +128,16 @@ def measured(scale: int, repeats: int) -> list[dict[str, Any]]:
         G.undirected_pattern(), G.undirected_weights()
         tell(comm, {"made": name, "seconds": time.perf_counter() - start})
         rows = []
-        if comm.size > 1:
+        if comm.size > 1 and "ipc" in ways:
             from matchwood.dist.networks.ipc import open_ipc
 
             near = open_ipc(comm, tolerant=False)
             rows += rows_of(moved_to(G, near), name, "ipc", repeats)
             rows += collectives(near, "ipc")
-        rows += rows_of(moved_to(G, comm), name, "host", repeats)
-        rows += collectives(comm, "host")
-        by_nccl = with_nccl(comm)
+        if "host" in ways:
+            rows += rows_of(moved_to(G, comm), name, "host", repeats)
+            rows += collectives(comm, "host")
+        by_nccl = with_nccl(comm) if "nccl" in ways else None
         if by_nccl is not None:
             rows += rows_of(moved_to(G, by_nccl), name, "nccl", repeats)
             rows += collectives(by_nccl, "nccl")
@@ -156,10 +162,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--against", type=Path, help="what one rank wrote")
     parser.add_argument("--json", type=Path, help="write the rows there")
     options = parser.parse_args()
-    rows = measured(options.scale, options.repeats)
+    rows = measured(options.scale, options.repeats, options.ways)
     from mpi4py import MPI
 
     if MPI.COMM_WORLD.Get_rank() > 0:

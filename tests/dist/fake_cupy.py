@@ -6,26 +6,28 @@ and a copy that nobody asked for.  Functions that the real CuPy lacks are missin
 installed.
 
 Of our own code for GPUs the host's side runs: the steps of ranks in dist.py's folders.  Their CUDA
-kernels are played by the loops below.  All that one machine does on a GPU is done by its CPU engine
-behind the scenes (`Played`).
+kernels are compiled for the host (`Compiled`), or played by the loops below.  All that one machine
+does on a GPU is done by its CPU engine behind the scenes (`Played`).
 """
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+import threading
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+import beyond_on_host
 from matchwood import engines
 
 HOST = "the array lies on the host"
 OWN = (
     "communities.propagation.tallies", "matching.dominant.spread", "spanning.forest.spread",
-    "ranking.random_surfer.block", "traversal.breadth_first.dist", "components.connected.dist",
-    "dist.exchanges",
+    "ranking.random_surfer.block", "traversal.breadth_first.dist",
+    "components.connected.dist.blocks", "dist.exchanges",
 )  # fmt: skip
 """Packages whose files for GPUs run as they are."""
 
@@ -241,13 +243,70 @@ def _lifted(thing: Any) -> Any:
 # The CUDA kernels of ranks
 
 
-def first_free(block: Any, taken: Any, rows: Any) -> tuple[Any, Any]:
-    """Of matching/dominant/spread, by the definition."""
-    from dist.test_matching import first_free_by_loops
+_one_at_a_time = threading.Lock()  # the warp on the host is one for all ranks
 
-    view = type(block.view)(*(_brought(each) for each in block.view))
-    brought = block._replace(view=view, names=_brought(block.names))
-    return _lifted(first_free_by_loops(brought, _brought(taken), _brought(rows)))
+
+class Compiled:
+    """In place of a `gpu.Source`: its kernels, compiled by g++, on arrays of this module."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def kernels(self, **types: Any) -> Any:
+        wanted = tuple(sorted((name, np.dtype(kind).name) for name, kind in types.items()))
+
+        class Launched:
+            def __getattr__(_, name: str) -> Any:
+                def launch(threads: Any, args: Any, **options: Any) -> None:
+                    given = [_on_host(each) for each in args]
+                    with _one_at_a_time:
+                        found = beyond_on_host.library(self._source, wanted)
+                        getattr(found, name)(threads, given, **options)
+
+                return launch
+
+        return Launched()
+
+
+def _on_host(thing: Any) -> Any:
+    return thing._a.view(beyond_on_host.Array) if isinstance(thing, ndarray) else thing
+
+
+class Block:
+    """Of components/connected/dist/blocks: the kernels of one machine need large blocks."""
+
+    def __init__(self, view: Any) -> None:
+        self._indptr, self._indices = _brought(view.indptr), _brought(view.indices)
+        self._rows = np.repeat(np.arange(view.n), np.diff(self._indptr)).astype(view.indices.dtype)
+        self.parent = raised(np.arange(view.n, dtype=view.indices.dtype))
+        self.largest = raised(np.full(1, -1, view.indices.dtype))
+
+    def _join(self, entries: Any) -> None:
+        from matchwood.primitives.union_find.cpu import union_find
+
+        old = self.parent._a
+        pairs = ((self._rows[entries], self._indices[entries]), (np.arange(old.size), old))
+        ends = (np.concatenate(each).astype(old.dtype) for each in zip(*pairs, strict=True))
+        old[:] = union_find(old.size, *ends)
+
+    def sample(self) -> None:
+        full = np.diff(self._indptr) > 0
+        self._join(self._indptr[:-1][full])
+        if full.any():
+            self.largest._a[0] = np.bincount(self.parent._a[np.flatnonzero(full)]).argmax()
+
+    def join_rest(self, symmetric: bool) -> None:
+        read = self.parent._a[self._rows] != self.largest._a[0]
+        self._join(np.flatnonzero(read) if symmetric else np.arange(self._rows.size))
+
+    def flatten(self) -> None:
+        self._join(np.arange(0))
+
+
+def _without_tiles(*args: Any, tiles: Any, **options: Any) -> Any:
+    from matchwood.primitives.row_reduce import cpu
+
+    return _lifted(cpu.spmv(*map(_brought, args), **options))
 
 
 def first_entries(rows: Any, order: Any, n_rows: int, threads: Any) -> Any:
@@ -288,7 +347,10 @@ def _search(threads: int, args: Any) -> None:
 
 def play(monkeypatch: Any) -> None:
     """Until the end of the test there is a GPU; ranks that are threads may use it."""
+    from matchwood.components.connected.dist.blocks import gpu as joining
+    from matchwood.components.connected.dist.blocks import gpu_giant as known
     from matchwood.matching.dominant.spread import gpu as matching
+    from matchwood.ranking.random_surfer.block import gpu as ranking
     from matchwood.spanning.forest.spread import gpu as spanning
     from matchwood.traversal.breadth_first.dist import gpu as searching
 
@@ -302,7 +364,13 @@ def play(monkeypatch: Any) -> None:
         return load(package, engine) if own or engine != "gpu" else Played(load(package, "cpu"))
 
     monkeypatch.setattr(engines, "load", loaded)
-    monkeypatch.setattr(matching, "first_free", first_free)
+    monkeypatch.setattr(matching, "SOURCE", Compiled(matching.SOURCE))
+    monkeypatch.setattr(joining, "SOURCE", Compiled(joining.SOURCE))
+    monkeypatch.setattr(known, "SOURCE", Compiled(known.SOURCE))
+    monkeypatch.setattr(known, "Block", Block)
+    monkeypatch.setattr(ranking, "SOURCE", Compiled(ranking.SOURCE))
+    rows = SimpleNamespace(Tiles=lambda indptr, size: None, spmv=_without_tiles)
+    monkeypatch.setattr(ranking, "row_reduce", rows)
     monkeypatch.setattr(spanning, "first_entries", first_entries)
     monkeypatch.setattr(spanning, "offer", offer)
     kernels = SimpleNamespace(follow_rows=_follow, search_rows=_search)

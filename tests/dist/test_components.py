@@ -10,10 +10,13 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 
 import matchwood
+from dist.fake_cupy import play
+from dist.test_algorithms_gpu import compare as on_gpus
 from graphs import ZOO, grid, path, shuffled
 from matchwood import dist
 from matchwood.check import check_connected_components, is_connected_components
 from matchwood.components.connected.dist import METHODS, giant
+from matchwood.components.connected.dist.blocks import gpu as gpu_ranks
 from matchwood.errors import CheckFailed
 from spread_graphs import GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
@@ -333,3 +336,12 @@ def test_a_wrong_answer_is_a_check_that_failed():
             check_connected_components(G, G.vector((G.ids > 2).astype(np.int32)))
 
     dist.run(body, 2)
+
+
+def test_ranks_with_gpus(monkeypatch):
+    """Kernels run on the host: fake_cupy.py.  Few pairs go through the host, or all by the GPU."""
+    play(monkeypatch)
+    for turn, name in enumerate(("few weights", "path", "self loops", "int64 indices", "one edge")):
+        monkeypatch.setattr(gpu_ranks, "FEW", (0, 1 << 14)[turn % 2])
+        order, sides = ("given", "hashed")[turn // 2 % 2], [(2, 2), (2, 3), (3, 1)][turn % 3]
+        dist.run(on_gpus, sides[0] * sides[1], ZOO[name](), order, sides, ("components",))

@@ -12,15 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchwood
+from dist.fake_cupy import play
+from dist.test_algorithms_gpu import compare as on_gpus
 from graphs import ZOO, complete, grid, path, rmat, star
 from matchwood import dist
 from matchwood.errors import CheckFailed
 from matchwood.matching import weighted_matching
 from matchwood.matching.check import check_locally_dominant, check_matching
-from matchwood.matching.dominant import dist as engine
 from matchwood.matching.dominant.spread import cpu as steps
-from matchwood.matching.dominant.spread import gpu as gpu_steps
-from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.teams import crew
 from spread_graphs import GRIDS, slab, tried
 from strategies import graphs
@@ -111,34 +110,12 @@ def test_rows_wait_in_lists_from_any_round_on(few, monkeypatch):
         compare(ZOO[name](), [(2, 1)], "hashed", ties="index")
 
 
-def first_free_by_loops(block: Any, taken: Any, rows: Any) -> tuple[Any, Any]:
-    """What the kernels of spread/gpu.cu find, by the definition."""
-    view, names = block.view, block.names.tolist()
-    column = np.full(rows.size, -1, view.indices.dtype)
-    weight = np.zeros(rows.size, view.data.dtype)
-    for i, u in enumerate(rows.tolist()):
-        keys = [
-            (edge_key(view.data[k], names[u], names[view.indices[k]], block.seed, block.by_hash), k)
-            for k in range(view.indptr[u], view.indptr[u + 1])
-            if not taken[view.indices[k]]
-        ]
-        if keys:
-            k = min(keys)[1]
-            column[i], weight[i] = view.indices[k], view.data[k]
-    return column, weight
-
-
 def test_steps_of_ranks_with_a_gpu(monkeypatch):
-    """The same rounds by whole arrays, here NumPy's."""
-    monkeypatch.setattr(engine, "steps_of", lambda G: gpu_steps)
-    monkeypatch.setattr(gpu_steps, "first_free", first_free_by_loops)
-    for turn, name in enumerate(ZOO):
-        order, ties = ("given", "hashed")[turn % 2], ("hash", "index")[turn // 2 % 2]
-        if ZOO[name]().shape[0] <= 600:
-            compare(ZOO[name](), [[(2, 2), (2, 3), (3, 1)][turn % 3]], order, ties=ties, rng=turn)
-    for name in EVERYWHERE:
-        compare(ZOO[name](), [(1, 2), (1, 5), (3, 3)], ties="hash")
-    compare(star(40), [(2, 2)], ties="index")
+    """Their kernels run on the host: fake_cupy.py says how."""
+    play(monkeypatch)
+    for turn, name in enumerate(("few weights", "star", "float32", "explicit zeros", "path")):
+        order, sides = ("given", "hashed")[turn % 2], [(2, 2), (1, 5), (3, 1)][turn % 3]
+        dist.run(on_gpus, sides[0] * sides[1], ZOO[name](), order, sides, ("matchings",))
 
 
 def test_two_equal_weights_behind_the_first():

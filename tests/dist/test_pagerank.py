@@ -12,14 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchwood
+from dist.fake_cupy import play
 from graphs import ZOO, grid, rmat
 from matchwood import dist
 from matchwood.check import check_pagerank, is_pagerank
 from matchwood.communities.propagation.tallies import cpu as tables
 from matchwood.errors import CheckFailed
-from matchwood.ranking.random_surfer import dist as spread_engine
 from matchwood.ranking.random_surfer.block import cpu as cpu_block
-from matchwood.ranking.random_surfer.block import gpu as products
 from spread_graphs import GRIDS, slab
 from strategies import graphs
 
@@ -37,10 +36,10 @@ def kinds(n):
     ]
 
 
-def spread(comm, A, shape, **options):
+def spread(comm, A, shape, engine="cpu", **options):
     return matchwood.distribute(
         slab(A, comm.rank, comm.size), comm=comm, grid=f"{shape[0]}x{shape[1]}", **options
-    )
+    ).on(engine)
 
 
 def ranked(comm, A, shape, cases, options):
@@ -84,11 +83,11 @@ def test_other_orders_and_layouts():
         compared(A, ((2, 3), (4, 4)), cases, **options)
 
 
-def test_products_of_ranks_with_a_gpu(monkeypatch):
-    """The same functions, here on NumPy arrays."""
-    monkeypatch.setattr(spread_engine, "engine_of", lambda G: products)
-    compared(ZOO["rmat, directed"](), ((1, 1), (2, 3)), kinds(512))
-    compared(ZOO["first and last isolated"](), ((3, 3),), kinds(6))
+def test_ranks_with_a_gpu(monkeypatch):
+    """The GPU is played: fake_cupy.py says how."""
+    play(monkeypatch)
+    compared(ZOO["rmat, directed"](), ((1, 1), (2, 3)), kinds(512), engine="gpu")
+    compared(ZOO["first and last isolated"](), ((3, 3),), kinds(6), engine="gpu")
 
 
 def test_single_precision():

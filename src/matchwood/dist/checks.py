@@ -77,14 +77,20 @@ def even_shares(total: int, size: int) -> Counts:
     return np.diff(bounds)
 
 
-def reduced(parts: Any, op: str) -> Any:
-    """The reduction of several arrays of one length, from the first to the last.
+def reduced(parts: Any, op: str, out: Any = None) -> Any:
+    """The reduction of several arrays of one length, from the first to the last; into `out`.
 
     The order is fixed, so a sum of floats is the same number in every communicator.
     """
     xp = module_of(parts[0])
     combine = {"sum": xp.add, "min": xp.minimum, "max": xp.maximum, "or": xp.bitwise_or}[op]
-    result = parts[0].copy()
-    for part in parts[1:]:
+    if len(parts) == 1 or out is None:
+        result = parts[0].copy()
+        if out is not None:
+            out[...] = result
+        rest = parts[1:]
+    else:
+        result, rest = combine(parts[0], parts[1], out=out), parts[2:]
+    for part in rest:
         combine(result, part, out=result)
     return result

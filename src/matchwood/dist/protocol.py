@@ -217,8 +217,7 @@ class Communicator(abc.ABC):
         """The arrays of all ranks one after the other, and their lengths."""
         array = checks.vector("allgatherv", array)
         self.raw_compare("allgatherv", array.dtype)
-        counts = self.raw_lengths(array.size)
-        result = self.raw_gather(array, counts)
+        result, counts = self.raw_allgatherv(array)
         others = self.size - 1
         received = result.nbytes - array.nbytes
         self.traffic.add("allgatherv", received, others * array.nbytes, 2 * others)
@@ -233,8 +232,7 @@ class Communicator(abc.ABC):
         array = checks.vector("alltoallv", array)
         sends = checks.shares("alltoallv", counts, self.size, array.size)
         self.raw_compare("alltoallv", array.dtype)
-        receives, total = self.raw_table(sends)
-        result = self.raw_exchange(array, sends, receives, total)
+        result, receives = self.raw_alltoallv(array, sends)
         item, own = array.itemsize, int(sends[self.rank])
         messages = self.size - 1 + int(np.count_nonzero(sends)) - (own > 0)
         received, sent = (result.size - own) * item, (array.size - own) * item
@@ -335,6 +333,14 @@ class Communicator(abc.ABC):
     @abc.abstractmethod
     def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         """The communicator of those ranks, this one among them; None where `color` is None."""
+
+    def raw_allgatherv(self, array: Any) -> tuple[Any, Counts]:
+        counts = self.raw_lengths(array.size)
+        return self.raw_gather(array, counts), counts
+
+    def raw_alltoallv(self, array: Any, sends: Counts) -> tuple[Any, Counts]:
+        receives, total = self.raw_table(sends)
+        return self.raw_exchange(array, sends, receives, total), receives
 
     def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
         own = int(counts[self.rank])

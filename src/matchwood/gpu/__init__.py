@@ -16,6 +16,7 @@ their problem or primitive; all are included as ``#include "matchwood/atomics.cu
 
     threads, atomics    numbers of a thread, warp and block sums; relaxed accesses, counters
     edges, sorted_row   entries of rows shared among lanes; a search in a sorted row
+    by_owner            elements that go to chosen ranks, and records of them
     status              how a kernel reports an error
     grid_barrier        many rounds in one kernel
     cluster, roll_call  blocks that read each other's memory; a barrier of the blocks that run

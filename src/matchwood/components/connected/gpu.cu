@@ -138,13 +138,6 @@ __global__ void find_largest(I n, const I* indptr, const I* parent, bool again, 
     }
 }
 
-template <typename I>
-__device__ __forceinline__ void join_ends(I* parent, I v, I w)
-{
-    I a = load_relaxed(&parent[v]), b = load_relaxed(&parent[w]);
-    if (a != b) join_sets(parent, a, b);
-}
-
 // TILE entries to a warp.  Races: union_find.cuh.  With a symmetric pattern, rows of vertices under *largest
 // are skipped.
 template <typename I>

@@ -47,10 +47,10 @@ def label(
         return 0, labels, 0
     k = SOURCE.kernels(I=kind)
     if method == "fastsv":
-        space = _workspace(n, kind, parent=(n, kind), spare=(n, kind), grand=(n, kind))
+        space = workspace(n, kind, parent=(n, kind), spare=(n, kind), grand=(n, kind))
         rounds = _fastsv(k, view, symmetric, space)
         return _number(k, n, space.grand, space, labels), labels, rounds
-    space = _workspace(n, kind, parent=(n, kind))
+    space = workspace(n, kind, parent=(n, kind))
     if method == "bfs":
         _search_largest(k, view, graph, space)
         count = _number(k, n, space.parent, space, labels)
@@ -59,7 +59,8 @@ def label(
     return _number(k, n, space.parent, space, labels), labels, SAMPLED_NEIGHBOURS + 1
 
 
-def _workspace(n: int, kind: Any, **arrays: Any) -> Any:
+def workspace(n: int, kind: Any, **arrays: Any) -> Any:
+    """Scratch memory of a call: `words`, `counts` and these arrays."""
     return gpu.workspace("connected_components", counts=(RUNS, kind), words=(3, kind), **arrays)
 
 
@@ -69,22 +70,28 @@ def _tiles(view: Any) -> int:
 
 
 def _afforest(k: Any, view: Any, symmetric: bool, space: Any) -> None:
+    sample(k, view, space)
+    hook_rest(k, view, symmetric, space)
+
+
+def sample(k: Any, view: Any, space: Any) -> None:
+    """Join a few neighbours of each vertex; space.words[0] is the root that most have then."""
     n, parent = view.n, space.parent
     largest, settled = space.words[0:1], space.words[1:2]
     pattern = (n, view.indptr, view.indices)
     k.hook_near(n, (*pattern, parent), block=NEAR)
     k.compress(n, (n, True, None, parent))
     k.compress(n, (n, False, None, parent))
-    sample = (n, view.indptr, parent)
-    k.find_largest(None, (*sample, False, largest, settled), block=SAMPLE, grid=1)
+    asked = (n, view.indptr, parent)
+    k.find_largest(None, (*asked, False, largest, settled), block=SAMPLE, grid=1)
     for last in MORE:
         k.hook_more(min(n, PASS_THREADS), (*pattern, last, settled, parent))
         k.compress(min(n, PASS_THREADS), (n, False, settled, parent))
-    k.find_largest(None, (*sample, True, largest, settled), block=SAMPLE, grid=1)
-    _hook_rest(k, view, symmetric, space)
+    k.find_largest(None, (*asked, True, largest, settled), block=SAMPLE, grid=1)
 
 
-def _hook_rest(k: Any, view: Any, symmetric: bool, space: Any) -> None:
+def hook_rest(k: Any, view: Any, symmetric: bool, space: Any) -> None:
+    """Join all entries, in a symmetric pattern but those of rows under space.words[0]."""
     pattern = (view.n, view.nnz, view.indptr, view.indices, symmetric)
     k.hook_rest(_tiles(view), (*pattern, space.words[0:1], space.parent))
 
@@ -97,7 +104,7 @@ def _search_largest(k: Any, view: Any, graph: Any, space: Any) -> None:
         level = bfs(graph, int(cupy.diff(view.indptr).argmax()), directed=False).level
         largest[0] = (level >= 0).argmax()  # the first, so the smallest
     k.adopt_reached(n, (n, level, largest, space.parent))
-    _hook_rest(k, view, True, space)
+    hook_rest(k, view, True, space)
 
 
 def _fastsv(k: Any, view: Any, symmetric: bool, space: Any) -> int:

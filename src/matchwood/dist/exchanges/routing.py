@@ -1,7 +1,8 @@
 """Words for the owners of vertices, and questions that they answer.
 
 Vertices are numbered as the grid numbers them here: `Exchange.order` turns the user's ids into
-these, and back.  Every function is called by all ranks.  Arrays are NumPy's.
+these, and back.  Every function is called by all ranks.  Arrays are NumPy's
+or CuPy's.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Route(Protocol):
 def deliver(route: Route, ids: Array, values: Array) -> tuple[Array, Array]:
     """(own places, values): what all ranks sent to the owner of each vertex."""
     letters = Letters(route.comm, route.grid.owner(ids), route.threads)
-    places, values = letters.send(_narrow(route.grid, ids), values)
+    places, values = letters.send(narrow(route.grid, ids), values)
     return places.astype(np.int64), values
 
 
@@ -47,12 +48,12 @@ def ask(route: Route, ids: Array, values: Array) -> Array:
     if comm.size == 1:
         return values[ids]
     letters = Letters(comm, grid.owner(ids), route.threads)
-    (asked,) = letters.send(_narrow(grid, ids))
+    (asked,) = letters.send(narrow(grid, ids))
     (found,) = letters.answer(values[asked])
     return found
 
 
-def _narrow(grid: Any, ids: Array) -> Array:
+def narrow(grid: Any, ids: Array) -> Array:
     """The places of vertices at their owners, in the smaller type that holds them."""
     most = grid.most_owned
     return grid.places(ids).astype(np.int32 if most <= np.iinfo(np.int32).max else np.int64)

@@ -105,6 +105,16 @@ class OnDevice(Communicator):
             return self.base.raw_exchange(array, sends, receives, total)
         return self._exchange_there(array, sends, receives)
 
+    def raw_allgatherv(self, array: Any) -> tuple[Any, Counts]:
+        if not self.cuda.is_there(array):
+            return self.base.raw_allgatherv(array)
+        return self._gatherv_there(array)
+
+    def raw_alltoallv(self, array: Any, sends: Counts) -> tuple[Any, Counts]:
+        if not self.cuda.is_there(array):
+            return self.base.raw_alltoallv(array, sends)
+        return self._alltoallv_there(array, sends)
+
     def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
         if not self.cuda.is_there(array):
             return self.base.raw_reduce_scatter(array, counts, op)
@@ -151,6 +161,14 @@ class OnDevice(Communicator):
         self, color: int | None, ranks: Sequence[int], base: Communicator | None
     ) -> OnDevice | None:
         """The communicator of a color beside that of the host; None where that is None."""
+
+    def _gatherv_there(self, array: Any) -> tuple[Any, Counts]:
+        counts = self.base.raw_lengths(array.size)
+        return self._gather_there(array, counts), counts
+
+    def _alltoallv_there(self, array: Any, sends: Counts) -> tuple[Any, Counts]:
+        receives, _ = self.base.raw_table(sends)
+        return self._exchange_there(array, sends, receives), receives
 
     def _reduce_scatter_there(self, array: Any, counts: Counts, op: str) -> Any:
         own = int(counts[self.rank])

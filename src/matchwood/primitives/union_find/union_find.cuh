@@ -56,3 +56,11 @@ __device__ __forceinline__ bool join_sets(I* parent, I u, I v)
     }
     return false;
 }
+
+// The same for two vertices that are probably under the same parent.
+template <typename I>
+__device__ __forceinline__ void join_ends(I* parent, I v, I w)
+{
+    I a = load_relaxed(&parent[v]), b = load_relaxed(&parent[w]);
+    if (a != b) join_sets(parent, a, b);
+}

@@ -34,14 +34,34 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
     threads = G.threads if threads is None else threads
     if method == "auto" and G.comm.size == 1 and G.order is None:
         return _alone(G, threads)
+    if method == "auto" and G.engine == "gpu":
+        return _on_gpus(G, threads)
     if method == "auto":
         roots, rounds = forest.smallest(G, engines.load(PACKAGE, G.engine), threads)
     else:
         roots, rounds = colour.smallest(G, colour.WAYS[method], threads)
-    kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
+    return _numbered(G, roots, rounds)
+
+
+def _kind(G: Any) -> Any:
+    """The type of labels."""
+    return np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
+
+
+def _numbered(G: Any, roots: Any, rounds: int) -> Components:
     users = roots if G.order is None else G.order.user(roots)
-    count, labels = number_labels(G, np.ascontiguousarray(users, kind))
+    count, labels = number_labels(G, np.ascontiguousarray(users, _kind(G)))
     return Components(count, G.vector(engines.moved(labels, G.engine)), rounds)
+
+
+def _on_gpus(G: Any, threads: int | None) -> Components:
+    """Where the order is hashed, the user's smallest vertex of a component is not its root."""
+    run = engines.load(f"{__name__}.blocks", "gpu").Run(G, threads)
+    rounds = run.join()
+    if G.order is not None:
+        return _numbered(G, engines.moved(run.parent, "cpu"), rounds)
+    count, labels = run.number()
+    return Components(count, G.vector(labels.astype(_kind(G), copy=False)), rounds)
 
 
 def _alone(G: Any, threads: int | None) -> Components:

@@ -1,4 +1,4 @@
-"""One forest of the forests of all blocks.  Kernels: cpu.py.
+"""One forest of the forests of all blocks.  Kernels: cpu.py; ranks with GPUs: blocks/.
 
 1. Every rank joins the edges of its block.  So each of its vertices v is in a tree, whose smallest
    vertex is a: v and a are connected.
@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
 from matchwood.components.connected.dist import cpu, giant
 from matchwood.components.connected.dist.stripes import stripes_of
 from matchwood.dist.agreement import any_of
@@ -58,19 +57,18 @@ def smallest(G: Any, engine: Any, threads: int | None) -> tuple[Array, int]:
     parent = np.arange(grid.rank, grid.n, grid.p, dtype=np.int64).astype(kind)
     own = cpu.Own(parent, grid.p, grid.rank)
     head = -1  # under which most vertices are, if that is known
-    if G.engine == "cpu" and _is_symmetric(G):
+    if is_symmetric(G):
         members = giant.members(G, threads)
         rest = giant.rest(G, members, threads)
         if rest is not None:
             head = rest.head if rest.head < grid.n else -1
             parent[rest.own] = head
             highs, lows = (ends.astype(kind) for ends in rest.pairs)
-            pairs = _hooked(exchange, own, _stars([(highs, lows)], threads), threads)
+            pairs = _hooked(exchange, own, stars([(highs, lows)], threads), threads)
         else:
             pairs = _of_trees(exchange, own, *giant.labels_of(G, members, threads), threads)
     else:
         _, labels, _ = engine.label(G.entries(), False, "auto", threads=threads)
-        labels = engines.moved(labels, "cpu")
         pairs = _of_trees(exchange, own, labels, giant.nothing_known(grid), threads)
     rounds = 0
     while True:
@@ -89,7 +87,7 @@ def _hooked(
 ) -> tuple[Array, Array]:
     """Send pairs to the owners of their larger vertices, and hook; pairs that follow from it."""
     places, values = deliver(exchange, *pairs)
-    return _stars([cpu.hook(own, places, values, threads)], threads)
+    return stars([cpu.hook(own, places, values, threads)], threads)
 
 
 def _of_trees(
@@ -100,12 +98,12 @@ def _of_trees(
     reports = _reports(exchange.grid, labels, known, kind, threads)
     own.parent[known.own] = known.head
     found = []
-    for report in _exchanged(exchange, reports, kind):
+    for report in exchanged(exchange, reports):
         found += [cpu.hook(own, *pairs, threads) for pairs in _opened(report, exchange.grid.owned)]
-    return _stars(found, threads)
+    return stars(found, threads)
 
 
-def _is_symmetric(G: Any) -> bool:
+def is_symmetric(G: Any) -> bool:
     """Whether the pattern is known to be symmetric, on all ranks.
 
     To find out takes a pass over the entries, which pays only for a graph that is used again: the
@@ -140,18 +138,18 @@ def _reports(
     return reports
 
 
-def _exchanged(exchange: Any, reports: dict[int, Array], kind: Any) -> list[Array]:
+def exchanged(exchange: Any, reports: dict[int, Array]) -> list[Array]:
     """What all ranks of the row and the column report of own vertices, this one's too."""
     grid = exchange.grid
-    none = np.empty(0, kind)
     mine = grid.rank
+    none = reports[mine][:0]
     along_row = [grid.r * grid.C + c for c in range(grid.C)]
     along_column = [r * grid.C + grid.c for r in range(grid.R)]
     found = [reports[mine]]
     for comm, ranks in ((exchange.row, along_row), (exchange.column, along_column)):
         if comm.size > 1:
             sent = [none if rank == mine else reports[rank] for rank in ranks]
-            found += [part for part in to_group(comm, sent, kind) if part.size]
+            found += [part for part in to_group(comm, sent, none.dtype) if part.size]
     return found
 
 
@@ -163,7 +161,7 @@ def _opened(report: Array, owned: int) -> list[tuple[Array, Array]]:
     return [(marks, report[:1]), unpack_values(report[HEAD + count :], owned)]
 
 
-def _stars(found: list[tuple[Array, Array]], threads: int | None) -> tuple[Array, Array]:
+def stars(found: list[tuple[Array, Array]], threads: int | None) -> tuple[Array, Array]:
     """Pairs (vertex, smallest vertex connected with it) that say the same as these pairs.
 
     Pairs of one rank often share vertices: those of a set all get its smallest.

@@ -81,7 +81,7 @@ def members(G: Any, threads: int | None) -> Members:
         G.entries(), [stripe, *column_stripes(grid)], words, threads
     )
     seen = _seen_by(exchange, marks, sampled)
-    chosen = _largest_set(G.comm, _meetings(seen, grid.p), size)
+    chosen = largest_set(G.comm, _meetings(seen, grid.p), size)
     own = np.zeros(words, np.uint64)
     for rank, bits in seen.items():
         if chosen[rank]:
@@ -118,7 +118,7 @@ def _meetings(seen: dict[int, Array], p: int) -> Array:
     return meets
 
 
-def _largest_set(comm: Any, meets: Array, size: int) -> Array:
+def largest_set(comm: Any, meets: Array, size: int) -> Array:
     """Which ranks are in the set of connected trees that has most vertices."""
     p = meets.shape[0]
     meets = comm.allreduce(meets.reshape(-1), "or").reshape(p, p) | np.eye(p, dtype=np.bool_)

@@ -1,7 +1,7 @@
 """A run of the distributed matching on one rank that has a GPU; the steps are those of cpu.py.
 
-The candidates of rows are found by gpu.cu.  All else is CuPy's gathers, sorts and sums.  These run
-on NumPy arrays too, which is how they are tested.
+Every step is a few kernels of gpu.cu.  The host asks for the numbers of what is sent, and waits for
+the GPU then: three times a round, besides what the exchanges need.
 
 What differs from the CPU: every round passes over all rows of the block to find those that lost
 their candidate.  There are no lists of waiting rows, which one thread would have to walk.
@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.dist.exchanges import Letters
-from matchwood.dist.exchanges.packing import pack_marks, unpack_marks
+from matchwood.dist.exchanges.packing import pack_marks, words_of_bits
 from matchwood.matching.dominant.spread import group_columns, group_rows, numbers_of
-from matchwood.primitives.hashing import hash2
 
 CALLER = "weighted_matching"
 WIDTHS = (2, 8)  # lanes per row
@@ -29,10 +27,23 @@ SOURCE = gpu.Source(
     (
         *(f"first_free{width} = first_free<I,W,{width}>" for width in WIDTHS),
         "first_free_giants<I,W>",
+        "list_rows<I>",
+        "pack_offers<I,W>",
+        "take_offers<I,B>",
+        "choose<I,B>",
+        "pack_pointers<I,B>",
+        "meet<I,B>",
+        "rank_waiters<I,B>",
+        "name_waiters<I,B>",
+        "mark_taken<I>",
+        "add_weights<W>",
     ),
+    types={"B": (np.uint32, np.uint64)},  # the bits of a weight
 )
 
 BLOCK, GIANT_ROW = SOURCE.constants("BLOCK", "GIANT_ROW")
+WORD = 4  # bytes of a word of a record
+SUM_BLOCKS = 512  # blocks at most that add up weights
 
 
 class Block(NamedTuple):
@@ -44,6 +55,11 @@ class Block(NamedTuple):
     by_hash: bool
 
 
+def kernels_of(view: Any) -> Any:
+    bits = np.dtype(f"u{view.data.dtype.itemsize}")
+    return SOURCE.kernels(I=view.indices.dtype, W=view.data.dtype, B=bits)
+
+
 def first_free(block: Block, taken: Any, rows: Any) -> tuple[Any, Any]:
     """The free column along the first edge of each of these rows, and the weight; else -1 and 0."""
     view, kind = block.view, block.view.indices.dtype
@@ -51,14 +67,11 @@ def first_free(block: Block, taken: Any, rows: Any) -> tuple[Any, Any]:
     column, weight = gpu.empty(count, kind, CALLER), gpu.empty(count, view.data.dtype, CALLER)
     if count == 0:
         return column, weight
-    space = gpu.workspace(
-        CALLER, giants=(view.nnz // GIANT_ROW + 1, kind), listed=(1, np.uint64)
-    )  # fmt: skip
-    space.listed.data.memset_async(0, space.listed.nbytes)
-    k = SOURCE.kernels(I=kind, W=view.data.dtype)
+    giants, listed = gpu.empty(view.nnz // GIANT_ROW + 1, kind, CALLER), _zeros(1)
+    k = kernels_of(view)
     given = (
-        rows.astype(kind, copy=False), view.indptr, view.indices, view.data, block.names, taken,
-        block.seed, block.by_hash, column, weight, space.giants, space.listed,
+        rows, view.indptr, view.indices, view.data, block.names, taken, block.seed, block.by_hash,
+        column, weight, giants, listed,
     )  # fmt: skip
     mean = view.nnz / max(view.n, 1)
     width = next((width for width in WIDTHS if mean <= ENTRIES_PER_LANE * width), WIDTHS[-1])
@@ -68,15 +81,32 @@ def first_free(block: Block, taken: Any, rows: Any) -> tuple[Any, Any]:
     return column, weight
 
 
+def _zeros(size: int) -> Any:
+    made = gpu.empty(size, np.uint64, CALLER)
+    made.fill(0)
+    return made
+
+
+class Counters:
+    """Numbers of a round, on the GPU: they begin at 0."""
+
+    def __init__(self, C: int, p: int) -> None:
+        self._words = _zeros(C + p + 4)
+        self.offers, self.pointers = self._words[:C], self._words[C : C + p]
+        self.rows, self.touched, self.changed, self.matched = (
+            self._words[C + p + k : C + p + k + 1] for k in range(4)
+        )
+
+
 class Run:
     """A run on one rank.
 
-    Names and ids are signed here, and -1 stands for nobody.  Weights are compared by their bits,
-    as integers: CuPy takes the smallest float32 for 0.
+    Names and ids are signed here, and -1 stands for nobody; the largest number does among those
+    that wait.
     """
 
     def __init__(self, G: Any, view: Any, seed: int, by_hash: bool, threads: int | None) -> None:
-        self.grid, self.exchange, self.threads = G.grid, G.exchange, threads
+        self.grid, self.exchange = G.grid, G.exchange
         self.xp = xp = engines.xp(view.indices)
         self.seed, self.by_hash = seed, by_hash
         grid, kind = G.grid, view.indices.dtype
@@ -84,19 +114,31 @@ class Run:
         ids, names = numbers_of(G, kind)
         self.ids, self.renamed = ids, G.names is not None
         self.block = Block(view, names, seed, by_hash)
-        self.bits = np.dtype(f"i{view.data.dtype.itemsize}")
+        self.kernels = kernels_of(view)
+        bits = np.dtype(f"u{view.data.dtype.itemsize}")
+        self.offer_words, self.pointer_words = (
+            (ids_sent * kind.itemsize + bits.itemsize) // WORD for ids_sent in (2 + self.renamed, 2)
+        )
         self.taken = xp.zeros(grid.n_local, np.uint8)
         self.candidate = xp.full(grid.n_rows, -1, kind)
         slots = grid.owned * grid.C  # a candidate of each rank of the row, by place
-        self.offered_ids, self.offered_names = (xp.full(slots, -1, kind) for _ in range(2))
-        self.offered_bits = xp.zeros(slots, self.bits)
+        self.offered = (xp.empty(slots, kind), xp.empty(slots, kind), xp.zeros(slots, bits))
+        self.when = xp.zeros(grid.owned, np.int32)  # the round in which a vertex was touched
         self.own = xp.ascontiguousarray(names[: grid.n_rows][grid.owned_rows])
-        self.pointer, self.waiter = (xp.full(grid.owned, -1, kind) for _ in range(2))
-        self.weight, self.waiter_weight = (xp.zeros(grid.owned, self.bits) for _ in range(2))
+        self.pointer, self.weight = xp.full(grid.owned, -1, kind), xp.zeros(grid.owned, bits)
+        self.waiting_bits = xp.zeros(grid.owned, bits)
+        self.waiting_hash = xp.zeros(grid.owned, np.uint64)
+        self.waiter = xp.full(grid.owned, np.iinfo(kind).max, kind)
+        self.lists = [self._empty(grid.n_rows) for _ in range(2)]
+        self.changed, self.target, self.place = (self._empty(grid.owned) for _ in range(3))
+        self.touched, self.matched = (self._empty(grid.owned) for _ in range(2))
         self.groups = (
             (self.exchange.column, group_columns(grid)),
             (self.exchange.row, group_rows(grid)),
         )
+
+    def _empty(self, size: int) -> Any:
+        return gpu.empty(size, self.kind, CALLER)
 
     @property
     def mate(self) -> Any:
@@ -105,119 +147,98 @@ class Run:
 
     @property
     def weights(self) -> Any:
-        """The weights of the edges of own vertices, 0 for free ones; on the CPU, to be added up."""
-        return engines.moved(self.weight, "cpu").view(self.block.view.data.dtype)
+        """Numbers on the CPU whose sum is that of the weights of the edges of own vertices.
+
+        They are sums of many weights, or all weights where such a sum overflows.
+        """
+        weights = self.weight.view(self.block.view.data.dtype)
+        size = weights.size
+        parts = gpu.empty(min(SUM_BLOCKS, -(-size // BLOCK)), np.float64, CALLER)
+        if size:
+            self.kernels.add_weights(None, (size, weights, parts), block=BLOCK, grid=parts.size)
+        sums = parts.get()
+        return sums if np.isfinite(sums).all() else engines.moved(weights, "cpu")
 
     # Steps
 
-    def propose(self) -> tuple[list[Any], Any]:
-        """What came for own vertices, and how much from each rank of the row."""
-        indptr, n_rows = self.block.view.indptr, self.grid.n_rows
-        return self._offer(self.xp.flatnonzero(indptr[:n_rows] < indptr[1 : n_rows + 1]))
+    def propose(self) -> Any:
+        """Records that came for own vertices."""
+        return self._offer(True)
 
-    def wake(self, told: Any) -> tuple[list[Any], Any]:
+    def wake(self, told: Any) -> Any:
         """As `propose`, for the rows whose candidate was matched."""
         for comm, (owned, base, stride) in self.groups:
             words, sizes = comm.allgatherv(told)
-            ends = np.cumsum([0, *np.asarray(sizes).tolist()])
-            for s in range(comm.size):
-                places = unpack_marks(words[ends[s] : ends[s + 1]], int(owned[s]))
-                self.taken[int(base[s]) + places * int(stride[s])] = 1
-        waits = (self.candidate >= 0) & (self.taken[: self.grid.n_rows] == 0)
-        return self._offer(self.xp.flatnonzero(waits & (self.taken[self.candidate] != 0)))
+            end = 0
+            for s, length in enumerate(np.asarray(sizes).tolist()):
+                part, end = words[end : end + length], end + length
+                listed = length < words_of_bits(owned[s], self.kind)
+                size = length if listed else int(owned[s])
+                where = (int(base[s]), int(stride[s]), self.taken)
+                self.kernels.mark_taken(size, (size, listed, part, *where))
+        return self._offer(False)
 
-    def _offer(self, rows: Any) -> tuple[list[Any], Any]:
-        """Find candidates for these rows, and send them to the owners of the rows."""
-        column, weight = first_free(self.block, self.taken, rows)
-        self.candidate[rows] = column
-        to, places = self.grid.row_owner(rows)
-        column = self.xp.maximum(column, 0)  # for rows without one the weight, 0, says it
-        columns = [places.astype(self.kind), self.ids[column], weight.view(self.bits)]
-        if self.renamed:
-            columns.append(self.block.names[column])
-        letters = Letters(self.exchange.row, to, self.threads)
-        return letters.send(*columns), letters.came
-
-    def choose(self, came: tuple[list[Any], Any], round_: int) -> tuple[list[Any], Any]:
-        """The packets that came, and the own vertices that are matched already."""
-        (places, ids, bits, *names), counts = came
-        senders = self.xp.repeat(self.xp.arange(self.grid.C), counts.tolist())
-        slots = places.astype(np.int64) * self.grid.C + senders
-        self.offered_ids[slots], self.offered_bits[slots] = ids, bits
-        self.offered_names[slots] = names[0] if names else ids
-        touched = self.xp.unique(places).astype(np.int64)
-        best = self._best(touched)
-        none = touched[best < 0]
-        self.pointer[none], self.weight[none] = -1, 0
-        touched, best = touched[best >= 0], best[best >= 0]
-        changed = self.offered_names[best] != self.pointer[touched]
-        touched, best = touched[changed], best[changed]
-        self.pointer[touched] = self.offered_names[best]
-        self.weight[touched] = self.offered_bits[best]
-        matched = touched[self.waiter[touched] == self.pointer[touched]]
-        target = self.offered_ids[best]
-        letters = Letters(self.exchange.comm, self.grid.owner(target), self.threads)
-        sent = (self.grid.places(target), self.own[touched], self.weight[touched])
-        return letters.send(*sent), matched
-
-    def settle(self, came: tuple[list[Any], Any]) -> tuple[Any, int]:
-        """What is told about the vertices that were matched, and their number."""
-        (places, names, bits), matched = came
-        places = places.astype(np.int64)
-        mutual = self.pointer[places] == names
-        matched = self.xp.concatenate([matched, places[mutual]])
-        self._wait(places[~mutual], names[~mutual], bits[~mutual])
-        return pack_marks(matched, self.grid.owned, self.kind), int(matched.shape[0])
-
-    # Who comes first
-
-    def _best(self, places: Any) -> Any:
-        """Which of the candidates of these own vertices comes first; -1 for none."""
-        xp = self.xp
-        best = xp.full(places.shape[0], -1, np.int64)
-        best_bits, best_names = xp.zeros(places.shape[0], self.bits), self.own[places]
-        for c in range(self.grid.C):
-            at = places * self.grid.C + c
-            bits, names = self.offered_bits[at], self.offered_names[at]
-            wins = self._before(self.own[places], (bits, names), (best_bits, best_names))
-            best[wins] = at[wins]
-            best_bits[wins], best_names[wins] = bits[wins], names[wins]
-        return best
-
-    def _before(self, own: Any, one: tuple[Any, Any], other: tuple[Any, Any]) -> Any:
-        """Whether an edge of each of these vertices comes before another one: (bits, names)."""
-        (bits, names), (other_bits, other_names) = one, other
-        wins = bits > other_bits
-        tied = self.xp.flatnonzero((bits == other_bits) & (bits > 0))
-        if tied.shape[0]:
-            own, names, other_names = own[tied], names[tied], other_names[tied]
-            mine, theirs = self._ranks(own, names), self._ranks(own, other_names)
-            wins[tied] = (mine > theirs) | ((mine == theirs) & (names < other_names))
-        return wins
-
-    def _ranks(self, own: Any, names: Any) -> Any:
-        """What decides between edges of equal weight; the larger comes first."""
-        xp = self.xp
-        if not self.by_hash:
-            return xp.zeros(names.shape[0], np.uint64)
-        return hash2(xp.minimum(own, names), xp.maximum(own, names), self.seed)
-
-    def _wait(self, places: Any, names: Any, bits: Any) -> None:
-        """Of those that point at an own vertex the first is kept."""
-        xp = self.xp
-        if places.shape[0] == 0:
-            return
-        ranks = self._ranks(self.own[places], names)
-        order = xp.argsort(-names, kind="stable")
-        for key in (ranks, bits, places):
-            order = order[xp.argsort(key[order], kind="stable")]
-        places = places[order]
-        last = xp.ones(places.shape[0], np.bool_)
-        last[:-1] = places[1:] != places[:-1]
-        places, order = places[last], order[last]
-        first = (bits[order], names[order])
-        wins = self._before(
-            self.own[places], first, (self.waiter_weight[places], self.waiter[places])
+    def _offer(self, first: bool) -> Any:
+        """Find candidates for rows, and send them to the owners of the rows."""
+        grid, k = self.grid, self.kernels
+        self.counters = counters = Counters(grid.C, grid.p)
+        rows, place = self.lists
+        given = (self.block.view.indptr, self.candidate, self.taken)
+        k.list_rows(
+            grid.n_rows,
+            (grid.n_rows, first, grid.C, *given, rows, place, counters.rows, counters.offers),
         )
-        self.waiter[places[wins]] = first[1][wins]
-        self.waiter_weight[places[wins]] = first[0][wins]
+        counts = counters.offers.get().astype(np.int64)
+        count = int(counts.sum())
+        column, weight = first_free(self.block, self.taken, rows[:count])
+        records = gpu.empty(count * self.offer_words, np.uint32, CALLER)
+        k.pack_offers(
+            count,
+            (count, grid.C, grid.c, self.renamed, rows, place, counters.offers, column, weight,
+             self.ids, self.block.names, self.candidate, records),
+        )  # fmt: skip
+        return self.exchange.row.alltoallv(records, counts * self.offer_words)[0]
+
+    def choose(self, records: Any, round_: int) -> Any:
+        """Records that came from vertices that point at own ones."""
+        grid, k, counters = self.grid, self.kernels, self.counters
+        count = records.size // self.offer_words
+        k.take_offers(
+            count,
+            (count, grid.C, self.renamed, records, round_, self.when, *self.offered, self.touched,
+             counters.touched),
+        )  # fmt: skip
+        most = min(count, grid.owned)
+        k.choose(
+            most,
+            (most, grid.C, grid.p, self.seed, self.by_hash, self.touched, counters.touched,
+             self.own, *self.offered, self.waiter, self.pointer, self.weight, self.changed,
+             self.target, self.place, counters.changed, counters.pointers, self.matched,
+             counters.matched),
+        )  # fmt: skip
+        counts = counters.pointers.get().astype(np.int64)
+        count = int(counts.sum())
+        sent = gpu.empty(count * self.pointer_words, np.uint32, CALLER)
+        k.pack_pointers(
+            count,
+            (count, grid.p, self.changed, self.target, self.place, counters.pointers, self.own,
+             self.weight, sent),
+        )  # fmt: skip
+        return self.exchange.comm.alltoallv(sent, counts * self.pointer_words)[0]
+
+    def settle(self, records: Any) -> tuple[Any, int]:
+        """What is told about the vertices that were matched, and their number."""
+        k, counters = self.kernels, self.counters
+        count = records.size // self.pointer_words
+        waiting = (self.waiting_bits, self.waiting_hash, self.waiter)
+        k.meet(
+            count,
+            (count, records, self.pointer, *waiting, self.matched, counters.matched),
+        )  # fmt: skip
+        if self.by_hash:
+            k.rank_waiters(count, (count, records, self.seed, self.pointer, self.own, *waiting))
+        k.name_waiters(
+            count, (count, records, self.seed, self.by_hash, self.pointer, self.own, *waiting)
+        )
+        met = int(counters.matched.get()[0])
+        return pack_marks(self.matched[:met], self.grid.owned, self.kind), met

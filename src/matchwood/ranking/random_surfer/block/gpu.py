@@ -1,4 +1,8 @@
-"""PageRank on the block of a rank that has a GPU; the functions are those of block/cpu.py."""
+"""PageRank on the block of a rank that has a GPU; the functions are those of block/cpu.py.
+
+The sums of rows are those of the primitive, with tiles that the graph keeps; gpu.cu makes scores of
+them.  An iteration waits for the GPU once, besides what the exchanges need: for its two sums.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines
-from matchwood.primitives.row_reduce import spmv
+from matchwood import engines, gpu
+from matchwood.primitives.row_reduce import gpu as row_reduce
+
+CALLER = "pagerank"
+SOURCE = gpu.Source(__package__, "gpu.cu", ("score<W>",))
+BLOCK = SOURCE.constant("BLOCK")
+MOST_BLOCKS = 512  # that share the own vertices
+TILE = 1024  # rows and entries of a tile, for vectors of 8-byte numbers
 
 
 class Block(NamedTuple):
@@ -16,19 +26,23 @@ class Block(NamedTuple):
     indptr: Any
     columns: Any
     weights: Any  # or None where all arcs of a vertex are equally likely
+    tiles: Any
 
 
 def block_of(indptr: Any, columns: Any, weights: Any, n_columns: int, threads: int | None) -> Block:
-    return Block(indptr, columns, weights)
+    return Block(indptr, columns, weights, row_reduce.Tiles(indptr, TILE))
 
 
 def pull(block: Block, given: Any, threads: int | None) -> Any:
     """What the columns give to each row of the block."""
-    xp, kind = engines.xp(given), given.dtype
+    kind = given.dtype
     if block.columns.size == 0:
-        return xp.zeros(block.indptr.shape[0] - 1, kind)
+        return engines.xp(given).zeros(block.indptr.shape[0] - 1, kind)
     weights = None if block.weights is None else block.weights.astype(kind, copy=False)
-    return spmv(block.indptr, block.columns, weights, given, dtype=kind, accumulator=np.float64)
+    return row_reduce.spmv(
+        block.indptr, block.columns, weights, given, dtype=kind, accumulator=np.float64,
+        tiles=block.tiles,
+    )  # fmt: skip
 
 
 class Scorer:
@@ -37,21 +51,22 @@ class Scorer:
     def __init__(
         self, start: Any, share: Any, jump: Any, dangling: Any, threads: int | None
     ) -> None:
+        xp = engines.xp(start)
         self.scores, self._share = start.copy(), share
-        self._jump, self._after = jump, jump if dangling is None else dangling
-        self._empty = share == 0
+        self._rule = (share, jump, dangling)
         self.given = self.scores * share
-
-    @property
-    def lost(self) -> float:
+        held = xp.where(share == 0, self.scores, self.scores.dtype.type(0))
+        self.lost = float(held.sum(dtype=np.float64))
         """What the own vertices without arcs hold."""
-        return float(self.scores[self._empty].sum(dtype=np.float64))
 
     def step(self, pulled: Any, damping: float, mass: float, even: float, loses: bool) -> float:
         """Take the next scores; returns by how much they differ from the ones before."""
-        jump = even if self._jump is None else self._jump
-        after = even if self._after is None else self._after
-        scores = (damping * pulled + (mass * after + (1 - damping) * jump)).astype(pulled.dtype)
-        change = float(abs(scores - self.scores).sum(dtype=np.float64))
-        self.scores, self.given = scores, scores * self._share
-        return change
+        if pulled.size == 0:
+            return 0.0
+        blocks = min(MOST_BLOCKS, -(-pulled.size // BLOCK))
+        parts = gpu.empty(2 * blocks, np.float64, CALLER)
+        k = SOURCE.kernels(W=self.scores.dtype)
+        given = (pulled.size, pulled, *self._rule, damping, mass, even)
+        k.score(None, (*given, self.scores, self.given, parts), block=BLOCK, grid=blocks)
+        change, self.lost = parts.get().reshape(2, blocks).sum(axis=1).tolist()
+        return float(change)
