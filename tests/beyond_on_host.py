@@ -78,7 +78,7 @@ class Array(np.ndarray):  # type: ignore[type-arg]
 
 
 class Stream:
-    ptr = 0
+    ptr = device_id = 0
 
     def __init__(self, **options: Any) -> None:
         pass

@@ -179,8 +179,10 @@ def cut_batches(indptr: Array, part: Partition, count: int, buffer: Buffer) -> l
 
 
 def cut_pieces(indptr: Array, batch: Batch, entries: int) -> list[Batch]:
-    """A batch in pieces of so many entries: a device reads one while the next one travels."""
-    ends = [*range(batch.first, batch.last, entries), batch.last]
+    """A batch in equal pieces of about so many entries: one is read while the next one travels."""
+    size = batch.last - batch.first
+    count = max(1, round(size / entries))
+    ends = [batch.first + size * j // count for j in range(count + 1)]
     return [Batch(*_rows_of(indptr, *pair), *pair) for pair in itertools.pairwise(ends)]
 
 

@@ -30,7 +30,7 @@ class Workers(DeviceWorkers):
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
         self._problem, devices, view = problem, machine.devices, problem.view
         self._finished = self._ran_on = False
-        self.alone = devices.size == 1 and not devices.stats
+        self.alone = devices.size == 1 and not devices.stats and devices.transport != "nccl"
         self._one_device = len(set(devices.devices)) == 1
         super().__init__(
             functools.partial(Worker, problem), machine, stats, "weighted_matching",

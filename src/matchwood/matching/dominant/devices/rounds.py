@@ -186,6 +186,8 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
     _stream(team, plan, only_free=False)
     team.workers[0].expect_answer()
     stats.first_pass = team.passed()
+    if team.alone:
+        return _run_on(team, stats)
     for worker in team.workers:
         worker.queue_all()
     while True:
@@ -193,13 +195,6 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
             worker.point()
         for worker in team.workers:
             worker.fetch()
-        if team.alone and not first:  # goes on by itself until a row is needed
-            rounds += team.run_on()
-            team.end_round()
-            if team.finished():
-                return rounds
-            team.begin_round(stats)
-            continue
         team.exchange(whole=first)
         for worker in team.workers:
             worker.settle(everyone=first)
@@ -214,6 +209,21 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
         if not team.any_queued():
             return rounds
         team.begin_round(stats)
+
+
+def _run_on(team: Any, stats: Stats) -> int:
+    """The same on one device, which goes on by itself until the host has to send rows."""
+    rounds = 0
+    team.end_round()
+    team.begin_round(stats)
+    team.workers[0].point_all()
+    while True:
+        rounds += team.run_on()
+        team.end_round()
+        if team.finished():
+            return rounds
+        team.begin_round(stats)
+        team.workers[0].fetch()
 
 
 def _without_lists(team: Any, plan: Plan, stats: Stats) -> int:
