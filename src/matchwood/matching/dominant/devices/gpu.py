@@ -34,8 +34,11 @@ class Workers(DeviceWorkers):
         self._one_device = len(set(devices.devices)) == 1
         super().__init__(
             functools.partial(Worker, problem), machine, stats, "weighted_matching",
-            (view.indptr, view.indices, view.data), problem.keep, "pinned weights",
+            () if problem.stays else (view.indptr, view.indices, view.data), problem.keep,
+            "pinned weights",
         )  # fmt: skip
+        if problem.stays:
+            stats.pinned = "none"
 
     def end_round(self) -> None:
         if not self._ran_on:

@@ -205,7 +205,10 @@ class Worker:
             lo, hi = self._part.lo, self._part.hi
             arguments = (lo, hi, only_free, self.state, self._queue, self._control)
             self._kernels.queue_own(hi - lo, arguments)
-            self._read_control()
+            if only_free:
+                self._read_control()
+            else:
+                self.words[QUEUED] = hi - lo
 
     def point(self) -> None:
         """The vertices of the queue point.  Not after `run_on`, which has done that."""
@@ -240,8 +243,13 @@ class Worker:
             with self.lane.phase("pointing"):
                 self._control[WANTED] = 0
                 self._point(self._queue, count, bool(self.words[CHAINED]) or not self.goes_on)
-            self._read_control()
-            self._count_fetched(int(self.words[FETCHED]))
+
+    def fetched(self) -> None:
+        """What `fetch` has counted; all partitions have been told to fetch by now."""
+        if self.words[WANTED]:
+            with self.lane.here():
+                self._read_control()
+                self._count_fetched(int(self.words[FETCHED]))
 
     def _list_wanted(self, count: int) -> None:
         """The vertices whose rows must travel to the front of the queue; their lists are empty."""
@@ -330,7 +338,8 @@ class Worker:
 
     def expect_answer(self) -> None:
         """While the rows travel, the host makes room for the mates."""
-        self.sender.expect(self.state)
+        if not self._problem.stays:
+            self.sender.expect(self.state)
 
     def settle(self, everyone: bool) -> None:
         """Match those that point at each other; their neighbours here are the next queue."""
@@ -402,8 +411,11 @@ class Worker:
             return total(sums.get(stream=self.lane.kernels))
 
     def mates(self) -> Any:
-        """The mates of all vertices, on the host."""
+        """The mates of all vertices, on the host; on the device where the graph is there."""
         n = self._problem.view.n
         with self.lane.here():
             self._kernels.finish_state(n, (n, self.state))
+            if self._problem.stays:
+                self.lane.wait()
+                return self.state
             return self.sender.receive(self.state)
