@@ -114,18 +114,24 @@ def empty(size: Any, dtype: Any) -> Any:
 
 def fake_cupy() -> Any:
     """As much of CuPy as the host code asks for."""
+    pinned: set[int] = set()
+
+    def register(place: int, nbytes: int, flags: int) -> None:
+        if place in pinned:
+            raise OSError("the memory is registered already")
+        pinned.add(place)
+
     runtime = SimpleNamespace(
         getDeviceCount=lambda: 1,
         deviceCanAccessPeer=lambda a, b: 1,
         memGetInfo=lambda: (1 << 40, 1 << 40),
-        hostRegister=lambda place, nbytes, flags: None,
-        hostUnregister=lambda place: None,
+        hostRegister=register,
+        hostUnregister=pinned.remove,
         CUDARuntimeError=OSError,
     )
-    pinned = SimpleNamespace(PinnedMemory=bytearray, PinnedMemoryPointer=lambda memory, at: memory)
     pool = SimpleNamespace(free_bytes=lambda: 0, get_limit=lambda: 0, used_bytes=lambda: 0)
     cuda = SimpleNamespace(
-        runtime=runtime, pinned_memory=pinned, Stream=Stream, Event=Event,
+        runtime=runtime, Stream=Stream, Event=Event,
         Device=lambda number: Stream(), get_elapsed_time=lambda begin, end: 1.0,
     )  # fmt: skip
     return SimpleNamespace(

@@ -36,9 +36,13 @@ SPINS = 4000  # looks without a pause before that: some milliseconds, longer tha
 
 
 class Registration:
-    """Arrays that are pinned while this object lives.  `reason`: why they are not; empty if so."""
+    """Arrays that are pinned while this object lives.  `reason`: why they are not; empty if so.
 
-    def __init__(self, arrays: Sequence[Array]) -> None:
+    `others` have pinned memory already, and live as long: no memory can be registered twice.
+    """
+
+    def __init__(self, arrays: Sequence[Array], others: Sequence[Registration] = ()) -> None:
+        self._others = tuple(others)
         self._arrays = arrays  # memory must not be given back while it is pinned
         self._ranges: list[tuple[int, int]] = []
         self.reason = ""
@@ -74,7 +78,8 @@ class Registration:
     def holds(self, array: Array) -> bool:
         """Whether all of the array is pinned."""
         first = array.ctypes.data
-        return any(low <= first and first + array.nbytes <= high for low, high in self._ranges)
+        own = any(low <= first and first + array.nbytes <= high for low, high in self._ranges)
+        return own or any(other.holds(array) for other in self._others)
 
 
 def registered(arrays: Sequence[Array], keep: Any, key: str) -> Registration:
@@ -83,7 +88,14 @@ def registered(arrays: Sequence[Array], keep: Any, key: str) -> Registration:
         none = Registration(())
         none.reason = "the graph is used once"
         return none
-    found: Registration = keep(key, lambda: Registration(arrays))
+
+    def make() -> Registration:
+        before = keep("pinned before", list)
+        before.append(Registration(arrays, before))
+        made: Registration = before[-1]
+        return made
+
+    found: Registration = keep(key, make)
     return found
 
 
