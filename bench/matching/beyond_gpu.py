@@ -1,7 +1,7 @@
 """Graphs larger than the GPU: what travels, and how long it takes.
 
 ``python -m bench.matching.beyond_gpu [--json FILE] [--scale 20] [--mesh 64] [--data FOLDER]
-[--parts counted,best_weight,pass,once,components,resident,scaling,cpu,best,above]``
+[--parts counted,best_weight,pass,once,components,resident,scaling,cpu,counts,best,above]``
 
 Without a GPU the counts alone are made, on simulated devices: entries that travel in graph sizes,
 words that devices receive from each other, the share of entries touched by round, and the
@@ -42,7 +42,7 @@ BARS = {
 }  # fmt: skip
 LARGEST_EXACT = 60_000  # entries of a graph whose best matching is computed
 COUNTED = ("counted", "best_weight")
-TIMED = (*beyond_timed.PARTS, "best", "above")
+TIMED = (*beyond_timed.PARTS, "counts", "best", "above")
 
 
 def graphs(scale: int, mesh: int) -> dict[str, Callable[[], Any]]:
