@@ -139,7 +139,7 @@ def test_resident():
 
 
 def test_resident_from_the_start():
-    """A graph that is on the device stays there, and so does the answer, unless memory is limited."""
+    """A graph of the device stays there, and so does the answer, unless memory is limited."""
     G = matchwood.graph(weighted(rmat(12, 8), np.float32))
     expected, there = matchwood.weighted_matching(G, method="dominant"), G.on("gpu")
     for partitions in (1, 3, 4, 4):
