@@ -126,7 +126,7 @@ class Ring:
 
     def produce(self, jobs: Sequence[Job], stream: Any) -> None:
         """Send what the jobs write; asynchronous for the device."""
-        pieces = self._cut([target for target, _ in jobs])
+        pieces, here = self._cut([target for target, _ in jobs]), self._cupy.cuda.Device().id
 
         def send(i: int) -> None:
             job, begin, size = pieces[i]
@@ -134,7 +134,7 @@ class Ring:
             there = target[begin : begin + size]
             slot, staged = self._next(there.dtype, there.size)
             fill(staged, begin)
-            with self._cupy.cuda.Device(stream.device_id):
+            with self._cupy.cuda.Device(here):
                 there.data.copy_from_host_async(staged.ctypes.data, staged.nbytes, stream)
                 self._free.append((slot, self._event(stream)))
 
@@ -142,15 +142,15 @@ class Ring:
 
     def receive(self, target: Array, source: Any, stream: Any) -> None:
         """Copy the device array `source`, which `stream` has written, to `target`."""
-        pieces = self._cut([source])
+        pieces, here = self._cut([source]), self._cupy.cuda.Device().id
 
         def receive(i: int) -> None:
             _, begin, size = pieces[i]
             part = source[begin : begin + size]
             slot, staged = self._next(target.dtype, part.size)
-            with self._cupy.cuda.Device(stream.device_id):
+            with self._cupy.cuda.Device(here):
                 part.data.copy_to_host_async(staged.ctypes.data, part.nbytes, stream)
-                wait_for(self._event(stream))
+                self._event(stream).synchronize()
             cpu_copies.copy(target[begin : begin + size], staged)
             self._free.append((slot, None))
 
@@ -182,10 +182,13 @@ class Ring:
             self.wait()
 
     def _next(self, dtype: Any, size: int) -> tuple[int, Array]:
-        """The slot that was left first, when the device has left it, as an array."""
+        """The slot that was left first, when the device has left it, as an array.
+
+        The thread sleeps until then: many that look at their events hold up each other.
+        """
         slot, event = self._free.popleft()
         if event is not None:
-            wait_for(event)
+            event.synchronize()
         place = slot * SLOT_BYTES
         return slot, self._memory[place : place + size * dtype.itemsize].view(dtype)
 

@@ -7,7 +7,7 @@ buffer before, and the kernel for the copy.  The host only queues.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,27 @@ from matchwood.beyond.stats import RoundStats
 from matchwood.beyond.streams import Lane, Reading
 
 SMALL_ANSWER = 1 << 20  # bytes; a larger one comes through pinned memory
+
+
+class Room(NamedTuple):
+    """Memory of the host for an answer.  It is pinned until the answer is there."""
+
+    memory: Any
+    pinned: Registration
+
+    def filled(self, source: Any, stream: Any) -> Any:
+        """The memory with the array that `stream` has written on the current device."""
+        source.data.copy_to_host_async(self.memory.ctypes.data, self.memory.nbytes, stream)
+        event = engines.cupy().cuda.Event(disable_timing=True)
+        event.record(stream)
+        wait_for(event)
+        return self.memory
+
+
+def room_for(source: Any, threads: int | None) -> Room:
+    """Room for an array of a device."""
+    memory = cpu_copies.touched(source.size, source.dtype, threads)
+    return Room(memory, Registration((memory,)))
 
 
 class Sender:
@@ -35,8 +56,7 @@ class Sender:
         self._buffers = buffers
         self._turn = 0
         self._ring: Ring | None = None
-        self._answer: Any = None  # where one will be written
-        self._pinned_answer: Any = None
+        self._answer: Room | None = None  # where one will be written
         self.round = RoundStats()
 
     def next_buffer(self) -> Any:
@@ -83,24 +103,18 @@ class Sender:
     def expect(self, source: Any) -> None:
         """Make room on the host for what `receive` will be asked for."""
         if source.nbytes > SMALL_ANSWER:
-            self._answer = cpu_copies.touched(source.size, source.dtype, self._threads)
-            self._pinned_answer = Registration((self._answer,))
+            self._answer = room_for(source, self._threads)
 
     def receive(self, source: Any) -> Any:
         """An array that kernels of this partition have written, on the host."""
         self.round.bytes_down += source.nbytes
         if source.nbytes <= SMALL_ANSWER:
             return source.get(stream=self._lane.kernels)
-        if self._answer is None:
-            self.expect(source)
-        found, pinned = self._answer, self._pinned_answer
-        self._answer = self._pinned_answer = None
-        if pinned.holds(found):
-            source.data.copy_to_host_async(found.ctypes.data, found.nbytes, self._lane.kernels)
-            wait_for(self._lane.event(self._lane.kernels))
-        else:
-            self._through_ring().receive(found, source, self._lane.kernels)
-        return found
+        found, self._answer = self._answer or room_for(source, self._threads), None
+        if found.pinned.holds(found.memory):
+            return found.filled(source, self._lane.kernels)
+        self._through_ring().receive(found.memory, source, self._lane.kernels)
+        return found.memory
 
     def reading(self, buffer: Any) -> Reading:
         """Within, kernels read the buffer: they wait for its copies, and later copies for them."""
@@ -118,9 +132,12 @@ def received(source: Any, rings: Rings, threads: int | None) -> Any:
     """An array of the current device, which its current stream has written, on the host."""
     if source.nbytes <= SMALL_ANSWER:
         return source.get()
-    found, ring = cpu_copies.touched(source.size, source.dtype, threads), rings.borrow(threads)
+    found, stream = room_for(source, threads), engines.cupy().cuda.get_current_stream()
+    if found.pinned.holds(found.memory):
+        return found.filled(source, stream)
+    ring = rings.borrow(threads)
     try:
-        ring.receive(found, source, engines.cupy().cuda.get_current_stream())
+        ring.receive(found.memory, source, stream)
     finally:
         rings.give_back(ring)
-    return found
+    return found.memory

@@ -120,6 +120,9 @@ class Worker:
     def expect_answer(self) -> None:
         """The labels are on the host."""
 
+    def first_joined(self) -> None:
+        """`join_first` has counted already."""
+
     def largest(self) -> int:
         """The root of the component that is probably the largest."""
         found = np.zeros(1, self._problem.kind)

@@ -10,7 +10,7 @@ import numpy as np
 
 from matchwood import engines, gpu
 from matchwood.beyond import cpu_copies
-from matchwood.beyond.pinned import rings_of
+from matchwood.beyond.pinned import mapped, rings_of
 from matchwood.beyond.plan import cut_rows
 from matchwood.beyond.sending import Sender
 from matchwood.beyond.stats import Stats
@@ -30,6 +30,7 @@ SOURCE = gpu.Source(
     (
         "begin_forest<I>",
         "join_two<I>",
+        "read_two<I,P>",
         "list_rest<I>",
         "join_rows<I,P>",
         "join_forest<I>",
@@ -92,6 +93,7 @@ class Worker:
         self._rest = take(self._part.vertices, kind)
         self._more = take(self._part.vertices, np.uint8)
         self._count = take(1, np.uint64)
+        self._reads = False  # rows from the memory of the host
         entries = max(SENT_NEIGHBOURS, self._buffer.entries)
         buffers = [
             SimpleNamespace(
@@ -108,6 +110,36 @@ class Worker:
 
     def join_first(self) -> None:
         """The first two neighbours of each row travel."""
+        view = self._problem.view
+        pinned = self.sender.pinned.holds(view.indptr) and self.sender.pinned.holds(view.indices)
+        if pinned and view.indices.dtype == self._problem.kind:
+            self._read_first()
+        else:
+            self._gather_first()
+
+    def _read_first(self) -> None:
+        """The device reads them, row by row in order: three times as fast as 16 threads gather."""
+        part, view = self._part, self._problem.view
+        with self.lane.here(), self.lane.phase("transfer"):
+            self._count.data.memset_async(0, self._count.nbytes)
+            places, columns = mapped(view.indptr), mapped(view.indices)
+            self._kernels.read_two(
+                part.vertices,
+                (part.lo, part.hi, places, columns, self._more, self.parent, self._count),
+            )
+        self._reads = True
+
+    def first_joined(self) -> None:
+        """What `join_first` has counted; all partitions have been told to join by now."""
+        if self._reads:
+            with self.lane.here():
+                self.lane.wait()
+                sent = int(self._count.get(stream=self.lane.kernels)[0])
+            self.sender.round.entries += sent
+            self.sender.round.bytes_up += sent * self._problem.kind.itemsize
+
+    def _gather_first(self) -> None:
+        """The threads of the host gather them."""
         part, kind = self._part, self._problem.kind
         step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
         sent: list[int] = []

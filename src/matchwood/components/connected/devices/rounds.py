@@ -87,6 +87,8 @@ def _run(team: Any, symmetric: bool, stats: Stats) -> None:
         for worker in team.workers:
             worker.join_first()
         team.workers[0].expect_answer()
+        for worker in team.workers:
+            worker.first_joined()
         team.exchange()
         team.end_round()
         team.begin_round(stats)

@@ -31,6 +31,7 @@
 constexpr int LONGEST_WALK = 256;  // waiting vertices that a thread appends alone; for more, all threads look at all
 constexpr int LONG_ROW = 1024;  // entries; a block packs a longer row, after its warps have done the others
 constexpr int LONG_ROWS = 256;  // of a block; a warp packs those beyond
+constexpr int WORTH_ORDER = 4096;  // rows; so many travel in the order of their vertices, which takes half the time
 constexpr int WALK_PART = 64;  // waiting vertices are walked where 1 / WALK_PART of all vertices point anew, or fewer
 
 // Words of `control`.
@@ -128,6 +129,15 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
     if (by_vertex && lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
 }
 
+// Whether the row of u must travel.
+template <typename I>
+__device__ __forceinline__ bool has_run_out(I u, long long lo, const I* state, const unsigned char* size, const unsigned char* head)
+{
+    if (load_relaxed(&state[u]) != (I)~u) return false;
+    int word = size[u - lo];
+    return (word & INCOMPLETE) != 0 && head[u - lo] == (word & LENGTH_BITS);
+}
+
 // A thread per vertex of the partition: those whose rows must travel, nearly in order.  Rows that lie near each other
 // travel faster than rows in any order.
 template <typename I>
@@ -135,12 +145,7 @@ __global__ void list_wanted(long long lo, long long hi, const I* state, const un
                             const unsigned char* head, I* queue, unsigned long long* control)
 {
     long long u = lo + global_thread();
-    bool wanted = false;
-    if (u < hi && state[u] == (I)~u) {
-        int word = size[u - lo];
-        wanted = (word & INCOMPLETE) != 0 && head[u - lo] == (word & LENGTH_BITS);
-    }
-    append(queue, &control[LISTED], (I)u, wanted);
+    append(queue, &control[LISTED], (I)u, u < hi && has_run_out((I)u, lo, state, size, head));
 }
 
 // A thread per vertex that is listed: its list is empty again.
@@ -210,6 +215,17 @@ struct Part {
         for (Wide k = global_thread(); k < (Wide)(hi - lo); k += all_threads()) {
             I u = (I)(lo + (I)k), v = (I)~load_relaxed(&state[u]);
             if (v >= 0 && v != u) following[k] = exchange(&waiting[v], u);
+        }
+    }
+
+    // The vertices whose rows must travel to the front of the queue, nearly in order.
+    __device__ void list_wanted() const
+    {
+        Wide count = hi - lo;
+        for (Wide first = global_thread() - lane(); first < count; first += all_threads()) {
+            Wide k = first + lane();
+            bool wanted = k < count && has_run_out((I)(lo + (I)k), lo, state, size, head);
+            append(queue, &control[LISTED], (I)(lo + (I)k), wanted);
         }
     }
 
@@ -352,6 +368,11 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
         if (wanted > 0) {
             if (row_columns == nullptr) return;
             const I* ids = pointed + ((Wide)n - wanted);
+            if (wanted >= WORTH_ORDER) {
+                part.list_wanted();
+                barrier.wait();
+                ids = queue;
+            }
             PassingRows<I, P, W> from{ids, base, begins, ends, first, last, row_columns, row_weights, true, true, state, seed, by_hash};
             for (Wide k = global_thread(); k < wanted; k += all_threads()) head[load_relaxed(&ids[k])] = 0;
             long long read = pack_all((long long)wanted, from, lists, true);
@@ -360,6 +381,7 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
             if (leader) {
                 store_relaxed(&control[ROWS_READ], load_relaxed(&control[ROWS_READ]) + wanted);
                 store_relaxed(&control[WANTED], Wide(0));
+                store_relaxed(&control[LISTED], Wide(0));
             }
             barrier.wait();
             part.point(ids, wanted, chained);  // all that have a free neighbour point, so the back stays as it is

@@ -47,11 +47,11 @@ POINTED, WANTED, QUEUED, MATCHED, TOO_LONG = SOURCE.constants(
 ROUNDS, ALL_POINTED, LEFT, FETCHED, CHAINED, ROWS_READ, CONTROL_WORDS = SOURCE.constants(
     "ROUNDS", "ALL_POINTED", "LEFT", "FETCHED", "CHAINED", "ROWS_READ", "CONTROL_WORDS"
 )
-WALK_PART, PACK_BLOCK = SOURCE.constants("WALK_PART", "PACK_BLOCK")
-SUM_BLOCKS = 64  # blocks that add up the weight; their sums are part of the fixed memory
+WALK_PART, WORTH_ORDER, PACK_BLOCK = SOURCE.constants("WALK_PART", "WORTH_ORDER", "PACK_BLOCK")
+SUM_BLOCKS = 512  # blocks that add up the weight; their sums are part of the fixed memory
 PACK_THREADS = 1 << 20  # of pack_rows at most; a warp takes one row after the other
-WORTH_ORDER = 1 << 12  # rows; so many travel in the order of their vertices
 PIECE_ENTRIES = 1 << 23  # of a batch: 1.2 ms of a bus of 55 GB/s, and little more for a copy
+LAST_PIECES = 4  # of the last batch, for one of another
 ROUNDS_PER_LAUNCH = 4096  # some 50 ms; Ctrl-C works between launches
 
 
@@ -166,7 +166,10 @@ class Worker:
             if travels:
                 with self.lane.phase("transfer", self.lane.copies):
                     self.sender.send((places, view.indptr[batch.lo : batch.hi + 1]))
-            for piece in cut_pieces(view.indptr, batch, PIECE_ENTRIES) if travels else [batch]:
+            entries = PIECE_ENTRIES
+            if batch.last == self._part.last:  # nothing travels while the last piece is packed
+                entries = PIECE_ENTRIES // LAST_PIECES
+            for piece in cut_pieces(view.indptr, batch, entries) if travels else [batch]:
                 there = slice(piece.first - batch.first, piece.last - batch.first)
                 columns, weights = buffer.columns[there], buffer.weights[there]
                 if travels:

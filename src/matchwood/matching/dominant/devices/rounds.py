@@ -37,7 +37,7 @@ LEAST_STAGED = 256  # ... and at least so many
 ARRAYS = 22  # of a worker at most: each is rounded up to whole units of memory
 WHOLE_ARRAYS = 4  # of n, that the usual engine needs beside the graph
 RESIDENT_LIST = 4  # edges, where rows stay on the device and are at hand when a list runs out
-CONTROL_BYTES = 1024  # counters, which are no array of vertices
+CONTROL_BYTES = 8192  # counters and partial sums, which are no array of vertices
 
 
 class Problem(NamedTuple):
