@@ -75,6 +75,8 @@ class Worker:
         self._columns = take(plan.listed[p], kind)
         self._weights = take(plan.listed[p], view.data.dtype)
         self._control = take(CONTROL_WORDS, np.uint64)
+        self._wanted_word = self._control[WANTED : WANTED + 1]
+        self._queued_word = self._control[QUEUED : QUEUED + 1]
         self._barrier = take(2, np.uint32)
         several = len(plan.partitions) > 1
         self.staged: Any = take(2 * staged_pairs(view.n), kind) if several else None
@@ -185,8 +187,12 @@ class Worker:
 
     # Steps
 
+    def _clear(self, word: Any) -> None:
+        """A word of `control` becomes 0, without a kernel."""
+        word.data.memset_async(0, word.nbytes)
+
     def _read_control(self) -> None:
-        self.lane.wait()
+        self.lane.wait_for_kernels()
         self.words = self._control.get(stream=self.lane.kernels)
 
     def queue_all(self) -> None:
@@ -244,7 +250,7 @@ class Worker:
             self.sender.round.rows += count
             self._fetch_rows(count)
             with self.lane.phase("pointing"):
-                self._control[WANTED] = 0
+                self._clear(self._wanted_word)
                 self._point(self._queue, count, bool(self.words[CHAINED]) or not self.goes_on)
 
     def fetched(self) -> None:
@@ -365,7 +371,7 @@ class Worker:
 
     def _requeue(self) -> None:
         n, part = self._problem.view.n, self._part
-        self._control[QUEUED] = 0
+        self._clear(self._queued_word)
         arguments = (n, part.lo, part.hi, self.state, self._queue, self._control)
         self._kernels.requeue_own(part.vertices, arguments)
 
