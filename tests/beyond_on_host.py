@@ -25,7 +25,7 @@ from matchwood.gpu.signature import C_NAMES
 
 HEADER = Path(__file__).parent / "beyond" / "warp_on_host.h"
 available = shutil.which("g++") is not None
-PTX = [  # each instruction of ours in C
+PTX = [  # each instruction of ours in C, and a constant
     (r'asm volatile\("ld\.[^"]*" : "=\w"\(x\) : "l"\(p\) : "memory"\);', "x = *p;"),
     (r'asm volatile\("st\.[^"]*" ::"l"\(p\), "\w"\([^;]*\) : "memory"\);', "*p = x;"),
     (r'asm volatile\("fence[^;]*;" ::: "memory"\);', ""),
@@ -34,6 +34,7 @@ PTX = [  # each instruction of ours in C
     (r'asm\("\{ \.reg \.pred p; setp\.eq[^"]*"[^;]*;', "equal = a == b;"),
     (r'asm\("add\.rn\.f32[^"]*"[^;]*;', "sum = a + b;"),
     (r'asm\("cvt\.f64\.f32[^"]*"[^;]*;', "wide = a;"),
+    (r"constexpr int WORTH_ORDER = \d+", "constexpr int WORTH_ORDER = 2"),  # for small graphs
 ]
 
 
@@ -78,7 +79,7 @@ class Array(np.ndarray):  # type: ignore[type-arg]
 
 
 class Stream:
-    ptr = 0
+    ptr = id = 0
 
     def __init__(self, **options: Any) -> None:
         pass
@@ -114,19 +115,25 @@ def empty(size: Any, dtype: Any) -> Any:
 
 def fake_cupy() -> Any:
     """As much of CuPy as the host code asks for."""
+    pinned: set[int] = set()
+
+    def register(place: int, nbytes: int, flags: int) -> None:
+        if place in pinned:
+            raise OSError("the memory is registered already")
+        pinned.add(place)
+
     runtime = SimpleNamespace(
         getDeviceCount=lambda: 1,
         deviceCanAccessPeer=lambda a, b: 1,
         memGetInfo=lambda: (1 << 40, 1 << 40),
-        hostRegister=lambda place, nbytes, flags: None,
-        hostUnregister=lambda place: None,
+        hostRegister=register,
+        hostUnregister=pinned.remove,
         CUDARuntimeError=OSError,
     )
-    pinned = SimpleNamespace(PinnedMemory=bytearray, PinnedMemoryPointer=lambda memory, at: memory)
     pool = SimpleNamespace(free_bytes=lambda: 0, get_limit=lambda: 0, used_bytes=lambda: 0)
     cuda = SimpleNamespace(
-        runtime=runtime, pinned_memory=pinned, Stream=Stream, Event=Event,
-        Device=lambda number: Stream(), get_elapsed_time=lambda begin, end: 1.0,
+        runtime=runtime, Stream=Stream, Event=Event,
+        Device=lambda number=0: Stream(), get_elapsed_time=lambda begin, end: 1.0,
     )  # fmt: skip
     return SimpleNamespace(
         cuda=cuda, empty=empty, asarray=lambda a: np.asarray(a).view(Array), cumsum=np.cumsum,

@@ -2,7 +2,8 @@
 
 ``python -m bench.matching.beyond_figures FILE.json [FILE.json ...] --pictures FOLDER``
 
-    beyond_gpu_rounds     entries that travel in each round (figure 4.8 of the thesis)
+    beyond_gpu_rounds     entries that travel in each round
+    beyond_gpu_warps      entries that warps read in each round without lists (4.8 of the thesis)
     beyond_gpu_scaling    seconds by partitions and batches, with lists and without (4.4 and 4.6)
     beyond_gpu_phases     the parts of the time (4.5 and 4.7)
 """
@@ -50,6 +51,23 @@ def draw_rounds(rows: list[Row], folder: Path) -> None:
     axes.set_ylabel("entries that travel, of all")
     axes.legend()
     _save(figure, folder, "beyond_gpu_rounds")
+
+
+def draw_warps(rows: list[Row], folder: Path) -> None:
+    """The share of its entries that a warp reads in each round: mean and standard deviation."""
+    shares = {row["graph"]: row["shares_of_warps"] for row in rows if "shares_of_warps" in row}
+    if not shares:
+        return
+    figure, axes = _plots().subplots(figsize=(6, 3.5))
+    for graph, values in shares.items():
+        means, deviations = np.array(values).T
+        places = np.linspace(0, 100, len(values))
+        axes.errorbar(places, 100 * means, 100 * deviations, fmt="o-", capsize=3, label=graph)
+    axes.axhline(20, color="grey", linewidth=0.8)
+    axes.set_xlabel("iteration, % of all")
+    axes.set_ylabel("entries read by a warp, %")
+    axes.legend()
+    _save(figure, folder, "beyond_gpu_warps")
 
 
 def _scaling_rows(rows: list[Row]) -> list[Row]:
@@ -105,6 +123,7 @@ def draw_phases(rows: list[Row], folder: Path) -> None:
 def draw(found: dict[str, Any], folder: Path) -> None:
     """All pictures that the figures suffice for."""
     draw_rounds(found.get("counted", []), folder)
+    draw_warps(found.get("counted", []), folder)
     draw_scaling(found.get("timed", []), folder)
     draw_phases(found.get("timed", []), folder)
 

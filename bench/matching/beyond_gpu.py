@@ -1,7 +1,7 @@
 """Graphs larger than the GPU: what travels, and how long it takes.
 
 ``python -m bench.matching.beyond_gpu [--json FILE] [--scale 20] [--mesh 64] [--data FOLDER]
-[--parts counted,best_weight,pass,once,components,resident,scaling,cpu,best,above]``
+[--parts counted,best_weight,pass,once,components,resident,scaling,cpu,counts,best,above]``
 
 Without a GPU the counts alone are made, on simulated devices: entries that travel in graph sizes,
 words that devices receive from each other, the share of entries touched by round, and the
@@ -20,6 +20,7 @@ import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from bench import harness
 from bench.matching import beyond_figures, beyond_timed
 from matchwood import Devices, engines, generators
 from matchwood.beyond import simulated
+from matchwood.matching.dominant.devices import cpu as steps
 
 EDGE_FACTOR = 16
 PLENTY = 1 << 50  # bytes of a simulated device
@@ -40,9 +42,11 @@ BARS = {
     "matching, R-MAT, a quarter": 1.2, "matching, mesh, half": 1.2, "factor, R-MAT, half": 1.4,
     "components, R-MAT": 0.1, "words of 4 partitions": 2.0,
 }  # fmt: skip
+WARPS = 1024  # that share the rows of figure 4.8
+FEW = 0.2  # of the entries: in 90 % of the iterations warps read less, in the thesis
 LARGEST_EXACT = 60_000  # entries of a graph whose best matching is computed
 COUNTED = ("counted", "best_weight")
-TIMED = (*beyond_timed.PARTS, "best", "above")
+TIMED = (*beyond_timed.PARTS, "counts", "best", "above")
 
 
 def graphs(scale: int, mesh: int) -> dict[str, Callable[[], Any]]:
@@ -96,6 +100,10 @@ def counted(scale: int, mesh: int) -> list[dict[str, Any]]:
         touched = [one.entries / stats.entries for one in stats.rounds]
         add(f"graph sizes of a matching, memory 1/{part}", name, stats.graph_sizes, bar,
             lists=stats.lists, batches=stats.batches[0], touched_by_round=touched)  # fmt: skip
+        shares = warp_shares(G)
+        few = sum(mean < FEW for mean, _ in shares) / len(shares)
+        add(f"iterations in which warps read under {FEW:.0%} of their entries, lists=0", name, few,
+            shares_of_warps=shares)  # fmt: skip
         stats = on_simulated(matchwood.weighted_matching, G, devices=(0,) * 4, batches=3)
         add("words received, 4 partitions, in n", name, stats.words_exchanged / G.n,
             "words of 4 partitions", rounds=len(stats.rounds))  # fmt: skip
@@ -109,6 +117,28 @@ def counted(scale: int, mesh: int) -> list[dict[str, Any]]:
         add("graph sizes of factor(n=2, M=5), memory 1/2", name, stats.graph_sizes,
             "factor, R-MAT, half" if is_rmat else "", lists=stats.lists)  # fmt: skip
     return rows
+
+
+def warp_shares(G: Any) -> list[tuple[float, float]]:
+    """Figure 4.8: the share of its entries that a warp reads in each round of LD-GPU.
+
+    Mean and standard deviation over warps.  A warp takes every WARPS-th row; it reads those of free
+    vertices.
+    """
+    view, free = G.undirected_weights(), []
+
+    def recording(team: Any, stats: Any) -> None:
+        begin_round(team, stats)
+        free.append(team.workers[0].own.state < 0)
+
+    begin_round = steps.Workers.begin_round
+    with mock.patch.object(steps.Workers, "begin_round", recording):
+        on_simulated(matchwood.weighted_matching, G, batches=10, lists=0)
+    degrees = np.diff(view.indptr)
+    warp = np.arange(view.n) % WARPS
+    of_warp = np.maximum(np.bincount(warp, degrees), 1)
+    shares = [np.bincount(warp, degrees * one) / of_warp for one in free[:-1]]
+    return [(float(share.mean()), float(share.std())) for share in shares]
 
 
 def from_the_best(folder: Path | None) -> list[dict[str, Any]]:

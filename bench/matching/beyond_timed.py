@@ -9,6 +9,7 @@
                 (figures 4.4 and 4.6 of the thesis), and the parts of the time (4.5 and 4.7)
     cpu         the same matching by the threads of the host
     best        large graphs that are on the device, by the best method
+    counts      graph sizes that travel, of other graphs: a mesh 128^3, a factor of R-MAT 22
     above       a mesh with more than 2^31 entries under a limit of memory
 
 Graphs are made on the GPU, with uniform weights in float32, and moved to the host.
@@ -36,7 +37,8 @@ Row = dict[str, Any]
 BARS = {
     "first pass, a quarter": 1.04, "first pass": 1.07, "whole, a quarter": 1.3, "once": 2.5,
     "components": 0.8, "resident, 1": 1.1, "resident, 4": 1.6, "R-MAT 26": 0.040,
-    "RAND 26": 0.060, "words of 4 partitions": 2.0, "sizes at a quarter": 1.2, "above": 1.0,
+    "RAND 26": 0.060, "words of 4 partitions": 2.0, "sizes": 1.2, "sizes of a factor": 1.4,
+    "sizes of components": 0.1, "above": 1.0,
 }  # fmt: skip
 
 
@@ -153,6 +155,8 @@ def passes(G: Any, name: str, T: float, rows: list[Row]) -> None:
         quarter = batches is None
         bar = "first pass, a quarter" if quarter else "first pass"
         tell(rows, "first pass, in T", name, first / T, bar, **shape)
+        if quarter:
+            tell(rows, "graph sizes of a matching, memory 1/4", name, stats.graph_sizes, "sizes")
         bar = "whole, a quarter" if quarter else ""
         tell(rows, "whole matching, in T", name, median_seconds(call, 5) / T, bar, **shape,
              phases=stats.seconds(), rounds=len(stats.rounds),
@@ -185,20 +189,24 @@ def components(G: Any, name: str, T: float, rows: list[Row]) -> None:
     seconds = median_seconds(lambda: matchwood.connected_components(G, engine=engine))
     stats = matchwood.connected_components(G, engine=Devices(batches=4, stats=True)).stats
     tell(rows, "components, in copies of indices", name, seconds / (share * T), "components",
-         sizes=stats.graph_sizes, phases=stats.seconds())  # fmt: skip
+         phases=stats.seconds())  # fmt: skip
+    tell(rows, "graph sizes of components", name, stats.graph_sizes, "sizes of components")
     print("   ", {k: round(1e3 * v, 2) for k, v in stats.seconds().items()}, "ms", flush=True)
 
 
 def resident(G: Any, name: str, T: float, rows: list[Row]) -> None:
-    """The graph stays on the device; against the usual engine, called the same way."""
-    usual = functools.partial(matchwood.weighted_matching, G, method="dominant", engine="gpu")
+    """The graph is on the device, and so is the answer; against the usual engine there."""
+    there = G.on("gpu")
+    usual = functools.partial(matchwood.weighted_matching, there, method="dominant")
     base = median_seconds(usual)
     tell(rows, "dominant on the GPU, ms", name, 1e3 * base)
+    on_host = functools.partial(matching, G)
+    tell(rows, "resident, called from the host, ms", name, 1e3 * median_seconds(on_host))
     for partitions in (1, 4):
-        call = functools.partial(matching, G, partitions=partitions)
-        assert_right(G, call())
+        call = functools.partial(matching, there, partitions=partitions)
+        assert_right(there, call())
         seconds = median_seconds(call)
-        stats = matching(G, partitions=partitions, stats=True).stats
+        stats = matching(there, partitions=partitions, stats=True).stats
         tell(rows, f"{partitions} resident, of dominant", name, seconds / base,
              f"resident, {partitions}", lists=stats.lists, sizes=stats.graph_sizes,
              phases=stats.seconds())  # fmt: skip
@@ -221,6 +229,22 @@ def scaling(G: Any, name: str, T: float, rows: list[Row]) -> None:
                 tell(rows, "scaling, words in n", name, words, bar, **options, seconds=passed,
                      sizes=stats.graph_sizes, phases=stats.seconds(),
                      touched=[one.entries / stats.entries for one in stats.rounds])  # fmt: skip
+
+
+def counts(rows: list[Row]) -> None:
+    """Graph sizes that travel at half of the graph's size, and how long it takes."""
+    G = on_host(mesh(128))
+    stats = matching(G, memory=bytes_of(G) // 2).stats
+    tell(rows, "graph sizes of a matching, memory 1/2", "mesh 128^3", stats.graph_sizes, "sizes",
+         lists=stats.lists, batches=stats.batches[0])  # fmt: skip
+    G = on_host(rmat(22))
+    engine = Devices(memory=bytes_of(G) // 2)
+    found = matchwood.degree_factor(G, 2, engine=engine)
+    expected = matchwood.degree_factor(G, 2, engine="gpu")
+    if (found.neighbours != engines.moved(expected.neighbours, "cpu")).any():
+        raise AssertionError("another factor than that of one device")
+    tell(rows, "graph sizes of factor(n=2, M=5), memory 1/2", "R-MAT 22", found.stats.graph_sizes,
+         "sizes of a factor", lists=found.stats.lists)  # fmt: skip
 
 
 def best(scales: tuple[int, ...], rows: list[Row], methods: tuple[str, ...]) -> None:
@@ -316,6 +340,9 @@ def timed(
         del G, view
         gc.collect()
         engines.cupy().get_default_memory_pool().free_all_blocks()
+    if "counts" in parts:
+        counts(rows)
+        save()
     if "best" in parts:
         best((scale, 26) if scale < 26 else (26,), rows, ("suitor", "dominant"))
         save()

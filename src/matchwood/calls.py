@@ -14,7 +14,7 @@ A graph that is spread over ranks takes another way, before that:
 brings the graph there.  An engine added here is an engine of every problem that has its file.
 
 A function that can run on `matchwood.Devices` says so by ``enter(..., beyond=True)``.  The graph
-then stays on the host, the engine is "devices", and the function hands `call.options` on to it.
+then is on the host, the engine is "devices", and the function hands `call.options` on to it.
 """
 
 from __future__ import annotations
@@ -84,17 +84,26 @@ class Call:
 
 
 def enter(
-    A: Any, caller: str, engine: Any = None, threads: Any = None, *, beyond: bool = False
+    A: Any,
+    caller: str,
+    engine: Any = None,
+    threads: Any = None,
+    *,
+    beyond: bool = False,
+    may_stay: bool = False,
 ) -> Call:
     """Pass `A` through the gate and bring it to the engine of the call.
 
-    `beyond`: the function has an engine for `Devices`.
+    `beyond`: the function has an engine for `Devices`.  `may_stay`: that engine reads a graph of
+    the GPU where it is, if all of the devices are that one.
     """
     if beyond and isinstance(engine, Devices):
         engines.check_threads(threads)
         machine = machines.require(engine, caller)
         given = csr.as_graph(A, caller)
-        return Call(caller, given, given.on("cpu"), "devices", A is given, machine)
+        stays = may_stay and given.engine == "gpu" and machine.can_read(given.indices)
+        there = given if stays else given.on("cpu")
+        return Call(caller, given, there, "devices", A is given, machine)
     given = csr.as_graph(A, caller)
     chosen = engines.resolve(given.engine, engine, caller, threads)
     return Call(caller, given, given.on(chosen), chosen, A is given)

@@ -180,10 +180,17 @@ def test_words_are_gathered():
     begin, length = np.array([7, 3, 60, 0]), np.array([4, 0, 10, 2])
     done = np.concatenate(([0], np.cumsum(length)))
     expected = np.concatenate([source[b : b + k] for b, k in zip(begin, length, strict=True)])
-    for at, threads in itertools.product((0, 3, 4, 13), (1, 3)):
+    for at, kind in itertools.product((0, 3, 4, 13), (np.int32, np.int64)):
         target = np.zeros(expected.size - at, np.int32)
-        cpu_copies.gather(target, at, source, begin, done, threads)
+        cpu_copies.gather(target, at, source.astype(kind), begin, done)
         np.testing.assert_array_equal(target, expected[at:])
+
+
+def test_rows_are_found():
+    indptr = indptr_of([3, 0, 9, 1, 0, 0, 6]).astype(np.int32)
+    for threads in (1, 3):
+        begin, offsets = cpu_copies.find_rows(indptr, np.array([0, 2, 4, 6], np.int32), threads)
+        assert (begin.tolist(), offsets.tolist()) == ([0, 3, 13, 13], [0, 3, 12, 12, 18])
 
 
 def test_a_batch_is_cut_into_pieces():
@@ -193,6 +200,9 @@ def test_a_batch_is_cut_into_pieces():
     ):
         pieces = plans.cut_pieces(indptr, batch, entries)
         assert (pieces[0].first, pieces[-1].last) == (batch.first, batch.last)
+        sizes = [piece.last - piece.first for piece in pieces]
+        assert max(sizes) - min(sizes) <= 1
+        assert max(sizes) <= 1.5 * entries + 1
         assert all(one.last == other.first for one, other in itertools.pairwise(pieces))
         for piece in pieces:
             assert batch.lo <= piece.lo < piece.hi <= batch.hi

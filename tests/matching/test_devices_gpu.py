@@ -138,7 +138,24 @@ def test_resident():
             assert found.stats.graph_sizes == (1.0 if turn == 0 and partitions > 1 else 0.0)
 
 
-def test_large_answers_come_through_the_ring():
+def test_resident_from_the_start():
+    """A graph of the device stays there, and so does the answer, unless memory is limited."""
+    G = matchwood.graph(weighted(rmat(12, 8), np.float32))
+    expected, there = matchwood.weighted_matching(G, method="dominant"), G.on("gpu")
+    for partitions in (1, 3, 4, 4):
+        found = on(there, partitions)
+        assert engines.location(found.mate) == "gpu"
+        np.testing.assert_array_equal(found.mate.get(), expected.mate)
+        assert found.rounds == expected.rounds
+        assert found.stats.resident
+        assert found.stats.graph_sizes == 0.0
+    found = on(there, 2, batches=3)
+    assert engines.location(found.mate) == "gpu"
+    np.testing.assert_array_equal(found.mate.get(), expected.mate)
+    assert found.stats.graph_sizes >= 1.0
+
+
+def test_large_answers_are_pinned_while_they_come():
     from matchwood.beyond import sending
 
     G = matchwood.graph(weighted(rmat(20, 2), np.float32))

@@ -15,6 +15,7 @@ from matching_graphs import weighted
 from matchwood import Devices
 from matchwood.beyond import pinned, sending, simulated
 from matchwood.beyond import plan as plans
+from matchwood.components.connected.devices import gpu as components
 from matchwood.matching.dominant.devices import gpu_worker
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
@@ -90,8 +91,17 @@ def test_rows_that_stay_on_the_devices():
         assert found.stats.graph_sizes == (1.0 if turn == 0 else 0.0)
 
 
+def test_memory_is_pinned_once_for_two_problems():
+    G = matchwood.graph(weighted(rmat(6, 6), np.float32))
+    with on_host(gpu_worker, components):
+        engine = Devices(memory=1 << 30, batches=3)
+        for function in (matchwood.weighted_matching, matchwood.connected_components):
+            assert function(G, engine=engine).stats.pinned == "registered"
+
+
 def test_an_answer_comes_through_the_ring(monkeypatch):
-    """In pieces, each of which waits for a slot of pinned memory."""
+    """In pieces, each of which waits for a slot, where its memory cannot be pinned."""
+    monkeypatch.setattr(pinned.Registration, "holds", lambda self, array: False)
     monkeypatch.setattr(sending, "SMALL_ANSWER", 0)
     monkeypatch.setattr(pinned, "SLOT_BYTES", 64)
     G = matchwood.graph(weighted(rmat(6, 6), np.float32))

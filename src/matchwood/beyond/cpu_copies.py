@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import Team, crew, default_threads, interrupted, kernel, share
+from matchwood.teams import Team, crew, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
 PAGE = 4096  # bytes
-COPY_THREADS = 6  # at most: they fill most of a host's bandwidth, and to call one takes time
-PIECE_BYTES = 1 << 20  # of a thread at least: 0.1 ms
 LINE = 8  # words of 8 bytes of a cache line
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}  # of so many bytes
 
@@ -26,17 +24,26 @@ def _touch(team: Team, memory: Array) -> None:
 
 @kernel
 def _gather(team: Team, target: Array, at: int, source: Array, begin: Array, done: Array) -> None:
-    lo, hi = share(team, target.size)
-    row = np.int64(np.searchsorted(done, at + lo, side="right")) - 1
+    """One member works: each thread fills another target."""
+    lo, hi = 0, target.size
+    row = np.int64(np.searchsorted(done, at, side="right")) - 1
     while lo < hi:
-        if interrupted(team, row):
-            return
         upto = min(hi, done[row + 1] - at)
         first = begin[row] + at - done[row]
         for i in range(lo, upto):
             target[i] = source[first + i]
         lo = upto
         row += 1
+
+
+@kernel
+def _find_rows(team: Team, indptr: Array, ids: Array, begin: Array, length: Array) -> None:
+    lo, hi = share(team, ids.size)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        begin[i] = indptr[ids[i]]
+        length[i] = indptr[ids[i] + 1] - indptr[ids[i]]
 
 
 @kernel
@@ -54,34 +61,36 @@ def touched(size: int, dtype: Any, threads: int | None) -> Array:
     return made
 
 
-def copy(target: Array, source: Array, threads: int | None) -> None:
+def copy(target: Array, source: Array) -> None:
     """The same numbers in both, which have one size; wide indices become narrow ones.
 
     NumPy copies: a loop of ours over bytes takes ten times as long.
     """
-    pieces = min(-(-target.nbytes // PIECE_BYTES), COPY_THREADS)
-    each = -(-target.size // max(1, pieces))
-
-    def piece(i: int) -> None:
-        part = slice(i * each, (i + 1) * each)
-        np.copyto(target[part], source[part], casting="unsafe")
-
-    if pieces <= 1 or threads == 1:
-        np.copyto(target, source, casting="unsafe")
-    else:
-        crew(threads or min(pieces, default_threads()), work=target.size).spread(piece, pieces)
+    np.copyto(target, source, casting="unsafe")
 
 
-def gather(
-    target: Array, at: int, source: Array, begin: Array, done: Array, threads: int | None
-) -> None:
+def gather(target: Array, at: int, source: Array, begin: Array, done: Array) -> None:
     """Fill `target` with words of ranges that lie one after the other, from the word `at` on.
 
     Range i is the words of `source` from ``begin[i]`` on, as many as ``done[i + 1] - done[i]``.
     """
+    if source.dtype != target.dtype:
+        there = np.empty(target.size, source.dtype)
+        gather(there, at, source, begin, done)
+        copy(target, there)
+        return
     words = WORDS[target.itemsize]
-    team = crew(threads, work=4 * target.size)
-    team.run(_gather, target.view(words), at, np.asarray(source).view(words), begin, done)
+    crew(1, work=0).run(
+        _gather, target.view(words), at, np.asarray(source).view(words), begin, done
+    )
+
+
+def find_rows(indptr: Array, ids: Array, threads: int | None) -> tuple[Array, Array]:
+    """Where the rows of `ids` begin; and where, when they lie one after the other, with the end."""
+    begin, offsets = np.empty(ids.size, np.int64), np.zeros(ids.size + 1, np.int64)
+    crew(threads, work=8 * ids.size).run(_find_rows, indptr, ids, begin, offsets[1:])
+    np.cumsum(offsets, out=offsets)
+    return begin, offsets
 
 
 def count_degrees(indptr: Array, longest: int, threads: int | None = None) -> Array:

@@ -90,6 +90,20 @@ class Machine:
         if any(kept.values()):
             self.limits = self._limits(_simulated.get(), kept)
 
+    def again(self) -> Machine:
+        """The same devices, with the memory that is free now."""
+        return Machine(self.devices, "")
+
+    def can_read(self, array: Any) -> bool:
+        """Whether an array of a device can be used there, as it is.
+
+        All partitions are on that device, and nothing is said of memory, batches or lists.
+        """
+        asked = self.devices
+        free = asked.memory is None and asked.batches is None and asked.lists == "auto"
+        here = self.engine == "gpu" and set(asked.devices) == {array.device.id}
+        return free and here and array.dtype == np.int32
+
     def _limits(self, found: Simulated | None, kept: Counter[int]) -> list[int]:
         """Partitions on one device share what is free there; `memory` is what each may take."""
         sharing = Counter(self.devices.devices)

@@ -6,16 +6,39 @@ buffer before, and the kernel for the copy.  The host only queues.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from matchwood import engines
 from matchwood.beyond import cpu_copies
-from matchwood.beyond.pinned import Registration, Ring, Rings
+from matchwood.beyond.pinned import Job, Registration, Ring, Rings, copying, gathering, wait_for
 from matchwood.beyond.stats import RoundStats
 from matchwood.beyond.streams import Lane, Reading
 
 SMALL_ANSWER = 1 << 20  # bytes; a larger one comes through pinned memory
+
+
+class Room(NamedTuple):
+    """Memory of the host for an answer.  It is pinned until the answer is there."""
+
+    memory: Any
+    pinned: Registration
+
+    def filled(self, source: Any, stream: Any) -> Any:
+        """The memory with the array that `stream` has written on the current device."""
+        source.data.copy_to_host_async(self.memory.ctypes.data, self.memory.nbytes, stream)
+        event = engines.cupy().cuda.Event(disable_timing=True)
+        event.record(stream)
+        wait_for(event)
+        return self.memory
+
+
+def room_for(source: Any, threads: int | None) -> Room:
+    """Room for an array of a device."""
+    memory = cpu_copies.touched(source.size, source.dtype, threads)
+    return Room(memory, Registration((memory,)))
 
 
 class Sender:
@@ -33,7 +56,7 @@ class Sender:
         self._buffers = buffers
         self._turn = 0
         self._ring: Ring | None = None
-        self._answer: Any = None  # where one will be written
+        self._answer: Room | None = None  # where one will be written
         self.round = RoundStats()
 
     def next_buffer(self) -> Any:
@@ -44,23 +67,33 @@ class Sender:
             self._lane.copies.wait_event(buffer.free)
         return buffer
 
-    def send(self, target: Any, source: Any) -> None:
-        """A slice of an array of the host to the device, on the stream of copies."""
-        self.round.bytes_up += target.nbytes
-        if source.dtype == target.dtype and self.pinned.holds(source):
-            target.data.copy_from_host_async(source.ctypes.data, source.nbytes, self._lane.copies)
-        else:
-            self._through_ring().send(target, source, self._lane.copies)
+    def send(self, *pairs: tuple[Any, Any]) -> None:
+        """(array of the device, slice of an array of the host), on the stream of copies."""
+        staged: list[Job] = []
+        for target, source in pairs:
+            if source.dtype == target.dtype and self.pinned.holds(source):
+                self.round.bytes_up += target.nbytes
+                place, stream = source.ctypes.data, self._lane.copies
+                target.data.copy_from_host_async(place, source.nbytes, stream)
+            else:
+                staged.append((target, copying(source)))
+        self.produce(*staged)
 
-    def produce(self, target: Any, fill: Callable[[Any, int], None]) -> None:
-        """What ``fill(staged, begin)`` writes into pinned memory, a part of `target` at a time."""
-        self.round.bytes_up += target.nbytes
-        self._through_ring().produce(target, fill, self._lane.copies)
+    def produce(self, *jobs: Job) -> None:
+        """What the jobs write into pinned memory, see `Ring`."""
+        self.round.bytes_up += sum(target.nbytes for target, _ in jobs)
+        if jobs:
+            self._through_ring().produce(jobs, self._lane.copies)
 
-    def gather(self, target: Any, source: Any, starts: Any, length: Any) -> None:
-        """The ranges ``source[starts : starts + length]`` in turn, through the ring."""
-        self.round.bytes_up += target.nbytes
-        self._through_ring().gather(target, source, starts, length, self._lane.copies)
+    def gather(self, begin: Any, offsets: Any, first: int, *pairs: tuple[Any, Any]) -> None:
+        """Rows of arrays of the host, one after the other; the first entry of all is `first`.
+
+        Row i has the entries offsets[i] to offsets[i + 1] - 1, and lies at begin[i].  The first
+        and the last row may be cut.
+        """
+        starts = begin + np.maximum(first - offsets[:-1], 0)
+        done = np.maximum(offsets - first, 0)
+        self.produce(*((target, gathering(source, starts, done)) for target, source in pairs))
 
     def _through_ring(self) -> Ring:
         if self._ring is None:
@@ -70,18 +103,18 @@ class Sender:
     def expect(self, source: Any) -> None:
         """Make room on the host for what `receive` will be asked for."""
         if source.nbytes > SMALL_ANSWER:
-            self._answer = cpu_copies.touched(source.size, source.dtype, self._threads)
+            self._answer = room_for(source, self._threads)
 
     def receive(self, source: Any) -> Any:
         """An array that kernels of this partition have written, on the host."""
         self.round.bytes_down += source.nbytes
         if source.nbytes <= SMALL_ANSWER:
             return source.get(stream=self._lane.kernels)
-        if self._answer is None:
-            self.expect(source)
-        found, self._answer = self._answer, None
-        self._through_ring().receive(found, source, self._lane.kernels)
-        return found
+        found, self._answer = self._answer or room_for(source, self._threads), None
+        if found.pinned.holds(found.memory):
+            return found.filled(source, self._lane.kernels)
+        self._through_ring().receive(found.memory, source, self._lane.kernels)
+        return found.memory
 
     def reading(self, buffer: Any) -> Reading:
         """Within, kernels read the buffer: they wait for its copies, and later copies for them."""
@@ -99,9 +132,12 @@ def received(source: Any, rings: Rings, threads: int | None) -> Any:
     """An array of the current device, which its current stream has written, on the host."""
     if source.nbytes <= SMALL_ANSWER:
         return source.get()
-    found, ring = cpu_copies.touched(source.size, source.dtype, threads), rings.borrow(threads)
+    found, stream = room_for(source, threads), engines.cupy().cuda.get_current_stream()
+    if found.pinned.holds(found.memory):
+        return found.filled(source, stream)
+    ring = rings.borrow(threads)
     try:
-        ring.receive(found, source, engines.cupy().cuda.get_current_stream())
+        ring.receive(found.memory, source, stream)
     finally:
         rings.give_back(ring)
-    return found
+    return found.memory

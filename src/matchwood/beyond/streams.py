@@ -67,6 +67,10 @@ class Lane:
         wait_for(self.event(self.copies))
         wait_for(self.event(self.kernels))
 
+    def wait_for_kernels(self) -> None:
+        """Until the kernels are done, and the copies that they waited for."""
+        wait_for(self.event(self.kernels))
+
     def close(self) -> None:
         """Until the device has ended, come what may: its arrays are given back after this."""
         with contextlib.suppress(Exception), self._cupy.cuda.Device(self.number):

@@ -143,7 +143,7 @@ def weighted_matching(
             A, method=method, seed=number, ties=ties, threads=threads
         )
         return found_by_ranks
-    call = calls.enter(A, caller, engine, threads, beyond=True)
+    call = calls.enter(A, caller, engine, threads, beyond=True, may_stay=True)
     if method == "auto":
         method = AUTO[call.engine]
     engine_of_method = load(method, call.engine)

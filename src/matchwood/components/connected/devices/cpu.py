@@ -91,7 +91,9 @@ class Worker:
         for lo in range(part.lo, part.hi, step):
             rows = min(step, part.hi - lo)
             two = self._next_buffer()[2][: SENT_NEIGHBOURS * rows]
-            self.round.entries += gather_two(view, lo, two, self._problem.threads)
+            self.round.entries += gather_two(
+                view, lo, two, crew(self._problem.threads, work=2 * two.size)
+            )
             self.round.bytes_up += two.nbytes
             more = self._more[lo - part.lo : lo - part.lo + rows]
             none = two.dtype.type(no_vertex(two.dtype))
@@ -114,6 +116,12 @@ class Worker:
     def _count(self, entries: int, more: int) -> None:
         self.round.entries += entries
         self.round.bytes_up += entries * self._problem.kind.itemsize + more
+
+    def expect_answer(self) -> None:
+        """The labels are on the host."""
+
+    def first_joined(self) -> None:
+        """`join_first` has counted already."""
 
     def largest(self) -> int:
         """The root of the component that is probably the largest."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import Team, crew, interrupted, kernel, share
+from matchwood.teams import Team, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
@@ -20,21 +20,18 @@ LINE = 16  # words between the counters of two members, so that they share no ca
 @kernel
 def _gather(team: Team, indptr: Array, indices: Array, lo: int, none: Any, two: Array,
             counts: Array) -> None:  # fmt: skip
+    """Without branches: half of them would be guessed wrong, which takes longer than the memory."""
     first, stop = share(team, two.size // 2)
-    sent = 0
+    sent, last = np.int64(0), np.int64(indices.size) - 1
     for i in range(first, stop):
         if interrupted(team, i):
             return
-        begin, end = np.int64(indptr[lo + i]), np.int64(indptr[lo + i + 1])
-        two[2 * i] = none
-        two[2 * i + 1] = none
-        if begin < end:
-            two[2 * i] = indices[begin]
-            sent += 1
-        if end - begin > 1:
-            second = np.int64(indices[begin + 1])
-            two[2 * i + 1] = second if end - begin == 2 else ~second
-            sent += 1
+        begin = np.int64(indptr[lo + i])
+        degree = np.int64(indptr[lo + i + 1]) - begin
+        one, other = indices[min(begin, last)], indices[min(begin + 1, last)]
+        two[2 * i] = one if degree > 0 else none
+        two[2 * i + 1] = none if degree < 2 else other if degree == 2 else ~other
+        sent += min(degree, np.int64(2))
     counts[team.rank * LINE] = sent
 
 
@@ -43,12 +40,11 @@ def no_vertex(kind: Any) -> int:
     return int(np.iinfo(kind).min)
 
 
-def gather_two(view: Any, lo: int, two: Array, threads: int | None) -> int:
+def gather_two(view: Any, lo: int, two: Array, team: Any) -> int:
     """The two neighbours of the rows from `lo` on, and how many there are.
 
     The second is ~vertex where the row has more than these two.
     """
-    team = crew(threads, work=2 * two.size)
     counts = np.zeros(team.size * LINE, np.int64)
     none = two.dtype.type(no_vertex(two.dtype))
     team.run(_gather, view.indptr, view.indices, lo, none, two, counts)

@@ -1,7 +1,8 @@
 // Connected components of a partition, on a device to which few rows come.  Host side: gpu.py; the steps:
 // rounds.py; the idea: __init__.py.
 //
-//   join_two       a thread per row: its vertex with the first two neighbours
+//   join_two       a thread per row: its vertex with the first two neighbours, which the host has gathered
+//   read_two       ... which it reads from pinned memory of the host
 //   list_rest      a thread per vertex of the partition: those outside the largest component whose rows have more
 //   join_rows      32 rows to a warp, their entries shared out evenly
 //   join_forest    a thread per vertex: the edges of another device's forest
@@ -39,6 +40,25 @@ __global__ void join_two(long long rows, long long base, I none, const I* two, u
     bool has_more = second < 0 && second != none;
     more[i] = has_more;
     if (second != none) join_ends_of(parent, u, has_more ? (I)~second : second);
+}
+
+// Rows lo to hi - 1 lie in memory of the host that the device reads.  sent[0] counts the neighbours that were read.
+template <typename I, typename P>
+__global__ void read_two(long long lo, long long hi, const P* indptr, const I* indices, unsigned char* more, I* parent,
+                         unsigned long long* sent)
+{
+    long long u = lo + global_thread();
+    long long begin = 0, degree = 0;
+    if (u < hi) begin = indptr[u], degree = indptr[u + 1] - begin;
+    I first = I(-1), second = I(-1);
+    if (degree > 0) first = indices[begin];
+    if (degree > 1) second = indices[begin + 1];
+    int read = __popc(__ballot_sync(ALL, degree > 0)) + __popc(__ballot_sync(ALL, degree > 1));
+    if (lane() == 0 && read > 0) take(sent, (unsigned long long)read);
+    if (u >= hi) return;
+    more[u - lo] = degree > 2;
+    if (degree > 0) join_ends_of(parent, (I)u, first);
+    if (degree > 1) join_ends_of(parent, (I)u, second);
 }
 
 // Caller: the forest is flat.

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.beyond.pinned import rings_of
+from matchwood.beyond import cpu_copies
+from matchwood.beyond.pinned import mapped, rings_of
 from matchwood.beyond.plan import cut_rows
 from matchwood.beyond.sending import Sender
 from matchwood.beyond.stats import Stats
@@ -21,6 +22,7 @@ from matchwood.components.connected.devices.rounds import (
     SENT_NEIGHBOURS,
     Problem,
 )
+from matchwood.teams import crew
 
 SOURCE = gpu.Source(
     __package__,
@@ -28,6 +30,7 @@ SOURCE = gpu.Source(
     (
         "begin_forest<I>",
         "join_two<I>",
+        "read_two<I,P>",
         "list_rest<I>",
         "join_rows<I,P>",
         "join_forest<I>",
@@ -90,6 +93,7 @@ class Worker:
         self._rest = take(self._part.vertices, kind)
         self._more = take(self._part.vertices, np.uint8)
         self._count = take(1, np.uint64)
+        self._reads = False  # rows from the memory of the host
         entries = max(SENT_NEIGHBOURS, self._buffer.entries)
         buffers = [
             SimpleNamespace(
@@ -106,26 +110,61 @@ class Worker:
 
     def join_first(self) -> None:
         """The first two neighbours of each row travel."""
+        view = self._problem.view
+        pinned = self.sender.pinned.holds(view.indptr) and self.sender.pinned.holds(view.indices)
+        if pinned and view.indices.dtype == self._problem.kind:
+            self._read_first()
+        else:
+            self._gather_first()
+
+    def _read_first(self) -> None:
+        """The device reads them, row by row in order: three times as fast as 16 threads gather."""
+        part, view = self._part, self._problem.view
+        with self.lane.here(), self.lane.phase("transfer"):
+            self._count.data.memset_async(0, self._count.nbytes)
+            places, columns = mapped(view.indptr), mapped(view.indices)
+            self._kernels.read_two(
+                part.vertices,
+                (part.lo, part.hi, places, columns, self._more, self.parent, self._count),
+            )
+        self._reads = True
+
+    def first_joined(self) -> None:
+        """What `join_first` has counted; all partitions have been told to join by now."""
+        if self._reads:
+            with self.lane.here():
+                self.lane.wait()
+                sent = int(self._count.get(stream=self.lane.kernels)[0])
+            self.sender.round.entries += sent
+            self.sender.round.bytes_up += sent * self._problem.kind.itemsize
+
+    def _gather_first(self) -> None:
+        """The threads of the host gather them."""
         part, kind = self._part, self._problem.kind
         step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
+        sent: list[int] = []
         with self.lane.here():
             for lo in range(part.lo, part.hi, step):
                 rows = min(step, part.hi - lo)
                 buffer = self.sender.next_buffer()
                 there = buffer.columns[: SENT_NEIGHBOURS * rows]
                 with self.lane.phase("transfer", self.lane.copies):
-                    self.sender.produce(there, functools.partial(self._write_two, lo))
+                    self.sender.produce((there, functools.partial(self._write_two, lo, sent)))
                 with self.sender.reading(buffer), self.lane.phase("pointing"):
                     more = self._more[lo - part.lo : lo - part.lo + rows]
                     self._kernels.join_two(
                         rows, (rows, lo, no_vertex(kind), there, more, self.parent)
                     )
 
-    def _write_two(self, lo: int, staged: Any, begin: int) -> None:
-        """The two neighbours of the rows from `lo` on, from the word `begin` on."""
+        self.sender.round.entries += sum(sent)
+
+    def _write_two(self, lo: int, sent: list[int], staged: Any, begin: int) -> None:
+        """The two neighbours of the rows from `lo` on, from the word `begin` on.
+
+        Each thread fills another piece, and tells in `sent` how many neighbours there were.
+        """
         first = lo + begin // SENT_NEIGHBOURS
-        sent = gather_two(self._problem.view, first, staged, self._problem.threads)
-        self.sender.round.entries += sent
+        sent.append(gather_two(self._problem.view, first, staged, crew(1, work=0)))
 
     def join_all(self) -> None:
         """All rows travel."""
@@ -136,9 +175,10 @@ class Worker:
                 buffer = self.sender.next_buffer()
                 places = buffer.places[: rows + 1]
                 with self.lane.phase("transfer", self.lane.copies):
-                    self.sender.send(places, view.indptr[batch.lo : batch.hi + 1])
-                    there = buffer.columns[:entries]
-                    self.sender.send(there, view.indices[batch.first : batch.last])
+                    self.sender.send(
+                        (places, view.indptr[batch.lo : batch.hi + 1]),
+                        (buffer.columns[:entries], view.indices[batch.first : batch.last]),
+                    )
                 self.sender.round.entries += entries
                 self._join_rows(buffer, rows, None, batch.lo, batch.first, batch.last)
 
@@ -151,6 +191,10 @@ class Worker:
                 min(rows, ROW_THREADS),
                 (rows, ids, base, begins, ends, first, last, buffer.columns, self.parent),
             )
+
+    def expect_answer(self) -> None:
+        """While rows travel, the host makes room for the labels."""
+        self.sender.expect(self._labels)
 
     def largest(self) -> int:
         """The root that most vertices of a sample have; a wrong guess costs traffic only."""
@@ -178,9 +222,7 @@ class Worker:
             self.sender.round.bytes_down += rest.nbytes
             if size == 0:
                 return
-            begin = view.indptr[rest].astype(np.int64)
-            length = view.indptr[rest.astype(np.int64) + 1] - begin
-            offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
+            begin, offsets = cpu_copies.find_rows(view.indptr, rest, self._problem.threads)
             for row, stop, first, last in cut_rows(offsets, self._buffer):
                 self._join_group(
                     rest[row:stop], begin[row:stop], offsets[row : stop + 1], first, last
@@ -189,12 +231,9 @@ class Worker:
     def _join_group(self, ids: Any, begin: Any, offsets: Any, first: int, last: int) -> None:
         view, rows, entries = self._problem.view, ids.size, last - first
         buffer = self.sender.next_buffer()
-        length = np.diff(np.clip(offsets, first, last))
-        starts = begin + np.maximum(first - offsets[:-1], 0)
         with self.lane.phase("transfer", self.lane.copies):
-            self.sender.send(buffer.ids[:rows], ids)
-            self.sender.send(buffer.places[: rows + 1], offsets.astype(view.indptr.dtype))
-            self.sender.gather(buffer.columns[:entries], view.indices, starts, length)
+            self.sender.send((buffer.ids[:rows], ids), (buffer.places[: rows + 1], offsets))
+            self.sender.gather(begin, offsets, first, (buffer.columns[:entries], view.indices))
         self.sender.round.entries += entries
         self._join_rows(buffer, rows, buffer.ids, 0, first, last)
 

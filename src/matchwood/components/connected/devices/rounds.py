@@ -86,6 +86,9 @@ def _run(team: Any, symmetric: bool, stats: Stats) -> None:
     if symmetric:
         for worker in team.workers:
             worker.join_first()
+        team.workers[0].expect_answer()
+        for worker in team.workers:
+            worker.first_joined()
         team.exchange()
         team.end_round()
         team.begin_round(stats)
@@ -95,5 +98,6 @@ def _run(team: Any, symmetric: bool, stats: Stats) -> None:
     else:
         for worker in team.workers:
             worker.join_all()
+        team.workers[0].expect_answer()
     team.exchange()
     team.end_round()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.beyond import cpu_copies
 from matchwood.beyond.pinned import rings_of
 from matchwood.beyond.plan import cut_rows
 from matchwood.beyond.sending import Sender
@@ -126,7 +127,7 @@ class Worker:
             rows = min(self._buffer.rows, self.part.vertices - first)
             buffer = self.sender.next_buffer()
             there = buffer.places[: rows + 1]
-            self.sender.send(there, offsets[first : first + rows + 1])
+            self.sender.send((there, offsets[first : first + rows + 1]))
             with self.sender.reading(buffer):
                 rooms = self._start[1 + first : 1 + first + rows]
                 length = self._problem.layout.length
@@ -162,12 +163,12 @@ class Worker:
                 entries, rows = batch.last - batch.first, batch.hi - batch.lo
                 buffer = self.sender.next_buffer()
                 with self.lane.phase("transfer", self.lane.copies):
-                    self.sender.send(
-                        buffer.places[: rows + 1], view.indptr[batch.lo : batch.hi + 1]
-                    )
                     some = slice(batch.first, batch.last)
-                    self.sender.send(buffer.columns[:entries], view.indices[some])
-                    self.sender.send(buffer.weights[:entries], view.data[some])
+                    self.sender.send(
+                        (buffer.places[: rows + 1], view.indptr[batch.lo : batch.hi + 1]),
+                        (buffer.columns[:entries], view.indices[some]),
+                        (buffer.weights[:entries], view.data[some]),
+                    )
                 self.sender.round.entries += entries
                 self._pack(buffer, rows, None, batch.lo, batch.first, batch.last, charge)
 
@@ -201,24 +202,22 @@ class Worker:
             self.sender.round.rows += count
             self.sender.round.bytes_down += wanted.nbytes
             self._control[CHANGED] = int(self.words[CHANGED]) + count
-            begin = view.indptr[wanted].astype(np.int64)
-            length = view.indptr[wanted.astype(np.int64) + 1] - begin
-            offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
+            begin, offsets = cpu_copies.find_rows(view.indptr, wanted, self._problem.threads)
             for row, stop, first, last in cut_rows(offsets, self._buffer):
                 places = offsets[row : stop + 1]
-                starts = begin[row:stop] + np.maximum(first - places[:-1], 0)
-                self._fetch_group(wanted[row:stop], starts, places, first, last, charge)
+                self._fetch_group(wanted[row:stop], begin[row:stop], places, first, last, charge)
 
     def _fetch_group(
-        self, ids: Any, starts: Any, places: Any, first: int, last: int, charge: Charge
+        self, ids: Any, begin: Any, places: Any, first: int, last: int, charge: Charge
     ) -> None:
         view, rows, entries = self._problem.view, ids.size, last - first
-        buffer, length = self.sender.next_buffer(), np.diff(np.clip(places, first, last))
+        buffer = self.sender.next_buffer()
         with self.lane.phase("transfer", self.lane.copies):
-            self.sender.send(buffer.ids[:rows], ids)
-            self.sender.send(buffer.places[: rows + 1], places.astype(view.indptr.dtype))
-            self.sender.gather(buffer.columns[:entries], view.indices, starts, length)
-            self.sender.gather(buffer.weights[:entries], view.data, starts, length)
+            self.sender.send((buffer.ids[:rows], ids), (buffer.places[: rows + 1], places))
+            self.sender.gather(
+                begin, places, first,
+                (buffer.columns[:entries], view.indices), (buffer.weights[:entries], view.data),
+            )  # fmt: skip
         self.sender.round.entries += entries
         self._pack(buffer, rows, buffer.ids, 0, first, last, charge)
 

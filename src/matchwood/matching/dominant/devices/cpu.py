@@ -206,6 +206,9 @@ class Worker:
         self.counters[WANTED] = 0
         self._point(wanted)
 
+    def fetched(self) -> None:
+        """`fetch` has done all of it."""
+
     def _fetch_group(self, ids: Array, begin: Array, offsets: Array, first: int, last: int) -> None:
         """Entries first to last - 1 of rows that lie one after the other, through a buffer."""
         view, buffer = self._problem.view, self._next_buffer() if not self._resident else None

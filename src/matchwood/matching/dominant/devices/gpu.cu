@@ -6,13 +6,16 @@
 //   list_wanted     a thread per vertex: those whose list has run out, in order
 //   settle_mutual   a thread per changed vertex: two that point at each other are mates
 //   requeue_own     a thread per vertex of the partition: those that point at a matched vertex
-//   settle_rounds   settle and point in turn until a row is needed; one cooperative launch, for one partition
+//   settle_rounds   settle and point in turn, for one partition, in one cooperative launch.  Rows that must travel it
+//                   reads from the host by itself; where it cannot, it ends
 //   write_pairs, read_pairs    changed pointers, for other devices
 //
 // state[u]: the mate, or ~v where u is free and points at v; ~u means that it points at no vertex.
 //
 // Queues.  `queue` holds the vertices that point next.  `pointed` gets those that point at a vertex now, from its
-// front, and those whose rows must travel, from its back.  Settling reads `pointed` and writes the next `queue`.
+// front, and those whose rows must travel, from its back.  Settling reads `pointed` and writes the next `queue`: by the
+// linked lists of waiting vertices where few have changed, else by a look at all vertices.  The lists of the only
+// partition are made when they are needed first.
 //
 // Races.  In `point` only u's thread writes state[u], and others read its sign alone, which does not change.
 // `waiting` is changed by exchange; the lists that it begins are walked in a later step.  In `settle` one of the
@@ -28,7 +31,8 @@
 constexpr int LONGEST_WALK = 256;  // waiting vertices that a thread appends alone; for more, all threads look at all
 constexpr int LONG_ROW = 1024;  // entries; a block packs a longer row, after its warps have done the others
 constexpr int LONG_ROWS = 256;  // of a block; a warp packs those beyond
-constexpr int ROUND_BLOCK = 512;  // threads of a block of settle_rounds
+constexpr int WORTH_ORDER = 4096;  // rows; so many travel in the order of their vertices, which takes half the time
+constexpr int WALK_PART = 64;  // waiting vertices are walked where 1 / WALK_PART of all vertices point anew, or fewer
 
 // Words of `control`.
 constexpr int POINTED = 0;  // vertices at the front of `pointed`
@@ -41,7 +45,9 @@ constexpr int ALL_POINTED = 6;  // vertices that pointed in its rounds
 constexpr int LEFT = 7;     // rounds until its launch ends
 constexpr int FETCHED = 8;  // entries of rows that were read again
 constexpr int LISTED = 9;   // vertices that list_wanted has listed
-[[maybe_unused]] constexpr int CONTROL_WORDS = 10;
+constexpr int CHAINED = 10; // waiting vertices are in linked lists; settle_rounds makes them when few vertices point
+constexpr int ROWS_READ = 11;   // rows that settle_rounds has read again
+[[maybe_unused]] constexpr int CONTROL_WORDS = 12;
 
 using Wide = unsigned long long;
 
@@ -76,8 +82,40 @@ __global__ void list_rooms(long long rows, const P* offsets, int length, P* room
     room[i] = degree < length ? degree : (P)length;
 }
 
-// A warp per row, then a block per long row: their edges go into the lists, which may hold edges already.
-// by_vertex: the entries are counted in `control`.
+// A warp per row, then a block per long row: their edges go into the lists, which may hold edges already unless they are
+// `fresh`.  Returns the entries that the warp has read.  All threads of the grid call.
+template <typename I, typename P, typename W>
+__device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, const EdgeLists<I, P, W>& lists, bool fresh)
+{
+    __shared__ long long long_rows[LONG_ROWS];
+    __shared__ int long_count;
+    if (threadIdx.x == 0) long_count = 0;
+    __syncthreads();
+    long long read = 0, begin, end;
+    for (long long i = global_thread() / WARP; i < rows; i += all_threads() / WARP) {
+        I u = from.vertex(i);
+        from.range(i, begin, end);
+        if (begin >= end) continue;
+        read += end - begin;
+        if (from.only_free && load_relaxed(&from.state[u]) >= 0) continue;
+        int place = LONG_ROWS;
+        if (end - begin > LONG_ROW && lane() == 0) place = atomicAdd(&long_count, 1);
+        if (place < LONG_ROWS) long_rows[place] = i;
+        if (__shfl_sync(ALL, place, 0) < LONG_ROWS) continue;
+        WarpEdges<I, W> list = lists.load(u, fresh);
+        from.scan(list, u, begin, end, WARP);
+        lists.store(u, list);
+    }
+    __syncthreads();
+    int count = long_count < LONG_ROWS ? long_count : LONG_ROWS;
+    for (int k = 0; k < count; ++k) {
+        from.range(long_rows[k], begin, end);
+        pack_long_row(from.vertex(long_rows[k]), begin, end, from, lists, fresh);
+    }
+    return read;
+}
+
+// The rows of a buffer.  by_vertex: the entries are counted in `control`.
 template <typename I, typename P, typename W>
 __global__ void __launch_bounds__(PACK_BLOCK, 4)
     pack_rows(long long rows, const I* ids, long long base, const P* begins, const P* ends, long long first,
@@ -85,34 +123,19 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
               long long lo, const P* start, unsigned char* size, I* list_columns, W* list_weights,
               unsigned long long seed, bool by_hash, unsigned long long* control)
 {
-    __shared__ long long long_rows[LONG_ROWS];
-    __shared__ int long_count;
-    if (threadIdx.x == 0) long_count = 0;
-    __syncthreads();
     PassingRows<I, P, W> from{ids, base, begins, ends, first, last, columns, weights, only_free, by_vertex, state, seed, by_hash};
     EdgeLists<I, P, W> lists{lo, start, size, list_columns, list_weights};
-    long long read = 0, begin, end;
-    for (long long i = global_thread() / WARP; i < rows; i += all_threads() / WARP) {
-        I u = from.vertex(i);
-        from.range(i, begin, end);
-        if (begin >= end) continue;
-        read += end - begin;
-        if (only_free && state[u] >= 0) continue;
-        int place = LONG_ROWS;
-        if (end - begin > LONG_ROW && lane() == 0) place = atomicAdd(&long_count, 1);
-        if (place < LONG_ROWS) long_rows[place] = i;
-        if (__shfl_sync(ALL, place, 0) < LONG_ROWS) continue;
-        WarpEdges<I, W> list = lists.load(u);
-        from.scan(list, u, begin, end, WARP);
-        lists.store(u, list);
-    }
+    long long read = pack_all(rows, from, lists, false);
     if (by_vertex && lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
-    __syncthreads();
-    int count = long_count < LONG_ROWS ? long_count : LONG_ROWS;
-    for (int k = 0; k < count; ++k) {
-        from.range(long_rows[k], begin, end);
-        pack_long_row(from.vertex(long_rows[k]), begin, end, from, lists);
-    }
+}
+
+// Whether the row of u must travel.
+template <typename I>
+__device__ __forceinline__ bool has_run_out(I u, long long lo, const I* state, const unsigned char* size, const unsigned char* head)
+{
+    if (load_relaxed(&state[u]) != (I)~u) return false;
+    int word = size[u - lo];
+    return (word & INCOMPLETE) != 0 && head[u - lo] == (word & LENGTH_BITS);
 }
 
 // A thread per vertex of the partition: those whose rows must travel, nearly in order.  Rows that lie near each other
@@ -122,12 +145,7 @@ __global__ void list_wanted(long long lo, long long hi, const I* state, const un
                             const unsigned char* head, I* queue, unsigned long long* control)
 {
     long long u = lo + global_thread();
-    bool wanted = false;
-    if (u < hi && state[u] == (I)~u) {
-        int word = size[u - lo];
-        wanted = (word & INCOMPLETE) != 0 && head[u - lo] == (word & LENGTH_BITS);
-    }
-    append(queue, &control[LISTED], (I)u, wanted);
+    append(queue, &control[LISTED], (I)u, u < hi && has_run_out((I)u, lo, state, size, head));
 }
 
 // A thread per vertex that is listed: its list is empty again.
@@ -162,14 +180,15 @@ struct Part {
         return place;
     }
 
-    __device__ void point(const I* source, Wide count) const
+    // `source` null: all vertices of the partition.  chained: they wait in linked lists.
+    __device__ void point(const I* source, Wide count, bool chained) const
     {
         for (Wide first = global_thread() - lane(); first < count; first += all_threads()) {
             Wide k = first + lane();
             bool points = false, wants = false;
             I u = 0;
             if (k < count) {
-                u = load_relaxed(&source[k]);
+                u = source != nullptr ? load_relaxed(&source[k]) : (I)(lo + (I)k);
                 long long at = u - lo;
                 P from = start[at];
                 int word = size[at], length = word & LENGTH_BITS, place = next_free(at, from, length);
@@ -178,7 +197,7 @@ struct Part {
                 wants = !points && (word & INCOMPLETE) != 0;
                 I v = points ? columns[from + place] : u;
                 store_relaxed(&state[u], (I)~v);
-                if (points) following[at] = exchange(&waiting[v], u);
+                if (points && chained) following[at] = exchange(&waiting[v], u);
             }
             append(pointed, &control[POINTED], u, points);
             unsigned votes = __ballot_sync(ALL, wants);
@@ -187,6 +206,26 @@ struct Part {
             if (lane() == __ffs(votes) - 1) begin = take(&control[WANTED], Wide(__popc(votes)));
             begin = __shfl_sync(ALL, begin, __ffs(votes) - 1);
             if (wants) pointed[(Wide)(hi - lo) - 1 - begin - __popc(votes & lanes_below())] = u;
+        }
+    }
+
+    // Link all vertices that point at another one.  Caller: none is linked yet.
+    __device__ void chain_all() const
+    {
+        for (Wide k = global_thread(); k < (Wide)(hi - lo); k += all_threads()) {
+            I u = (I)(lo + (I)k), v = (I)~load_relaxed(&state[u]);
+            if (v >= 0 && v != u) following[k] = exchange(&waiting[v], u);
+        }
+    }
+
+    // The vertices whose rows must travel to the front of the queue, nearly in order.
+    __device__ void list_wanted() const
+    {
+        Wide count = hi - lo;
+        for (Wide first = global_thread() - lane(); first < count; first += all_threads()) {
+            Wide k = first + lane();
+            bool wanted = k < count && has_run_out((I)(lo + (I)k), lo, state, size, head);
+            append(queue, &control[LISTED], (I)(lo + (I)k), wanted);
         }
     }
 
@@ -250,10 +289,10 @@ __global__ void queue_own(long long lo, long long hi, bool only_free, const I* s
 template <typename I, typename P>
 __global__ void point_next(I n, I lo, I hi, I* state, I* waiting, I* following, const P* start,
                            const unsigned char* size, unsigned char* head, const I* columns, const I* source,
-                           unsigned long long count, I* pointed, unsigned long long* control)
+                           unsigned long long count, bool chained, I* pointed, unsigned long long* control)
 {
     Part<I, P> part{n, lo, hi, state, waiting, following, start, size, head, columns, nullptr, pointed, control};
-    part.point(source, count);
+    part.point(source, count, chained);
 }
 
 template <typename I>
@@ -272,20 +311,28 @@ __global__ void requeue_own(I n, I lo, I hi, I* state, I* queue, unsigned long l
 }
 
 // Cooperative, for the only partition of a graph.  Caller: `pointed` holds POINTED vertices that point; QUEUED, WANTED,
-// MATCHED and TOO_LONG are 0.  Ends when nothing is left to do (QUEUED or MATCHED is 0), when rows must travel
-// (WANTED), or after LEFT rounds; then those that point are in `pointed`, and the next launch goes on.
-template <typename I, typename P>
-__global__ void __launch_bounds__(ROUND_BLOCK, 2)
-    settle_rounds(I n, I* state, I* waiting, I* following, const P* start, const unsigned char* size,
-                  unsigned char* head, const I* columns, I* queue, I* pointed, unsigned long long* control,
-                  unsigned int* words)
+// MATCHED and TOO_LONG are 0.  Rows that must travel are read at `row_columns`, where the row of u has begins[u - base].
+// Where that is null, the launch ends when rows must travel (WANTED).  It ends too when nothing is left to do (QUEUED or
+// MATCHED is 0), and after LEFT rounds; then those that point are in `pointed`, and the next launch goes on.
+template <typename I, typename P, typename W>
+__global__ void __launch_bounds__(PACK_BLOCK, 4)
+    settle_rounds(I n, I* state, I* waiting, I* following, const P* start, unsigned char* size, unsigned char* head,
+                  I* columns, W* weights, I* queue, I* pointed, long long base, const P* begins, const P* ends,
+                  long long first, long long last, const I* row_columns, const W* row_weights, unsigned long long seed,
+                  bool by_hash, unsigned long long* control, unsigned int* words)
 {
     Part<I, P> part{n, I(0), n, state, waiting, following, start, size, head, columns, queue, pointed, control};
+    EdgeLists<I, P, W> lists{0, start, size, columns, weights};
     GridBarrier barrier(words);
-    bool leader = global_thread() == 0;
+    bool leader = global_thread() == 0, chained = load_relaxed(&control[CHAINED]) != 0;
     while (true) {
         Wide count = load_relaxed(&control[POINTED]);
-        bool walk = count <= (Wide)n / 8;  // of many, all are looked at
+        if (!chained && count <= (Wide)n / WALK_PART) {
+            part.chain_all();
+            barrier.wait();
+            chained = true;
+        }
+        bool walk = chained && count <= (Wide)n / WALK_PART;
         part.settle(pointed, count, 1, walk);
         barrier.wait();
         Wide matched = load_relaxed(&control[MATCHED]);
@@ -306,6 +353,7 @@ __global__ void __launch_bounds__(ROUND_BLOCK, 2)
             store_relaxed(&control[ROUNDS], load_relaxed(&control[ROUNDS]) + (matched > 0));
             store_relaxed(&control[ALL_POINTED], load_relaxed(&control[ALL_POINTED]) + count);
             store_relaxed(&control[LEFT], left - 1);
+            store_relaxed(&control[CHAINED], Wide(chained));
             store_relaxed(&control[POINTED], Wide(0));
         }
         if (matched == 0 || queued == 0) return;
@@ -314,9 +362,32 @@ __global__ void __launch_bounds__(ROUND_BLOCK, 2)
             store_relaxed(&control[MATCHED], Wide(0));
         }
         barrier.wait();
-        part.point(queue, queued);
+        part.point(queue, queued, chained);
         barrier.wait();
-        if (load_relaxed(&control[WANTED]) > 0 || left <= 1) return;
+        Wide wanted = load_relaxed(&control[WANTED]);
+        if (wanted > 0) {
+            if (row_columns == nullptr) return;
+            const I* ids = pointed + ((Wide)n - wanted);
+            if (wanted >= WORTH_ORDER) {
+                part.list_wanted();
+                barrier.wait();
+                ids = queue;
+            }
+            PassingRows<I, P, W> from{ids, base, begins, ends, first, last, row_columns, row_weights, true, true, state, seed, by_hash};
+            for (Wide k = global_thread(); k < wanted; k += all_threads()) head[load_relaxed(&ids[k])] = 0;
+            long long read = pack_all((long long)wanted, from, lists, true);
+            if (lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
+            barrier.wait();
+            if (leader) {
+                store_relaxed(&control[ROWS_READ], load_relaxed(&control[ROWS_READ]) + wanted);
+                store_relaxed(&control[WANTED], Wide(0));
+                store_relaxed(&control[LISTED], Wide(0));
+            }
+            barrier.wait();
+            part.point(ids, wanted, chained);  // all that have a free neighbour point, so the back stays as it is
+            barrier.wait();
+        }
+        if (left <= 1) return;
     }
 }
 

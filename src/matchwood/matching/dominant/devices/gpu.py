@@ -30,12 +30,15 @@ class Workers(DeviceWorkers):
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
         self._problem, devices, view = problem, machine.devices, problem.view
         self._finished = self._ran_on = False
-        self.alone = devices.size == 1 and not devices.stats
+        self.alone = devices.size == 1 and not devices.stats and devices.transport != "nccl"
         self._one_device = len(set(devices.devices)) == 1
         super().__init__(
             functools.partial(Worker, problem), machine, stats, "weighted_matching",
-            (view.indptr, view.indices, view.data), problem.keep, "pinned weights",
+            () if problem.stays else (view.indptr, view.indices, view.data), problem.keep,
+            "pinned weights",
         )  # fmt: skip
+        if problem.stays:
+            stats.pinned = "none"
 
     def end_round(self) -> None:
         if not self._ran_on:

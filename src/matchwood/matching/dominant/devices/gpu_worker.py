@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.beyond import cpu_copies
 from matchwood.beyond.pinned import mapped, rings_of
 from matchwood.beyond.plan import Batch, cut_pieces, cut_rows
 from matchwood.beyond.sending import Sender
@@ -31,7 +32,7 @@ SOURCE = gpu.Source(
         "point_next<I,P>",
         "settle_mutual<I>",
         "requeue_own<I>",
-        "settle_rounds<I,P>",
+        "settle_rounds<I,P,W>",
         "write_pairs<I>",
         "read_pairs<I>",
         "begin_state<I>",
@@ -43,14 +44,14 @@ SOURCE = gpu.Source(
 POINTED, WANTED, QUEUED, MATCHED, TOO_LONG = SOURCE.constants(
     "POINTED", "WANTED", "QUEUED", "MATCHED", "TOO_LONG"
 )
-ROUNDS, ALL_POINTED, LEFT, FETCHED, CONTROL_WORDS = SOURCE.constants(
-    "ROUNDS", "ALL_POINTED", "LEFT", "FETCHED", "CONTROL_WORDS"
+ROUNDS, ALL_POINTED, LEFT, FETCHED, CHAINED, ROWS_READ, CONTROL_WORDS = SOURCE.constants(
+    "ROUNDS", "ALL_POINTED", "LEFT", "FETCHED", "CHAINED", "ROWS_READ", "CONTROL_WORDS"
 )
-ROUND_BLOCK, PACK_BLOCK = SOURCE.constants("ROUND_BLOCK", "PACK_BLOCK")
-SUM_BLOCKS = 64  # blocks that add up the weight; their sums are part of the fixed memory
+WALK_PART, WORTH_ORDER, PACK_BLOCK = SOURCE.constants("WALK_PART", "WORTH_ORDER", "PACK_BLOCK")
+SUM_BLOCKS = 512  # blocks that add up the weight; their sums are part of the fixed memory
 PACK_THREADS = 1 << 20  # of pack_rows at most; a warp takes one row after the other
-WORTH_ORDER = 1 << 12  # rows; so many travel in the order of their vertices
 PIECE_ENTRIES = 1 << 23  # of a batch: 1.2 ms of a bus of 55 GB/s, and little more for a copy
+LAST_PIECES = 4  # of the last batch, for one of another
 ROUNDS_PER_LAUNCH = 4096  # some 50 ms; Ctrl-C works between launches
 
 
@@ -74,6 +75,8 @@ class Worker:
         self._columns = take(plan.listed[p], kind)
         self._weights = take(plan.listed[p], view.data.dtype)
         self._control = take(CONTROL_WORDS, np.uint64)
+        self._wanted_word = self._control[WANTED : WANTED + 1]
+        self._queued_word = self._control[QUEUED : QUEUED + 1]
         self._barrier = take(2, np.uint32)
         several = len(plan.partitions) > 1
         self.staged: Any = take(2 * staged_pairs(view.n), kind) if several else None
@@ -164,15 +167,17 @@ class Worker:
             places, travels = buffer.places[: rows + 1], not buffer.filled
             if travels:
                 with self.lane.phase("transfer", self.lane.copies):
-                    self.sender.send(places, view.indptr[batch.lo : batch.hi + 1])
-            for piece in cut_pieces(view.indptr, batch, PIECE_ENTRIES) if travels else [batch]:
+                    self.sender.send((places, view.indptr[batch.lo : batch.hi + 1]))
+            entries = PIECE_ENTRIES
+            if batch.last == self._part.last:  # nothing travels while the last piece is packed
+                entries = PIECE_ENTRIES // LAST_PIECES
+            for piece in cut_pieces(view.indptr, batch, entries) if travels else [batch]:
                 there = slice(piece.first - batch.first, piece.last - batch.first)
                 columns, weights = buffer.columns[there], buffer.weights[there]
                 if travels:
                     here = slice(piece.first, piece.last)
                     with self.lane.phase("transfer", self.lane.copies):
-                        self.sender.send(columns, view.indices[here])
-                        self.sender.send(weights, view.data[here])
+                        self.sender.send((columns, view.indices[here]), (weights, view.data[here]))
                     self.sender.round.entries += piece.last - piece.first
                 with self.sender.reading(buffer), self.lane.phase("pointing"):
                     self._make_room(batch.lo, batch.hi, places)
@@ -182,12 +187,23 @@ class Worker:
 
     # Steps
 
+    def _clear(self, word: Any) -> None:
+        """A word of `control` becomes 0, without a kernel."""
+        word.data.memset_async(0, word.nbytes)
+
     def _read_control(self) -> None:
-        self.lane.wait()
+        self.lane.wait_for_kernels()
         self.words = self._control.get(stream=self.lane.kernels)
 
     def queue_all(self) -> None:
         self._queue_own(False)
+
+    def point_all(self) -> None:
+        """All vertices of the only partition point; `run_on` goes on from there."""
+        with self.lane.here(), self.lane.phase("pointing"):
+            self._control.data.memset_async(0, self._control.nbytes)
+            self._point(None, self._part.vertices, chained=False)
+            self._read_control()
 
     def queue_free(self) -> None:
         self._queue_own(True)
@@ -198,7 +214,10 @@ class Worker:
             lo, hi = self._part.lo, self._part.hi
             arguments = (lo, hi, only_free, self.state, self._queue, self._control)
             self._kernels.queue_own(hi - lo, arguments)
-            self._read_control()
+            if only_free:
+                self._read_control()
+            else:
+                self.words[QUEUED] = hi - lo
 
     def point(self) -> None:
         """The vertices of the queue point.  Not after `run_on`, which has done that."""
@@ -208,20 +227,22 @@ class Worker:
             self._control.data.memset_async(0, self._control.nbytes)
             self._point(self._queue, int(self.words[QUEUED]))
 
-    def _point(self, source: Any, count: int) -> None:
+    def _point(self, source: Any, count: int, chained: bool = True) -> None:
         n, part = self._problem.view.n, self._part
         self._kernels.point_next(
             count,
             (
                 n, part.lo, part.hi, self.state, self._waiting, self._following, self._start,
-                self._size, self._head, self._columns, source, count, self._pointed, self._control,
+                self._size, self._head, self._columns, source, count, chained, self._pointed,
+                self._control,
             ),
         )  # fmt: skip
 
     def fetch(self) -> None:
         """Rows whose lists have run out travel; their new lists have free neighbours alone."""
         with self.lane.here():
-            self._read_control()
+            if not self.goes_on:
+                self._read_control()
             count = int(self.words[WANTED])
             if count == 0:
                 return
@@ -229,10 +250,15 @@ class Worker:
             self.sender.round.rows += count
             self._fetch_rows(count)
             with self.lane.phase("pointing"):
-                self._control[WANTED] = 0
-                self._point(self._queue, count)
-            self._read_control()
-            self._count_fetched(int(self.words[FETCHED]))
+                self._clear(self._wanted_word)
+                self._point(self._queue, count, bool(self.words[CHAINED]) or not self.goes_on)
+
+    def fetched(self) -> None:
+        """What `fetch` has counted; all partitions have been told to fetch by now."""
+        if self.words[WANTED]:
+            with self.lane.here():
+                self._read_control()
+                self._count_fetched(int(self.words[FETCHED]))
 
     def _list_wanted(self, count: int) -> None:
         """The vertices whose rows must travel to the front of the queue; their lists are empty."""
@@ -247,22 +273,29 @@ class Worker:
 
     def _fetch_rows(self, count: int) -> None:
         """The rows of the vertices at the front of the queue."""
-        view, part, kept = self._problem.view, self._part, self._resident
-        pinned = self.sender.pinned
-        if kept is not None:
-            with self.lane.phase("pointing"):
-                base, places = self._problem.plan.batches[self._p][0].lo, kept.places
-                self._pack(
-                    count, self._queue, base, places[:-1], places[1:], part.first, part.last,
-                    kept.columns, kept.weights, True, True,
-                )  # fmt: skip
-        elif view.indices.dtype == self._problem.kind and all(pinned.holds(one) for one in view):
-            with self.lane.phase("transfer"):
-                places = mapped(view.indptr)
-                self._pack(count, self._queue, 0, places[:-1], places[1:], 0, view.nnz,
-                           mapped(view.indices), mapped(view.data), True, True)  # fmt: skip
-        else:
+        rows = self._readable_rows()
+        if rows is None:
             self._gather_rows(np.sort(self._queue[:count].get(stream=self.lane.kernels)))
+            return
+        with self.lane.phase("transfer" if self._resident is None else "pointing"):
+            arguments = (count, self._queue, *rows, True, True)  # only free ones, by vertex
+            self._pack(*arguments)
+
+    def _readable_rows(self) -> Any:
+        """Rows that kernels can read by themselves; None where the host has to gather them.
+
+        (first vertex, begins, ends, first entry, entry after the last, columns, weights)
+        """
+        view, part, kept = self._problem.view, self._part, self._resident
+        if kept is not None:
+            base, places = self._problem.plan.batches[self._p][0].lo, kept.places
+            return base, places[:-1], places[1:], part.first, part.last, kept.columns, kept.weights
+        pinned = self.sender.pinned
+        if view.indices.dtype != self._problem.kind or not all(pinned.holds(one) for one in view):
+            return None
+        places = mapped(view.indptr)
+        ends = places[1:]
+        return 0, places[:-1], ends, 0, view.nnz, mapped(view.indices), mapped(view.data)
 
     def _count_fetched(self, entries: int) -> None:
         """Entries that the kernel read by itself."""
@@ -272,34 +305,26 @@ class Worker:
 
     def _gather_rows(self, wanted: Any) -> None:
         view = self._problem.view
-        begin = view.indptr[wanted].astype(np.int64)
-        length = view.indptr[wanted.astype(np.int64) + 1] - begin
-        self.sender.round.entries += int(length.sum())
+        begin, offsets = cpu_copies.find_rows(view.indptr, wanted, self._problem.threads)
+        self.sender.round.entries += int(offsets[-1])
         self.sender.round.bytes_down += wanted.nbytes
-        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
         for row, stop, first, last in cut_rows(offsets, self._buffer):
-            cut = np.clip(offsets[row : stop + 1], first, last)
-            starts = begin[row:stop] + np.maximum(first - offsets[row:stop], 0)
-            self._gather(
-                wanted[row:stop], starts, offsets[row : stop + 1], np.diff(cut), first, last
-            )
+            buffer = self.sender.next_buffer()
+            self._gather(buffer, wanted[row:stop], begin[row:stop], offsets[row : stop + 1],
+                         first, last)  # fmt: skip
 
     def _gather(
-        self, ids: Any, starts: Any, offsets: Any, length: Any, first: int, last: int
+        self, buffer: Any, ids: Any, begin: Any, offsets: Any, first: int, last: int
     ) -> None:
         """Rows, or parts of them, are gathered into pinned memory, and travel through a buffer."""
-        view, rows, entries, buffer = (
-            self._problem.view,
-            ids.size,
-            last - first,
-            self.sender.next_buffer(),
-        )
-        self.sender.send(buffer.ids[:rows], ids)
+        view, rows, entries = self._problem.view, ids.size, last - first
         places = buffer.places[: rows + 1]
-        self.sender.send(places, offsets.astype(view.indptr.dtype))
         with self.lane.phase("transfer", self.lane.copies):
-            self.sender.gather(buffer.columns[:entries], view.indices, starts, length)
-            self.sender.gather(buffer.weights[:entries], view.data, starts, length)
+            self.sender.send((buffer.ids[:rows], ids), (places, offsets))
+            self.sender.gather(
+                begin, offsets, first,
+                (buffer.columns[:entries], view.indices), (buffer.weights[:entries], view.data),
+            )  # fmt: skip
         with self.sender.reading(buffer), self.lane.phase("pointing"):
             self._pack(rows, buffer.ids, 0, places[:-1], places[1:], first, last,
                        buffer.columns, buffer.weights, True)  # fmt: skip
@@ -322,7 +347,8 @@ class Worker:
 
     def expect_answer(self) -> None:
         """While the rows travel, the host makes room for the mates."""
-        self.sender.expect(self.state)
+        if not self._problem.stays:
+            self.sender.expect(self.state)
 
     def settle(self, everyone: bool) -> None:
         """Match those that point at each other; their neighbours here are the next queue."""
@@ -333,7 +359,7 @@ class Worker:
             everyone = everyone or self.staged_pairs is None
         if everyone:
             source, count, step = None, n, 1
-        self._walked = not everyone and count <= n // 8
+        self._walked = not everyone and count <= n // WALK_PART
         with self.lane.here(), self.lane.phase("matching"):
             chains = (self._waiting, self._following, source, count, step, self._walked)
             self._kernels.settle_mutual(
@@ -345,7 +371,7 @@ class Worker:
 
     def _requeue(self) -> None:
         n, part = self._problem.view.n, self._part
-        self._control[QUEUED] = 0
+        self._clear(self._queued_word)
         arguments = (n, part.lo, part.hi, self.state, self._queue, self._control)
         self._kernels.requeue_own(part.vertices, arguments)
 
@@ -358,19 +384,24 @@ class Worker:
                 self._read_control()
 
     def run_on(self) -> int:
-        """Rounds of the only partition in one launch, until a row is needed."""
-        k, n = self._kernels, self._problem.view.n
+        """Rounds of the only partition in one launch, until the host has to send rows."""
+        problem, rows = self._problem, self._readable_rows()
+        base, *where = (0, None, None, 0, 0, None, None) if rows is None else rows
         arguments = (
-            n, self.state, self._waiting, self._following, self._start, self._size, self._head,
-            self._columns, self._queue, self._pointed, self._control, self._barrier,
+            problem.view.n, self.state, self._waiting, self._following, self._start, self._size,
+            self._head, self._columns, self._weights, self._queue, self._pointed, base, *where,
+            problem.seed, problem.by_hash, self._control, self._barrier,
         )  # fmt: skip
         words = np.zeros(CONTROL_WORDS, np.uint64)
         words[POINTED], words[LEFT] = self.words[POINTED], ROUNDS_PER_LAUNCH
+        words[CHAINED] = self.words[CHAINED]
         with self.lane.here():
             self._control.set(words, stream=self.lane.kernels)
-            threads = max(ROUND_BLOCK, int(words[POINTED]))
-            k.settle_rounds(threads, arguments, block=ROUND_BLOCK, cooperative=True)
+            threads = max(PACK_BLOCK, int(words[POINTED]))
+            self._kernels.settle_rounds(threads, arguments, block=PACK_BLOCK, cooperative=True)
             self._read_control()
+        self.sender.round.rows += int(self.words[ROWS_READ])
+        self._count_fetched(int(self.words[FETCHED]))
         return int(self.words[ROUNDS])
 
     # The ends
@@ -389,8 +420,11 @@ class Worker:
             return total(sums.get(stream=self.lane.kernels))
 
     def mates(self) -> Any:
-        """The mates of all vertices, on the host."""
+        """The mates of all vertices, on the host; on the device where the graph is there."""
         n = self._problem.view.n
         with self.lane.here():
             self._kernels.finish_state(n, (n, self.state))
+            if self._problem.stays:
+                self.lane.wait()
+                return self.state
             return self.sender.receive(self.state)

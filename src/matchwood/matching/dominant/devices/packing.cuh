@@ -25,7 +25,7 @@ struct PassingRows {
     unsigned long long seed;
     bool by_hash;
 
-    __device__ __forceinline__ I vertex(long long i) const { return ids != nullptr ? ids[i] : (I)(base + i); }
+    __device__ __forceinline__ I vertex(long long i) const { return ids != nullptr ? load_relaxed(&ids[i]) : (I)(base + i); }
 
     // The entries of row i that are there, as places at `columns`.
     __device__ __forceinline__ void range(long long i, long long& begin, long long& end) const
@@ -50,35 +50,40 @@ struct PassingRows {
     }
 
     // A warp adds the entries of u from `begin` on, 32 at a time and `step` from one time to the next.  AHEAD times
-    // are loaded at once.  When the list is full, columns are read only for entries that are heavy enough.
+    // are loaded at once.  Where matched neighbours are left out, weights are read only of the others.  Else, when the
+    // list is full, columns are read only for entries that are heavy enough.
     __device__ __forceinline__ void scan(WarpEdges<I, W>& list, I u, long long begin, long long end, int step) const
     {
         constexpr int AHEAD = 4;
         for (long long k = begin; k < end; k += AHEAD * step) {
             W w[AHEAD];
             I v[AHEAD];
+            bool there[AHEAD];
             bool all = only_free || list.held < list.room;
 #pragma unroll
             for (int a = 0; a < AHEAD; ++a) {
                 long long entry = k + a * step + lane();
-                w[a] = entry < end ? weights[entry] : W(0);
-                if (all) v[a] = entry < end ? columns[entry] : u;
+                there[a] = entry < end;
+                if (!only_free) w[a] = there[a] ? weights[entry] : W(0);
+                if (all) v[a] = there[a] ? columns[entry] : u;
+            }
+            if (only_free) {
+#pragma unroll
+                for (int a = 0; a < AHEAD; ++a) there[a] = there[a] && load_relaxed(&state[v[a]]) < 0;
+#pragma unroll
+                for (int a = 0; a < AHEAD; ++a) w[a] = there[a] ? weights[k + a * step + lane()] : W(0);
             }
 #pragma unroll
             for (int a = 0; a < AHEAD; ++a) {
-                long long entry = k + a * step + lane();
-                if (entry - lane() >= end) break;
-                bool there = entry < end;
-                if (all) {
-                    there = there && !(only_free && state[v[a]] >= 0);
-                } else {
+                if (k + a * step >= end) break;
+                if (!all) {
                     list.left_out = true;
                     unsigned long long weakest = list.weakest();
-                    there = there && value_bits(w[a]) >= weakest;
-                    if (__ballot_sync(ALL, there) == 0) continue;
-                    v[a] = there ? columns[entry] : u;
+                    there[a] = there[a] && value_bits(w[a]) >= weakest;
                 }
-                add(list, u, w[a], v[a], there);
+                if (__ballot_sync(ALL, there[a]) == 0) continue;
+                if (!all) v[a] = there[a] ? columns[k + a * step + lane()] : u;
+                add(list, u, w[a], v[a], there[a]);
             }
         }
     }
@@ -93,10 +98,11 @@ struct EdgeLists {
     I* columns;
     W* weights;
 
-    __device__ __forceinline__ WarpEdges<I, W> load(I u) const
+    // fresh: what is in the list is forgotten.
+    __device__ __forceinline__ WarpEdges<I, W> load(I u, bool fresh) const
     {
         long long at = u - lo, from = start[at];
-        unsigned char word = size[at];
+        unsigned char word = fresh ? 0 : size[at];
         WarpEdges<I, W> list{W(0), u, word & LENGTH_BITS, (int)(start[at + 1] - from), (word & INCOMPLETE) != 0};
         if (lane() < list.held) list.w = weights[from + lane()], list.v = columns[from + lane()];
         return list;
@@ -115,14 +121,15 @@ struct EdgeLists {
 
 // A block packs a long row: each warp makes a list of its part, and the first warp adds them to its own.
 template <typename I, typename P, typename W>
-__device__ void pack_long_row(I u, long long begin, long long end, const PassingRows<I, P, W>& rows, const EdgeLists<I, P, W>& lists)
+__device__ void pack_long_row(I u, long long begin, long long end, const PassingRows<I, P, W>& rows, const EdgeLists<I, P, W>& lists,
+                              bool fresh)
 {
     constexpr int WARPS = PACK_BLOCK / WARP;
     __shared__ W weights[WARPS][WARP];
     __shared__ I columns[WARPS][WARP];
     __shared__ int held[WARPS];
     int warps = blockDim.x / WARP;
-    WarpEdges<I, W> list = lists.load(u);
+    WarpEdges<I, W> list = lists.load(u, fresh);
     if (warp() > 0) list.held = 0;
     rows.scan(list, u, begin + WARP * warp(), end, WARP * warps);
     weights[warp()][lane()] = list.w;

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ LEAST_STAGED = 256  # ... and at least so many
 ARRAYS = 22  # of a worker at most: each is rounded up to whole units of memory
 WHOLE_ARRAYS = 4  # of n, that the usual engine needs beside the graph
 RESIDENT_LIST = 4  # edges, where rows stay on the device and are at hand when a list runs out
-CONTROL_BYTES = 1024  # counters, which are no array of vertices
+CONTROL_BYTES = 8192  # counters and partial sums, which are no array of vertices
 
 
 class Problem(NamedTuple):
@@ -50,6 +51,7 @@ class Problem(NamedTuple):
     threads: int | None
     keep: Any  # of a prepared Graph, else None
     rows: Any  # kept: buffers by (device, partition, partitions); whole graphs by (device,)
+    stays: bool = False  # the rows are on the device already, and the answer stays there
 
 
 class Kept(NamedTuple):
@@ -98,8 +100,18 @@ def match(
     stats = Stats(machine.devices.devices, vertices=view.n, entries=view.nnz)
     if view.nnz == 0:
         return Found(np.full(view.n, -1, view.indices.dtype), 0.0, 0, stats=stats)
+    if engines.xp(view.indices) is not np:
+        return _on_device(view, seed, by_hash, threads, machine, keep, stats)
     rows = {} if keep is None else keep("rows on devices", dict)
     machine.count_again(_kept_bytes(rows, machine.devices.devices))
+    plan = _planned(view, machine, keep, stats)
+    if _fits_whole(view, plan, machine):
+        return _resident(view, seed, by_hash, threads, machine, keep, rows, stats)
+    problem = Problem(view, vertex_type(view.n), seed, by_hash, plan, threads, keep, rows)
+    return _match(problem, machine, stats)
+
+
+def _planned(view: Any, machine: machines.Machine, keep: Any, stats: Stats) -> Plan:
     sizes = sizes_of(view, machine.devices.size)
     plan = make_plan(
         CALLER, view.indptr, machine.devices, sizes, machine.limits, keep,
@@ -110,10 +122,11 @@ def match(
     stats.lists = 0 if machine.devices.lists == 0 else plan.length
     stats.resident = plan.resident
     stats.notes += plan.notes
-    if _fits_whole(view, plan, machine):
-        return _resident(view, seed, by_hash, threads, machine, keep, rows, stats)
-    problem = Problem(view, vertex_type(view.n), seed, by_hash, plan, threads, keep, rows)
-    steps = engines.load(__package__, machine.engine)
+    return plan
+
+
+def _match(problem: Problem, machine: machines.Machine, stats: Stats) -> Found:
+    plan, steps = problem.plan, engines.load(__package__, machine.engine)
     with contextlib.ExitStack() as stack:
         team = steps.Workers(problem, machine, stats)
         stack.callback(team.close)
@@ -121,7 +134,47 @@ def match(
         rounds = run(team, plan, stats)
         mate, weight = team.result()
         stats.memory = team.memory()
-    return Found(mate.astype(view.indices.dtype, copy=False), weight, rounds, stats=stats)
+    kind = problem.view.indices.dtype
+    return Found(mate.astype(kind, copy=False), weight, rounds, stats=stats)
+
+
+def _on_device(
+    view: Any,
+    seed: int,
+    by_hash: bool,
+    threads: int | None,
+    machine: machines.Machine,
+    keep: Any,
+    stats: Stats,
+) -> Found:
+    """A graph that is on the only device already: its rows are read there, and the mates stay."""
+    cupy, numbers = engines.cupy(), machine.devices.devices
+    nbytes, parts = sum(array.nbytes for array in view), len(numbers)
+    if parts == 1:
+        stats.partitions, stats.batches, stats.resident = [(0, view.n)], [1], True
+        new_round(stats).pointed = view.n
+        with cupy.cuda.Device(numbers[0]):
+            usual = engines.load(__package__.rpartition(".")[0], "gpu")
+            found = usual.match(view, seed, by_hash)
+        stats.memory = [nbytes + WHOLE_ARRAYS * found.mate.nbytes]
+        return Found(found.mate, found.weight, found.rounds, stats=stats)
+    places = view.indptr.get() if keep is None else keep("places on the host", view.indptr.get)
+    machine.count_again(Counter({numbers[0]: nbytes}))
+    there = view._replace(indptr=places)
+    plan = _planned(there, machine, keep, stats)
+    if not plan.resident:  # no room beside the graph
+        host, machine = type(view)(*(array.get() for array in view)), machine.again()
+        return match(host, seed, by_hash, threads, machine=machine)
+    rows = {}
+    for p, (part, batches) in enumerate(zip(plan.partitions, plan.batches, strict=True)):
+        lo, hi = (batches[0].lo, batches[0].hi) if batches else (part.lo, part.lo)
+        rows[numbers[0], p, parts] = SimpleNamespace(
+            ids=view.indices[:0], places=view.indptr[lo : hi + 1], free=None, filled=True, nbytes=0,
+            columns=view.indices[part.first : part.last], weights=view.data[part.first : part.last],
+        )  # fmt: skip
+    kind = vertex_type(view.n)
+    problem = Problem(there, kind, seed, by_hash, plan, threads, None, rows, stays=True)
+    return _match(problem, machine, stats)
 
 
 def _fits_whole(view: Any, plan: Plan, machine: machines.Machine) -> bool:
@@ -186,6 +239,8 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
     _stream(team, plan, only_free=False)
     team.workers[0].expect_answer()
     stats.first_pass = team.passed()
+    if team.alone:
+        return _run_on(team, stats)
     for worker in team.workers:
         worker.queue_all()
     while True:
@@ -193,13 +248,8 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
             worker.point()
         for worker in team.workers:
             worker.fetch()
-        if team.alone and not first:  # goes on by itself until a row is needed
-            rounds += team.run_on()
-            team.end_round()
-            if team.finished():
-                return rounds
-            team.begin_round(stats)
-            continue
+        for worker in team.workers:
+            worker.fetched()
         team.exchange(whole=first)
         for worker in team.workers:
             worker.settle(everyone=first)
@@ -214,6 +264,22 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
         if not team.any_queued():
             return rounds
         team.begin_round(stats)
+
+
+def _run_on(team: Any, stats: Stats) -> int:
+    """The same on one device, which goes on by itself until the host has to send rows."""
+    rounds = 0
+    team.end_round()
+    team.begin_round(stats)
+    team.workers[0].point_all()
+    while True:
+        rounds += team.run_on()
+        team.end_round()
+        if team.finished():
+            return rounds
+        team.begin_round(stats)
+        team.workers[0].fetch()
+        team.workers[0].fetched()
 
 
 def _without_lists(team: Any, plan: Plan, stats: Stats) -> int:
