@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.ranking.random_surfer.cpu_pull import (
+    ONE,
     WINDOW,
     Plan,
     as_unsigned,
@@ -45,14 +46,22 @@ class Owned(NamedTuple):
 
 
 @kernel
-def _pull(team: Any, block: Block, given: Array, sums: Array, zero: Any) -> None:
-    plan = block.plan
+def _pull(
+    team: Any, block: Block, given: Array, sums: Array, firsts: Array, buffers: Array, zero: Any
+) -> None:
+    """Row v is element v div parts of the part that begins at firsts[v mod parts] in `sums`."""
+    plan, parts = block.plan, np.uint64(firsts.size)
     window = next_chunk(team, plan.starts.size - 1, 1)
     while window >= 0:
         first, last = plan.starts[window], plan.starts[window + 1]
-        pull_window(
-            block.indptr, block.columns, block.weights, plan, window, given, sums[first:last], zero
-        )
+        buffer = buffers[team.rank, : last - first]
+        pull_window(block.indptr, block.columns, block.weights, plan, window, given, buffer, zero)
+        place, part = np.uint64(first) // parts, np.uint64(first) % parts
+        for i in range(buffer.size):
+            sums[firsts[part] + place] = buffer[i]
+            part += ONE
+            if part == parts:
+                place, part = place + ONE, np.uint64(0)
         window = next_chunk(team, plan.starts.size - 1, 1)
 
 
@@ -95,13 +104,23 @@ def block_of(
 
 def pull(block: Block, given: Array, threads: int | None) -> Array:
     """What the columns give to each row of the block."""
+    return pull_by_owner(block, given, [block.indptr.size - 1], threads)
+
+
+def pull_by_owner(block: Block, given: Array, counts: list[int], threads: int | None) -> Array:
+    """The same in the order of owners: row v is that of owner v mod len(counts).
+
+    They own as many rows as `counts` says.
+    """
     sums = np.empty(block.indptr.size - 1, given.dtype)
     if sums.size:
         kind = given.dtype
         weights = np.empty(0, kind) if block.weights is None else block.weights
         block = block._replace(weights=weights.astype(kind, copy=False))
+        firsts = (np.cumsum(counts) - counts).astype(np.uint64)
         team = crew(threads, work=int(block.columns.size) + sums.size)
-        team.run(_pull, block, given, sums, kind.type(0))
+        buffers = np.empty((team.size, WINDOW), kind)
+        team.run(_pull, block, given, sums, firsts, buffers, kind.type(0))
     return sums
 
 
