@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.components.connected.cpu import CHUNK, SAMPLES, join_ends
+from matchwood.dist.grid import GridShape
+from matchwood.dist.grid.cpu import column_place, row_id
 from matchwood.primitives.cpu_hints import trailing_zeros
 from matchwood.primitives.number.cpu import number_roots
 from matchwood.primitives.union_find.cpu import compress
@@ -23,17 +25,6 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 
 WORD = 64  # places whose bits are in one word
-
-
-class Grid(NamedTuple):
-    """The numbers of a grid, unsigned."""
-
-    R: Any
-    C: Any
-    r: Any
-    c: Any
-    others: Any  # R - 1, at least 1
-    rows: Any  # N_R
 
 
 class Bits(NamedTuple):
@@ -126,32 +117,18 @@ def largest_tree(
 
 
 @device
-def _where(grid: Grid, x: Any) -> Any:
-    """For a column, by its local id: the owner's row of the grid, and the place there."""
-    local, one = np.uint64(x), np.uint64(1)
-    if local < grid.rows:
-        return grid.r, local // grid.C
-    local -= grid.rows
-    rank = local % grid.others
-    if rank >= grid.r:
-        rank += one
-    return rank, local // grid.others
-
-
-@device
 def _row(
-    u: Any, indptr: Array, indices: Array, grid: Grid, columns: Array, pairs: Pairs, rank: int
+    u: Any, indptr: Array, indices: Array, grid: GridShape, columns: Array, pairs: Pairs, rank: int
 ) -> bool:
     """Whether row u has a known column; its other edges, from their larger ends, become pairs."""
     touches, low = False, np.uint64(WORD - 1)
-    p = grid.R * grid.C
-    one = u // grid.C * p + grid.r * grid.C + u % grid.C  # as the grid numbers it
+    one = row_id(grid, u)  # as the grid numbers it
     for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
-        r, place = _where(grid, indices[k])
+        r, place = column_place(grid, indices[k])
         if (columns[r, place // np.uint64(WORD)] >> (place & low)) & np.uint64(1) != np.uint64(0):
             touches = True
             continue
-        other = place * p + r * grid.C + grid.c
+        other = (place * grid.R + r) * grid.C + grid.c
         if other < one and pairs.counts[rank] < pairs.highs.shape[1]:
             pairs.highs[rank, pairs.counts[rank]] = one
             pairs.lows[rank, pairs.counts[rank]] = other
@@ -161,7 +138,7 @@ def _row(
 
 @kernel
 def _leave(
-    team: Any, indptr: Array, indices: Array, grid: Grid, size: int, known: Bits, touched: Array,
+    team: Any, indptr: Array, indices: Array, grid: GridShape, size: int, known: Bits, touched: Array,
     pairs: Pairs,
 ) -> None:  # fmt: skip
     """All rows but those of known vertices.  A member stops when its pairs are too many."""
@@ -196,15 +173,13 @@ def leave(
     Rows of known vertices are not read.  The pairs are None where they are more than `most`.
     """
     kind = _unsigned(view)
-    numbers = (grid.R, grid.C, grid.r, grid.c, max(grid.R - 1, 1), grid.n_rows)
-    shape = Grid(*(np.uint64(number) for number in numbers))
     team = crew(threads, work=2 * grid.n_rows)
     touched = np.zeros_like(known.rows)
     highs, lows = (np.empty((team.size, most + 1), np.int64) for _ in range(2))
     pairs = Pairs(highs, lows, np.zeros(team.size, np.int64))
     bits = Bits(known.rows, known.columns)
     indices = view.indices.view(kind)
-    team.run(_leave, view.indptr, indices, shape, grid.n_rows, bits, touched, pairs)
+    team.run(_leave, view.indptr, indices, grid.shape, grid.n_rows, bits, touched, pairs)
     if pairs.counts.max() > most:
         return touched, None
     found = [

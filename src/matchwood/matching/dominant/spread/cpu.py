@@ -30,11 +30,11 @@ class Run:
         grid = G.grid
         kind, word = view.indices.dtype, np.dtype(f"u{np.dtype(G.index_dtype).itemsize}")
         local, bits = f"u{kind.itemsize}", np.dtype(f"i{view.data.dtype.itemsize}")
-        ids, names = numbers_of(G, word)
+        _, names = numbers_of(G, word)
         renamed = G.names is not None
         self.block = blocks.Block(
             view.indptr.view(f"u{view.indptr.dtype.itemsize}"), view.indices.view(local),
-            view.data.view(bits), names, ids, renamed,
+            view.data.view(bits), names, grid.shape, renamed,
         )  # fmt: skip
         weight_words = max(1, bits.itemsize // word.itemsize)
         self.record, self.packet = 2 + renamed + weight_words, 2 + weight_words
@@ -42,6 +42,7 @@ class Run:
         self.rows = blocks.Rows(
             np.zeros(n_local, np.int8), np.empty(0, local), np.empty(n_rows, local),
             np.empty(n_rows, local), np.empty(n_rows, bits),
+            np.empty(n_rows + 1, local), np.full(-(-n_rows // blocks.PASS), -1, np.int64),
         )  # fmt: skip
         self.bits = bits
         slots = owned * grid.C

@@ -31,6 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.dist.grid import GridShape
+from matchwood.dist.grid.cpu import column_id
 from matchwood.matching.cpu_rows import Ties, prefetch_queued
 from matchwood.matching.dominant.spread.cpu_records import Out, begin_records, nobody, put_bits
 from matchwood.primitives.cpu_hints import trailing_zeros
@@ -51,6 +53,7 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 SHORT_ROW = 32  # entries; longer rows are faster with branches, see suitor/cpu.py
+PASS = 4096  # rows whose free ones are listed together
 TAKEN = -1  # in `taken`: or-ed to the bits of a weight it makes them negative
 
 
@@ -61,7 +64,7 @@ class Block(NamedTuple):
     indices: Array
     weights: Array
     names: Array  # of local vertices
-    ids: Array  # the grid's ids of local vertices
+    shape: GridShape  # the grid's ids of columns follow from it
     renamed: bool  # they differ: records have both
 
 
@@ -74,6 +77,8 @@ class Rows(NamedTuple):
     following: Array  # (rows) the next row of the list that a row is in; before: its candidate
     second: Array  # (rows) the candidate after that one, or nobody where it is not known
     second_bits: Array  # (rows) its weight
+    free: Array  # (rows) before there are lists: of each PASS rows those that may need a candidate
+    counts: Array  # how many these are; below 0 at first: all
 
 
 class Queue(NamedTuple):
@@ -246,7 +251,7 @@ def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any)
     empty = v == nobody(block.indices)
     at *= out.width
     out.words[at] = k
-    out.words[at + 1] = 0 if empty else block.ids[v]
+    out.words[at + 1] = 0 if empty else column_id(block.shape, v)
     if block.renamed:
         out.words[at + 2] = 0 if empty else block.names[v]
     put_bits(out.words, at + 2 + block.renamed, bits, i)
@@ -353,14 +358,28 @@ def _take(
 
 @expanded
 def _those_without(team: Team, rows: Rows, queue: Array) -> Any:
-    """This member's part of the queue, lo .. hi: free rows whose candidate was taken, ascending."""
+    """This member's part of the queue, lo .. hi: free rows whose candidate was taken, ascending.
+
+    Rows that are taken, or have no candidate left, are not looked at again.
+    """
     none = nobody(rows.following)
-    lo, hi = share(team, rows.following.size)
+    size = rows.following.size
+    first, last = share(team, rows.counts.size)
+    lo = min(first * PASS, size)
     end = lo
-    for i in range(lo, hi):
-        v = rows.following[i]
-        queue[end] = i
-        end += v != none and rows.taken[i] >= 0 and rows.taken[v] < 0
+    for part in range(first, last):
+        begin = part * PASS
+        left = begin
+        count = rows.counts[part]
+        for i in range(begin, begin + count if count >= 0 else min(begin + PASS, size)):
+            u = rows.free[i] if count >= 0 else rows.free.dtype.type(i)
+            v = rows.following[u]
+            waits = v != none and rows.taken[u] >= 0
+            rows.free[left] = u
+            left += waits
+            queue[end] = u
+            end += waits and rows.taken[v] < 0
+        rows.counts[part] = left - begin
     return lo, end
 
 

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.dist.grid import GridShape
+from matchwood.dist.grid.cpu import ONE, column_id, column_place, row_id
 from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
 from matchwood.teams import (
     atomic_add,
@@ -36,19 +38,13 @@ CHUNK = 64  # rows of the frontier that a member takes at a time
 WORDS = 32  # words of each stripe that a member takes at a time bottom up
 PLACES = WORDS * BITS
 DONE = 0
-ONE = np.uint64(1)
 
 
-class Shape(NamedTuple):
-    """The numbers of a grid, unsigned, and the names of local vertices where they are not ids."""
+class Names(NamedTuple):
+    """How to find the user's number of a local vertex."""
 
-    R: Any
-    C: Any
-    r: Any
-    c: Any
-    others: Any  # R - 1, at least 1
-    rows: Any  # N_R
-    names: Array  # empty: ids are names
+    shape: GridShape
+    given: Array  # by local id; empty where ids are names
 
 
 class Heard(NamedTuple):
@@ -73,34 +69,13 @@ class Found(NamedTuple):
 
 
 @device
-def _where(shape: Shape, x: Any) -> Any:
-    """For a column, by its local id: the owner's row of the grid, and the place there."""
-    local = np.uint64(x)
-    if local < shape.rows:
-        return shape.r, local // shape.C
-    local -= shape.rows
-    rank = local % shape.others
-    if rank >= shape.r:
-        rank += ONE
-    return rank, local // shape.others
+def _column_name(names: Names, x: Any) -> Any:
+    return np.uint64(names.given[x]) if names.given.size > 0 else column_id(names.shape, x)
 
 
 @device
-def _column_name(shape: Shape, x: Any) -> Any:
-    """The user's number of a column."""
-    if shape.names.size > 0:
-        return np.uint64(shape.names[x])
-    r, place = _where(shape, x)
-    return (place * shape.R + r) * shape.C + shape.c
-
-
-@device
-def _row_name(shape: Shape, x: Any) -> Any:
-    """The user's number of a row."""
-    if shape.names.size > 0:
-        return np.uint64(shape.names[x])
-    place = np.uint64(x) // shape.C
-    return (place * shape.R + shape.r) * shape.C + (np.uint64(x) - place * shape.C)
+def _row_name(names: Names, x: Any) -> Any:
+    return np.uint64(names.given[x]) if names.given.size > 0 else row_id(names.shape, x)
 
 
 @device
@@ -190,7 +165,7 @@ def set_columns(team: Any, heard: Heard, frontier: Array) -> None:
 
 @kernel
 def top_down(
-    team: Any, rows: Any, frontier: Array, shape: Shape, best: Array, found: Array, tail: Array
+    team: Any, rows: Any, frontier: Array, names: Names, best: Array, found: Array, tail: Array
 ) -> None:
     """Follow the entries of these rows; columns that were FREE go to `found`."""
     indptr, indices = rows
@@ -200,7 +175,7 @@ def top_down(
     while chunk >= 0:
         for i in range(chunk, min(chunk + CHUNK, frontier.size)):
             u = np.uint64(frontier[i])
-            name = best.dtype.type(_row_name(shape, u) + ONE)
+            name = best.dtype.type(_row_name(names, u) + ONE)
             for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
                 v = indices[k]
                 if plain:
@@ -218,20 +193,20 @@ def top_down(
 
 
 @device
-def _search_row(rows: Any, v: Any, frontier: Array, shape: Shape) -> Any:
+def _search_row(rows: Any, v: Any, frontier: Array, names: Names) -> Any:
     """The first column of row v in the frontier: (whether there is one, its name)."""
     indptr, indices = rows
     six, low = indices.dtype.type(6), indices.dtype.type(63)
     for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + ONE])):
         u = indices[k]
         if (frontier[u >> six] >> np.uint64(u & low)) & ONE:
-            return True, _column_name(shape, u)
+            return True, _column_name(names, u)
     return False, np.uint64(0)
 
 
 @kernel
 def bottom_up(
-    team: Any, rows: Any, frontier: Array, shape: Shape, open: Array, found: Found
+    team: Any, rows: Any, frontier: Array, names: Names, open: Array, found: Found
 ) -> None:
     """Open rows look for their first column in the frontier, which is the smallest.
 
@@ -256,7 +231,7 @@ def bottom_up(
                     b = trailing_zeros(left)
                     left &= left - np.uint32(1)
                     v = np.uint64((w * BITS + np.int64(b)) * stripes + s)
-                    hit, name = _search_row(rows, v, frontier, shape)
+                    hit, name = _search_row(rows, v, frontier, names)
                     if hit:
                         bits |= np.uint32(1) << np.uint32(b)
                         found.parents[s, chunk * BITS + counts[s]] = kind(name)
@@ -300,19 +275,19 @@ def pack_rows(team: Any, found: Found, listed: Array, words: Array, starts: Arra
 
 
 @kernel
-def count_columns(team: Any, found: Array, shape: Shape, counts: Array) -> None:
+def count_columns(team: Any, found: Array, shape: GridShape, counts: Array) -> None:
     """One member.  How many of these columns each rank of the column owns."""
     if team.rank > 0:
         return
     for i in range(found.size):
         if interrupted(team, i):
             return
-        counts[_where(shape, found[i])[0]] += 1
+        counts[column_place(shape, found[i])[0]] += 1
 
 
 @kernel
 def pack_columns(
-    team: Any, found: Array, shape: Shape, best: Array, heard: Heard, counts: Array, words: Array
+    team: Any, found: Array, shape: GridShape, best: Array, heard: Heard, counts: Array, words: Array
 ) -> None:
     """One member.  A message for each rank of the column, and these columns are DONE.
 
@@ -327,7 +302,7 @@ def pack_columns(
         if interrupted(team, i):
             return
         v = np.uint64(found[i])
-        s, place = _where(shape, v)
+        s, place = column_place(shape, v)
         start, size = heard.starts[s], heard.starts[s + ONE] - heard.starts[s]
         k = kind(place)
         if size < 2 * ((heard.size[s] + 8 * words.itemsize - 1) // (8 * words.itemsize)):
@@ -403,7 +378,7 @@ def accept(
 
 
 @kernel
-def settle(team: Any, fresh: Array, shape: Shape, best: Array) -> None:
+def settle(team: Any, fresh: Array, shape: GridShape, best: Array) -> None:
     """One member.  Own vertices that are reached are DONE as columns."""
     if team.rank > 0:
         return

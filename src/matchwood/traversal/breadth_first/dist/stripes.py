@@ -30,8 +30,8 @@ class Steps:
         grid, word = self.grid, np.dtype(f"u{np.dtype(kind).itemsize}")
         self.outward, self.inward = _unsigned(outward), _unsigned(inward)
         names = np.empty(0, word) if G.names is None else np.ascontiguousarray(G.names, word)
-        numbers = (grid.R, grid.C, grid.r, grid.c, max(grid.R - 1, 1), grid.n_rows)
-        self.shape = cpu.Shape(*map(np.uint64, numbers), names)
+        self.shape = grid.shape
+        self.names = cpu.Names(self.shape, names)
         self.level, self.parent = (np.full(grid.owned, -1, kind).view(word) for _ in range(2))
         self.best = np.full(grid.n_local, -1, kind).view(word)
         key = "bfs, rows with entries" if inward is outward else "bfs, rows with incoming entries"
@@ -91,7 +91,7 @@ class Steps:
         tail = np.zeros(1, np.int64)
         if self.arcs:
             crew(self.threads, work=self.arcs + self.rows.size).run(
-                cpu.top_down, self.outward, self.rows, self.shape, self.best, found, tail
+                cpu.top_down, self.outward, self.rows, self.names, self.best, found, tail
             )
         found, counts = found[: int(tail[0])], np.zeros(self.grid.R, np.int64)
         one = crew(1, work=2 * found.size)
@@ -115,7 +115,7 @@ class Steps:
         crew(1, work=8 * heard.words.size).run(cpu.set_columns, heard, frontier)
         found = self._room()
         crew(self.threads, work=self.inward[1].size + self.grid.n_rows).run(
-            cpu.bottom_up, self.inward, frontier, self.shape, self.open, found
+            cpu.bottom_up, self.inward, frontier, self.names, self.open, found
         )
         counts = found.counts.sum(axis=0)
         sizes, listed = self._sizes(counts, self.of_rows[2])
