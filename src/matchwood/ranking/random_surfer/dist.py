@@ -64,7 +64,11 @@ def iterate(
     scorer = module.Scorer(problem.start, problem.share, problem.jump, problem.dangling, threads)
     (lost,) = added_up(G, scorer.lost)
     error, iterations = math.inf, 0
-    by_owner = hasattr(module, "pull_by_owner") and G.grid.layout == "stripes" and G.exchange.kind != "thesis"
+    by_owner = (
+        hasattr(module, "pull_by_owner")
+        and G.grid.layout == "stripes"
+        and G.exchange.kind != "thesis"
+    )
     while iterations < asked.most and not error < asked.tol * G.n:
         given = expanded(G, scorer.given)
         if by_owner:

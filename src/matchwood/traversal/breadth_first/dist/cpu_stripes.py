@@ -287,7 +287,13 @@ def count_columns(team: Any, found: Array, shape: GridShape, counts: Array) -> N
 
 @kernel
 def pack_columns(
-    team: Any, found: Array, shape: GridShape, best: Array, heard: Heard, counts: Array, words: Array
+    team: Any,
+    found: Array,
+    shape: GridShape,
+    best: Array,
+    heard: Heard,
+    counts: Array,
+    words: Array,
 ) -> None:
     """One member.  A message for each rank of the column, and these columns are DONE.
 
