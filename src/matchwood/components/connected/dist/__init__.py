@@ -40,7 +40,7 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
         roots, rounds = colour.smallest(G, colour.WAYS[method], threads)
     kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
     users = roots if G.order is None else G.order.user(roots)
-    count, labels = number_labels(G, np.ascontiguousarray(users, kind))
+    count, labels = number_labels(G, np.ascontiguousarray(users, kind), smallest=True)
     return Components(count, G.vector(engines.moved(labels, G.engine)), rounds)
 
 

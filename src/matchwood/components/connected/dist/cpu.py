@@ -204,7 +204,7 @@ def _climb(
         if interrupted(team, k):
             return
         first = up = load_relaxed(parent, k)
-        if up == kind(k * own.p) + rank or up == head:
+        if (up == kind(k * own.p) + rank) | (up == head):  # one branch: which of both is a toss
             continue  # a root, or one of many that go the same way
         while up % p == rank:
             above = load_relaxed(parent, np.int64(up // p))

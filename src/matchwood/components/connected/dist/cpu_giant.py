@@ -138,8 +138,8 @@ def _row(
 
 @kernel
 def _leave(
-    team: Any, indptr: Array, indices: Array, grid: GridShape, size: int, known: Bits, touched: Array,
-    pairs: Pairs,
+    team: Any, indptr: Array, indices: Array, grid: GridShape, size: int, known: Bits,
+    touched: Array, pairs: Pairs,
 ) -> None:  # fmt: skip
     """All rows but those of known vertices.  A member stops when its pairs are too many."""
     parts = known.rows.shape[0]
