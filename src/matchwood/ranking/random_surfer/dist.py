@@ -65,7 +65,7 @@ def iterate(
     (lost,) = added_up(G, scorer.lost)
     error, iterations = math.inf, 0
     by_owner = (
-        hasattr(module, "pull_by_owner")
+        hasattr(module, "pull_by_owner")  # the CPU's
         and G.grid.layout == "stripes"
         and G.exchange.kind != "thesis"
     )
