@@ -42,7 +42,7 @@ class Run:
         self.rows = blocks.Rows(
             np.zeros(n_local, np.int8), np.empty(0, local), np.empty(n_rows, local),
             np.empty(n_rows, local), np.empty(n_rows, bits),
-            np.empty(n_rows + 1, local), np.full(-(-n_rows // blocks.PASS), -1, np.int64),
+            np.empty(n_rows + 1, local), np.zeros(-(-n_rows // blocks.PASS), np.int64),
         )  # fmt: skip
         self.bits = bits
         slots = owned * grid.C

@@ -78,7 +78,7 @@ class Rows(NamedTuple):
     second: Array  # (rows) the candidate after that one, or nobody where it is not known
     second_bits: Array  # (rows) its weight
     free: Array  # (rows) before there are lists: of each PASS rows those that may need a candidate
-    counts: Array  # how many these are; below 0 at first: all
+    counts: Array  # how many these are
 
 
 class Queue(NamedTuple):
@@ -236,13 +236,15 @@ def _wait_for(rows: Rows, v: Any, u: Any, plain: bool) -> None:
 def enlist(team: Team, rows: Rows) -> None:
     """Lists of rows from their candidates.  Caller: rows.waiting is nobody everywhere."""
     none = nobody(rows.following)
-    lo, hi = share(team, rows.following.size)
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        v = rows.following[i]
-        if v != none and rows.taken[i] >= 0:
-            _wait_for(rows, v, rows.following.dtype.type(i), team.size == 1)
+    lo, hi = share(team, rows.counts.size)
+    for part in range(lo, hi):
+        for i in range(part * PASS, part * PASS + rows.counts[part]):
+            if interrupted(team, i):
+                return
+            u = rows.free[i]
+            v = rows.following[u]
+            if v != none and rows.taken[u] >= 0:
+                _wait_for(rows, v, u, team.size == 1)
 
 
 @expanded
@@ -268,29 +270,35 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, bits: Array, out: 
     indptr = block.indptr
     counts, places = out.counts[team.rank], out.places[team.rank]
     lo, hi = share_rows(team, indptr)
-    hi = min(hi, rows.following.size)  # the rows behind are empty
-    lo = min(lo, hi)
+    last = rows.following.size  # the rows behind are empty
+    lo = min(lo // PASS * PASS, last)
+    hi = last if team.rank + 1 == team.size else min(hi // PASS * PASS, last)
     c = lo % C
-    for i in range(lo, hi):
-        counts[c] += indptr[i] < indptr[i + 1]
-        c = c + 1 if c + 1 < C else 0
+    for part in range(lo // PASS, (hi + PASS - 1) // PASS):
+        begin = part * PASS
+        left = begin
+        for i in range(begin, min(begin + PASS, hi)):
+            full = indptr[i] < indptr[i + 1]
+            rows.free[left] = i
+            left += full
+            counts[c] += full
+            c = c + 1 if c + 1 < C else 0
+        rows.counts[part] = left - begin
     if barrier(team):
         return
     begin_records(team, out, places)
-    k, c = lo // C, lo % C
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        rows.following[i] = nobody(rows.following)
-        if indptr[i] < indptr[i + 1]:
-            u = block.indices.dtype.type(i)
+    stripes = block.indices.dtype.type(C)
+    for part in range(lo // PASS, (hi + PASS - 1) // PASS):
+        for i in range(part * PASS, part * PASS + rows.counts[part]):
+            if interrupted(team, i):
+                return
+            u = rows.free[i]
             v, bits[team.rank] = _first(block, u, rows, ties)
-            rows.following[i] = v
+            rows.following[u] = v
+            k = u // stripes
+            c = u - k * stripes
             _write(block, out, places[c], k, v, bits, team.rank)
             places[c] += 1
-        c += 1
-        if c == C:
-            k, c = k + 1, 0
 
 
 @expanded
@@ -370,9 +378,8 @@ def _those_without(team: Team, rows: Rows, queue: Array) -> Any:
     for part in range(first, last):
         begin = part * PASS
         left = begin
-        count = rows.counts[part]
-        for i in range(begin, begin + count if count >= 0 else min(begin + PASS, size)):
-            u = rows.free[i] if count >= 0 else rows.free.dtype.type(i)
+        for i in range(begin, begin + rows.counts[part]):
+            u = rows.free[i]
             v = rows.following[u]
             waits = v != none and rows.taken[u] >= 0
             rows.free[left] = u

@@ -60,6 +60,15 @@ class Heard(NamedTuple):
     size: Array
 
 
+class Own(NamedTuple):
+    """Own vertices by place; all ones, that is -1, where they are not reached."""
+
+    level: Array
+    parent: Array
+    fresh: Array  # those that were reached in this level
+    best: Array  # of columns
+
+
 class Found(NamedTuple):
     """What a level bottom up found, by stripe of the row group."""
 
@@ -336,13 +345,14 @@ def pack_columns(
 
 
 @device
-def _offer(
-    k: Any, offer: Any, depth: Any, level: Array, parent: Array, fresh: Array, at: int
-) -> int:
+def _offer(own: Own, k: Any, offer: Any, depth: Any, shape: GridShape, at: int) -> int:
+    """Own vertex k is offered a parent; returns how many vertices are reached in this level."""
+    level, parent = own.level, own.parent
     if level[k] == ~level.dtype.type(0):
         level[k] = depth
         parent[k] = offer
-        fresh[at] = k
+        own.best[np.uint64(k) * shape.C + shape.c] = level.dtype.type(DONE)
+        own.fresh[at] = k
         return at + 1
     if level[k] == depth:
         parent[k] = min(parent[k], offer)
@@ -351,15 +361,14 @@ def _offer(
 
 @kernel
 def accept(
-    team: Any, words: Array, starts: Array, depth: int, level: Array, parent: Array, fresh: Array,
-    tail: Array,
-) -> None:  # fmt: skip
-    """One member.  The smallest of the parents that are offered; `fresh`: places now reached."""
+    team: Any, words: Array, starts: Array, depth: int, own: Own, shape: GridShape, tail: Array
+) -> None:
+    """One member.  The smallest of the parents that are offered; tail[0]: vertices now reached."""
     if team.rank > 0:
         return
     width = 8 * words.itemsize
-    size = (level.size + width - 1) // width
-    below, one = level.dtype.type(depth), words.dtype.type(1)
+    size = (own.level.size + width - 1) // width
+    below, one = words.dtype.type(depth), words.dtype.type(1)
     at = 0
     for s in range(starts.size - 1):
         start, end = starts[s], starts[s + 1]
@@ -368,7 +377,7 @@ def accept(
             for i in range(start, start + half):
                 if interrupted(team, i):
                     return
-                at = _offer(words[i], words[i + half], below, level, parent, fresh, at)
+                at = _offer(own, words[i], words[i + half], below, shape, at)
             continue
         value = start + size
         for w in range(size):
@@ -378,17 +387,6 @@ def accept(
             while left != words.dtype.type(0):
                 k = np.uint64(w * width) + np.uint64(trailing_zeros(left))
                 left &= left - one
-                at = _offer(k, words[value], below, level, parent, fresh, at)
+                at = _offer(own, k, words[value], below, shape, at)
                 value += 1
     tail[0] = at
-
-
-@kernel
-def settle(team: Any, fresh: Array, shape: GridShape, best: Array) -> None:
-    """One member.  Own vertices that are reached are DONE as columns."""
-    if team.rank > 0:
-        return
-    for i in range(fresh.size):
-        if interrupted(team, i):
-            return
-        best[np.uint64(fresh[i]) * shape.C + shape.c] = best.dtype.type(DONE)

@@ -50,11 +50,11 @@ class Steps:
     def start(self, places: Array, ids: Array) -> int:
         """These own places, with these names, are of level 0; returns their number."""
         self.level[places], self.parent[places] = 0, ids
+        self.best[places * self.grid.C + self.grid.c] = cpu.DONE
         return self._reached(places.astype(self.fresh.dtype))
 
     def _reached(self, fresh: Array) -> int:
         """Own places that are the frontier now."""
-        crew(1, work=fresh.size).run(cpu.settle, fresh, self.shape, self.best)
         bits = words_of_bits(self.grid.owned, np.uint32)
         few = fresh.size < bits
         self.told = fresh.astype(np.uint32) if few else bits_of(fresh, bits, np.uint32)
@@ -137,9 +137,8 @@ class Steps:
         """Send parents to the owners, and take what comes."""
         came, counts = comm.alltoallv(words, sizes)
         tail = np.zeros(1, np.int64)
-        crew(1, work=came.size).run(
-            cpu.accept, came, _starts(counts), depth, self.level, self.parent, self.fresh, tail
-        )
+        own = cpu.Own(self.level, self.parent, self.fresh, self.best)
+        crew(1, work=came.size).run(cpu.accept, came, _starts(counts), depth, own, self.shape, tail)
         return self._reached(self.fresh[: int(tail[0])])
 
 
