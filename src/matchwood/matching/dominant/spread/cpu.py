@@ -40,7 +40,7 @@ class Run:
         self.record, self.packet = 2 + renamed + weight_words, 2 + weight_words
         n_rows, n_local, owned = grid.n_rows, grid.n_local, grid.owned
         self.rows = blocks.Rows(
-            np.zeros(n_local, np.int8), np.empty(0, local), np.empty(n_rows, local),
+            np.zeros(-(-n_local // 64), np.uint64), np.empty(0, local), np.empty(n_rows, local),
             np.empty(n_rows, local), np.empty(n_rows, bits),
             np.empty(n_rows + 1, local), np.zeros(-(-n_rows // blocks.PASS), np.int64),
         )  # fmt: skip

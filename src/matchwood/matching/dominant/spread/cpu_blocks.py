@@ -35,12 +35,13 @@ from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import column_id
 from matchwood.matching.cpu_rows import Ties, prefetch_queued
 from matchwood.matching.dominant.spread.cpu_records import Out, begin_records, nobody, put_bits
-from matchwood.primitives.cpu_hints import trailing_zeros
+from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
 from matchwood.primitives.edge_order.cpu import rank_in_row
 from matchwood.primitives.frontier.cpu import flush, push
 from matchwood.teams import (
     Team,
     atomic_cas,
+    atomic_or,
     barrier,
     device,
     expanded,
@@ -54,7 +55,7 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 SHORT_ROW = 32  # entries; longer rows are faster with branches, see suitor/cpu.py
 PASS = 4096  # rows whose free ones are listed together
-TAKEN = -1  # in `taken`: or-ed to the bits of a weight it makes them negative
+AHEAD = 16  # rows between the one whose columns are prefetched and the one that is scanned
 
 
 class Block(NamedTuple):
@@ -71,7 +72,7 @@ class Block(NamedTuple):
 class Rows(NamedTuple):
     """What a rank knows about the vertices of its block."""
 
-    taken: Array  # (local vertices) int8: 0 or TAKEN
+    taken: Array  # uint64, a bit for each local vertex: so few bytes stay in the cache
     waiting: Array  # (local vertices) the first row that waits for this column, or nobody; empty
     # before there are lists
     following: Array  # (rows) the next row of the list that a row is in; before: its candidate
@@ -107,6 +108,18 @@ class HeardOf(NamedTuple):
     own: int  # its own number among the latter
 
 
+@expanded
+def _bit(taken: Array, v: Any) -> Any:
+    """1 where local vertex v is taken, else 0."""
+    x = np.uint64(v)
+    return (taken[x >> np.uint64(6)] >> (x & np.uint64(63))) & np.uint64(1)
+
+
+@expanded
+def _is_taken(taken: Array, v: Any) -> bool:
+    return bool(_bit(taken, v) != np.uint64(0))
+
+
 @device
 def _first_among_ties(
     block: Block, start: Any, end: Any, u: Any, taken: Array, ties: Ties
@@ -119,7 +132,7 @@ def _first_among_ties(
     ranked = False
     for k in range(start, end):
         v, w, rank = indices[k], weights[k], np.uint64(0)
-        if w < best_w or taken[v] < 0:
+        if w < best_w or _is_taken(taken, v):
             continue
         tied = w == best_w
         if tied:
@@ -147,7 +160,8 @@ def _first_free(block: Block, u: Any, rows: Rows, ties: Ties) -> Any:
     if end - start <= np.uint64(SHORT_ROW):
         for k in range(start, end):  # no branches: none of them could be predicted
             v = indices[k]
-            w = weights.dtype.type(weights[k] | weights.dtype.type(taken[v]))
+            # of a column that is taken the weight is negative
+            w = weights.dtype.type(weights[k] | weights.dtype.type(-np.int64(_bit(taken, v))))
             tied |= w == best_w
             better = w > best_w
             less, less_w = (best if better else v), (best_w if better else w)
@@ -158,7 +172,7 @@ def _first_free(block: Block, u: Any, rows: Rows, ties: Ties) -> Any:
     else:
         for k in range(start, end):
             w = weights[k]
-            if w >= second_w and taken[indices[k]] >= 0:
+            if w >= second_w and not _is_taken(taken, indices[k]):
                 tied |= w == best_w
                 second_tied |= w == second_w
                 if w >= best_w:
@@ -243,7 +257,7 @@ def enlist(team: Team, rows: Rows) -> None:
                 return
             u = rows.free[i]
             v = rows.following[u]
-            if v != none and rows.taken[u] >= 0:
+            if v != none and not _is_taken(rows.taken, u):
                 _wait_for(rows, v, u, team.size == 1)
 
 
@@ -289,9 +303,11 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, bits: Array, out: 
     begin_records(team, out, places)
     stripes = block.indices.dtype.type(C)
     for part in range(lo // PASS, (hi + PASS - 1) // PASS):
-        for i in range(part * PASS, part * PASS + rows.counts[part]):
+        end = part * PASS + rows.counts[part]
+        for i in range(part * PASS, end):
             if interrupted(team, i):
                 return
+            prefetch(block.indices, np.uint64(indptr[rows.free[min(i + AHEAD, end - 1)]]))
             u = rows.free[i]
             v, bits[team.rank] = _first(block, u, rows, ties)
             rows.following[u] = v
@@ -321,7 +337,7 @@ def _propose_again(
         prefetch_queued(block.indptr, block.indices, block.weights, queue, i, hi)
         u = queue[i]
         v = rows.second[u]
-        if v != nobody(block.indices) and rows.taken[v] >= 0:
+        if v != nobody(block.indices) and not _is_taken(rows.taken, v):
             bits[team.rank] = rows.second_bits[u]
             rows.second[u] = nobody(block.indices)
         else:
@@ -358,7 +374,12 @@ def _take(
                 k = np.int64(word)
             left &= left - np.uint64(1)
             local = base + k * stride
-            rows.taken[local] = TAKEN
+            x = np.uint64(local)
+            bit = np.uint64(1) << (x & np.uint64(63))
+            if team.size == 1:
+                rows.taken[x >> np.uint64(6)] |= bit
+            else:
+                atomic_or(rows.taken, x >> np.uint64(6), bit)
             if collect:
                 count = push(buffer, count, local, fresh.vertices, fresh.tail)
     return count
@@ -381,11 +402,11 @@ def _those_without(team: Team, rows: Rows, queue: Array) -> Any:
         for i in range(begin, begin + rows.counts[part]):
             u = rows.free[i]
             v = rows.following[u]
-            waits = v != none and rows.taken[u] >= 0
+            waits = v != none and not _is_taken(rows.taken, u)
             rows.free[left] = u
             left += waits
             queue[end] = u
-            end += waits and rows.taken[v] < 0
+            end += waits and _is_taken(rows.taken, v)
         rows.counts[part] = left - begin
     return lo, end
 
@@ -401,7 +422,7 @@ def _those_that_waited(team: Team, rows: Rows, fresh: Queue, queue: Queue) -> bo
         u = rows.waiting[v]
         rows.waiting[v] = none
         while u != none:
-            if rows.taken[u] >= 0:
+            if not _is_taken(rows.taken, u):
                 count = push(queue.buffers[team.rank], count, u, queue.vertices, queue.tail)
             u = rows.following[u]
     flush(queue.buffers[team.rank], count, queue.vertices, queue.tail)
