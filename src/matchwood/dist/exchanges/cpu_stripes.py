@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import crew, kernel, next_chunk
+from matchwood.teams import crew, interrupted, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 
 TILE = 512  # places of each rank that a member takes at a time: they fit into the nearest cache
+BITS = 64  # places in a word
 LARGE = 1 << 14  # elements; NumPy is as quick with fewer
 
 
@@ -42,6 +43,29 @@ def _interleave(team: Any, flat: Array, starts: Array, out: Array) -> None:
             for k in range(np.uint64(tile), np.uint64(max(end, tile))):
                 out[k * parts + s] = flat[begin + k]
         tile = next_chunk(team, most, TILE)
+
+
+@kernel
+def _with_entries(team: Any, indptr: Array, rows: int, words: Array) -> None:
+    """One member."""
+    if team.rank > 0:
+        return
+    s, place = 0, 0
+    for v in range(rows):
+        if interrupted(team, v):
+            return
+        full = np.uint64(indptr[v] < indptr[v + 1])
+        words[s, place // BITS] |= full << np.uint64(place % BITS)
+        s += 1
+        if s == words.shape[0]:
+            s, place = 0, place + 1
+
+
+def rows_with_entries(indptr: Array, grid: Any) -> Array:
+    """(C, words) a bit for each place of each rank of the row whose row of a block has entries."""
+    words = np.zeros((grid.C, -(-grid.most_owned // BITS)), np.uint64)
+    crew(1, work=grid.n_rows).run(_with_entries, indptr, grid.n_rows, words)
+    return words
 
 
 def by_owner(values: Array, counts: list[int], threads: int | None) -> Array:

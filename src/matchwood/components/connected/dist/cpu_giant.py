@@ -9,7 +9,7 @@ import numpy as np
 from matchwood.components.connected.cpu import CHUNK, SAMPLES, join_ends
 from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import column_place, row_id
-from matchwood.primitives.cpu_hints import trailing_zeros
+from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
 from matchwood.primitives.number.cpu import number_roots
 from matchwood.primitives.union_find.cpu import compress
 from matchwood.teams import (
@@ -24,6 +24,7 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
+AHEAD = 16  # rows between the one that is prefetched and the one that is read
 WORD = 64  # places whose bits are in one word
 
 
@@ -60,6 +61,8 @@ def _sample(
     for k in range(begin, end):
         if interrupted(team, k):
             return
+        ahead = first + min(k + AHEAD, end - 1) * step
+        prefetch(indices, np.uint64(indptr[ahead]))
         v = first + k * step
         start, stop = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
         if start < stop:
@@ -138,27 +141,34 @@ def _row(
 
 @kernel
 def _leave(
-    team: Any, indptr: Array, indices: Array, grid: GridShape, size: int, known: Bits,
+    team: Any, indptr: Array, indices: Array, grid: GridShape, full: Array, known: Bits,
     touched: Array, pairs: Pairs,
 ) -> None:  # fmt: skip
-    """All rows but those of known vertices.  A member stops when its pairs are too many."""
+    """All rows but those of known vertices.  A member stops when its pairs are too many.
+
+    `full` are the bits of rows that have entries.  The rows of the next word are prefetched.
+    """
     parts = known.rows.shape[0]
     lo, hi = share(team, known.rows.shape[1])
     for w in range(lo, hi):
         if interrupted(team, w):
             return
         for part in range(parts):
-            left = ~known.rows[part, w]
+            ahead = np.uint64(0)
+            if w + 1 < hi:
+                ahead = full[part, w + 1] & ~known.rows[part, w + 1]
+            while ahead != np.uint64(0):
+                b = trailing_zeros(ahead)
+                ahead &= ahead - np.uint64(1)
+                u = np.uint64(((w + 1) * WORD + np.int64(b)) * parts + part)
+                prefetch(indices, np.uint64(indptr[u]))
+            left = full[part, w] & ~known.rows[part, w]
             bits = np.uint64(0)
             while left != np.uint64(0):
                 b = trailing_zeros(left)
                 left &= left - np.uint64(1)
                 u = np.uint64((w * WORD + np.int64(b)) * parts + part)
-                if u >= np.uint64(size):
-                    break
-                if indptr[u] < indptr[u + np.uint64(1)] and _row(
-                    u, indptr, indices, grid, known.columns, pairs, team.rank
-                ):
+                if _row(u, indptr, indices, grid, known.columns, pairs, team.rank):
                     bits |= np.uint64(1) << np.uint64(b)
             touched[part, w] = bits
         if pairs.counts[team.rank] >= pairs.highs.shape[1]:
@@ -166,11 +176,12 @@ def _leave(
 
 
 def leave(
-    view: Any, known: Any, grid: Any, most: int, threads: int | None
+    view: Any, full: Array, known: Any, grid: Any, most: int, threads: int | None
 ) -> tuple[Array, tuple[Array, Array] | None]:
     """(C, words) bits of rows that have a known column; and pairs of the other edges.
 
-    Rows of known vertices are not read.  The pairs are None where they are more than `most`.
+    `full` are the bits of rows that have entries.  Rows of known vertices are not read.  The pairs
+    are None where they are more than `most`.
     """
     kind = _unsigned(view)
     team = crew(threads, work=2 * grid.n_rows)
@@ -179,7 +190,7 @@ def leave(
     pairs = Pairs(highs, lows, np.zeros(team.size, np.int64))
     bits = Bits(known.rows, known.columns)
     indices = view.indices.view(kind)
-    team.run(_leave, view.indptr, indices, grid.shape, grid.n_rows, bits, touched, pairs)
+    team.run(_leave, view.indptr, indices, grid.shape, full, bits, touched, pairs)
     if pairs.counts.max() > most:
         return touched, None
     found = [

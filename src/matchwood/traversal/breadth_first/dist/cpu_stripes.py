@@ -93,21 +93,6 @@ def _is_bitmap(heard: Heard, s: int) -> bool:
 
 
 @kernel
-def with_entries(team: Any, indptr: Array, stripes: int, rows: int, words: Array) -> None:
-    """words[s]: a bit for each place of stripe s of the row group whose row has entries."""
-    if team.rank > 0:
-        return
-    s, place = 0, 0
-    for v in range(rows):
-        if interrupted(team, v):
-            return
-        words[s, place // BITS] |= np.uint32(indptr[v] < indptr[v + 1]) << np.uint32(place % BITS)
-        s += 1
-        if s == stripes:
-            s, place = 0, place + 1
-
-
-@kernel
 def close(team: Any, heard: Heard, open: Array) -> None:
     """One member.  Rows of the frontier, which the ranks of the row told, are open no more."""
     if team.rank > 0:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.dist.exchanges.cpu_bits import bits_of
+from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
 from matchwood.dist.exchanges.packing import words_of_bits
 from matchwood.teams import crew
 from matchwood.traversal.breadth_first.dist import cpu_stripes as cpu
@@ -35,17 +36,12 @@ class Steps:
         self.level, self.parent = (np.full(grid.owned, -1, kind).view(word) for _ in range(2))
         self.best = np.full(grid.n_local, -1, kind).view(word)
         key = "bfs, rows with entries" if inward is outward else "bfs, rows with incoming entries"
-        self.open = G.keep(key, lambda: self._with_entries(inward)).copy()
+        full = G.keep(key, lambda: rows_with_entries(inward.indptr, grid))
+        self.open = full.view(np.uint32).copy()
         self.fresh = np.empty(grid.owned, word)
         self.of_rows = _stripes(of_rows(grid))
         self.of_columns = _stripes(of_columns(grid))
         self.found: cpu.Found | None = None
-
-    def _with_entries(self, view: Any) -> Array:
-        grid = self.grid
-        words = np.zeros((grid.C, 2 * words_of_bits(grid.most_owned, np.uint64)), np.uint32)
-        crew(1, work=grid.n_rows).run(cpu.with_entries, view.indptr, grid.C, grid.n_rows, words)
-        return words
 
     def start(self, places: Array, ids: Array) -> int:
         """These own places, with these names, are of level 0; returns their number."""
