@@ -24,6 +24,7 @@ from matchwood.teams import crew, kernel, next_chunk
 Array = np.ndarray[Any, Any]
 
 BUSY = 1 << 16  # columns; what so many give, 512 KiB, stays in the cache of a core
+SMALL = 8  # times BUSY: what so many columns give nearly fits there itself
 
 
 class Block(NamedTuple):
@@ -121,7 +122,7 @@ def _busy_first(columns: Array, n_columns: int) -> Array:
     parts are in the order of before, so neighbours stay neighbours.
     """
     nothing = np.empty(0, np.int64)
-    if n_columns <= 2 * BUSY:
+    if n_columns <= SMALL * BUSY:
         return nothing
     counts = np.bincount(columns, minlength=n_columns)
     limit = np.partition(counts, n_columns - BUSY)[n_columns - BUSY]
