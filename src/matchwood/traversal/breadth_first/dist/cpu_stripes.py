@@ -115,7 +115,8 @@ def list_rows(team: Any, heard: Heard, indptr: Array, rows: Array, totals: Array
     """One member.  Rows of the frontier that have entries.  totals: rows, entries."""
     if team.rank > 0:
         return
-    at, arcs = 0, np.int64(0)
+    at: Any = np.int64(0)
+    arcs = np.int64(0)
     for s in range(heard.size.size):
         base, step, start = heard.base[s], heard.step[s], heard.starts[s]
         bitmap = _is_bitmap(heard, s)

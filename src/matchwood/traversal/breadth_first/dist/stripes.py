@@ -30,7 +30,9 @@ class Steps:
         self.grid, self.exchange, self.threads = G.grid, G.exchange, threads
         grid, word = self.grid, np.dtype(f"u{np.dtype(kind).itemsize}")
         self.outward, self.inward = _unsigned(outward), _unsigned(inward)
-        names = np.empty(0, word) if G.names is None else np.ascontiguousarray(G.names, word)
+        names = np.empty(0, word)
+        if G.names is not None:
+            names = G.keep(f"names of bfs {word}", lambda: np.ascontiguousarray(G.names, word))
         self.shape = grid.shape
         self.names = cpu.Names(self.shape, names)
         self.level, self.parent = (np.full(grid.owned, -1, kind).view(word) for _ in range(2))
@@ -58,7 +60,7 @@ class Steps:
 
     def tell(self, depth: int, backwards: bool) -> int:
         """The ranks of the row hear of the frontier; its entries in the block, if they matter."""
-        self.rows: Array | None = None
+        self.listed = False
         self.heard = self._heard(self.exchange.row, self.of_rows)
         crew(1, work=self.heard.words.size).run(cpu.close, self.heard, self.open)
         return 0 if backwards else self._list_rows()
@@ -76,12 +78,13 @@ class Steps:
         )
         rows = np.empty(most + 1, self.outward[1].dtype)  # one more, which is written and forgotten
         crew(1, work=most).run(cpu.list_rows, heard, self.outward[0], rows, totals)
+        self.listed = True
         self.rows, self.arcs = rows[: int(totals[0])], int(totals[1])
         return self.arcs
 
     def top_down(self, depth: int) -> int:
         """Follow the frontier's rows; returns how many own vertices are reached."""
-        if self.rows is None:
+        if not self.listed:
             self._list_rows()
         found = np.empty(min(self.grid.n_columns, self.arcs), self.outward[1].dtype)
         tail = np.zeros(1, np.int64)
