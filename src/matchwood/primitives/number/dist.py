@@ -3,6 +3,9 @@
 The owner of the vertex that is the label collects the smallest vertex of that label.  These
 smallest vertices are sorted into ranges of vertices, one for each rank; a rank counts those in its
 range, so it knows their numbers.  Numbers go back the same way.
+
+Labels that are smallest vertices themselves, as those of components, need less: their owners know
+them.  Where there are many, all ranks learn which vertices they are, and count (cpu_ranks.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Breadth-first search on a grid of ranks.  A level in a block: cpu.py, gpu.py + gpu.cu.
+"""Breadth-first search on a grid of ranks.
+
+CPU ranks go on in stripes.py.  Ranks with GPUs, and CPU ranks in the layout of the paper, make
+lists (`Lists`); a level in their block: cpu.py, gpu.py + gpu.cu.
 
 Level by level.  The owners have the levels and parents of their vertices, and the new frontier goes
 from them to the ranks of their row.  Then one of two directions, as on one machine:
