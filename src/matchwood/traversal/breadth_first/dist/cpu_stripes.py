@@ -111,8 +111,10 @@ def close(team: Any, heard: Heard, open: Array) -> None:
 
 
 @kernel
-def list_rows(team: Any, heard: Heard, indptr: Array, rows: Array, totals: Array) -> None:
-    """One member.  Rows of the frontier that have entries.  totals: rows, entries."""
+def list_rows(
+    team: Any, heard: Heard, open: Array, indptr: Array, rows: Array, totals: Array
+) -> None:
+    """One member.  `close`, and list the rows that have entries.  totals: rows, entries."""
     if team.rank > 0:
         return
     at: Any = np.int64(0)
@@ -129,6 +131,9 @@ def list_rows(team: Any, heard: Heard, indptr: Array, rows: Array, totals: Array
                 if bitmap:
                     k = (i - start) * BITS + np.int64(trailing_zeros(left))
                 left &= left - np.uint32(1)
+                x = np.uint64(k)
+                bit = np.uint32(1) << np.uint32(x & np.uint64(BITS - 1))
+                open[s, x // np.uint64(BITS)] &= ~bit
                 v = np.uint64(base + k * step)
                 entries = np.int64(indptr[v + ONE]) - np.int64(indptr[v])
                 rows[at] = v

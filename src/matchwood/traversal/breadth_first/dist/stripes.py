@@ -62,8 +62,10 @@ class Steps:
         """The ranks of the row hear of the frontier; its entries in the block, if they matter."""
         self.listed = False
         self.heard = self._heard(self.exchange.row, self.of_rows)
+        if not backwards:
+            return self._list_rows()
         crew(1, work=self.heard.words.size).run(cpu.close, self.heard, self.open)
-        return 0 if backwards else self._list_rows()
+        return 0
 
     def _heard(self, comm: Any, stripes: tuple[Array, Array, Array]) -> cpu.Heard:
         words, counts = comm.allgatherv(self.told)
@@ -77,7 +79,7 @@ class Steps:
             for start, end, size in zip(heard.starts, heard.starts[1:], heard.size, strict=False)
         )
         rows = np.empty(most + 1, self.outward[1].dtype)  # one more, which is written and forgotten
-        crew(1, work=most).run(cpu.list_rows, heard, self.outward[0], rows, totals)
+        crew(1, work=most).run(cpu.list_rows, heard, self.open, self.outward[0], rows, totals)
         self.listed = True
         self.rows, self.arcs = rows[: int(totals[0])], int(totals[1])
         return self.arcs
@@ -94,11 +96,13 @@ class Steps:
             )
         found, counts = found[: int(tail[0])], np.zeros(self.grid.R, np.int64)
         one = crew(1, work=2 * found.size)
-        one.run(cpu.count_columns, found, self.shape, counts)
+        if found.size:
+            one.run(cpu.count_columns, found, self.shape, counts)
         sizes, _ = self._sizes(counts, self.of_columns[2])
         words = np.zeros(int(sizes.sum()), self.parent.dtype)
         heard = cpu.Heard(words, _starts(sizes), *self.of_columns)
-        one.run(cpu.pack_columns, found, self.shape, self.best, heard, counts, words)
+        if found.size:
+            one.run(cpu.pack_columns, found, self.shape, self.best, heard, counts, words)
         return self._accepted(self.exchange.column, words, sizes, depth + 1)
 
     def _sizes(self, counts: Array, owned: Array) -> tuple[Array, Array]:
