@@ -169,4 +169,6 @@ def of_columns(grid: Any) -> list[tuple[int, int, int]]:
 
 def _starts(counts: Any) -> Array:
     """Where the message of each rank begins, and the end."""
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
