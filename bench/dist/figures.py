@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,13 @@ def found_by(comm: Any, names: list[str], asked: figures.Asked) -> dict[str, lis
     """The rows of each experiment; all ranks call it and get them."""
     known = {**figures.FIGURES, BARS: bars}
     return {name: known[name](comm, asked) for name in names}
+
+
+def own_cpus() -> set[int]:
+    """The CPUs that this rank may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
 
 
 def told(row: dict[str, Any]) -> None:
@@ -118,18 +126,20 @@ def main() -> None:
     asked = figures.Asked(options.scale, options.repeats, counts=counts, told=told)
     if options.ranks:
         found = matchwood.dist.run(found_by, options.ranks, names, asked)[0]
-        _finish(found, options.json)
+        _finish(found, options.json, len(own_cpus()))
         return
     with matchwood.dist.world() as comm:
         found = found_by(comm, names, asked)
+        cpus = set().union(*comm.objects(own_cpus()))  # ranks that are bound see their own
         if comm.rank == 0:
-            _finish(found, options.json)
+            _finish(found, options.json, len(cpus))
 
 
-def _finish(found: dict[str, list[dict[str, Any]]], path: Path | None) -> None:
+def _finish(found: dict[str, list[dict[str, Any]]], path: Path | None, cpus: int) -> None:
     results(found)
     if path is not None:
         content = {"environment": harness.environment(), "figures": found}
+        content["environment"]["machine"]["cpus"] = cpus
         path.write_text(json.dumps(content, indent=1) + "\n")
 
 

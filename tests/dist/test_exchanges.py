@@ -7,7 +7,7 @@ import pytest
 
 from matchwood import dist
 from matchwood.dist import grid as grids
-from matchwood.dist.exchanges import Exchange, Record
+from matchwood.dist.exchanges import Exchange, Record, cpu_stripes
 from matchwood.gate.blocks.order import HashedOrder
 from spread_graphs import GRIDS
 
@@ -50,6 +50,26 @@ def test_fold_and_expand(layout, op):
                 assert np.array_equal(rows, truth[grid.original_rows()])
                 assert np.array_equal(pulled, columns)
                 assert np.array_equal(thesis, columns)
+
+
+def test_large_arrays_are_ordered_by_owner_and_back(monkeypatch):
+    """Kernels order what NumPy orders elsewhere."""
+    n = 1500  # more places than a tile at some ranks
+    for R, C in ((1, 2), (2, 1), (2, 3)):
+        for kind in (np.bool_, np.float32, np.float64):
+
+            def work(exchange, grid, rng, kind=kind):
+                values = rng.integers(0, 100, grid.n_rows).astype(kind)
+                own = exchange.fold(values, "max")
+                return own, exchange.expand(own), exchange.expand_rows(own)
+
+            monkeypatch.setattr(cpu_stripes, "LARGE", 1 << 14)
+            expected = on_grid(work, R, C, n)
+            monkeypatch.setattr(cpu_stripes, "LARGE", 1)
+            for found, right in zip(on_grid(work, R, C, n), expected, strict=True):
+                for one, other in zip(found, right, strict=True):
+                    assert one.dtype == kind
+                    assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("layout", ["stripes", "ranges"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from matchwood.dist import grid as grids
-from matchwood.dist.grid.cpu import original
+from matchwood.dist.grid.cpu import column_id, row_id
 from matchwood.teams import crew, kernel
 from spread_graphs import GRIDS
 
@@ -58,9 +58,13 @@ def test_local_ids_are_the_row_group_and_then_the_rest(layout):
 
 
 @kernel
-def _originals(team, grid, out):
-    for k in range(out.size):
-        out[k] = original(grid, k)
+def _originals(team, shape, out, columns):
+    for k in range(shape.rows):
+        out[k] = row_id(shape, k)
+    for k in range(shape.rows, out.size):
+        out[k] = column_id(shape, k)
+    for k in range(columns.size):
+        columns[k] = column_id(shape, columns[k])
 
 
 def test_kernels_compute_the_same_ids():
@@ -68,8 +72,10 @@ def test_kernels_compute_the_same_ids():
         for R, C in GRIDS:
             for grid in all_ranks("stripes", n, R, C):
                 found = np.empty(grid.n_local, np.int64)
-                crew(1, work=1).run(_originals, grid.shape, found)
+                columns = grid.columns_to_local.copy()
+                crew(1, work=1).run(_originals, grid.shape, found, columns)
                 assert np.array_equal(found, grid.original_local())
+                assert np.array_equal(columns, grid.original_columns())
 
 
 @pytest.mark.parametrize("layout", ["stripes", "ranges"])

@@ -90,6 +90,20 @@ def test_ranks_with_a_gpu(monkeypatch):
     compared(ZOO["first and last isolated"](), ((3, 3),), kinds(6), engine="gpu")
 
 
+def test_busy_columns_come_first(monkeypatch):
+    """What few columns give to most entries lies together; sums have the same bits."""
+    columns = np.repeat([30, 7, 3, 19], [40, 3, 50, 1]).astype(np.int32)
+    indptr = np.array([0, 20, columns.size], np.int32)
+    given = np.arange(1.0, 33.0)
+    expected = cpu_block.pull(cpu_block.block_of(indptr, columns, None, 32, 1), given, 1)
+    monkeypatch.setattr(cpu_block, "BUSY", 3)
+    block = cpu_block.block_of(indptr, columns, None, 32, 1)
+    assert block.order.tolist() == [3, 30, 7, 19]
+    assert np.array_equal(cpu_block.pull(block, given, 1), expected)
+    monkeypatch.setattr(cpu_block, "BUSY", 16)
+    compared(ZOO["rmat, directed"](), ((1, 2), (2, 3)), kinds(512))
+
+
 def test_single_precision():
     A = rmat(10, 8, symmetric=False)
     case = {"dtype": np.float32, "tol": 0, "max_iterations": 20}

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.dist.exchanges import cpu_stripes
 from matchwood.dist.exchanges.letters import Letters as Letters
 from matchwood.dist.exchanges.letters import Record as Record
 from matchwood.dist.exchanges.letters import by_destination as by_destination
@@ -78,9 +79,18 @@ class Exchange:
         xp = engines.xp(values)
         if self.row.size == 1:
             return values.copy()
+        if self._striped(values):
+            counts = self.grid.row_counts
+            flat = cpu_stripes.by_owner(np.ascontiguousarray(values), counts, self.threads)
+            return self.row.reduce_scatter(flat, counts, op)
         parts = self.grid.split_rows(values)
         counts = [int(part.shape[0]) for part in parts]
         return self.row.reduce_scatter(xp.concatenate(parts), counts, op)
+
+    def _striped(self, values: Any) -> bool:
+        """Whether kernels order an array over a group by owner, or back."""
+        striped = self.grid.layout == "stripes" and engines.xp(values) is np
+        return striped and values.size >= cpu_stripes.LARGE and values.itemsize in (1, 2, 4, 8)
 
     def expand(self, own: Any) -> Any:
         """Values over the column group, by position, from own values, by place."""
@@ -96,6 +106,8 @@ class Exchange:
             return own.copy()
         even = min(counts) == max(counts)
         flat = comm.allgather(own) if even else comm.allgatherv(own)[0]
+        if self._striped(flat):
+            return cpu_stripes.by_position(flat, counts, self.threads)
         ends = np.cumsum([0, *counts])
         parts = [flat[ends[k] : ends[k + 1]] for k in range(comm.size)]
         return join(parts, engines.xp(own).empty(int(ends[-1]), own.dtype))

@@ -31,14 +31,14 @@ import numpy as np
 
 
 class GridShape(NamedTuple):
-    """What kernels take of a `Grid`; the arithmetic is in cpu.py."""
+    """What kernels take of a `Grid`, unsigned; the arithmetic is in cpu.py."""
 
-    n: int
-    R: int
-    C: int
-    r: int
-    c: int
-    rows: int  # N_R: local ids from here on are of the column group alone
+    R: Any
+    C: Any
+    r: Any
+    c: Any
+    others: Any  # R - 1, at least 1
+    rows: Any  # N_R: local ids from here on are of the column group alone
 
 
 def nearest_square(p: int) -> tuple[int, int]:
@@ -137,7 +137,8 @@ class Grid:
     @property
     def shape(self) -> GridShape:
         """What kernels take."""
-        return GridShape(self.n, self.R, self.C, self.r, self.c, self.n_rows)
+        numbers = (self.R, self.C, self.r, self.c, max(self.R - 1, 1), self.n_rows)
+        return GridShape(*map(np.uint64, numbers))
 
     def size_of(self, rank: int) -> int:
         """How many vertices a rank owns."""

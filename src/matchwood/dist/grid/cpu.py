@@ -1,4 +1,7 @@
-"""The arithmetic of `Grid` for kernels: device functions on a GridShape."""
+"""The arithmetic of `Grid` for kernels: device functions on a GridShape.
+
+Numbers are unsigned: Numba's signed division asks for signs.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,31 @@ import numpy as np
 
 from matchwood.teams import device
 
-
-@device
-def original(grid: Any, local: Any) -> Any:
-    """The id of a local vertex."""
-    p = grid.R * grid.C
-    x = np.int64(local)
-    if x < grid.rows:
-        return x // grid.C * p + (grid.r * grid.C + x % grid.C)
-    x -= grid.rows
-    stripe = x % (grid.R - 1)
-    if stripe >= grid.r:
-        stripe += 1
-    return x // (grid.R - 1) * p + (stripe * grid.C + grid.c)
+ONE = np.uint64(1)
 
 
 @device
-def owner(grid: Any, v: Any) -> Any:
-    """The rank that owns a vertex, by its id."""
-    return np.int64(v) % (grid.R * grid.C)
+def column_place(shape: Any, x: Any) -> Any:
+    """For a column, by its local id: the owner's row of the grid, and the place there."""
+    local = np.uint64(x)
+    if local < shape.rows:
+        return shape.r, local // shape.C
+    local -= shape.rows
+    rank = local % shape.others
+    if rank >= shape.r:
+        rank += ONE
+    return rank, local // shape.others
 
 
 @device
-def place(grid: Any, v: Any) -> Any:
-    """The place of a vertex at its owner, by its id."""
-    return np.int64(v) // (grid.R * grid.C)
+def column_id(shape: Any, x: Any) -> Any:
+    """The id of a column, by its local id."""
+    r, place = column_place(shape, x)
+    return (place * shape.R + r) * shape.C + shape.c
+
+
+@device
+def row_id(shape: Any, x: Any) -> Any:
+    """The id of a row, by its local id."""
+    place = np.uint64(x) // shape.C
+    return (place * shape.R + shape.r) * shape.C + (np.uint64(x) - place * shape.C)

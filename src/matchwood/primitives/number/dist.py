@@ -3,6 +3,9 @@
 The owner of the vertex that is the label collects the smallest vertex of that label.  These
 smallest vertices are sorted into ranges of vertices, one for each rank; a rank counts those in its
 range, so it knows their numbers.  Numbers go back the same way.
+
+Labels that are smallest vertices themselves, as those of components, need less: their owners know
+them.  Where there are many, all ranks learn which vertices they are, and count (cpu_ranks.py).
 """
 
 from __future__ import annotations
@@ -13,39 +16,72 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.dist.exchanges import Letters
+from matchwood.dist.exchanges.cpu_bits import places_of
 from matchwood.dist.exchanges.cpu_distinct import distinct, keep_least
+from matchwood.dist.exchanges.routing import ask
+from matchwood.primitives.number import cpu_ranks
 from matchwood.primitives.number.cpu_owned import tell_own
 
 Array = np.ndarray[Any, Any]
 
+FEW_ROOTS = 16  # with fewer roots than 1 / FEW_ROOTS of the vertices, they are numbered by letters
 
-def number_labels(G: Any, labels: Array) -> tuple[int, Array]:
+
+def number_labels(G: Any, labels: Array, *, smallest: bool = False) -> tuple[int, Array]:
     """How many labels are in use, and for each own vertex the number of its label.
 
     `labels` are vertices, as the user numbers them, of own vertices by place.  They get 0, 1, ...
     in the order of their smallest vertices.  All ranks call it.  Labels that lie on a GPU are
-    numbered on the host, and their numbers come back.
+    numbered on the host, and their numbers come back.  `smallest` says that every label is the
+    smallest vertex that has it.
     """
     where, labels = engines.location(labels), engines.moved(labels, "cpu")
     exchange, grid, comm = G.exchange, G.grid, G.comm
+    if smallest and exchange.order is None and grid.layout == "stripes":
+        count, numbers = _number_smallest(G, labels)
+        return count, engines.moved(numbers, where)
     names = exchange_names(G)
     inside = labels if exchange.order is None else exchange.order.inside(labels)
-    smallest = np.full(grid.owned, grid.n, np.int64)
-    own, others = _tell_own(inside, names, grid, smallest)  # of the others the owners are told
+    least_of = np.full(grid.owned, grid.n, np.int64)
+    own, others = _tell_own(inside, names, grid, least_of)  # of the others the owners are told
     firsts, back = distinct(inside[others])
     used, least = inside[others[firsts]], names[others[firsts]]
     if exchange.order is not None:  # else own vertices ascend, and the first is the smallest
         keep_least(least, back, names[others])
     letters = Letters(comm, grid.owner(used), exchange.threads)
     places, offers = letters.send(grid.places(used), least.astype(_word(grid.n)))
-    keep_least(smallest, places, offers)
-    mine = np.flatnonzero(smallest < grid.n)
+    keep_least(least_of, places, offers)
+    mine = np.flatnonzero(least_of < grid.n)
     number = np.empty(grid.owned, _word(grid.n))
-    count, number[mine] = number_ids(comm, smallest[mine], grid.n, exchange.threads)
+    count, number[mine] = number_ids(comm, least_of[mine], grid.n, exchange.threads)
     (found,) = letters.answer(number[places])
     numbers = number[own]
     numbers[others] = found[back]
     return count, engines.moved(numbers.astype(labels.dtype, copy=False), where)
+
+
+def _number_smallest(G: Any, labels: Array) -> tuple[int, Array]:
+    """Every label is the smallest vertex that has it, and so its own label: a root.
+
+    Where a good part of the vertices are roots, all ranks learn of them, a bit for each vertex.
+    """
+    exchange, grid, comm = G.exchange, G.grid, G.comm
+    roots, found, others = cpu_ranks.mark_roots(labels, grid)
+    count = int(comm.allreduce(np.array([found], np.int64))[0])
+    number = np.empty(grid.owned, labels.dtype)
+    if count * FEW_ROOTS > grid.n:
+        words = comm.allgather(roots).reshape(grid.p, -1)
+        cpu_ranks.number_roots(np.ascontiguousarray(words.T), comm.rank, number)
+    else:
+        mine = places_of(roots, grid.owned)
+        ids = mine * grid.p + grid.rank
+        _, number[mine] = number_ids(comm, ids, grid.n, exchange.threads)
+    numbers = np.empty_like(labels)
+    cpu_ranks.own_numbers(labels, grid, number, numbers)
+    firsts, back = distinct(labels[others])
+    asked = labels[others[firsts]].astype(np.int64)
+    numbers[others] = ask(exchange, asked, number)[back]
+    return count, numbers
 
 
 def _tell_own(labels: Array, names: Array, grid: Any, smallest: Array) -> tuple[Array, Array]:

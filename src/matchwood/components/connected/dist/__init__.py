@@ -50,7 +50,7 @@ def _kind(G: Any) -> Any:
 
 def _numbered(G: Any, roots: Any, rounds: int) -> Components:
     users = roots if G.order is None else G.order.user(roots)
-    count, labels = number_labels(G, np.ascontiguousarray(users, _kind(G)))
+    count, labels = number_labels(G, np.ascontiguousarray(users, _kind(G)), smallest=True)
     return Components(count, G.vector(engines.moved(labels, G.engine)), rounds)
 
 

@@ -204,7 +204,9 @@ def _climb(
         if interrupted(team, k):
             return
         first = up = load_relaxed(parent, k)
-        if up == kind(k * own.p) + rank or up == head:
+        root = kind(k * own.p) + rank
+        # by a minimum: of two branches neither could be predicted
+        if min(np.uint64(up ^ root), np.uint64(up ^ head)) == np.uint64(0):
             continue  # a root, or one of many that go the same way
         while up % p == rank:
             above = load_relaxed(parent, np.int64(up // p))

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.components.connected.cpu import CHUNK, SAMPLES, join_ends
-from matchwood.primitives.cpu_hints import trailing_zeros
+from matchwood.dist.grid import GridShape
+from matchwood.dist.grid.cpu import column_place, row_id
+from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
 from matchwood.primitives.number.cpu import number_roots
 from matchwood.primitives.union_find.cpu import compress
 from matchwood.teams import (
@@ -22,18 +24,8 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
+AHEAD = 16  # rows between the one that is prefetched and the one that is read
 WORD = 64  # places whose bits are in one word
-
-
-class Grid(NamedTuple):
-    """The numbers of a grid, unsigned."""
-
-    R: Any
-    C: Any
-    r: Any
-    c: Any
-    others: Any  # R - 1, at least 1
-    rows: Any  # N_R
 
 
 class Bits(NamedTuple):
@@ -69,6 +61,8 @@ def _sample(
     for k in range(begin, end):
         if interrupted(team, k):
             return
+        ahead = first + min(k + AHEAD, end - 1) * step
+        prefetch(indices, np.uint64(indptr[ahead]))
         v = first + k * step
         start, stop = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
         if start < stop:
@@ -126,32 +120,18 @@ def largest_tree(
 
 
 @device
-def _where(grid: Grid, x: Any) -> Any:
-    """For a column, by its local id: the owner's row of the grid, and the place there."""
-    local, one = np.uint64(x), np.uint64(1)
-    if local < grid.rows:
-        return grid.r, local // grid.C
-    local -= grid.rows
-    rank = local % grid.others
-    if rank >= grid.r:
-        rank += one
-    return rank, local // grid.others
-
-
-@device
 def _row(
-    u: Any, indptr: Array, indices: Array, grid: Grid, columns: Array, pairs: Pairs, rank: int
+    u: Any, indptr: Array, indices: Array, grid: GridShape, columns: Array, pairs: Pairs, rank: int
 ) -> bool:
     """Whether row u has a known column; its other edges, from their larger ends, become pairs."""
     touches, low = False, np.uint64(WORD - 1)
-    p = grid.R * grid.C
-    one = u // grid.C * p + grid.r * grid.C + u % grid.C  # as the grid numbers it
+    one = row_id(grid, u)  # as the grid numbers it
     for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
-        r, place = _where(grid, indices[k])
+        r, place = column_place(grid, indices[k])
         if (columns[r, place // np.uint64(WORD)] >> (place & low)) & np.uint64(1) != np.uint64(0):
             touches = True
             continue
-        other = place * p + r * grid.C + grid.c
+        other = (place * grid.R + r) * grid.C + grid.c
         if other < one and pairs.counts[rank] < pairs.highs.shape[1]:
             pairs.highs[rank, pairs.counts[rank]] = one
             pairs.lows[rank, pairs.counts[rank]] = other
@@ -161,27 +141,34 @@ def _row(
 
 @kernel
 def _leave(
-    team: Any, indptr: Array, indices: Array, grid: Grid, size: int, known: Bits, touched: Array,
-    pairs: Pairs,
+    team: Any, indptr: Array, indices: Array, grid: GridShape, full: Array, known: Bits,
+    touched: Array, pairs: Pairs,
 ) -> None:  # fmt: skip
-    """All rows but those of known vertices.  A member stops when its pairs are too many."""
+    """All rows but those of known vertices.  A member stops when its pairs are too many.
+
+    `full` are the bits of rows that have entries.  The rows of the next word are prefetched.
+    """
     parts = known.rows.shape[0]
     lo, hi = share(team, known.rows.shape[1])
     for w in range(lo, hi):
         if interrupted(team, w):
             return
         for part in range(parts):
-            left = ~known.rows[part, w]
+            ahead = np.uint64(0)
+            if w + 1 < hi:
+                ahead = full[part, w + 1] & ~known.rows[part, w + 1]
+            while ahead != np.uint64(0):
+                b = trailing_zeros(ahead)
+                ahead &= ahead - np.uint64(1)
+                u = np.uint64(((w + 1) * WORD + np.int64(b)) * parts + part)
+                prefetch(indices, np.uint64(indptr[u]))
+            left = full[part, w] & ~known.rows[part, w]
             bits = np.uint64(0)
             while left != np.uint64(0):
                 b = trailing_zeros(left)
                 left &= left - np.uint64(1)
                 u = np.uint64((w * WORD + np.int64(b)) * parts + part)
-                if u >= np.uint64(size):
-                    break
-                if indptr[u] < indptr[u + np.uint64(1)] and _row(
-                    u, indptr, indices, grid, known.columns, pairs, team.rank
-                ):
+                if _row(u, indptr, indices, grid, known.columns, pairs, team.rank):
                     bits |= np.uint64(1) << np.uint64(b)
             touched[part, w] = bits
         if pairs.counts[team.rank] >= pairs.highs.shape[1]:
@@ -189,22 +176,21 @@ def _leave(
 
 
 def leave(
-    view: Any, known: Any, grid: Any, most: int, threads: int | None
+    view: Any, full: Array, known: Any, grid: Any, most: int, threads: int | None
 ) -> tuple[Array, tuple[Array, Array] | None]:
     """(C, words) bits of rows that have a known column; and pairs of the other edges.
 
-    Rows of known vertices are not read.  The pairs are None where they are more than `most`.
+    `full` are the bits of rows that have entries.  Rows of known vertices are not read.  The pairs
+    are None where they are more than `most`.
     """
     kind = _unsigned(view)
-    numbers = (grid.R, grid.C, grid.r, grid.c, max(grid.R - 1, 1), grid.n_rows)
-    shape = Grid(*(np.uint64(number) for number in numbers))
     team = crew(threads, work=2 * grid.n_rows)
     touched = np.zeros_like(known.rows)
     highs, lows = (np.empty((team.size, most + 1), np.int64) for _ in range(2))
     pairs = Pairs(highs, lows, np.zeros(team.size, np.int64))
     bits = Bits(known.rows, known.columns)
     indices = view.indices.view(kind)
-    team.run(_leave, view.indptr, indices, shape, grid.n_rows, bits, touched, pairs)
+    team.run(_leave, view.indptr, indices, grid.shape, full, bits, touched, pairs)
     if pairs.counts.max() > most:
         return touched, None
     found = [

@@ -30,6 +30,7 @@ import numpy as np
 from matchwood.components.connected.dist import cpu_giant
 from matchwood.components.connected.dist.cpu_giant import WORD
 from matchwood.components.connected.dist.stripes import column_stripes
+from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
 from matchwood.dist.exchanges.routing import to_group
 
 Array = np.ndarray[Any, Any]
@@ -140,7 +141,9 @@ def rest(G: Any, found: Members, threads: int | None) -> Rest | None:
     """The rows of the other vertices; None where there are too many pairs on some rank."""
     grid = G.grid
     most = max(grid.n_rows // PAIRS_PART, WORD)
-    touched, pairs = cpu_giant.leave(G.entries(), found, grid, most, threads)
+    view = G.entries()
+    full = G.keep("rows with entries", lambda: rows_with_entries(view.indptr, grid))
+    touched, pairs = cpu_giant.leave(view, full, found, grid, most, threads)
     told = to_group(G.exchange.row, list(touched), np.uint64)
     own = _places(np.bitwise_or.reduce([found.own, *told]), grid.owned)
     state = np.array([_least(grid, own), 0 if pairs is not None else -1], np.int64)

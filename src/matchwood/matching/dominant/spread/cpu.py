@@ -14,6 +14,7 @@ from matchwood.matching.dominant.spread import cpu_blocks as blocks
 from matchwood.matching.dominant.spread import cpu_owners as owners
 from matchwood.matching.dominant.spread import group_columns, group_rows, numbers_of
 from matchwood.matching.dominant.spread.cpu_records import Out
+from matchwood.matching.dominant.spread.cpu_scans import Block, Rows
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import crew
 
@@ -30,18 +31,19 @@ class Run:
         grid = G.grid
         kind, word = view.indices.dtype, np.dtype(f"u{np.dtype(G.index_dtype).itemsize}")
         local, bits = f"u{kind.itemsize}", np.dtype(f"i{view.data.dtype.itemsize}")
-        ids, names = numbers_of(G, word)
+        _, names = numbers_of(G, word)
         renamed = G.names is not None
-        self.block = blocks.Block(
+        self.block = Block(
             view.indptr.view(f"u{view.indptr.dtype.itemsize}"), view.indices.view(local),
-            view.data.view(bits), names, ids, renamed,
+            view.data.view(bits), names, grid.shape, renamed,
         )  # fmt: skip
         weight_words = max(1, bits.itemsize // word.itemsize)
         self.record, self.packet = 2 + renamed + weight_words, 2 + weight_words
         n_rows, n_local, owned = grid.n_rows, grid.n_local, grid.owned
-        self.rows = blocks.Rows(
-            np.zeros(n_local, np.int8), np.empty(0, local), np.empty(n_rows, local),
+        self.rows = Rows(
+            np.zeros(-(-n_local // 64), np.uint64), np.empty(0, local), np.empty(n_rows, local),
             np.empty(n_rows, local), np.empty(n_rows, bits),
+            np.empty(n_rows + 1, local), np.zeros(-(-n_rows // blocks.PASS), np.int64),
         )  # fmt: skip
         self.bits = bits
         slots = owned * grid.C

@@ -17,8 +17,8 @@ Vertices have two numbers besides the local one: the grid's id says who owns a v
 is the user's number, which breaks ties and stands in the answer.  They differ only where the
 graph was renumbered.
 
-Messages: cpu_records.py.  Weights are the bits of positive floats as signed integers, which compare
-as the floats do; 0 stands for no edge.
+Scans of a row: cpu_scans.py.  Messages: cpu_records.py.  Weights are the bits of positive floats as
+signed integers, which compare as the floats do; 0 stands for no edge.
 
 Races.  Searching reads only what the round before took.  Lists change by compare-and-swap, and
 are closed by one member each.  The order of lists and queues is arbitrary, and nothing depends on
@@ -31,16 +31,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.dist.grid.cpu import column_id
 from matchwood.matching.cpu_rows import Ties, prefetch_queued
 from matchwood.matching.dominant.spread.cpu_records import Out, begin_records, nobody, put_bits
-from matchwood.primitives.cpu_hints import trailing_zeros
-from matchwood.primitives.edge_order.cpu import rank_in_row
+from matchwood.matching.dominant.spread.cpu_scans import (
+    Block,
+    Rows,
+    first_free,
+    first_of_all,
+    is_taken,
+)
+from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
 from matchwood.primitives.frontier.cpu import flush, push
 from matchwood.teams import (
     Team,
     atomic_cas,
+    atomic_or,
     barrier,
-    device,
     expanded,
     interrupted,
     kernel,
@@ -50,30 +57,8 @@ from matchwood.teams import (
 )
 
 Array = np.ndarray[Any, Any]
-SHORT_ROW = 32  # entries; longer rows are faster with branches, see suitor/cpu.py
-TAKEN = -1  # in `taken`: or-ed to the bits of a weight it makes them negative
-
-
-class Block(NamedTuple):
-    """A rank's entries, by local ids."""
-
-    indptr: Array
-    indices: Array
-    weights: Array
-    names: Array  # of local vertices
-    ids: Array  # the grid's ids of local vertices
-    renamed: bool  # they differ: records have both
-
-
-class Rows(NamedTuple):
-    """What a rank knows about the vertices of its block."""
-
-    taken: Array  # (local vertices) int8: 0 or TAKEN
-    waiting: Array  # (local vertices) the first row that waits for this column, or nobody; empty
-    # before there are lists
-    following: Array  # (rows) the next row of the list that a row is in; before: its candidate
-    second: Array  # (rows) the candidate after that one, or nobody where it is not known
-    second_bits: Array  # (rows) its weight
+PASS = 4096  # rows whose free ones are listed together
+AHEAD = 16  # rows between the one whose columns are prefetched and the one that is scanned
 
 
 class Queue(NamedTuple):
@@ -102,115 +87,6 @@ class HeardOf(NamedTuple):
     own: int  # its own number among the latter
 
 
-@device
-def _first_among_ties(
-    block: Block, start: Any, end: Any, u: Any, taken: Array, ties: Ties
-) -> Any:  # fmt: skip
-    """As `_first_free`, for rows with equal weights: by rank, then the smaller name."""
-    indices, weights, names = block.indices, block.weights, block.names
-    seed, by_hash = ties
-    mine = names[u]
-    best, best_w, best_rank = nobody(indices), weights.dtype.type(0), np.uint64(0)
-    ranked = False
-    for k in range(start, end):
-        v, w, rank = indices[k], weights[k], np.uint64(0)
-        if w < best_w or taken[v] < 0:
-            continue
-        tied = w == best_w
-        if tied:
-            if not ranked:
-                best_rank, ranked = rank_in_row(mine, names[best], seed, by_hash), True
-            rank = rank_in_row(mine, names[v], seed, by_hash)
-            if rank < best_rank or (rank == best_rank and names[v] > names[best]):
-                continue
-        best, best_w, best_rank, ranked = v, w, rank, tied
-    return best, best_w
-
-
-@expanded
-def _first_free(block: Block, u: Any, rows: Rows, ties: Ties) -> Any:
-    """The free column along u's first edge of the block, and the weight; or nobody and 0.
-
-    The next free column is left in rows.second, where weights alone decide on it.
-    """
-    indptr, indices, weights = block.indptr, block.indices, block.weights
-    taken = rows.taken
-    zero = weights.dtype.type(0)
-    best, best_w, second, second_w = nobody(indices), zero, nobody(indices), zero
-    tied = second_tied = False
-    start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
-    if end - start <= np.uint64(SHORT_ROW):
-        for k in range(start, end):  # no branches: none of them could be predicted
-            v = indices[k]
-            w = weights.dtype.type(weights[k] | weights.dtype.type(taken[v]))
-            tied |= w == best_w
-            better = w > best_w
-            less, less_w = (best if better else v), (best_w if better else w)
-            best, best_w = (v if better else best), (w if better else best_w)
-            second_tied |= less_w == second_w and less_w > zero
-            better = less_w > second_w
-            second, second_w = (less if better else second), (less_w if better else second_w)
-    else:
-        for k in range(start, end):
-            w = weights[k]
-            if w >= second_w and taken[indices[k]] >= 0:
-                tied |= w == best_w
-                second_tied |= w == second_w
-                if w >= best_w:
-                    second, second_w = best, best_w
-                    best, best_w = indices[k], w
-                else:
-                    second, second_w = indices[k], w
-    if tied:
-        best, best_w = _first_among_ties(block, start, end, u, taken, ties)
-    rows.second[u] = nobody(indices) if tied or second_tied else second
-    rows.second_bits[u] = second_w
-    return best, best_w
-
-
-@expanded
-def _first(block: Block, u: Any, rows: Rows, ties: Ties) -> Any:
-    """`_first_free` for the first round, when all vertices are free: only weights are read."""
-    indptr, indices, weights = block.indptr, block.indices, block.weights
-    zero = weights.dtype.type(0)
-    at: Any = np.uint64(0)
-    second_at: Any = np.uint64(0)
-    best_w = second_w = zero
-    tied = second_tied = False
-    start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
-    if end - start <= np.uint64(SHORT_ROW):
-        for k in range(start, end):
-            w = weights[k]
-            tied |= w == best_w
-            better = w > best_w
-            less_at, less_w = (at if better else k), (best_w if better else w)
-            at, best_w = (k if better else at), (w if better else best_w)
-            second_tied |= less_w == second_w and less_w > zero
-            better = less_w > second_w
-            second_at, second_w = (less_at if better else second_at), max(less_w, second_w)
-    else:
-        for k in range(start, end):
-            w = weights[k]
-            if w >= second_w:
-                tied |= w == best_w
-                second_tied |= w == second_w
-                if w >= best_w:
-                    second_at, second_w = at, best_w
-                    at, best_w = k, w
-                else:
-                    second_at, second_w = k, w
-    best = nobody(indices)
-    rows.second[u] = best
-    if tied:
-        best, best_w = _first_among_ties(block, start, end, u, rows.taken, ties)
-    elif start < end:
-        best = indices[at]
-        if second_w > zero and not second_tied:
-            rows.second[u] = indices[second_at]
-            rows.second_bits[u] = second_w
-    return best, best_w
-
-
 @expanded
 def _wait_for(rows: Rows, v: Any, u: Any, plain: bool) -> None:
     """Put row u into the list of column v.  `plain`: no other member is at work."""
@@ -231,13 +107,15 @@ def _wait_for(rows: Rows, v: Any, u: Any, plain: bool) -> None:
 def enlist(team: Team, rows: Rows) -> None:
     """Lists of rows from their candidates.  Caller: rows.waiting is nobody everywhere."""
     none = nobody(rows.following)
-    lo, hi = share(team, rows.following.size)
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        v = rows.following[i]
-        if v != none and rows.taken[i] >= 0:
-            _wait_for(rows, v, rows.following.dtype.type(i), team.size == 1)
+    lo, hi = share(team, rows.counts.size)
+    for part in range(lo, hi):
+        for i in range(part * PASS, part * PASS + rows.counts[part]):
+            if interrupted(team, i):
+                return
+            u = rows.free[i]
+            v = rows.following[u]
+            if v != none and not is_taken(rows.taken, u):
+                _wait_for(rows, v, u, team.size == 1)
 
 
 @expanded
@@ -246,7 +124,7 @@ def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any)
     empty = v == nobody(block.indices)
     at *= out.width
     out.words[at] = k
-    out.words[at + 1] = 0 if empty else block.ids[v]
+    out.words[at + 1] = 0 if empty else column_id(block.shape, v)
     if block.renamed:
         out.words[at + 2] = 0 if empty else block.names[v]
     put_bits(out.words, at + 2 + block.renamed, bits, i)
@@ -263,29 +141,37 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, bits: Array, out: 
     indptr = block.indptr
     counts, places = out.counts[team.rank], out.places[team.rank]
     lo, hi = share_rows(team, indptr)
-    hi = min(hi, rows.following.size)  # the rows behind are empty
-    lo = min(lo, hi)
+    last = rows.following.size  # the rows behind are empty
+    lo = min(lo // PASS * PASS, last)
+    hi = last if team.rank + 1 == team.size else min(hi // PASS * PASS, last)
     c = lo % C
-    for i in range(lo, hi):
-        counts[c] += indptr[i] < indptr[i + 1]
-        c = c + 1 if c + 1 < C else 0
+    for part in range(lo // PASS, (hi + PASS - 1) // PASS):
+        begin = part * PASS
+        left = begin
+        for i in range(begin, min(begin + PASS, hi)):
+            full = indptr[i] < indptr[i + 1]
+            rows.free[left] = i
+            left += full
+            counts[c] += full
+            c = c + 1 if c + 1 < C else 0
+        rows.counts[part] = left - begin
     if barrier(team):
         return
     begin_records(team, out, places)
-    k, c = lo // C, lo % C
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        rows.following[i] = nobody(rows.following)
-        if indptr[i] < indptr[i + 1]:
-            u = block.indices.dtype.type(i)
-            v, bits[team.rank] = _first(block, u, rows, ties)
-            rows.following[i] = v
+    stripes = block.indices.dtype.type(C)
+    for part in range(lo // PASS, (hi + PASS - 1) // PASS):
+        end = part * PASS + rows.counts[part]
+        for i in range(part * PASS, end):
+            if interrupted(team, i):
+                return
+            prefetch(block.indices, np.uint64(indptr[rows.free[min(i + AHEAD, end - 1)]]))
+            u = rows.free[i]
+            v, bits[team.rank] = first_of_all(block, u, rows, ties)
+            rows.following[u] = v
+            k = u // stripes
+            c = u - k * stripes
             _write(block, out, places[c], k, v, bits, team.rank)
             places[c] += 1
-        c += 1
-        if c == C:
-            k, c = k + 1, 0
 
 
 @expanded
@@ -308,11 +194,11 @@ def _propose_again(
         prefetch_queued(block.indptr, block.indices, block.weights, queue, i, hi)
         u = queue[i]
         v = rows.second[u]
-        if v != nobody(block.indices) and rows.taken[v] >= 0:
+        if v != nobody(block.indices) and not is_taken(rows.taken, v):
             bits[team.rank] = rows.second_bits[u]
             rows.second[u] = nobody(block.indices)
         else:
-            v, bits[team.rank] = _first_free(block, u, rows, ties)
+            v, bits[team.rank] = first_free(block, u, rows, ties)
         if not listed:
             rows.following[u] = v
         elif v != nobody(block.indices):
@@ -345,7 +231,12 @@ def _take(
                 k = np.int64(word)
             left &= left - np.uint64(1)
             local = base + k * stride
-            rows.taken[local] = TAKEN
+            x = np.uint64(local)
+            bit = np.uint64(1) << (x & np.uint64(63))
+            if team.size == 1:
+                rows.taken[x >> np.uint64(6)] |= bit
+            else:
+                atomic_or(rows.taken, x >> np.uint64(6), bit)
             if collect:
                 count = push(buffer, count, local, fresh.vertices, fresh.tail)
     return count
@@ -353,14 +244,27 @@ def _take(
 
 @expanded
 def _those_without(team: Team, rows: Rows, queue: Array) -> Any:
-    """This member's part of the queue, lo .. hi: free rows whose candidate was taken, ascending."""
+    """This member's part of the queue, lo .. hi: free rows whose candidate was taken, ascending.
+
+    Rows that are taken, or have no candidate left, are not looked at again.
+    """
     none = nobody(rows.following)
-    lo, hi = share(team, rows.following.size)
+    size = rows.following.size
+    first, last = share(team, rows.counts.size)
+    lo = min(first * PASS, size)
     end = lo
-    for i in range(lo, hi):
-        v = rows.following[i]
-        queue[end] = i
-        end += v != none and rows.taken[i] >= 0 and rows.taken[v] < 0
+    for part in range(first, last):
+        begin = part * PASS
+        left = begin
+        for i in range(begin, begin + rows.counts[part]):
+            u = rows.free[i]
+            v = rows.following[u]
+            waits = v != none and not is_taken(rows.taken, u)
+            rows.free[left] = u
+            left += waits
+            queue[end] = u
+            end += waits and is_taken(rows.taken, v)
+        rows.counts[part] = left - begin
     return lo, end
 
 
@@ -375,7 +279,7 @@ def _those_that_waited(team: Team, rows: Rows, fresh: Queue, queue: Queue) -> bo
         u = rows.waiting[v]
         rows.waiting[v] = none
         while u != none:
-            if rows.taken[u] >= 0:
+            if not is_taken(rows.taken, u):
                 count = push(queue.buffers[team.rank], count, u, queue.vertices, queue.tail)
             u = rows.following[u]
     flush(queue.buffers[team.rank], count, queue.vertices, queue.tail)

@@ -29,10 +29,14 @@ from matchwood.matching.dominant.spread.cpu_records import (
     nobody,
     put_bits,
 )
+from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.teams import Team, barrier, device, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
+
+
+AHEAD = 16  # vertices between the one whose words are prefetched and the one that is looked at
 
 
 class Candidates(NamedTuple):
@@ -90,6 +94,10 @@ def choose(
     end = lo
     for c in range(C):
         for at in range(starts[c], starts[c + 1], width):
+            soon = np.uint64(records[min(at + AHEAD * width, starts[c + 1] - width)])
+            prefetch(owned.stamp, soon)
+            prefetch(candidates.names, soon * np.uint64(C))
+            prefetch(candidates.bits, soon * np.uint64(C))
             k = np.int64(records[at])
             if k < lo or k >= hi:
                 continue
@@ -107,6 +115,10 @@ def choose(
     for i in range(lo, end):
         if interrupted(team, i):
             return
+        soon = np.uint64(owned.queue[min(i + AHEAD, end - 1)])
+        prefetch(owned.pointer, soon)
+        prefetch(owned.waiter, soon)
+        prefetch(candidates.bits, soon * np.uint64(C))
         k = owned.queue[i]
         best = _best(k, C, owned.names[k], candidates, ties)
         if best < 0:

@@ -1,4 +1,7 @@
-"""Breadth-first search on a grid of ranks.  A level in a block: cpu.py, gpu.py + gpu.cu.
+"""Breadth-first search on a grid of ranks.
+
+CPU ranks go on in stripes.py.  Ranks with GPUs, and CPU ranks in the layout of the paper, make
+lists (`Lists`); a level in their block: cpu.py, gpu.py + gpu.cu.
 
 Level by level.  The owners have the levels and parents of their vertices, and the new frontier goes
 from them to the ranks of their row.  Then one of two directions, as on one machine:
@@ -22,9 +25,9 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.dist.exchanges.packing import pack_marks, pack_values, unpack_marks, unpack_values
-from matchwood.dist.exchanges.routing import to_group
+from matchwood.dist.exchanges.routing import gather_messages, to_group
 from matchwood.traversal.breadth_first import BFS, levels
-from matchwood.traversal.breadth_first.dist import cpu
+from matchwood.traversal.breadth_first.dist import cpu, stripes
 from matchwood.traversal.breadth_first.dist.check import check_search as check_search
 from matchwood.traversal.breadth_first.dist.sources import agree, starting_places
 
@@ -50,95 +53,92 @@ def search(
             outward, inward, start, limit, threads=threads
         )
         return BFS(G.vector(level), G.vector(parent), rounds)
-    state = _Search(G, outward, inward, threads)
-    rounds = state.run(start, limit)
-    level, parent = (engines.moved(array, G.engine) for array in (state.level, state.parent))
+    kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
+    direct = G.engine == "cpu" and G.grid.layout == "stripes"
+    steps = (stripes.Steps if direct else Lists)(G, outward, inward, kind, threads)
+    key = "arcs" if inward is not outward else "edges"
+    arcs: int = G.keep(
+        ("bfs", key), lambda: int(G.comm.allreduce(np.array([outward.nnz], np.int64))[0])
+    )
+    rounds = _levels(G, steps, start, limit, arcs)
+    level, parent = (
+        engines.moved(array.view(kind), G.engine) for array in (steps.level, steps.parent)
+    )
     return BFS(G.vector(level), G.vector(parent), rounds)
 
 
-class _Search:
-    """The state of a rank: levels and parents of own vertices, by place; -1 where not reached.
+def _levels(G: Any, steps: Any, start: Array, limit: int, arcs: int) -> int:
+    """Search from these own places; returns the largest level.  The graph has so many arcs."""
+    comm, n = G.comm, G.n
+    own = steps.start(start, G.ids[start])
+    depth = reached = 0
+    backwards = False
+    while True:
+        state = np.array([own, steps.tell(depth, backwards)], np.int64)
+        size, follow = comm.allreduce(state, "sum").tolist()
+        comm.report(depth + 1, size)
+        if size == 0 or depth == limit:
+            return max(0, depth if size else depth - 1)
+        reached += size
+        if backwards:
+            backwards = size > n // BETA
+        else:
+            backwards = follow * follow > (n - reached) * arcs
+        own = steps.bottom_up(depth) if backwards else steps.top_down(depth)
+        depth += 1
 
-    What it knows of the other vertices of its block is in `block` (cpu.py, gpu.py).
+
+class Lists:
+    """The steps of a rank that has a GPU, or whose vertices lie in ranges.
+
+    Levels and parents are of own vertices, by place; -1 where not reached.  What it knows of the
+    other vertices of its block is in `block` (cpu.py, gpu.py).
     """
 
-    def __init__(self, G: Any, outward: Any, inward: Any, threads: int | None) -> None:
-        self.G, self.grid, self.exchange = G, G.grid, G.exchange
-        kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
+    def __init__(self, G: Any, outward: Any, inward: Any, kind: Any, threads: int | None) -> None:
+        self.grid, self.exchange = G.grid, G.exchange
         self.level, self.parent = (np.full(self.grid.owned, -1, kind) for _ in range(2))
         names = G.keep(f"names of bfs {kind}", lambda: np.ascontiguousarray(G.original_local, kind))
         engine = engines.load(__name__, G.engine)
         self.block = engine.Block(outward[:2], inward[:2], self.grid, names, threads)
-        self.direct = G.engine == "cpu" and self.grid.layout == "stripes"  # kernels read messages
-        key = "arcs" if inward is not outward else "edges"
-        self.arcs: int = G.keep(
-            ("bfs", key), lambda: int(G.comm.allreduce(np.array([outward.nnz], np.int64))[0])
-        )
 
-    def run(self, frontier: Array, limit: int) -> int:
-        """Search from these own places; returns the largest level."""
-        comm, n = self.exchange.comm, self.grid.n
-        self.level[frontier] = 0
-        self.parent[frontier] = self.G.ids[frontier]
-        depth = reached = 0
-        backwards = False
-        while True:
-            message = pack_marks(frontier, self.grid.owned, np.int32)
-            rows, arcs = self._rows(message, depth)
-            state = np.array([frontier.size, arcs], np.int64)
-            size, follow = comm.allreduce(state, "sum").tolist()
-            comm.report(depth + 1, size)
-            if size == 0 or depth == limit:
-                return max(0, depth if size else depth - 1)
-            reached += size
-            if backwards:
-                backwards = size > n // BETA
-            else:
-                backwards = follow * follow > (n - reached) * self.arcs
-            if backwards:
-                offers = self._bottom_up(message, depth)
-            else:
-                offers = self._top_down(rows, depth)
-            depth += 1
-            frontier = cpu.accept(offers, depth, self.level, self.parent)
+    def start(self, places: Array, ids: Array) -> int:
+        """These own places, with these names, are of level 0; returns their number."""
+        self.level[places], self.parent[places] = 0, ids
+        self.frontier = places
+        return int(places.size)
 
-    def _rows(self, message: Array, depth: int) -> tuple[Array, int]:
-        """Rows of the frontier, of all ranks of the row, and how many entries they have."""
+    def tell(self, depth: int, backwards: bool) -> int:
+        """The ranks of the row hear of the frontier; its entries in the block."""
         grid = self.grid
-        words, counts = self.exchange.row.allgatherv(message)
-        starts = _starts(counts)
-        if self.direct:
-            return self.block.hear(words, starts, np.array(grid.row_counts, np.int64), depth)
+        self.told = pack_marks(self.frontier, grid.owned, np.int32)
         parts = [
-            grid.rows_of(c, unpack_marks(words[starts[c] : starts[c + 1]], grid.row_counts[c]))
-            for c in range(grid.C)
+            grid.rows_of(c, unpack_marks(words, grid.row_counts[c]))
+            for c, words in enumerate(gather_messages(self.exchange.row, self.told))
         ]
-        rows = np.concatenate(parts)
-        return rows, self.block.see(rows, depth)
+        self.rows = np.concatenate(parts)
+        arcs: int = self.block.see(self.rows, depth)
+        return arcs
 
-    def _columns(self, message: Array) -> Any:
+    def _columns(self) -> Any:
         """The frontier in the column group, as a block takes it."""
         grid = self.grid
-        words, counts = self.exchange.column.allgatherv(message)
-        starts = _starts(counts)
-        if self.direct:
-            return self.block.frontier_told(words, starts, np.array(self._column_stripes()))
         parts = [
-            grid.columns_of(r, unpack_marks(words[starts[r] : starts[r + 1]], size))
-            for r, size in enumerate(grid.column_counts)
+            grid.columns_of(r, unpack_marks(words, grid.column_counts[r]))
+            for r, words in enumerate(gather_messages(self.exchange.column, self.told))
         ]
         return self.block.frontier(grid.columns_to_local[np.concatenate(parts)])
 
-    def _top_down(self, rows: Array, depth: int) -> list[tuple[Array, Array]]:
-        """(places, parents) that the ranks of the column offer for own vertices."""
+    def top_down(self, depth: int) -> int:
+        """Follow the frontier's rows; returns how many own vertices are reached."""
         grid = self.grid
-        found = self.block.top_down(rows, depth)
+        found = self.block.top_down(self.rows, depth)
         if grid.layout == "stripes" and found.size * FEW > grid.n_columns:
-            messages = self._collected(self._column_stripes(), depth + 1)
-            return self._offers(self.exchange.column, messages)
+            messages = self._collected(stripes.of_columns(grid), depth + 1)
+            return self._accepted(self.exchange.column, messages, depth + 1)
         if found.size == 0:
             none = np.empty(0, self.parent.dtype)
-            return self._offers(self.exchange.column, [none] * grid.R)
+            return self._accepted(self.exchange.column, [none] * grid.R, depth + 1)
         found.sort()
         parents = self.block.parents(found)
         ids = grid.original(found)
@@ -147,31 +147,22 @@ class _Search:
         for r in range(grid.R):
             mine = ranks == r
             messages.append(pack_values(places[mine], parents[mine], grid.column_counts[r]))
-        return self._offers(self.exchange.column, messages)
+        return self._accepted(self.exchange.column, messages, depth + 1)
 
-    def _column_stripes(self) -> list[tuple[int, int, int]]:
-        """Where the vertices of each rank of the column are: base, step, size."""
-        grid = self.grid
-        others = [r for r in range(grid.R) if r != grid.r]
-        found = {r: (grid.n_rows + k, grid.R - 1) for k, r in enumerate(others)}
-        found[grid.r] = (grid.c, grid.C)
-        return [(*found[r], grid.column_counts[r]) for r in range(grid.R)]
-
-    def _collected(self, stripes: list[tuple[int, int, int]], depth: int) -> list[Array]:
-        """For each stripe the message of its vertices of level `depth`."""
+    def _collected(self, listed: list[tuple[int, int, int]], depth: int) -> list[Array]:
+        """For each stripe (base, step, size) the message of its vertices of level `depth`."""
         messages = []
-        for stripe in stripes:
+        for stripe in listed:
             places, parents = self.block.collect(stripe, depth)
             messages.append(pack_values(places, parents, stripe[2]))
         return messages
 
-    def _bottom_up(self, message: Array, depth: int) -> list[tuple[Array, Array]]:
-        """(places, parents) that the ranks of the row offer for own vertices."""
+    def bottom_up(self, depth: int) -> int:
+        """Rows that are not reached look for the frontier; returns how many own ones are."""
         grid = self.grid
-        self.block.bottom_up(self._columns(message), depth)
+        self.block.bottom_up(self._columns(), depth)
         if grid.layout == "stripes":
-            stripes = [(c, grid.C, count) for c, count in enumerate(grid.row_counts)]
-            messages = self._collected(stripes, depth + 1)
+            messages = self._collected(stripes.of_rows(grid), depth + 1)
         else:
             found, parents = self.block.collect((0, 1, grid.n_rows), depth + 1)
             ranks, places = grid.row_owner(found)
@@ -179,13 +170,11 @@ class _Search:
             for c in range(grid.C):
                 mine = ranks == c
                 messages.append(pack_values(places[mine], parents[mine], grid.row_counts[c]))
-        return self._offers(self.exchange.row, messages)
+        return self._accepted(self.exchange.row, messages, depth + 1)
 
-    def _offers(self, comm: Any, messages: list[Array]) -> list[tuple[Array, Array]]:
+    def _accepted(self, comm: Any, messages: list[Array], depth: int) -> int:
+        """Send parents to the owners, and take what comes."""
         received = to_group(comm, messages, self.parent.dtype)
-        return [unpack_values(words, self.grid.owned) for words in received if words.size]
-
-
-def _starts(counts: Any) -> Array:
-    """Where the message of each rank begins, and the end."""
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        offers = [unpack_values(words, self.grid.owned) for words in received if words.size]
+        self.frontier = cpu.accept(offers, depth, self.level, self.parent)
+        return int(self.frontier.size)

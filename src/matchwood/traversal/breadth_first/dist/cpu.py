@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from matchwood.dist.exchanges.cpu_bits import bits_of
-from matchwood.primitives.cpu_hints import count_ones, prefetch, trailing_zeros
+from matchwood.primitives.cpu_hints import prefetch
 from matchwood.teams import (
     atomic_add,
     atomic_cas,
     atomic_min,
     crew,
-    expanded,
     interrupted,
     kernel,
     load_relaxed,
@@ -36,7 +35,6 @@ CHUNK = 64  # rows of the frontier that a member takes at a time
 ROWS = 4096  # rows that a member takes at a time bottom up
 AHEAD = 16  # rows between the one prefetched and the one read; most are left early
 UNSEEN = -1
-BITS = 32  # of a word that travels
 MANY = 16  # with more new places than 1 / MANY of the own ones, all are looked at; else sorted
 
 
@@ -101,66 +99,6 @@ def _see(team: Any, indptr: Array, rows: Array, level: int, when: Array, arcs: A
         when[rows[i]] = level
         total += indptr[rows[i] + 1] - indptr[rows[i]]
     atomic_add(arcs, 0, total)
-
-
-@expanded
-def _told_place(word: Any, left: Any, first: int, bitmap: bool) -> Any:
-    """A place that was told: of the lowest bit left in a word of bits, or the word itself."""
-    return first + np.int64(trailing_zeros(left)) if bitmap else np.int64(word)
-
-
-@kernel
-def _hear(
-    team: Any, words: Array, starts: Array, sizes: Array, indptr: Array, level: int, when: Array,
-    rows: Array, totals: Array,
-) -> None:  # fmt: skip
-    """Rows that the ranks of a row told, places or bits: their level, a list, and their entries.
-
-    The vertices of rank s are the rows k * ranks + s.  totals: how many rows, how many entries.
-    """
-    parts = sizes.size
-    for s in range(parts):
-        begin, size = starts[s], starts[s + 1] - starts[s]
-        bitmap = size >= (sizes[s] + BITS - 1) // BITS
-        lo, hi = share(team, size)
-        count = np.int64(hi - lo)
-        if bitmap:
-            count = np.int64(0)
-            for i in range(begin + lo, begin + hi):
-                count += np.int64(count_ones(words[i]))
-        at = atomic_add(totals, 0, count)
-        arcs = np.int64(0)
-        for i in range(begin + lo, begin + hi):
-            left = words[i] if bitmap else np.uint32(1)
-            while left != np.uint32(0):
-                k = _told_place(words[i], left, (i - begin) * BITS, bitmap)
-                left &= left - np.uint32(1)
-                v = k * parts + s
-                when[v] = level
-                rows[at] = v
-                at += 1
-                arcs += np.int64(indptr[v + 1] - indptr[v])
-        atomic_add(totals, 1, arcs)
-
-
-@kernel
-def _set_columns(team: Any, words: Array, starts: Array, stripes: Array, frontier: Array) -> None:
-    """One member.  The bits of the columns that the ranks of a column told, by local ids."""
-    if team.rank > 0:
-        return
-    for s in range(stripes.shape[0]):
-        base, step, size = stripes[s, 0], stripes[s, 1], stripes[s, 2]
-        begin, end = starts[s], starts[s + 1]
-        bitmap = end - begin >= (size + BITS - 1) // BITS
-        for i in range(begin, end):
-            if interrupted(team, i):
-                return
-            left = words[i] if bitmap else np.uint32(1)
-            while left != np.uint32(0):
-                k = _told_place(words[i], left, (i - begin) * BITS, bitmap)
-                left &= left - np.uint32(1)
-                v = np.uint64(base + k * step)
-                frontier[v >> np.uint64(6)] |= np.uint64(1) << (v & np.uint64(63))
 
 
 @kernel
@@ -241,28 +179,9 @@ class Block:
         self.arcs = int(arcs[0])
         return self.arcs
 
-    def hear(self, words: Array, starts: Array, sizes: Array, depth: int) -> tuple[Array, int]:
-        """The same of what the ranks of the row told, in stripes: (rows, entries)."""
-        rows, totals = np.empty(self.rows, np.int64), np.zeros(2, np.int64)
-        if words.size:
-            crew(self.threads, work=8 * words.size).run(
-                _hear, words.view(np.uint32), starts, sizes, self.outward[0], depth, self.when,
-                rows, totals,
-            )  # fmt: skip
-        self.arcs = int(totals[1])
-        return rows[: int(totals[0])], self.arcs
-
     def frontier(self, columns: Array) -> Array:
         """What `bottom_up` takes, from local ids of columns."""
         return bits_of(columns, -(-self.when.size // 64), np.uint64)
-
-    def frontier_told(self, words: Array, starts: Array, stripes: Array) -> Array:
-        """The same of what the ranks of the column told, in stripes."""
-        found = np.zeros(-(-self.when.size // 64), np.uint64)
-        crew(1, work=8 * words.size).run(
-            _set_columns, words.view(np.uint32), starts, stripes, found
-        )  # fmt: skip
-        return found
 
     def top_down(self, rows: Array, depth: int) -> Array:
         """Columns that these rows reach and that were not seen before; their parents are known.

@@ -1,0 +1,86 @@
+"""Arrays over a group whose vertices lie in stripes: by position, and by owner.
+
+Position k * ranks + s is place k of rank s.  NumPy reads the whole array once for each rank; here
+it goes through the cache in tiles.  Elements are words of their size, whatever they mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.teams import crew, interrupted, kernel, next_chunk
+
+Array = np.ndarray[Any, Any]
+
+TILE = 512  # places of each rank that a member takes at a time: they fit into the nearest cache
+BITS = 64  # places in a word
+LARGE = 1 << 14  # elements; NumPy is as quick with fewer
+
+
+@kernel
+def _separate(team: Any, values: Array, starts: Array, out: Array) -> None:
+    parts, most = np.uint64(starts.size - 1), starts[1]
+    tile = next_chunk(team, most, TILE)
+    while tile >= 0:
+        for s in range(parts):
+            begin = np.uint64(starts[s])
+            end = min(tile + TILE, starts[s + np.uint64(1)] - starts[s])
+            for k in range(np.uint64(tile), np.uint64(max(end, tile))):
+                out[begin + k] = values[k * parts + s]
+        tile = next_chunk(team, most, TILE)
+
+
+@kernel
+def _interleave(team: Any, flat: Array, starts: Array, out: Array) -> None:
+    parts, most = np.uint64(starts.size - 1), starts[1]
+    tile = next_chunk(team, most, TILE)
+    while tile >= 0:
+        for s in range(parts):
+            begin = np.uint64(starts[s])
+            end = min(tile + TILE, starts[s + np.uint64(1)] - starts[s])
+            for k in range(np.uint64(tile), np.uint64(max(end, tile))):
+                out[k * parts + s] = flat[begin + k]
+        tile = next_chunk(team, most, TILE)
+
+
+@kernel
+def _with_entries(team: Any, indptr: Array, rows: int, words: Array) -> None:
+    """One member."""
+    if team.rank > 0:
+        return
+    s, place = 0, 0
+    for v in range(rows):
+        if interrupted(team, v):
+            return
+        full = np.uint64(indptr[v] < indptr[v + 1])
+        words[s, place // BITS] |= full << np.uint64(place % BITS)
+        s += 1
+        if s == words.shape[0]:
+            s, place = 0, place + 1
+
+
+def rows_with_entries(indptr: Array, grid: Any) -> Array:
+    """(C, words) a bit for each place of each rank of the row whose row of a block has entries."""
+    words = np.zeros((grid.C, -(-grid.most_owned // BITS)), np.uint64)
+    crew(1, work=grid.n_rows).run(_with_entries, indptr, grid.n_rows, words)
+    return words
+
+
+def by_owner(values: Array, counts: list[int], threads: int | None) -> Array:
+    """From an array by position; rank s has counts[s] elements, rank 0 the most."""
+    return _moved(_separate, values, counts, threads)
+
+
+def by_position(flat: Array, counts: list[int], threads: int | None) -> Array:
+    """From what the ranks have, one after the other."""
+    return _moved(_interleave, flat, counts, threads)
+
+
+def _moved(way: Any, values: Array, counts: list[int], threads: int | None) -> Array:
+    out = np.empty_like(values)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    word = np.dtype(f"u{values.itemsize}")
+    crew(threads, work=values.size).run(way, values.view(word), starts, out.view(word))
+    return out

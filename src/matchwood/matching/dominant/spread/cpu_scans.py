@@ -1,0 +1,163 @@
+"""Scans of the rows of a block for its candidates.  Read cpu_blocks.py first."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.dist.grid import GridShape
+from matchwood.matching.cpu_rows import Ties
+from matchwood.matching.dominant.spread.cpu_records import nobody
+from matchwood.primitives.edge_order.cpu import rank_in_row
+from matchwood.teams import device, expanded
+
+Array = np.ndarray[Any, Any]
+
+SHORT_ROW = 32  # entries; longer rows are faster with branches, see suitor/cpu.py
+
+
+class Block(NamedTuple):
+    """A rank's entries, by local ids."""
+
+    indptr: Array
+    indices: Array
+    weights: Array
+    names: Array  # of local vertices
+    shape: GridShape  # the grid's ids of columns follow from it
+    renamed: bool  # they differ: records have both
+
+
+class Rows(NamedTuple):
+    """What a rank knows about the vertices of its block."""
+
+    taken: Array  # uint64, a bit for each local vertex: so few bytes stay in the cache
+    waiting: Array  # (local vertices) the first row that waits for this column, or nobody; empty
+    # before there are lists
+    following: Array  # (rows) the next row of the list that a row is in; before: its candidate
+    second: Array  # (rows) the candidate after that one, or nobody where it is not known
+    second_bits: Array  # (rows) its weight
+    free: Array  # (rows) before there are lists: of each PASS rows those that may need a candidate
+    counts: Array  # how many these are
+
+
+@expanded
+def _bit(taken: Array, v: Any) -> Any:
+    """1 where local vertex v is taken, else 0."""
+    x = np.uint64(v)
+    return (taken[x >> np.uint64(6)] >> (x & np.uint64(63))) & np.uint64(1)
+
+
+@expanded
+def is_taken(taken: Array, v: Any) -> bool:
+    return bool(_bit(taken, v) != np.uint64(0))
+
+
+@device
+def _first_among_ties(
+    block: Block, start: Any, end: Any, u: Any, taken: Array, ties: Ties
+) -> Any:  # fmt: skip
+    """As `first_free`, for rows with equal weights: by rank, then the smaller name."""
+    indices, weights, names = block.indices, block.weights, block.names
+    seed, by_hash = ties
+    mine = names[u]
+    best, best_w, best_rank = nobody(indices), weights.dtype.type(0), np.uint64(0)
+    ranked = False
+    for k in range(start, end):
+        v, w, rank = indices[k], weights[k], np.uint64(0)
+        if w < best_w or is_taken(taken, v):
+            continue
+        tied = w == best_w
+        if tied:
+            if not ranked:
+                best_rank, ranked = rank_in_row(mine, names[best], seed, by_hash), True
+            rank = rank_in_row(mine, names[v], seed, by_hash)
+            if rank < best_rank or (rank == best_rank and names[v] > names[best]):
+                continue
+        best, best_w, best_rank, ranked = v, w, rank, tied
+    return best, best_w
+
+
+@expanded
+def first_free(block: Block, u: Any, rows: Rows, ties: Ties) -> Any:
+    """The free column along u's first edge of the block, and the weight; or nobody and 0.
+
+    The next free column is left in rows.second, where weights alone decide on it.
+    """
+    indptr, indices, weights = block.indptr, block.indices, block.weights
+    taken = rows.taken
+    zero = weights.dtype.type(0)
+    best, best_w, second, second_w = nobody(indices), zero, nobody(indices), zero
+    tied = second_tied = False
+    start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
+    if end - start <= np.uint64(SHORT_ROW):
+        for k in range(start, end):  # no branches: none of them could be predicted
+            v = indices[k]
+            # of a column that is taken the weight is negative
+            w = weights.dtype.type(weights[k] | weights.dtype.type(-np.int64(_bit(taken, v))))
+            tied |= w == best_w
+            better = w > best_w
+            less, less_w = (best if better else v), (best_w if better else w)
+            best, best_w = (v if better else best), (w if better else best_w)
+            second_tied |= less_w == second_w and less_w > zero
+            better = less_w > second_w
+            second, second_w = (less if better else second), (less_w if better else second_w)
+    else:
+        for k in range(start, end):
+            w = weights[k]
+            if w >= second_w and not is_taken(taken, indices[k]):
+                tied |= w == best_w
+                second_tied |= w == second_w
+                if w >= best_w:
+                    second, second_w = best, best_w
+                    best, best_w = indices[k], w
+                else:
+                    second, second_w = indices[k], w
+    if tied:
+        best, best_w = _first_among_ties(block, start, end, u, taken, ties)
+    rows.second[u] = nobody(indices) if tied or second_tied else second
+    rows.second_bits[u] = second_w
+    return best, best_w
+
+
+@expanded
+def first_of_all(block: Block, u: Any, rows: Rows, ties: Ties) -> Any:
+    """`first_free` for the first round, when all vertices are free: only weights are read."""
+    indptr, indices, weights = block.indptr, block.indices, block.weights
+    zero = weights.dtype.type(0)
+    at: Any = np.uint64(0)
+    second_at: Any = np.uint64(0)
+    best_w = second_w = zero
+    tied = second_tied = False
+    start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
+    if end - start <= np.uint64(SHORT_ROW):
+        for k in range(start, end):
+            w = weights[k]
+            tied |= w == best_w
+            better = w > best_w
+            less_at, less_w = (at if better else k), (best_w if better else w)
+            at, best_w = (k if better else at), (w if better else best_w)
+            second_tied |= less_w == second_w and less_w > zero
+            better = less_w > second_w
+            second_at, second_w = (less_at if better else second_at), max(less_w, second_w)
+    else:
+        for k in range(start, end):
+            w = weights[k]
+            if w >= second_w:
+                tied |= w == best_w
+                second_tied |= w == second_w
+                if w >= best_w:
+                    second_at, second_w = at, best_w
+                    at, best_w = k, w
+                else:
+                    second_at, second_w = k, w
+    best = nobody(indices)
+    rows.second[u] = best
+    if tied:
+        best, best_w = _first_among_ties(block, start, end, u, rows.taken, ties)
+    elif start < end:
+        best = indices[at]
+        if second_w > zero and not second_tied:
+            rows.second[u] = indices[second_at]
+            rows.second_bits[u] = second_w
+    return best, best_w
