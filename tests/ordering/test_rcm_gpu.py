@@ -256,7 +256,8 @@ def check_levels(A, index_dtype):
     for start in (-1, view.n // 2, int(degree.argmax())):
         found = leveled.find_levels(pattern, start)
         begin = found.start
-        assert begin == (start if start >= 0 else np.lexsort((np.arange(view.n), degree))[0])
+        joined = np.where(degree > 0, degree, view.n)  # no vertex alone, unless all are
+        assert begin == (start if start >= 0 else np.lexsort((np.arange(view.n), joined))[0])
         levels = reference._levels(neighbours, begin)
         order = reference.place_from(neighbours, begin)
         width, depth, far = reference._search(neighbours, begin)
