@@ -2,8 +2,8 @@
 
 In a small graph several orders are made, to try starts.  So its rows, if they are short, are first
 written anew, with neighbours by (degree, vertex).  Then the free neighbours of a vertex come in the
-order of the rule, and nothing is sorted any more.  That takes as long as sorting the children in two
-to four orders, so a larger graph, which searches for its starts by two or three, does without.
+order of the rule, and nothing is sorted any more.  That takes as long as sorting the children in
+two to four orders, so a larger graph, which searches for its starts by two or three, does without.
 
 Components are looked for from vertices by (degree, vertex): the first one of a component is where
 its search begins.  At the end they are written one after the other by their smallest vertices.
@@ -35,8 +35,8 @@ ARCS_PER_STEP = 8
 less than 160,000 vertices and arcs takes two milliseconds at most, and is ordered at once."""
 
 READY_ROWS = 10
-"""Entries, on average, of rows that are written anew at most.  Orders from rows of 7 entries took 0.9
-of the time of sorting children, from rows of 12 as long, from rows of 20 and more 1.2 to 1.5 times."""
+"""Entries, on average, of rows that are written anew, at most.  Rows of 7 entries took 0.9 of the
+time of sorting children, rows of 12 as long, rows of 20 and more 1.2 to 1.5 times as long."""
 
 LONG_ROWS = 24
 """Entries, on average, of rows that are read with a branch.  In the caches, rows of 6 to 15 took
