@@ -1,8 +1,7 @@
 """Words for the owners of vertices, and questions that they answer.
 
 Vertices are numbered as the grid numbers them here: `Exchange.order` turns the user's ids into
-these, and back.  Every function is called by all ranks.  Arrays are NumPy's
-or CuPy's.
+these, and back.  Every function is called by all ranks.  Arrays are NumPy's or CuPy's.
 """
 
 from __future__ import annotations
