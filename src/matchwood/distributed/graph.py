@@ -206,7 +206,7 @@ class DistributedGraph(GraphRules):
         self.places.raise_infinite(view, caller)
 
     def refuse_overflow_of_directions(self, view: View, caller: str) -> None:
-        """Raise unless all |a_ij| + |a_ji| are finite."""
+        """Raise unless all ``|a_ij| + |a_ji|`` are finite."""
         self.places.refuse_overflow_of_directions(view, caller)
 
     def diagonal(self, caller: str = "graph") -> Any:
