@@ -25,6 +25,7 @@ from matchwood.teams import (
     atomic_add,
     atomic_min,
     device,
+    expanded,
     interrupted,
     kernel,
     load_relaxed,
@@ -92,6 +93,12 @@ def _is_bitmap(heard: Heard, s: int) -> bool:
     return bool(heard.starts[s + 1] - heard.starts[s] >= (heard.size[s] + BITS - 1) // BITS)
 
 
+@expanded
+def _told_place(word: Any, left: Any, first: int, bitmap: bool) -> Any:
+    """A place that was told: of the lowest bit left in a word of bits, or the word itself."""
+    return first + np.int64(trailing_zeros(left)) if bitmap else np.int64(word)
+
+
 @kernel
 def close(team: Any, heard: Heard, open: Array) -> None:
     """One member.  Rows of the frontier, which the ranks of the row told, are open no more."""
@@ -127,9 +134,7 @@ def list_rows(
                 return
             left = heard.words[i] if bitmap else np.uint32(1)
             while left != np.uint32(0):
-                k = np.int64(heard.words[i])
-                if bitmap:
-                    k = (i - start) * BITS + np.int64(trailing_zeros(left))
+                k = _told_place(heard.words[i], left, (i - start) * BITS, bitmap)
                 left &= left - np.uint32(1)
                 x = np.uint64(k)
                 bit = np.uint32(1) << np.uint32(x & np.uint64(BITS - 1))
@@ -155,9 +160,7 @@ def set_columns(team: Any, heard: Heard, frontier: Array) -> None:
                 return
             left = heard.words[i] if bitmap else np.uint32(1)
             while left != np.uint32(0):
-                k = np.int64(heard.words[i])
-                if bitmap:
-                    k = (i - start) * BITS + np.int64(trailing_zeros(left))
+                k = _told_place(heard.words[i], left, (i - start) * BITS, bitmap)
                 left &= left - np.uint32(1)
                 v = np.uint64(base + k * step)
                 frontier[v >> np.uint64(6)] |= ONE << (v & np.uint64(63))
