@@ -279,17 +279,22 @@ def test_no_original_address_reaches_the_disk(monkeypatch):
     assert found.statistics == traffic_statistics((src, dst))
 
 
-def test_files_go_with_the_matrix():
-    before = set(Path(tempfile.gettempdir()).glob("matchwood-*"))
+@pytest.fixture
+def temporary(tmp_path, monkeypatch) -> Path:
+    """A folder for files on the way, where no other process puts its own."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_files_go_with_the_matrix(temporary):
     found = sense(blocks(*uniform(100_000)), memory=10**6, window=1000)
     assert isinstance(found.matrix.counts.base, np.memmap)
-    assert set(Path(tempfile.gettempdir()).glob("matchwood-*")) - before
+    assert list(temporary.iterdir())
     del found
-    assert set(Path(tempfile.gettempdir()).glob("matchwood-*")) <= before
+    assert not list(temporary.iterdir())
 
 
-def test_ctrl_c_stops_and_leaves_no_files():
-    before = set(Path(tempfile.gettempdir()).glob("matchwood-*"))
+def test_ctrl_c_stops_and_leaves_no_files(temporary):
     src, dst = uniform(100_000)
 
     def endless():
@@ -300,7 +305,7 @@ def test_ctrl_c_stops_and_leaves_no_files():
 
     with pytest.raises(KeyboardInterrupt):
         sense(endless(), memory=10**6, window=1000)
-    assert set(Path(tempfile.gettempdir()).glob("matchwood-*")) <= before
+    assert not list(temporary.iterdir())
 
 
 def test_a_capture_with_everything(data_folder):
