@@ -279,7 +279,7 @@ def test_a_forked_child_can_use_a_graph_that_another_thread_prepares() -> None:
 
     def make() -> int:
         inside.set()
-        go_on.wait(60)
+        go_on.wait(200)
         return 1
 
     worker = threading.Thread(target=lambda: G.keep("slow", make))
@@ -289,7 +289,7 @@ def test_a_forked_child_can_use_a_graph_that_another_thread_prepares() -> None:
     if child == 0:
         os._exit(0 if G.undirected_pattern().nnz == expected else 1)
     try:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         done, status = os.waitpid(child, os.WNOHANG)
         while not done and time.monotonic() < end:
             time.sleep(0.02)

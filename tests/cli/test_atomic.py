@@ -51,7 +51,7 @@ def test_pipes(tmp_path: Path, suffix: str) -> None:
     for target in (path, plain):
         result = CliRunner().invoke(app, ["components", "path:5", "-o", str(target)])
         assert result.exit_code == 0, result.output
-    reader.join(20)
+    reader.join(120)
     assert found == [plain.read_bytes()]
     assert path.is_fifo()
 

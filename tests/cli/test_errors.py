@@ -138,7 +138,7 @@ def test_ctrl_c_for_real() -> None:
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = process.communicate(timeout=120)
     assert process.returncode == errors.INTERRUPTED
     assert stderr.strip() == "matchwood: interrupted"
 

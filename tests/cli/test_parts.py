@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from matchwood.cli import app, errors, load, output, progress
 from matchwood.cli.files import generate
-from support import run_verb
+from support import run_verb, until
 
 
 @pytest.mark.parametrize(
@@ -132,27 +132,23 @@ def test_long_work_shows_a_bar(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
     bar = progress.Bar("counting", delay=0.01)
-    time.sleep(0.3)
+    until(lambda: bar.shown and "counting" in sys.stderr.getvalue())
     bar.update(3, 10)
     bar.say("counting on")
-    time.sleep(0.3)
+    until(lambda: "counting on" in sys.stderr.getvalue())
     bar.close()
-    assert bar.shown
-    text = sys.stderr.getvalue()
-    assert "counting" in text
-    assert "counting on" in text
 
 
 def test_a_bar_tells_numbers(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
     bar = progress.Bar("joining", delay=0.01, units=("records", "pairs"))
-    time.sleep(0.2)
+    until(lambda: bar.shown)
     bar.found(1234)
     bar.update(3000, 10_000)
-    time.sleep(0.4)
+    told = "joining: 3,000 of 10,000 records, 1,234 pairs found"
+    until(lambda: told in sys.stderr.getvalue())
     bar.close()
-    assert "joining: 3,000 of 10,000 records, 1,234 pairs found" in sys.stderr.getvalue()
 
 
 def test_bar_follows_the_kernels(monkeypatch) -> None:

@@ -432,7 +432,7 @@ def test_ctrl_c_is_heard(tmp_path) -> None:
         assert process.stdout.readline().strip() == "ready"
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
         assert "usable" in out
     finally:

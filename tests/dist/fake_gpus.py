@@ -98,9 +98,9 @@ class FakeNcclComm:
 
     def _all(self, thing: Any) -> list[Any]:
         self.shared["slots"][self.rank] = thing
-        self.shared["barrier"].wait(20)
+        self.shared["barrier"].wait(120)
         found = list(self.shared["slots"])
-        self.shared["barrier"].wait(20)
+        self.shared["barrier"].wait(120)
         return found
 
     def check_async_error(self) -> None:
@@ -112,7 +112,7 @@ class FakeNcclComm:
 
     def recv(self, pointer: int, count: int, kind: int, peer: int, stream: int) -> None:
         def receive() -> None:
-            text = self.shared["boxes"][peer, self.rank].get(timeout=20)
+            text = self.shared["boxes"][peer, self.rank].get(timeout=120)
             assert len(text) == count
             ctypes.memmove(pointer, text, count)
 

@@ -81,7 +81,7 @@ def mpiexec(
     ranks: int,
     script: Path | str,
     *arguments: str,
-    timeout: float = 120,
+    timeout: float = 240,
     check: bool = True,
     **extra: str,
 ) -> Done:

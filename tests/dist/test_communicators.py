@@ -68,10 +68,10 @@ def test_run_inside_run():
 
 
 def test_no_thread_stays():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     for _ in range(5):
         run(lambda comm: comm.barrier(), 8)
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before  # those of earlier tests may end meanwhile
 
 
 def test_kernels_run_on_ranks():

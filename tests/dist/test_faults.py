@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import signal
 import threading
 import time
@@ -13,7 +14,7 @@ import pytest
 import matchwood as mw
 from dist.walks import Boom, outcome
 from matchwood.dist import run
-from support import looped, start_script
+from support import in_time, looped, start_script
 
 
 def failures(function, ranks=4, *args):
@@ -33,6 +34,18 @@ def failures(function, ranks=4, *args):
     return raised, caught.value, time.monotonic() - start
 
 
+def soon(function):
+    """What ranks and `run` raised, within a second."""
+    found = []
+
+    def measure():
+        *found[:], seconds = failures(function)
+        return seconds
+
+    in_time(measure, 1)
+    return found
+
+
 def test_an_error_reaches_all_ranks():
     def work(comm):
         comm.barrier()
@@ -40,8 +53,7 @@ def test_an_error_reaches_all_ranks():
             raise Boom("here")
         comm.allreduce(np.ones(3))
 
-    raised, error, seconds = failures(work)
-    assert seconds < 1
+    raised, error = soon(work)
     assert isinstance(raised[2], Boom)
     for rank in (0, 1, 3):
         told = raised[rank]
@@ -57,8 +69,7 @@ def test_a_rank_that_returns_early():
         if comm.rank != 1:
             comm.allgather(np.ones(1))
 
-    raised, error, seconds = failures(work)
-    assert seconds < 1
+    raised, error = soon(work)
     assert sorted(raised) == [0, 2, 3]
     assert "rank 1 failed: RuntimeError: it returned while others wait for it in allg" in str(error)
 
@@ -79,8 +90,7 @@ def test_ranks_that_wait_for_each_other():
         across = comm.split(0)
         (comm if comm.rank == 0 else across).barrier()
 
-    raised, error, seconds = failures(work)
-    assert seconds < 1
+    raised, error = soon(work)
     assert len(raised) == 4
     waits = "barrier waits for rank 0; barrier waits for ranks 1, 2 and 3"
     assert f"all ranks wait for each other: {waits}" in str(error)
@@ -107,8 +117,7 @@ def test_ranks_that_differ_are_named(call, text):
         else:
             comm.allreduce(np.ones(2))
 
-    raised, _, seconds = failures(work)
-    assert seconds < 1
+    raised, _ = soon(work)
     assert len(raised) == 4
     for told in raised.values():
         assert (told.rank, told.type) == (2, "ValueError")
@@ -124,17 +133,21 @@ def test_lengths_that_differ_are_named():
 
 
 def test_the_timeout_names_who_did_not_come(monkeypatch):
-    monkeypatch.setenv("MATCHWOOD_DIST_TIMEOUT", "0.2")
+    for seconds in (0.2, 2, 20):  # on a busy machine others may be late too
+        monkeypatch.setenv("MATCHWOOD_DIST_TIMEOUT", str(seconds))
 
-    def work(comm):
-        if comm.rank in (1, 3):
-            time.sleep(0.6)
-        comm.allreduce(np.ones(1))
+        def work(comm, seconds=seconds):
+            if comm.rank in (1, 3):
+                time.sleep(3 * seconds)
+            comm.allreduce(np.ones(1))
 
-    raised, error, _ = failures(work)
-    assert len(raised) == 4
-    assert (error.rank, error.type) == (1, "TimeoutError")
-    assert "ranks 1 and 3 have not come to allreduce within 0.2 s" in error.message
+        raised, error, _ = failures(work)
+        assert len(raised) == 4
+        assert error.type == "TimeoutError"
+        if "ranks 1 and 3 have not come" in error.message:
+            break
+    assert error.rank == 1
+    assert f"ranks 1 and 3 have not come to allreduce within {seconds} s" in error.message
     assert "MATCHWOOD_DIST_TIMEOUT" in error.message
 
 
@@ -181,20 +194,24 @@ def test_the_smallest_rank_counts_where_several_fail():
 def inject(seeds):
     """Walks in which a rank fails: nobody is left waiting, and all end within a second of it."""
     for seed in seeds:
-        ranks, fails, ends = 2 + seed % 5, {}, {}
+        in_time(functools.partial(one_failure, seed), 1)
 
-        def work(comm, seed=seed, fails=fails, ends=ends):
-            ends[comm.rank] = outcome(lambda: comm, seed, fails)
 
-        start = time.monotonic()
-        with contextlib.suppress(mw.RankFailed):
-            run(work, ranks)
-        said = {rank: how for rank, (how, _) in ends.items()}
-        assert len(ends) == ranks, (seed, said)
-        last = max(when for _, when in ends.values())
-        assert last - fails.get("at", start) < 1, (seed, said)
-        assert "late" not in said.values(), (seed, said)
-        assert sum(how in ("RankFailed", "ValueError") for how in said.values()) >= ranks - 1
+def one_failure(seed):
+    """Seconds from a rank's failure until all have ended."""
+    ranks, fails, ends = 2 + seed % 5, {}, {}
+
+    def work(comm):
+        ends[comm.rank] = outcome(lambda: comm, seed, fails)
+
+    start = time.monotonic()
+    with contextlib.suppress(mw.RankFailed):
+        run(work, ranks)
+    said = {rank: how for rank, (how, _) in ends.items()}
+    assert len(ends) == ranks, (seed, said)
+    assert "late" not in said.values(), (seed, said)
+    assert sum(how in ("RankFailed", "ValueError") for how in said.values()) >= ranks - 1
+    return max(when for _, when in ends.values()) - fails.get("at", start)
 
 
 def test_injected_failures():
@@ -224,19 +241,23 @@ INTERRUPTED = """
     try:
         mw.dist.run(waiting, 4)
     except KeyboardInterrupt:
-        print(time.time(), flush=True)
+        print(time.monotonic(), flush=True)
 """
 
 
 @pytest.mark.parametrize("what", ["computing", "waiting"])
 def test_control_c(tmp_path, what):
     """Within 100 ms, whether ranks compute or wait."""
-    process = start_script(tmp_path, INTERRUPTED, what)
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.4)
-    sent = time.time()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
-    assert out, err
-    assert float(out) - sent < 0.5  # 0.1 s where the machine has nothing else to do
-    assert process.returncode == 0
+
+    def measure():
+        with start_script(tmp_path, INTERRUPTED, what) as process:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.4)
+            sent = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=100)
+        assert out, err
+        assert process.returncode == 0
+        return float(out) - sent
+
+    in_time(measure, 0.1)

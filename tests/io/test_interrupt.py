@@ -35,8 +35,9 @@ SCRIPT = """
         matchwood.io.write(folder / f"b{what.split()[1]}", A[:5])
         matchwood.io.read(folder / f"b{what.split()[1]}")  # compiled
     generators.delaunay(100)  # what is imported and compiled is not what is measured here
-    late = []
-    for share in (0.2, 0.5, 0.1, 0.3):
+
+    def late(share):
+        '''Seconds from the signal until it is heard.'''
         sent = []
 
         def kick():
@@ -51,15 +52,22 @@ SCRIPT = """
             helper.join()
             time.sleep(0.1)
         except KeyboardInterrupt:
-            late.append(time.perf_counter() - sent[0])
+            heard = time.perf_counter() - sent[0]
         helper.join()
+        return heard
+
+    worst = 0
+    for share in (0.2, 0.5, 0.1, 0.3):
+        end, best = time.monotonic() + 40, late(share)
+        while best > ALLOWED and time.monotonic() < end:  # other programs may be at work
+            best = min(best, late(share))
+        worst = max(worst, best)
     left = [path.name for path in folder.iterdir() if path.name.endswith(".part")]
     assert not left, left
-    print(max(late))
+    print(worst)
 """
 
-# 100 ms is what is promised; the rest is for machines that do other things at the same time
-ALLOWED = 0.6  # seconds
+ALLOWED = 0.3  # seconds; 100 ms is what is promised, on a machine that does nothing else
 WORK = [
     ("delaunay", 300_000), ("write .npz", 2_000_000), ("write .txt.xz", 500_000),
     ("write .mtx", 2_000_000), ("read .mtx", 1_000_000), ("read .npz", 1_000_000),
@@ -72,5 +80,5 @@ def test_ctrl_c_is_heard(tmp_path: Path, what: str, size: int) -> None:
     assert signal.SIGINT
     folder = tmp_path / "files"
     folder.mkdir()
-    late = run_script(tmp_path, SCRIPT, str(folder), what, str(size))
-    assert float(late) < ALLOWED
+    script = SCRIPT.replace("ALLOWED", str(ALLOWED))
+    assert float(run_script(tmp_path, script, str(folder), what, str(size))) <= ALLOWED

@@ -20,6 +20,7 @@ from graphs import complete, disjoint, grid, path, rmat, star
 from matchwood.ordering.rcm import cpu, reference
 from matchwood.ordering.rcm.batch_basic.cpu_work import Tuning
 from matchwood.ordering.rcm.reference import order as by_definition
+from support import in_time
 
 NONE = np.empty(0, np.int64)
 PARALLEL = ["auto", "leveled", "unordered", "batch_basic", "batch"]
@@ -87,25 +88,29 @@ def test_ctrl_c(method: str) -> None:
     G = matchwood.graph(matchwood.generators.grid((1500, 1500)))
     G.undirected_pattern()
     matchwood.ordering.cuthill_mckee(matchwood.generators.grid((400, 400)), start=0, method=method)
-    sent: list[float] = []
 
-    def interrupt() -> None:
-        time.sleep(0.015)
-        sent.append(time.perf_counter())
-        os.kill(os.getpid(), signal.SIGINT)
+    def measure() -> float | None:
+        sent: list[float] = []
 
-    sender = threading.Thread(target=interrupt)
-    ended = 0.0
-    try:
-        sender.start()
-        matchwood.ordering.cuthill_mckee(G, start=0, method=method, threads=2)
+        def interrupt() -> None:
+            time.sleep(0.015)
+            sent.append(time.perf_counter())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        sender = threading.Thread(target=interrupt)
+        whole = False
+        try:
+            sender.start()
+            matchwood.ordering.cuthill_mckee(G, start=0, method=method, threads=2)
+            whole = True
+            sender.join()
+            time.sleep(0.2)
+        except KeyboardInterrupt:
+            ended = time.perf_counter()
         sender.join()
-        time.sleep(0.2)
-    except KeyboardInterrupt:
-        ended = time.perf_counter()
-    sender.join()
-    if ended:
-        assert ended - sent[0] < 0.5  # a loaded machine; alone it is below 0.1
+        return None if whole else ended - sent[0]
+
+    in_time(measure, 0.1)
 
 
 def test_counters_add_up() -> None:

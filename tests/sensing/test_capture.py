@@ -372,7 +372,7 @@ def test_a_slow_pipe_is_read_as_it_comes(tmp_path):
     def feed():
         with open(path, "wb", buffering=0) as stream:
             stream.write(EXAMPLE[: 24 + 4 * 36])
-            late.append(not given.wait(20))
+            late.append(not given.wait(120))
             stream.write(EXAMPLE[24 + 4 * 36 :])
 
     thread = threading.Thread(target=feed)

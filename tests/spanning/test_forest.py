@@ -20,6 +20,7 @@ from matchwood.spanning.forest.costs import undirected_costs
 from matchwood.spanning.forest.kruskal import cpu as cpu_kruskal
 from matchwood.spanning.forest.stars import cpu as cpu_stars
 from strategies import graphs
+from support import in_time
 
 METHODS = ["boruvka", "awerbuch_shiloach", "kruskal", "filter_kruskal"]
 msf = matchwood.minimum_spanning_forest
@@ -230,20 +231,21 @@ def test_worst_of_the_zoo_is_no_worse(method: str) -> None:
     import time
 
     n = 1_000_000
-    times = {}
-    for name, weights in (
-        ("random", np.random.default_rng(1).random(n - 1)),
-        ("rising", np.arange(1.0, n)),
-        ("falling", np.arange(1.0, n)[::-1].copy()),
-    ):
-        G = matchwood.graph(_path_with(weights))
-        taken = []
-        for _ in range(3):
+    weights = {
+        "random": np.random.default_rng(1).random(n - 1),
+        "rising": np.arange(1.0, n),
+        "falling": np.arange(1.0, n)[::-1].copy(),
+    }
+    graphs = {name: matchwood.graph(_path_with(each)) for name, each in weights.items()}
+    times = dict.fromkeys(graphs, np.inf)
+    for rounds in range(20):  # the best of a few, of more where the machine is busy with others
+        for name, G in graphs.items():
             start = time.perf_counter()
             msf(G, method=method)
-            taken.append(time.perf_counter() - start)
-        times[name] = min(taken)
-    assert max(times.values()) < 5 * sorted(times.values())[1]
+            times[name] = min(times[name], time.perf_counter() - start)
+        if rounds >= 2 and max(times.values()) < 5 * sorted(times.values())[1]:
+            return
+    pytest.fail(f"seconds: {times}")
 
 
 # Arguments, input, threads
@@ -300,19 +302,19 @@ def test_ctrl_c(method: str) -> None:
 
     G = matchwood.graph(weighted(matchwood.generators.rmat(19, engine="cpu"), "float32"))
     right = msf(G)
-    delays = []
-    for _ in range(3):
-        raised = []
+    raised: list[float] = []
 
-        def interrupt(done: int, total: int, raised: list[float] = raised) -> None:
-            raised.append(time.perf_counter())
-            raise KeyboardInterrupt
+    def interrupt(done: int, total: int) -> None:
+        raised.append(time.perf_counter())
+        raise KeyboardInterrupt
 
+    def delay() -> float:
         with pytest.raises(KeyboardInterrupt), matchwood.on_progress(interrupt):
-            for _ in range(20):
+            for _ in range(1000):
                 msf(G, method=method, threads=2)
-        delays.append(time.perf_counter() - raised[0])
-    assert min(delays) < 0.1
+        return time.perf_counter() - raised[-1]
+
+    in_time(delay, 0.1)
     assert_same(msf(G, method=method), right)
 
 

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from matchwood.teams import atomic_add, barrier, crew, kernel, next_chunk, stopping
-from support import run_script, start_script
+from support import in_time, run_script, start_script
 
 LARGE = 10**9
 LIMIT = 0.1  # seconds, as promised
-TRIES = 5  # the machine may be busy with something else just then: the best counts
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "pthread_kill"), reason="no way to send Ctrl-C to a thread here"
@@ -75,19 +74,18 @@ def _to_process():
 @pytest.mark.parametrize("how", [_to_main_thread, _to_process])
 @pytest.mark.parametrize("long_kernel", [_by_chunks, _by_barriers], ids=["chunks", "barriers"])
 def test_ctrl_c_ends_a_kernel_soon(long_kernel, how, threads):
-    taken = []
-    for _ in range(TRIES):
+    def measure():
         arrived, sent = np.zeros(1, np.int64), []
         sender = threading.Thread(target=_send_when, args=(arrived, threads, sent, how))
         with pytest.raises(KeyboardInterrupt):
             sender.start()
             crew(threads, work=LARGE).run(long_kernel, arrived)
-        taken.append(time.perf_counter() - sent[0])
+        taken = time.perf_counter() - sent[0]
         sender.join()
         assert _usable(threads)
-        if taken[-1] < LIMIT:
-            break
-    assert min(taken) < LIMIT, f"seconds from signal to exception: {taken}"
+        return taken
+
+    in_time(measure, LIMIT)
 
 
 SCRIPT = """
@@ -127,19 +125,17 @@ SCRIPT = """
 
 
 def test_ctrl_c_from_outside_as_from_a_terminal(tmp_path):
-    taken = []
-    for _ in range(TRIES):
+    def measure():
         with start_script(tmp_path, SCRIPT) as child:
             assert child.stdout.readline().strip() == "running"
             sent = time.monotonic()
             child.send_signal(signal.SIGINT)
-            output, errors = child.communicate(timeout=60)
+            output, errors = child.communicate(timeout=120)
         ended, usable = output.split()
         assert (usable, child.returncode, errors) == ("2", 0, "")
-        taken.append(float(ended) - sent)
-        if taken[-1] < LIMIT:
-            break
-    assert min(taken) < LIMIT, f"seconds from signal to exception: {taken}"
+        return float(ended) - sent
+
+    in_time(measure, LIMIT)
 
 
 @kernel
@@ -166,8 +162,12 @@ def test_a_second_ctrl_c_does_not_abandon_the_members():
     sender = threading.Thread(target=twice)
     with pytest.raises(KeyboardInterrupt):
         sender.start()
-        crew(2, work=LARGE).run(_stubborn, arrived, finished)
-    assert (finished == 1).all()  # nobody writes into these arrays any more
+        try:
+            crew(2, work=LARGE).run(_stubborn, arrived, finished)
+        finally:
+            done = finished.copy()
+            sender.join()  # on a busy machine the second one may come here
+    assert (done == 1).all()  # nobody writes into these arrays any more
     sender.join()
     assert _usable(2)
 
