@@ -73,7 +73,7 @@ def test_every_word_of_the_header_replaced():
 
 def test_random_damage():
     contents = archives()
-    for k in attempts(3):
+    for k in attempts(1.5):
         rng = np.random.default_rng(k)
         wrong = bytearray(contents[k % len(contents)])
         for _ in range(int(rng.integers(1, 5))):

@@ -85,7 +85,7 @@ def small_parts(monkeypatch):
 
 
 def test_arrays_and_blocks(small_parts):
-    for k in attempts(4):
+    for k in attempts(2):
         rng = np.random.default_rng(k)
         small_parts(rng)
         packets, options = random_packets(rng), random_options(rng)
@@ -105,7 +105,7 @@ def test_arrays_and_blocks(small_parts):
 
 
 def test_files(small_parts, tmp_path):
-    for k in attempts(4):
+    for k in attempts(2):
         rng = np.random.default_rng(k)
         small_parts(rng)
         options = random_options(rng)
@@ -127,7 +127,7 @@ def test_files(small_parts, tmp_path):
 
 
 def test_archives(small_parts, tmp_path):
-    for k in attempts(2):
+    for k in attempts(1):
         rng = np.random.default_rng(k)
         small_parts(rng)
         options = {**random_options(rng), "window": 1000}

@@ -62,7 +62,7 @@ def inject(count, seed):
             run(failing, ranks, A, name, victim, at)
         case = (name, ranks, victim, at)
         assert (failed.value.rank, failed.value.type) == (victim, "Boom"), case
-        assert time.monotonic() - start < 10, case  # none waits for the timeout
+        assert time.monotonic() - start < 60, case  # none waits for the timeout
 
 
 def test_failures_at_random_collectives():
