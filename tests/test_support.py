@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from support import looped
+from support import in_time, looped, until
 
 
 def test_a_failure_in_a_loop_names_its_case() -> None:
@@ -26,3 +28,15 @@ def test_a_failure_in_a_loop_names_its_case() -> None:
 def test_other_arguments_are_fixtures(n: int, tmp_path: object) -> None:
     assert tmp_path is not None
     assert n in (1, 2)
+
+
+def test_the_best_of_some_tries_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    times: Iterator[float | None] = iter([5.0, None, 0.2, 0.05])
+    in_time(lambda: next(times), 0.1)
+    assert next(times, None) is None
+    in_time(lambda: None, 0.1)  # it ends before one can measure it
+    monkeypatch.setattr("support.PATIENCE_SECONDS", 0.0)
+    with pytest.raises(AssertionError, match=r"never below 0.1 s, at best 5.000 of 1 tries"):
+        in_time(lambda: 5.0, 0.1)
+    with pytest.raises(AssertionError, match="it did not come"):
+        until(lambda: False)
