@@ -17,7 +17,7 @@ from support import THREADS
 settings.register_profile(
     "matchwood",
     deadline=None,  # the first example of a kernel waits for its compilation
-    max_examples=60,
+    max_examples=40,
     derandomize=True,  # the same examples on every run; `--hypothesis-profile=explore` for new ones
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
