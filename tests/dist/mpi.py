@@ -74,7 +74,7 @@ def clean_environment(**extra: str) -> dict[str, str]:
     """The environment of a program that mpiexec starts: nothing of another launcher."""
     paths = f"{SOURCES}{os.pathsep}{TESTS}{os.pathsep}{TESTS.parent}"
     kept = {k: v for k, v in environment().items() if not k.startswith(LAUNCHERS)}
-    return {**kept, **OPEN_MPI, "PYTHONPATH": paths, "MATCHWOOD_DIST_TIMEOUT": "60", **extra}
+    return {**kept, **OPEN_MPI, "PYTHONPATH": paths, "MATCHWOOD_DIST_TIMEOUT": "200", **extra}
 
 
 def mpiexec(

@@ -70,7 +70,7 @@ def test_description():
     done = mpiexec(2, DESCRIBE, MATCHWOOD_NUM_THREADS="3")
     assert "kind       mpi, 2 ranks" in done.stdout
     assert done.stdout.count("threads 3") == 2
-    assert "timeout 60 s, debugging off" in done.stdout
+    assert "timeout 200 s, debugging off" in done.stdout
 
 
 # How a program was started

@@ -35,7 +35,7 @@ def inject(ranks, first, last):
         said = [how for _, how, _, _ in walks]
         assert len(walks) == ranks, (seed, said)
         failed = max(at for *_, at in walks if at is not None)
-        # a loaded machine may take its time; without the notices nobody ends within 60 s
+        # a loaded machine may take its time; without the notices nobody ends within 200 s
         assert max(when for *_, when, _ in walks) - failed < 30, (seed, said)
         assert "late" not in said, (seed, said)
         assert sum(how in ("RankFailed", "ValueError") for how in said) >= ranks - 1, (seed, said)
@@ -112,17 +112,23 @@ def test_failures_reach_all_ranks():
 
 
 def test_the_timeout_names_who_did_not_come():
-    for seconds in (1, 10):  # on a busy machine others may be late too
-        found = said("strays", "sleeps", MATCHWOOD_DIST_TIMEOUT=str(seconds))
-        strayed = " ".join(found["strays"])
-        told = f"TimeoutError: rank 1 has not come to allreduce within {seconds} s"
-        other = f"TimeoutError: ranks 0 and 2 have not come to barrier within {seconds} s"
-        right = [told in strayed or other in strayed, "waits in" in strayed]
-        for line in found["sleeps"]:
-            right += [f"rank 1 failed: {told}" in line, "rank 1 does not answer" in line]
-        if all(right):
-            return
-    pytest.fail(f"{found}")
+    try:
+        who_did_not_come(1)
+    except AssertionError:  # on a busy machine others may be late too
+        who_did_not_come(20)
+
+
+def who_did_not_come(seconds):
+    found = said("strays", "sleeps", MATCHWOOD_DIST_TIMEOUT=str(seconds))
+    lines = " ".join(found["strays"])
+    told = f"TimeoutError: rank 1 has not come to allreduce within {seconds} s"
+    assert told in lines or (
+        f"TimeoutError: ranks 0 and 2 have not come to barrier within {seconds} s" in lines
+    )
+    assert "waits in" in lines
+    for line in found["sleeps"]:
+        assert f"rank 1 failed: {told}" in line
+        assert "rank 1 does not answer" in line
 
 
 def test_debugging_names_who_differs():
