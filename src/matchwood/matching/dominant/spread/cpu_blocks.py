@@ -124,7 +124,7 @@ def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any)
     empty = v == nobody(block.indices)
     at *= out.width
     out.words[at] = k
-    out.words[at + 1] = 0 if empty else column_id(block.shape, v)
+    out.words[at + 1] = np.uint64(0) if empty else column_id(block.shape, v)
     if block.renamed:
         out.words[at + 2] = 0 if empty else block.names[v]
     put_bits(out.words, at + 2 + block.renamed, bits, i)
@@ -140,15 +140,15 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, bits: Array, out: 
     C = out.counts.shape[1]
     indptr = block.indptr
     counts, places = out.counts[team.rank], out.places[team.rank]
-    lo, hi = share_rows(team, indptr)
-    last = rows.following.size  # the rows behind are empty
-    lo = min(lo // PASS * PASS, last)
-    hi = last if team.rank + 1 == team.size else min(hi // PASS * PASS, last)
-    c = lo % C
-    for part in range(lo // PASS, (hi + PASS - 1) // PASS):
+    lo, hi = share_rows(team, indptr)  # it may begin behind the rows: those there are empty
+    last, parts = rows.following.size, rows.counts.size
+    first = min(lo // PASS, parts)
+    end = parts if team.rank + 1 == team.size else min(hi // PASS, parts)
+    c = first * PASS % C
+    for part in range(first, end):
         begin = part * PASS
         left = begin
-        for i in range(begin, min(begin + PASS, hi)):
+        for i in range(begin, min(begin + PASS, last)):
             full = indptr[i] < indptr[i + 1]
             rows.free[left] = i
             left += full
@@ -159,12 +159,12 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, bits: Array, out: 
         return
     begin_records(team, out, places)
     stripes = block.indices.dtype.type(C)
-    for part in range(lo // PASS, (hi + PASS - 1) // PASS):
-        end = part * PASS + rows.counts[part]
-        for i in range(part * PASS, end):
+    for part in range(first, end):
+        stop = part * PASS + rows.counts[part]
+        for i in range(part * PASS, stop):
             if interrupted(team, i):
                 return
-            prefetch(block.indices, np.uint64(indptr[rows.free[min(i + AHEAD, end - 1)]]))
+            prefetch(block.indices, np.uint64(indptr[rows.free[min(i + AHEAD, stop - 1)]]))
             u = rows.free[i]
             v, bits[team.rank] = first_of_all(block, u, rows, ties)
             rows.following[u] = v
