@@ -54,6 +54,7 @@ from matchwood.teams import (
     load_acquire,
     share,
     share_rows,
+    stopping,
 )
 
 Array = np.ndarray[Any, Any]
@@ -126,7 +127,7 @@ def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any)
     out.words[at] = k
     out.words[at + 1] = np.uint64(0) if empty else column_id(block.shape, v)
     if block.renamed:
-        out.words[at + 2] = 0 if empty else block.names[v]
+        out.words[at + 2] = block.names.dtype.type(0) if empty else block.names[v]
     put_bits(out.words, at + 2 + block.renamed, bits, i)
 
 
@@ -146,6 +147,8 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, bits: Array, out: 
     end = parts if team.rank + 1 == team.size else min(hi // PASS, parts)
     c = first * PASS % C
     for part in range(first, end):
+        if stopping(team):
+            return
         begin = part * PASS
         left = begin
         for i in range(begin, min(begin + PASS, last)):
@@ -222,6 +225,8 @@ def _take(
     base, stride = heard.base[s], heard.stride[s]
     lo, hi = share(team, size)
     for i in range(start + lo, start + hi):
+        if interrupted(team, i):
+            break
         word = np.uint64(heard.words[i])
         left = word if bitmap else np.uint64(1)
         while left:
@@ -254,6 +259,8 @@ def _those_without(team: Team, rows: Rows, queue: Array) -> Any:
     lo = min(first * PASS, size)
     end = lo
     for part in range(first, last):
+        if stopping(team):
+            break
         begin = part * PASS
         left = begin
         for i in range(begin, begin + rows.counts[part]):

@@ -30,6 +30,7 @@ from matchwood.teams import (
     kernel,
     load_relaxed,
     next_chunk,
+    stopping,
 )
 
 Array = np.ndarray[Any, Any]
@@ -222,9 +223,11 @@ def bottom_up(
     while chunk >= 0:
         counts = found.counts[chunk // WORDS]
         counts[:] = 0
-        for w in range(chunk, min(chunk + WORDS, words)):
+        end = min(chunk + WORDS, words)
+        for w in range(chunk, end):
             for s in range(stripes):
-                ahead = open[s, w + 1] if w + 1 < words else np.uint32(0)
+                # only in this chunk: others change the next one
+                ahead = open[s, w + 1] if w + 1 < end else np.uint32(0)
                 while ahead != np.uint32(0):
                     place = (w + 1) * BITS + np.int64(trailing_zeros(ahead))
                     ahead &= ahead - np.uint32(1)
@@ -254,6 +257,8 @@ def pack_rows(team: Any, found: Found, listed: Array, words: Array, starts: Arra
         at = starts[s]
         if listed[s]:
             for w in range(found.bits.shape[1]):
+                if interrupted(team, w):
+                    return
                 left = found.bits[s, w]
                 while left != np.uint32(0):
                     words[at] = kind(w * BITS + np.int64(trailing_zeros(left)))
@@ -271,6 +276,8 @@ def pack_rows(team: Any, found: Found, listed: Array, words: Array, starts: Arra
                 words[at + i] = kind(word)
             at += size
         for chunk in range(found.counts.shape[0]):
+            if stopping(team):
+                return
             first = chunk * PLACES
             for i in range(first, first + found.counts[chunk, s]):
                 words[at] = found.parents[s, i]
@@ -328,6 +335,8 @@ def pack_columns(
             continue
         at = start + size
         for w in range(size):
+            if interrupted(team, w):
+                return
             left = words[start + w]
             while left != kind(0):
                 k = w * (8 * words.itemsize) + np.int64(trailing_zeros(left))
