@@ -1,10 +1,10 @@
-"""Ctrl-C while a start is tried: the order that was found before stays, and nothing else is read."""
+"""Ctrl-C while a start is tried: the order found before stays, and nothing else is read."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_records import FREE, PLACED
+from matchwood.ordering.rcm.cpu_records import PLACED
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO
 from matchwood.ordering.rcm.start.cpu_tried import Tried, try_others
 from matchwood.teams import device, kernel, store_relaxed
@@ -34,8 +34,7 @@ def _least(rows, queue, a, b):
 def _try(team, mark, queue, spare, found):
     end = np.uint64(queue.size)
     first = Tried(ZERO, end, queue[0], queue[2], np.uint64(4), end - ONE, np.uint64(3))
-    marks = (mark, FREE, PLACED)
-    found[0], found[1] = try_others(team, _cut, _least, 0, marks, queue, spare, first)
+    found[0], found[1] = try_others(team, _cut, _least, 0, mark, queue, spare, first)
 
 
 def test_an_order_that_may_be_a_part_is_dropped():

@@ -15,17 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_records import BROKEN, EVERYTHING, Sorter
+from matchwood.ordering.rcm.cpu_records import BROKEN, EVERYTHING, FREE, PLACED, Sorter
 from matchwood.ordering.rcm.cpu_sort import BINS, ONE, ZERO, fetch_rows, sort_children
-from matchwood.ordering.rcm.serial.cpu import rows_alike
+from matchwood.ordering.rcm.serial.cpu import place_free, release, rows_alike
 from matchwood.ordering.rcm.serial.cpu_rows import count_degrees, first_of_least, rank, sort_rows
-from matchwood.ordering.rcm.start.cpu_tried import Tried, set_marks, try_others
+from matchwood.ordering.rcm.start.cpu_tried import Tried, try_others
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.teams import advance, crew, device, fail, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 
-FREE, PLACED = np.uint8(1), np.uint8(0)  # here: how far a vertex moves the end of the queue
 TWO = np.uint64(2)
 
 ENTRIES = 1 << 20
@@ -126,19 +125,7 @@ def _search(
             fetch_rows(indptr, indices, queue, i, tail)
             u, head = queue[i], tail
             first, last = np.uint64(indptr[u]), np.uint64(indptr[u + one])
-            if rows.predictable:
-                for k in range(first, last):
-                    v = indices[k]
-                    if mark[v] != PLACED:
-                        mark[v] = PLACED
-                        queue[tail] = v
-                        tail += ONE
-            else:  # without a branch; so one place behind the last may be written
-                for k in range(first, last):
-                    v = indices[k]
-                    queue[tail] = v
-                    tail += np.uint64(mark[v])
-                    mark[v] = PLACED
+            tail = place_free(indices, first, last, mark, queue, tail, rows.predictable)
             if not rows.ready:
                 sort_children(indptr, queue, head, tail - head, rows.sorter)
             if tail - i > band + ONE:
@@ -200,8 +187,7 @@ def _try_starts(
     """
     z = _last_like(rows.degree, queue, at, found.end, v)
     first = Tried(at, found.end, v, z, found.levels, found.last, found.band)
-    marks = (mark, FREE, PLACED)
-    return try_others(team, _search_below, _least, rows, marks, queue, spare, first)
+    return try_others(team, _search_below, _least, rows, mark, queue, spare, first)
 
 
 @device
@@ -214,7 +200,7 @@ def _search_start(
     searches = 1
     while True:
         x = _least(rows, best, last, end)
-        set_marks(mark, FREE, best, at, end)
+        release(mark, best, at, end)
         new = _search(team, rows, mark, other, x, at, end, Limits(width, EVERYTHING))
         searches += 1
         if stopping(team) or (new.whole and new.end != end):

@@ -14,8 +14,6 @@ from matchwood.ordering.rcm.cpu_records import (
     BROKEN,
     EVERYTHING,
     FACT,
-    FREE,
-    PLACED,
     Csr,
     Limits,
     Sorter,
@@ -116,8 +114,7 @@ def try_after(
     team: Any, csr: Csr, mark: Array, queue: Array, spare: Array, first: Tried, sorter: Sorter
 ) -> tuple[Any, Any]:
     """`try_start` from where the queue holds the order from the first start."""
-    marks = (mark, FREE, PLACED)
-    return try_others(team, _search, _least_of, (csr, sorter), marks, queue, spare, first)
+    return try_others(team, _search, _least_of, (csr, sorter), mark, queue, spare, first)
 
 
 @device

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_records import EVERYTHING
+from matchwood.ordering.rcm.cpu_records import EVERYTHING, PLACED
 from matchwood.ordering.rcm.cpu_sort import ZERO
-from matchwood.teams import device, inlined, stopping
+from matchwood.ordering.rcm.serial.cpu import release
+from matchwood.teams import inlined, stopping
 
 Array = np.ndarray[Any, Any]
 
@@ -28,27 +29,18 @@ class Tried(NamedTuple):
     band: Any  # the bandwidth
 
 
-@device
-def set_marks(mark: Array, value: Any, queue: Array, a: Any, b: Any) -> None:
-    """Mark the vertices at places a to b."""
-    for x in range(a, b):
-        mark[queue[x]] = value
-
-
 @inlined
 def try_others(
     team: Any,
     search: Any,
     least: Any,
     rows: Any,
-    marks: tuple[Array, Any, Any],
+    mark: Array,
     queue: Array,
     spare: Array,
     first: Tried,
 ) -> tuple[Any, Any]:
     """Try the other starts of a component, and leave the best order in the queue.
-
-    `marks` are those of all vertices, that of a free one and that of one that is placed.
 
         search(team, rows, mark, queue, start, at, end, bound)
             places the component, unless its bandwidth comes to the bound: the place that was
@@ -59,7 +51,6 @@ def try_others(
     Returns the number of levels and of starts that were tried; no levels: the pattern is BROKEN.
     """
     at, end, v, z, levels, last, band = first
-    mark, free, placed = marks
     x = least(rows, queue, last, end)
     y = x  # until the search from x is done
     best, other = queue, spare  # the best order so far, and room for another
@@ -70,7 +61,7 @@ def try_others(
         start = x if turn == 0 else (y if turn == 1 else z)
         if start == v or (turn > 0 and start == x) or (turn == 2 and start == y):
             continue
-        set_marks(mark, free, other if fresh else best, at, reached if fresh else end)
+        release(mark, other if fresh else best, at, reached if fresh else end)
         # the order from x is needed as a whole, for its last level
         bound = EVERYTHING if turn == 0 else band
         reached, new_levels, last, new_band, whole = search(
@@ -90,5 +81,5 @@ def try_others(
             fresh = False
     for k in range(at, end):  # an order that was given up has left some free
         queue[k] = best[k]
-        mark[best[k]] = placed
+        mark[best[k]] = PLACED
     return levels, tried
