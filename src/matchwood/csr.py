@@ -211,8 +211,9 @@ def graph(
     ``duplicates="min"``.  So an edge may be given once, or in both directions.  ``"sum"`` makes
     an edge list a matrix.
 
-    Symmetry is verified, not assumed: by hashes under a key that each process draws, without a
-    transpose (matchwood.primitives.inspect has the probabilities).  Explicit zeros are edges of the
+    Symmetry is verified, not assumed: entry by entry where a pattern fits the caches, else
+    by hashes under a key that each process draws, without a transpose
+    (matchwood.primitives.inspect has the probabilities).  Explicit zeros are edges of the
     patterns and are no edges of the weights.  Values are read only by functions that use weights;
     they must then be real and finite, integers at most 2**53, and sums must not overflow.  One pass
     over the entries here; a view that differs from the input costs a copy of it when first used, a

@@ -102,6 +102,26 @@ def test_long_chains():
     compare(complete(40), [(3, 1)], "hashed")
 
 
+def test_every_row_proposes_once_on_any_team(monkeypatch):
+    """Of a block with many columns, shares of a team begin behind its rows."""
+    A, sent = sp.csr_array(path(20_000)), []
+    A.data = np.random.default_rng(3).random(A.nnz)
+    begin, send = steps.Run.__init__, steps.Run._sent
+
+    def roomy(run: Any, *arguments: Any) -> None:
+        begin(run, *arguments)
+        run.words = np.empty(4 * run.words.size, run.words.dtype)
+
+    def counted(run: Any, comm: Any, out: Any) -> Any:
+        sent.append((int(out.counts.sum()), run.grid.n_rows))
+        return send(run, comm, out)
+
+    monkeypatch.setattr(steps.Run, "__init__", roomy)
+    monkeypatch.setattr(steps.Run, "_sent", counted)
+    compare(A, [(4, 1), (2, 1)], threads=5)
+    assert all(records <= rows for records, rows in sent)
+
+
 @pytest.mark.parametrize("few", [0, 8, 10**9])
 def test_rows_wait_in_lists_from_any_round_on(few, monkeypatch):
     monkeypatch.setattr(steps, "FEW", few)

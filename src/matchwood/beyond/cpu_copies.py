@@ -17,8 +17,10 @@ WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}  # of so many by
 
 @kernel
 def _touch(team: Team, memory: Array) -> None:
-    pages = (memory.size + PAGE - 1) // PAGE
-    for page in range(team.rank, pages, team.size):
+    lo, hi = share(team, (memory.size + PAGE - 1) // PAGE)
+    for page in range(lo, hi):
+        if interrupted(team, page):
+            return
         memory[page * PAGE] = 0
 
 
@@ -51,6 +53,8 @@ def _count_degrees(team: Team, indptr: Array, counts: Array) -> None:
     lo, hi = share(team, indptr.size - 1)
     most, own = counts.shape[1] - 1, counts[team.rank]
     for i in range(lo, hi):
+        if interrupted(team, i):
+            return
         own[min(most, np.int64(indptr[i + 1]) - np.int64(indptr[i]))] += 1
 
 

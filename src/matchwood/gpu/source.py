@@ -136,25 +136,6 @@ class Source:
         """The name expressions of every kernel with every choice of its placeholders."""
         return list(dict.fromkeys(self._all_expressions()))
 
-    def some_expressions(self) -> list[str]:
-        """Fewer than `all_expressions`: all kernels, and each argument of each, but not all pairs.
-
-        Widths of one kernel take turns with the types.
-        """
-        found: list[str] = []
-        seen: set[tuple[Any, ...]] = set()
-        for number, (name, arguments) in enumerate(self._entries.values()):
-            choices = {word: self.choices[word] for word in self._placeholders(arguments)}
-            turns = max(map(len, choices.values()), default=1)
-            for turn in range(number, number + turns):
-                types = {word: kinds[turn % len(kinds)] for word, kinds in choices.items()}
-                filled = [_fill(argument, types) for argument in arguments]
-                new = {(name, *pair) for pair in enumerate(filled)} - seen
-                if new or turn == number:
-                    seen |= new
-                    found.append(f"{name}<{', '.join(filled)}>" if filled else name)
-        return found
-
     def _all_expressions(self) -> Iterator[str]:
         for alias, (_, arguments) in self._entries.items():
             names = sorted(self._placeholders(arguments))

@@ -148,6 +148,8 @@ def _count(team: Any, state: State) -> bool:
         return True
     lo, hi = share(team, state.labels.size)
     for v in range(lo, hi):
+        if interrupted(team, v):
+            return True
         _add(team, state, state.labels[v], state.strength[v], 1)
     empty_pocket(team, state.pockets, state.volume, state.size)
     return barrier(team)

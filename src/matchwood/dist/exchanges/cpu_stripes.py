@@ -20,28 +20,18 @@ LARGE = 1 << 14  # elements; NumPy is as quick with fewer
 
 
 @kernel
-def _separate(team: Any, values: Array, starts: Array, out: Array) -> None:
-    parts, most = np.uint64(starts.size - 1), starts[1]
+def _move(team: Any, values: Array, starts: Array, by_owner: bool, out: Array) -> None:
+    """From an array by position to one by owner, or back."""
+    parts, most, one = np.uint64(starts.size - 1), starts[1], np.uint64(1)
     tile = next_chunk(team, most, TILE)
     while tile >= 0:
         for s in range(parts):
             begin = np.uint64(starts[s])
-            end = min(tile + TILE, starts[s + np.uint64(1)] - starts[s])
+            end = min(tile + TILE, starts[s + one] - starts[s])
+            source, step = (s, parts) if by_owner else (begin, one)
+            target, stride = (begin, one) if by_owner else (s, parts)
             for k in range(np.uint64(tile), np.uint64(max(end, tile))):
-                out[begin + k] = values[k * parts + s]
-        tile = next_chunk(team, most, TILE)
-
-
-@kernel
-def _interleave(team: Any, flat: Array, starts: Array, out: Array) -> None:
-    parts, most = np.uint64(starts.size - 1), starts[1]
-    tile = next_chunk(team, most, TILE)
-    while tile >= 0:
-        for s in range(parts):
-            begin = np.uint64(starts[s])
-            end = min(tile + TILE, starts[s + np.uint64(1)] - starts[s])
-            for k in range(np.uint64(tile), np.uint64(max(end, tile))):
-                out[k * parts + s] = flat[begin + k]
+                out[target + k * stride] = values[source + k * step]
         tile = next_chunk(team, most, TILE)
 
 
@@ -70,17 +60,17 @@ def rows_with_entries(indptr: Array, grid: Any) -> Array:
 
 def by_owner(values: Array, counts: list[int], threads: int | None) -> Array:
     """From an array by position; rank s has counts[s] elements, rank 0 the most."""
-    return _moved(_separate, values, counts, threads)
+    return _moved(values, counts, True, threads)
 
 
 def by_position(flat: Array, counts: list[int], threads: int | None) -> Array:
     """From what the ranks have, one after the other."""
-    return _moved(_interleave, flat, counts, threads)
+    return _moved(flat, counts, False, threads)
 
 
-def _moved(way: Any, values: Array, counts: list[int], threads: int | None) -> Array:
+def _moved(values: Array, counts: list[int], by_owner: bool, threads: int | None) -> Array:
     out = np.empty_like(values)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     word = np.dtype(f"u{values.itemsize}")
-    crew(threads, work=values.size).run(way, values.view(word), starts, out.view(word))
+    crew(threads, work=values.size).run(_move, values.view(word), starts, by_owner, out.view(word))
     return out

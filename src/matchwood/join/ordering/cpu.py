@@ -25,7 +25,8 @@ from matchwood.primitives.sort import radix_sort
 from matchwood.teams import Team, crew, device, interrupted, kernel, next_chunk, share, stopping
 
 BUCKET_BITS = 10  # 1024 buckets; the lines being written stay in a second-level cache
-ALONE = 1 << 14  # pairs that are sorted without buckets: 512 KB with the second buffer
+ALONE = 1 << 14  # pairs that are sorted without buckets: 512 KB with the second buffer.  One thread
+# took 0.56 ms for so many random ones, and 0.82 ms by buckets (Xeon)
 CROWDED = 1 << 17  # pairs of a bucket that one member sorts in 2 ms, whatever the others do
 DIGIT_BITS = 8  # of a pass inside a bucket
 DIGITS = 1 << DIGIT_BITS

@@ -26,7 +26,8 @@ EPOCH = datetime.datetime(1970, 1, 1)  # of times; UTC
 ENDING = bytes(2 * tar.BLOCK)
 
 
-SMALL = 1 << 12  # links of a matrix below which it is packed before it could be handed over
+SMALL = 1 << 12  # links of a matrix that is packed at once: 0.4 ms for so many random ones (Xeon),
+# and a thread of the pool would copy what it has packed
 
 
 class _Waiting(NamedTuple):

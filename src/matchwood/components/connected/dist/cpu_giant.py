@@ -85,6 +85,8 @@ def _mark(
         base, step, size = stripes[s, 0], stripes[s, 1], stripes[s, 2]
         lo, hi = share(team, words.shape[1])
         for w in range(lo, hi):
+            if interrupted(team, w):
+                return
             bits = np.uint64(0)
             at = base + w * WORD * step
             for b in range(min(WORD, size - w * WORD)):

@@ -54,6 +54,7 @@ from matchwood.teams import (
     load_acquire,
     share,
     share_rows,
+    stopping,
 )
 
 Array = np.ndarray[Any, Any]
@@ -124,9 +125,9 @@ def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any)
     empty = v == nobody(block.indices)
     at *= out.width
     out.words[at] = k
-    out.words[at + 1] = 0 if empty else column_id(block.shape, v)
+    out.words[at + 1] = np.uint64(0) if empty else column_id(block.shape, v)
     if block.renamed:
-        out.words[at + 2] = 0 if empty else block.names[v]
+        out.words[at + 2] = block.names.dtype.type(0) if empty else block.names[v]
     put_bits(out.words, at + 2 + block.renamed, bits, i)
 
 
@@ -140,15 +141,17 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, bits: Array, out: 
     C = out.counts.shape[1]
     indptr = block.indptr
     counts, places = out.counts[team.rank], out.places[team.rank]
-    lo, hi = share_rows(team, indptr)
-    last = rows.following.size  # the rows behind are empty
-    lo = min(lo // PASS * PASS, last)
-    hi = last if team.rank + 1 == team.size else min(hi // PASS * PASS, last)
-    c = lo % C
-    for part in range(lo // PASS, (hi + PASS - 1) // PASS):
+    lo, hi = share_rows(team, indptr)  # it may begin behind the rows: those there are empty
+    last, parts = rows.following.size, rows.counts.size
+    first = min(lo // PASS, parts)
+    end = parts if team.rank + 1 == team.size else min(hi // PASS, parts)
+    c = first * PASS % C
+    for part in range(first, end):
+        if stopping(team):
+            return
         begin = part * PASS
         left = begin
-        for i in range(begin, min(begin + PASS, hi)):
+        for i in range(begin, min(begin + PASS, last)):
             full = indptr[i] < indptr[i + 1]
             rows.free[left] = i
             left += full
@@ -159,12 +162,12 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, bits: Array, out: 
         return
     begin_records(team, out, places)
     stripes = block.indices.dtype.type(C)
-    for part in range(lo // PASS, (hi + PASS - 1) // PASS):
-        end = part * PASS + rows.counts[part]
-        for i in range(part * PASS, end):
+    for part in range(first, end):
+        stop = part * PASS + rows.counts[part]
+        for i in range(part * PASS, stop):
             if interrupted(team, i):
                 return
-            prefetch(block.indices, np.uint64(indptr[rows.free[min(i + AHEAD, end - 1)]]))
+            prefetch(block.indices, np.uint64(indptr[rows.free[min(i + AHEAD, stop - 1)]]))
             u = rows.free[i]
             v, bits[team.rank] = first_of_all(block, u, rows, ties)
             rows.following[u] = v
@@ -222,6 +225,8 @@ def _take(
     base, stride = heard.base[s], heard.stride[s]
     lo, hi = share(team, size)
     for i in range(start + lo, start + hi):
+        if interrupted(team, i):
+            break
         word = np.uint64(heard.words[i])
         left = word if bitmap else np.uint64(1)
         while left:
@@ -254,6 +259,8 @@ def _those_without(team: Team, rows: Rows, queue: Array) -> Any:
     lo = min(first * PASS, size)
     end = lo
     for part in range(first, last):
+        if stopping(team):
+            break
         begin = part * PASS
         left = begin
         for i in range(begin, begin + rows.counts[part]):

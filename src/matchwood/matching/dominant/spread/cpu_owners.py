@@ -94,6 +94,8 @@ def choose(
     end = lo
     for c in range(C):
         for at in range(starts[c], starts[c + 1], width):
+            if interrupted(team, at - starts[c]):
+                return
             soon = np.uint64(records[min(at + AHEAD * width, starts[c + 1] - width)])
             prefetch(owned.stamp, soon)
             prefetch(candidates.names, soon * np.uint64(C))
@@ -168,6 +170,8 @@ def settle(
     lo, hi = share(team, owned.pointer.size)
     matched = lo + count[team.rank]
     for at in range(0, packets.size, width):
+        if interrupted(team, at):
+            return
         k = np.int64(packets[at])
         if k < lo or k >= hi:
             continue

@@ -26,7 +26,7 @@ from matchwood.ordering.rcm.cpu_records import (
     Sorter,
 )
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, fetch_rows, sort_children
-from matchwood.teams import advance, device, kernel, stopping
+from matchwood.teams import advance, device, expanded, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 
@@ -61,6 +61,27 @@ def arcs_of(indptr: Array, queue: Array, a: Any, b: Any) -> Any:
         v = queue[x]
         arcs += np.uint64(indptr[v + queue.dtype.type(1)] - indptr[v])
     return arcs
+
+
+@expanded
+def place_free(
+    indices: Array, first: Any, last: Any, mark: Array, queue: Array, tail: Any, guessable: bool
+) -> Any:
+    """Place the free neighbours among these entries; returns the end of the queue."""
+    if guessable:
+        for k in range(first, last):
+            v = indices[k]
+            if mark[v] != PLACED:
+                mark[v] = PLACED
+                queue[tail] = v
+                tail += ONE
+    else:  # without a branch; so one place behind the last may be written
+        for k in range(first, last):
+            v = indices[k]
+            queue[tail] = v
+            tail += np.uint64(mark[v] != PLACED)
+            mark[v] = PLACED
+    return tail
 
 
 @device
@@ -111,19 +132,7 @@ def follow(
             return begin, end, levels, width, tail, band, CUT
         budget -= last - first
         head = tail
-        if csr.guessable:
-            for k in range(first, last):
-                v = indices[k]
-                if mark[v] != PLACED:
-                    mark[v] = PLACED
-                    queue[tail] = v
-                    tail += ONE
-        else:  # without a branch; so one place behind the last may be written
-            for k in range(first, last):
-                v = indices[k]
-                queue[tail] = v
-                tail += np.uint64(mark[v] != PLACED)
-                mark[v] = PLACED
+        tail = place_free(indices, first, last, mark, queue, tail, csr.guessable)
         if tail - i > band:
             band = tail - i
             if band >= limits.band:

@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_records import BROKEN, EVERYTHING, Sorter
+from matchwood.ordering.rcm.cpu_records import BROKEN, EVERYTHING, FREE, PLACED, Sorter
 from matchwood.ordering.rcm.cpu_sort import BINS, ONE, ZERO, fetch_rows, sort_children
-from matchwood.ordering.rcm.serial.cpu import rows_alike
+from matchwood.ordering.rcm.serial.cpu import place_free, release, rows_alike
 from matchwood.ordering.rcm.serial.cpu_rows import count_degrees, first_of_least, rank, sort_rows
+from matchwood.ordering.rcm.start.cpu_tried import Tried, try_others
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.teams import advance, crew, device, fail, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 
-FREE, PLACED = np.uint8(1), np.uint8(0)  # here: how far a vertex moves the end of the queue
 TWO = np.uint64(2)
 
 ENTRIES = 1 << 20
@@ -125,19 +125,7 @@ def _search(
             fetch_rows(indptr, indices, queue, i, tail)
             u, head = queue[i], tail
             first, last = np.uint64(indptr[u]), np.uint64(indptr[u + one])
-            if rows.predictable:
-                for k in range(first, last):
-                    v = indices[k]
-                    if mark[v] != PLACED:
-                        mark[v] = PLACED
-                        queue[tail] = v
-                        tail += ONE
-            else:  # without a branch; so one place behind the last may be written
-                for k in range(first, last):
-                    v = indices[k]
-                    queue[tail] = v
-                    tail += np.uint64(mark[v])
-                    mark[v] = PLACED
+            tail = place_free(indices, first, last, mark, queue, tail, rows.predictable)
             if not rows.ready:
                 sort_children(indptr, queue, head, tail - head, rows.sorter)
             if tail - i > band + ONE:
@@ -158,14 +146,9 @@ def _search(
 
 
 @device
-def _release(mark: Array, queue: Array, a: Any, b: Any) -> None:
-    for x in range(a, b):
-        mark[queue[x]] = FREE
-
-
-@device
-def _least(degree: Array, queue: Array, a: Any, b: Any) -> Any:
+def _least(rows: Rows, queue: Array, a: Any, b: Any) -> Any:
     """The vertex of least (degree, vertex) at places a to b."""
+    degree = rows.degree
     best = queue[a]
     for x in range(a + ONE, b):
         u = queue[x]
@@ -186,45 +169,25 @@ def _last_like(degree: Array, queue: Array, a: Any, b: Any, v: Any) -> Any:
 
 
 @device
+def _search_below(
+    team: Any, rows: Rows, mark: Array, queue: Array, start: Any, at: Any, end: Any, bound: Any
+) -> tuple[Any, Any, Any, Any, bool]:
+    """`_search` as `try_others` calls it."""
+    found = _search(team, rows, mark, queue, start, at, end, Limits(EVERYTHING, bound))
+    return found.end, found.levels, found.last, found.band, found.whole
+
+
+@device
 def _try_starts(
-    team: Any, rows: Rows, mark: Array, queue: Array, spare: Array, at: Any, v: Any, first: Found
+    team: Any, rows: Rows, mark: Array, queue: Array, spare: Array, at: Any, v: Any, found: Found
 ) -> tuple[Any, int]:
     """Of four starts the first with the least bandwidth; `queue` holds the order from v.
 
     Returns the levels from there, and how many were tried; no levels: the pattern is BROKEN.
     """
-    end, levels, band = first.end, first.levels, first.band
-    x = _least(rows.degree, queue, first.last, end)
-    z = _last_like(rows.degree, queue, at, end, v)
-    y = x  # until the search from x is done
-    best, other = queue, spare
-    reached, fresh = end, False  # whether the marked vertices are at places at..reached of `other`
-    tried = 1
-    for turn in range(3):
-        start = x if turn == 0 else (y if turn == 1 else z)
-        if start == v or (turn > 0 and start == x) or (turn == 2 and start == y):
-            continue
-        if fresh:
-            _release(mark, other, at, reached)
-        else:
-            _release(mark, best, at, end)
-        # the order from x is needed as a whole, for its last level
-        limits = Limits(EVERYTHING, EVERYTHING if turn == 0 else band)
-        new = _search(team, rows, mark, other, start, at, end, limits)
-        reached, fresh = new.end, True
-        if stopping(team) or (new.whole and reached != end):
-            return ZERO, tried
-        tried += 1
-        if turn == 0:
-            y = _least(rows.degree, other, new.last, end)
-        if new.band < band:
-            band, levels = new.band, new.levels
-            best, other = other, best
-            fresh = False
-    for k in range(at, end):  # an order that was given up has left some free
-        queue[k] = best[k]
-        mark[best[k]] = PLACED
-    return levels, tried
+    z = _last_like(rows.degree, queue, at, found.end, v)
+    first = Tried(at, found.end, v, z, found.levels, found.last, found.band)
+    return try_others(team, _search_below, _least, rows, mark, queue, spare, first)
 
 
 @device
@@ -236,8 +199,8 @@ def _search_start(
     best, other = queue, spare
     searches = 1
     while True:
-        x = _least(rows.degree, best, last, end)
-        _release(mark, best, at, end)
+        x = _least(rows, best, last, end)
+        release(mark, best, at, end)
         new = _search(team, rows, mark, other, x, at, end, Limits(width, EVERYTHING))
         searches += 1
         if stopping(team) or (new.whole and new.end != end):

@@ -19,13 +19,13 @@ from matchwood.ordering.rcm.cpu_records import (
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO
 from matchwood.ordering.rcm.serial.cpu import CHECK_MASK, component, release
 from matchwood.ordering.rcm.start.cpu_serial import (
-    Tried,
     last_of_least,
     least_and_last,
     search_start,
-    try_others,
+    try_after,
     try_start,
 )
+from matchwood.ordering.rcm.start.cpu_tried import Tried
 from matchwood.teams import advance, fail, kernel, stopping
 
 Array = np.ndarray[Any, Any]
@@ -117,7 +117,7 @@ def walk(
                 if mark[z] != PLACED:
                     z = last_of_least(indptr, queue, at, end, begin)
                 first = Tried(at, end, begin, z, levels, bottom, band)
-                levels, searches = try_others(team, csr, mark, queue, spare, first, sorter)
+                levels, searches = try_after(team, csr, mark, queue, spare, first, sorter)
             elif not whole:
                 release(mark, queue, at, end)
                 begin = u
@@ -137,7 +137,9 @@ def walk(
                     levels, searches = try_start(team, csr, mark, queue, spare, at, end, sorter)
                 else:
                     levels, searches = search_start(team, csr, mark, queue, at, end, sorter)
-        if levels == ZERO and not stopping(team):
+        if stopping(team):  # the order may be a part: to go on would place vertices twice
+            return
+        if levels == ZERO:
             fail(team, BROKEN, np.int64(v))
             return
         advance(team, np.int64(end - at))

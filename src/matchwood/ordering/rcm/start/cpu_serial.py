@@ -6,7 +6,7 @@ the one for larger graphs.  Both leave the order from the start in the queue.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from matchwood.ordering.rcm.cpu_records import (
     BROKEN,
     EVERYTHING,
     FACT,
-    PLACED,
     Csr,
     Limits,
     Sorter,
@@ -22,21 +21,10 @@ from matchwood.ordering.rcm.cpu_records import (
 )
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, key_of
 from matchwood.ordering.rcm.serial.cpu import component, release
+from matchwood.ordering.rcm.start.cpu_tried import Tried, try_others
 from matchwood.teams import device, fail, kernel, stopping
 
 Array = np.ndarray[Any, Any]
-
-
-class Tried(NamedTuple):
-    """A component, whose order from its first start is in the queue."""
-
-    at: Any  # its places
-    end: Any
-    v: Any  # the first start: the first vertex of least degree
-    z: Any  # the last one
-    levels: Any  # of the order from v
-    last: Any  # where the last of them begins
-    band: Any  # the bandwidth
 
 
 @device
@@ -98,54 +86,35 @@ def try_start(
     reached, levels, _, last, band, _ = component(team, csr, mark, queue, v, at, up_to(end), sorter)
     if reached != end:
         return ZERO, 1
-    return try_others(
+    return try_after(
         team, csr, mark, queue, spare, Tried(at, end, v, z, levels, last, band), sorter
     )
 
 
 @device
-def try_others(
+def _search(
+    team: Any, rows: Any, mark: Array, queue: Array, start: Any, at: Any, end: Any, bound: Any
+) -> tuple[Any, Any, Any, Any, bool]:
+    csr, sorter = rows
+    limits = Limits(end, EVERYTHING, bound, EVERYTHING, EVERYTHING, ONE)
+    reached, levels, _, last, band, whole = component(
+        team, csr, mark, queue, start, at, limits, sorter
+    )
+    return reached, levels, last, band, whole
+
+
+@device
+def _least_of(rows: Any, queue: Array, a: Any, b: Any) -> Any:
+    csr, sorter = rows
+    return _least(csr.indptr, queue, a, b, sorter.shift)
+
+
+@device
+def try_after(
     team: Any, csr: Csr, mark: Array, queue: Array, spare: Array, first: Tried, sorter: Sorter
 ) -> tuple[Any, Any]:
     """`try_start` from where the queue holds the order from the first start."""
-    indptr, shift = csr.indptr, sorter.shift
-    at, end, v, z, levels, last, band = first
-    x = _least(indptr, queue, last, end, shift)
-    y = x  # until the search from x is done
-    best, other = queue, spare  # the best order so far, and room for another
-    reached = end
-    fresh = False  # whether the vertices at places at..reached of `other` are those marked
-    tried = 1
-    for turn in range(3):
-        start = x if turn == 0 else (y if turn == 1 else z)
-        if start == v or (turn > 0 and start == x) or (turn == 2 and start == y):
-            continue
-        if stopping(team):
-            break
-        if fresh:
-            release(mark, other, at, reached)
-        else:
-            release(mark, best, at, end)
-        # the order from x is needed as a whole, for its last level
-        bound = EVERYTHING if turn == 0 else band
-        limits = Limits(end, EVERYTHING, bound, EVERYTHING, EVERYTHING, ONE)
-        reached, new_levels, _, last, new_band, whole = component(
-            team, csr, mark, other, start, at, limits, sorter
-        )
-        if whole and reached != end:
-            return ZERO, tried
-        tried += 1
-        fresh = True
-        if turn == 0:
-            y = _least(indptr, other, last, end, shift)
-        if new_band < band:
-            band, levels = new_band, new_levels
-            best, other = other, best
-            fresh = False
-    for k in range(at, end):  # an order that was given up has left some free
-        queue[k] = best[k]
-        mark[best[k]] = PLACED
-    return levels, tried
+    return try_others(team, _search, _least_of, (csr, sorter), mark, queue, spare, first)
 
 
 @device

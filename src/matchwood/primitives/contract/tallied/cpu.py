@@ -78,6 +78,8 @@ def _group(
     mine[:] = 0
     lo, hi = share(team, labels.size)
     for v in range(np.uint64(lo), np.uint64(hi)):
+        if interrupted(team, np.int64(v)):
+            return
         mine[labels[v]] += 1
     if barrier(team) or first_places(team, counts, starts, sums):
         return

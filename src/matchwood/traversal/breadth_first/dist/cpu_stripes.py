@@ -26,10 +26,12 @@ from matchwood.teams import (
     atomic_min,
     device,
     expanded,
+    inlined,
     interrupted,
     kernel,
     load_relaxed,
     next_chunk,
+    stopping,
 )
 
 Array = np.ndarray[Any, Any]
@@ -117,6 +119,34 @@ def close(team: Any, heard: Heard, open: Array) -> None:
                 open[s, k // np.uint32(BITS)] &= ~(np.uint32(1) << (k % np.uint32(BITS)))
 
 
+@inlined
+def _each_told(team: Any, heard: Heard, s: int, visit: Any, what: Any, got: Any) -> Any:
+    """got = visit(what, s, place, local id, got) for each vertex that rank s told; the last one."""
+    base, step, start = heard.base[s], heard.step[s], heard.starts[s]
+    bitmap = _is_bitmap(heard, s)
+    for i in range(start, heard.starts[s + 1]):
+        if interrupted(team, i):
+            break
+        left = heard.words[i] if bitmap else np.uint32(1)
+        while left != np.uint32(0):
+            k = _told_place(heard.words[i], left, (i - start) * BITS, bitmap)
+            left &= left - np.uint32(1)
+            got = visit(what, s, np.uint64(k), np.uint64(base + k * step), got)
+    return got
+
+
+@expanded
+def _list_row(what: Any, s: int, k: Any, v: Any, got: Any) -> Any:
+    """Row v is open no more, and is listed if it has entries; `got` counts rows and entries."""
+    open, indptr, rows = what
+    at, arcs = got
+    bit = np.uint32(1) << np.uint32(k & np.uint64(BITS - 1))
+    open[s, k // np.uint64(BITS)] &= ~bit
+    entries = np.int64(indptr[v + ONE]) - np.int64(indptr[v])
+    rows[at] = v
+    return at + np.int64(entries > 0), arcs + entries
+
+
 @kernel
 def list_rows(
     team: Any, heard: Heard, open: Array, indptr: Array, rows: Array, totals: Array
@@ -124,27 +154,16 @@ def list_rows(
     """One member.  `close`, and list the rows that have entries.  totals: rows, entries."""
     if team.rank > 0:
         return
-    at: Any = np.int64(0)
-    arcs = np.int64(0)
+    got = (np.int64(0), np.int64(0))
     for s in range(heard.size.size):
-        base, step, start = heard.base[s], heard.step[s], heard.starts[s]
-        bitmap = _is_bitmap(heard, s)
-        for i in range(start, heard.starts[s + 1]):
-            if interrupted(team, i):
-                return
-            left = heard.words[i] if bitmap else np.uint32(1)
-            while left != np.uint32(0):
-                k = _told_place(heard.words[i], left, (i - start) * BITS, bitmap)
-                left &= left - np.uint32(1)
-                x = np.uint64(k)
-                bit = np.uint32(1) << np.uint32(x & np.uint64(BITS - 1))
-                open[s, x // np.uint64(BITS)] &= ~bit
-                v = np.uint64(base + k * step)
-                entries = np.int64(indptr[v + ONE]) - np.int64(indptr[v])
-                rows[at] = v
-                at += entries > 0
-                arcs += entries
-    totals[0], totals[1] = at, arcs
+        got = _each_told(team, heard, s, _list_row, (open, indptr, rows), got)
+    totals[0], totals[1] = got
+
+
+@expanded
+def _set_column(frontier: Array, s: int, k: Any, v: Any, got: Any) -> Any:
+    frontier[v >> np.uint64(6)] |= ONE << (v & np.uint64(63))
+    return got
 
 
 @kernel
@@ -153,17 +172,7 @@ def set_columns(team: Any, heard: Heard, frontier: Array) -> None:
     if team.rank > 0:
         return
     for s in range(heard.size.size):
-        base, step, start = heard.base[s], heard.step[s], heard.starts[s]
-        bitmap = _is_bitmap(heard, s)
-        for i in range(start, heard.starts[s + 1]):
-            if interrupted(team, i):
-                return
-            left = heard.words[i] if bitmap else np.uint32(1)
-            while left != np.uint32(0):
-                k = _told_place(heard.words[i], left, (i - start) * BITS, bitmap)
-                left &= left - np.uint32(1)
-                v = np.uint64(base + k * step)
-                frontier[v >> np.uint64(6)] |= ONE << (v & np.uint64(63))
+        _each_told(team, heard, s, _set_column, frontier, 0)
 
 
 @kernel
@@ -222,9 +231,11 @@ def bottom_up(
     while chunk >= 0:
         counts = found.counts[chunk // WORDS]
         counts[:] = 0
-        for w in range(chunk, min(chunk + WORDS, words)):
+        end = min(chunk + WORDS, words)
+        for w in range(chunk, end):
             for s in range(stripes):
-                ahead = open[s, w + 1] if w + 1 < words else np.uint32(0)
+                # only in this chunk: others change the next one
+                ahead = open[s, w + 1] if w + 1 < end else np.uint32(0)
                 while ahead != np.uint32(0):
                     place = (w + 1) * BITS + np.int64(trailing_zeros(ahead))
                     ahead &= ahead - np.uint32(1)
@@ -254,6 +265,8 @@ def pack_rows(team: Any, found: Found, listed: Array, words: Array, starts: Arra
         at = starts[s]
         if listed[s]:
             for w in range(found.bits.shape[1]):
+                if interrupted(team, w):
+                    return
                 left = found.bits[s, w]
                 while left != np.uint32(0):
                     words[at] = kind(w * BITS + np.int64(trailing_zeros(left)))
@@ -271,6 +284,8 @@ def pack_rows(team: Any, found: Found, listed: Array, words: Array, starts: Arra
                 words[at + i] = kind(word)
             at += size
         for chunk in range(found.counts.shape[0]):
+            if stopping(team):
+                return
             first = chunk * PLACES
             for i in range(first, first + found.counts[chunk, s]):
                 words[at] = found.parents[s, i]
@@ -328,6 +343,8 @@ def pack_columns(
             continue
         at = start + size
         for w in range(size):
+            if interrupted(team, w):
+                return
             left = words[start + w]
             while left != kind(0):
                 k = w * (8 * words.itemsize) + np.int64(trailing_zeros(left))

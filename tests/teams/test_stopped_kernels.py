@@ -1,0 +1,47 @@
+"""Kernels that only pass over memory leave it alone once their team is to stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from matchwood.beyond import cpu_copies
+from matchwood.components.connected.dist import cpu_giant
+from matchwood.primitives.contract.tallied import cpu as tallied
+from matchwood.teams.team import STOP, WORDS, Team
+
+N = 1000
+
+
+def pages() -> tuple[Any, Any]:
+    memory = np.ones(3 * cpu_copies.PAGE, np.uint8)
+    return (cpu_copies._touch, memory), memory
+
+
+def degrees() -> tuple[Any, Any]:
+    counts = np.zeros((2, 8), np.int64)
+    return (cpu_copies._count_degrees, np.arange(N + 1), counts), counts
+
+
+def marks() -> tuple[Any, Any]:
+    words = np.zeros((1, 16), np.uint64)
+    stripes, counts = np.array([[0, 1, N]]), np.zeros(2, np.int64)
+    return (cpu_giant._mark, np.zeros(N, np.uint32), np.uint32(0), stripes, words, counts), words
+
+
+def groups() -> tuple[Any, Any]:
+    counts = np.zeros((2, 1), np.int32)
+    starts, members = np.zeros(2, np.int32), np.zeros(N, np.uint32)
+    labels, sums = np.zeros(N, np.uint32), np.zeros(2, np.int64)
+    return (tallied._group, labels, counts, sums, starts, members), counts
+
+
+@pytest.mark.parametrize("make", [pages, degrees, marks, groups])
+def test_it_ends_at_once(make):
+    (kernel, *arguments), written = make()
+    before, words = written.copy(), np.zeros(WORDS, np.int64)
+    words[STOP] = 1
+    kernel(Team(0, 2, words), *arguments)
+    np.testing.assert_array_equal(written, before)
