@@ -140,7 +140,10 @@ def _base(base: Array, v: Any) -> Any:
 
 @device
 def _meeting(a: Any, b: Any, mate: Array, search: Search, mark: Any) -> Any:
-    """Where the paths from two outer vertices to the root meet."""
+    """Where the paths from two outer vertices to the root meet.
+
+    Nobody where they lead to two roots: only in a pattern that is wrongly said to be symmetric.
+    """
     nobody = ~mate.dtype.type(0)
     while True:
         if a != nobody:
@@ -149,6 +152,8 @@ def _meeting(a: Any, b: Any, mate: Array, search: Search, mark: Any) -> Any:
                 return a
             search.stamp[a] = mark
             a = nobody if mate[a] == nobody else search.before[mate[a]]
+        elif b == nobody:
+            return nobody
         a, b = b, a
 
 
@@ -217,8 +222,9 @@ def _search(team: Team, root: Any, rows: Rows, mate: Array, search: Search) -> b
             elif label[u] == OUTER and _base(search.base, u) != _base(search.base, v):
                 search.spent[0] += 1
                 top = _meeting(u, v, mate, search, search.spent[0])
-                tail = _contract(u, v, top, mate, search, tail)
-                tail = _contract(v, u, top, mate, search, tail)
+                if top != nobody:
+                    tail = _contract(u, v, top, mate, search, tail)
+                    tail = _contract(v, u, top, mate, search, tail)
     if found:
         for i in range(reached):
             u = search.reached[i]
