@@ -130,6 +130,7 @@ def functions() -> dict[str, Callable[..., Any]]:
         mw.minimum_spanning_forest: SPANNING,
         mw.weighted_matching: WEIGHTED,
         mw.maximal_matching: MAXIMAL,
+        mw.maximum_matching: ("auto", "hopcroft_karp"),
         mw.linear_forest: FORESTS,
         mw.reverse_cuthill_mckee: ORDERING,
     }

@@ -13,6 +13,7 @@ import matchwood
 from graphs import ZOO, complete, disjoint, from_edges, grid, path, rmat, star
 from matchwood import maximum_matching
 from matchwood.errors import CheckFailed
+from matchwood.matching.cardinality import cpu_sides, cpu_trees, reference
 from matchwood.matching.cardinality.check import check_maximum_matching, free_at_least
 from matchwood.matching.cardinality.cpu import CHEAP
 from strategies import graphs
@@ -69,18 +70,79 @@ def test_odd_cycles():
     assert maximum_matching(ring).cardinality == 4
 
 
+def with_holes(side):
+    """A grid with a tenth of its vertices taken out: paths are long."""
+    stays = np.random.default_rng(0).random(side * side) > 0.1
+    return grid(side, side)[stays][:, stays]
+
+
 def test_phases_are_few():
-    """Distances go on behind the first free vertex: a phase takes paths of all lengths."""
-    stays = np.random.default_rng(0).random(80 * 80) > 0.1
-    A = grid(80, 80)[stays][:, stays]
+    """Trees go on growing behind the first path: a phase takes paths of all lengths."""
+    A = with_holes(80)
     found = maximum_matching(A, method="hopcroft_karp")
-    assert found.rounds < 8  # 17, if they end there
+    assert found.rounds < 9
     assert found.cardinality == maximum_matching(A, method="blossom").cardinality
+
+
+def test_trees_share_the_ends_of_paths():
+    """Many trees reach the same free vertices at once.  One tree must not take them all."""
+    roots, inner, outer, ends = np.arange(400).reshape(4, 100)
+    A = from_edges(
+        400,
+        np.r_[roots, outer, np.repeat(outer, 100)],
+        np.r_[inner, inner, np.tile(ends, 100)],
+    )
+    view = matchwood.graph(A).undirected_pattern()
+    mate = np.full(400, -1, view.indices.dtype)
+    mate[inner], mate[outer] = outer, inner
+    assert cpu_trees.turn_paths(view, cpu_sides.two_sides(view), mate, 1) < 15  # 100, if one does
+    assert (mate >= 0).all()
+
+
+def two_sided(n, m, seed):
+    """A random bipartite graph; pairs of vertices change places, so that sides are mixed."""
+    rng = np.random.default_rng(seed)
+    place = rng.permutation(2 * n)
+    return from_edges(2 * n, place[rng.integers(0, n, m)], place[rng.integers(n, 2 * n, m)])
+
+
+def test_phases_are_those_of_the_definition():
+    """From any start, the mates are the same on every team."""
+    rng = np.random.default_rng(6)
+    graphs = [two_sided(n, 2 * n, n) for n in (1, 2, 5, 9, 30, 200)] + [with_holes(30), path(40)]
+    for A in graphs:
+        view = matchwood.graph(A).undirected_pattern()
+        side = cpu_sides.two_sides(view)
+        assert side.tolist() == reference.two_sides(view).tolist()
+        start = maximum_matching(A).mate.copy()
+        parted = np.flatnonzero(rng.random(view.n) < rng.random())
+        start[start[parted]] = -1
+        start[(start >= 0) & (start[start] != np.arange(view.n))] = -1
+        wanted = start.tolist()
+        phases = reference.turn_paths(view, side, wanted, cpu_trees.WORTH)
+        for threads in (1, 2, 5):
+            mate = start.copy()
+            assert cpu_trees.turn_paths(view, side, mate, threads) == phases
+            assert mate.tolist() == wanted
+
+
+def test_sides_of_wide_levels():
+    """Levels that are divided among the members, and an odd cycle that is found in one."""
+    A = two_sided(9000, 30000, 1)
+    view = matchwood.graph(A).undirected_pattern()
+    side = reference.two_sides(view)
+    giant = np.flatnonzero(np.diff(view.indptr) > 0)
+    assert giant.size > 3 * cpu_sides.WIDE
+    u, v = giant[side[giant] == 0][-2:]
+    odd = matchwood.graph(sp.csr_array(A + from_edges(18000, [u], [v]))).undirected_pattern()
+    for threads in (1, 2, 3):
+        assert np.array_equal(cpu_sides.two_sides(view, threads), side)
+        assert cpu_sides.two_sides(odd, threads) is None
 
 
 def test_many_sizes():
     rng = np.random.default_rng(4)
-    for k in range(150):
+    for k in range(100):
         n, m = int(rng.integers(1, 40)), int(rng.integers(0, 90))
         u, v = rng.integers(0, n, (2, m))
         if k % 3 == 0:  # bipartite: even with odd
@@ -104,10 +166,17 @@ def test_against_scipy():
 
 
 def test_the_same_at_any_number_of_threads():
-    for A in (rmat(8, 4), grid(20, 21), star(50)):
-        first = maximum_matching(A, threads=1)
+    for A, method in (
+        (rmat(8, 4), "auto"),
+        (star(50), "hopcroft_karp"),
+        (with_holes(60), "hopcroft_karp"),
+        (two_sided(2000, 5000, 2), "hopcroft_karp"),
+    ):
+        first = maximum_matching(A, method=method, threads=1)
         for threads in (2, 3, 7):
-            assert np.array_equal(maximum_matching(A, threads=threads).mate, first.mate)
+            found = maximum_matching(A, method=method, threads=threads)
+            assert np.array_equal(found.mate, first.mate)
+            assert found.rounds == first.rounds
 
 
 def test_searches_give_way_to_phases(monkeypatch):
@@ -129,10 +198,10 @@ def test_searches_give_way_to_phases(monkeypatch):
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_index_types(index):
-    A = rmat(7, 4)
-    A = sp.csr_array((A.data, A.indices.astype(index), A.indptr.astype(index)), shape=A.shape)
-    found = maximum_matching(A)
-    assert found.cardinality == size_by_networkx(A)[0]
+    for A, method in ((rmat(7, 4), "auto"), (with_holes(12), "hopcroft_karp")):
+        A = sp.csr_array((A.data, A.indices.astype(index), A.indptr.astype(index)), shape=A.shape)
+        found = maximum_matching(A, method=method)
+        assert found.cardinality == size_by_networkx(A)[0]
 
 
 def test_breaking_answers():

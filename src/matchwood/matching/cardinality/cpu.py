@@ -1,20 +1,14 @@
 """Largest matchings: Karp and Sipser's start, Hopcroft and Karp's phases, Edmonds' search.
 
-One member does the work: paths of a phase must not meet, and to find them in one order, whatever
-the team, is to find them one after the other.  Vertices are unsigned here; all ones is "nobody".
-
     start      every vertex takes its first free neighbour.  Where that leaves many: a vertex
                with one free neighbour takes it; else the next free vertex takes the one with the
                fewest free neighbours
-    phase      (bipartite) distances from all free vertices of side 0, along paths that alternate;
-               then paths along growing distances, each turned round when it is found
-    search     (any graph) a tree of such paths from one free vertex; an odd cycle is contracted
+    phase      (bipartite) many paths at once, on a team: cpu_trees.py, sides by cpu_sides.py
+    search     (any graph) a tree of alternating paths from one free vertex; an odd cycle is
+               contracted
 
-Phases.  Hopcroft and Karp end the distances where the first free vertex of side 1 is reached.  Here
-they go on to the end, as in Dinic's flows.  A path then leads to any free vertex, one level after
-the other; no later path is shorter, and those of the least length are used up, so the bound on the
-number of phases holds.  A grid of 400 x 400 with holes took 10 phases instead of 80, and a sixth of
-the time.
+Start and search are the work of one member: each choice depends on those before it.  Vertices are
+unsigned here; all ones is "nobody".
 
 Encoding of a search.  OUTER vertices are reached by a path of even length, INNER ones by an odd
 one.  `before` of an inner vertex is the outer one that it was reached from.  In a contracted cycle
@@ -30,19 +24,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import Team, crew, device, interrupted, kernel, workspace
+from matchwood.matching.cardinality.cpu_sides import Rows, begin, end, rows_of, two_sides
+from matchwood.matching.cardinality.cpu_trees import turn_paths
+from matchwood.teams import Team, crew, device, interrupted, kernel, stopping, workspace
 
 Array = np.ndarray[Any, Any]
 UNSEEN, OUTER, INNER = 0, 1, 2
-ODD_CYCLE = 2  # in `sides`, of the first vertex
 MANY = 16  # one vertex of so many: where first fit leaves more free, a better start pays
 NO_LIMIT = 1 << 62  # entries
-CHEAP = 4  # times all entries: searches that read more are left to phases
-
-
-class Rows(NamedTuple):
-    indptr: Array
-    indices: Array
+CHEAP = 2  # times all entries: searches that read more are left to phases, which a team does
 
 
 class Search(NamedTuple):
@@ -58,92 +48,49 @@ class Search(NamedTuple):
 
 
 @device
-def _begin(rows: Rows, v: Any) -> Any:
-    return np.uint64(rows.indptr[v])
-
-
-@device
-def _end(rows: Rows, v: Any) -> Any:
-    return np.uint64(rows.indptr[v + rows.indptr.dtype.type(1)])
-
-
-@kernel
-def _colour(team: Team, rows: Rows, side: Array, queue: Array) -> None:
-    """side[0] = ODD_CYCLE where there is one.  Caller: side all 255."""
-    n, kind = side.size, rows.indices.dtype.type
-    if team.rank > 0:
-        return
-    for start in range(np.uint64(n)):
-        if side[start] != 255:
-            continue
-        side[start] = 0
-        queue[0] = kind(start)
-        head, tail = np.uint64(0), np.uint64(1)
-        while head < tail:
-            if interrupted(team, head):
-                return
-            u = queue[head]
-            head += np.uint64(1)
-            other = np.uint8(1 - side[u])
-            for k in range(_begin(rows, u), _end(rows, u)):
-                v = rows.indices[k]
-                if side[v] == 255:
-                    side[v] = other
-                    queue[tail] = v
-                    tail += np.uint64(1)
-                elif side[v] != other:
-                    side[0] = ODD_CYCLE
-                    return
-
-
-@device
-def _retire(
-    rows: Rows, v: Any, mate: Array, degree: Array, stack: Array, size: Any
-) -> Any:  # fmt: skip
+def _retire(rows: Rows, v: Any, degree: Array, stack: Array, size: Any) -> Any:
     """v is matched: its neighbours have a free neighbour less.  Returns the size of `stack`."""
-    nobody = ~mate.dtype.type(0)
-    for k in range(_begin(rows, v), _end(rows, v)):
+    for k in range(begin(rows, v), end(rows, v)):
         u = rows.indices[k]
         degree[u] -= degree.dtype.type(1)
-        if degree[u] == 1 and mate[u] == nobody:
+        if degree[u] == 1:
             stack[size] = u
             size += np.uint64(1)
     return size
 
 
 @device
-def _fewest(rows: Rows, v: Any, mate: Array, degree: Array) -> Any:
+def _fewest(rows: Rows, v: Any, degree: Array) -> Any:
     """The free neighbour of v with the fewest free neighbours; v where there is none."""
-    nobody = ~mate.dtype.type(0)
-    best = v
-    for k in range(_begin(rows, v), _end(rows, v)):
+    best, fewest = v, ~degree.dtype.type(0) >> degree.dtype.type(1)
+    for k in range(begin(rows, v), end(rows, v)):
         u = rows.indices[k]
-        if mate[u] == nobody and (best == v or degree[u] < degree[best]):
-            best = u
-            if degree[u] == 1:
+        if degree[u] < fewest:
+            best, fewest = u, degree[u]
+            if fewest == 1 or degree[v] == 1:
                 break
     return best
 
 
 @device
-def _first_fit(team: Team, rows: Rows, mate: Array) -> int:
-    """Every vertex takes its first free neighbour; how many are left without a mate."""
+def _first_fit(team: Team, rows: Rows, mate: Array) -> bool:
+    """Every vertex takes its first free neighbour; False as soon as that leaves many."""
     kind = mate.dtype.type
     nobody = ~kind(0)
     left = 0
     for v in range(np.uint64(mate.size)):
-        if interrupted(team, v):
-            return 0
+        if v & np.uint64(255) == 0 and (stopping(team) or left * MANY > mate.size):
+            break
         if mate[v] != nobody:
             continue
         left += 1
-        for k in range(_begin(rows, v), _end(rows, v)):
+        for k in range(begin(rows, v), end(rows, v)):
             u = rows.indices[k]
             if mate[u] == nobody:
                 mate[u], mate[v] = kind(v), u
                 left -= 1 + (u < v)  # a smaller one was counted as left before
                 break
-    return left
+    return left * MANY <= mate.size
 
 
 @kernel
@@ -151,7 +98,7 @@ def _start(team: Team, rows: Rows, mate: Array, degree: Array, stack: Array) -> 
     """First fit, or where that leaves many, Karp and Sipser's rule.  Caller: mate all ones."""
     n, kind = mate.size, mate.dtype.type
     nobody = ~kind(0)
-    if team.rank > 0 or _first_fit(team, rows, mate) * MANY <= n:
+    if team.rank > 0 or _first_fit(team, rows, mate):
         return
     for v in range(np.uint64(n)):
         mate[v] = nobody
@@ -173,107 +120,14 @@ def _start(team: Team, rows: Rows, mate: Array, degree: Array, stack: Array) -> 
             following += np.uint64(1)
         else:
             return
-        if mate[v] != nobody:
+        if mate[v] != nobody or degree[v] == 0:
             continue
-        u = _fewest(rows, v, mate, degree)
+        u = _fewest(rows, v, degree)
         if u != v:
             mate[u], mate[v] = v, u
-            size = _retire(rows, u, mate, degree, stack, size)
-            size = _retire(rows, v, mate, degree, stack, size)
-
-
-@device
-def _distances(team: Team, rows: Rows, side: Array, mate: Array, level: Array, queue: Array) -> Any:
-    """level[u]: half the length of a shortest path from a free vertex to u, both of side 0.
-
-    Returns whether a free vertex of side 1 is reached.
-    """
-    kind = mate.dtype.type
-    nobody = ~kind(0)
-    head, tail = np.uint64(0), np.uint64(0)
-    for u in range(np.uint64(mate.size)):
-        level[u] = nobody
-        if side[u] == 0 and mate[u] == nobody:
-            level[u] = kind(0)
-            queue[tail] = kind(u)
-            tail += np.uint64(1)
-    found = False
-    while head < tail:
-        if interrupted(team, head):
-            return False
-        u = queue[head]
-        head += np.uint64(1)
-        for k in range(_begin(rows, u), _end(rows, u)):
-            w = mate[rows.indices[k]]
-            if w == nobody:
-                found = True
-            elif level[w] == nobody:
-                level[w] = level[u] + kind(1)
-                queue[tail] = w
-                tail += np.uint64(1)
-    return found
-
-
-@device
-def _level_path(
-    rows: Rows, root: Any, mate: Array, level: Array, place: Array, stack: Array
-) -> bool:
-    """Look for a path from `root` along the levels and turn it round; `place` is where rows are
-    read on, so that every edge is looked at once in a phase."""
-    nobody = ~mate.dtype.type(0)
-    one = np.uint64(1)
-    stack[0] = root
-    depth = np.uint64(0)
-    while True:
-        u = stack[depth]
-        k = np.uint64(place[u])
-        if k == _end(rows, u):
-            if depth == 0:
-                return False
-            depth -= one
-            place[stack[depth]] += place.dtype.type(1)
-            continue
-        w = mate[rows.indices[k]]
-        if w == nobody:
-            break
-        if level[w] == level[u] + mate.dtype.type(1) and level[w] != nobody:
-            depth += one
-            stack[depth] = w
-        else:
-            place[u] += place.dtype.type(1)
-    while True:
-        u = stack[depth]
-        v = rows.indices[np.uint64(place[u])]
-        place[u] += place.dtype.type(1)
-        mate[u], mate[v] = v, u
-        if depth == 0:
-            return True
-        depth -= one
-
-
-@kernel
-def _phases(
-    team: Team,
-    rows: Rows,
-    side: Array,
-    mate: Array,
-    level: Array,
-    place: Array,
-    queue: Array,
-    rounds: Array,
-) -> None:
-    if team.rank > 0:
-        return
-    nobody = ~mate.dtype.type(0)
-    while _distances(team, rows, side, mate, level, queue):
-        rounds[0] += 1
-        for u in range(np.uint64(mate.size)):
-            place[u] = rows.indptr[u]
-        for u in range(np.uint64(mate.size)):
-            if interrupted(team, u):
-                return
-            if side[u] == 0 and mate[u] == nobody:
-                _level_path(rows, mate.dtype.type(u), mate, level, place, queue)
+            degree[u], degree[v] = nobody, nobody  # stays large: one read tells who is free
+            size = _retire(rows, u, degree, stack, size)
+            size = _retire(rows, v, degree, stack, size)
 
 
 @device
@@ -286,7 +140,10 @@ def _base(base: Array, v: Any) -> Any:
 
 @device
 def _meeting(a: Any, b: Any, mate: Array, search: Search, mark: Any) -> Any:
-    """Where the paths from two outer vertices to the root meet."""
+    """Where the paths from two outer vertices to the root meet.
+
+    Nobody where they lead to two roots: only in a pattern that is wrongly said to be symmetric.
+    """
     nobody = ~mate.dtype.type(0)
     while True:
         if a != nobody:
@@ -295,6 +152,8 @@ def _meeting(a: Any, b: Any, mate: Array, search: Search, mark: Any) -> Any:
                 return a
             search.stamp[a] = mark
             a = nobody if mate[a] == nobody else search.before[mate[a]]
+        elif b == nobody:
+            return nobody
         a, b = b, a
 
 
@@ -342,8 +201,8 @@ def _search(team: Team, root: Any, rows: Rows, mate: Array, search: Search) -> b
             break
         v = search.queue[head]
         head += one
-        search.spent[1] += np.int64(_end(rows, v) - _begin(rows, v)) + 1
-        for k in range(_begin(rows, v), _end(rows, v)):
+        search.spent[1] += np.int64(end(rows, v) - begin(rows, v)) + 1
+        for k in range(begin(rows, v), end(rows, v)):
             u = rows.indices[k]
             if label[u] == UNSEEN:
                 before[u] = v
@@ -363,8 +222,9 @@ def _search(team: Team, root: Any, rows: Rows, mate: Array, search: Search) -> b
             elif label[u] == OUTER and _base(search.base, u) != _base(search.base, v):
                 search.spent[0] += 1
                 top = _meeting(u, v, mate, search, search.spent[0])
-                tail = _contract(u, v, top, mate, search, tail)
-                tail = _contract(v, u, top, mate, search, tail)
+                if top != nobody:
+                    tail = _contract(u, v, top, mate, search, tail)
+                    tail = _contract(v, u, top, mate, search, tail)
     if found:
         for i in range(reached):
             u = search.reached[i]
@@ -391,46 +251,32 @@ def _search_all(team: Team, rows: Rows, mate: Array, search: Search, found: Arra
             return
 
 
-def two_sides(view: Any) -> Array | None:
-    """0 or 1 for each vertex, no edge inside a side; None where an odd cycle forbids that."""
-    side = np.full(view.n, 255, np.uint8)
-    if view.n == 0:
-        return side
-    rows, unsigned = _rows(view)
-    crew(1, work=view.nnz).run(_colour, rows, side, np.empty(view.n, unsigned))
-    return None if side[0] == ODD_CYCLE else side
-
-
-def match(view: Any, method: str) -> tuple[Array, int, str]:
+def match(view: Any, method: str, threads: int | None = None) -> tuple[Array, int, str]:
     """The mates, how many phases or searches found a path, and the method at last."""
     n = view.n
     mate, found = np.full(n, -1, view.indices.dtype), np.zeros(2, np.int64)
-    rows, unsigned = _rows(view)
-    space = workspace(a=(n, unsigned), b=(n, unsigned), stack=(n + 1, unsigned))
-    crew(1, work=view.nnz).run(_start, rows, mate.view(unsigned), space.a, space.stack)
+    rows, unsigned = rows_of(view)
+    space = workspace(degree=(n, unsigned), stack=(n + 1, unsigned))
+    crew(1, work=view.nnz).run(_start, rows, mate.view(unsigned), space.degree, space.stack)
     if method == "auto":  # few free vertices are left as a rule, and searches short
         improve(view, mate, found, CHEAP * (view.nnz + n))
         if not found[1]:
             return mate, int(found[0]), "blossom"
-    sides = None if method == "blossom" else two_sides(view)
-    if sides is None:
-        if method == "hopcroft_karp":
-            raise ValueError(
-                "maximum_matching: the graph must be bipartite for 'hopcroft_karp', got an odd one"
-            )
-        improve(view, mate, found)
-        return mate, int(found[0]), "blossom"
-    found[0] = 0
-    crew(1, work=view.nnz).run(
-        _phases, rows, sides, mate.view(unsigned), space.a, space.b, space.stack, found
-    )  # fmt: skip
-    return mate, int(found[0]), "hopcroft_karp"
+    sides = None if method == "blossom" else two_sides(view, threads)
+    if sides is not None:
+        return mate, turn_paths(view, sides, mate, threads), "hopcroft_karp"
+    if method == "hopcroft_karp":
+        raise ValueError(
+            "maximum_matching: the graph must be bipartite for 'hopcroft_karp', got an odd one"
+        )
+    improve(view, mate, found)
+    return mate, int(found[0]), "blossom"
 
 
 def improve(view: Any, mate: Array, found: Array, most: int = NO_LIMIT) -> Array:
     """Search from every free vertex; the labels that are left.  `mate` is changed."""
     n = view.n
-    rows, unsigned = _rows(view)
+    rows, unsigned = rows_of(view)
     label = np.zeros(n, np.uint8)
     search = Search(
         label, np.empty(n, unsigned), np.arange(n, dtype=unsigned), np.empty(n + 1, unsigned),
@@ -439,8 +285,3 @@ def improve(view: Any, mate: Array, found: Array, most: int = NO_LIMIT) -> Array
     found[1] = 0
     crew(1, work=view.nnz).run(_search_all, rows, mate.view(unsigned), search, found)
     return label
-
-
-def _rows(view: Any) -> tuple[Rows, str]:
-    unsigned = f"u{view.indices.dtype.itemsize}"
-    return Rows(view.indptr.view(unsigned), view.indices.view(unsigned)), unsigned

@@ -2,6 +2,8 @@
 
 Edmonds' search as it is taught: the graph with odd cycles contracted is kept as the base of each
 vertex, and all bases are gone through at a contraction.
+
+`turn_paths` is the phases of cpu_trees.py in plain Python: from one start both find the same mates.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from collections import deque
 from typing import Any
 
 import numpy as np
+
+MASK64 = (1 << 64) - 1
 
 
 def two_sides(view: Any) -> Any:
@@ -32,7 +36,7 @@ def two_sides(view: Any) -> Any:
     return np.array(side, np.uint8)
 
 
-def match(view: Any, method: str) -> tuple[Any, int, str]:
+def match(view: Any, method: str, threads: int | None = None) -> tuple[Any, int, str]:
     if method == "hopcroft_karp" and two_sides(view) is None:
         raise ValueError(
             "maximum_matching: the graph must be bipartite for 'hopcroft_karp', got an odd one"
@@ -43,6 +47,64 @@ def match(view: Any, method: str) -> tuple[Any, int, str]:
         if mate[root] < 0:
             found += _augment(rows, mate, root)
     return np.array(mate, view.indices.dtype), found, "blossom"
+
+
+def turn_paths(view: Any, side: Any, mate: Any, worth: int) -> int:
+    """Make a matching of a bipartite graph as large as possible; the number of phases."""
+    rows, n, phases = _rows(view), view.n, 0
+    roots = {x for x in range(n) if side[x] == 0 and mate[x] < 0}
+    parent: dict[int, int] = {}  # of side 1
+    root = {x: x for x in roots}  # of side 0
+    end: dict[int, int] = {}  # of a root
+    frontier = roots
+    while True:
+        while frontier:
+            claims: dict[int, int] = {}
+            for x in frontier:
+                for y in rows[x] if root[x] not in end else ():
+                    if y not in parent:
+                        claims[y] = min(claims.get(y, x), x, key=_order(y).__xor__)
+            frontier = _attach(claims, mate, parent, root, end)
+        if not end:
+            return phases
+        phases += 1
+        for y in end.values():
+            while y >= 0:
+                x = parent[y]
+                following = mate[x]
+                mate[x], mate[y] = y, x
+                y = following
+        loose = [y for y in parent if root[parent[y]] in end]
+        parent = {y: x for y, x in parent.items() if root[x] not in end}
+        root = {x: r for x, r in root.items() if r not in end}
+        roots, end = roots - set(end), {}
+        if len(parent) * worth < len(loose):
+            parent, root, frontier = {}, {x: x for x in roots}, roots
+            continue
+        grafts = {y: next((x for x in _from_place(rows[y], y) if x in root), -1) for y in loose}
+        claims = {y: x for y, x in grafts.items() if x >= 0}
+        frontier = _attach(claims, mate, parent, root, end)
+
+
+def _order(y: int) -> int:
+    """30 bits of a hash, as cpu_trees.py has it."""
+    return (y * 0x9E3779B97F4A7C15 & MASK64) >> 34
+
+
+def _from_place(row: list[int], y: int) -> list[int]:
+    place = _order(y) % max(len(row), 1)
+    return row[place:] + row[:place]
+
+
+def _attach(claims: Any, mate: Any, parent: Any, root: Any, end: Any) -> set[int]:
+    """What was claimed belongs to its tree now; returns the next frontier."""
+    parent |= claims
+    for y, x in claims.items():
+        if mate[y] >= 0:
+            root[mate[y]] = root[x]
+        else:
+            end[root[x]] = min(end.get(root[x], y), y)
+    return {mate[y] for y in claims if mate[y] >= 0}
 
 
 def _rows(view: Any) -> list[list[int]]:
