@@ -135,8 +135,8 @@ def problem_of(G: Any, asked: Options, caller: str, threads: int | None) -> Prob
     beyond = (share > 0) & ((share < sizes.tiny) | (share > sizes.max))
     if any_of(G.comm, bool(beyond.any())):
         raise ValueError(
-            f"{caller}: weights of a row must add up to a number whose inverse {asked.dtype} holds; "
-            "scale the weights"
+            f"{caller}: weights of a row must add up to a number whose inverse {asked.dtype} "
+            "holds; scale the weights"
         )
     loses = any_of(G.comm, bool((share == 0).any()))
     if start is None:

@@ -10,7 +10,6 @@ from matchwood import arguments, calls, engines
 from matchwood.csr import Graph, View
 from matchwood.primitives.row_reduce import spmv
 
-
 # Exponents of two, by the bytes of a score.  Where sums of rows lie beyond them, weights or their
 # inverses times a score may be too large or too small for the type of the scores.
 BORDERS = {4: 60, 8: 500}
