@@ -34,6 +34,7 @@ from matchwood.primitives.contract import trusted_contract_measured, trusted_sum
 from matchwood.primitives.hashing import mix64
 from matchwood.primitives.joining import trusted_joins, trusted_trees
 from matchwood.primitives.number import trusted_number_labels
+from matchwood.primitives.sort import radix_sort
 from matchwood.stopwatch import Stopwatch
 
 
@@ -94,9 +95,10 @@ class Steps(NamedTuple):
     def mix(self, labels: Any, count: int) -> Any:
         """The labels 0, 1, ..., count-1 with other numbers, in the order of their hashes."""
         xp = engines.xp(labels)
-        hashes = mix64(xp.arange(count, dtype=np.uint64), engine=self.name, threads=self.threads)
-        place = xp.empty(count, labels.dtype)
-        place[xp.argsort(hashes)] = xp.arange(count, dtype=labels.dtype)
+        numbers = xp.arange(count, dtype=labels.dtype)
+        hashes = mix64(numbers.astype(np.uint64), engine=self.name, threads=self.threads)
+        place = xp.empty_like(numbers)
+        place[radix_sort(hashes, numbers, threads=self.threads)[1]] = numbers
         return place[labels]
 
     def split(self, level: Level, labels: Any) -> tuple[int, Any]:
