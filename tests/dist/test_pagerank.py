@@ -213,6 +213,22 @@ def test_negative_weights_are_refused_on_all_ranks():
     assert set(errors) == {("ValueError", str(caught.value))}
 
 
+def test_weights_beyond_the_type_of_scores_are_refused_on_all_ranks():
+    """One row, of one rank, whose sum has no inverse in the type."""
+    for size, dtype in ((1e39, np.float32), (1e-45, np.float32), (1e-310, np.float64)):
+        A = grid(5, 5).astype(np.float64)
+        A.data[:] = 1
+        A.data[A.indptr[7] : A.indptr[8]] = size
+
+        def call(comm, A=A, dtype=dtype):
+            G = spread(comm, A, (2, 2))
+            return refused(comm, lambda: matchwood.pagerank(G, weighted=True, dtype=dtype))
+
+        errors = dist.run(call, 4)
+        assert len(set(errors)) == 1
+        assert "scale the weights" in errors[0][1]
+
+
 def broken(G, found):
     """Answers that are wrong, each on one rank or in one number."""
     comm = G.comm

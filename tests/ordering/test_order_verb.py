@@ -56,6 +56,7 @@ def test_order_refuses(file: str, tmp_path: Path) -> None:
         ),
         (("--refine", "log_gap"), "--refine is for orders other than rcm and cm"),
         (("--method", "hub", "-s", "1"), "--start is for rcm and cm"),
+        (("--method", "rabbit", "--algorithm", "batch"), "--algorithm is for rcm and cm"),
         (("--method", "hub", "--refine", "best"), "refine must be one of"),
         (("--algorithm", "best"), "method must be one of"),
         (("--permuted", str(missing)), "there is no folder"),

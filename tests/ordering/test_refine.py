@@ -39,6 +39,20 @@ def test_equals_the_reference(name: str) -> None:
             assert numbers(refine_order(A, order, threads=threads, **kind)) == numbers(expected)
 
 
+def test_hubs_with_leaves() -> None:
+    """Hubs of more than 64 neighbours, most of which have no other: their rows are left out."""
+    hubs, leaves = 3, 270
+    ends = [(v % hubs, hubs + v) for v in range(leaves)] + [(0, 1), (1, 2)]
+    ends += [(0, hubs + v) for v in range(1, leaves, 9)]
+    A = (hubs + leaves, ends)
+    order = np.random.default_rng(5).permutation(hubs + leaves)
+    for metric in ("log_gap", "linear_gap"):
+        kind = {"fraction": 0.4, "sweeps": 2, "metric": metric}
+        expected = refine_order(A, order, engine="reference", **kind)
+        for threads in (1, 3):
+            assert numbers(refine_order(A, order, threads=threads, **kind)) == numbers(expected)
+
+
 @pytest.mark.gpu
 def test_the_gpu_gives_the_same(zoo_graph: sp.csr_array) -> None:
     for kind in KINDS:

@@ -178,6 +178,27 @@ def test_weights_count() -> None:
     assert weighted[1] > 2 * weighted[2]
 
 
+def test_weights_of_any_size() -> None:
+    """Sums of rows whose inverse is no number of the type of the scores; rows of different size."""
+    A = random_graph(60, 240)
+    A.data = np.random.default_rng(4).uniform(1, 9, A.nnz)
+    A.data[A.indptr[7] : A.indptr[8]] = 0
+    rows = np.repeat(np.arange(60), np.diff(A.indptr))
+    many = np.where(rows % 2 == 0, 1e-300, 1e300)
+    sizes = (1.0, 1e-310, 1e-45, 1e39, 1e100, 1e306, many)
+    for dtype, near in ((np.float64, 1e-12), (np.float32, 1e-6)):
+        expected = pagerank(A, weighted=True, dtype=dtype)
+        for size in sizes:
+            B = A.copy()
+            B.data = A.data * size
+            found = pagerank(B, weighted=True, dtype=dtype)
+            assert np.abs(found.scores - expected.scores).max() < near
+            assert found.iterations == expected.iterations
+            check_pagerank(B, found, weighted=True)
+            again = pagerank(matchwood.graph(B), weighted=True, dtype=dtype, engine="reference")
+            assert np.abs(found.scores - again.scores).max() < near
+
+
 def test_no_vertices_no_edges_loops_only() -> None:
     empty = pagerank(sp.csr_array((0, 0)))
     assert empty.scores.size == 0

@@ -83,8 +83,9 @@ def command(
         raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {method!r}")
     if banded and refine is not None:
         raise ValueError(f"--refine is for orders other than rcm and cm, got --method {method}")
-    if not banded and start:
-        raise ValueError(f"--start is for rcm and cm, got --method {method}")
+    for option, asked in (("--start", start), ("--algorithm", algorithm != "auto")):
+        if not banded and asked:
+            raise ValueError(f"{option} is for rcm and cm, got --method {method}")
     loaded = shared.load(graph)
     starts = [loaded.vertex(text) for text in start] if start else None
     found: Any

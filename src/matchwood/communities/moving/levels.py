@@ -14,20 +14,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from matchwood import engines
 from matchwood.communities.moving.plan import (
+    CHAIN_DOUBLINGS,
     FEW_MOVERS,
     FEW_MOVERS_BACK,
     FEW_MOVERS_LEIDEN,
     MOST_ROUNDS,
+    MOST_STALLS,
     ROUNDS_BACK,
+    STALL,
     Limit,
     Plan,
 )
 from matchwood.communities.weights import Level
 from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
+from matchwood.primitives.hashing import mix64
 from matchwood.primitives.joining import trusted_joins, trusted_trees
 from matchwood.primitives.number import trusted_number_labels
+from matchwood.primitives.sort import radix_sort
 from matchwood.stopwatch import Stopwatch
 
 
@@ -85,6 +92,15 @@ class Steps(NamedTuple):
         """Labels in use become 0, 1, ... by their smallest vertices."""
         return trusted_number_labels(labels, engine=self.name, threads=self.members(level))
 
+    def mix(self, labels: Any, count: int) -> Any:
+        """The labels 0, 1, ..., count-1 with other numbers, in the order of their hashes."""
+        xp = engines.xp(labels)
+        numbers = xp.arange(count, dtype=labels.dtype)
+        hashes = mix64(numbers.astype(np.uint64), engine=self.name, threads=self.threads)
+        place = xp.empty_like(numbers)
+        place[radix_sort(hashes, numbers, threads=self.threads)[1]] = numbers
+        return place[labels]
+
     def split(self, level: Level, labels: Any) -> tuple[int, Any]:
         found: tuple[int, Any] = self.module.split(level, labels, self.threads)
         return found
@@ -114,13 +130,18 @@ class Descent(NamedTuple):
 def louvain(
     steps: Steps, base: Level, method: str, max_levels: int | None, max_rounds: int | None
 ) -> Found:
-    """Contract communities until nothing moves; then back, with a few rounds on each level."""
+    """Contract communities until nothing moves; then back, with a few rounds on each level.
+
+    The method is moving, joining, or auto: joining as long as it makes no chains, then moving.
+    """
     watch = Stopwatch()
     limit = MOST_ROUNDS if max_rounds is None else max_rounds
-    if method == "joining":
-        levels, maps, rounds = _join(steps, base, max_levels)
-    else:
-        levels, maps, rounds = _move(steps, base, max_levels, Limit(limit, FEW_MOVERS))
+    descent, chained = Descent([base], [], 0), False
+    if method != "moving":
+        descent, chained = _join(steps, base, max_levels, chains=method == "joining")
+    if method == "moving" or chained:
+        descent = _move(steps, descent, max_levels, Limit(limit, FEW_MOVERS))
+    levels, maps, rounds = descent
     watch.lap("levels")
     labels, more = _back(steps, levels, maps, Limit(min(ROUNDS_BACK, limit), FEW_MOVERS_BACK))
     watch.lap("back")
@@ -131,11 +152,12 @@ def louvain(
 
 def partitions(steps: Steps, base: Level) -> Iterator[tuple[int, Any]]:
     """(count, labels) of the communities of each level, and at last those of `louvain`."""
-    levels, maps, _ = _move(steps, base, None, Limit(MOST_ROUNDS, FEW_MOVERS))
+    descent = Descent([base], [], 0)
+    levels, maps, _ = _move(steps, descent, None, Limit(MOST_ROUNDS, FEW_MOVERS))
     labels = identity(base)
-    for level, map in zip(levels[1:], maps, strict=True):
+    for map in maps:
         labels = map[labels]
-        yield level.n, labels
+        yield steps.number(base, labels)
     labels, _ = _back(steps, levels, maps, Limit(ROUNDS_BACK, FEW_MOVERS_BACK))
     yield steps.split(base, labels)
 
@@ -153,10 +175,10 @@ def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> t
     return labels, rounds
 
 
-def _move(steps: Steps, base: Level, max_levels: int | None, limit: Limit) -> Descent:
-    """Vertices move to the best community around them, level by level."""
-    levels, rounds = [base], 0
-    maps: list[Any] = []
+def _move(steps: Steps, descent: Descent, max_levels: int | None, limit: Limit) -> Descent:
+    """Vertices move to the best community around them, level by level, from the coarsest one on."""
+    levels, maps, rounds = descent
+    stalls = 0
     while True:
         level = levels[-1]
         labels = identity(level)
@@ -164,6 +186,9 @@ def _move(steps: Steps, base: Level, max_levels: int | None, limit: Limit) -> De
         count, labels = steps.number(level, labels)
         if count == level.n:
             break
+        stalls = _stalls(stalls, level, count)
+        if stalls >= MOST_STALLS:
+            labels = steps.mix(labels, count)
         maps.append(labels)
         if len(maps) == max_levels:
             break
@@ -171,8 +196,24 @@ def _move(steps: Steps, base: Level, max_levels: int | None, limit: Limit) -> De
     return Descent(levels, maps, rounds)
 
 
-def _join(steps: Steps, base: Level, max_levels: int | None) -> Descent:
-    """Communities join the best one around them, if they are the smaller; a round a level."""
+def _stalls(before: int, level: Level, count: int) -> int:
+    """Levels in a row, this one included, of which hardly a vertex moved; `before` without it.
+
+    Of two vertices that are alone the one with the larger number moves.  Where weights grow with
+    the numbers, each wants to join a larger one: few move on a level, and there would be as many
+    levels as vertices.  Then communities are numbered by hash, from there on.
+    """
+    if before >= MOST_STALLS or (level.n - count) * STALL < level.tied:
+        return before + 1
+    return 0
+
+
+def _join(steps: Steps, base: Level, max_levels: int | None, chains: bool) -> tuple[Descent, bool]:
+    """Communities join the best one around them, if they are the smaller; a round a level.
+
+    Where weights grow along a path, all of it joins in one round, however long it is.  Unless
+    `chains` may be, the first round that makes one is not done: True says that it ended so.
+    """
     levels, rounds = [base], 0
     maps: list[Any] = []
     names = identity(base)
@@ -187,12 +228,24 @@ def _join(steps: Steps, base: Level, max_levels: int | None) -> Descent:
         )
         labels, roots = trusted_trees(target, **where)
         rounds += 1
-        if roots.shape[0] == level.n:
+        count = int(roots.shape[0])
+        if count == level.n:
             break
+        if not chains and level.data is not None and _has_chain(target, labels):
+            return Descent(levels, maps, rounds), True
         maps.append(labels)
         names = names[roots]
-        levels.append(steps.contract(level, labels, int(roots.shape[0])))
-    return Descent(levels, maps, rounds)
+        levels.append(steps.contract(level, labels, count))
+    return Descent(levels, maps, rounds), False
+
+
+def _has_chain(target: Any, labels: Any) -> bool:
+    """Whether more than 2^CHAIN_DOUBLINGS joins lead from some vertex to the root of its tree."""
+    if int(engines.xp(labels).bincount(labels).max()) <= 1 << CHAIN_DOUBLINGS:
+        return False
+    for _ in range(CHAIN_DOUBLINGS):
+        target = target[target]
+    return bool((target[target] != target).any())
 
 
 def leiden(steps: Steps, base: Level, iterations: int) -> Found:
@@ -218,6 +271,7 @@ def leiden(steps: Steps, base: Level, iterations: int) -> Found:
 def _descend(steps: Steps, base: Level, start: Any, limit: Limit) -> tuple[Any, int, int]:
     """One iteration: communities of `base`, rounds, levels.  `limit` is that of the given graph."""
     level, map, rounds, levels = base, None, 0, 1
+    stalls = 0
     labels = start.copy()
     while True:
         rounds += steps.move(level, labels, limit)
@@ -228,6 +282,9 @@ def _descend(steps: Steps, base: Level, start: Any, limit: Limit) -> tuple[Any, 
         parts_count, parts = steps.number(level, steps.refine(level, labels))
         if parts_count == level.n:
             break
+        stalls = _stalls(stalls, level, parts_count)
+        if stalls >= MOST_STALLS:
+            labels, parts = steps.mix(labels, count), steps.mix(parts, parts_count)
         above = engines.xp(parts).empty(parts_count, labels.dtype)
         above[parts] = labels  # all members of a part have one community: any may be the last
         map = parts if map is None else parts[map]

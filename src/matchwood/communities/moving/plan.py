@@ -16,6 +16,13 @@ FEW_MOVERS_LEIDEN = 5  # of Leiden, whose coarser graphs are made of parts of th
 FEW_MOVERS_BACK = 256  # on the way back: there is no coarser level that would mend it
 
 
+# Levels that stall: see levels.py.  On 70 real graphs no more than 3 did in a row, but for one
+# whose weights are graded.
+STALL = 8  # one in so many vertices, or more, is to become part of another on a level
+MOST_STALLS = 4  # levels in a row
+CHAIN_DOUBLINGS = 5  # 32 joins; trees of joins had up to 12 where weights do not grow along paths
+
+
 class Plan(NamedTuple):
     """Resolution and seed of a call."""
 

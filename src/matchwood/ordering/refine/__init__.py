@@ -105,7 +105,8 @@ def refine_order(
 
     With the places of each row kept sorted, a swap of u and v costs O((d_u + d_v) log d), so a
     sweep the sum of that over the edges of the chosen vertices: with ``fraction=1`` hubs cost the
-    square of their degree.  Memory: a place for each entry, and seven arrays of n.
+    square of their degree.  With ``sweeps=None`` there may be as many sweeps as paths are long: a
+    vertex moves by one swap in each.  Memory: a place for each entry, and seven arrays of n.
 
     References
     ----------

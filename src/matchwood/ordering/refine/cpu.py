@@ -148,7 +148,7 @@ def _follow(team: Any, order: Order, sequence: Sequence, count: int) -> int:
             kept += _try_swap(order, u, v)
     last = min(words[NEXT] + count, sequence.first.size)
     for number in range(words[NEXT], last):
-        if interrupted(team, number):
+        if stopping(team):
             return kept
         u, v = np.uint64(sequence.first[number]), np.uint64(sequence.second[number])
         kept += _try_swap(order, u, v)
@@ -193,7 +193,7 @@ def _complete(team: Any, order: Order, sequence: Sequence, kept: Array) -> None:
     words, mine = sequence.words, 0
     if team.size == 1:
         for k in range(sequence.first.size):
-            if interrupted(team, k):
+            if stopping(team):  # at each swap: that of a hub reads all rows of its neighbours
                 return
             mine += _try_swap(order, np.uint64(sequence.first[k]), np.uint64(sequence.second[k]))
         kept[0] = mine

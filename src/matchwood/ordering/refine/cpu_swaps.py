@@ -19,6 +19,7 @@ Array = np.ndarray[Any, Any]
 
 ONE = np.uint64(1)
 SCAN = np.uint64(12)  # places of a row up to which it is searched from the start, not by bisection
+HUB = np.uint64(64)  # neighbours; of more, many may have no other neighbour
 AROUND = (-2, -1, 1, 2)  # as in plan.py
 
 
@@ -109,10 +110,28 @@ def _linear_change(near: Array, begin: Any, end: Any, a: Any, b: Any) -> Any:
 
 
 @device
+def _changes_of_hub(order: Order, k: Any, stop: Any, a: Any, b: Any) -> Any:
+    """`_changes` where many rows may hold a single place, which has no gaps: those are left out."""
+    total = np.int64(0)
+    while k < stop:
+        w = np.uint64(order.indices[k])
+        begin, end = np.uint64(order.indptr[w]), np.uint64(order.indptr[w + ONE])
+        if end - begin > ONE:
+            if order.table.size > 0:
+                total += _log_change(order.near, begin, end, a, b, order.table)
+            else:
+                total += _linear_change(order.near, begin, end, a, b)
+        k += ONE
+    return total
+
+
+@device
 def _changes(order: Order, v: Any, a: Any, b: Any) -> Any:
     """By how much the rows of v's neighbours fall when v goes from place a to b."""
     total = np.int64(0)
     k, stop = np.uint64(order.indptr[v]), np.uint64(order.indptr[v + ONE])
+    if stop - k > HUB:
+        return _changes_of_hub(order, k, stop, a, b)
     while k < stop:  # all rows are fetched at once; where they lie far apart that is a fifth faster
         prefetch(order.near, np.uint64(order.indptr[np.uint64(order.indices[k])]))
         k += ONE

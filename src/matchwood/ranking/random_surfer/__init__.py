@@ -95,8 +95,9 @@ def pagerank(
     Raises
     ------
     TypeError, ValueError
-        If `A` is no square matrix; a weight that is read is negative, infinite or NaN; damping is
-        outside [0, 1); an array has another length, is all zero or holds something negative.
+        If `A` is no square matrix; a weight that is read is negative, infinite or NaN, or those of
+        a row add up to infinity; damping is outside [0, 1); an array has another length, is all
+        zero or holds something negative.
 
     Notes
     -----

@@ -131,6 +131,13 @@ def problem_of(G: Any, asked: Options, caller: str, threads: int | None) -> Prob
     jump, dangling, start = (_distribution(G, caller, name, asked) for name in GIVEN)
     share = shares(G, asked.weighted, caller)
     xp = engines.xp(share)
+    sizes = np.finfo(asked.dtype)
+    beyond = (share > 0) & ((share < sizes.tiny) | (share > sizes.max))
+    if any_of(G.comm, bool(beyond.any())):
+        raise ValueError(
+            f"{caller}: weights of a row must add up to a number whose inverse {asked.dtype} "
+            "holds; scale the weights"
+        )
     loses = any_of(G.comm, bool((share == 0).any()))
     if start is None:
         start = xp.full(G.grid.owned, 1 / max(G.n, 1), asked.dtype)
@@ -185,7 +192,8 @@ def shares(G: Any, weighted: bool, caller: str) -> Any:
         xp = engines.xp(sums)
         if any_of(G.comm, not bool(xp.isfinite(sums).all())):
             raise ValueError(f"{caller}: weights of a row must not add up to infinity")
-        return xp.where(sums > 0, 1.0 / xp.where(sums > 0, sums, 1.0), 0.0)
+        with np.errstate(over="ignore"):
+            return xp.where(sums > 0, 1.0 / xp.where(sums > 0, sums, 1.0), 0.0)
 
     return G.keep("surfer shares, weighted" if reads else "surfer shares", make)
 

@@ -10,6 +10,10 @@ from matchwood import arguments, calls, engines
 from matchwood.csr import Graph, View
 from matchwood.primitives.row_reduce import spmv
 
+# Exponents of two, by the bytes of a score.  Where sums of rows lie beyond them, weights or their
+# inverses times a score may be too large or too small for the type of the scores.
+BORDERS = {4: 60, 8: 500}
+
 
 class Problem(NamedTuple):
     """The arrays of a call, where its engine reads them.  All jumps add up to 1."""
@@ -47,8 +51,12 @@ class Options(NamedTuple):
             for name in ("personalization", "dangling", "start")
         ]
         start = given[2] if given[2] is not None else xp.full(n, 1 / max(n, 1), self.dtype)
+        share, least, most = shares(G, self.weighted, caller)
+        border = 2.0 ** BORDERS[self.dtype.itemsize]
+        if least < 1 / border or most > border:
+            incoming, share = chances(G, incoming, caller)
         return Problem(
-            incoming, shares(G, self.weighted, caller).astype(self.dtype), start, given[0],
+            incoming, share.astype(self.dtype), start, given[0],
             given[1], self.damping, self.tol, self.most, self.dtype,
         )  # fmt: skip
 
@@ -87,22 +95,46 @@ def incoming_arcs(G: Graph, weighted: bool, caller: str) -> View:
     return G.transposed_weights(caller)
 
 
-def shares(G: Graph, weighted: bool, caller: str) -> Any:
-    """1 / (sum of the row) in float64, 0 where that is 0; kept for the next call."""
+def shares(G: Graph, weighted: bool, caller: str) -> tuple[Any, float, float]:
+    """1 / (sum of the row) in float64, 0 where that is 0; kept for the next call.
 
-    def make() -> Any:
+    And the least and the largest sum above 0.
+    """
+
+    def make() -> tuple[Any, float, float]:
         if not weighted or not G.weighted:
             sums = engines.xp(G.indptr).diff(G.indptr).astype(np.float64)
         else:
-            view = G.finite_weights(caller)
-            data = view.data.astype(np.float64, copy=False)
-            sums = spmv(view.indptr, view.indices, data, engines.xp(data).ones(G.n, np.float64))
+            sums = row_sums(G, caller)
         xp = engines.xp(sums)
-        if not bool(xp.isfinite(sums).all()):
-            raise ValueError(f"{caller}: weights of a row must not add up to infinity")
-        return xp.where(sums > 0, 1.0 / xp.where(sums > 0, sums, 1.0), 0.0)
+        filled = xp.where(sums > 0, sums, 1.0)
+        least, most = (float(filled.min()), float(filled.max())) if G.n else (1.0, 1.0)
+        with np.errstate(over="ignore"):  # then `chances` are taken
+            return xp.where(sums > 0, 1.0 / filled, 0.0), least, most
 
     return G.keep("surfer shares, weighted" if weighted else "surfer shares", make)
+
+
+def row_sums(G: Graph, caller: str) -> Any:
+    """The sum of each row, in float64."""
+    view = G.finite_weights(caller)
+    data = view.data.astype(np.float64, copy=False)
+    sums = spmv(view.indptr, view.indices, data, engines.xp(data).ones(G.n, np.float64))
+    if not bool(engines.xp(sums).isfinite(sums).all()):
+        raise ValueError(f"{caller}: weights of a row must not add up to infinity")
+    return sums
+
+
+def chances(G: Graph, incoming: View, caller: str) -> tuple[View, Any]:
+    """The arcs with a(i, j) / s(i) for weights, and shares of 1; kept for the next call."""
+
+    def make() -> tuple[View, Any]:
+        sums = row_sums(G, caller)
+        filled = engines.xp(sums).where(sums > 0, sums, 1.0)
+        data = incoming.data.astype(np.float64) / filled[incoming.indices]
+        return incoming._replace(data=data), (sums > 0).astype(np.float64)
+
+    return G.keep("surfer chances", make)
 
 
 def _distribution(call: calls.Call, caller: str, name: str, value: Any, n: int, dtype: Any) -> Any:
