@@ -66,6 +66,40 @@ def test_same_mates(name, monkeypatch):
             assert_same(found, expected)
 
 
+def hubs(n):
+    """All vertices point at one of two hubs first, and then along a path."""
+    rng, others = np.random.default_rng(0), np.arange(2, n)
+    row = np.concatenate([0 * others, 0 * others + 1, others[:-1]])
+    column = np.concatenate([others, others, others[1:]])
+    heavy = 1000.0 - 100.0 * row[: 2 * others.size]
+    weight = np.concatenate([heavy, 0.0 * others[1:]]) + rng.random(row.size)
+    return from_edges(n, row, column, weight)
+
+
+def test_rows_that_nearly_all_want_at_once(monkeypatch):
+    """The last warp of a launch goes first, as it may: none reads what another has written."""
+    plain = beyond_on_host.in_c
+    first_to_last = (
+        "for (Wide first = global_thread() - lane(); first < count; first += all_threads()) {"
+    )
+    last_to_first = (
+        "for (Wide turn = global_thread() / 32, turns = (count + 31) / 32; turn < turns;"
+        " turn += all_threads() / 32) { Wide first = (turns - 1 - turn) * 32;"
+    )
+
+    def turned(text):
+        before, point, after = plain(text).partition("void point(const I* source")
+        assert first_to_last in after
+        after = after.replace(first_to_last, last_to_first, 1)
+        return (before + point + after).replace("WORTH_ORDER = 2", "WORTH_ORDER = 4096")
+
+    monkeypatch.setattr(beyond_on_host, "in_c", turned)
+    monkeypatch.setattr(beyond_on_host, "library", beyond_on_host.library.__wrapped__)
+    G = matchwood.graph(hubs(400))
+    expected = matchwood.weighted_matching(G, method="dominant")
+    assert_same(on(G, lists=1, batches=3), expected)
+
+
 def test_what_travels_is_what_the_simulation_counts():
     A = weighted(rmat(6, 6), np.float32)
     for devices, lists in ((1, 1), (2, 2)):

@@ -3,7 +3,7 @@
 //
 //   pack_rows       a warp or a block per row: the first edges of a row in a buffer go into its vertex's list
 //   point_next      a thread per queued vertex: the next free one of its list
-//   list_wanted     a thread per vertex: those whose list has run out, in order
+//   list_wanted     a thread per vertex: those whose list has run out, nearly in order
 //   settle_mutual   a thread per changed vertex: two that point at each other are mates
 //   requeue_own     a thread per vertex of the partition: those that point at a matched vertex
 //   settle_rounds   settle and point in turn, for one partition, in one cooperative launch.  Rows that must travel it
@@ -374,7 +374,11 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
                 ids = queue;
             }
             PassingRows<I, P, W> from{ids, base, begins, ends, first, last, row_columns, row_weights, true, true, state, seed, by_hash};
-            for (Wide k = global_thread(); k < wanted; k += all_threads()) head[load_relaxed(&ids[k])] = 0;
+            for (Wide k = global_thread(); k < wanted; k += all_threads()) {
+                I u = load_relaxed(&ids[k]);
+                head[u] = 0;
+                store_relaxed(&queue[k], u);  // those that point are written over the back of `pointed`
+            }
             long long read = pack_all((long long)wanted, from, lists, true);
             if (lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
             barrier.wait();
@@ -384,7 +388,7 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
                 store_relaxed(&control[LISTED], Wide(0));
             }
             barrier.wait();
-            part.point(ids, wanted, chained);  // all that have a free neighbour point, so the back stays as it is
+            part.point(queue, wanted, chained);  // all that have a free neighbour point: none is wanted again
             barrier.wait();
         }
         if (left <= 1) return;
