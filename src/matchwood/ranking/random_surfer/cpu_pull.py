@@ -83,7 +83,8 @@ def _by_length(
             before = length
             is_far[v - first] = 0
         calm = changes * CALM <= last - first
-        base, cut, near = _base(indices[indptr[first] : indptr[last]]), last, 0
+        base, cut = _base(indices[indptr[first] : indptr[last]]), last
+        near: Any = 0
         if base >= 0:
             near = np.int64(indptr[last]) - np.int64(indptr[first])
         elif not calm:

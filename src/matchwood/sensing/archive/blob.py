@@ -165,7 +165,7 @@ def _goal(k: int, header: Header, length: int) -> memoryview:
     changed = k == VALUES and layout.TYPES[header.kind] is not np.int64
     if changed or k in NARROWED:
         return zstd.scratch(k, length)
-    return memoryview(np.empty(length, np.uint8))
+    return np.empty(length, np.uint8).data
 
 
 def _numbers(content: Any, kind: Any) -> Array:
