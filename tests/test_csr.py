@@ -314,3 +314,24 @@ def test_gpu_input_without_a_gpu() -> None:
         matchwood.bfs(grid(3, 3), 0, engine="gpu")
     with pytest.raises(ValueError, match="engine must be None or one of"):
         matchwood.bfs(grid(3, 3), 0, engine="tpu")
+
+
+def test_loops_are_counted_with_the_values(monkeypatch) -> None:
+    """One pass over symmetric values tells all that the undirected weights need."""
+    rng = np.random.default_rng(2)
+    upper = sp.triu(sp.random_array((90, 90), density=0.1, rng=rng), 1)
+    for diagonal in (np.zeros(90), np.arange(90) % 3 * 1.0):
+        A = sp.csr_array(upper + upper.T + sp.diags_array(diagonal))
+        A.eliminate_zeros()
+        wanted = int((A.diagonal() != 0).sum())
+        for threads in ("1", "3"):
+            monkeypatch.setenv("MATCHWOOD_NUM_THREADS", threads)
+            G, H = matchwood.graph(A), matchwood.graph(A)
+            view = G.undirected_weights()
+            assert not G.has_kept("symmetry")
+            assert G.loops == H.loops == H.symmetry().loops == wanted
+            assert view.nnz == A.nnz - wanted
+        B = A.copy()
+        B.data[3] = np.inf
+        with pytest.raises(ValueError, match="finite"):
+            matchwood.graph(B).undirected_weights()

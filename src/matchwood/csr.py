@@ -26,7 +26,12 @@ from matchwood.gate.entries import DUPLICATES, Entries
 from matchwood.gate.rectangles import Rectangle, as_rectangle
 from matchwood.gate.rules import GraphRules
 from matchwood.gate.views import View, sparse_matrix
-from matchwood.primitives.inspect import Symmetry, Values, trusted_symmetry, trusted_values
+from matchwood.primitives.inspect import (
+    Symmetry,
+    Values,
+    trusted_symmetry,
+    trusted_values_and_loops,
+)
 from matchwood.primitives.symmetrize import trusted_magnitudes, trusted_union
 from matchwood.primitives.transpose import trusted_transpose
 
@@ -77,6 +82,11 @@ class Graph(GraphRules, Entries):
         """Number of neighbours of each vertex, loops not counted."""
         return self.keep("degrees", lambda: np.diff(self.undirected_pattern().indptr))
 
+    @property
+    def loops(self) -> int:
+        """Stored entries on the diagonal."""
+        return self.keep("loops", lambda: self.symmetry().loops)
+
     def symmetry(self) -> Symmetry:
         """Loops, and whether the pattern is symmetric."""
         view = self.directed_pattern()
@@ -84,7 +94,10 @@ class Graph(GraphRules, Entries):
 
     def inspected(self, view: View) -> Values:
         """What `primitives.inspect` finds out about the values of a view."""
-        return trusted_values(*view)
+        found, loops = trusted_values_and_loops(*view)
+        if loops is not None:
+            self.keep("loops", lambda: loops)
+        return found
 
     def union(self, view: View, rule: str) -> View:
         """The view and its transpose in one, without loops; `rule` joins magnitudes."""

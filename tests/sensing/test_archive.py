@@ -8,6 +8,7 @@ import io
 import struct
 import tarfile
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from matchwood.sensing import (
     traffic_matrix,
     write_archive,
 )
-from matchwood.sensing.archive import blob, layout, reference, tar
+from matchwood.sensing.archive import blob, layout, reference, tar, zstd
 from matchwood.sensing.archive.check import check_archive
 
 ROWS = [0, 0, 0, 0, 2, 2, 2, 3, 3, 3, 4, 4]
@@ -61,6 +62,48 @@ def test_what_is_written_is_read(compression, tmp_path):
     assert list(read_archive(packed)) == windows()
     assert path.read_bytes() == (write_archive(path, windows(), compression=compression)
                                  and path.read_bytes())  # fmt: skip
+
+
+class OwnZstd:
+    """Python's own package, as far as it is used, by means of zstandard."""
+
+    @staticmethod
+    def get_frame_info(frame):
+        import zstandard
+
+        size = zstandard.frame_content_size(frame)
+        return types.SimpleNamespace(decompressed_size=size)
+
+    @staticmethod
+    def ZstdDecompressor():
+        import zstandard
+
+        decoder = zstandard.ZstdDecompressor().decompressobj()
+        told = types.SimpleNamespace(eof=False, unused_data=b"")
+
+        def decompress(frame, most):
+            found = decoder.decompress(frame)
+            told.eof, told.unused_data = decoder.eof, decoder.unused_data
+            return found[:most]
+
+        told.decompress = decompress
+        return told
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_arrays_of_several_blocks(own, tmp_path, monkeypatch):
+    """GraphBLAS makes some for each thread.  Matrices that are read stay as they are."""
+    zstandard = pytest.importorskip("zstandard")
+    monkeypatch.setattr(blob, "BLOCK", 1000)
+    path = write_archive(tmp_path / "x.tar", windows(), compression="zstd")[0]
+    package = (OwnZstd, True) if own else (zstandard, False)
+    monkeypatch.setattr(zstd, "_tools", lambda: package)
+    found = [*read_archive(path, threads=1), *read_archive(path, threads=3)]
+    assert found == windows() * 2
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 255
+    with pytest.raises(FileFormatError):
+        list(read_archive(io.BytesIO(bytes(content))))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -316,6 +316,38 @@ def test_guesses_are_right_where_all_records_are_alike(start, link):
         assert (found - 24) % step == 0
 
 
+@pytest.mark.parametrize("blocks", [False, True])
+def test_records_alike_up_to_one_that_is_not(blocks, tmp_path, monkeypatch):
+    """Members write where their packets belong if all are alike.  Shorter ones are too many."""
+    monkeypatch.setattr(reading, "SMALL_PART", 4)
+    monkeypatch.setattr(reading, "PART", 512)
+    usual = [frames.ipv4(k, 1) + bytes(20) for k in range(400)]
+    others = {
+        "none": [],
+        "one shorter": [frames.ipv4(1, 2)],
+        "many shorter": [frames.ipv4(k, 2) for k in range(200)],
+        "longer": [frames.ipv4(1, 2) + bytes(24)],
+        "not IPv4": [b"\x60" + usual[0][1:]] * 3,
+        "as long together": [frames.ipv4(1, 2), frames.ipv4(1, 2) + bytes(40)],
+    }
+    path = tmp_path / "alike"
+    for other, place in itertools.product(others, (70, 399)):
+        made = usual[:place] + others[other] + usual[place:]
+        content = frames.pcap(made)
+        if blocks:
+            content = frames.section() + frames.interface(101)
+            content += b"".join(frames.enhanced(frame, k) for k, frame in enumerate(made))
+        path.write_bytes(content)
+        wanted, skipped = reference.packets_of(content)
+        for threads, packets in itertools.product((2, 7), (150, 10**6)):
+            capture = iter_capture(path, threads=threads, packets=packets)
+            merged = map(np.concatenate, zip(*capture, strict=True))
+            assert same(tuple(merged), tuple(wanted))
+            assert capture.skipped == skipped
+            assert other != "none" or capture._alike > 0
+            assert same(tuple(read_capture(path, threads=threads)), tuple(wanted))
+
+
 COMPRESSORS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
 

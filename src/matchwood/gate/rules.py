@@ -177,7 +177,7 @@ class GraphRules(EntryRules):
             facts = self._checked_values(view, caller)
             if not facts.symmetric:  # where the values are symmetric, so is the pattern
                 return self._both_directions(view, facts, caller)
-            if facts.zeros or facts.minimum < 0 or self.loops:  # loops cost a pass to find
+            if facts.zeros or facts.minimum < 0 or self.loops:  # loops may cost a pass to find
                 return self.magnitudes(view)
             return view
 

@@ -121,3 +121,12 @@ def trusted_values(indptr: Any, indices: Any, data: Any, *, threads: int | None 
     engine = engines.load(__name__, engines.location(indices))
     found: Values = engine.values(indptr, indices, data, threads=threads)
     return found
+
+
+def trusted_values_and_loops(indptr: Any, indices: Any, data: Any) -> tuple[Values, int | None]:
+    """`trusted_values`, and the entries on the diagonal where these are counted on the way."""
+    if engines.location(indices) == "gpu":
+        return trusted_values(indptr, indices, data), None
+    engine = engines.load(__name__, "cpu")
+    found: tuple[Values, int | None] = engine.values_and_loops(indptr, indices, data)
+    return found

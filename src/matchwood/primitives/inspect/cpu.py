@@ -219,7 +219,7 @@ def symmetry_sums(
     return int(table[:, _LOOPS].sum()), int(table[:, _SUM1].sum()), int(table[:, _SUM2].sum())
 
 
-_BAD, _ZEROS, _VSUM1, _VSUM2 = range(4)
+_BAD, _ZEROS, _VSUM1, _VSUM2, _VLOOPS = range(5)
 
 
 @kernel
@@ -238,7 +238,7 @@ def _values(
     line[_BAD] = -1
     lo, hi = share_rows(team, indptr)
     least, most = np.inf, -np.inf
-    zeros = 0
+    zeros = loops = 0
     sum1 = sum2 = _ZERO
     for i in range(lo, hi):
         if interrupted(team, i):
@@ -254,6 +254,8 @@ def _values(
                 least = min(least, w)
                 most = max(most, w)
                 zeros += w == 0.0
+            else:
+                loops += 1
             h = value_number(key, bits[k]) if w != 0.0 else key.value_start  # -0.0 is 0.0
             a, b, c, d = vertex_numbers(key, _name(names, j))
             x1 += a * h
@@ -266,6 +268,7 @@ def _values(
     ranges[team.rank, 0] = least
     ranges[team.rank, 1] = most
     line[_ZEROS] = zeros
+    line[_VLOOPS] = loops
     line[_VSUM1] = np.int64(sum1)
     line[_VSUM2] = np.int64(sum2)
 
@@ -278,26 +281,49 @@ def values(
     key: keys.Key | None = None,
     threads: int | None = None,
 ) -> Values:
-    view = (indptr, indices, data)
-    bad, least, most, sums = value_sums(view, None, key or keys.key(), threads)
+    return values_and_loops(indptr, indices, data, key=key, threads=threads)[0]
+
+
+def values_and_loops(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    *,
+    key: keys.Key | None = None,
+    threads: int | None = None,
+) -> tuple[Values, int | None]:
+    """Loops too, which are seen on the way; None where an entry is not finite."""
+    table, bad, least, most = _value_table((indptr, indices, data), None, key, threads)
     if bad >= 0:
-        return Values(False, bad, 0.0, 0.0, 0, False)
+        return Values(False, bad, 0.0, 0.0, 0, False), None
     if least > most:
         least = most = 0.0
-    return Values(True, -1, least, most, sums[0], not any(sums[1:]))
+    zeros, one, two, loops = (int(table[:, k].sum()) for k in (_ZEROS, _VSUM1, _VSUM2, _VLOOPS))
+    return Values(True, -1, least, most, zeros, one == two == 0), loops
 
 
 def value_sums(
     view: tuple[Array, Array, Array], names: Array | None, key: keys.Key, threads: int | None
 ) -> tuple[int, float, float, tuple[int, int, int]]:
     """(an entry that is not finite or -1, least, most, (zeros, two sums)), loops left out."""
+    table, bad, least, most = _value_table(view, names, key, threads)
+    zeros, one, two = (int(table[:, k].sum()) for k in (_ZEROS, _VSUM1, _VSUM2))
+    return bad, least, most, (zeros, one, two)
+
+
+def _value_table(
+    view: tuple[Array, Array, Array],
+    names: Array | None,
+    key: keys.Key | None,
+    threads: int | None,
+) -> tuple[Array, int, float, float]:
+    """(what each member found, an entry that is not finite or -1, least, most)."""
     indptr, indices, data = view
     team = _hashing_team(indptr, indices, threads)
     table = np.zeros((team.size, _WIDTH), np.int64)
     ranges = np.zeros((team.size, _WIDTH))
     bits = data.view(np.uint32 if data.itemsize == 4 else np.uint64)
-    team.run(_values, indptr, indices, data, bits, names, key, table, ranges)
+    team.run(_values, indptr, indices, data, bits, names, key or keys.key(), table, ranges)
     bad = table[table[:, _BAD] >= 0, _BAD]
-    zeros, one, two = (int(table[:, k].sum()) for k in (_ZEROS, _VSUM1, _VSUM2))
     least, most = float(ranges[:, 0].min()), float(ranges[:, 1].max())
-    return int(bad.min()) if bad.size else -1, least, most, (zeros, one, two)
+    return table, int(bad.min()) if bad.size else -1, least, most

@@ -8,9 +8,11 @@ Where lengths of rows change often, the rows of a window are visited by length, 
 that the processor does not foresee costs as much as 20 entries.
 
 Reading the entries is the limit, so a window's are read as they lie in memory, one after the other,
-and are short where they can be.  A window that is visited by length has a copy of its entries in
-that order.  A window whose neighbours all lie within 2^16 vertices has a copy of 2 bytes an entry,
-counted from the first of them.  All others read the graph itself.
+and are short where they can be.  A window whose neighbours all lie within 2^16 vertices has a copy
+of 2 bytes an entry, counted from the first of them.  Any other window reads the graph itself where
+it is visited as it lies.  Where it is visited by length it has a copy of its entries in that order.
+Of this copy too, rows that do not leave the 2^16 vertices around the window have 2 bytes an entry:
+in a good order these are nearly all rows, and a hub in the window concerns the hub alone.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import crew, device, kernel, next_chunk
+from matchwood.teams import crew, device, expanded, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 
@@ -28,8 +30,9 @@ TASK = 1 << 16  # entries of a window, about: some 40 us of work
 CALM = 8  # at most one in so many rows differs from the row before: then they are left as they are
 LENGTHS = 1024  # rows of this length and longer are not told apart
 NEAR = 1 << 16  # vertices; neighbours of a window within as many take 2 bytes each
-OWN, COPIED = -1, -2  # instead of a base
-ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+WORTH = 4  # one in so many entries must lie in rows that are near, or all are copied whole
+OWN = -1  # instead of a base
+ZERO, ONE, TWO, THREE, FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 LONG = np.uint64(1024)  # entries; longer rows are added up in pieces of this length
 FIVE, SIX, SEVEN, EIGHT = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
 
@@ -37,67 +40,117 @@ FIVE, SIX, SEVEN, EIGHT = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
 class Plan(NamedTuple):
     """Window w has the vertices starts[w] .. starts[w + 1] - 1, visited in the order of `order`.
 
-    Its entries begin at ``begins[w]`` of `near` where ``bases[w]`` is a vertex, from which they
-    count; of `copied` where that is COPIED; and of the graph's own indices where it is OWN.
+    Where ``bases[w]`` is OWN, its entries begin at ``begins[w]`` of the graph's own indices.  Else
+    the rows order[starts[w] : cuts[w]] have theirs at ``begins[w]`` of `near`, where they count
+    from ``bases[w]``, and the rows behind them at ``far_begins[w]`` of `copied`.
     """
 
     starts: Any
     order: Any  # uint16: the vertex less the first of its window
     bases: Any
+    cuts: Any
     begins: Any  # uint64
+    far_begins: Any  # uint64
     near: Any  # uint16
     copied: Any  # as the graph's indices
 
 
+class Found(NamedTuple):
+    """What `_by_length` finds out of each window."""
+
+    order: Any
+    bases: Any
+    cuts: Any
+    sizes: Any  # entries in rows that are near
+
+
 @kernel
 def _by_length(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    starts: Array,
-    order: Array,
-    bases: Array,
-    counts: Array,
+    team: Any, indptr: Array, indices: Array, starts: Array, found: Found, counts: Array, far: Array
 ) -> None:
-    """Sort the vertices of each window by the length of their rows, and find its base."""
-    mine = counts[team.rank]
+    """Sort the vertices of each window by the length of their rows, near ones first; find its base.
+
+    counts[rank] and far[rank] are a member's own.
+    """
+    mine, is_far = counts[team.rank], far[team.rank]
     window = next_chunk(team, starts.size - 1, 1)
     while window >= 0:
         first, last = starts[window], starts[window + 1]
-        mine[:] = 0
         changes, before = -1, np.int64(-1)  # the first row changes nothing
         for v in range(first, last):
             length: Any = np.int64(indptr[v + 1]) - np.int64(indptr[v])
-            if length != before:
-                changes += 1
-            mine[min(length, LENGTHS - 1)] += 1
+            changes += length != before
             before = length
+            is_far[v - first] = 0
         calm = changes * CALM <= last - first
-        bases[window] = _base(indices[indptr[first] : indptr[last]], OWN if calm else COPIED)
-        at = first
-        for length in range(LENGTHS):  # counting keeps the order of rows of one length
-            count = mine[length]
-            mine[length] = at
-            at += count
-        for v in range(first, last):
-            if calm:
-                order[v] = v - first
-            else:
-                length = min(np.int64(indptr[v + 1]) - np.int64(indptr[v]), LENGTHS - 1)
-                order[mine[length]] = v - first
-                mine[length] += 1
+        base, cut = _base(indices[indptr[first] : indptr[last]]), last
+        near: Any = 0
+        if base >= 0:
+            near = np.int64(indptr[last]) - np.int64(indptr[first])
+        elif not calm:
+            base = max(first + WINDOW // 2 - NEAR // 2, 0)
+            cut, near = _far_rows(indptr, indices, first, last, base, is_far)
+        found.bases[window], found.cuts[window], found.sizes[window] = base, cut, near
+        if calm:
+            for v in range(first, last):
+                found.order[v] = v - first
+        else:
+            _sort_rows(indptr, first, last, is_far, mine, found.order)
         window = next_chunk(team, starts.size - 1, 1)
 
 
 @device
-def _base(entries: Array, otherwise: int) -> Any:
-    """The smallest of the vertices where all are within NEAR of it."""
+def _far_rows(
+    indptr: Array, indices: Array, first: int, last: int, base: int, is_far: Array
+) -> Any:  # fmt: skip
+    """Mark the rows with entries outside of base .. base + NEAR.
+
+    Returns where they begin when they come last, and the entries of the rows before them.
+    """
+    cut, near = first, 0
+    for v in range(first, last):
+        k, end = indptr[v], indptr[v + 1]
+        while k < end and np.uint64(np.int64(indices[k]) - base) < np.uint64(NEAR):
+            k += 1
+        is_far[v - first] = k < end
+        cut += k == end
+        near += (k == end) * (np.int64(end) - np.int64(indptr[v]))
+    if near * WORTH < np.int64(indptr[last]) - np.int64(indptr[first]):
+        is_far[: last - first] = 1
+        return first, 0
+    return cut, near
+
+
+@device
+def _sort_rows(
+    indptr: Array, first: int, last: int, is_far: Array, counts: Array, order: Array
+) -> None:  # fmt: skip
+    """Counting keeps the order of rows of one length."""
+    counts[:] = 0
+    for v in range(first, last):
+        length = min(np.int64(indptr[v + 1]) - np.int64(indptr[v]), LENGTHS - 1)
+        counts[is_far[v - first] * LENGTHS + length] += 1
+    at = first
+    for kind in range(2 * LENGTHS):
+        count = counts[kind]
+        counts[kind] = at
+        at += count
+    for v in range(first, last):
+        length = min(np.int64(indptr[v + 1]) - np.int64(indptr[v]), LENGTHS - 1)
+        kind = is_far[v - first] * LENGTHS + length
+        order[counts[kind]] = v - first
+        counts[kind] += 1
+
+
+@device
+def _base(entries: Array) -> Any:
+    """The smallest of the vertices where all are within NEAR of it, else OWN."""
     if entries.size == 0:
         return OWN
     least, most = entries[0], entries[0]
     for k in range(entries.size):
         least, most = min(least, entries[k]), max(most, entries[k])
-    return np.int64(least) if np.int64(most) - np.int64(least) < NEAR else otherwise
+    return np.int64(least) if np.int64(most) - np.int64(least) < NEAR else OWN
 
 
 @kernel
@@ -106,17 +159,19 @@ def _copy_entries(team: Any, indptr: Array, indices: Array, plan: Plan) -> None:
     starts, windows = plan.starts, plan.starts.size - 1
     window = next_chunk(team, windows, 1)
     while window >= 0:
-        base, at = plan.bases[window], plan.begins[window]
+        base, at, far_at = plan.bases[window], plan.begins[window], plan.far_begins[window]
         if base != OWN:
-            first = starts[window]
-            for i in range(first, starts[window + 1]):
+            first, cut, last = starts[window], plan.cuts[window], starts[window + 1]
+            for i in range(first, cut):
                 v = first + plan.order[i]
                 for k in range(indptr[v], indptr[v + 1]):
-                    if base == COPIED:
-                        plan.copied[at] = indices[k]
-                    else:
-                        plan.near[at] = np.int64(indices[k]) - base
+                    plan.near[at] = np.int64(indices[k]) - base
                     at += ONE
+            for i in range(cut, last):
+                v = first + plan.order[i]
+                for k in range(indptr[v], indptr[v + 1]):
+                    plan.copied[far_at] = indices[k]
+                    far_at += ONE
         window = next_chunk(team, windows, 1)
 
 
@@ -171,6 +226,21 @@ def _pulled_in_pieces(given: Array, entries: Array, k: Any, end: Any, zero: Any)
     return total
 
 
+@expanded
+def _pulled_short(given: Array, entries: Array, k: Any, length: Any, zero: Any) -> Any:
+    """The sum over a row of four entries at most."""
+    if length == FOUR:
+        a, b = given[entries[k]], given[entries[k + ONE]]
+        c, d = given[entries[k + TWO]], given[entries[k + THREE]]
+        return (a + b) + (c + d)
+    if length == ONE:
+        return given[entries[k]]
+    if length == ZERO:
+        return zero
+    both = given[entries[k]] + given[entries[k + ONE]]
+    return both if length == TWO else both + given[entries[k + TWO]]
+
+
 @device
 def _pull_rows(
     indptr: Array, entries: Array, k: Any, order: Array, given: Array, sums: Array, zero: Any
@@ -179,11 +249,10 @@ def _pull_rows(
     for at in range(order.size):
         v = np.uint64(order[at])
         end = k + (np.uint64(indptr[v + ONE]) - np.uint64(indptr[v]))
-        if end - k == FOUR:  # the rows of a grid: the sum as _pulled has it, without its branches
-            a, b = given[entries[k]], given[entries[k + ONE]]
-            c, d = given[entries[k + TWO]], given[entries[k + THREE]]
-            sums[v] = (a + b) + (c + d)
-        elif end - k > LONG:
+        length = end - k
+        if length <= FOUR:  # most rows of most graphs: as _pulled has it, without its branches
+            sums[v] = _pulled_short(given, entries, k, length, zero)
+        elif length > LONG:
             sums[v] = _pulled_in_pieces(given, entries, k, end, zero)
         else:
             sums[v] = _pulled(given, entries, k, end, zero)
@@ -230,10 +299,10 @@ def pull_window(
         _pull_rows_by_weight(rows, indices, weights, order, given, sums, zero)
     elif base == OWN:
         _pull_rows(rows, indices, begin, order, given, sums, zero)
-    elif base == COPIED:
-        _pull_rows(rows, plan.copied, begin, order, given, sums, zero)
     else:
-        _pull_rows(rows, plan.near, begin, order, given[base:], sums, zero)
+        cut, far_begin = plan.cuts[window] - first, plan.far_begins[window]
+        _pull_rows(rows, plan.near, begin, order[:cut], given[base:], sums, zero)
+        _pull_rows(rows, plan.copied, far_begin, order[cut:], given, sums, zero)
 
 
 def plan_of(indptr: Array, columns: Array, weights: Array | None, threads: int | None) -> Plan:
@@ -244,29 +313,27 @@ def plan_of(indptr: Array, columns: Array, weights: Array | None, threads: int |
     new = np.flatnonzero((np.diff(part) != 0) | (np.diff(window) != 0)) + 1
     starts = np.concatenate([[0], new, [n]]).astype(np.int64)
     team = crew(threads, work=2 * (n + indices.size))
-    order, bases = np.empty(n, np.uint16), np.empty(starts.size - 1, np.int64)
-    counts = np.empty((team.size, LENGTHS), np.int64)
-    team.run(_by_length, indptr, indices, starts, order, bases, counts)
-    if weights is not None:
-        bases[:] = OWN
-    begins, near, copied = _room(indptr[starts].astype(np.int64), bases)
-    plan = Plan(
-        starts, order, bases, begins, np.empty(near, np.uint16), np.empty(copied, indices.dtype)
+    found = Found(np.empty(n, np.uint16), *(np.empty(starts.size - 1, np.int64) for _ in range(3)))
+    counts, far = (
+        np.empty((team.size, 2 * LENGTHS), np.int64),
+        np.empty((team.size, WINDOW), np.int64),
     )
-    if near or copied:
+    team.run(_by_length, indptr, indices, starts, found, counts, far)
+    if weights is not None:
+        found.bases[:] = OWN
+    ends = indptr[starts].astype(np.int64)
+    read_there = found.bases == OWN
+    near = np.where(read_there, 0, found.sizes)
+    copied = np.where(read_there, 0, np.diff(ends) - near)
+    begins = np.where(read_there, ends[:-1], np.cumsum(near) - near).astype(np.uint64)
+    far_begins = (np.cumsum(copied) - copied).astype(np.uint64)
+    plan = Plan(
+        starts, found.order, found.bases, found.cuts, begins, far_begins,
+        np.empty(near.sum(), np.uint16), np.empty(copied.sum(), indices.dtype),
+    )  # fmt: skip
+    if not read_there.all():
         team.run(_copy_entries, indptr, indices, plan)
     return plan
-
-
-def _room(ends: Array, bases: Array) -> tuple[Array, int, int]:
-    """Where each window's entries begin, and how many have 2 bytes and are copied whole."""
-    begins, sizes = ends[:-1].astype(np.uint64), np.diff(ends)
-    needed = []
-    for chosen in (bases >= 0, bases == COPIED):
-        places = np.cumsum(sizes[chosen])
-        begins[chosen] = places - sizes[chosen]
-        needed.append(int(places[-1]) if places.size else 0)
-    return begins, needed[0], needed[1]
 
 
 def as_unsigned(indices: Array) -> Array:

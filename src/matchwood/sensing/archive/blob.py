@@ -20,6 +20,7 @@ Array = np.ndarray[Any, Any]
 
 ADDRESSES = 2**32
 NARROWED = (1, 3)  # places of h and i among the arrays
+VALUES = 4  # place of x
 BLOCK = 1 << 26  # bytes of an array that are compressed as one block
 
 
@@ -127,28 +128,44 @@ def _arrays(name: str, offset: int, blob: memoryview, header: Header) -> Iterato
     for k, (blocks, length) in enumerate(zip(header.blocks, header.lengths, strict=True)):
         ends = np.frombuffer(blob, "<i8", blocks, table).tolist()
         table += 8 * blocks
+        packed = header.methods[k] != layout.UNCOMPRESSED
+        goal = _goal(k, header, length) if packed else None
         pieces = []
         for block, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
             if not start <= end <= len(blob) - place:
                 raise damaged(name, offset + table, f"block {block} of {layout.ARRAYS[k]} lies "
                               f"from {start} to {end}, outside of the matrix")  # fmt: skip
-            size = _bound(block + 1, length, blocks) - _bound(block, length, blocks)
+            lo, hi = _bound(block, length, blocks), _bound(block + 1, length, blocks)
             piece = blob[place + start : place + end]
-            if header.methods[k] == layout.UNCOMPRESSED:
+            if goal is None:
                 found: Any = piece
-                if len(piece) != size:
+                if len(piece) != hi - lo:
                     raise damaged(name, offset + place + start,
-                                  f"a block of {len(piece)} bytes where {size} are")  # fmt: skip
+                                  f"a block of {len(piece)} bytes where {hi - lo} are")  # fmt: skip
             else:
-                # h and i are copied to narrower arrays at once, so their memory serves all
-                goal = zstd.scratch(k, size) if blocks == 1 and k in NARROWED else None
                 try:
-                    found = zstd.unpacked(piece, size, goal)
+                    found = zstd.unpacked(piece, hi - lo, goal[lo:hi])
                 except ValueError as error:
                     raise damaged(name, offset + place + start, str(error)) from None
+                if blocks > 1 and isinstance(found, bytes):  # of a package that fills no memory
+                    goal[lo:hi] = found
             pieces.append(found)
         place += ends[-1] if ends else 0
-        yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        if len(pieces) > 1 and goal is not None:
+            yield goal
+        else:
+            yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _goal(k: int, header: Header, length: int) -> memoryview:
+    """Memory for all blocks of an array.
+
+    Arrays that are copied to another type at once share theirs with those of other matrices.
+    """
+    changed = k == VALUES and layout.TYPES[header.kind] is not np.int64
+    if changed or k in NARROWED:
+        return zstd.scratch(k, length)
+    return np.empty(length, np.uint8).data
 
 
 def _numbers(content: Any, kind: Any) -> Array:

@@ -10,6 +10,8 @@ import functools
 import threading
 from typing import Any
 
+import numpy as np
+
 from matchwood.io.compression import zstd_package
 
 
@@ -42,14 +44,14 @@ def scratch(which: int, size: int) -> memoryview:
     """Memory of this thread that the next matrix uses again: fresh memory costs page faults."""
     buffers = _kept.__dict__.setdefault("buffers", {})
     if which not in buffers or len(buffers[which]) < size:
-        buffers[which] = bytearray(size + size // 4)
+        buffers[which] = np.empty(size + size // 4, np.uint8)
     return memoryview(buffers[which])[:size]
 
 
-def unpacked(frame: memoryview, size: int, goal: memoryview | None = None) -> Any:
+def unpacked(frame: memoryview, size: int, goal: memoryview) -> Any:
     """The `size` bytes of a frame; ValueError where it is damaged or has another size.
 
-    They are written to `goal` where one is given and the package can do so.
+    They are written to `goal` where the package can do so, and are bytes of their own elsewhere.
     """
     package, own = _tools()
     try:
@@ -63,12 +65,9 @@ def unpacked(frame: memoryview, size: int, goal: memoryview | None = None) -> An
             decoder = package.ZstdDecompressor()
             found = decoder.decompress(frame, size + 1)
             complete = decoder.eof and not decoder.unused_data
-        elif goal is not None:
+        else:
             with _decoder().stream_reader(frame, read_size=max(len(frame), 1)) as stream:
                 found, complete = goal[: stream.readinto(goal)], not stream.read(1)
-        else:
-            found = _decoder().decompress(frame, max_output_size=size, allow_extra_data=False)
-            complete = True
     except ValueError:
         raise
     except Exception as error:

@@ -14,6 +14,11 @@ later, when everybody has passed the barrier in between, so one barrier a round 
 Where records are long, each is a miss of the cache, and the next address is known only when it has
 come: one miss after the other.  So a member first hops along several chains of its part at once,
 from guessed places again, which brings the headers into the cache; then it reads them in order.
+
+Where all records of a round were packets of one length, more is guessed: that the next ones are
+too.  Then each member knows where its part begins and where its packets belong, writes them there,
+and takes a longer part.  A part counts only if both were right.  What was written in vain lies
+behind the packets that count.  The first guess of this kind that fails is the last one made.
 """
 
 from __future__ import annotations
@@ -42,16 +47,19 @@ from matchwood.sensing.capture.cpu_records import (
     parse_records,
     second_at,
 )
-from matchwood.teams import Team, advance, barrier, device, kernel, share
+from matchwood.teams import Team, advance, barrier, device, kernel, share, stopping
 
 Array = np.ndarray[Any, Any]
 
 # What the host and the kernel tell each other, one int64 each
-POSITION, LIMIT, FILLED, TARGET, OUTCOME, TALLY = range(6)
+POSITION, LIMIT, FILLED, TARGET, OUTCOME, ALIKE, TALLY = range(7)
 STATE_WORDS = TALLY + REASONS
 ROW_WORDS = 16  # of a part: a cache line, or two, for each member
 SEEN = ROW_WORDS - 1  # where the hops leave what they read, so that the compiler keeps them
 FIRST_PART = 2  # of short records member 0 parses 1/2 more: the others must copy what they found
+MIXED = -1  # in state[ALIKE]: records differ; 0: not known; else the bytes of every one
+ALIKE_PART = 1 << 26  # bytes of records of one length that a member parses at once ...
+ALIKE_LEAST = 4  # ... and at least a quarter of a usual part: a round costs a barrier
 LANES = 8  # chains that a member hops along at once
 LONG_RECORD = 256  # bytes of a record, on average, from which on this pays
 PAGE = 4096  # bytes
@@ -65,6 +73,17 @@ class Parts(NamedTuple):
     scratch: Output  # packets of the members 1, 2, ..., `each` places for one
     each: int
     lanes: Array  # lanes[rank]: where the chains of a member are
+
+
+class Round(NamedTuple):
+    """What all members know when a round begins."""
+
+    position: int
+    limit: int
+    filled: int
+    length: int  # of a record in the round before, on average; 0 in the first one
+    alike: int  # as state[ALIKE]
+    many: int  # records of that length for each member; 0 where none are expected
 
 
 def most_packets(part: int) -> int:
@@ -86,17 +105,21 @@ def scan(
     `data` is there up to state[LIMIT].  `out` has room for what a round may find beyond TARGET.
     """
     position, filled, status = state[POSITION], state[FILLED], GOES_ON
-    limit, target = state[LIMIT], state[TARGET]
+    limit, target, alike = state[LIMIT], state[TARGET], state[ALIKE]
     side, length = 0, 0
     while status == GOES_ON and position < limit and filled < target:
         row = parts.rows[side, team.rank]
-        _parse_part(team, data, form, table, out, parts, position, limit, filled, row, length)
+        many = _alike_records(team, form, limit - position, target - filled, filled, out, alike)
+        now = Round(position, limit, filled, length, alike, many)
+        _parse_part(team, data, form, table, out, parts, now, row)
         if barrier(team):
             return
-        start, mine, valid, records = position, -1, True, 0
+        start, first, mine, valid, records = position, filled, -1, True, 0
         for rank in range(team.size):
             part = parts.rows[side, rank]
             valid = valid and status == GOES_ON and part[BEGIN] == position and position < limit
+            if many > 0:  # its packets are at their place, and no other's were written over them
+                valid = valid and filled == first + rank * many and part[COUNT] <= many
             if valid:
                 if rank == team.rank:
                     mine = filled
@@ -107,15 +130,21 @@ def scan(
                     records += part[SKIPPED + reason]
                     if team.rank == 0:
                         state[TALLY + reason] += part[SKIPPED + reason]
-        if mine >= 0 and team.rank > 0:
+        if many == 0 and mine >= 0 and team.rank > 0:
             _copy(parts.scratch, (team.rank - 1) * parts.each, row[COUNT], out, mine)
         if team.rank == 0:
             advance(team, position - start)
         if records > 0:  # all members have walked the same parts, so all know the same length
             length = (position - start) // records
+        if many > 0 and not valid:
+            alike = MIXED
+        elif many == 0 and alike != MIXED:
+            equal = 0 < records == filled - first and length * records == position - start
+            alike = length if equal and length < LONG_RECORD else 0
         side = 1 - side
     if team.rank == 0:
         state[POSITION], state[FILLED], state[OUTCOME] = position, filled, status
+        state[ALIKE] = alike
 
 
 @kernel
@@ -141,43 +170,79 @@ def _touch_field(field: Array, lo: int, hi: int) -> None:
 
 
 @device
+def _alike_records(
+    team: Team, form: Format, ahead: int, wanted: int, filled: int, out: Output, alike: int
+) -> int:
+    """Records of one length that each member takes in a round; 0 where that does not pay.
+
+    The last member's may be shorter than expected, so that it finds more packets: they find room.
+    """
+    if team.size == 1 or alike <= 0:
+        return 0
+    room = out.src.size - filled - 1
+    many = min(ALIKE_PART, ahead // team.size) // alike
+    many = min(many, (wanted + team.size - 1) // team.size)
+    many = min(many, room * LEAST_RECORD // (LEAST_RECORD * team.size + alike))
+    return many if many * alike >= form.part // ALIKE_LEAST else 0
+
+
+@device
 def _parse_part(
-    team: Team, data: Array, form: Format, table: Table, out: Output, parts: Parts,
-    position: int, limit: int, filled: int, row: Array, length: int,
+    team: Team, data: Array, form: Format, table: Table, out: Output, parts: Parts, now: Round,
+    row: Array,
 ) -> None:  # fmt: skip
-    """Member 0 writes where the packets belong, the others beside it until their place is known."""
+    """Member 0 writes where the packets belong, the others beside it until their place is known.
+
+    Where records are alike the place is known, if they are.
+    """
     for word in range(ROW_WORDS):
         row[word] = 0
+    row[BEGIN] = -1
+    beside = now.many == 0 and team.rank > 0
+    if now.many > 0:
+        begin = now.position + team.rank * now.many * now.alike
+        stop, at = begin + now.many * now.alike, now.filled + team.rank * now.many
+    else:
+        begin, stop = _guessed_part(team, data, form, table, now)
+        at = (team.rank - 1) * parts.each if beside else now.filled
+    if begin < 0:
+        return
+    if now.length >= LONG_RECORD:
+        link = -1 if form.blocks else table.link[0]
+        row[SEEN] = _hop_ahead(data, begin, stop, form, link, parts.lanes[team.rank])
+    position, place, status = begin, at, GOES_ON
+    goal = parts.scratch if beside else out
+    while position < stop and status == GOES_ON and not stopping(team):
+        end = min(position + form.part, stop)  # a step short enough for Ctrl-C
+        if form.blocks:
+            parse_blocks(data, position, end, now.limit, form, table, goal, place, row)
+        else:
+            parse_records(data, position, end, now.limit, form, table, goal, place, row)
+        position, status = row[END], row[STATUS]
+        place += row[COUNT]
+    row[BEGIN], row[COUNT] = begin, place - at
+
+
+@device
+def _guessed_part(team: Team, data: Array, form: Format, table: Table, now: Round) -> Any:
+    """Where a member's part begins, -1 for nowhere, and where it stops."""
     more = 0
-    if team.size > 1 and 0 < length < LONG_RECORD:
+    if team.size > 1 and 0 < now.length < LONG_RECORD:
         more = form.part // FIRST_PART // 4 * 4  # blocks begin at multiples of 4
-    begin, stop = position, position + form.part + more
+    begin, stop = now.position, now.position + form.part + more
     if team.rank > 0:
         begin = stop + (team.rank - 1) * form.part
         stop = begin + form.part
-    stop = min(stop, limit)
-    link = -1 if form.blocks else table.link[0]  # blocks name their interface themselves
-    row[BEGIN] = -1
-    if begin >= limit:
-        return
+    stop = min(stop, now.limit)
+    if begin >= now.limit:
+        return np.int64(-1), stop
     if team.rank > 0:
         if form.blocks:
-            begin = guess_block(data, begin, stop, limit, form)
+            begin = guess_block(data, begin, stop, now.limit, form)
         else:
-            near = second_at(data, position, limit, form)
-            begin = guess_record(data, begin, stop, limit, form, link, near)
-        if begin < 0:
-            return
-    seen = 0
-    if length >= LONG_RECORD:
-        seen = _hop_ahead(data, begin, stop, form, link, parts.lanes[team.rank])
-    goal = out if team.rank == 0 else parts.scratch
-    at = filled if team.rank == 0 else (team.rank - 1) * parts.each
-    if form.blocks:
-        parse_blocks(data, begin, stop, limit, form, table, goal, at, row)
-    else:
-        parse_records(data, begin, stop, limit, form, table, goal, at, row)
-    row[SEEN] = seen
+            near = second_at(data, now.position, now.limit, form)
+            begin = guess_record(data, begin, stop, now.limit, form, table.link[0], near)
+    return begin, stop
 
 
 @device

@@ -64,6 +64,7 @@ class Capture(Iterator[Packets]):
         self.name = self._source.name
         self._interfaces = Interfaces(compat)
         self._position = 0
+        self._alike = 0  # see cpu.scan
         self._finished = False
         self._kept: Packets | None = None  # packets beyond the last block, for the next one
         self._error: FileFormatError | None = None
@@ -135,7 +136,9 @@ class Capture(Iterator[Packets]):
         filled = self._fill(out, self._resume(out), target)
         while not self._finished:
             target = filled + self._expected(filled, self.bytes - start)
-            out = self._touched(_widened(out, filled, target + self._slack()), filled)
+            out = _widened(out, filled, target + self._slack())
+            if self._alike <= 0:  # else members write to long stretches, and each clears its own
+                self._touched(out, filled)
             filled = self._fill(out, filled, target)
         if self._error is not None:
             raise self._error
@@ -212,6 +215,7 @@ class Capture(Iterator[Packets]):
         state = np.zeros(cpu.STATE_WORDS, np.int64)
         state[cpu.POSITION], state[cpu.LIMIT] = self._position, self._source.end
         state[cpu.FILLED], state[cpu.TARGET] = filled, target
+        state[cpu.ALIKE] = self._alike
         return state
 
     def _scan(self, out: Packets, state: Array) -> None:
@@ -227,6 +231,7 @@ class Capture(Iterator[Packets]):
                 state = self._state(target, filled)
                 self._scan(out, state)
                 self._position, filled = int(state[cpu.POSITION]), int(state[cpu.FILLED])
+                self._alike = int(state[cpu.ALIKE])
                 for reason, count in zip(REASONS, state[cpu.TALLY :], strict=True):
                     if count:
                         self.skipped[reason] += int(count)
