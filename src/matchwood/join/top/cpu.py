@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.join.arrays import ONE
 from matchwood.join.candidates.cpu import (
     FILLED,
     FULL,
     GENERATED,
-    ONE,
     OVERFLOW,
     REFINED,
     Corpus,
@@ -133,6 +133,8 @@ def _best_of(
             other = places.right_rows[lo + k]
             if rule.itself != 0 and other == row:
                 continue
+            if rule.unequal != 0 and corpus.left_kinds[row] == corpus.right_kinds[other]:
+                continue
             counts[REFINED] += 1
             at_least = Rule(least, rule.prefix, rule.level, rule.edit, rule.itself, rule.unequal)
             verdict, weight = decided(team, corpus, row, other, at_least, how, space, known, counts)
@@ -143,8 +145,6 @@ def _best_of(
             if not verdict & ACCEPTED or weight <= 0:
                 continue
             theirs = size_of(corpus.right, other)
-            if rule.unequal != 0 and size == theirs and weight == size * ONE:
-                continue
             count = _insert(kept, rank, count, other, weight, size + theirs)
             if count == kept.most:
                 worst = float(kept.weights[rank, count - 1]) / ONE / kept.sums[rank, count - 1]
