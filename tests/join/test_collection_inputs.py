@@ -269,6 +269,20 @@ def test_pairs_and_arrow_tables():
     assert pairs.merge(table, how="anti")["name"].to_pylist() == ["c", "d", "e"]
 
 
+def test_tables_that_come_as_a_stream():
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"lists": ROWS, "group": [1, 2, 1, 1, 1]})
+    stream = pyarrow.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    pairs = fuzzy_join(stream, on="lists", by="group", delta=0.5)
+    assert (pairs.left.tolist(), pairs.right.tolist()) == ([0], [2])
+
+
+def test_a_table_that_is_not_read_yet():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match="left is a LazyFrame; collect it first"):
+        fuzzy_join(polars.LazyFrame({"lists": ROWS}), on="lists")
+
+
 def test_pairs_as_a_graph():
     from matchwood import connected_components
 

@@ -100,6 +100,8 @@ def make(
     one_of(caller, "similarity", similarity, SIMILARITIES)
     if count(caller, "q", q, 1) > LONGEST_GRAM:
         raise ValueError(f"{caller}: q must be at most {LONGEST_GRAM}, got {q}")
+    if on is not None:
+        data = inputs.whole_table(data, caller, name)
     table = inputs.read(data, caller, name, on, separator, normalise)
     if not table.are_text and similarity != "equal" and table.distinct:
         raise TypeError(
