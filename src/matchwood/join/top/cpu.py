@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.join.arrays import ONE
 from matchwood.join.candidates.cpu import (
     FILLED,
     FULL,
@@ -32,6 +31,7 @@ from matchwood.join.candidates.cpu_lists import SLACK
 from matchwood.join.candidates.cpu_run import ROOM, Launch, Raw, Task
 from matchwood.join.candidates.cpu_small import Known
 from matchwood.join.choice import Choice
+from matchwood.join.similarity.cpu_phi import ONE
 from matchwood.join.verification import apart, scratch
 from matchwood.join.verification.cpu_pair import ACCEPTED, NO_ROOM, STOPPED, mine
 from matchwood.join.verification.cpu_scratch import How, Scratch

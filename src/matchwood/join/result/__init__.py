@@ -1,4 +1,7 @@
-"""What a join returns: pairs of rows, their scores, and what can be made of them."""
+"""What a join returns: pairs of rows, their scores, and what can be made of them.
+
+The rows of both tables side by side: merging.py.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments
-from matchwood.join.merging import Placed, checked_suffixes, merged, readable
+from matchwood.join.result.merging import Placed, checked_suffixes, merged, readable
 
 ONE = 1 << 40  # the weight 1, in units of 2^-40
 
