@@ -237,6 +237,14 @@ def test_a_huge_length_allocates_nothing():
     assert skipped["cut off"] == 1
 
 
+def test_a_first_section_that_is_cut_off_ends_with_the_file():
+    section = struct.pack("<IIIHHq", 0x0A0D0D0A, 100, 0x1A2B3C4D, 1, 0, -1)
+    for size in (12, 24, 26, 50, 96):
+        content = section.ljust(100, b"\0")[:size]
+        with pytest.raises(FileFormatError, match=f"byte {size}: the section header is cut off"):
+            read_capture(io.BytesIO(content))
+
+
 def test_interrupted_reading_leaves_nothing_open(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(CAPTURES["pcap"])

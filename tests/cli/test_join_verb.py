@@ -69,6 +69,17 @@ def test_files_of_every_kind(tmp_path: Path, table: Path) -> None:
     assert run_json("join", str(other), "--on", "tags")["pairs"] == 1
 
 
+def test_only_ends_of_lines_end_records(tmp_path: Path) -> None:
+    """Other characters that Python takes for ends of lines are text."""
+    path = tmp_path / "lines.txt"
+    path.write_bytes("red;blue\r\nsea\u2028side;a\x85b\n\n\x0csea;x\x1ey\nblue;red".encode())
+    lines = ["red;blue", "sea\u2028side;a\x85b", "", "\x0csea;x\x1ey", "blue;red"]
+    assert read(path, None).data == lines
+    out = tmp_path / "pairs.csv"
+    assert run_json("join", str(path), "-o", str(out))["records"] == [5]
+    assert list(csv.reader(out.open()))[1][:2] == ["0", "4"]
+
+
 @pytest.mark.parametrize(
     ("text", "name", "message"),
     [
@@ -96,6 +107,7 @@ def test_bad_options_are_told(table: Path, tmp_path: Path) -> None:
         (("--delta", "2"), "delta must be"),
         (("--by", "none"), "has no column 'none'"),
         (("--limit", "0"), "limit is 0"),
+        (("--right-on", "id"), "--right-on names a column of B"),
     ):
         result = CliRunner().invoke(app, ["join", str(table), "--on", "tags", *options])
         assert result.exit_code == 2

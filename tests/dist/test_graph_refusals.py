@@ -72,6 +72,8 @@ CASES = {
     "two graphs": (wrong(1, matchwood.graph(A), None),
         "ValueError: distribute: a whole graph must be given on one rank and None on the others, "
         "got one on ranks 0, 2, 3"),
+    "nothing": (wrong(1, None, None),
+        "ValueError: distribute: A must be given on one rank at least, got None on all"),
     "no vertices": (wrong(1, (-1, EDGES), (-1, EDGES)),
         "ValueError: distribute: the number of vertices must be within 0..2**62, got -1"),
     "too many": (wrong(1, (2**62, EDGES), (2**62, EDGES)), "OutOfMemory: distribute: a graph of"),

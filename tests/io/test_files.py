@@ -105,6 +105,14 @@ def test_unknown_names(name: str) -> None:
         matchwood.io.write(name, np.eye(2))
 
 
+def test_a_folder_is_for_ranks(tmp_path: Path) -> None:
+    folder = tmp_path / "saved.txt"
+    folder.mkdir()
+    for path in (tmp_path, folder):
+        with pytest.raises(IsADirectoryError, match="read with comm="):
+            matchwood.io.read(path)
+
+
 def test_format_overrides_the_name(tmp_path: Path) -> None:
     path = tmp_path / "graph.data"
     path.write_bytes(TEXT)

@@ -221,6 +221,68 @@ def test_pairs_and_tables():
     assert pairs.merge(ROWS, how="anti") == [ROWS[2], ROWS[3], ROWS[4]]
 
 
+def test_two_columns_of_one_table_are_two_sides():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [["cat", "dog"], ["xyz"]], "b": [["xyz"], ["cat", "dog"]]})
+    for one in (table, {"a": table["a"].tolist(), "b": table["b"].tolist()}):
+        pairs = fuzzy_join(one, one, left_on="a", right_on="b")
+        assert (pairs.left.tolist(), pairs.right.tolist()) == ([0, 1], [1, 0])
+        pairs.check(one, one)
+        same = fuzzy_join(one, one, on="a")
+        assert (same.left.tolist(), same.right.tolist()) == ([0, 1], [0, 1])
+
+
+def test_merge_names_columns_and_takes_columns_as_lists():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"score": list("abcde"), 0: ROWS})
+    pairs = fuzzy_join(table, on=0, delta=0.5)
+    merged = pairs.merge(table)
+    assert merged.columns.tolist() == ["score_left", "0_left", "score_right", "0_right", "score"]
+    assert merged["score"].tolist() == [1.0, 0.5, 0.5]
+    other = table[[0]]
+    two = fuzzy_join(table, other, on=0).merge(table, other)
+    assert two.columns.tolist() == ["score_left", "0_left", "0_right", "score"]
+    for suffixes in (("", ""), ("_x", "_x")):
+        with pytest.raises(ValueError, match="suffixes must tell columns apart"):
+            pairs.merge(table, suffixes=suffixes)
+    for suffixes in (None, 5, "ab", ("_a",)):
+        with pytest.raises(ValueError, match="suffixes must be two texts"):
+            pairs.merge(table, suffixes=suffixes)
+    assert pairs.merge(table[0]) == pairs.merge(ROWS)
+    assert pairs.merge(table["score"], how="anti") == ["c", "d", "e"]
+    for wrong in (5, None, {"score": ROWS}):
+        with pytest.raises(TypeError, match="merge: left must be"):
+            pairs.merge(wrong)
+    with pytest.raises(TypeError, match="right must be of the kind of left, pandas, got list"):
+        pairs.merge(table, ROWS)
+
+
+def test_pairs_and_arrow_tables():
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"name": list("abcde"), "lists": ROWS})
+    pairs = fuzzy_join(table, on="lists", delta=0.5)
+    inner = pairs.merge(table)
+    assert inner.column_names == ["name_left", "lists_left", "name_right", "lists_right", "score"]
+    assert inner["name_right"].to_pylist() == ["b", "c", "c"]
+    left = pairs.merge(table, how="left")
+    assert left["name_right"].to_pylist() == ["b", "c", "c", None, None, None]
+    assert pairs.merge(table, how="anti")["name"].to_pylist() == ["c", "d", "e"]
+
+
+def test_tables_that_come_as_a_stream():
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"lists": ROWS, "group": [1, 2, 1, 1, 1]})
+    stream = pyarrow.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    pairs = fuzzy_join(stream, on="lists", by="group", delta=0.5)
+    assert (pairs.left.tolist(), pairs.right.tolist()) == ([0], [2])
+
+
+def test_a_table_that_is_not_read_yet():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match="left is a LazyFrame; collect it first"):
+        fuzzy_join(polars.LazyFrame({"lists": ROWS}), on="lists")
+
+
 def test_pairs_as_a_graph():
     from matchwood import connected_components
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from join_collections import records
 from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
+from matchwood.join.verification import METHODS
 
 DELTAS = (1.0, 0.9, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.1, 0.01)
 
@@ -208,3 +210,35 @@ def test_scores_can_be_left_out():
     whole = fuzzy_join(TINY, delta=0.3)
     assert np.array_equal(left, whole.left)
     assert np.array_equal(right, whole.right)
+
+
+ANAGRAMS = [
+    ["xx", "yy", "abcd", "mno"],
+    ["xx", "yy", "dcba", "nom"],  # the same grams for q = 1: score 1 with the first
+    ["xx", "yy", "abcd", "mnz"],
+    ["xx", "zz", "dcba", "omn"],
+    ["xx", "yy"],
+]
+
+
+@pytest.mark.parametrize("similarity", ["jaccard", "edit"])
+def test_equal_records_are_left_out_by_their_exact_score(similarity):
+    given = {"q": 1, "similarity": similarity, "delta": 0.3}
+    found = triples(fuzzy_join(ANAGRAMS, **given))
+    wanted = {(i, j) for i, j, score in found if score < 1}
+    assert len(wanted) == len(found) - (similarity == "jaccard")
+    given["exclude_equal"] = True
+    for engine in ("cpu", "reference"):
+        for scores, verify in itertools.product((True, False), METHODS):
+            for mode in ("weight", "bound"):
+                made = fuzzy_join(
+                    ANAGRAMS, scores=scores, verify=verify, mode=mode, engine=engine, **given
+                )
+                rows = set(zip(made.left.tolist(), made.right.tolist(), strict=True))
+                if verify in ("certified", "exact", "early"):
+                    assert rows == wanted
+                else:
+                    assert rows <= wanted if mode == "weight" else rows >= wanted
+                made.check(ANAGRAMS)
+        best = fuzzy_join(ANAGRAMS, verify="early", per_left=9, engine=engine, **given)
+        assert {(i, j) for i, j in zip(best.left, best.right, strict=True) if i < j} == wanted

@@ -505,6 +505,10 @@ def test_the_check_sees_what_is_wrong(tmp_path):
 def test_errors(tmp_path):
     with pytest.raises(TypeError, match="read_archive: path must be"):
         read_archive(5)
+    with pytest.raises(TypeError, match="read_archive: path must be"):
+        read_archive(io.StringIO("x"))
+    with pytest.raises(TypeError, match="write_archive: matrices must be an iterable"):
+        write_archive(tmp_path / "x", example(), compression=None)
     with pytest.raises(TypeError, match="write_archive: path must be"):
         write_archive(5, [])
     with pytest.raises(TypeError, match="write_archive: matrices must be"):

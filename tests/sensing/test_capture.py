@@ -548,6 +548,7 @@ def test_the_check_sees_what_is_wrong(field, tmp_path):
     ("call", "error", "message"),
     [
         (lambda: read_capture(5), TypeError, "read_capture: path must be a path"),
+        (lambda: read_capture(io.StringIO("x")), TypeError, "read_capture: path must be a path"),
         (lambda: iter_capture("x", packets=0), ValueError, "iter_capture: packets must be at"),
         (lambda: read_capture("x", compat=1), TypeError, "read_capture: compat must be True"),
         (lambda: read_capture("/nowhere/x"), FileNotFoundError, ""),

@@ -355,6 +355,9 @@ def test_nothing_at_all():
         ({"ranges": 3}, TypeError, "ranges must be"),
         ({"key": b"k" * 32}, ValueError, "key is for a method"),
         ({"engine": "tpu"}, ValueError, "engine must be"),
+        ({"anonymize": "rot13"}, ValueError, "method must be one of"),
+        ({"anonymize": "permutation", "key": b"short"}, ValueError, "key must have 32 bytes"),
+        ({"anonymize": "truncate"}, ValueError, "the method 'truncate' needs bits="),
     ],
 )
 def test_arguments_that_are_none(options, error, text):

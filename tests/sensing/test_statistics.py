@@ -230,9 +230,20 @@ def test_ranges_decide_by_the_first_that_has_an_address():
         ({"else": []}, ValueError),
         (3, TypeError),
         ("10.0.0.0/8", TypeError),
+        ([5], TypeError),
+        ({"a": None}, TypeError),
+        ({1: ["10.0.0.0/8"], "1": ["11.0.0.0/8"]}, ValueError),
     ):
-        with pytest.raises(error, match="sense: ranges"):
+        with pytest.raises(error, match="Ranges: ranges"):
             Ranges(wrong)
+
+
+def test_options_of_a_matrix_are_checked_too():
+    matrix = traffic_matrix(np.array([1]), np.array([2]))
+    with pytest.raises(ValueError, match="batches must be at least 1"):
+        traffic_statistics(matrix, batches=0)
+    with pytest.raises(ValueError, match="devices are for the GPU engine"):
+        traffic_statistics(matrix, devices=[0], engine="cpu")
 
 
 def test_traffic_that_is_none():

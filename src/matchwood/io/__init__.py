@@ -15,6 +15,8 @@ hmetis.py, dimacs.py, graph_txt.py, npz.py.  They stand on files.py (bytes, comp
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
@@ -265,6 +267,10 @@ def read(
 
         asked = ranks.Asked(comm, grid, order, format, options, limits, dtype, pattern)
         return ranks.read(path, asked)
+    if isinstance(path, (str, os.PathLike)) and os.path.isdir(path):
+        raise IsADirectoryError(
+            errno.EISDIR, "read: a folder, as ranks save it, is read with comm=", os.fspath(path)
+        )
     kind = build.value_type(dtype)
     limits = limits.checked("read")
     result = reading.read(path, format, options.checked(), limits)

@@ -98,10 +98,13 @@ def read_sides(
         raise ValueError(f"{caller}: give on, or left_on and right_on, not both")
     if right is None and right_on is not None:
         raise ValueError(f"{caller}: right_on needs a right table")
-    first = _side(caller, "left", left, on if left_on is None else left_on, options)
-    if right is None or right is left:
-        return first, None if right is None else first
-    second = _side(caller, "right", right, on if right_on is None else right_on, options)
+    mine, theirs = on if left_on is None else left_on, on if right_on is None else right_on
+    first = _side(caller, "left", left, mine, options)
+    if right is None:
+        return first, None
+    if right is left and mine == theirs:  # read once
+        return first, first
+    second = _side(caller, "right", right, theirs, options)
     if (first.similarity, first.q) != (second.similarity, second.q):
         raise ValueError(
             f"{caller}: both collections must be made with one similarity and q, got "
@@ -164,4 +167,7 @@ def _values(caller: str, by: Any, side: int, collection: Collection, sides: int)
         if not isinstance(by, (tuple, list)) or len(by) != 2:
             raise TypeError(f"{caller}: by must be a pair of sequences, one for each side")
         by = by[side]
+    if isinstance(by, (str, bytes)) or not hasattr(by, "__iter__"):
+        kind = type(by).__name__
+        raise TypeError(f"{caller}: by must hold a value for each record of {name}, got {kind}")
     return inputs.values(by, caller, "by")

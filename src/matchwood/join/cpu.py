@@ -117,6 +117,7 @@ def task_of(prepared: Any, choice: Choice, delta: float | None = None, near: flo
 
 def how_of_choice(prepared: Any, choice: Choice) -> Any:
     exact = choice.scores or choice.k is not None or choice.per_left is not None
+    exact = exact or choice.exclude_equal  # a GPU tells equal records by their weight
     return how_of(choice.caller, prepared.similarity, choice.verify, choice.mode, exact)
 
 

@@ -91,7 +91,7 @@ def fuzzy_join(
     scores : bool
         False gives no scores, and saves the exact matching of pairs that are decided without.
     exclude_equal : bool
-        Leave out pairs of score 1.
+        Leave out pairs whose exact score is 1, whatever `verify` and `mode` are.
     shard : (int, int)
         (i, p): the pairs of one of p parts of balanced cost.  All parts together are the whole.
     limit : int

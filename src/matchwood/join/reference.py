@@ -140,11 +140,16 @@ def _pairs(prepared: Any, choice: Any, delta: float) -> list[tuple[int, int, int
                 continue
             a, b = (s, r) if itself and i > j else (r, s)  # the smaller row is the left one
             total = weight(a, b, prepared.similarity, prepared.q, choice.verify, choice.mode)
-            if choice.exclude_equal and len(r) == len(s) and total == len(r) * ONE:
+            if choice.exclude_equal and len(r) == len(s) and _equal(prepared, r, s):
                 continue
             if total >= least_weight(delta, len(r), len(s)):
                 found.append((i, j, total))
     return found
+
+
+def _equal(prepared: Any, r: Sequence[Any], s: Sequence[Any]) -> bool:
+    """The exact score is 1, whatever the matching that was asked for finds."""
+    return weight(r, s, prepared.similarity, prepared.q) == len(r) * ONE
 
 
 def _texts(prepared: Any, side: int) -> list[list[Hashable]]:

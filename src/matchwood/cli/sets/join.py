@@ -91,6 +91,8 @@ def command(
             if path.suffix != suffix:
                 raise ValueError(f"{option} {path}: the name must end in {suffix}")
             results.check_place(path, option)
+    if right is None and right_on is not None:
+        raise ValueError("--right-on names a column of B, and there is no B")
     options: dict[str, Any] = {
         "delta": delta, "k": top, "per_left": per_left, "verify": verify,
         "exclude_equal": exclude_equal, "limit": limit, "engine": engine, "threads": threads,

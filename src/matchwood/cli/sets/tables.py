@@ -35,7 +35,7 @@ def read(path: Path, on: str | None) -> Sets:
         return Sets(_parquet(path), True, None)
     text = _text(path)
     if on is None:
-        return Sets(text.splitlines(), False, None if kind != ".dat" else " ")
+        return Sets(_lines(text), False, None if kind != ".dat" else " ")
     if kind not in (".csv", ".tsv", ".txt"):
         raise FileFormatError(f"{path}: only csv, tsv and parquet files have columns")
     return Sets(_table(path, text, "\t" if kind == ".tsv" else _delimiter(text)), True, None)
@@ -55,6 +55,11 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise FileFormatError(f"{path}, line {line}: not UTF-8 text ({error.reason})") from None
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a file.  `splitlines` would also cut at form feeds and other characters."""
+    return [line.removesuffix("\n") for line in io.StringIO(text, newline=None)]
 
 
 def _delimiter(text: str) -> str:

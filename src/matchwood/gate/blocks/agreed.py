@@ -39,6 +39,8 @@ class Agreed:
             del mine[name]
         self.shares = list(comm.objects(mine))
         self.given = [each for each in self.shares if each["kind"] != "none"]
+        if not self.given and n is None:
+            raise ValueError(f"{caller}: A must be given on one rank at least, got None on all")
         self._one_kind()
         self.n = self._vertices(n)
         self.kind = self._values()

@@ -51,8 +51,6 @@ from matchwood.teams import (
     store_relaxed,
 )
 
-ONE = 1 << 40  # the weight 1, in units of 2^-40
-
 PRUNED = -3  # a verdict: not verified, since it cannot be a pair
 # words that members share
 CURSOR, FULL, WORDS = 0, 16, 32
@@ -75,6 +73,8 @@ class Corpus(NamedTuple):
     right_lists: Lists
     index: Index
     nearest: np.ndarray  # float64: how similar each element can be to another; jaccard only
+    left_kinds: np.ndarray  # int32: records of one kind have score 1; empty where nobody asks
+    right_kinds: np.ndarray
 
 
 class Places(NamedTuple):
@@ -251,6 +251,8 @@ def _probe(
             other = places.right_rows[lo + k]
             if rule.itself != 0 and other == row:
                 continue
+            if rule.unequal != 0 and corpus.left_kinds[row] == corpus.right_kinds[other]:
+                continue
             theirs = size_of(corpus.right, other)
             if sums.bound[k] < rule.share * (size + theirs) - SLACK:
                 continue
@@ -263,10 +265,8 @@ def _probe(
             if verdict == NO_ROOM:
                 weight = -max(weight, 1)
                 state[OVERFLOW] += 1
-            else:
-                is_equal = size == theirs and weight == size * ONE
-                if not verdict & ACCEPTED or weight <= 0 or (rule.unequal != 0 and is_equal):
-                    continue
+            elif not verdict & ACCEPTED or weight <= 0:
+                continue
             at = state[FILLED]
             swap = rule.itself != 0 and other < row
             out_left[at] = other if swap else row

@@ -41,6 +41,7 @@ WORTH_A_TEAM = 1 << 15  # pairs that a team collects; fewer are copied by the ho
 CHUNKS_PER_MEMBER = 64  # chunks of equal cost; the last one to end is late by one chunk at most
 WORK_PER_POSTING = 8  # steps, for the choice of the number of threads
 GROUP = np.int64(1) << 32  # a key is group * GROUP + size
+NO_KINDS = (np.empty(0, np.int32), np.empty(0, np.int32))
 
 
 def share_of(delta: float) -> float:
@@ -82,9 +83,11 @@ class Task:
         self.rule = self.rule_of(delta)
         order = _order(prepared, -1, groups)
         index = _index(prepared, right_lists, order, delta, self, groups is None, near)
+        kinds = prepared.kinds() if unequal else NO_KINDS
         self.corpus = cpu.Corpus(
-            prepared.elements, left, right, left_lists, right_lists, index, nearest_of(prepared)
-        )
+            prepared.elements, left, right, left_lists, right_lists, index, nearest_of(prepared),
+            *kinds,
+        )  # fmt: skip
         mine = order if self.itself else _order(prepared, 0, groups)
         if not self.grouped:
             key = (delta, self.once)
@@ -213,10 +216,6 @@ class Task:
         np.add.at(self.counts, np.array(cpu.KINDS)[verdicts], 1)
         self.counts[cpu.VERIFIED] += open_.size
         kept = raw.weight > 0
-        if self.unequal:
-            a, b = self.prepared.sizes
-            sizes = a[raw.left]
-            kept &= (sizes != b[raw.right]) | (raw.weight != sizes * cpu.ONE)
         return Raw(*(array[kept] for array in raw))
 
 

@@ -19,6 +19,7 @@ from matchwood import engines
 from matchwood.arguments import count, one_of
 from matchwood.join.arrays import Elements, Records
 from matchwood.join.collecting import inputs
+from matchwood.join.collecting.kinds import kinds_of
 
 __all__ = ["Collection", "Prepared", "collection"]
 
@@ -99,6 +100,8 @@ def make(
     one_of(caller, "similarity", similarity, SIMILARITIES)
     if count(caller, "q", q, 1) > LONGEST_GRAM:
         raise ValueError(f"{caller}: q must be at most {LONGEST_GRAM}, got {q}")
+    if on is not None:
+        data = inputs.whole_table(data, caller, name)
     table = inputs.read(data, caller, name, on, separator, normalise)
     if not table.are_text and similarity != "equal" and table.distinct:
         raise TypeError(
@@ -189,6 +192,11 @@ class Prepared:
         self.sizes = sizes[0], sizes[-1]
         self.largest = int(sizes[0].max(initial=0)), int(sizes[-1].max(initial=0))
         self._kept: dict[Any, Any] = {}
+
+    def kinds(self) -> tuple[np.ndarray, np.ndarray]:
+        """The kind of each record of both sides: two of one kind have score 1, others less."""
+        found: tuple[np.ndarray, np.ndarray] = self.keep("kinds", lambda: kinds_of(self))
+        return found
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make` returns, worked out once for each key."""

@@ -100,14 +100,21 @@ def column(data: Any, caller: str, name: str, on: Any) -> list[Any]:
         if type(error).__name__ != "ColumnNotFoundError":
             raise
         found = None
-    if found is None and hasattr(data, "__arrow_c_stream__") and not hasattr(data, "columns"):
-        return column(_from_stream(data, caller, name), caller, name, on)
+    if found is None and type(data).__name__ == "LazyFrame":
+        raise TypeError(f"{caller}: {name} is a LazyFrame; collect it first")
     if found is None:
         known = getattr(data, "column_names", None)
         known = getattr(data, "columns", data) if known is None else known
         listed = ", ".join(map(repr, itertools.islice(iter(known), 20)))
         raise ValueError(f"{caller}: {name} has no column {on!r}; it has {listed}")
     return values(found, caller, name)
+
+
+def whole_table(data: Any, caller: str, name: str) -> Any:
+    """A table that comes as a stream, read once: several of its columns may be asked for."""
+    if hasattr(data, "__arrow_c_stream__") and not is_table(data):
+        return _from_stream(data, caller, name)
+    return data
 
 
 def values(data: Any, caller: str, name: str) -> list[Any]:

@@ -15,7 +15,6 @@ from matchwood.join.candidates.cpu import (
     FILLED,
     FULL,
     GENERATED,
-    ONE,
     OVERFLOW,
     REFINED,
     Corpus,
@@ -32,6 +31,7 @@ from matchwood.join.candidates.cpu_lists import SLACK
 from matchwood.join.candidates.cpu_run import ROOM, Launch, Raw, Task
 from matchwood.join.candidates.cpu_small import Known
 from matchwood.join.choice import Choice
+from matchwood.join.similarity.cpu_phi import ONE
 from matchwood.join.verification import apart, scratch
 from matchwood.join.verification.cpu_pair import ACCEPTED, NO_ROOM, STOPPED, mine
 from matchwood.join.verification.cpu_scratch import How, Scratch
@@ -133,6 +133,8 @@ def _best_of(
             other = places.right_rows[lo + k]
             if rule.itself != 0 and other == row:
                 continue
+            if rule.unequal != 0 and corpus.left_kinds[row] == corpus.right_kinds[other]:
+                continue
             counts[REFINED] += 1
             at_least = Rule(least, rule.prefix, rule.level, rule.edit, rule.itself, rule.unequal)
             verdict, weight = decided(team, corpus, row, other, at_least, how, space, known, counts)
@@ -143,8 +145,6 @@ def _best_of(
             if not verdict & ACCEPTED or weight <= 0:
                 continue
             theirs = size_of(corpus.right, other)
-            if rule.unequal != 0 and size == theirs and weight == size * ONE:
-                continue
             count = _insert(kept, rank, count, other, weight, size + theirs)
             if count == kept.most:
                 worst = float(kept.weights[rank, count - 1]) / ONE / kept.sums[rank, count - 1]

@@ -6,6 +6,7 @@ writing.py, zstd.py; reference.py has the definition.
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 from collections.abc import Iterable, Iterator
@@ -79,7 +80,8 @@ def read_archive(
     >>> [matrix.packets for matrix in read_archive(folder / "windows.tar")]
     [3, 6]
     """
-    if not (isinstance(path, (str, os.PathLike)) or hasattr(path, "read")):
+    binary = hasattr(path, "read") and not isinstance(path, io.TextIOBase)
+    if not (isinstance(path, (str, os.PathLike)) or binary):
         kind = type(path).__name__
         raise TypeError(f"read_archive: path must be a path or a binary stream, got {kind}")
     check_threads(threads)
@@ -147,6 +149,9 @@ def write_archive(
     >>> [file.name for file in write_archive(folder, [A] * 3, each=2, compression=None)]
     ['000000.tar', '000001.tar']
     """
+    if not isinstance(matrices, Iterable):
+        kind = type(matrices).__name__
+        raise TypeError(f"write_archive: matrices must be an iterable of them, got {kind}")
     writing = archive_writer(path, each=each, compression=compression, level=level, threads=threads)
     with writing as writer:
         moments: Iterator[Any] = itertools.repeat(None) if times is None else iter(times)

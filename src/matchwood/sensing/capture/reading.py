@@ -185,7 +185,7 @@ class Capture(Iterator[Packets]):
             self._form = headers.pcapng_format("<", self._compat, part)
             self._section()
             if self._finished:
-                raise damaged(self.name, len(first), "the section header is cut off")
+                raise damaged(self.name, source.base + source.end, "the section header is cut off")
         else:
             if isinstance(source, Stream) and source.damage is not None:
                 raise damaged(self.name, source.end, source.damage)

@@ -8,6 +8,7 @@ Whether bytes are compressed is seen from their beginning, not from the name: pi
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
 import select
@@ -184,6 +185,8 @@ def compression_of(first: bytes) -> str:
 
 def open_source(caller: str, path: Any, limits: Limits) -> Source:
     """The bytes of a file, of standard input ("-"), or of an object with `read`."""
+    if isinstance(path, io.TextIOBase):
+        raise TypeError(f"{caller}: path must be a path or a binary stream, got a stream of text")
     if hasattr(path, "read"):
         return Stream(str(getattr(path, "name", "<stream>")), path, None, limits, own=False)
     if not isinstance(path, (str, os.PathLike)):

@@ -91,8 +91,10 @@ def traffic_statistics(
     (4, 3, 2)
     """
     caller = "traffic_statistics"
+    parts = count(caller, "batches", batches, 1)
     if isinstance(traffic, TrafficMatrix):
         chosen = engines.resolve(traffic.engine, engine, caller, threads)
+        device_list(caller, devices, chosen)
         found = engines.load(__name__, chosen).matrix_statistics(
             _moved(traffic, chosen), threads=threads
         )
@@ -100,7 +102,6 @@ def traffic_statistics(
         src, dst = _packets(caller, traffic)
         chosen = engines.resolve(engines.location(src), engine, caller, threads)
         shared = device_list(caller, devices, chosen)
-        parts = count(caller, "batches", batches, 1)
         if parts > 1 or shared is not None:
             batched = engines.load(__name__, chosen).batched_statistics
             return batched(src, dst, parts, shared, threads=threads)  # type: ignore[no-any-return]

@@ -34,7 +34,7 @@ class Ranges:
     [0, 1]
     """
 
-    def __init__(self, given: Any, caller: str = "sense") -> None:
+    def __init__(self, given: Any, caller: str = "Ranges") -> None:
         if isinstance(given, Ranges):
             self.names: tuple[str, ...] = given.names
             self.starts: Any = given.starts
@@ -51,6 +51,8 @@ class Ranges:
             )
         if ELSE in dict(named):
             raise ValueError(f"{caller}: ranges must not be named {ELSE!r}, which is all the rest")
+        if len(dict(named)) < len(named):
+            raise ValueError(f"{caller}: ranges must have names that differ, got one twice")
         self.names = (*(name for name, _ in named), ELSE)
         parts = [(_blocks(caller, blocks), k) for k, (_, blocks) in enumerate(named)]
         self.starts, self.classes = _table(parts, len(named))
@@ -63,6 +65,10 @@ class Ranges:
 
 def _blocks(caller: str, blocks: Any) -> list[tuple[int, int]]:
     """First and last address of each block."""
+    if not isinstance(blocks, Iterable):
+        raise TypeError(
+            f"{caller}: ranges must hold lists of CIDR blocks, got {type(blocks).__name__}"
+        )
     found = []
     for text in [blocks] if isinstance(blocks, str) else blocks:
         try:

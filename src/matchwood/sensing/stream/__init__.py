@@ -130,7 +130,7 @@ def sense(
     options = Options(
         window=windows,
         anonymizer=_anonymizer(anonymize, key),
-        ranges=None if ranges is None else Ranges(ranges),
+        ranges=None if ranges is None else Ranges(ranges, "sense"),
         keep_partial=partial == "keep" and not compat,
         compat=compat,
         memory=None if memory is None else parse_memory("sense", memory),
@@ -153,7 +153,7 @@ def _anonymizer(method: Any, key: Any) -> Any:
         return method
     from matchwood.sensing.anonymity import Anonymizer
 
-    return Anonymizer(method, key)
+    return Anonymizer(method, key, caller="sense")
 
 
 def parse_memory(caller: str, memory: Any) -> int:

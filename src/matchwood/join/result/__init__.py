@@ -1,4 +1,7 @@
-"""What a join returns: pairs of rows, their scores, and what can be made of them."""
+"""What a join returns: pairs of rows, their scores, and what can be made of them.
+
+The rows of both tables side by side: merging.py.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments
+from matchwood.join.result.merging import Placed, checked_suffixes, merged, readable
 
 ONE = 1 << 40  # the weight 1, in units of 2^-40
 
@@ -85,34 +89,31 @@ class Pairs:
 
         Parameters
         ----------
-        left, right : tables of pandas or polars, or lists
+        left, right : tables of pandas, polars or Arrow, or columns and lists
             What was joined; `right` None for a join with itself.
         how : {"inner", "left", "anti"}
             "left" keeps left rows without a partner, "anti" has only those.
         suffixes : two texts
-            For columns that both tables have.
+            For columns that both tables have, and for those called "score".
 
         Returns
         -------
         A table of the kind of `left`; for lists a list of tuples (left, right, score).
+
+        Raises
+        ------
+        TypeError, ValueError
+            If these are not what was joined, or two columns would have one name.
         """
         arguments.one_of("merge", "how", how, ("inner", "left", "anti"))
-        if len(suffixes) != 2 or not all(isinstance(text, str) for text in suffixes):
-            raise ValueError(f"merge: suffixes must be two texts, got {suffixes!r}")
-        other = left if right is None else right
-        self._require_sizes(left, other)
+        suffixes = checked_suffixes(suffixes)
+        kind, left = readable("left", left)
+        other_kind, right = (kind, left) if right is None else readable("right", right)
+        if kind != other_kind:
+            raise TypeError(f"merge: right must be of the kind of left, {kind}, got {other_kind}")
+        self._require_sizes(left, right)
         rows, others, score = self._rows(how, len(left))
-        kind = type(left).__module__.partition(".")[0]
-        if kind == "pandas":
-            return _merged_pandas(left, other, rows, others, score, how, suffixes)
-        if kind == "polars":
-            return _merged_polars(left, other, rows, others, score, how, suffixes)
-        if how == "anti":
-            return [left[i] for i in rows.tolist()]
-        partners = [None if j < 0 else other[j] for j in others.tolist()]
-        scores = [None] * rows.size if score is None else score.tolist()
-        mine = [left[i] for i in rows.tolist()]
-        return list(zip(mine, partners, scores, strict=True))
+        return merged(kind, left, right, Placed(rows, others, score, how), suffixes)
 
     def _require_sizes(self, left: Any, right: Any) -> None:
         if self.shape is None:
@@ -164,46 +165,6 @@ class Pairs:
         from matchwood.join.check import check_fuzzy_join
 
         check_fuzzy_join(self, left, right, **self.options)
-
-
-def _labels(mine: list[str], theirs: list[str], suffixes: tuple[str, ...]) -> Any:
-    both = set(mine) & set(theirs)
-    return (
-        [name + suffixes[0] if name in both else name for name in mine],
-        [name + suffixes[1] if name in both else name for name in theirs],
-    )
-
-
-def _merged_pandas(
-    left: Any, right: Any, rows: Any, others: Any, score: Any, how: str, suffixes: Any
-) -> Any:
-    import pandas
-
-    mine = left.iloc[rows].reset_index(drop=True)
-    if how == "anti":
-        return mine
-    there = pandas.Series(others)
-    theirs = right.reset_index(drop=True).reindex(there.where(there >= 0)).reset_index(drop=True)
-    mine.columns, theirs.columns = _labels(list(mine.columns), list(theirs.columns), suffixes)
-    parts = [mine, theirs] + ([] if score is None else [pandas.Series(score, name="score")])
-    return pandas.concat(parts, axis=1)
-
-
-def _merged_polars(
-    left: Any, right: Any, rows: Any, others: Any, score: Any, how: str, suffixes: Any
-) -> Any:
-    import polars
-
-    mine = left[rows]
-    if how == "anti":
-        return mine
-    places = polars.Series("row", others)
-    places = places.set(places < 0, None)
-    theirs = right.select(polars.all().gather(places))
-    names, other_names = _labels(mine.columns, theirs.columns, suffixes)
-    mine.columns, theirs.columns = names, other_names
-    merged = polars.concat([mine, theirs], how="horizontal")
-    return merged if score is None else merged.with_columns(polars.Series("score", score))
 
 
 def scores_of(weight: np.ndarray, sizes: np.ndarray) -> np.ndarray:
