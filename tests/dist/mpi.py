@@ -15,6 +15,7 @@ import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,12 @@ needs_mpi = pytest.mark.mpi
 def say(*words: object) -> None:
     """Print in one piece, for scripts: what `print` writes is mixed with that of other ranks."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def by_messages(comm: Any) -> Any:
+    """The communicator of MPI beside that of ranks which share memory; its splits are MPI's too."""
+    comm.session.hosts = ()
+    return getattr(comm, "base", comm)
 
 
 @dataclass

@@ -42,6 +42,7 @@ class Session:
         self.debug = os.environ.get("MATCHWOOD_DIST_DEBUG", "") not in ("", "0")
         self.crowded = False  # more ranks than CPUs: who waits leaves its CPU at once
         self.place: Place | None = None
+        self.hosts: Sequence[object] = ()  # of all ranks; empty where nothing follows from them
         self.closed = False
         self.failure: RankFailed | None = None
         self.before: Callable[[Communicator, str], None] | None = None
@@ -207,7 +208,7 @@ class Communicator(abc.ABC):
         """The arrays of all ranks, which have one length, one after the other."""
         array = checks.vector("allgather", array)
         self.raw_compare("allgather", array.dtype, array.size)
-        result = self.raw_gather(array, np.full(self.size, array.size, np.int64))
+        result = self.raw_allgather(array)
         others = self.size - 1
         self.traffic.add("allgather", result.nbytes - array.nbytes, others * array.nbytes, others)
         return result
@@ -333,6 +334,9 @@ class Communicator(abc.ABC):
     @abc.abstractmethod
     def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         """The communicator of those ranks, this one among them; None where `color` is None."""
+
+    def raw_allgather(self, array: Any) -> Any:
+        return self.raw_gather(array, np.full(self.size, array.size, np.int64))
 
     def raw_allgatherv(self, array: Any) -> tuple[Any, Counts]:
         counts = self.raw_lengths(array.size)
