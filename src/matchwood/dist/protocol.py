@@ -204,11 +204,15 @@ class Communicator(abc.ABC):
         return result
 
     @collective
-    def allgather(self, array: Any) -> Any:
-        """The arrays of all ranks, which have one length, one after the other."""
+    def allgather(self, array: Any, borrowed: bool = False) -> Any:
+        """The arrays of all ranks, which have one length, one after the other.
+
+        What is `borrowed` may be memory that all ranks have: read it before the next operation of
+        this communicator.
+        """
         array = checks.vector("allgather", array)
         self.raw_compare("allgather", array.dtype, array.size)
-        result = self.raw_allgather(array)
+        result = self.raw_allgather(array, borrowed)
         others = self.size - 1
         self.traffic.add("allgather", result.nbytes - array.nbytes, others * array.nbytes, others)
         return result
@@ -270,6 +274,13 @@ class Communicator(abc.ABC):
         received, others = sum(map(len, texts)) - len(text), self.size - 1
         self.traffic.add("objects", received, others * len(text), 2 * others)
         return [pickle.loads(each) for each in texts]
+
+    def scratch(self, size: int, dtype: Any) -> Any:
+        """An array to fill and to give to `reduce_scatter`, the next operation of this communicator.
+
+        It may lie where the others read it, so that nothing is copied.
+        """
+        return np.empty(size, dtype)
 
     def report(self, round: int, active: int | None = None) -> None:
         """Tell `listener`, where one was set, that a round of an algorithm is over.
@@ -335,7 +346,7 @@ class Communicator(abc.ABC):
     def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         """The communicator of those ranks, this one among them; None where `color` is None."""
 
-    def raw_allgather(self, array: Any) -> Any:
+    def raw_allgather(self, array: Any, borrowed: bool = False) -> Any:
         return self.raw_gather(array, np.full(self.size, array.size, np.int64))
 
     def raw_allgatherv(self, array: Any) -> tuple[Any, Counts]:

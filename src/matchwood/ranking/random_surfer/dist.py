@@ -69,13 +69,16 @@ def iterate(
         and G.grid.layout == "stripes"
         and G.exchange.kind != "thesis"
     )
+    order = owners_order(G, module, problem.block) if by_owner else None
+    row, counts = G.exchange.row, G.grid.row_counts
     while iterations < asked.most and not error < asked.tol * G.n:
-        given = expanded(G, scorer.given)
         if by_owner:
-            counts = G.grid.row_counts
-            sums = module.pull_by_owner(problem.block, given, counts, threads)
-            pulled = G.exchange.row.reduce_scatter(sums, counts)
+            given = given_in_order(G, module, problem.block, scorer.given, order, threads)
+            sums = row.scratch(G.grid.n_rows, given.dtype)
+            module.pull_by_owner(problem.block, given, counts, sums, threads)
+            pulled = sums if row.size == 1 else row.reduce_scatter(sums, counts)
         else:
+            given = expanded(G, scorer.given)
             pulled = folded(G, module.pull(problem.block, given, threads))
         mass = asked.damping * lost
         change = scorer.step(pulled, asked.damping, mass, 1.0 / G.n, problem.loses)
@@ -88,6 +91,29 @@ def iterate(
 def engine_of(G: Any) -> Any:
     """The module of block/ for the engine of a graph."""
     return engines.load(f"{PACKAGE}.block", G.engine)
+
+
+def owners_order(G: Any, module: Any, block: Any) -> Any:
+    """The order of a block in what the owners of the column group have; None where it has none.
+
+    Then what they give need not be sorted by position first.
+    """
+    counts = G.grid.column_counts
+    if block.order.size == 0 or min(counts) < max(counts):
+        return None
+    return module.order_by_owner(block.order, counts)
+
+
+def given_in_order(
+    G: Any, module: Any, block: Any, own: Any, order: Any, threads: int | None
+) -> Any:
+    """What the vertices of the column group give, in the order of the block."""
+    column = G.exchange.column
+    if order is not None:
+        given = own if column.size == 1 else column.allgather(own, borrowed=True)
+        return module.taken(given, order, threads)
+    given = expanded(G, own)
+    return module.taken(given, block.order, threads) if block.order.size else given
 
 
 def added_up(G: Any, *numbers: float) -> list[float]:

@@ -31,7 +31,7 @@ NAME = "matchwood"
 ROW_BYTES = 1 << 23  # of which only what is used takes memory; more goes in several meetings
 LEAST_SLOT = 1 << 12  # bytes of a row for each rank; with more ranks the steps are too small
 HEAD_WORDS = 72  # of a head, at least: broadcasts need so many
-LOOKS = 100  # at a flag that is not up, one after the other: some 5 us
+LOOKS = 50  # at a flag that is not up, one after the other: some 2 us
 ALIGNED = 64  # bytes
 TOKEN_BYTES = 16
 
@@ -45,7 +45,8 @@ class Board:
     ----------
     heads : (ranks, words) array of int64
     rows : (ranks, bytes) array of uint8
-        Those of the meeting that `begin` was called for.
+    whole : array of uint8
+        Those of the meeting that `begin` was called for; `whole` is all rows in one.
     room : int
         Bytes of a row.
     """
@@ -57,6 +58,7 @@ class Board:
         self._flags = whole[:flags].view(np.int64)
         self._heads = list(whole[flags : flags + heads].view(np.int64).reshape(2, size, -1))
         self._rows = list(whole[flags + heads : flags + heads + rows].reshape(2, size, room))
+        self._wholes = [side.reshape(-1) for side in self._rows]
         self._number = 0
         self._team = Team(0, 1, np.zeros(0, np.int64))
         self.begin()
@@ -68,7 +70,7 @@ class Board:
         """Go on to the heads and rows of the next meeting: they may be written now."""
         self._number += 1
         side = self._number & 1
-        self.heads, self.rows = self._heads[side], self._rows[side]
+        self.heads, self.rows, self.whole = self._heads[side], self._rows[side], self._wholes[side]
 
     def meet(self, looks: int, wait: Callable[[Callable[[], Any]], None]) -> bool:
         """Come to the meeting, and return when all have; True when all came for the same.

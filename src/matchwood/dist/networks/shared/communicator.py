@@ -23,7 +23,7 @@ from matchwood.errors import RankFailed
 
 READ_BY_ALL_BYTES = 1 << 16  # of all ranks: so few are reduced by each, without another meeting
 
-CALLS = ("barrier", "lengths", "allgather", "gather", "gatherv", "exchange", "reduce_scatter", "allreduce",
+CALLS = ("barrier", "lengths", "gather", "gatherv", "exchange", "reduce_scatter", "allreduce",
          "broadcast", "more")  # fmt: skip
 CODES = {name: code for code, name in enumerate(CALLS)}
 CODE_BITS = 4
@@ -43,6 +43,7 @@ class Shared(Communicator):
         self.kind = base.kind
         self.cuda_aware = getattr(base, "cuda_aware", None)
         self._board = board
+        self._lent: Array | None = None
         self._slot = board.room // base.size // ALIGNED * ALIGNED  # bytes of a row for each rank
         self._read_by_all = min(READ_BY_ALL_BYTES // base.size, board.room)
 
@@ -50,7 +51,9 @@ class Shared(Communicator):
 
     def _begin(self, call: str, nbytes: int) -> Array:
         """The head of this rank in a meeting that begins; word 0 must be the same on all."""
-        self._board.begin()
+        if self._lent is None:
+            self._board.begin()
+        self._lent = None
         head: Array = self._board.heads[self.rank]
         head[0] = CODES[call] | nbytes << CODE_BITS
         return head
@@ -78,6 +81,15 @@ class Shared(Communicator):
         """As `Polled.wait_until`."""
         self.base.wait_until(done)
 
+    def scratch(self, size: int, dtype: Any) -> Any:
+        nbytes = size * np.dtype(dtype).itemsize
+        if nbytes > self._board.room:
+            return super().scratch(size, dtype)
+        if self._lent is None:
+            self._board.begin()
+        self._lent = self._board.rows[self.rank, :nbytes].view(dtype)
+        return self._lent
+
     # What protocol.py asks for
 
     def raw_compare(self, operation: str, *details: Any) -> None:
@@ -97,24 +109,35 @@ class Shared(Communicator):
         whole, ends = joined.tobytes(), np.cumsum(counts).tolist()
         return [whole[lo:hi] for lo, hi in zip([0, *ends], ends, strict=False)]
 
-    def raw_allgather(self, array: Any) -> Any:
+    def raw_allgather(self, array: Any, borrowed: bool = False) -> Any:
         if type(array) is not np.ndarray or array.nbytes > self._board.room:
-            return super().raw_allgather(array)
-        self._begin("allgather", array.nbytes)
-        self._write(array)
-        self._meet()
-        return self._board.rows[:, : array.nbytes].flatten().view(array.dtype)
+            return super().raw_allgather(array, borrowed)
+        return self._joined(array, self.rank * array.nbytes, self.size * array.nbytes, borrowed)
 
     def raw_gather(self, array: Any, counts: Counts) -> Any:
         if type(array) is not np.ndarray:
             return self.base.raw_gather(array, counts)
-        result = np.empty(int(counts.sum()), array.dtype)
-        for lo, hi in self._pieces(int(counts.max()), array.itemsize):
-            self._begin("gather", array.itemsize)
+        item, total = array.itemsize, int(counts.sum())
+        if total * item <= self._board.whole.size:
+            return self._joined(array, int(counts[: self.rank].sum()) * item, total * item)
+        result = np.empty(total, array.dtype)
+        for lo, hi in self._pieces(int(counts.max()), item):
+            self._begin("more", item)
             self._write(array[lo:hi])
             self._meet()
             self._read_all(result, counts, lo, hi)
         return result
+
+    def _joined(self, array: Array, at: int, nbytes: int, borrowed: bool = False) -> Array:
+        """Arrays that all write to where they belong; `nbytes` of all ranks."""
+        self._begin("gather", nbytes)
+        self._board.whole[at : at + array.nbytes] = array.view(np.uint8)
+        self._meet()
+        found = self._board.whole[:nbytes].view(array.dtype)
+        if not borrowed:
+            return found.copy()
+        found.flags.writeable = False
+        return found
 
     def _pieces(self, longest: int, itemsize: int) -> list[tuple[int, int]]:
         """Ranges of elements that fit into a row."""
@@ -217,8 +240,10 @@ class Shared(Communicator):
         begin, own, item = ends[self.rank], int(counts[self.rank]), array.itemsize
         result = np.empty(own, array.dtype)
         if array.nbytes <= self._board.room:
+            lent = array is self._lent
             self._begin("reduce_scatter", array.nbytes)
-            self._write(array)
+            if not lent:
+                self._write(array)
             self._meet()
             self._reduce(result, begin * item, op)
             return result
