@@ -276,7 +276,7 @@ class Communicator(abc.ABC):
         return [pickle.loads(each) for each in texts]
 
     def scratch(self, size: int, dtype: Any) -> Any:
-        """An array to fill and to give to `reduce_scatter`, the next operation of this communicator.
+        """An array to fill and to give to `reduce_scatter` as this communicator's next operation.
 
         It may lie where the others read it, so that nothing is copied.
         """

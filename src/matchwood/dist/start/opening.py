@@ -127,8 +127,10 @@ def _with_shared_memory(comm: Communicator, sites: Sequence[Site]) -> Communicat
     """The communicator of ranks on one host that share memory; on several hosts its splits may."""
     if comm.kind != "mpi":
         return comm
+    from matchwood.dist.networks.polled import Polled
     from matchwood.dist.networks.shared import among_neighbours
 
+    assert isinstance(comm, Polled)
     comm.session.hosts = [(each.host, each.boot) for each in sites]
     return among_neighbours(comm)
 
