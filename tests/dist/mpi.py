@@ -34,6 +34,7 @@ OPEN_MPI = {
 }
 """Open MPI wants to be told that there may be more ranks than cores, and containers with root."""
 
+SHARES = hasattr(os, "memfd_create")  # ranks of one host share memory
 LAUNCHERS = ("PMI_", "OMPI_", "SLURM_", "HYDI_", "MPI_", "PMIX_")  # of whoever started the tests
 
 

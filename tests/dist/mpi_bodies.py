@@ -10,7 +10,7 @@ import numpy as np
 
 import matchwood as mw
 from dist import bodies, test_forest, test_matching
-from dist.mpi import by_messages
+from dist.mpi import SHARES, by_messages
 from graphs import ZOO, grid, rmat
 from matchwood.communities import subrounds
 from matchwood.dist.networks.shared import Shared
@@ -24,7 +24,7 @@ def operations(comm):
     bodies.everything(comm, few=few)
     expected = mw.dist.run(sums, comm.size)[comm.rank]
     assert sums(comm) == expected
-    if comm.size > 1:
+    if comm.size > 1 and SHARES:
         assert isinstance(comm, Shared)
         assert isinstance(comm.split(0), Shared)
         small = Shared(comm.base, open_board(comm.base, 512 * comm.size))  # bytes of a rank
@@ -33,6 +33,13 @@ def operations(comm):
         bodies.things(small)
         assert sums(small) == expected
     hosts = comm.session.hosts
+    if comm.size > 2 and SHARES:  # two ranks to a host: only those of one share memory
+        comm.session.hosts = [rank // 2 for rank in range(comm.size)]
+        pair = comm.split(comm.rank // 2)
+        assert isinstance(pair, Shared) == (pair.size == 2)
+        assert not isinstance(comm.split(0), Shared)
+        for each in (pair, comm.split(0)):
+            bodies.reductions(each, [np.float32], (5,))
     plain = by_messages(comm)
     bodies.everything(plain, few=True)
     whole = plain.part

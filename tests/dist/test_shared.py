@@ -14,11 +14,10 @@ import pytest
 
 import matchwood as mw
 from dist import bodies
+from dist.mpi import SHARES
 from matchwood.dist.networks.shared import Shared, board
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(os, "memfd_create"), reason="the system has no anonymous files"
-)
+pytestmark = pytest.mark.skipif(not SHARES, reason="the system has no anonymous files")
 
 
 def neighbour(comm, room=board.ROW_BYTES):

@@ -21,6 +21,8 @@ from matchwood.dist.networks.shared.board import ALIGNED, LOOKS, Board, open_boa
 from matchwood.dist.protocol import Communicator
 from matchwood.errors import RankFailed
 
+EXCHANGED_BYTES = 1 << 20  # of a row that an exchange uses: graphs are made of large ones, and
+# what was used stays in memory; larger steps gain nothing
 READ_BY_ALL_BYTES = 1 << 16  # of all ranks: so few are reduced by each, without another meeting
 
 CALLS = ("barrier", "lengths", "gather", "gatherv", "exchange", "reduce_scatter", "allreduce",
@@ -37,6 +39,8 @@ class Shared(Communicator):
     That carries arrays of GPUs, notices and splits, and waits.
     """
 
+    shared_memory = True
+
     def __init__(self, base: Polled, board: Board) -> None:
         super().__init__(base.rank, base.size, base.threads, base.session, base.traffic)
         self.base = base
@@ -44,7 +48,7 @@ class Shared(Communicator):
         self.cuda_aware = getattr(base, "cuda_aware", None)
         self._board = board
         self._lent: Array | None = None
-        self._slot = board.room // base.size // ALIGNED * ALIGNED  # bytes of a row for each rank
+        self._exchanged = min(EXCHANGED_BYTES, board.room)
         self._read_by_all = min(READ_BY_ALL_BYTES // base.size, board.room)
 
     # Meetings
@@ -184,14 +188,14 @@ class Shared(Communicator):
         ends = head[1 : self.size + 2]  # where the run for each rank begins, and the end of all
         ends[0] = 0
         np.cumsum(sends, out=ends[1:])
-        if array.nbytes <= self._board.room:
+        if array.nbytes <= self._exchanged:
             self._write(array)
         self._meet()
         table = self._board.heads[:, 1 : self.size + 2].copy()
         begins, stops = table[:, self.rank], table[:, self.rank + 1]
         receives = stops - begins
         result = np.empty(int(receives.sum()), array.dtype)
-        if int(table[:, -1].max()) * array.itemsize > self._board.room:
+        if int(table[:, -1].max()) * array.itemsize > self._exchanged:
             longest = int(np.diff(table).max())
             self._exchange_in_steps(array, table[self.rank].tolist(), result, receives, longest)
         else:
@@ -210,11 +214,10 @@ class Shared(Communicator):
         self, array: Array, ends: list[int], result: Array, receives: Counts, longest: int
     ) -> None:
         """A piece of every run at a time; `ends` are those of the runs that this rank sends."""
-        slot, item, into = self._slot, array.itemsize, result.view(np.uint8)
-        piece = slot // item
-        at = self.rank * slot
+        slot, item, into = self._slot(self._exchanged), array.itemsize, result.view(np.uint8)
+        piece, at = slot // item, self.rank * slot
         for lo in range(0, longest, piece):
-            self._show_pieces(array, ends, lo, piece)
+            self._show_pieces(array, ends, lo, slot)
             place = 0
             for rank, length in enumerate(receives.tolist()):
                 nbytes = (min(lo + piece, length) - lo) * item
@@ -224,13 +227,18 @@ class Shared(Communicator):
                     into[start : start + nbytes] = row
                 place += length * item
 
-    def _show_pieces(self, array: Array, ends: list[int], lo: int, piece: int) -> None:
+    def _slot(self, nbytes: int) -> int:
+        """Bytes for each rank of so many in a row."""
+        return nbytes // self.size // ALIGNED * ALIGNED
+
+    def _show_pieces(self, array: Array, ends: list[int], lo: int, slot: int) -> None:
         """Elements from `lo` on of the run for each rank, into the slots of this rank's row."""
+        piece = slot // array.itemsize
         self._begin("more", array.itemsize)
         for rank in range(self.size):
             begin, end = ends[rank] + lo, min(ends[rank] + lo + piece, ends[rank + 1])
             if end > begin:
-                self._write(array[begin:end], rank * self._slot)
+                self._write(array[begin:end], rank * slot)
         self._meet()
 
     def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
@@ -247,10 +255,11 @@ class Shared(Communicator):
             self._meet()
             self._reduce(result, begin * item, op)
             return result
-        piece = self._slot // item
+        slot = self._slot(self._board.room)
+        piece = slot // item
         for lo in range(0, int(counts.max()), piece):
-            self._show_pieces(array, ends, lo, piece)
-            self._reduce(result[lo : lo + piece], self.rank * self._slot, op)
+            self._show_pieces(array, ends, lo, slot)
+            self._reduce(result[lo : lo + piece], self.rank * slot, op)
         return result
 
     def _reduce(self, result: Array, at: int, op: str) -> None:
