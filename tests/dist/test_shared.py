@@ -110,9 +110,9 @@ def test_arrays_that_are_not_copied():
             mine = np.full(length, comm.rank, np.int16)
             found = shared.allgather(mine, borrowed=True)
             assert found.tolist() == np.repeat(np.arange(3), length).tolist()
-        shown = shared.allgather(mine[:4], borrowed=True)
-        assert not shown.flags.writeable
-        assert shared.allgather(mine[:4]).flags.writeable
+        shown, copied = shared.allgather(mine[:4], borrowed=True), shared.allgather(mine[:4])
+        assert shown.base is not None
+        assert copied.base is None
 
     mw.dist.run(work, 3)
 

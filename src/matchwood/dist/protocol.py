@@ -208,7 +208,7 @@ class Communicator(abc.ABC):
         """The arrays of all ranks, which have one length, one after the other.
 
         What is `borrowed` may be memory that all ranks have: read it before the next operation of
-        this communicator.
+        this communicator, and change nothing.
         """
         array = checks.vector("allgather", array)
         self.raw_compare("allgather", array.dtype, array.size)

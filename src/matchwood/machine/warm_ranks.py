@@ -18,6 +18,7 @@ def steps(
             run = functools.partial(_views, index, matrices(index, value))
             yield f"distributed graphs, {index}, {value}", run
     yield "distributed graphs, exchanges", _exchanges
+    yield "distributed graphs, shared memory", _shared_memory
     yield "distributed graphs, generators", _generators
 
 
@@ -49,6 +50,7 @@ def _exchanges() -> None:
     from matchwood import dist
     from matchwood.dist import grid as grids
     from matchwood.dist.exchanges import Exchange
+    from matchwood.ranking.random_surfer.block.cpu import taken
 
     def work(comm: Any) -> None:
         grid = grids.Grid(400, 1, comm.size, comm.rank)
@@ -60,6 +62,16 @@ def _exchanges() -> None:
             exchange.packets(positions, np.ones(positions.size, kind))
 
     dist.run(work, RANKS)
+    for kind in (np.float32, np.float64):
+        taken(np.ones(4, kind), np.arange(4, dtype=np.uint32), None)
+
+
+def _shared_memory() -> None:
+    import mmap
+
+    from matchwood.dist.networks.shared import board
+
+    board.Board(mmap.mmap(-1, sum(board.layout(1, board.ALIGNED))), 0, 1, board.ALIGNED)
 
 
 def _generators() -> None:

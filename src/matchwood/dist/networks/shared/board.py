@@ -53,7 +53,7 @@ class Board:
 
     def __init__(self, memory: mmap.mmap, rank: int, size: int, room: int) -> None:
         self.rank, self.size, self.room = rank, size, room
-        flags, heads, rows = _layout(size, room)
+        flags, heads, rows = layout(size, room)
         whole = np.frombuffer(memory, np.uint8)
         self._flags = whole[:flags].view(np.int64)
         self._heads = list(whole[flags : flags + heads].view(np.int64).reshape(2, size, -1))
@@ -91,7 +91,7 @@ class Board:
         return bool(found != DIFFERENT)
 
 
-def _layout(size: int, room: int) -> tuple[int, int, int]:
+def layout(size: int, room: int) -> tuple[int, int, int]:
     """Bytes of all flags, of both sides' heads, and of both sides' rows."""
     words = -(-max(HEAD_WORDS, size + 4) // LINE) * LINE
     return size * LINE * 8, 2 * size * words * 8, 2 * size * room
@@ -107,7 +107,7 @@ def open_board(base: Any, room: int) -> Board | None:
 
     All ranks call this; `base` carries what they must tell each other.
     """
-    size = sum(_layout(base.size, room))
+    size = sum(layout(base.size, room))
     memory, descriptor, told = None, -1, b""
     try:
         if base.rank == 0:

@@ -137,11 +137,8 @@ class Shared(Communicator):
         self._begin("gather", nbytes)
         self._board.whole[at : at + array.nbytes] = array.view(np.uint8)
         self._meet()
-        found = self._board.whole[:nbytes].view(array.dtype)
-        if not borrowed:
-            return found.copy()
-        found.flags.writeable = False
-        return found
+        found: Array = self._board.whole[:nbytes].view(array.dtype)
+        return found if borrowed else found.copy()
 
     def _pieces(self, longest: int, itemsize: int) -> list[tuple[int, int]]:
         """Ranges of elements that fit into a row."""
