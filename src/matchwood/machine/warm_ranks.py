@@ -50,7 +50,6 @@ def _exchanges() -> None:
     from matchwood import dist
     from matchwood.dist import grid as grids
     from matchwood.dist.exchanges import Exchange
-    from matchwood.ranking.random_surfer.block.cpu import taken
 
     def work(comm: Any) -> None:
         grid = grids.Grid(400, 1, comm.size, comm.rank)
@@ -60,10 +59,9 @@ def _exchanges() -> None:
                 positions = np.arange(count)
                 exchange.fold_changed(positions, np.ones(count, kind), "min")
             exchange.packets(positions, np.ones(positions.size, kind))
+            exchange.expand_at(np.ones(4, kind), np.arange(4, dtype=np.uint32))
 
     dist.run(work, RANKS)
-    for kind in (np.float32, np.float64):
-        taken(np.ones(4, kind), np.arange(4, dtype=np.uint32), None)
 
 
 def _shared_memory() -> None:

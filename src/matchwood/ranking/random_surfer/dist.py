@@ -22,6 +22,7 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.dist.agreement import any_of, own_part, raise_first, same
+from matchwood.dist.exchanges import places_by_owner
 from matchwood.dist.vectors import DistributedVector
 from matchwood.primitives.row_reduce import spmv
 from matchwood.ranking.random_surfer import Ranking
@@ -69,11 +70,11 @@ def iterate(
         and G.grid.layout == "stripes"
         and G.exchange.kind != "thesis"
     )
-    order = owners_order(G, module, problem.block) if by_owner else None
+    order = owners_order(G, problem.block) if by_owner else None
     row, counts = G.exchange.row, G.grid.row_counts
     while iterations < asked.most and not error < asked.tol * G.n:
         if by_owner:
-            given = given_in_order(G, module, problem.block, scorer.given, order, threads)
+            given = given_in_order(G, module, problem.block, scorer.given, order)
             sums = row.scratch(G.grid.n_rows, given.dtype)
             module.pull_by_owner(problem.block, given, counts, sums, threads)
             pulled = sums if row.size == 1 else row.reduce_scatter(sums, counts)
@@ -93,27 +94,19 @@ def engine_of(G: Any) -> Any:
     return engines.load(f"{PACKAGE}.block", G.engine)
 
 
-def owners_order(G: Any, module: Any, block: Any) -> Any:
-    """The order of a block in what the owners of the column group have; None where it has none.
-
-    Then what they give need not be sorted by position first.
-    """
+def owners_order(G: Any, block: Any) -> Any:
+    """The order of a block as `Exchange.expand_at` wants it; None where it has none."""
     counts = G.grid.column_counts
     if block.order.size == 0 or min(counts) < max(counts):
         return None
-    return module.order_by_owner(block.order, counts)
+    return places_by_owner(block.order, counts)
 
 
-def given_in_order(
-    G: Any, module: Any, block: Any, own: Any, order: Any, threads: int | None
-) -> Any:
+def given_in_order(G: Any, module: Any, block: Any, own: Any, order: Any) -> Any:
     """What the vertices of the column group give, in the order of the block."""
-    column = G.exchange.column
     if order is not None:
-        given = own if column.size == 1 else column.allgather(own, borrowed=True)
-        return module.taken(given, order, threads)
-    given = expanded(G, own)
-    return module.taken(given, block.order, threads) if block.order.size else given
+        return G.exchange.expand_at(own, order)
+    return module.in_order(block, expanded(G, own))
 
 
 def added_up(G: Any, *numbers: float) -> list[float]:

@@ -73,15 +73,6 @@ def _pull(
 
 
 @kernel
-def _take(team: Any, given: Array, order: Array, found: Array) -> None:
-    first = next_chunk(team, order.size, WINDOW)
-    while first >= 0:
-        for i in range(first, min(first + WINDOW, order.size)):
-            found[i] = given[order[i]]
-        first = next_chunk(team, order.size, WINDOW)
-
-
-@kernel
 def _give(team: Any, owned: Owned, zero: Any) -> None:
     n, buffer = owned.scores.size, owned.buffers[team.rank]
     window = next_chunk(team, owned.lost.size, 1)
@@ -144,11 +135,15 @@ def _busy_first(columns: Array, n_columns: int) -> Array:
 
 def pull(block: Block, given: Array, threads: int | None) -> Array:
     """What the columns give to each row of the block."""
-    if block.order.size:
-        given = taken(given, block.order, threads)
+    given = in_order(block, given)
     sums = np.empty(block.indptr.size - 1, given.dtype)
     pull_by_owner(block, given, [sums.size], sums, threads)
     return sums
+
+
+def in_order(block: Block, given: Array) -> Array:
+    """What is given by position, in the order of the block."""
+    return given[block.order] if block.order.size else given
 
 
 def pull_by_owner(
@@ -166,19 +161,6 @@ def pull_by_owner(
         team = crew(threads, work=int(block.columns.size) + sums.size)
         buffers = np.empty((team.size, WINDOW), kind)
         team.run(_pull, block, given, sums, firsts, buffers, kind.type(0))
-
-
-def order_by_owner(order: Array, counts: list[int]) -> Array:
-    """Positions in a group as places in what its owners have, one owner after the other."""
-    firsts = (np.cumsum(counts) - counts).astype(order.dtype)
-    return firsts[order % len(counts)] + order // len(counts)
-
-
-def taken(given: Array, order: Array, threads: int | None) -> Array:
-    """``given[order]``."""
-    found = np.empty(order.size, given.dtype)
-    crew(threads, work=order.size).run(_take, given, order, found)
-    return found
 
 
 class Scorer:
