@@ -2,8 +2,9 @@
 
     python -m bench.dist.warm
 
-A process for each call, on four ranks that are threads, on a small graph.  The kernels stay in
-Numba's cache, from which the processes of a run take them.
+A process for each call, on four ranks that are threads, on a small graph, and one for what ranks
+that are processes or have large graphs need besides.  The kernels stay in Numba's cache, from which
+the processes of a run take them.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import subprocess
 import sys
 
 import matchwood
+from matchwood.machine.warm_ranks import steps
 from matchwood.report.cluster import figures
 
 SCALE = 15  # large enough for the kernels that small graphs do not need
+BESIDES = "besides"
 CALLS = {**figures.BENCHMARKS, **figures.COMPLEX}
 
 
@@ -27,12 +30,16 @@ def called(comm: matchwood.dist.Communicator, name: str) -> None:
 
 
 def main() -> None:
+    if sys.argv[1:] == [BESIDES]:
+        for _, work in steps((), (), lambda index, value: ()):
+            work()
+        return
     if len(sys.argv) > 1:
         for ranks in (4, 1):
             matchwood.dist.run(called, ranks, sys.argv[1])
         return
     command = [sys.executable, "-m", "bench.dist.warm"]
-    started = [subprocess.Popen([*command, name]) for name in CALLS]
+    started = [subprocess.Popen([*command, name]) for name in (*CALLS, BESIDES)]
     sys.exit(max(abs(process.wait()) for process in started))
 
 

@@ -15,6 +15,7 @@ import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,7 @@ OPEN_MPI = {
 }
 """Open MPI wants to be told that there may be more ranks than cores, and containers with root."""
 
+SHARES = hasattr(os, "memfd_create")  # ranks of one host share memory
 LAUNCHERS = ("PMI_", "OMPI_", "SLURM_", "HYDI_", "MPI_", "PMIX_")  # of whoever started the tests
 
 
@@ -49,6 +51,12 @@ needs_mpi = pytest.mark.mpi
 def say(*words: object) -> None:
     """Print in one piece, for scripts: what `print` writes is mixed with that of other ranks."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def by_messages(comm: Any) -> Any:
+    """The communicator of MPI beside that of ranks which share memory; its splits are MPI's too."""
+    comm.session.hosts = ()
+    return getattr(comm, "base", comm)
 
 
 @dataclass

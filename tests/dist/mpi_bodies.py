@@ -10,24 +10,50 @@ import numpy as np
 
 import matchwood as mw
 from dist import bodies, test_forest, test_matching
+from dist.mpi import SHARES, by_messages
 from graphs import ZOO, grid, rmat
 from matchwood.communities import subrounds
+from matchwood.dist.networks.shared import Shared
+from matchwood.dist.networks.shared.board import open_board
 from spread_graphs import slab
 
 
 def operations(comm):
-    bodies.everything(comm, few=comm.size not in (1, 3))
-    whole = comm.part
+    """By shared memory, also in many steps; then by messages, also in many parts."""
+    few = comm.size not in (1, 3)
+    bodies.everything(comm, few=few)
+    expected = mw.dist.run(sums, comm.size)[comm.rank]
+    assert sums(comm) == expected
+    if comm.size > 1 and SHARES:
+        assert isinstance(comm, Shared)
+        assert isinstance(comm.split(0), Shared)
+        small = Shared(comm.base, open_board(comm.base, 512 * comm.size))  # bytes of a rank
+        bodies.reductions(small, ["complex128"], (0, 1, 300))
+        bodies.gathers(small, ["int16"], (0, 5, 2000))
+        bodies.things(small)
+        assert sums(small) == expected
+    hosts = comm.session.hosts
+    if comm.size > 2 and SHARES:  # two ranks to a host: only those of one share memory
+        comm.session.hosts = [rank // 2 for rank in range(comm.size)]
+        pair = comm.split(comm.rank // 2)
+        assert isinstance(pair, Shared) == (pair.size == 2)
+        assert not isinstance(comm.split(0), Shared)
+        for each in (pair, comm.split(0)):
+            bodies.reductions(each, [np.float32], (5,))
+    plain = by_messages(comm)
+    bodies.everything(plain, few=True)
+    whole = plain.part
     for part in (1, 5):  # elements of a message; more of them go as several
-        comm.part = part
-        small = comm.split(0)
+        plain.part = part
+        small = plain.split(0)
         assert small.part == part
-        for each in (comm, small):
+        for each in (plain, small):
             bodies.reductions(each, ["complex128"], (0, 1, 20))
             bodies.gathers(each, ["int16"], (0, 5))
             bodies.strides(each)
-    comm.part = whole
-    assert sums(comm) == mw.dist.run(sums, comm.size)[comm.rank]
+    plain.part = whole
+    assert sums(plain) == expected
+    comm.session.hosts = hosts
 
 
 def sums(comm):

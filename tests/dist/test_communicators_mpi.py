@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import matchwood as mw
-from dist.mpi import clean_environment, mpiexec, needs_mpi
+from dist.mpi import SHARES, clean_environment, mpiexec, needs_mpi
 from matchwood.dist.start import opening
 from matchwood.dist.start.launchers import mpi_launchers
 from support import looped, run_script
@@ -38,6 +38,14 @@ import matchwood as mw
 
 with mw.dist.world() as first, mw.dist.world() as second:
     assert first.allreduce(np.ones(1))[0] == second.allreduce(np.ones(1))[0] == first.size
+    found = mw.dist.describe(first, mode="dicts")
+    assert found["kind"] == "mpi" and found["size"] == 3 == len(found["ranks"])
+    assert [rank["local_rank"] for rank in found["ranks"]] == [0, 1, 2]
+    assert found["ranks"][0]["threads"] == first.threads
+    assert sum(found["launchers"].values()) == 3
+    assert found["library"]
+    assert found["cuda_aware"] in (True, False)
+    mw.dist.describe(first)
 for _ in range(20):
     with mw.dist.world(threads=2) as comm:
         assert comm.threads == 2
@@ -48,29 +56,13 @@ left_open.barrier()
 
 
 def test_several_worlds():
-    """Also one that is never closed."""
-    assert mpiexec(3, WORLDS).stderr == ""
-
-
-DESCRIBE = """
-import matchwood as mw
-with mw.dist.world() as comm:
-    found = mw.dist.describe(comm, mode="dicts")
-    assert found["kind"] == "mpi" and found["size"] == 2 == len(found["ranks"])
-    assert [rank["local_rank"] for rank in found["ranks"]] == [0, 1]
-    assert found["ranks"][0]["threads"] == comm.threads
-    assert sum(found["launchers"].values()) == 2
-    assert found["library"]
-    assert found["cuda_aware"] in (True, False)
-    mw.dist.describe(comm)
-"""
-
-
-def test_description():
-    done = mpiexec(2, DESCRIBE, MATCHWOOD_NUM_THREADS="3")
-    assert "kind       mpi, 2 ranks" in done.stdout
-    assert done.stdout.count("threads 3") == 2
+    """Also one that is never closed; the first is described."""
+    done = mpiexec(3, WORLDS, MATCHWOOD_NUM_THREADS="3")
+    assert done.stderr == ""
+    assert "kind       mpi, 3 ranks" in done.stdout
+    assert done.stdout.count("threads 3") == 3
     assert "timeout 200 s, debugging off" in done.stdout
+    assert ("CPU data   by memory that the ranks share" in done.stdout) == SHARES
 
 
 # How a program was started

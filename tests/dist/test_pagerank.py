@@ -101,7 +101,7 @@ def test_busy_columns_come_first(monkeypatch):
     assert block.order.tolist() == [3, 30, 7, 19]
     assert np.array_equal(cpu_block.pull(block, given, 1), expected)
     monkeypatch.setattr(cpu_block, "BUSY", 16)
-    compared(ZOO["rmat, directed"](), ((1, 2), (2, 3)), kinds(512))
+    compared(ZOO["rmat, directed"](), ((1, 2), (2, 2), (2, 3)), kinds(512))
 
 
 def test_single_precision():

@@ -10,6 +10,9 @@ from matchwood import engines
 from matchwood.arguments import one_of
 
 OPERATIONS = ("sum", "min", "max", "or")
+COMBINE = {"sum": "add", "min": "minimum", "max": "maximum", "or": "bitwise_or"}
+ALLOWED = {"sum": "iufc", "min": "biuf", "max": "biuf", "or": "biu"}  # kinds of numbers
+NUMBERS = frozenset(map(np.dtype, "?bhilqBHILQefdgFDG"))  # types that are checked quickly
 Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -20,6 +23,9 @@ def module_of(array: Any) -> Any:
 
 def vector(function: str, array: Any, dimensions: int | None = 1) -> Any:
     """`array` as a contiguous array, else a clear error; `dimensions` None permits any number."""
+    usual = type(array) is np.ndarray and array.dtype in NUMBERS and array.flags.c_contiguous
+    if usual and dimensions in (None, array.ndim):
+        return array
     is_array = isinstance(array, np.ndarray) or engines.location(array) == "gpu"
     if not is_array or isinstance(array, np.ma.MaskedArray):
         kind = type(array).__name__
@@ -35,8 +41,7 @@ def vector(function: str, array: Any, dimensions: int | None = 1) -> Any:
 def operation(function: str, op: Any, dtype: np.dtype[Any]) -> str:
     """The name of a reduction that numbers of this type allow."""
     one_of(function, "op", op, OPERATIONS)
-    allowed = {"sum": "iufc", "min": "biuf", "max": "biuf", "or": "biu"}[op]
-    if dtype.kind not in allowed:
+    if dtype.kind not in ALLOWED[op]:
         hint = "; op='or' says whether any is true" if dtype.kind == "b" else ""
         raise TypeError(f"{function}: op={op!r} is not defined for {dtype}{hint}")
     return str(op)
@@ -82,8 +87,7 @@ def reduced(parts: Any, op: str, out: Any = None) -> Any:
 
     The order is fixed, so a sum of floats is the same number in every communicator.
     """
-    xp = module_of(parts[0])
-    combine = {"sum": xp.add, "min": xp.minimum, "max": xp.maximum, "or": xp.bitwise_or}[op]
+    combine = getattr(module_of(parts[0]), COMBINE[op])
     if len(parts) == 1 or out is None:
         result = parts[0].copy()
         if out is not None:

@@ -42,6 +42,7 @@ class Session:
         self.debug = os.environ.get("MATCHWOOD_DIST_DEBUG", "") not in ("", "0")
         self.crowded = False  # more ranks than CPUs: who waits leaves its CPU at once
         self.place: Place | None = None
+        self.hosts: Sequence[object] = ()  # of all ranks; empty where nothing follows from them
         self.closed = False
         self.failure: RankFailed | None = None
         self.before: Callable[[Communicator, str], None] | None = None
@@ -203,11 +204,15 @@ class Communicator(abc.ABC):
         return result
 
     @collective
-    def allgather(self, array: Any) -> Any:
-        """The arrays of all ranks, which have one length, one after the other."""
+    def allgather(self, array: Any, borrowed: bool = False) -> Any:
+        """The arrays of all ranks, which have one length, one after the other.
+
+        What is `borrowed` may be memory that all ranks have: read it before the next operation of
+        this communicator, and change nothing.
+        """
         array = checks.vector("allgather", array)
         self.raw_compare("allgather", array.dtype, array.size)
-        result = self.raw_gather(array, np.full(self.size, array.size, np.int64))
+        result = self.raw_allgather(array, borrowed)
         others = self.size - 1
         self.traffic.add("allgather", result.nbytes - array.nbytes, others * array.nbytes, others)
         return result
@@ -269,6 +274,13 @@ class Communicator(abc.ABC):
         received, others = sum(map(len, texts)) - len(text), self.size - 1
         self.traffic.add("objects", received, others * len(text), 2 * others)
         return [pickle.loads(each) for each in texts]
+
+    def scratch(self, size: int, dtype: Any) -> Any:
+        """An array to fill and to give to `reduce_scatter` as this communicator's next operation.
+
+        It may lie where the others read it, so that nothing is copied.
+        """
+        return np.empty(size, dtype)
 
     def report(self, round: int, active: int | None = None) -> None:
         """Tell `listener`, where one was set, that a round of an algorithm is over.
@@ -333,6 +345,9 @@ class Communicator(abc.ABC):
     @abc.abstractmethod
     def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         """The communicator of those ranks, this one among them; None where `color` is None."""
+
+    def raw_allgather(self, array: Any, borrowed: bool = False) -> Any:
+        return self.raw_gather(array, np.full(self.size, array.size, np.int64))
 
     def raw_allgatherv(self, array: Any) -> tuple[Any, Counts]:
         counts = self.raw_lengths(array.size)

@@ -18,6 +18,7 @@ def steps(
             run = functools.partial(_views, index, matrices(index, value))
             yield f"distributed graphs, {index}, {value}", run
     yield "distributed graphs, exchanges", _exchanges
+    yield "distributed graphs, shared memory", _shared_memory
     yield "distributed graphs, generators", _generators
 
 
@@ -58,8 +59,17 @@ def _exchanges() -> None:
                 positions = np.arange(count)
                 exchange.fold_changed(positions, np.ones(count, kind), "min")
             exchange.packets(positions, np.ones(positions.size, kind))
+            exchange.expand_at(np.ones(4, kind), np.arange(4, dtype=np.uint32))
 
     dist.run(work, RANKS)
+
+
+def _shared_memory() -> None:
+    import mmap
+
+    from matchwood.dist.networks.shared import board
+
+    board.Board(mmap.mmap(-1, sum(board.layout(1, board.ALIGNED))), 0, 1, board.ALIGNED)
 
 
 def _generators() -> None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.dist.exchanges import cpu_stripes
+from matchwood.dist.exchanges.cpu_stripes import places_by_owner as places_by_owner
 from matchwood.dist.exchanges.letters import Letters as Letters
 from matchwood.dist.exchanges.letters import Record as Record
 from matchwood.dist.exchanges.letters import by_destination as by_destination
@@ -95,6 +96,16 @@ class Exchange:
     def expand(self, own: Any) -> Any:
         """Values over the column group, by position, from own values, by place."""
         return self._spread(self.column, own, self.grid.column_counts, self.grid.join_columns)
+
+    def expand_at(self, own: Any, places: Any) -> Any:
+        """Values of the column group at some places of what its ranks have, one after the other.
+
+        All ranks have as many, in arrays of the host.  They are read where they lie, if possible:
+        by position they would be sorted first.  `places_by_owner` makes places of positions.
+        """
+        column = self.column
+        values = own if column.size == 1 else column.allgather(own, borrowed=True)
+        return cpu_stripes.taken(values, places, self.threads)
 
     def expand_rows(self, own: Any) -> Any:
         """Values over the row group, by position, from own values, by place."""

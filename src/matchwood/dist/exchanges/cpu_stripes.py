@@ -15,6 +15,7 @@ from matchwood.teams import crew, interrupted, kernel, next_chunk
 Array = np.ndarray[Any, Any]
 
 TILE = 512  # places of each rank that a member takes at a time: they fit into the nearest cache
+TAKEN = 4096  # elements that a member takes at a time
 BITS = 64  # places in a word
 LARGE = 1 << 14  # elements; NumPy is as quick with fewer
 
@@ -33,6 +34,15 @@ def _move(team: Any, values: Array, starts: Array, by_owner: bool, out: Array) -
             for k in range(np.uint64(tile), np.uint64(max(end, tile))):
                 out[target + k * stride] = values[source + k * step]
         tile = next_chunk(team, most, TILE)
+
+
+@kernel
+def _take(team: Any, values: Array, places: Array, out: Array) -> None:
+    first = next_chunk(team, places.size, TAKEN)
+    while first >= 0:
+        for i in range(first, min(first + TAKEN, places.size)):
+            out[i] = values[places[i]]
+        first = next_chunk(team, places.size, TAKEN)
 
 
 @kernel
@@ -66,6 +76,19 @@ def by_owner(values: Array, counts: list[int], threads: int | None) -> Array:
 def by_position(flat: Array, counts: list[int], threads: int | None) -> Array:
     """From what the ranks have, one after the other."""
     return _moved(flat, counts, False, threads)
+
+
+def places_by_owner(positions: Array, counts: list[int]) -> Array:
+    """Where these positions are in what the ranks have, one after the other; unsigned."""
+    parts, starts = len(counts), (np.cumsum(counts) - counts).astype(positions.dtype)
+    return starts[positions % parts] + positions // parts
+
+
+def taken(values: Array, places: Array, threads: int | None) -> Array:
+    """``values[places]``; places are unsigned."""
+    out = np.empty(places.size, values.dtype)
+    crew(threads, work=places.size).run(_take, values, places, out)
+    return out
 
 
 def _moved(values: Array, counts: list[int], by_owner: bool, threads: int | None) -> Array:

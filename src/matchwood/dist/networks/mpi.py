@@ -22,6 +22,7 @@ from matchwood.dist.networks.control import Path
 from matchwood.dist.networks.headers import described, header
 from matchwood.dist.networks.mpi_control import MpiControl
 from matchwood.dist.networks.polled import SLEEP_SECONDS, Polled
+from matchwood.dist.networks.shared import among_neighbours
 from matchwood.dist.protocol import Communicator, Session
 from matchwood.dist.traffic import Traffic
 
@@ -199,7 +200,7 @@ class Mpi(Polled):
             self._comm.Split(MPI.UNDEFINED)
             return None
         found = self._comm.Split(ranks[0], ranks.index(self.rank))
-        return Mpi(
+        part = Mpi(
             found,
             [self.members[rank] for rank in ranks],
             self.threads,
@@ -209,6 +210,7 @@ class Mpi(Polled):
             Traffic(self.traffic),
             self.part,
         )
+        return among_neighbours(part) if self.session.hosts else part
 
 
 _types: dict[int, Any] = {}

@@ -31,9 +31,10 @@ def describe(comm: Communicator | None = None, mode: str = "stdout") -> dict[str
     -------
     description : dict or None
         Keys ``kind``, ``size``, ``transport``, ``launchers`` (processes by what started them),
-        ``library`` (the MPI library, None before it runs), ``cuda_aware``, ``timeout``, ``debug``,
-        ``versions``, and ``ranks``: for each its ``host``, ``local_rank``, ``local_size``,
-        ``cpus``, ``threads`` and ``gpu``.
+        ``library`` (the MPI library, None before it runs), ``shared_memory`` (arrays of the host go
+        through memory that all ranks have), ``cuda_aware``, ``timeout``, ``debug``, ``versions``,
+        and ``ranks``: for each its ``host``, ``local_rank``, ``local_size``, ``cpus``, ``threads``
+        and ``gpu``.
 
     Examples
     --------
@@ -64,6 +65,7 @@ def _facts(comm: Communicator | None) -> dict[str, Any]:
         "transport": getattr(comm, "transport", None),
         "launchers": {**mpi_launchers(), **({"torchrun": _torch_size()} if torchrun() else {})},
         "library": _library(),
+        "shared_memory": getattr(comm, "shared_memory", False),
         "cuda_aware": getattr(comm, "cuda_aware", None),
         "timeout": session.timeout,
         "debug": session.debug,
@@ -110,6 +112,8 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
         yield f"started    by {name}, {size} processes"
     if facts["library"] is not None:
         yield f"library    {facts['library']}"
+    if facts["shared_memory"]:
+        yield "CPU data   by memory that the ranks share"
     if facts["transport"] is not None:
         yield f"GPU data   by {facts['transport']}"
     elif facts["cuda_aware"] is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from matchwood.arguments import one_of
@@ -11,7 +12,7 @@ from matchwood.dist.faults import difference
 from matchwood.dist.protocol import Communicator, timeout_seconds
 from matchwood.dist.serial import Serial
 from matchwood.dist.start.launchers import OPEN_MPI, library_of, mpi_launchers, torchrun
-from matchwood.dist.start.placement import place_of, site, take_gpu
+from matchwood.dist.start.placement import Site, place_of, site, take_gpu
 from matchwood.errors import EngineUnavailable
 from matchwood.teams.cpus import checked_threads
 
@@ -107,18 +108,31 @@ def _settled(comm: Communicator, engine: str, transport: str, threads: int | Non
     if found is not None:
         raise ValueError(f"world: {found[1]}")
     comm.session.debug = any(each[2] for each in told)
-    place = place_of(comm.rank, comm.objects(site(engine)))
+    sites = comm.objects(site(engine))
+    place = place_of(comm.rank, sites)
     comm.session.place, comm.session.crowded = place, place.crowded
     comm.threads = place.threads if threads is None else threads
     comm.traffic.clear()
     if engine == "cpu":
-        return comm
+        return _with_shared_memory(comm, sites)
     take_gpu(place)
     if comm.size == 1:
         return comm
     from matchwood.dist.networks.device import with_transport
 
     return with_transport(comm, transport)
+
+
+def _with_shared_memory(comm: Communicator, sites: Sequence[Site]) -> Communicator:
+    """The communicator of ranks on one host that share memory; on several hosts its splits may."""
+    if comm.kind != "mpi":
+        return comm
+    from matchwood.dist.networks.polled import Polled
+    from matchwood.dist.networks.shared import among_neighbours
+
+    assert isinstance(comm, Polled)
+    comm.session.hosts = [(each.host, each.boot) for each in sites]
+    return among_neighbours(comm)
 
 
 def _serial() -> Communicator:

@@ -22,6 +22,7 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.dist.agreement import any_of, own_part, raise_first, same
+from matchwood.dist.exchanges import places_by_owner
 from matchwood.dist.vectors import DistributedVector
 from matchwood.primitives.row_reduce import spmv
 from matchwood.ranking.random_surfer import Ranking
@@ -69,13 +70,16 @@ def iterate(
         and G.grid.layout == "stripes"
         and G.exchange.kind != "thesis"
     )
+    order = owners_order(G, problem.block) if by_owner else None
+    row, counts = G.exchange.row, G.grid.row_counts
     while iterations < asked.most and not error < asked.tol * G.n:
-        given = expanded(G, scorer.given)
         if by_owner:
-            counts = G.grid.row_counts
-            sums = module.pull_by_owner(problem.block, given, counts, threads)
-            pulled = G.exchange.row.reduce_scatter(sums, counts)
+            given = given_in_order(G, module, problem.block, scorer.given, order)
+            sums = row.scratch(G.grid.n_rows, given.dtype)
+            module.pull_by_owner(problem.block, given, counts, sums, threads)
+            pulled = sums if row.size == 1 else row.reduce_scatter(sums, counts)
         else:
+            given = expanded(G, scorer.given)
             pulled = folded(G, module.pull(problem.block, given, threads))
         mass = asked.damping * lost
         change = scorer.step(pulled, asked.damping, mass, 1.0 / G.n, problem.loses)
@@ -88,6 +92,21 @@ def iterate(
 def engine_of(G: Any) -> Any:
     """The module of block/ for the engine of a graph."""
     return engines.load(f"{PACKAGE}.block", G.engine)
+
+
+def owners_order(G: Any, block: Any) -> Any:
+    """The order of a block as `Exchange.expand_at` wants it; None where it has none."""
+    counts = G.grid.column_counts
+    if block.order.size == 0 or min(counts) < max(counts):
+        return None
+    return places_by_owner(block.order, counts)
+
+
+def given_in_order(G: Any, module: Any, block: Any, own: Any, order: Any) -> Any:
+    """What the vertices of the column group give, in the order of the block."""
+    if order is not None:
+        return G.exchange.expand_at(own, order)
+    return module.in_order(block, expanded(G, own))
 
 
 def added_up(G: Any, *numbers: float) -> list[float]:

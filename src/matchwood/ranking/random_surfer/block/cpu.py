@@ -121,7 +121,7 @@ def _busy_first(columns: Array, n_columns: int) -> Array:
     Where few columns have most entries, what these give then lies together, in the cache.  Both
     parts are in the order of before, so neighbours stay neighbours.
     """
-    nothing = np.empty(0, np.int64)
+    nothing = np.empty(0, np.uint32)
     if n_columns <= SMALL * BUSY:
         return nothing
     counts = np.bincount(columns, minlength=n_columns)
@@ -129,30 +129,38 @@ def _busy_first(columns: Array, n_columns: int) -> Array:
     busy = counts > limit
     if 2 * int(counts[busy].sum()) < columns.size:
         return nothing
-    return np.concatenate([np.flatnonzero(busy), np.flatnonzero(~busy & (counts > 0))])
+    found = np.concatenate([np.flatnonzero(busy), np.flatnonzero(~busy & (counts > 0))])
+    return found.astype(np.uint32 if n_columns <= np.iinfo(np.uint32).max else np.uint64)
 
 
 def pull(block: Block, given: Array, threads: int | None) -> Array:
     """What the columns give to each row of the block."""
-    return pull_by_owner(block, given, [block.indptr.size - 1], threads)
-
-
-def pull_by_owner(block: Block, given: Array, counts: list[int], threads: int | None) -> Array:
-    """The same in the order of owners: row v is that of owner v mod len(counts).
-
-    They own as many rows as `counts` says.
-    """
+    given = in_order(block, given)
     sums = np.empty(block.indptr.size - 1, given.dtype)
+    pull_by_owner(block, given, [sums.size], sums, threads)
+    return sums
+
+
+def in_order(block: Block, given: Array) -> Array:
+    """What is given by position, in the order of the block."""
+    return given[block.order] if block.order.size else given
+
+
+def pull_by_owner(
+    block: Block, given: Array, counts: list[int], sums: Array, threads: int | None
+) -> None:
+    """The same into `sums`, in the order of owners: row v is that of owner v mod len(counts).
+
+    They own as many rows as `counts` says.  What is given is in the order of the block.
+    """
     if sums.size:
         kind = given.dtype
         weights = np.empty(0, kind) if block.weights is None else block.weights
         block = block._replace(weights=weights.astype(kind, copy=False))
-        given = given[block.order] if block.order.size else given
         firsts = (np.cumsum(counts) - counts).astype(np.uint64)
         team = crew(threads, work=int(block.columns.size) + sums.size)
         buffers = np.empty((team.size, WINDOW), kind)
         team.run(_pull, block, given, sums, firsts, buffers, kind.type(0))
-    return sums
 
 
 class Scorer:
