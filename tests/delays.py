@@ -95,8 +95,19 @@ def delayed(names: Iterable[str], **constants: Any) -> dict[str, ModuleType]:
                 setattr(copy, key, made[value.__name__])
             elif isinstance(value, Dispatcher) and value.__module__ == name:
                 value._cache = NullCache()  # there lies the code that does not wait
+            if isinstance(value, Dispatcher) and value.__module__ == name:
+                _rename(value)
         made[name] = copy
     return made
+
+
+def _rename(function: Dispatcher) -> None:
+    """Numba names machine code by module, function, types and a number that counts from 1.
+
+    The original's code may come from a file that another process wrote.  If that has the same
+    number, LLVM takes the first of both for both, and the original runs with constants of the copy.
+    """
+    function.py_func.__qualname__ = f"delayed_{function.py_func.__qualname__}"
 
 
 def install(patch: Any, copies: dict[str, ModuleType]) -> None:
