@@ -91,6 +91,21 @@ def order_of(y: Any, above: Array) -> Any:
     return above.dtype.type(hashed if above.size <= MIXED else 0)
 
 
+@device
+def _claim(x: Any, y: Any, above: Array) -> Any:
+    """What x writes to above[y]: larger than any vertex, so than the parent of one in a tree."""
+    nobody = ~above.dtype.type(0)
+    top = nobody ^ (nobody >> above.dtype.type(1))
+    return x ^ order_of(y, above) | top
+
+
+@device
+def _claimant(y: Any, above: Array) -> Any:
+    """Who wrote the claim in above[y]."""
+    lower = ~above.dtype.type(0) >> above.dtype.type(1)
+    return (above[y] & lower) ^ order_of(y, above)
+
+
 @expanded
 def _plant(team: Team, side: Array, mate: Array, trees: Trees, lists: Lists) -> bool:
     """Every tree is its root alone."""
@@ -111,7 +126,6 @@ def _plant(team: Team, side: Array, mate: Array, trees: Trees, lists: Lists) -> 
 @expanded
 def _grow(team: Team, rows: Rows, trees: Trees, lists: Lists, turn: int, frontier: Array) -> bool:
     above, nobody = trees.above, ~trees.end.dtype.type(0)
-    top = nobody ^ (nobody >> trees.end.dtype.type(1))
     taken, tail = lists.taken[turn], lists.shared[_TAKEN + turn * _LINE :]
     buffer, count = lists.buffers[team.rank], 0
     chunk = next_chunk(team, frontier.size, FEW)
@@ -122,7 +136,7 @@ def _grow(team: Team, rows: Rows, trees: Trees, lists: Lists, turn: int, frontie
                 continue
             for k in range(begin(rows, x), end(rows, x)):
                 y = rows.indices[k]
-                claim = x ^ order_of(y, above) | top
+                claim = _claim(x, y, above)
                 before = load_relaxed(above, y)
                 if before <= claim:  # in a tree already, or claimed by one that comes first
                     continue
@@ -151,7 +165,7 @@ def _attach(
     lo, hi = share(team, claimed.size)
     for i in range(np.uint64(lo), np.uint64(hi)):
         y = claimed[i]
-        x = (above[y] & (nobody >> mate.dtype.type(1))) ^ order_of(y, above)
+        x = _claimant(y, above)
         above[y] = x
         r, w = above[x], mate[y]
         if w != nobody:
@@ -219,17 +233,16 @@ def _staying(rows: Rows, y: Any, trees: Trees) -> Any:
 @expanded
 def _graft(team: Team, rows: Rows, trees: Trees, lists: Lists, turn: int, loose: Array) -> bool:
     above, nobody = trees.above, ~trees.end.dtype.type(0)
-    top = nobody ^ (nobody >> trees.end.dtype.type(1))
     taken, tail = lists.taken[turn], lists.shared[_TAKEN + turn * _LINE :]
     buffer, count = lists.buffers[team.rank], 0
     chunk = next_chunk(team, loose.size, FEW)
     while chunk >= 0:
         for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, loose.size))):
             y = loose[i]
-            trees.above[y] = nobody
+            above[y] = nobody
             x = _staying(rows, y, trees)
             if x != nobody:
-                above[y] = x ^ order_of(y, above) | top
+                above[y] = _claim(x, y, above)
                 count = push(buffer, count, y, taken, tail)
         chunk = next_chunk(team, loose.size, FEW)
     flush(buffer, count, taken, tail)
