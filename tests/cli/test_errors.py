@@ -35,6 +35,7 @@ WRONG_USE = {
     "generator without arguments": ["components", "rmat:"],
     "generator argument unknown": ["components", "path:5,color=3"],
     "generator argument out of range": ["components", "path:-5"],
+    "fraction without refine": ["order", "path:5", "--method", "degree", "--fraction", "0.1"],
     "unknown engine": ["components", "path:5", "--engine", "steam"],
     "unknown method": ["components", "path:5", "--method", "guess"],
     "source out of range": ["bfs", "path:5", "-s", "7"],

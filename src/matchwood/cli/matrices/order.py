@@ -12,6 +12,7 @@ from matchwood.cli.options import Graph
 from matchwood.cli.shared import Shared, with_shared
 
 METHODS = ("rcm", "cm", "rabbit", "shingle", "llp", "degree", "hub")
+FRACTION = 0.01  # of the vertices, as in matchwood.locality_ordering
 DOTS = 200_000  # entries of a spy plot that are drawn as dots; of more, the density is shown
 
 
@@ -33,8 +34,9 @@ def command(
         ),
     ] = None,
     fraction: Annotated[
-        float, typer.Option("--fraction", help="Of the vertices that refinement looks at.")
-    ] = 0.01,
+        float | None,
+        typer.Option("--fraction", help="Of the vertices that --refine looks at; 0.01 by default."),
+    ] = None,
     seed: Annotated[int, typer.Option("--rng", min=0, help="Of shingle and llp.")] = 0,
     algorithm: Annotated[
         str,
@@ -86,6 +88,8 @@ def command(
     for option, asked in (("--start", start), ("--algorithm", algorithm != "auto")):
         if not banded and asked:
             raise ValueError(f"{option} is for rcm and cm, got --method {method}")
+    if fraction is not None and refine is None:
+        raise ValueError("--fraction says what --refine looks at, which was not asked for")
     loaded = shared.load(graph)
     starts = [loaded.vertex(text) for text in start] if start else None
     found: Any
@@ -104,7 +108,7 @@ def command(
                 loaded.matrix,
                 method,
                 refine=refine,
-                fraction=fraction,
+                fraction=FRACTION if fraction is None else fraction,
                 rng=seed,
                 engine=engine,
                 threads=threads,
