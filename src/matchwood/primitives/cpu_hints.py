@@ -10,9 +10,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+# Else LLVM ends the process when it meets a line of assembly: Numba has it read them on x86 only.
+binding.initialize_native_asmparser()
+
+
+def assembly(
+    builder: Any, kind: Any, line: str, constraint: str, *args: Any, side_effect: bool
+) -> Any:
+    """A line of assembly in a kernel; for the bodies of intrinsics."""
+    return builder.call(ir.InlineAsm(kind, line, constraint, side_effect=side_effect), args)
 
 
 @intrinsic
@@ -74,8 +84,7 @@ def opaque(typingctx: Any, word: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(args[0].type, [args[0].type])
-        same = ir.InlineAsm(kind, "", "=r,0", side_effect=False)
-        return builder.call(same, [args[0]])
+        return assembly(builder, kind, "", "=r,0", args[0], side_effect=False)
 
     return word(word), codegen
 

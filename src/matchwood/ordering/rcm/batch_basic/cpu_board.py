@@ -44,6 +44,7 @@ from matchwood.ordering.rcm.batch_basic.cpu_work import (
     weight_of,
 )
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO
+from matchwood.primitives.cpu_hints import assembly
 from matchwood.teams import (
     atomic_add,
     atomic_exchange,
@@ -185,7 +186,7 @@ def ticks(typingctx: Any) -> Any:
         word = ir.IntType(64)
         if _ARM:
             kind = ir.FunctionType(word, [])
-            return builder.asm(kind, "mrs $0, cntvct_el0", "=r", (), side_effect=True)
+            return assembly(builder, kind, "mrs $0, cntvct_el0", "=r", side_effect=True)
         if _X86:
             kind = ir.FunctionType(word, [])
             clock = builder.module.declare_intrinsic("llvm.readcyclecounter", (), kind)
