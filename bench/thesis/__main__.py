@@ -6,6 +6,7 @@ MATCHWOOD_DATA=data python -m bench.thesis                  also the real graphs
 python -m bench.thesis -g graph.mtx -g other.mtx            these graphs instead
 python -m bench.thesis --methods                            every method of each problem
 python -m bench.thesis --sizes 1000 8000                    these sizes, no real graphs
+python -m bench.thesis --engines GPU                        without those on the CPU
 python -m bench.thesis.beside thesis.json --out FOLDER      the thesis' own numbers beside these
 """
 
@@ -30,6 +31,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, help="write the results as JSON")
     parser.add_argument("--methods", action="store_true", help="every method, not only the best")
     parser.add_argument("--sizes", type=int, nargs="*", help="vertices, in place of all sizes")
+    parser.add_argument(
+        "--engines", nargs="+", choices=timing.ENGINES, default=timing.ENGINES, help="only these"
+    )
     options = parser.parse_args(arguments)
     if options.plots is not None:
         show.require_matplotlib()
@@ -45,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
         repeats=options.repeats,
         methods=options.methods,
         sizes=options.sizes,
+        places=options.engines,
         say=lambda text: print(text, flush=True),
     )
     if options.output is not None:

@@ -289,6 +289,7 @@ def run(
     peers: bool = True,
     methods: bool = False,
     sizes: Sequence[int] | None = None,
+    places: Sequence[str] = ENGINES,
     say: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Check, then time, every problem on every graph; plain values, ready for JSON.
@@ -309,6 +310,8 @@ def run(
         Time every method of every problem instead of the best ones; no other libraries then.
     sizes : sequence of int or None
         Vertices of the thesis' graphs; None takes all of its sizes and the real graphs.
+    places : sequence of str
+        Which of ENGINES are timed; other libraries only beside "CPU".
     say : callable (str)
         Told what comes next.
     """
@@ -323,8 +326,12 @@ def run(
         cases = random_cases(sizes, DENSITIES)
     else:
         cases = _all_cases(quick)
-    installed = libraries.installed() if peers and not methods else {}
-    tasks = [task for task in (tasks_by_method() if methods else TASKS) if _can_run(task)]
+    installed = libraries.installed() if peers and not methods and "CPU" in places else {}
+    tasks = [
+        replace(task, engines=tuple(place for place in task.engines if place in places))
+        for task in (tasks_by_method() if methods else TASKS)
+    ]
+    tasks = [task for task in tasks if _can_run(task)]
     tired: set[tuple[str, str]] = set()
     rows = []
     for case in cases:
@@ -344,7 +351,7 @@ def run(
 
 
 def _can_run(task: Task) -> bool:
-    return engines.gpu_available() or task.engines != ("GPU",)
+    return bool(task.engines) and (engines.gpu_available() or task.engines != ("GPU",))
 
 
 def _all_cases(quick: bool) -> Iterator[Case]:

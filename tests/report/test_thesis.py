@@ -146,3 +146,11 @@ def test_beside_the_thesis(tmp_path: Path) -> None:
     text = (tmp_path / "thesis_times.txt").read_text()
     assert text.count("CC_opt2,0.65") == 1
     assert "MIS_lex3" in text
+
+
+def test_only_the_engines_that_were_asked_for() -> None:
+    graphs = [("path", matchwood.generators.path(30))]
+    found = timing.run(graphs=graphs, threads=2, repeats=1, methods=True, places=("HOST",))
+    assert {row["problem"] for row in found["results"]} >= {"CC fastsv", "MIS luby"}
+    assert all(set(row["seconds"]) == {"HOST"} for row in found["results"])
+    assert not timing.run(graphs=graphs, repeats=1, places=("HOST",))["libraries"]
