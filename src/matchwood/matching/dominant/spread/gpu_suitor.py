@@ -57,10 +57,11 @@ class Rows:
             self.names = common(G, f"{CALLER}: names", names=(G.n, kind)).names
             _, own = numbers_of(G, kind)
             self.names[grid.rank :: grid.p] = own[: grid.n_rows][grid.owned_rows]
-        counts = [sum(map(grid.size_of, range(r * grid.C, (r + 1) * grid.C))) for r in range(grid.R)]
         table = np.zeros((grid.p, BLOCK_WORDS), np.uint64)
         for rank, arrays in enumerate(blocks.arrays):
-            table[rank] = [*(_address(array) for array in arrays), counts[rank // grid.C]]
+            first = rank // grid.C * grid.C  # of the ranks that have the same rows
+            n_rows = sum(grid.size_of(first + c) for c in range(grid.C))
+            table[rank] = [*(_address(array) for array in arrays), n_rows]
         self.blocks = engines.moved(table.reshape(-1), "gpu")
         lengths = gpu.empty(grid.owned, kind, CALLER)
         k = SOURCE.kernels("row_lengths", I=kind)
@@ -88,7 +89,8 @@ class Run:
 
     def match(self, seed: int) -> None:
         """Find the matching, with ties by hash."""
-        G, k, space, rows, grid = self._graph, self._kernels, self._space, self._rows, self._graph.grid
+        G, k, space, rows = self._graph, self._kernels, self._space, self._rows
+        grid = G.grid
         state = (space.mate, space.want, space.offer)
         k.clear_own(grid.owned, (grid.owned, grid.p, grid.rank, *state))
         meet(G)
