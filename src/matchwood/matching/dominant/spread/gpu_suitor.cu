@@ -1,18 +1,12 @@
 // Suitor matching on ranks that share a GPU.  Host side: gpu_suitor.py.  The rule and the paper: matching/weighted.py.
 //
-//   clear_own        own vertices have no suitor
-//   row_lengths      entries of the rows of own vertices, in all blocks together
-//   make_proposals   all proposals of own vertices, and of those that they displace
-//   read_own         mates and weights of own vertices
+//   row_lengths      entries of the rows of all vertices, in all blocks together
+//   make_proposals   all proposals, until no vertex has anything left to propose
+//   read_own         mates and weights of the vertices of a rank
 //
-// It is the method of suitor/gpu.cu, and what is said there of races holds here: no thread waits for another, so it
-// does not matter whether a vertex is displaced by a thread of the same rank or of another one.  What differs:
-//
-//   - mate, want and offer have a word for each vertex of the graph, by its number in the grid, in memory that all ranks
-//     have mapped.
-//   - The row of a vertex lies in pieces in the blocks of the C ranks of a row of the grid, which all ranks have
-//     mapped too.  Whoever proposes for a vertex reads all of its pieces.
-//   - All ranks have the same list of giants, and each searches all of it for pending ones before it ends.
+// It is the method of suitor/gpu.cu, and what is said there of races holds here.  The row of a vertex lies in pieces
+// in the blocks of the C ranks of a row of the grid: whoever proposes for it reads all of them.  mate, want and offer
+// have a word for each vertex of the graph, by its number in the grid.
 #include "matchwood/first_edge.cuh"
 #include "matchwood/local_ids.cuh"
 
@@ -209,38 +203,28 @@ struct Offers {
     }
 };
 
-template <typename I, typename W>
-__global__ void clear_own(I owned, int p, int rank, I* mate, W* want, W* offer)
-{
-    long long place = global_thread();
-    if (place >= owned) return;
-    I v = (I)place * p + rank;
-    mate[v] = NOBODY;
-    want[v] = offer[v] = 0;
-}
-
 template <typename I>
-__global__ void row_lengths(I owned, int R, int C, int rank, const unsigned long long* blocks, I* length)
+__global__ void row_lengths(I n, int R, int C, const unsigned long long* blocks, I* length)
 {
-    long long place = global_thread();
+    long long v = global_thread();
     Pieces<I, float> rows{R, C, blocks};  // the type of weights does not matter
-    if (place < owned) length[place] = rows.length((I)place * (R * C) + rank);
+    if (v < n) length[v] = rows.length((I)v);
 }
 
 // WIDTH lanes per vertex.  A group goes on with its next vertex while others follow a chain of displacements.
 template <typename I, typename W, int WIDTH>
-__device__ __forceinline__ void propose_by_lanes(I owned, int rank, const Pieces<I, W>& rows,
+__device__ __forceinline__ void propose_by_lanes(I n, const Pieces<I, W>& rows,
                                                  const Offers<I, WeightBits<W>>& offers)
 {
     long long groups = all_threads() / WIDTH, next = global_thread() / WIDTH;
     I u = NOBODY;
     while (true) {
-        while (u < 0 && next < owned) {
-            u = (I)next * (rows.R * rows.C) + rank;
+        while (u < 0 && next < n) {
+            u = (I)next;
             next += groups;
             if (rows.length(u) > GIANT_ROW) u = NOBODY;  // it is pending
         }
-        if (!__any_sync(ALL, u >= 0 || next < owned)) return;
+        if (!__any_sync(ALL, u >= 0 || next < n)) return;
         Edge<I, WeightBits<W>> best = first_by_lanes<WIDTH>(rows, u, offers);
         I after = NOBODY;
         if (lane() % WIDTH == 0 && u >= 0 && best.w != 0) {
@@ -282,10 +266,10 @@ __device__ __forceinline__ I claim_giant(const I* giants, long long count, B* wa
     }
 }
 
-// Caller: all ranks have cleared their vertices.
+// Caller: mate -1, want and offer 0.
 template <typename I, typename W, int WIDTH>
 __global__ void __launch_bounds__(BLOCK, RESIDENT_BLOCKS)
-    make_proposals(I owned, int R, int C, int rank, const unsigned long long* blocks, const I* names,
+    make_proposals(I n, int R, int C, const unsigned long long* blocks, const I* names,
                    unsigned long long seed, bool by_hash, const I* giants, long long giant_count, I* mate, W* want,
                    W* offer)
 {
@@ -294,7 +278,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT_BLOCKS)
     Ties ties{seed, by_hash};
     Pieces<I, W> rows{R, C, blocks, ties, {names}};
     Offers<I, B> offers{mate, reinterpret_cast<B*>(want), reinterpret_cast<B*>(offer), ties, {names}};
-    propose_by_lanes<I, W, WIDTH>(owned, rank, rows, offers);
+    propose_by_lanes<I, W, WIDTH>(n, rows, offers);
     if (giant_count == 0) return;
     fence();
     __syncthreads();

@@ -1,7 +1,8 @@
 """Suitor matching on ranks that share a GPU and see each other's memory.  Kernels: gpu_suitor.cu.
 
-The matching is the same, and it takes no rounds: every rank makes the proposals of its own vertices
-in one kernel, at the same time as all others.  They meet before and after it.
+The matching is the same, and it takes no rounds.  The ranks have one GPU between them, so the first
+one makes all proposals, in one kernel that reads the rows in the blocks of all ranks.  Then the
+owners read the mates of their vertices.
 
 Ties must go by hash: with ties by index, proposals displace each other along chains of equal
 weights one after the other, and rounds are the better way.
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.dist.common import common, kept, lent, meet
+from matchwood.dist.common import common, kept, lent, meet, settle
 from matchwood.matching.dominant.spread import gpu as rounds
 from matchwood.matching.dominant.spread import numbers_of
 
@@ -25,7 +26,6 @@ SOURCE = gpu.Source(
     __package__,
     "gpu_suitor.cu",
     (
-        "clear_own<I,W>",
         "row_lengths<I>",
         *(f"make_proposals{width} = make_proposals<I,W,{width}>" for width in WIDTHS),
         "read_own<I,W>",
@@ -34,8 +34,11 @@ SOURCE = gpu.Source(
 BLOCK, GIANT_ROW, BLOCK_WORDS = SOURCE.constants("BLOCK", "GIANT_ROW", "BLOCK_WORDS")
 
 
+FIRST = 0  # the rank that does the work
+
+
 class Rows:
-    """The blocks of all ranks, as kernels of this one find them; kept by the graph.
+    """The blocks of all ranks, as kernels of the first one find them; kept by the graph.
 
     Attributes
     ----------
@@ -44,36 +47,32 @@ class Rows:
     names : array or None
         The user's numbers of all vertices, where they are not those of the grid.
     giants : array
-        Vertices with very long rows, those of all ranks.
+        Vertices with very long rows.
     mean : float
         Entries of a vertex.
     """
 
     def __init__(self, G: Any, view: Any, blocks: Any) -> None:
-        grid, kind = G.grid, view.indptr.dtype
+        grid, n, kind = G.grid, G.n, view.indptr.dtype
         self._lent = blocks  # mapped as long as this is here
         self.names = None
         if G.names is not None:
-            self.names = common(G, f"{CALLER}: names", names=(G.n, kind)).names
+            self.names = common(G, f"{CALLER}: names", names=(n, kind)).names
             _, own = numbers_of(G, kind)
             self.names[grid.rank :: grid.p] = own[: grid.n_rows][grid.owned_rows]
+        meet(G)
         table = np.zeros((grid.p, BLOCK_WORDS), np.uint64)
         for rank, arrays in enumerate(blocks.arrays):
             first = rank // grid.C * grid.C  # of the ranks that have the same rows
             n_rows = sum(grid.size_of(first + c) for c in range(grid.C))
-            table[rank] = [*(_address(array) for array in arrays), n_rows]
+            table[rank] = [*(int(array.data.ptr) for array in arrays), n_rows]
         self.blocks = engines.moved(table.reshape(-1), "gpu")
-        lengths = gpu.empty(grid.owned, kind, CALLER)
-        k = SOURCE.kernels("row_lengths", I=kind)
-        k.row_lengths(grid.owned, (grid.owned, grid.R, grid.C, grid.rank, self.blocks, lengths))
-        xp = engines.xp(lengths)
-        giants = xp.flatnonzero(lengths > GIANT_ROW).astype(kind) * grid.p + grid.rank
-        self.giants, _ = G.comm.allgatherv(giants.astype(kind))
-        self.mean = int(G.comm.allreduce(np.array([view.nnz]))[0]) / G.n
-
-
-def _address(array: Any) -> int:
-    return int(array.data.ptr)
+        self.mean = sum(arrays[1].size for arrays in blocks.arrays) / n
+        if G.comm.rank == FIRST:
+            lengths = gpu.empty(n, kind, CALLER)
+            k = SOURCE.kernels("row_lengths", I=kind)
+            k.row_lengths(n, (n, grid.R, grid.C, self.blocks, lengths))
+            self.giants = engines.xp(lengths).flatnonzero(lengths > GIANT_ROW).astype(kind)
 
 
 class Run:
@@ -81,31 +80,38 @@ class Run:
 
     def __init__(self, G: Any, view: Any, space: Any, rows: Rows) -> None:
         self._graph, self._view, self._space, self._rows = G, view, space, rows
-        width = next((each for each in WIDTHS if rows.mean <= ENTRIES_PER_LANE * each), WIDTHS[-1])
-        self._name = f"make_proposals{width}"
-        kernels = ("clear_own", "read_own", self._name)
-        self._kernels = SOURCE.kernels(*kernels, I=view.indptr.dtype, W=view.data.dtype)
-        self._threads = G.grid.owned * width
 
     def match(self, seed: int) -> None:
         """Find the matching, with ties by hash."""
-        G, k, space, rows = self._graph, self._kernels, self._space, self._rows
-        grid = G.grid
-        state = (space.mate, space.want, space.offer)
-        k.clear_own(grid.owned, (grid.owned, grid.p, grid.rank, *state))
+        G, space, rank = self._graph, self._space, self._graph.comm.rank
+        sizes = [G.grid.size_of(each) for each in range(G.grid.p)]
+        ends = np.cumsum(sizes).tolist()
+        own = slice(ends[rank] - sizes[rank], ends[rank])
+        if rank == FIRST:
+            self._propose(seed, ends, sizes)
         meet(G)
-        make_proposals = getattr(k, self._name)
-        blocks = min(make_proposals.resident(BLOCK), -(-self._threads // BLOCK))
-        given = (grid.owned, grid.R, grid.C, grid.rank, rows.blocks, rows.names, seed, True)
-        giants = (rows.giants, rows.giants.size)
-        if blocks:
-            make_proposals(None, (*given, *giants, *state), block=BLOCK, grid=blocks)
-        meet(G)
-        mate = gpu.empty(grid.owned, self._view.indptr.dtype, CALLER)
-        self._weights = gpu.empty(grid.owned, self._view.data.dtype, CALLER)
-        own = (rows.names, space.mate, space.offer, mate, self._weights)
-        k.read_own(grid.owned, (grid.owned, grid.p, grid.rank, *own))
-        self.mate = mate.astype(G.index_dtype, copy=False)
+        self.mate = space.own_mate[own].astype(G.index_dtype)
+        self._weights = space.own_weight[own].copy()
+        settle()  # they may be written again when this rank is back
+
+    def _propose(self, seed: int, ends: list[int], sizes: list[int]) -> None:
+        G, rows, space, grid = self._graph, self._rows, self._space, self._graph.grid
+        width = next((each for each in WIDTHS if rows.mean <= ENTRIES_PER_LANE * each), WIDTHS[-1])
+        name = f"make_proposals{width}"
+        view = self._view
+        k = SOURCE.kernels("read_own", name, I=view.indptr.dtype, W=view.data.dtype)
+        space.mate.fill(-1)
+        space.want.fill(0)
+        space.offer.fill(0)
+        make_proposals = getattr(k, name)
+        blocks = min(make_proposals.resident(BLOCK), -(-G.n * width // BLOCK))
+        given = (G.n, grid.R, grid.C, rows.blocks, rows.names, seed, True, rows.giants)
+        state = (rows.giants.size, space.mate, space.want, space.offer)
+        make_proposals(None, (*given, *state), block=BLOCK, grid=blocks)
+        for rank, (end, size) in enumerate(zip(ends, sizes, strict=True)):
+            parts = (space.own_mate[end - size : end], space.own_weight[end - size : end])
+            found = (rows.names, space.mate, space.offer, *parts)
+            k.read_own(size, (size, grid.p, rank, *found))
 
     @property
     def weights(self) -> Any:
@@ -115,10 +121,13 @@ class Run:
 
 def run_of(G: Any, view: Any) -> Run | None:
     """A run where the ranks see each other's memory, else None.  All ranks call it."""
-    kind, weight = view.indptr.dtype, view.data.dtype
-    if G.n == 0:
+    n, kind, weight = G.n, view.indptr.dtype, view.data.dtype
+    if n == 0:
         return None
-    space = common(G, CALLER, mate=(G.n, kind), want=(G.n, weight), offer=(G.n, weight))
+    vertices, weights = (n, kind), (n, weight)
+    space = common(
+        G, CALLER, mate=vertices, want=weights, offer=weights, own_mate=vertices, own_weight=weights
+    )
     if space is None:
         return None
     blocks = lent(G, f"{CALLER}: blocks", lambda: list(view))

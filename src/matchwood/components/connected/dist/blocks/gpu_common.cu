@@ -1,14 +1,13 @@
-// One forest that all ranks of a GPU join their entries into.  Host side: gpu_common.py, which says what comes when.
+// One forest of the blocks of all ranks that share a GPU.  Host side: gpu_common.py, which says what comes when.
 //
-//   hook_first     every own vertex under a smaller neighbour, where the own part of its row begins with one
-//   compress_own   every own vertex directly under its root
-//   find_largest   the root that most of a sample of own vertices have
-//   hook_more      unless most have it: hook along one more neighbour of each own vertex
-//   hook_rest      all entries of the block, but for rows of vertices in the largest tree
-//   write_labels, write_roots    the number of the component of each own vertex, or its smallest vertex
+//   hook_first     every vertex of a rank under a smaller neighbour, where its part of the row begins with one
+//   find_largest   the root that most of a sample of a rank's vertices have
+//   hook_more      unless most have it: hook along one more neighbour of each vertex of a rank
+//   hook_rest      all entries of a block, but for rows of vertices in the largest tree
+//   write_labels, write_roots    the number of the component of each vertex of a rank, or its smallest vertex
 //
-// parent has a word for each vertex of the graph, by its number in the grid, in memory that all ranks have mapped:
-// parent[v] <= v (union_find.cuh).  Races are those of one machine, whose blocks are as little in order as ranks are.
+// A launch has the block of one rank, R, C, r, c and `rows` (local_ids.cuh), or the `owned` vertices of that rank.
+// parent has a word for each vertex of the graph, by its number in the grid: parent[v] <= v (union_find.cuh).
 #include "matchwood/edges.cuh"
 #include "matchwood/local_ids.cuh"
 #include "matchwood/sampling.cuh"
@@ -16,7 +15,7 @@
 
 constexpr int TILE = 2048;  // rows and entries of a warp in a pass over all of them
 
-// One thread to a place.  Parents of own vertices are written here for the first time, by nobody else.
+// One thread to a place.  Parents are written here for the first time, each by one thread.
 template <typename I>
 __global__ void hook_first(int R, int C, int r, int c, I rows, I owned, const I* indptr, const I* indices, I* parent)
 {
@@ -29,22 +28,13 @@ __global__ void hook_first(int R, int C, int r, int c, I rows, I owned, const I*
     parent[v] = w < v ? w : v;
 }
 
-// One thread to a place.  Others may follow v at the same time: any ancestor is right for them.
+// One block of SAMPLE threads: sampling.cuh.  Only vertices whose row has entries in the block are counted.  `again`:
+// does nothing when it was settled before.
 template <typename I>
-__global__ void compress_own(int R, int C, int r, int c, I rows, I owned, I* parent)
+__global__ void find_largest(int R, int C, int r, int c, I rows, I owned, const I* indptr, const I* parent, bool again,
+                             I* largest, I* settled)
 {
-    long long place = global_thread();
-    if (place >= owned) return;
-    I v = Local<I>{R, C, r, c, rows}.own(place);
-    I up = load_relaxed(&parent[v]), root = find_root(parent, up);
-    if (root != up) store_relaxed(&parent[v], root);
-}
-
-// One block of SAMPLE threads, on the first rank.  Only vertices whose row has entries here are counted.
-template <typename I>
-__global__ void find_largest(int R, int C, int r, int c, I rows, I owned, const I* indptr, const I* parent, I* largest,
-                             I* settled)
-{
+    if (again && *settled) return;
     Local<I> local{R, C, r, c, rows};
     auto vertex = [&](I place) {
         I row = local.own_row(place);
@@ -53,14 +43,14 @@ __global__ void find_largest(int R, int C, int r, int c, I rows, I owned, const 
     most_frequent_root(owned, parent, vertex, largest, settled);
 }
 
-// One thread to a place: a try to join with the last neighbour of the own part of the row, or its middle one; as
+// One thread to a place: a try to join with the last neighbour of its part of the row, or its middle one; as
 // hook_more of one machine.
 template <typename I>
 __global__ void hook_more(int R, int C, int r, int c, I rows, I owned, const I* indptr, const I* indices, bool last,
-                          I* parent)
+                          const I* settled, I* parent)
 {
     long long place = global_thread();
-    if (place >= owned) return;
+    if (place >= owned || *settled) return;
     Local<I> local{R, C, r, c, rows};
     I begin = indptr[local.own_row(place)], end = indptr[local.own_row(place) + 1];
     if (begin == end) return;
@@ -70,8 +60,8 @@ __global__ void hook_more(int R, int C, int r, int c, I rows, I owned, const I* 
     if (low < high && load_relaxed(&parent[high]) > low) lower_to(&parent[high], low);
 }
 
-// TILE rows and entries to a warp.  With a symmetric pattern, rows of vertices under *largest are skipped: all ranks
-// skip the same, so an entry is left out by both its ends only if both are in that tree.
+// TILE rows and entries to a warp.  With a symmetric pattern, rows of vertices under *largest are skipped: it is the
+// same for all blocks, so an entry is left out by both its ends only if both are in that tree.
 template <typename I>
 __global__ void hook_rest(int R, int C, int r, int c, I rows, I nnz, const I* indptr, const I* indices, bool symmetric,
                           const I* largest, I* parent)
