@@ -99,10 +99,6 @@ class ndarray:
             found(*(lowered(each) for each in args), **_lowered_options(options))
         )
 
-    @property
-    def data(self) -> Any:
-        return beyond_on_host.Pointer(self._a)
-
     def __getitem__(self, where: Any) -> Any:
         return raised(self._a[lowered(where)])
 
@@ -256,10 +252,7 @@ class Compiled:
     def __init__(self, source: Any) -> None:
         self._source = source
 
-    def constant(self, name: str) -> int:
-        return self._source.constant(name)
-
-    def kernels(self, *names: str, **types: Any) -> Any:
+    def kernels(self, **types: Any) -> Any:
         wanted = tuple(sorted((name, np.dtype(kind).name) for name, kind in types.items()))
 
         class Launched:
@@ -270,7 +263,6 @@ class Compiled:
                         found = beyond_on_host.library(self._source, wanted)
                         getattr(found, name)(threads, given, **options)
 
-                launch.resident = lambda block: 3  # type: ignore[attr-defined]
                 return launch
 
         return Launched()
@@ -360,7 +352,6 @@ def play(monkeypatch: Any) -> None:
     from matchwood.components.connected.dist.blocks import gpu_common
     from matchwood.components.connected.dist.blocks import gpu_giant as known
     from matchwood.matching.dominant.spread import gpu as matching
-    from matchwood.matching.dominant.spread import gpu_suitor
     from matchwood.ranking.random_surfer.block import gpu as ranking
     from matchwood.spanning.forest.spread import gpu as spanning
     from matchwood.traversal.breadth_first.dist import gpu as searching
@@ -375,7 +366,7 @@ def play(monkeypatch: Any) -> None:
         return load(package, engine) if own or engine != "gpu" else Played(load(package, "cpu"))
 
     monkeypatch.setattr(engines, "load", loaded)
-    for engine in (matching, gpu_suitor, joining, gpu_common, single):
+    for engine in (matching, joining, gpu_common, single):
         monkeypatch.setattr(engine, "SOURCE", Compiled(engine.SOURCE))
     monkeypatch.setattr(known, "SOURCE", Compiled(known.SOURCE))
     monkeypatch.setattr(known, "Block", Block)

@@ -19,23 +19,16 @@ ALIGNMENT = 512  # bytes
 LENT = "lent"  # kept in a graph: what its ranks lent each other, by communicator
 
 
-def kept(G: Any, name: str, make: Callable[[], Any]) -> Any:
-    """What `make` returns, made at the first call for this name and kept by the graph.
-
-    Only as long as it has this communicator; what is made must not refer to that.
-    """
-    of_comm = G.keep(LENT, weakref.WeakKeyDictionary).setdefault(G.comm, {})
-    if name not in of_comm:
-        of_comm[name] = make()
-    return of_comm[name]
-
-
 def lent(G: Any, name: str, make: Callable[[], Sequence[Any]]) -> Any:
     """What the ranks of G lend each other under that name: see `Communicator.lend`.
 
-    Mapped at the first call, which asks `make` for the arrays of this rank, and kept by the graph.
+    Mapped at the first call, which asks `make` for the arrays of this rank.  The graph keeps it as
+    long as it has this communicator.
     """
-    return kept(G, name, lambda: G.comm.lend(make()))
+    of_comm = G.keep(LENT, weakref.WeakKeyDictionary).setdefault(G.comm, {})
+    if name not in of_comm:
+        of_comm[name] = G.comm.lend(make())
+    return of_comm[name]
 
 
 def common(G: Any, caller: str, **arrays: tuple[int, Any]) -> Any:

@@ -13,7 +13,7 @@ A round, on every rank:
 Only what has changed is sent: a candidate when the one before was matched, a pointer when it
 differs from the one before.  The ranks tell matched vertices as a list of places, or as a bitmap
 where that is shorter.  What a rank does in a step: spread/cpu.py, or spread/gpu.py where the blocks
-lie on GPUs.  Ranks that share one GPU take no rounds: spread/gpu_suitor.py.
+lie on GPUs.
 
 The rounds are those of cpu.py, and so is the order of edges: it compares the user's numbers of
 vertices, which do not depend on the grid.
@@ -62,14 +62,9 @@ def weighted_matching(
         mate, rounds = found.mate, found.rounds
         weight = settled_weight(CALLER, view, mate, found.weight)
     else:
-        asked, method = method, "dominant"
-        run = steps_of(G).together(G, view) if _may_propose(G, asked, ties) else None
-        if run is not None:
-            method, rounds = "suitor", 1
-            run.match(seed)
-        else:
-            run = steps_of(G).Run(G, view, seed, ties == "hash", threads)
-            rounds = _rounds(G.comm, run)
+        method = "dominant"
+        run = steps_of(G).Run(G, view, seed, ties == "hash", threads)
+        rounds = _rounds(G.comm, run)
         mate = run.mate
         weight = half_over_ranks(G.comm, run.weights)
     clock.lap("match")
@@ -80,11 +75,6 @@ def weighted_matching(
     answer = Matching(G.vector(mate), weight, rounds, method, clock.seconds, _origin=origin)
     vars(answer)["cardinality"] = edges  # reading it must not need the other ranks
     return answer
-
-
-def _may_propose(G: Any, method: str, ties: str) -> bool:
-    """Ranks that share a GPU may find the matching by proposals: spread/gpu_suitor.py says when."""
-    return G.engine == "gpu" and method == "auto" and ties == "hash"
 
 
 def steps_of(G: Any) -> Any:

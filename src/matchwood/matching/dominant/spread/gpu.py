@@ -81,19 +81,6 @@ def first_free(block: Block, taken: Any, rows: Any) -> tuple[Any, Any]:
     return column, weight
 
 
-def sums_of(kernels: Any, weights: Any) -> Any:
-    """Numbers on the CPU whose sum is that of the weights, which lie on the GPU.
-
-    They are sums of many weights, or all weights where such a sum overflows.
-    """
-    size = weights.size
-    parts = gpu.empty(min(SUM_BLOCKS, -(-size // BLOCK)), np.float64, CALLER)
-    if size:
-        kernels.add_weights(None, (size, weights, parts), block=BLOCK, grid=parts.size)
-    sums = parts.get()
-    return sums if np.isfinite(sums).all() else engines.moved(weights, "cpu")
-
-
 def _zeros(size: int) -> Any:
     made = gpu.empty(size, np.uint64, CALLER)
     made.fill(0)
@@ -111,15 +98,8 @@ class Counters:
         )
 
 
-def together(G: Any, view: Any) -> Any:
-    """A run on ranks that see each other's memory, gpu_suitor.py; None where they do not."""
-    from matchwood.matching.dominant.spread import gpu_suitor
-
-    return gpu_suitor.run_of(G, view)
-
-
 class Run:
-    """A run on one rank that sends letters.
+    """A run on one rank.
 
     Names and ids are signed here, and -1 stands for nobody; the largest number does among those
     that wait.
@@ -167,8 +147,17 @@ class Run:
 
     @property
     def weights(self) -> Any:
-        """Numbers on the CPU whose sum is that of the weights of the edges of own vertices."""
-        return sums_of(self.kernels, self.weight.view(self.block.view.data.dtype))
+        """Numbers on the CPU whose sum is that of the weights of the edges of own vertices.
+
+        They are sums of many weights, or all weights where such a sum overflows.
+        """
+        weights = self.weight.view(self.block.view.data.dtype)
+        size = weights.size
+        parts = gpu.empty(min(SUM_BLOCKS, -(-size // BLOCK)), np.float64, CALLER)
+        if size:
+            self.kernels.add_weights(None, (size, weights, parts), block=BLOCK, grid=parts.size)
+        sums = parts.get()
+        return sums if np.isfinite(sums).all() else engines.moved(weights, "cpu")
 
     # Steps
 
