@@ -81,6 +81,7 @@ static unsigned __ballot_sync(unsigned mask, bool vote)
 }
 
 static bool __any_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vote) != 0; }
+static int __syncthreads_or(int vote) { return __any_sync(0xffffffffu, vote != 0); }
 
 template <typename T>
 static T atomicCAS(T* at, T expected, T desired)

@@ -347,7 +347,9 @@ def _search(threads: int, args: Any) -> None:
 
 def play(monkeypatch: Any) -> None:
     """Until the end of the test there is a GPU; ranks that are threads may use it."""
+    from matchwood.components.connected import gpu as single
     from matchwood.components.connected.dist.blocks import gpu as joining
+    from matchwood.components.connected.dist.blocks import gpu_common
     from matchwood.components.connected.dist.blocks import gpu_giant as known
     from matchwood.matching.dominant.spread import gpu as matching
     from matchwood.ranking.random_surfer.block import gpu as ranking
@@ -364,8 +366,8 @@ def play(monkeypatch: Any) -> None:
         return load(package, engine) if own or engine != "gpu" else Played(load(package, "cpu"))
 
     monkeypatch.setattr(engines, "load", loaded)
-    monkeypatch.setattr(matching, "SOURCE", Compiled(matching.SOURCE))
-    monkeypatch.setattr(joining, "SOURCE", Compiled(joining.SOURCE))
+    for engine in (matching, joining, gpu_common, single):
+        monkeypatch.setattr(engine, "SOURCE", Compiled(engine.SOURCE))
     monkeypatch.setattr(known, "SOURCE", Compiled(known.SOURCE))
     monkeypatch.setattr(known, "Block", Block)
     monkeypatch.setattr(ranking, "SOURCE", Compiled(ranking.SOURCE))

@@ -39,6 +39,39 @@ class FakeCuda(Cuda):
         answers = iter([False, True])  # the first look is too early
         return lambda: next(answers)
 
+    # Memory that other ranks map: this process has it anyway
+
+    handles = 64  # bytes; memory is exported in units of so many, so most arrays begin within one
+
+    def __init__(self, bus: str = "the GPU", fails: str = "") -> None:
+        self._bus, self._fails = bus, fails
+        self.maps: list[int] = []  # those that are open
+
+    def errors(self) -> Any:
+        return (OSError,)
+
+    def bus(self) -> str:
+        return self._bus
+
+    def exported(self, array: Any) -> Any:
+        if self._fails == "exported":
+            raise OSError("no handle")
+        begin = self.pointer(array) // self.handles * self.handles
+        return begin.to_bytes(8, "little"), self.pointer(array) - begin
+
+    def mapped(self, handle: bytes) -> int:
+        if self._fails == "mapped":
+            raise OSError("no mapping")
+        self.maps.append(int.from_bytes(handle, "little"))
+        return self.maps[-1]
+
+    def unmapped(self, pointer: int) -> None:
+        self.maps.remove(pointer)
+
+    def array_at(self, pointer: int, size: int, dtype: Any) -> Any:
+        nbytes = size * np.dtype(dtype).itemsize
+        return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(pointer), dtype)
+
 
 class FakeWindows:
     """Windows of `Ipc`."""

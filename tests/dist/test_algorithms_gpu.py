@@ -13,6 +13,7 @@ import pytest
 
 import matchwood as mw
 from dist.mpi import mpiexec
+from graphs import ZOO
 from matchwood import engines
 from spread_graphs import slab
 
@@ -90,7 +91,8 @@ def ranks_and_labels(G: Any, A: Any) -> None:
 
 PARTS = ("matchings", "forests", "components", "searches", "ranks_and_labels")
 FEW = ("one edge", "few weights", "rmat, directed", "int64 indices")
-"""For ranks and labels, which have many rounds: ranks that share a GPU take turns in each."""
+"""For what has many rounds, or where another test has all graphs: processes that share a GPU take
+turns on it, and each wait for it takes as long as the turns of all others."""
 
 
 def compare(
@@ -123,7 +125,7 @@ from dist.test_algorithms_gpu import FEW, NAMES, compare
 from graphs import ZOO
 
 with mw.dist.world("gpu", transport=sys.argv[1]) as comm:
-    for name in FEW if sys.argv[2] == "ranks_and_labels" else NAMES:
+    for name in FEW if sys.argv[3] == "few" else NAMES:
         for order in ("given", "hashed"):
             compare(comm, ZOO[name](), order, parts=(sys.argv[2],))
             if comm.rank == 0:
@@ -133,13 +135,32 @@ with mw.dist.world("gpu", transport=sys.argv[1]) as comm:
 
 @pytest.mark.gpu
 @pytest.mark.mpi
-@pytest.mark.parametrize("transport", ["auto", "host"])
-def test_answers_of_ranks_with_gpus(transport):
+@pytest.mark.parametrize(
+    ("transport", "ranks"), [("auto", 4), ("auto", 2), ("auto", 1), ("host", 4)]
+)
+def test_answers_of_ranks_with_gpus(transport, ranks):
     """All parts at the same time: on a new machine most of it is compiling."""
+    all_graphs = PARTS[:-1] if (transport, ranks) == ("auto", 4) else ()
     with ThreadPoolExecutor(len(PARTS)) as starts:
-        for ranks in (4, 2, 1):
-            for done in [
-                starts.submit(mpiexec, ranks, ON_GPU, transport, part, timeout=300)
-                for part in PARTS
-            ]:
-                done.result()
+        for done in [
+            starts.submit(mpiexec, ranks, ON_GPU, transport, part, wanted, timeout=300)
+            for part in PARTS
+            for wanted in ["all" if part in all_graphs else "few"]
+        ]:
+            done.result()
+
+
+def by_letters(comm: Any, A: Any) -> None:
+    """Where ranks do not see each other's memory."""
+    comm.lend = lambda arrays: None
+    compare(comm, A, "given", parts=("matchings", "components"))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NAMES)
+def test_answers_of_threads_that_share_a_gpu(name):
+    A = ZOO[name]()
+    for grid, order in (("2x2", "given"), ("1x3", "hashed"), ("3x1", "given")):
+        ranks = int(grid[0]) * int(grid[2])
+        mw.dist.run(compare, ranks, A, order, grid, ("matchings", "components"))
+    mw.dist.run(by_letters, 4, A)

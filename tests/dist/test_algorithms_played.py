@@ -14,6 +14,8 @@ from dist.test_algorithms_gpu import NAMES, compare
 from graphs import ZOO
 from matchwood import engines
 from matchwood.dist.exchanges.cpu_distinct import distinct
+from matchwood.dist.protocol import Communicator
+from matchwood.dist.threads.communicator import Threads
 
 CASES = (  # grid, order, graph
     ("1x1", "given", "self loops"),
@@ -45,8 +47,16 @@ def test_what_a_gpu_refuses():
             mistake()
 
 
+@pytest.fixture(params=["common memory", "letters"])
+def way(request, monkeypatch):
+    """Ranks that see each other's memory use it; letters are for those that do not."""
+    if request.param == "letters":
+        monkeypatch.setattr(Threads, "lend", Communicator.lend)
+    return request.param
+
+
 @pytest.mark.parametrize(("grid", "order", "name"), CASES)
-def test_answers_of_ranks_with_gpus(grid, order, name):
+def test_answers_of_ranks_with_gpus(grid, order, name, way):
     matchwood.dist.run(compare, int(grid[0]) * int(grid[2]), ZOO[name](), order, grid)
 
 

@@ -282,6 +282,14 @@ class Communicator(abc.ABC):
         """
         return np.empty(size, dtype)
 
+    def lend(self, arrays: Sequence[Any]) -> Any:
+        """Arrays on GPUs, for all ranks to read and to write; collective.
+
+        An object whose ``arrays[rank]`` are those of a rank; they are there as long as it is kept.
+        None on all ranks where they do not use one GPU together, or cannot see each other's memory.
+        """
+        return None
+
     def report(self, round: int, active: int | None = None) -> None:
         """Tell `listener`, where one was set, that a round of an algorithm is over.
 

@@ -19,15 +19,12 @@
 // Why a vertex of the largest component may be skipped, where the pattern is symmetric: an entry
 // (v, w) is left out by both rows only if v and w were both seen in that component's tree.
 #include "matchwood/edges.cuh"
-#include "matchwood/hashing.cuh"
 #include "matchwood/number.cuh"
+#include "matchwood/sampling.cuh"
 #include "matchwood/union_find.cuh"
 
 constexpr int TILE = 2048;   // rows and entries of a warp in a pass over all of them
 constexpr int NEAR = 1024;   // vertices, one for each thread of a block
-constexpr int SAMPLE = 1024; // vertices, one for each thread of the block that counts them
-constexpr int SLOTS = 2048;  // of the table that counts their roots
-constexpr int OTHERS_PART = 8;  // settled: at most 1 / OTHERS_PART of the sample have another root
 
 // A block to NEAR vertices.  In a matrix with some order, rows are near most of their neighbours,
 // and the chains v, v - 1, v - 2, ... that this gives are followed within the block, in shared
@@ -95,47 +92,13 @@ __global__ void compress(I n, bool outer, const I* settled, I* parent)
     }
 }
 
-// One block of SAMPLE threads.  Vertices drawn by a hash, those without neighbours not counted.
-// *largest: the most frequent root, any of equals, -1 when there is none; *settled: whether most
-// have it.  `again`: does nothing when it was settled before.
+// One block of SAMPLE threads: sampling.cuh.  Vertices without neighbours are not counted.  `again`: does nothing when
+// it was settled before.
 template <typename I>
 __global__ void find_largest(I n, const I* indptr, const I* parent, bool again, I* largest, I* settled)
 {
     if (again && *settled) return;
-    __shared__ int sampled;
-    __shared__ I root[SLOTS];
-    __shared__ int count[SLOTS];
-    __shared__ unsigned long long best;
-    for (int slot = threadIdx.x; slot < SLOTS; slot += SAMPLE) {
-        root[slot] = -1;
-        count[slot] = 0;
-    }
-    if (threadIdx.x == 0) {
-        best = 0;
-        sampled = 0;
-    }
-    __syncthreads();
-    I v = (I)(mix64(threadIdx.x + GOLDEN) % (unsigned long long)n);
-    if (indptr[v] < indptr[v + 1]) {
-        I mine = peek_root(parent, v);
-        int slot = (int)(mix64((unsigned long long)mine) % SLOTS);
-        while (true) {  // ends: there are more slots than threads
-            I there = compare_and_swap(&root[slot], I(-1), mine);
-            if (there == I(-1) || there == mine) break;
-            slot = (slot + 1) % SLOTS;
-        }
-        atomicAdd(&count[slot], 1);
-        atomicAdd(&sampled, 1);
-    }
-    __syncthreads();
-    // count above, slot below: one word to compare
-    for (int slot = threadIdx.x; slot < SLOTS; slot += SAMPLE)
-        if (count[slot] > 0) atomicMax(&best, (unsigned long long)count[slot] << 32 | (unsigned)slot);
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        *largest = best == 0 ? I(-1) : root[(unsigned)best];
-        *settled = sampled - (int)(best >> 32) <= sampled / OTHERS_PART;
-    }
+    most_frequent_root(n, parent, [&](I v) { return indptr[v] < indptr[v + 1] ? v : I(-1); }, largest, settled);
 }
 
 // TILE entries to a warp.  Races: union_find.cuh.  With a symmetric pattern, rows of vertices under *largest

@@ -8,6 +8,7 @@ NCCL, which hears nothing, for a rank that does not come.
 from __future__ import annotations
 
 import abc
+import ctypes
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,46 @@ class Cuda:
         event = engines.cupy().cuda.Event(disable_timing=True)
         event.record()
         return lambda: bool(event.done)
+
+    # Memory that other processes map
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What is raised where memory cannot be mapped."""
+        return (engines.cupy().cuda.runtime.CUDARuntimeError, OSError)
+
+    def bus(self) -> str:
+        """The GPU of this rank: the same text on ranks of one host that share it."""
+        return str(engines.cupy().cuda.Device().pci_bus_id)
+
+    def exported(self, array: Any) -> tuple[bytes, int]:
+        """A handle of the memory in which an array lies, and the byte at which it begins there."""
+        pointer = self.pointer(array)
+        base = _beginning(pointer)
+        return bytes(engines.cupy().cuda.runtime.ipcGetMemHandle(base)), pointer - base
+
+    def mapped(self, handle: bytes) -> int:
+        """Where memory of another process begins here."""
+        return int(engines.cupy().cuda.runtime.ipcOpenMemHandle(handle))
+
+    def unmapped(self, pointer: int) -> None:
+        engines.cupy().cuda.runtime.ipcCloseMemHandle(pointer)
+
+    def array_at(self, pointer: int, size: int, dtype: Any) -> Any:
+        """An array at an address, which it does not keep alive."""
+        cupy, nbytes = engines.cupy(), size * np.dtype(dtype).itemsize
+        memory = cupy.cuda.UnownedMemory(pointer, nbytes, None, cupy.cuda.Device().id)
+        return cupy.ndarray(size, dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
+def _beginning(pointer: int) -> int:
+    """Where the allocation begins in which an address lies: only the driver knows."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    begin, size = ctypes.c_uint64(), ctypes.c_size_t()
+    place = ctypes.c_uint64(pointer)
+    code = driver.cuMemGetAddressRange_v2(ctypes.byref(begin), ctypes.byref(size), place)
+    if code:
+        raise OSError(f"cuMemGetAddressRange returned {code}")
+    return begin.value
 
 
 class OnDevice(Communicator):

@@ -20,7 +20,8 @@ import numpy as np
 from matchwood import engines
 from matchwood.dist.checks import Counts, reduced
 from matchwood.dist.networks.device import Cuda, OnDevice
-from matchwood.dist.protocol import Communicator
+from matchwood.dist.networks.lending import Lending, Lent
+from matchwood.dist.protocol import Communicator, collective
 from matchwood.errors import EngineUnavailable
 
 WINDOW_BYTES = 1 << 28  # of half a window, the largest; 256 MiB go in 0.1 ms: a step costs little
@@ -131,6 +132,12 @@ class Ipc(OnDevice):
         self._half = 0  # bytes of half a window
         self._turn = 0  # the half that was written last
         self._has_read = _true  # the last step, on this rank's GPU
+        self._lending = Lending(base, cuda)
+
+    @collective
+    def lend(self, arrays: Sequence[Any]) -> Lent | None:
+        self.raw_compare("lend")
+        return self._lending.lend(arrays)
 
     # Steps
 
@@ -272,6 +279,7 @@ class Ipc(OnDevice):
 
     def _release(self) -> None:
         self.cuda.synchronize()  # nothing reads the windows any more
+        self._lending.close()
         self._windows.close()
         self._half = 0
 

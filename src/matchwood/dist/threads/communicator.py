@@ -10,8 +10,9 @@ import numpy as np
 from matchwood.dist import checks
 from matchwood.dist.checks import Counts
 from matchwood.dist.faults import failure_of
+from matchwood.dist.networks.lending import Lent
 from matchwood.dist.networks.staging import settle
-from matchwood.dist.protocol import Communicator, Session
+from matchwood.dist.protocol import Communicator, Session, collective
 from matchwood.dist.threads.hall import Group, Hall
 from matchwood.dist.traffic import Traffic
 
@@ -60,6 +61,15 @@ class Threads(Communicator):
             settle(result)
             self._meet(None)
         return result
+
+    @collective
+    def lend(self, arrays: Sequence[Any]) -> Lent | None:
+        self.raw_compare("lend")
+        for array in arrays:
+            settle(array)
+        found = self._meet(list(arrays))
+        devices = {str(array.device) for each in found for array in each}
+        return Lent(found) if len(devices) == 1 else None
 
     def raw_barrier(self) -> None:
         self._meet(None)

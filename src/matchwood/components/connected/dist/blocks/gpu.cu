@@ -18,24 +18,10 @@
 // pairs are made, never the smallest vertex of a component.
 #include "matchwood/by_owner.cuh"
 #include "matchwood/hashing.cuh"
+#include "matchwood/local_ids.cuh"
 
 constexpr int PROBES = 8;  // slots that a pair tries in the table of pairs that were listed
 constexpr int HEADER = 1;  // words before a report: the smallest vertex of the largest tree
-
-// Where local vertices are in the grid.
-template <typename I, typename V>
-struct Local {
-    int R, C, r, c;
-    I rows;  // N_R: local ids from here on are of the column group alone
-    __device__ __forceinline__ V original(I v) const
-    {
-        V p = (V)R * C;
-        if (v < rows) return (V)(v / C) * p + (V)(r * C + (int)(v % C));
-        v -= rows;
-        int stripe = (int)(v % (R - 1));
-        return (V)(v / (R - 1)) * p + (V)((stripe + (stripe >= r)) * C + c);
-    }
-};
 
 // One thread to a local vertex.  Trees are flat; least is larger than any vertex before.
 template <typename I, typename V>
