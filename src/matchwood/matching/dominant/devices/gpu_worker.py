@@ -29,6 +29,7 @@ SOURCE = gpu.Source(
         "list_wanted<I>",
         "clear_lists<I>",
         "queue_own<I>",
+        "point_first<I,P>",
         "point_next<I,P>",
         "settle_mutual<I>",
         "requeue_own<I>",
@@ -44,8 +45,8 @@ SOURCE = gpu.Source(
 POINTED, WANTED, QUEUED, MATCHED, TOO_LONG = SOURCE.constants(
     "POINTED", "WANTED", "QUEUED", "MATCHED", "TOO_LONG"
 )
-ROUNDS, ALL_POINTED, LEFT, FETCHED, CHAINED, ROWS_READ, CONTROL_WORDS = SOURCE.constants(
-    "ROUNDS", "ALL_POINTED", "LEFT", "FETCHED", "CHAINED", "ROWS_READ", "CONTROL_WORDS"
+ROUNDS, ALL_POINTED, LEFT, FETCHED, CHAINED, ROWS_READ, SETTLED, CONTROL_WORDS = SOURCE.constants(
+    "ROUNDS", "ALL_POINTED", "LEFT", "FETCHED", "CHAINED", "ROWS_READ", "SETTLED", "CONTROL_WORDS"
 )
 WALK_PART, WORTH_ORDER, PACK_BLOCK = SOURCE.constants("WALK_PART", "WORTH_ORDER", "PACK_BLOCK")
 SUM_BLOCKS = 512  # blocks that add up the weight; their sums are part of the fixed memory
@@ -64,6 +65,7 @@ class Worker:
         self._p, self._part, self._buffer = p, plan.partitions[p], plan.buffer[p]
         self._kernels = SOURCE.kernels(I=kind, P=view.indptr.dtype, W=view.data.dtype)
         self.goes_on = self._walked = False
+        self.settles_early = False  # the first round, while rows pass
         self.words = np.zeros(CONTROL_WORDS, np.uint64)
         self.staged_pairs: int | None = 0
         take, vertices = ledger.take, self._part.vertices
@@ -88,6 +90,7 @@ class Worker:
             else [self._resident]
         )
         self._roomed = self._part.lo  # the first vertex whose list has no place yet
+        self._pointing = self._part.lo  # the first vertex that has not pointed while rows pass
         rings = rings_of(problem.keep)
         self.sender = Sender(lane, pinned, rings, problem.threads, buffers)
         self._begin()
@@ -159,6 +162,14 @@ class Worker:
             block=PACK_BLOCK,
         )  # fmt: skip
 
+    def settle_early(self) -> None:
+        """From now on the first round is settled while rows pass; `run_on` goes on from there."""
+        self.settles_early = True
+        words = np.zeros(CONTROL_WORDS, np.uint64)
+        words[SETTLED], words[LEFT] = 1, ROUNDS_PER_LAUNCH
+        with self.lane.here():
+            self._control.set(words, stream=self.lane.kernels)
+
     def stream(self, batch: Batch, only_free: bool) -> None:
         """A batch travels in pieces, and their rows are packed while the next piece travels."""
         view, rows = self._problem.view, batch.hi - batch.lo
@@ -184,6 +195,22 @@ class Worker:
                     own = places[piece.lo - batch.lo : piece.hi - batch.lo + 1]
                     self._pack(piece.hi - piece.lo, None, piece.lo, own[:-1], own[1:], piece.first,
                                piece.last, columns, weights, only_free)  # fmt: skip
+                    if self.settles_early:
+                        self._settle_early(piece)
+
+    def _settle_early(self, piece: Batch) -> None:
+        """The first round of the only partition, for vertices whose rows have passed by now."""
+        first, state, n = self._pointing, self.state, self._problem.view.n
+        cut = int(self._problem.view.indptr[piece.hi]) > piece.last  # its last row goes on
+        last = self._pointing = piece.hi - cut
+        if first >= last:
+            return
+        lists = (self._start, self._size, self._columns)
+        arguments = (first, last, self._part.lo, *lists, state, self._control)
+        self._kernels.point_first(last - first, arguments)
+        chains = (self._waiting, self._following, None, first, last - first, 1, False)
+        arguments = (n, self._part.lo, self._part.hi, state, *chains, self._queue, self._control)
+        self._kernels.settle_mutual(last - first, arguments)
 
     # Steps
 
@@ -197,13 +224,6 @@ class Worker:
 
     def queue_all(self) -> None:
         self._queue_own(False)
-
-    def point_all(self) -> None:
-        """All vertices of the only partition point; `run_on` goes on from there."""
-        with self.lane.here(), self.lane.phase("pointing"):
-            self._control.data.memset_async(0, self._control.nbytes)
-            self._point(None, self._part.vertices, chained=False)
-            self._read_control()
 
     def queue_free(self) -> None:
         self._queue_own(True)
@@ -361,7 +381,7 @@ class Worker:
             source, count, step = None, n, 1
         self._walked = not everyone and count <= n // WALK_PART
         with self.lane.here(), self.lane.phase("matching"):
-            chains = (self._waiting, self._following, source, count, step, self._walked)
+            chains = (self._waiting, self._following, source, 0, count, step, self._walked)
             self._kernels.settle_mutual(
                 count,
                 (n, self._part.lo, self._part.hi, self.state, *chains, self._queue, self._control),
@@ -392,12 +412,13 @@ class Worker:
             self._head, self._columns, self._weights, self._queue, self._pointed, base, *where,
             problem.seed, problem.by_hash, self._control, self._barrier,
         )  # fmt: skip
-        words = np.zeros(CONTROL_WORDS, np.uint64)
-        words[POINTED], words[LEFT] = self.words[POINTED], ROUNDS_PER_LAUNCH
-        words[CHAINED] = self.words[CHAINED]
         with self.lane.here():
-            self._control.set(words, stream=self.lane.kernels)
-            threads = max(PACK_BLOCK, int(words[POINTED]))
+            if self.goes_on:
+                words = np.zeros(CONTROL_WORDS, np.uint64)
+                words[POINTED], words[LEFT] = self.words[POINTED], ROUNDS_PER_LAUNCH
+                words[CHAINED] = self.words[CHAINED]
+                self._control.set(words, stream=self.lane.kernels)
+            threads = max(PACK_BLOCK, problem.view.n)
             self._kernels.settle_rounds(threads, arguments, block=PACK_BLOCK, cooperative=True)
             self._read_control()
         self.sender.round.rows += int(self.words[ROWS_READ])
