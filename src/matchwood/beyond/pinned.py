@@ -2,9 +2,10 @@
 
 A copy from pinned memory runs at the full speed of the bus beside the kernels.  To register an
 array takes as long as one copy of it, so it pays from the second use on: the arrays of a prepared
-Graph are registered once and stay so as long as the Graph.  All other rows pass through a ring of
-pinned buffers, which threads fill; there columns become int32 on the way, where vertices can
-be counted so.  A prepared Graph keeps the rings of its calls.
+Graph are registered once and stay so as long as the Graph.  Large arrays that are used once are
+registered piece by piece where all of them travels: ahead.py.  All other rows pass through a ring
+of pinned buffers, which threads fill; there columns become int32 on the way, where vertices can be
+counted so.  A prepared Graph keeps the rings of its calls.
 
 Pinned memory is allocated at 1.9 GB/s (H200, PCIe 5).  Memory whose pages are there already is
 registered at 39 GB/s, so the rings are such memory.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,8 +31,8 @@ PORTABLE, MAPPED = 1, 2  # cudaHostRegister: for all devices, and kernels may re
 COPY_THREADS = 12  # at most: they fill most of a host's bandwidth, and to call one takes time
 PIECES_PER_THREAD = 2  # of a slot: one that was held up is helped by the others
 LEAST_PIECE = 1 << 18  # bytes that a thread is called for
-RING_SLOTS = 3  # one is filled, one is read, one waits for its turn
-SLOT_BYTES = 64 << 20  # at most: 1.2 ms of the bus; to call the threads takes a fifth of that
+RING_SLOTS = 4  # one is filled, one is read, two wait for their turns
+SLOT_BYTES = 48 << 20  # at most: 0.9 ms of the bus; to call the threads takes a fourth of that
 LEAST_SLOT = 1 << 20
 LINE_BYTES = 64  # parts of a slot begin at lines of the cache
 POLL_SECONDS = 0.0002  # between two looks at an event: Ctrl-C is heard in between
@@ -51,7 +52,7 @@ class Registration:
         self.reason = ""
         runtime = engines.cupy().cuda.runtime
         done: list[int] = []
-        weakref.finalize(self, _unregister, runtime, done)
+        weakref.finalize(self, unregister, runtime, done)
         for array in arrays:
             if array.nbytes == 0:
                 continue
@@ -62,7 +63,7 @@ class Registration:
             else:
                 self._register(runtime, array, done)
             if self.reason:
-                _unregister(runtime, done)
+                unregister(runtime, done)
                 self._ranges = []
                 return
 
@@ -84,6 +85,13 @@ class Registration:
         own = any(low <= first and first + array.nbytes <= high for low, high in self._ranges)
         return own or any(other.holds(array) for other in self._others)
 
+    def runs(self, array: Array) -> Iterator[slice]:
+        """The array in parts that are pinned as one, see `Ahead`: here it is one."""
+        yield slice(0, array.size)
+
+    def close(self) -> None:
+        """A call ends; the arrays stay pinned while this object lives."""
+
 
 def registered(arrays: Sequence[Array], keep: Any, key: str) -> Registration:
     """The arrays of a prepared Graph, whose `keep` this is, pinned once; else none, and why."""
@@ -102,7 +110,8 @@ def registered(arrays: Sequence[Array], keep: Any, key: str) -> Registration:
     return found
 
 
-def _unregister(runtime: Any, places: list[int]) -> None:
+def unregister(runtime: Any, places: list[int]) -> None:
+    """Give the memory at these places free, the last one first; none is left in the list."""
     while places:
         try:
             runtime.hostUnregister(places.pop())
@@ -194,11 +203,15 @@ class Ring:
     def _turns(self, targets: Sequence[Any]) -> list[list[Part]]:
         """The words of all arrays, cut into parts; those of a turn fit into a slot together."""
         self._allocate(sum(target.nbytes + LINE_BYTES for target in targets))
-        turns, place = [[]], 0  # type: list[list[Part]], int
+        turns: list[list[Part]] = [[]]
+        total = sum(target.nbytes + LINE_BYTES for target in targets)
+        slot, place = self._slots[0].memory.size, 0
+        even = -(-total // -(-total // slot))  # bytes of turns of the same size
+        room = min(slot, -(-even // LINE_BYTES) * LINE_BYTES)
         for number, target in enumerate(targets):
             begin, itemsize = 0, target.dtype.itemsize
             while begin < target.size:
-                size = min(target.size - begin, (self._slots[0].memory.size - place) // itemsize)
+                size = min(target.size - begin, (room - place) // itemsize)
                 if size == 0:
                     turns.append([])
                     place = 0

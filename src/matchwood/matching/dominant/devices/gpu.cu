@@ -344,13 +344,14 @@ __global__ void requeue_own(I n, I lo, I hi, I* state, I* queue, unsigned long l
 
 // Cooperative, for the only partition of a graph.  Caller: `pointed` holds POINTED vertices that point, and MATCHED is 0;
 // or SETTLED is 1, and MATCHED edges of POINTED vertices are matched already.  QUEUED, WANTED and TOO_LONG are 0.  Rows that must travel are read at `row_columns`, where the row of u has begins[u - base].
-// Where that is null, the launch ends when rows must travel (WANTED).  It ends too when nothing is left to do (QUEUED or
+// places_kept: until vertices wait in linked lists, `following` has the places of rows, and the host is not asked for them.
+// Where row_columns is null, the launch ends when rows must travel (WANTED).  It ends too when nothing is left to do (QUEUED or
 // MATCHED is 0), and after LEFT rounds; then those that point are in `pointed`, and the next launch goes on.
 template <typename I, typename P, typename W>
 __global__ void __launch_bounds__(PACK_BLOCK, 4)
     settle_rounds(I n, I* state, I* waiting, I* following, const P* start, unsigned char* size, unsigned char* head,
-                  I* columns, W* weights, I* queue, I* pointed, long long base, const P* begins, const P* ends,
-                  long long first, long long last, const I* row_columns, const W* row_weights, unsigned long long seed,
+                  I* columns, W* weights, I* queue, I* pointed, bool places_kept, long long base, const P* begins,
+                  const P* ends, long long first, long long last, const I* row_columns, const W* row_weights, unsigned long long seed,
                   bool by_hash, unsigned long long* control, unsigned int* words)
 {
     Part<I, P> part{n, I(0), n, state, waiting, following, start, size, head, columns, queue, pointed, control};
@@ -408,7 +409,9 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
                 barrier.wait();
                 ids = queue;
             }
-            PassingRows<I, P, W> from{ids, base, begins, ends, first, last, row_columns, row_weights, true, true, state, seed, by_hash};
+            const P* places = places_kept && !chained ? reinterpret_cast<const P*>(following) : nullptr;
+            PassingRows<I, P, W> from{ids, places ? 0 : base, places ? places : begins, places ? places + 1 : ends, first, last,
+                                      row_columns, row_weights, true, true, state, seed, by_hash};
             for (Wide k = global_thread(); k < wanted; k += all_threads()) {
                 I u = load_relaxed(&ids[k]);
                 head[u] = 0;

@@ -66,11 +66,12 @@ class Worker:
         self._kernels = SOURCE.kernels(I=kind, P=view.indptr.dtype, W=view.data.dtype)
         self.goes_on = self._walked = False
         self.settles_early = False  # the first round, while rows pass
+        self._places_kept = False  # where rows begin is in `following`, until vertices wait there
         self.words = np.zeros(CONTROL_WORDS, np.uint64)
         self.staged_pairs: int | None = 0
         take, vertices = ledger.take, self._part.vertices
         self.state, self._waiting = take(view.n, kind), take(view.n, kind)
-        self._following = take(vertices, kind)
+        self._following = take(vertices + 1, kind)
         self._queue, self._pointed = take(vertices, kind), take(vertices, kind)
         self._start = take(vertices + 1, view.indptr.dtype)
         self._size, self._head = take(vertices, np.uint8), take(vertices, np.uint8)
@@ -165,6 +166,8 @@ class Worker:
     def settle_early(self) -> None:
         """From now on the first round is settled while rows pass; `run_on` goes on from there."""
         self.settles_early = True
+        same = self._following.dtype == self._problem.view.indptr.dtype
+        self._places_kept = same and self._resident is None
         words = np.zeros(CONTROL_WORDS, np.uint64)
         words[SETTLED], words[LEFT] = 1, ROUNDS_PER_LAUNCH
         with self.lane.here():
@@ -191,6 +194,9 @@ class Worker:
                         self.sender.send((columns, view.indices[here]), (weights, view.data[here]))
                     self.sender.round.entries += piece.last - piece.first
                 with self.sender.reading(buffer), self.lane.phase("pointing"):
+                    if self._places_kept and piece.first == batch.first:
+                        kept = self._following[batch.lo : batch.hi + 1]
+                        kept.data.copy_from_device_async(places.data, places.nbytes)
                     self._make_room(batch.lo, batch.hi, places)
                     own = places[piece.lo - batch.lo : piece.hi - batch.lo + 1]
                     self._pack(piece.hi - piece.lo, None, piece.lo, own[:-1], own[1:], piece.first,
@@ -206,8 +212,9 @@ class Worker:
         if first >= last:
             return
         lists = (self._start, self._size, self._columns)
-        arguments = (first, last, self._part.lo, *lists, state, self._control)
-        self._kernels.point_first(last - first, arguments)
+        self._kernels.point_first(
+            last - first, (first, last, self._part.lo, *lists, state, self._control)
+        )
         chains = (self._waiting, self._following, None, first, last - first, 1, False)
         arguments = (n, self._part.lo, self._part.hi, state, *chains, self._queue, self._control)
         self._kernels.settle_mutual(last - first, arguments)
@@ -409,7 +416,8 @@ class Worker:
         base, *where = (0, None, None, 0, 0, None, None) if rows is None else rows
         arguments = (
             problem.view.n, self.state, self._waiting, self._following, self._start, self._size,
-            self._head, self._columns, self._weights, self._queue, self._pointed, base, *where,
+            self._head, self._columns, self._weights, self._queue, self._pointed,
+            self._places_kept, base, *where,
             problem.seed, problem.by_hash, self._control, self._barrier,
         )  # fmt: skip
         with self.lane.here():
