@@ -50,7 +50,6 @@ constexpr int CHAINED = 10; // waiting vertices are in linked lists; settle_roun
 constexpr int ROWS_READ = 11;   // rows that settle_rounds has read again
 constexpr int SETTLED = 12; // the first round was settled while the rows passed
 [[maybe_unused]] constexpr int CONTROL_WORDS = 13;
-constexpr int CHUNKS = 4;  // of rows for each warp of the grid, where there are many rows
 
 using Wide = unsigned long long;
 
@@ -86,8 +85,9 @@ __global__ void list_rooms(long long rows, const P* offsets, int length, P* room
 }
 
 // A warp per row, then a block per long row: their edges go into the lists, which may hold edges already unless they are
-// `fresh`.  Where there are many rows, the lanes look up as many at once: to learn where a short row and its list are takes
-// longer than to read it.  Returns the entries that the warp has read.  All threads of the grid call.
+// `fresh`.  The lanes look up the next 32 rows of their warp at once: to learn where a short row and its list are takes
+// longer than to read it.  Warps that run at the same time have rows that lie near each other, which the bus likes.
+// Returns the entries that the warp has read.  All threads of the grid call.
 template <typename I, typename P, typename W>
 __device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, const EdgeLists<I, P, W>& lists, bool fresh)
 {
@@ -95,13 +95,12 @@ __device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, 
     __shared__ int long_count;
     if (threadIdx.x == 0) long_count = 0;
     __syncthreads();
-    long long read = 0, warps = all_threads() / WARP, chunk = rows / (CHUNKS * warps);
-    chunk = chunk < 1 ? 1 : chunk > WARP ? WARP : chunk;
-    for (long long base = global_thread() / WARP * chunk; base < rows; base += warps * chunk) {
-        long long i = base + lane(), begin = 0, end = 0;
+    long long read = 0, warps = all_threads() / WARP;
+    for (long long base = global_thread() / WARP; base < rows; base += WARP * warps) {
+        long long i = base + lane() * warps, begin = 0, end = 0;
         I own = 0;
         ListPlace<P> place{};
-        if (lane() < chunk && i < rows) {
+        if (i < rows) {
             own = from.vertex(i);
             from.range(i, begin, end);
         }
