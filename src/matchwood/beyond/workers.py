@@ -71,14 +71,16 @@ class DeviceWorkers:
 
     def close(self) -> None:
         """Wait for the devices, and give everything back."""
-        for worker in self.workers:
-            worker.sender.close()
-        if self._transport is not None:
-            self._transport.close()
-        if self._pinned.reason and self._stats.pinned == "registered":  # while it was at work
-            self._stats.pinned = "ring"
-            self._stats.notes.append(f"rows passed through a ring: {self._pinned.reason}")
-        self._pinned.close()
+        try:
+            for worker in self.workers:
+                worker.sender.close()
+            if self._transport is not None:
+                self._transport.close()
+            if self._pinned.reason and self._stats.pinned == "registered":  # refused on the way
+                self._stats.pinned = "ring"
+                self._stats.notes.append(f"rows passed through a ring: {self._pinned.reason}")
+        finally:
+            self._pinned.close()
 
     def memory(self) -> list[int]:
         """Most bytes that each partition held."""
