@@ -6,6 +6,9 @@
     beyond_gpu_warps      entries that warps read in each round without lists (4.8 of the thesis)
     beyond_gpu_scaling    seconds by partitions and batches, with lists and without (4.4 and 4.6)
     beyond_gpu_phases     the parts of the time (4.5 and 4.7)
+    beyond_gpu_occupancy  active warps by round, from bench.matching.beyond_occupancy (4.11)
+
+and beyond_gpu_table_4_4.csv, edges that are matched in a second.
 """
 
 from __future__ import annotations
@@ -120,8 +123,41 @@ def draw_phases(rows: list[Row], folder: Path) -> None:
     _save(figure, folder, "beyond_gpu_phases")
 
 
+def draw_occupancy(rows: list[Row], folder: Path) -> None:
+    """Warps that are active, of those that a device can hold, by round."""
+    if not rows:
+        return
+    figure, axes = _plots().subplots(figsize=(6, 3.5))
+    for row in rows:
+        places = np.linspace(0, 100, len(row["rounds"]))
+        for phase, style in (("pointing", "o-"), ("matching", "s--")):
+            values = [one.get(phase, np.nan) for one in row["rounds"]]
+            axes.plot(places, values, style, label=f"{row['graph']}, {phase}")
+    axes.set_ylim(0, 100)
+    axes.set_xlabel("iteration, % of all")
+    axes.set_ylabel("active warps, %")
+    axes.legend()
+    _save(figure, folder, "beyond_gpu_occupancy")
+
+
+def write_matched(rows: list[Row], folder: Path) -> None:
+    """Table 4.4: millions of edges that are matched in a second."""
+    found = [row for row in rows if "matched_per_second" in row]
+    if not found:
+        return
+    lines = ["graph,method,entries in millions,ms,million edges matched in a second"]
+    for row in found:
+        method = row["what"].partition(",")[0]
+        figures = (row["entries"] / 1e6, 1e3 * row["value"], row["matched_per_second"] / 1e6)
+        lines.append(f"{row['graph']},{method},{figures[0]:.0f},{figures[1]:.1f},{figures[2]:.0f}")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "beyond_gpu_table_4_4.csv").write_text("\n".join(lines) + "\n")
+
+
 def draw(found: dict[str, Any], folder: Path) -> None:
-    """All pictures that the figures suffice for."""
+    """All pictures and tables that the figures suffice for."""
+    write_matched(found.get("timed", []), folder)
+    draw_occupancy(found.get("occupancy", []), folder)
     draw_rounds(found.get("counted", []), folder)
     draw_warps(found.get("counted", []), folder)
     draw_scaling(found.get("timed", []), folder)
@@ -133,7 +169,7 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--pictures", type=Path, required=True)
     given = parser.parse_args()
-    together: dict[str, Any] = {"counted": [], "timed": []}
+    together: dict[str, Any] = {"counted": [], "timed": [], "occupancy": []}
     for file in given.files:
         read = json.loads(file.read_text())
         for part in together:

@@ -137,7 +137,8 @@ def test_an_answer_comes_through_the_ring(monkeypatch):
     """In pieces, each of which waits for a slot, where its memory cannot be pinned."""
     monkeypatch.setattr(pinned.Registration, "holds", lambda self, array: False)
     monkeypatch.setattr(sending, "SMALL_ANSWER", 0)
-    monkeypatch.setattr(pinned, "SLOT_BYTES", 64)
+    monkeypatch.setattr(pinned, "SLOT_BYTES", 256)
+    monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
     G = matchwood.graph(weighted(rmat(6, 6), np.float32))
     expected = matchwood.weighted_matching(G, method="dominant")
     for A in (G, G.sparse()):

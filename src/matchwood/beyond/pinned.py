@@ -2,9 +2,10 @@
 
 A copy from pinned memory runs at the full speed of the bus beside the kernels.  To register an
 array takes as long as one copy of it, so it pays from the second use on: the arrays of a prepared
-Graph are registered once and stay so as long as the Graph.  All other rows pass through a ring of
-small pinned buffers, which threads fill; there columns become int32 on the way, where vertices can
-be counted so.  A prepared Graph keeps the rings of its calls.
+Graph are registered once and stay so as long as the Graph.  Large arrays that are used once are
+registered piece by piece where all of them travels: ahead.py.  All other rows pass through a ring
+of pinned buffers, which threads fill; there columns become int32 on the way, where vertices can be
+counted so.  A prepared Graph keeps the rings of its calls.
 
 Pinned memory is allocated at 1.9 GB/s (H200, PCIe 5).  Memory whose pages are there already is
 registered at 39 GB/s, so the rings are such memory.
@@ -15,8 +16,8 @@ from __future__ import annotations
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +29,12 @@ Array = np.ndarray[Any, Any]
 
 PORTABLE, MAPPED = 1, 2  # cudaHostRegister: for all devices, and kernels may read it
 COPY_THREADS = 12  # at most: they fill most of a host's bandwidth, and to call one takes time
-RING_SLOTS = 2 * COPY_THREADS  # a thread fills one while the device reads another
-SLOT_BYTES = 4 << 20  # of pinned memory: 0.08 ms of the bus, 0.5 ms of a thread
+PIECES_PER_THREAD = 2  # of a slot: one that was held up is helped by the others
 LEAST_PIECE = 1 << 18  # bytes that a thread is called for
+RING_SLOTS = 3  # one is filled, one is read, one waits for its turn
+SLOT_BYTES = 72 << 20  # at most: 1.4 ms of the bus; to call the threads takes a fifth of that
+LEAST_SLOT = 1 << 20
+LINE_BYTES = 64  # parts of a slot begin at lines of the cache
 POLL_SECONDS = 0.0002  # between two looks at an event: Ctrl-C is heard in between
 SPINS = 4000  # looks without a pause before that: some milliseconds, longer than most steps
 
@@ -48,7 +52,7 @@ class Registration:
         self.reason = ""
         runtime = engines.cupy().cuda.runtime
         done: list[int] = []
-        weakref.finalize(self, _unregister, runtime, done)
+        weakref.finalize(self, unregister, runtime, done)
         for array in arrays:
             if array.nbytes == 0:
                 continue
@@ -59,7 +63,7 @@ class Registration:
             else:
                 self._register(runtime, array, done)
             if self.reason:
-                _unregister(runtime, done)
+                unregister(runtime, done)
                 self._ranges = []
                 return
 
@@ -81,6 +85,13 @@ class Registration:
         own = any(low <= first and first + array.nbytes <= high for low, high in self._ranges)
         return own or any(other.holds(array) for other in self._others)
 
+    def runs(self, array: Array) -> Iterator[slice]:
+        """The array in parts that are pinned as one, see `Ahead`: here it is one."""
+        yield slice(0, array.size)
+
+    def close(self) -> None:
+        """A call ends; the arrays stay pinned while this object lives."""
+
 
 def registered(arrays: Sequence[Array], keep: Any, key: str) -> Registration:
     """The arrays of a prepared Graph, whose `keep` this is, pinned once; else none, and why."""
@@ -99,7 +110,8 @@ def registered(arrays: Sequence[Array], keep: Any, key: str) -> Registration:
     return found
 
 
-def _unregister(runtime: Any, places: list[int]) -> None:
+def unregister(runtime: Any, places: list[int]) -> None:
+    """Give the memory at these places free, the last one first; none is left in the list."""
     while places:
         try:
             runtime.hostUnregister(places.pop())
@@ -110,87 +122,142 @@ def _unregister(runtime: Any, places: list[int]) -> None:
 Job = tuple[Any, Callable[[Array, int], None]]
 
 
+class Part(NamedTuple):
+    """Words of an array of the device, `size` of them from `begin` on, and their byte in a slot."""
+
+    array: int  # its number
+    begin: int
+    size: int
+    place: int
+
+
+class Slot:
+    """A piece of pinned memory.  `event` comes when the device has left it; None: it has."""
+
+    def __init__(self, memory: Array) -> None:
+        self.memory = memory
+        self.event: Any = None
+
+    def words(self, part: Part, dtype: Any) -> Array:
+        """The memory of a part, as an array of its words."""
+        end = part.place + part.size * dtype.itemsize
+        return self.memory[part.place : end].view(dtype)
+
+
 class Ring:
-    """Pinned buffers in turn: while the device reads some, threads fill others.
+    """Pinned buffers in turn: while the device reads some, threads fill another one.
 
     A job is an array of the device and a function: ``fill(staged, begin)`` writes the words of the
-    array from `begin` on, as many as `staged` has.  Several threads call it at once.
+    array from `begin` on, as many as `staged` has.  Several threads call it at once, and do nothing
+    else: CUDA is called by the caller alone, once for a large copy.  Twelve threads that each call
+    it for copies of their own wait for each other most of the time.
     """
 
     def __init__(self, threads: int | None) -> None:
         self._cupy = engines.cupy()
         self.threads = threads
-        self._memory: Any = None
         self._pinned: Any = None
-        self._free: deque[tuple[int, Any]] = deque()
+        self._slots: list[Slot] = []
+        self._turn = 0
 
     def produce(self, jobs: Sequence[Job], stream: Any) -> None:
         """Send what the jobs write; asynchronous for the device."""
-        pieces, here = self._cut([target for target, _ in jobs]), self._cupy.cuda.Device().id
+        for parts in self._turns([target for target, _ in jobs]):
+            slot = self._next()
 
-        def send(i: int) -> None:
-            job, begin, size = pieces[i]
-            target, fill = jobs[job]
-            there = target[begin : begin + size]
-            slot, staged = self._next(there.dtype, there.size)
-            fill(staged, begin)
-            with self._cupy.cuda.Device(here):
-                there.data.copy_from_host_async(staged.ctypes.data, staged.nbytes, stream)
-                self._free.append((slot, self._event(stream)))
+            def fill(part: Part, lo: int, hi: int, slot: Slot = slot) -> None:
+                target, write = jobs[part.array]
+                write(slot.words(part, target.dtype)[lo:hi], part.begin + lo)
 
-        self._spread(send, len(pieces))
+            self._spread(fill, parts, [jobs[part.array][0].dtype.itemsize for part in parts])
+            for part in parts:
+                target = jobs[part.array][0][part.begin : part.begin + part.size]
+                place = slot.words(part, target.dtype).ctypes.data
+                target.data.copy_from_host_async(place, target.nbytes, stream)
+            slot.event = self._event(stream)
 
     def receive(self, target: Array, source: Any, stream: Any) -> None:
         """Copy the device array `source`, which `stream` has written, to `target`."""
-        pieces, here = self._cut([source]), self._cupy.cuda.Device().id
+        turns, on_the_way = self._turns([source]), deque[tuple[Slot, list[Part]]]()
+        for parts in [*turns, []]:
+            if parts:
+                slot = self._next()
+                for part in parts:
+                    there = source[part.begin : part.begin + part.size]
+                    place = slot.words(part, there.dtype).ctypes.data
+                    there.data.copy_to_host_async(place, there.nbytes, stream)
+                slot.event = self._event(stream)
+                on_the_way.append((slot, parts))
+            while len(on_the_way) > bool(parts):  # the next one travels meanwhile
+                self._take_out(target, *on_the_way.popleft())
 
-        def receive(i: int) -> None:
-            _, begin, size = pieces[i]
-            part = source[begin : begin + size]
-            slot, staged = self._next(target.dtype, part.size)
-            with self._cupy.cuda.Device(here):
-                part.data.copy_to_host_async(staged.ctypes.data, part.nbytes, stream)
-                self._event(stream).synchronize()
-            cpu_copies.copy(target[begin : begin + size], staged)
-            self._free.append((slot, None))
+    def _take_out(self, target: Array, slot: Slot, parts: list[Part]) -> None:
+        self._leave(slot)
 
-        self._spread(receive, len(pieces))
+        def write(part: Part, lo: int, hi: int) -> None:
+            there = target[part.begin + lo : part.begin + hi]
+            cpu_copies.copy(there, slot.words(part, target.dtype)[lo:hi])
 
-    def _cut(self, targets: Sequence[Any]) -> list[tuple[int, int, int]]:
-        """(number of the array, first word, words) of pieces that fit into a slot."""
-        share = sum(target.nbytes for target in targets) // COPY_THREADS
-        nbytes = min(SLOT_BYTES, max(LEAST_PIECE, share))
-        found = []
+        self._spread(write, parts, [target.dtype.itemsize] * len(parts))
+
+    def _turns(self, targets: Sequence[Any]) -> list[list[Part]]:
+        """The words of all arrays, cut into parts; those of a turn fit into a slot together."""
+        self._allocate(sum(target.nbytes + LINE_BYTES for target in targets))
+        turns: list[list[Part]] = [[]]
+        total = sum(target.nbytes + LINE_BYTES for target in targets)
+        slot, place = self._slots[0].memory.size, 0
+        even = -(-total // -(-total // slot))  # bytes of turns of the same size
+        room = min(slot, -(-even // LINE_BYTES) * LINE_BYTES)
         for number, target in enumerate(targets):
-            size = max(1, nbytes // target.dtype.itemsize)
-            found += [
-                (number, begin, min(size, target.size - begin))
-                for begin in range(0, target.size, size)
-            ]
-        return found
+            begin, itemsize = 0, target.dtype.itemsize
+            while begin < target.size:
+                size = min(target.size - begin, (room - place) // itemsize)
+                if size == 0:
+                    turns.append([])
+                    place = 0
+                    continue
+                turns[-1].append(Part(number, begin, size, place))
+                begin += size
+                place = -(-(place + size * itemsize) // LINE_BYTES) * LINE_BYTES
+        return [parts for parts in turns if parts]
 
-    def _spread(self, task: Callable[[int], None], pieces: int) -> None:
-        """Each thread takes the next piece that nobody has taken."""
-        self._allocate()
-        size = min(pieces, COPY_THREADS, self.threads or default_threads())
-        crew(max(1, size), work=0).spread(task, pieces)
+    def _spread(
+        self, task: Callable[[Part, int, int], None], parts: list[Part], itemsizes: list[int]
+    ) -> None:
+        """``task(part, lo, hi)`` for pieces of all parts; each thread takes the next piece."""
+        threads = min(COPY_THREADS, self.threads or default_threads())
+        nbytes = sum(part.size * each for part, each in zip(parts, itemsizes, strict=True))
+        piece = max(LEAST_PIECE, -(-nbytes // (PIECES_PER_THREAD * threads)))
+        pieces = []
+        for part, each in zip(parts, itemsizes, strict=True):
+            size = max(1, piece // each)
+            pieces += [(part, lo, min(lo + size, part.size)) for lo in range(0, part.size, size)]
+        team = crew(max(1, min(threads, len(pieces))), work=0)
+        team.spread(lambda i: task(*pieces[i]), len(pieces))
 
-    def _allocate(self) -> None:
-        if self._memory is None:
-            self._memory = cpu_copies.touched(RING_SLOTS * SLOT_BYTES, np.uint8, self.threads)
-            self._pinned = Registration((self._memory,))
-            self.wait()
+    def _allocate(self, nbytes: int) -> None:
+        """Slots for so many bytes, or the largest; those that are there serve where they do."""
+        size = min(SLOT_BYTES, max(LEAST_SLOT, 1 << (nbytes - 1).bit_length()))
+        if self._slots and self._slots[0].memory.size >= size:
+            return
+        self.wait()
+        self._slots, self._pinned = [], None  # the smaller ones are given back first
+        memory = cpu_copies.touched(RING_SLOTS * size, np.uint8, self.threads)
+        self._pinned = Registration((memory,))
+        self._slots = [Slot(memory[k * size : (k + 1) * size]) for k in range(RING_SLOTS)]
 
-    def _next(self, dtype: Any, size: int) -> tuple[int, Array]:
-        """The slot that was left first, when the device has left it, as an array.
+    def _next(self) -> Slot:
+        """The slots in turn, each when the device has left it."""
+        self._turn += 1
+        slot = self._slots[self._turn % RING_SLOTS]
+        self._leave(slot)
+        return slot
 
-        The thread sleeps until then: many that look at their events hold up each other.
-        """
-        slot, event = self._free.popleft()
-        if event is not None:
-            event.synchronize()
-        place = slot * SLOT_BYTES
-        return slot, self._memory[place : place + size * dtype.itemsize].view(dtype)
+    @staticmethod
+    def _leave(slot: Slot) -> None:
+        if slot.event is not None:
+            wait_for(slot.event)
+            slot.event = None
 
     def _event(self, stream: Any) -> Any:
         made = self._cupy.cuda.Event(disable_timing=True)
@@ -199,10 +266,10 @@ class Ring:
 
     def wait(self) -> None:
         """Until no device reads or writes the pinned memory; then all slots are free."""
-        for _, event in self._free:
-            if event is not None:
-                event.synchronize()
-        self._free = deque((slot, None) for slot in range(RING_SLOTS))
+        for slot in self._slots:
+            if slot.event is not None:
+                slot.event.synchronize()
+                slot.event = None
 
 
 def copying(source: Array) -> Callable[[Array, int], None]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.beyond import cpu_copies
+from matchwood.beyond.ahead import Ahead
 from matchwood.beyond.pinned import Job, Registration, Ring, Rings, copying, gathering, wait_for
 from matchwood.beyond.stats import RoundStats
 from matchwood.beyond.streams import Lane, Reading
@@ -47,7 +48,7 @@ class Sender:
     def __init__(
         self,
         lane: Lane,
-        pinned: Registration,
+        pinned: Registration | Ahead,
         rings: Rings,
         threads: int | None,
         buffers: Sequence[Any],
@@ -73,8 +74,10 @@ class Sender:
         for target, source in pairs:
             if source.dtype == target.dtype and self.pinned.holds(source):
                 self.round.bytes_up += target.nbytes
-                place, stream = source.ctypes.data, self._lane.copies
-                target.data.copy_from_host_async(place, source.nbytes, stream)
+                for run in self.pinned.runs(source):
+                    there, here = target[run], source[run]
+                    place, stream = here.ctypes.data, self._lane.copies
+                    there.data.copy_from_host_async(place, here.nbytes, stream)
             else:
                 staged.append((target, copying(source)))
         self.produce(*staged)

@@ -47,7 +47,8 @@ class Stats:
     transport : str
         How the devices told each other; ``"none"`` for one partition.
     pinned : str
-        How rows came from the host: ``"registered"``, ``"ring"``, or ``"simulated"``;
+        How rows came from the host: ``"registered"`` (pinned where they are), ``"ring"``, or
+        ``"simulated"``;
         ``"none"`` where they were on the device.
     vertices, entries : int
         Of the graph.

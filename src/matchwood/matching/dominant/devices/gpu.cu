@@ -2,6 +2,7 @@
 // the rounds: rounds.py; the idea: __init__.py; the same steps on the CPU, with all encodings: cpu_steps.py.
 //
 //   pack_rows       a warp or a block per row: the first edges of a row in a buffer go into its vertex's list
+//   point_first     a thread per vertex whose row has passed: the first one of its list
 //   point_next      a thread per queued vertex: the next free one of its list
 //   list_wanted     a thread per vertex: those whose list has run out, nearly in order
 //   settle_mutual   a thread per changed vertex: two that point at each other are mates
@@ -47,7 +48,8 @@ constexpr int FETCHED = 8;  // entries of rows that were read again
 constexpr int LISTED = 9;   // vertices that list_wanted has listed
 constexpr int CHAINED = 10; // waiting vertices are in linked lists; settle_rounds makes them when few vertices point
 constexpr int ROWS_READ = 11;   // rows that settle_rounds has read again
-[[maybe_unused]] constexpr int CONTROL_WORDS = 12;
+constexpr int SETTLED = 12; // the first round was settled while the rows passed
+[[maybe_unused]] constexpr int CONTROL_WORDS = 13;
 
 using Wide = unsigned long long;
 
@@ -83,7 +85,9 @@ __global__ void list_rooms(long long rows, const P* offsets, int length, P* room
 }
 
 // A warp per row, then a block per long row: their edges go into the lists, which may hold edges already unless they are
-// `fresh`.  Returns the entries that the warp has read.  All threads of the grid call.
+// `fresh`.  The lanes look up the next 32 rows of their warp at once: to learn where a short row and its list are takes
+// longer than to read it.  Warps that run at the same time have rows that lie near each other, which the bus likes.
+// Returns the entries that the warp has read.  All threads of the grid call.
 template <typename I, typename P, typename W>
 __device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, const EdgeLists<I, P, W>& lists, bool fresh)
 {
@@ -91,28 +95,41 @@ __device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, 
     __shared__ int long_count;
     if (threadIdx.x == 0) long_count = 0;
     __syncthreads();
-    long long read = 0, begin, end;
-    for (long long i = global_thread() / WARP; i < rows; i += all_threads() / WARP) {
-        I u = from.vertex(i);
-        from.range(i, begin, end);
-        if (begin >= end) continue;
-        read += end - begin;
-        if (from.only_free && load_relaxed(&from.state[u]) >= 0) continue;
-        int place = LONG_ROWS;
-        if (end - begin > LONG_ROW && lane() == 0) place = atomicAdd(&long_count, 1);
-        if (place < LONG_ROWS) long_rows[place] = i;
-        if (__shfl_sync(ALL, place, 0) < LONG_ROWS) continue;
-        WarpEdges<I, W> list = lists.load(u, fresh);
-        from.scan(list, u, begin, end, WARP);
-        lists.store(u, list);
+    long long read = 0, warps = all_threads() / WARP;
+    for (long long base = global_thread() / WARP; base < rows; base += WARP * warps) {
+        long long i = base + lane() * warps, begin = 0, end = 0;
+        I own = 0;
+        ListPlace<P> place{};
+        if (i < rows) {
+            own = from.vertex(i);
+            from.range(i, begin, end);
+        }
+        bool there = begin < end;
+        if (there) {
+            read += end - begin;
+            place = lists.place(own, fresh);
+            there = !(from.only_free && load_relaxed(&from.state[own]) >= 0);
+        }
+        if (there && end - begin > LONG_ROW) {
+            int slot = atomicAdd(&long_count, 1);
+            if (slot < LONG_ROWS) long_rows[slot] = i, there = false;
+        }
+        for (unsigned votes = __ballot_sync(ALL, there); votes != 0; votes &= votes - 1) {
+            int owner = __ffs(votes) - 1;
+            I u = __shfl_sync(ALL, own, owner);
+            WarpEdges<I, W> list = lists.load(u, place.of(owner));
+            from.scan(list, u, __shfl_sync(ALL, begin, owner), __shfl_sync(ALL, end, owner), WARP);
+            lists.store(u, list);
+        }
     }
     __syncthreads();
     int count = long_count < LONG_ROWS ? long_count : LONG_ROWS;
     for (int k = 0; k < count; ++k) {
+        long long begin, end;
         from.range(long_rows[k], begin, end);
         pack_long_row(from.vertex(long_rows[k]), begin, end, from, lists, fresh);
     }
-    return read;
+    return warp_reduce(read, Plus());
 }
 
 // The rows of a buffer.  by_vertex: the entries are counted in `control`.
@@ -242,11 +259,11 @@ struct Part {
         }
     }
 
-    // `source` null: all vertices of the graph.  `step`: words from one vertex to the next.
-    __device__ void settle(const I* source, Wide count, int step, bool walk) const
+    // `source` null: `count` vertices from `first` on.  `step`: words from one vertex to the next.
+    __device__ void settle(const I* source, I first, Wide count, int step, bool walk) const
     {
         for (Wide k = global_thread(); k < count; k += all_threads()) {
-            I u = source != nullptr ? load_relaxed(&source[k * step]) : (I)k;
+            I u = source != nullptr ? load_relaxed(&source[k * step]) : (I)(first + (I)k);
             I v = (I)~load_relaxed(&state[u]);
             if (v < 0 || v == u || load_relaxed(&state[v]) != (I)~u) continue;
             I low = u < v ? u : v, high = u < v ? v : u;
@@ -286,6 +303,20 @@ __global__ void queue_own(long long lo, long long hi, bool only_free, const I* s
     append(queue, &control[QUEUED], (I)u, u < hi && (!only_free || state[u] < 0));
 }
 
+// A thread per vertex from `first` to last - 1: it points at the first one of its list, whether that is free or not.  So
+// the first round is settled while rows pass, as soon as both ends of an edge have passed: a vertex whose row has not
+// points at itself, and nobody takes it for a mate.
+template <typename I, typename P>
+__global__ void point_first(long long first, long long last, long long lo, const P* start, const unsigned char* size,
+                            const I* columns, I* state, unsigned long long* control)
+{
+    long long u = first + global_thread();
+    bool points = u < last && (size[u - lo] & LENGTH_BITS) != 0;
+    if (points) store_relaxed(&state[u], (I)~columns[start[u - lo]]);
+    unsigned votes = __ballot_sync(ALL, points);
+    if (votes != 0 && lane() == 0) take(&control[POINTED], Wide(__popc(votes)));
+}
+
 template <typename I, typename P>
 __global__ void point_next(I n, I lo, I hi, I* state, I* waiting, I* following, const P* start,
                            const unsigned char* size, unsigned char* head, const I* columns, const I* source,
@@ -296,11 +327,11 @@ __global__ void point_next(I n, I lo, I hi, I* state, I* waiting, I* following, 
 }
 
 template <typename I>
-__global__ void settle_mutual(I n, I lo, I hi, I* state, I* waiting, I* following, const I* source,
+__global__ void settle_mutual(I n, I lo, I hi, I* state, I* waiting, I* following, const I* source, I first,
                               unsigned long long count, int step, bool walk, I* queue, unsigned long long* control)
 {
     Part<I, int> part{n, lo, hi, state, waiting, following, nullptr, nullptr, nullptr, nullptr, queue, nullptr, control};
-    part.settle(source, count, step, walk);
+    part.settle(source, first, count, step, walk);
 }
 
 template <typename I>
@@ -310,30 +341,33 @@ __global__ void requeue_own(I n, I lo, I hi, I* state, I* queue, unsigned long l
     part.requeue_all();
 }
 
-// Cooperative, for the only partition of a graph.  Caller: `pointed` holds POINTED vertices that point; QUEUED, WANTED,
-// MATCHED and TOO_LONG are 0.  Rows that must travel are read at `row_columns`, where the row of u has begins[u - base].
-// Where that is null, the launch ends when rows must travel (WANTED).  It ends too when nothing is left to do (QUEUED or
+// Cooperative, for the only partition of a graph.  Caller: `pointed` holds POINTED vertices that point, and MATCHED is 0;
+// or SETTLED is 1, and MATCHED edges of POINTED vertices are matched already.  QUEUED, WANTED and TOO_LONG are 0.  Rows that must travel are read at `row_columns`, where the row of u has begins[u - base].
+// places_kept: until vertices wait in linked lists, `following` has the places of rows, and the host is not asked for them.
+// Where row_columns is null, the launch ends when rows must travel (WANTED).  It ends too when nothing is left to do (QUEUED or
 // MATCHED is 0), and after LEFT rounds; then those that point are in `pointed`, and the next launch goes on.
 template <typename I, typename P, typename W>
 __global__ void __launch_bounds__(PACK_BLOCK, 4)
     settle_rounds(I n, I* state, I* waiting, I* following, const P* start, unsigned char* size, unsigned char* head,
-                  I* columns, W* weights, I* queue, I* pointed, long long base, const P* begins, const P* ends,
-                  long long first, long long last, const I* row_columns, const W* row_weights, unsigned long long seed,
+                  I* columns, W* weights, I* queue, I* pointed, bool places_kept, long long base, const P* begins,
+                  const P* ends, long long first, long long last, const I* row_columns, const W* row_weights, unsigned long long seed,
                   bool by_hash, unsigned long long* control, unsigned int* words)
 {
     Part<I, P> part{n, I(0), n, state, waiting, following, start, size, head, columns, queue, pointed, control};
     EdgeLists<I, P, W> lists{0, start, size, columns, weights};
     GridBarrier barrier(words);
     bool leader = global_thread() == 0, chained = load_relaxed(&control[CHAINED]) != 0;
+    bool settled = load_relaxed(&control[SETTLED]) != 0;
     while (true) {
         Wide count = load_relaxed(&control[POINTED]);
-        if (!chained && count <= (Wide)n / WALK_PART) {
+        if (!settled && !chained && count <= (Wide)n / WALK_PART) {
             part.chain_all();
             barrier.wait();
             chained = true;
         }
-        bool walk = chained && count <= (Wide)n / WALK_PART;
-        part.settle(pointed, count, 1, walk);
+        bool walk = !settled && chained && count <= (Wide)n / WALK_PART;
+        if (!settled) part.settle(pointed, I(0), count, 1, walk);
+        settled = false;
         barrier.wait();
         Wide matched = load_relaxed(&control[MATCHED]);
         bool look_at_all = !walk || load_relaxed(&control[TOO_LONG]) != 0;
@@ -355,6 +389,7 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
             store_relaxed(&control[LEFT], left - 1);
             store_relaxed(&control[CHAINED], Wide(chained));
             store_relaxed(&control[POINTED], Wide(0));
+            store_relaxed(&control[SETTLED], Wide(0));
         }
         if (matched == 0 || queued == 0) return;
         if (leader) {
@@ -373,7 +408,9 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
                 barrier.wait();
                 ids = queue;
             }
-            PassingRows<I, P, W> from{ids, base, begins, ends, first, last, row_columns, row_weights, true, true, state, seed, by_hash};
+            const P* places = places_kept && !chained ? reinterpret_cast<const P*>(following) : nullptr;
+            PassingRows<I, P, W> from{ids, places ? 0 : base, places ? places : begins, places ? places + 1 : ends, first, last,
+                                      row_columns, row_weights, true, true, state, seed, by_hash};
             for (Wide k = global_thread(); k < wanted; k += all_threads()) {
                 I u = load_relaxed(&ids[k]);
                 head[u] = 0;

@@ -29,6 +29,7 @@ SOURCE = gpu.Source(
         "list_wanted<I>",
         "clear_lists<I>",
         "queue_own<I>",
+        "point_first<I,P>",
         "point_next<I,P>",
         "settle_mutual<I>",
         "requeue_own<I>",
@@ -44,8 +45,8 @@ SOURCE = gpu.Source(
 POINTED, WANTED, QUEUED, MATCHED, TOO_LONG = SOURCE.constants(
     "POINTED", "WANTED", "QUEUED", "MATCHED", "TOO_LONG"
 )
-ROUNDS, ALL_POINTED, LEFT, FETCHED, CHAINED, ROWS_READ, CONTROL_WORDS = SOURCE.constants(
-    "ROUNDS", "ALL_POINTED", "LEFT", "FETCHED", "CHAINED", "ROWS_READ", "CONTROL_WORDS"
+ROUNDS, ALL_POINTED, LEFT, FETCHED, CHAINED, ROWS_READ, SETTLED, CONTROL_WORDS = SOURCE.constants(
+    "ROUNDS", "ALL_POINTED", "LEFT", "FETCHED", "CHAINED", "ROWS_READ", "SETTLED", "CONTROL_WORDS"
 )
 WALK_PART, WORTH_ORDER, PACK_BLOCK = SOURCE.constants("WALK_PART", "WORTH_ORDER", "PACK_BLOCK")
 SUM_BLOCKS = 512  # blocks that add up the weight; their sums are part of the fixed memory
@@ -64,11 +65,13 @@ class Worker:
         self._p, self._part, self._buffer = p, plan.partitions[p], plan.buffer[p]
         self._kernels = SOURCE.kernels(I=kind, P=view.indptr.dtype, W=view.data.dtype)
         self.goes_on = self._walked = False
+        self.settles_early = False  # the first round, while rows pass
+        self._places_kept = False  # where rows begin is in `following`, until vertices wait there
         self.words = np.zeros(CONTROL_WORDS, np.uint64)
         self.staged_pairs: int | None = 0
         take, vertices = ledger.take, self._part.vertices
         self.state, self._waiting = take(view.n, kind), take(view.n, kind)
-        self._following = take(vertices, kind)
+        self._following = take(vertices + 1, kind)
         self._queue, self._pointed = take(vertices, kind), take(vertices, kind)
         self._start = take(vertices + 1, view.indptr.dtype)
         self._size, self._head = take(vertices, np.uint8), take(vertices, np.uint8)
@@ -88,6 +91,7 @@ class Worker:
             else [self._resident]
         )
         self._roomed = self._part.lo  # the first vertex whose list has no place yet
+        self._pointing = self._part.lo  # the first vertex that has not pointed while rows pass
         rings = rings_of(problem.keep)
         self.sender = Sender(lane, pinned, rings, problem.threads, buffers)
         self._begin()
@@ -159,6 +163,16 @@ class Worker:
             block=PACK_BLOCK,
         )  # fmt: skip
 
+    def settle_early(self) -> None:
+        """From now on the first round is settled while rows pass; `run_on` goes on from there."""
+        self.settles_early = True
+        same = self._following.dtype == self._problem.view.indptr.dtype
+        self._places_kept = same and self._resident is None
+        words = np.zeros(CONTROL_WORDS, np.uint64)
+        words[SETTLED], words[LEFT] = 1, ROUNDS_PER_LAUNCH
+        with self.lane.here():
+            self._control.set(words, stream=self.lane.kernels)
+
     def stream(self, batch: Batch, only_free: bool) -> None:
         """A batch travels in pieces, and their rows are packed while the next piece travels."""
         view, rows = self._problem.view, batch.hi - batch.lo
@@ -180,10 +194,30 @@ class Worker:
                         self.sender.send((columns, view.indices[here]), (weights, view.data[here]))
                     self.sender.round.entries += piece.last - piece.first
                 with self.sender.reading(buffer), self.lane.phase("pointing"):
+                    if self._places_kept and piece.first == batch.first:
+                        kept = self._following[batch.lo : batch.hi + 1]
+                        kept.data.copy_from_device_async(places.data, places.nbytes)
                     self._make_room(batch.lo, batch.hi, places)
                     own = places[piece.lo - batch.lo : piece.hi - batch.lo + 1]
                     self._pack(piece.hi - piece.lo, None, piece.lo, own[:-1], own[1:], piece.first,
                                piece.last, columns, weights, only_free)  # fmt: skip
+                    if self.settles_early:
+                        self._settle_early(piece)
+
+    def _settle_early(self, piece: Batch) -> None:
+        """The first round of the only partition, for vertices whose rows have passed by now."""
+        first, state, n = self._pointing, self.state, self._problem.view.n
+        cut = int(self._problem.view.indptr[piece.hi]) > piece.last  # its last row goes on
+        last = self._pointing = piece.hi - cut
+        if first >= last:
+            return
+        lists = (self._start, self._size, self._columns)
+        self._kernels.point_first(
+            last - first, (first, last, self._part.lo, *lists, state, self._control)
+        )
+        chains = (self._waiting, self._following, None, first, last - first, 1, False)
+        arguments = (n, self._part.lo, self._part.hi, state, *chains, self._queue, self._control)
+        self._kernels.settle_mutual(last - first, arguments)
 
     # Steps
 
@@ -197,13 +231,6 @@ class Worker:
 
     def queue_all(self) -> None:
         self._queue_own(False)
-
-    def point_all(self) -> None:
-        """All vertices of the only partition point; `run_on` goes on from there."""
-        with self.lane.here(), self.lane.phase("pointing"):
-            self._control.data.memset_async(0, self._control.nbytes)
-            self._point(None, self._part.vertices, chained=False)
-            self._read_control()
 
     def queue_free(self) -> None:
         self._queue_own(True)
@@ -361,7 +388,7 @@ class Worker:
             source, count, step = None, n, 1
         self._walked = not everyone and count <= n // WALK_PART
         with self.lane.here(), self.lane.phase("matching"):
-            chains = (self._waiting, self._following, source, count, step, self._walked)
+            chains = (self._waiting, self._following, source, 0, count, step, self._walked)
             self._kernels.settle_mutual(
                 count,
                 (n, self._part.lo, self._part.hi, self.state, *chains, self._queue, self._control),
@@ -389,15 +416,17 @@ class Worker:
         base, *where = (0, None, None, 0, 0, None, None) if rows is None else rows
         arguments = (
             problem.view.n, self.state, self._waiting, self._following, self._start, self._size,
-            self._head, self._columns, self._weights, self._queue, self._pointed, base, *where,
+            self._head, self._columns, self._weights, self._queue, self._pointed,
+            self._places_kept, base, *where,
             problem.seed, problem.by_hash, self._control, self._barrier,
         )  # fmt: skip
-        words = np.zeros(CONTROL_WORDS, np.uint64)
-        words[POINTED], words[LEFT] = self.words[POINTED], ROUNDS_PER_LAUNCH
-        words[CHAINED] = self.words[CHAINED]
         with self.lane.here():
-            self._control.set(words, stream=self.lane.kernels)
-            threads = max(PACK_BLOCK, int(words[POINTED]))
+            if self.goes_on:
+                words = np.zeros(CONTROL_WORDS, np.uint64)
+                words[POINTED], words[LEFT] = self.words[POINTED], ROUNDS_PER_LAUNCH
+                words[CHAINED] = self.words[CHAINED]
+                self._control.set(words, stream=self.lane.kernels)
+            threads = max(PACK_BLOCK, problem.view.n)
             self._kernels.settle_rounds(threads, arguments, block=PACK_BLOCK, cooperative=True)
             self._read_control()
         self.sender.round.rows += int(self.words[ROWS_READ])

@@ -89,6 +89,19 @@ struct PassingRows {
     }
 };
 
+// Where a list is, what it may hold, and its word of `size`.
+template <typename P>
+struct ListPlace {
+    P from;
+    int room, word;
+
+    // That of another lane.  All lanes of the warp call.
+    __device__ __forceinline__ ListPlace of(int owner) const
+    {
+        return {__shfl_sync(ALL, from, owner), __shfl_sync(ALL, room, owner), __shfl_sync(ALL, word, owner)};
+    }
+};
+
 // The lists of a partition whose first vertex is lo.
 template <typename I, typename P, typename W>
 struct EdgeLists {
@@ -99,12 +112,17 @@ struct EdgeLists {
     W* weights;
 
     // fresh: what is in the list is forgotten.
-    __device__ __forceinline__ WarpEdges<I, W> load(I u, bool fresh) const
+    __device__ __forceinline__ ListPlace<P> place(I u, bool fresh) const
     {
-        long long at = u - lo, from = start[at];
-        unsigned char word = fresh ? 0 : size[at];
-        WarpEdges<I, W> list{W(0), u, word & LENGTH_BITS, (int)(start[at + 1] - from), (word & INCOMPLETE) != 0};
-        if (lane() < list.held) list.w = weights[from + lane()], list.v = columns[from + lane()];
+        long long at = u - lo;
+        P from = start[at];
+        return {from, (int)(start[at + 1] - from), fresh ? 0 : (int)size[at]};
+    }
+
+    __device__ __forceinline__ WarpEdges<I, W> load(I u, ListPlace<P> place) const
+    {
+        WarpEdges<I, W> list{W(0), u, place.word & LENGTH_BITS, place.room, (place.word & INCOMPLETE) != 0};
+        if (lane() < list.held) list.w = weights[place.from + lane()], list.v = columns[place.from + lane()];
         return list;
     }
 
@@ -129,7 +147,7 @@ __device__ void pack_long_row(I u, long long begin, long long end, const Passing
     __shared__ I columns[WARPS][WARP];
     __shared__ int held[WARPS];
     int warps = blockDim.x / WARP;
-    WarpEdges<I, W> list = lists.load(u, fresh);
+    WarpEdges<I, W> list = lists.load(u, lists.place(u, fresh));
     if (warp() > 0) list.held = 0;
     rows.scan(list, u, begin + WARP * warp(), end, WARP * warps);
     weights[warp()][lane()] = list.w;

@@ -236,6 +236,8 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
     """Rounds until nothing changes; returns how many matched a vertex."""
     rounds, settled, first = 0, 0, True
     team.begin_round(stats)
+    if team.alone:
+        team.workers[0].settle_early()
     _stream(team, plan, only_free=False)
     team.workers[0].expect_answer()
     stats.first_pass = team.passed()
@@ -271,7 +273,6 @@ def _run_on(team: Any, stats: Stats) -> int:
     rounds = 0
     team.end_round()
     team.begin_round(stats)
-    team.workers[0].point_all()
     while True:
         rounds += team.run_on()
         team.end_round()

@@ -1,0 +1,158 @@
+"""The ring of pinned buffers, with a stream that copies as late as it may."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from beyond_on_host import fake_cupy
+from matchwood import engines
+from matchwood.beyond import pinned
+from matchwood.beyond.pinned import Ring, copying, gathering
+
+
+class LateStream:
+    """Copies wait until somebody waits for an event that comes after them."""
+
+    def __init__(self):
+        self.queued, self.done = [], 0
+
+    def run(self, upto):
+        while self.done < upto:
+            target, source, nbytes = self.queued[self.done]
+            ctypes.memmove(target, source, nbytes)
+            self.done += 1
+
+
+class LateEvent:
+    def __init__(self, **options):
+        self.looks = 0
+
+    def record(self, stream):
+        self.stream, self.after = stream, len(stream.queued)
+
+    def synchronize(self):
+        self.stream.run(self.after)
+
+    @property
+    def done(self):
+        """Some looks find that the stream has not come so far."""
+        self.looks += 1
+        if self.looks > 2:
+            self.synchronize()
+        return self.looks > 2
+
+
+class Data:
+    def __init__(self, array):
+        self.place = array.ctypes.data
+
+    def copy_from_host_async(self, source, nbytes, stream):
+        stream.queued.append((self.place, source, nbytes))
+
+    def copy_to_host_async(self, target, nbytes, stream):
+        stream.queued.append((target, self.place, nbytes))
+
+
+class LateArray(np.ndarray):
+    @property
+    def data(self):
+        return Data(self)
+
+
+@pytest.fixture(autouse=True)
+def late_device(monkeypatch):
+    fake = fake_cupy()
+    fake.cuda.Event = LateEvent
+    with mock.patch.object(engines, "cupy", return_value=fake):
+        monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+        monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
+        monkeypatch.setattr(pinned, "LEAST_PIECE", 40)
+        yield
+
+
+def there(size, dtype):
+    return np.zeros(size, dtype).view(LateArray)
+
+
+def test_all_that_is_produced_arrives():
+    """Arrays smaller and larger than a slot, several at once; wide indices become narrow."""
+    drawn, rng = random.Random(1), np.random.default_rng(1)
+    for threads in (1, 3):
+        ring, stream, sent = Ring(threads), LateStream(), []
+        for _ in range(60):
+            jobs = []
+            for _ in range(drawn.randrange(1, 4)):
+                size = drawn.choice((0, 1, 7, 63, 64, 65, 500, 3000))
+                wide = rng.integers(0, 1 << 30, size)
+                to, of = drawn.choice(((np.int32, np.int64), (np.int32, np.int32),
+                                       (np.float64, np.float64), (np.uint8, np.uint8)))  # fmt: skip
+                source, target = wide.astype(of), there(size, to)
+                jobs.append((target, copying(source)))
+                sent.append((target, source.astype(to)))
+            ring.produce(jobs, stream)
+        ring.wait()
+        stream.run(len(stream.queued))
+        for target, expected in sent:
+            np.testing.assert_array_equal(target, expected)
+
+
+def test_a_slot_is_not_filled_while_it_is_read(monkeypatch):
+    """Without the wait for its event, what was queued first would be lost."""
+    monkeypatch.setattr(pinned, "LEAST_SLOT", 1024)  # slots that grow would be given back
+    with mock.patch.object(pinned, "wait_for"), pytest.raises(AssertionError):
+        test_all_that_is_produced_arrives()
+
+
+def test_rows_are_gathered():
+    rng = np.random.default_rng(2)
+    source = rng.random(5000).astype(np.float32)
+    begin = np.sort(rng.integers(0, 4900, 70))
+    done = np.concatenate([[0], np.cumsum(rng.integers(1, 100, 70))])
+    expected = np.concatenate(
+        [source[b : b + size] for b, size in zip(begin, np.diff(done), strict=True)]
+    )
+    target, stream, ring = there(expected.size, np.float32), LateStream(), Ring(2)
+    ring.produce([(target, gathering(source, begin, done))], stream)
+    ring.wait()
+    stream.run(len(stream.queued))
+    np.testing.assert_array_equal(target, expected)
+
+
+def test_answers_are_taken_out():
+    for size in (0, 1, 100, 20_000):
+        source, target = there(size, np.int64), np.full(size, -1)
+        source[:] = np.arange(size)
+        Ring(3).receive(target, source, LateStream())
+        np.testing.assert_array_equal(target, np.arange(size))
+
+
+def test_slots_grow_and_are_given_back():
+    """No more than one set of slots is pinned, and none when the ring is gone."""
+    counted = SimpleNamespace(now=0, most=0)
+    runtime = engines.cupy().cuda.runtime
+    register, unregister = runtime.hostRegister, runtime.hostUnregister
+
+    def registering(*arguments):
+        register(*arguments)
+        counted.now += 1
+        counted.most = max(counted.most, counted.now)
+
+    def unregistering(place):
+        unregister(place)
+        counted.now -= 1
+
+    runtime.hostRegister, runtime.hostUnregister = registering, unregistering
+    ring, stream = Ring(1), LateStream()
+    targets = [there(size, np.int32) for size in (10, 100, 1000, 100)]
+    for target in targets:
+        ring.produce([(target, copying(np.arange(target.size)))], stream)
+    assert (counted.now, counted.most) == (1, 1)
+    ring.wait()
+    del ring
+    assert counted.now == 0
