@@ -97,21 +97,21 @@ class Run:
         records, starts = came
         team = crew(self.threads, work=4 * records.size)
         out = self._out(team, self.packet, self.grid.p)
-        count = np.zeros(team.size, np.int64)
+        buffers = np.empty((2, team.size, BUFFER), self.owned.queue.dtype)
+        queues = owners.Queues(*np.zeros((2, 1), np.int64), buffers)
         team.run(
             owners.choose, records, starts, self.record, round_, self.ties, self.candidates,
-            self.owned, count, out,
+            self.owned, queues, out,
         )  # fmt: skip
-        return self._sent(self.G.comm, out)[0], team, count
+        return self._sent(self.G.comm, out)[0], team, queues
 
     def settle(self, came: tuple[Any, Any, Any]) -> tuple[Any, int]:
         """What is told about the vertices that were matched, and their number."""
-        packets, team, count = came
+        packets, team, queues = came
         word = self.owned.pointer.dtype
         bitmap = np.zeros(-(-self.grid.owned // (8 * word.itemsize)), word)
-        told = np.zeros(1, np.int64)
-        team.run(owners.settle, packets, self.packet, self.ties, self.owned, count, bitmap, told)
-        matched = int(told[0])
+        team.run(owners.settle, packets, self.packet, self.ties, self.owned, queues, bitmap)
+        matched = int(queues.matched[0])
         return (self.owned.matched[:matched] if matched < bitmap.size else bitmap), matched
 
     def wake(self, told: Any) -> tuple[Any, Any]:
