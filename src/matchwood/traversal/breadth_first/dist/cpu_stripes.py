@@ -127,15 +127,23 @@ def close(team: Any, heard: Heard, open: Array) -> None:
 
 
 @inlined
-def _each_told(team: Any, heard: Heard, s: int, visit: Any, what: Any, got: Any) -> Any:
-    """got = visit(what, local id, got) for this member's share of what rank s told; the last."""
+def _each_told(
+    team: Any, heard: Heard, s: int, full: Array, visit: Any, what: Any, got: Any
+) -> Any:
+    """got = visit(what, local id, got) for this member's share of what rank s told; the last.
+
+    Of vertices that are told as bits only those in `full`, the bits of the stripe, unless it is
+    empty.
+    """
     base, step, start = heard.base[s], heard.step[s], heard.starts[s]
-    bitmap = _is_bitmap(heard, s)
+    bitmap, some = _is_bitmap(heard, s), full.size > 0
     lo, hi = share(team, heard.starts[s + 1] - start)
     for i in range(start + lo, start + hi):
         if interrupted(team, i):
             break
         left = heard.words[i] if bitmap else np.uint32(1)
+        if bitmap and some:
+            left &= full[i - start]
         while left != np.uint32(0):
             k = _told_place(heard.words[i], left, (i - start) * BITS, bitmap)
             left &= left - np.uint32(1)
@@ -158,15 +166,19 @@ def _list_row(what: Any, v: Any, got: Any) -> Any:
 
 
 @kernel
-def list_rows(team: Any, heard: Heard, indptr: Array, rows: Queue, arcs: Array) -> None:
+def list_rows(
+    team: Any, heard: Heard, full: Array, indptr: Array, rows: Queue, arcs: Array
+) -> None:
     """The rows of the frontier that have entries, and how many entries.
 
-    Caller: rows.tail and arcs are 0, and there is room for one row more.
+    full[s]: the bits of those of stripe s that have some.  Caller: rows.tail and arcs are 0, and
+    there is room for one row more.
     """
     alone, buffer = team.size == 1, rows.buffers[team.rank]
     got = (np.int64(0), np.int64(0))
     for s in range(heard.size.size):
-        got = _each_told(team, heard, s, _list_row, (indptr, rows, buffer, alone), got)
+        what = (indptr, rows, buffer, alone)
+        got = _each_told(team, heard, s, full[s], _list_row, what, got)
     if alone:
         rows.tail[0] = got[0]
     else:
@@ -200,7 +212,8 @@ def set_columns(team: Any, heard: Heard, frontier: Array, columns: Columns) -> N
     alone = team.size == 1
     got = (np.uint64(0), np.uint64(0))
     for s in range(heard.size.size):
-        got = _each_told(team, heard, s, _set_column, (columns, frontier, alone), got)
+        what = (columns, frontier, alone)
+        got = _each_told(team, heard, s, heard.words[:0], _set_column, what, got)
     if frontier.size > 0:
         _join_bits(frontier, got[0], got[1], alone)
         _join_bits(columns.seen, got[0], got[1], alone)

@@ -44,9 +44,9 @@ class Steps:
         seen, fresh = np.zeros((2, words_of_bits(grid.n_local, np.uint64)), np.uint64)
         self.columns = cpu.Columns(seen, fresh, np.empty(grid.n_local, word))
         self.reached = np.zeros(words_of_bits(grid.owned, np.uint64), np.uint64).view(word)
-        key = "bfs, rows with entries" if inward is outward else "bfs, rows with incoming entries"
-        full = G.keep(key, lambda: rows_with_entries(inward.indptr, grid))
-        self.open = full.view(np.uint32).copy()
+        self.full = _full(G, outward, "entries" if inward is outward else "outgoing entries")
+        into = self.full if inward is outward else _full(G, inward, "incoming entries")
+        self.open = into.copy()
         self.rows = np.empty(grid.n_rows + 1, self.outward[1].dtype)
         self.of_rows = _stripes(of_rows(grid))
         self.of_columns = _stripes(of_columns(grid))
@@ -78,7 +78,7 @@ class Steps:
         tail, arcs = np.zeros((2, 1), np.int64)
         buffers = np.empty((team.size, BUFFER), self.rows.dtype)
         rows = cpu.Queue(self.rows, tail, buffers)
-        team.run(cpu.list_rows, self.heard, self.outward[0], rows, arcs)
+        team.run(cpu.list_rows, self.heard, self.full, self.outward[0], rows, arcs)
         self.listed = True
         self.frontier, self.arcs = self.rows[: int(tail[0])], int(arcs[0])
         return self.arcs
@@ -157,6 +157,13 @@ class Steps:
         reached = int(total[0])
         self.told = listed[:reached] if reached < few else told[:few]
         return reached
+
+
+def _full(G: Any, view: Any, what: str) -> Array:
+    """Which rows have entries: (stripes of the row group, words) bits by place; kept by G."""
+    made = G.keep(f"bfs, rows with {what}", lambda: rows_with_entries(view.indptr, G.grid))
+    bits: Array = made.view(np.uint32)
+    return bits
 
 
 def _unsigned(view: Any) -> tuple[Array, Array]:
