@@ -83,8 +83,8 @@ class Queues(NamedTuple):
 
 
 @device
-def _best(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
-    """Which of the candidates of place k comes first; -1 for none."""
+def _best_of_ties(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
+    """As `_best`, where several weights are equal."""
     seed, by_hash = ties
     best = np.int64(-1)
     for at in range(np.int64(k) * C, (np.int64(k) + 1) * C):
@@ -97,6 +97,19 @@ def _best(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
         ):  # fmt: skip
             best = np.int64(at)
     return best
+
+
+@expanded
+def _best(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
+    """Which of the candidates of place k comes first; -1 for none."""
+    bits = candidates.bits
+    best, best_w, tied = np.int64(-1), bits.dtype.type(0), False
+    for at in range(np.int64(k) * C, (np.int64(k) + 1) * C):
+        w = bits[at]
+        tied |= w == best_w and w > bits.dtype.type(0)
+        better = w > best_w  # no branches: none of them could be predicted
+        best, best_w = (np.int64(at) if better else best), (w if better else best_w)
+    return _best_of_ties(k, C, own, candidates, ties) if tied else best
 
 
 @expanded
@@ -152,7 +165,7 @@ def choose(
     weight): of the vertex pointed at, of the one that points, and of the edge.
     Caller: out.counts and the lengths of the queues are 0.
     """
-    C, p = starts.size - 1, out.counts.shape[1]
+    C, p = starts.size - 1, out.receivers
     renamed = candidates.ids.size > 0
     _store(team, records, starts, width, round_, candidates, owned, queues)
     if barrier(team):

@@ -40,6 +40,7 @@ Array = np.ndarray[Any, Any]
 
 BITS = 32  # of a word of `open` and of messages about the frontier
 CHUNK = 64  # rows of the frontier that a member takes at a time
+GAP = 16  # words between what two members count: else every count takes a cache line from others
 WORDS = 32  # words of each stripe that a member takes at a time bottom up
 
 
@@ -84,7 +85,7 @@ class Found(NamedTuple):
 
     bits: Array  # (C, words) places
     parents: Array  # (C, words * BITS) those of a chunk of places from its first place on
-    counts: Array  # (chunks, C)
+    counts: Array  # (chunks, C + GAP)
 
 
 @device
@@ -245,14 +246,15 @@ def _follow_alone(rows: Any, u: Any, name: Any, columns: Columns, found: Array, 
 
 
 @expanded
-def _claim(rows: Any, u: Any, columns: Columns, found: Array, tail: Array) -> None:
+def _claim(rows: Any, u: Any, columns: Columns, found: Queue, buffer: Array, count: int) -> int:
     """The columns of row u that are new; their parents are lowered afterwards."""
     indptr, indices = rows
     for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
         v = indices[k]
         if not _has(columns.seen, v) and claim_bit(columns.fresh, np.int64(v)):
             columns.best[v] = ~columns.best.dtype.type(0)
-            found[atomic_add(tail, 0, 1)] = v
+            count = push(buffer, count, v, found.vertices, found.tail)
+    return count
 
 
 @expanded
@@ -267,24 +269,26 @@ def _lower(rows: Any, u: Any, name: Any, columns: Columns) -> None:
 
 @kernel
 def top_down(
-    team: Any, rows: Any, frontier: Array, names: Names, columns: Columns, found: Array, tail: Array
+    team: Any, rows: Any, frontier: Array, names: Names, columns: Columns, found: Queue
 ) -> None:
     """Follow the entries of these rows; columns that are new go to `found`, with their parents."""
-    kind, alone = columns.best.dtype.type, team.size == 1
+    kind, alone, buffer = columns.best.dtype.type, team.size == 1, found.buffers[team.rank]
     at = 0
     chunk = next_chunk(team, frontier.size, CHUNK)
     while chunk >= 0:
         for i in range(chunk, min(chunk + CHUNK, frontier.size)):
             u = np.uint64(frontier[i])
             if alone:
-                at = _follow_alone(rows, u, kind(_row_name(names, u)), columns, found, at)
+                name = kind(_row_name(names, u))
+                at = _follow_alone(rows, u, name, columns, found.vertices, at)
             else:
-                _claim(rows, u, columns, found, tail)
+                at = _claim(rows, u, columns, found, buffer, at)
         chunk = next_chunk(team, frontier.size, CHUNK)
-    if barrier(team):
-        return
     if alone:
-        tail[0] = at
+        found.tail[0] = at
+        return
+    flush(buffer, at, found.vertices, found.tail)
+    if barrier(team):
         return
     chunk = next_chunk(team, frontier.size, CHUNK)
     while chunk >= 0:

@@ -75,25 +75,21 @@ class Steps:
     def _list_rows(self) -> int:
         """The rows of the frontier that have entries; how many entries."""
         team = self._team(8 * self.heard.words.size)
-        tail, arcs = np.zeros((2, 1), np.int64)
-        buffers = np.empty((team.size, BUFFER), self.rows.dtype)
-        rows = cpu.Queue(self.rows, tail, buffers)
+        rows, arcs = _queue(self.rows, team), np.zeros(1, np.int64)
         team.run(cpu.list_rows, self.heard, self.full, self.outward[0], rows, arcs)
         self.listed = True
-        self.frontier, self.arcs = self.rows[: int(tail[0])], int(arcs[0])
+        self.frontier, self.arcs = self.rows[: int(rows.tail[0])], int(arcs[0])
         return self.arcs
 
     def top_down(self, depth: int) -> int:
         """Follow the frontier's rows; returns how many own vertices are reached."""
         if not self.listed:
             self._list_rows()
-        found = np.empty(min(self.grid.n_columns, self.arcs), self.outward[1].dtype)
-        tail = np.zeros(1, np.int64)
+        team = crew(self.threads, work=self.arcs + self.frontier.size)
+        queue = _queue(np.empty(min(self.grid.n_columns, self.arcs), self.rows.dtype), team)
         if self.arcs:
-            crew(self.threads, work=self.arcs + self.frontier.size).run(
-                cpu.top_down, self.outward, self.frontier, self.names, self.columns, found, tail
-            )
-        found, counts = found[: int(tail[0])], np.zeros(self.grid.R, np.int64)
+            team.run(cpu.top_down, self.outward, self.frontier, self.names, self.columns, queue)
+        found, counts = queue.vertices[: int(queue.tail[0])], np.zeros(self.grid.R, np.int64)
         one = crew(1, work=2 * found.size)
         if found.size:
             one.run(offers.count_columns, found, self.shape, counts)
@@ -119,7 +115,7 @@ class Steps:
         crew(self.threads, work=self.inward[1].size + self.grid.n_rows).run(
             cpu.bottom_up, self.inward, frontier, self.names, self.open, found
         )
-        counts = found.counts.sum(axis=0)
+        counts = found.counts[:, : self.grid.C].sum(axis=0)
         sizes, listed = self._sizes(counts, self.of_rows[2])
         words = np.empty(int(sizes.sum()), self.parent.dtype)
         self._team(words.size).run(offers.pack_rows, found, listed, words, _starts(sizes))
@@ -131,7 +127,7 @@ class Steps:
             self.found = cpu.Found(
                 np.empty_like(self.open),
                 np.empty((stripes, words * cpu.BITS), self.parent.dtype),
-                np.empty((-(-words // cpu.WORDS), stripes), np.int64),
+                np.empty((-(-words // cpu.WORDS), stripes + cpu.GAP), np.int64),
             )
         return self.found
 
@@ -157,6 +153,10 @@ class Steps:
         reached = int(total[0])
         self.told = listed[:reached] if reached < few else told[:few]
         return reached
+
+
+def _queue(vertices: Array, team: Crew) -> cpu.Queue:
+    return cpu.Queue(vertices, np.zeros(1, np.int64), np.empty((team.size, BUFFER), vertices.dtype))
 
 
 def _full(G: Any, view: Any, what: str) -> Array:
