@@ -99,7 +99,8 @@ class Run:
         team = crew(self.threads, work=4 * records.size)
         out = self._out(team, self.packet, self.grid.p)
         buffers = np.empty((2, team.size, BUFFER), self.owned.queue.dtype)
-        queues = owners.Queues(*np.zeros((2, 1), np.int64), buffers)
+        queued, matched = np.zeros((2, 1), np.int64)
+        queues = owners.Queues(queued, matched, buffers)
         team.run(
             owners.choose, records, starts, self.record, round_, self.ties, self.candidates,
             self.owned, queues, out,

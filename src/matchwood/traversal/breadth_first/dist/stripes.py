@@ -133,7 +133,8 @@ class Steps:
 
     def _accepted(self, comm: Any, words: Array, sizes: Array, depth: int) -> int:
         """Send parents to the owners, and take what comes."""
-        return self._taken(*comm.alltoallv(words, sizes), depth)
+        came, counts = comm.alltoallv(words, sizes)
+        return self._taken(came, counts, depth)
 
     def _taken(self, came: Array, counts: Array, depth: int) -> int:
         """Own vertices that are reached now are the frontier; returns their number."""
