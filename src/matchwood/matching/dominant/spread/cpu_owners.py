@@ -37,7 +37,6 @@ from matchwood.primitives.frontier.cpu import flush, push
 from matchwood.teams import (
     Team,
     atomic_cas,
-    atomic_or,
     barrier,
     device,
     expanded,
@@ -262,14 +261,11 @@ def settle(
     total = queues.matched[0]
     if total < bitmap.size:
         return
-    lo, hi = share(team, total)
+    lo, hi = share(team, bitmap.size)  # a word has one writer, who looks at all that are matched
     kind, places = bitmap.dtype.type, 8 * bitmap.itemsize
-    for i in range(lo, hi):
+    for i in range(total):
         if interrupted(team, i):
             return
         k = np.int64(owned.matched[i])
-        bit = kind(1) << kind(k % places)
-        if team.size == 1:
-            bitmap[k // places] |= bit
-        else:
-            atomic_or(bitmap, k // places, bit)
+        if k // places >= lo and k // places < hi:
+            bitmap[k // places] |= kind(1) << kind(k % places)
