@@ -161,6 +161,11 @@ def test_many_threads_on_a_rank(monkeypatch):
             monkeypatch.setattr(steps, "FEW", few)
             compare(A, [(2, 2)], threads=threads)
             compare(weights, [(1, 3)], "hashed", threads=threads)
+    large = rmat(13, 8)  # members have more records than their buffers hold, and share places
+    tied = sp.csr_array((rng.integers(1, 9, large.nnz), large.indices, large.indptr), large.shape)
+    for A in (large, tied):
+        compare(A, [(2, 2)], threads=3)
+        compare(A, [(1, 3)], "hashed", threads=4)
 
 
 def words_of(comm: Any, A: Any, sides: Any) -> tuple[float, int]:

@@ -14,6 +14,7 @@ import matchwood
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist
 from matchwood.check import check_bfs, is_bfs
+from matchwood.traversal.breadth_first.dist import stripes
 from spread_graphs import FEW_GRIDS, GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
 
@@ -107,6 +108,45 @@ def test_both_directions_and_several_threads():
         for level, parent in dist.run(body, 4, threads=3):
             assert np.array_equal(level, expected.level)
             assert np.array_equal(parent, expected.parent)
+
+
+def compared_wide(A, calls):
+    """With indices of 64 bits, whose messages have words of 64 bits."""
+    for sources, rules in calls:
+        one = matchwood.bfs(matchwood.graph(A, index_dtype=np.int64), sources, **rules)
+        options = {"index_dtype": np.int64}
+        for found in dist.run(searched, 6, [A], (2, 3), [(sources, rules)], options, False):
+            level, parent, _ = found[0][0]
+            assert level.dtype == one.level.dtype == np.int64
+            assert np.array_equal(level, one.level)
+            assert np.array_equal(parent, one.parent)
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_messages_are_read_and_written_by_a_team(monkeypatch, threads):
+    """However short they are; members share words of bits, lists, and what begins within words."""
+    monkeypatch.setattr(stripes, "TOGETHER", 0)
+    rules = {"threads": threads}
+    for A in (rmat(11, 8), rmat(10, 8, symmetric=False), grid(37, 11), path(130)):
+        calls = [([5], rules), ([0, 1, 2], {"directed": False, **rules})]
+        compared([A], ((2, 2), (1, 3), (3, 1)), calls)
+        compared([A], ((2, 2),), calls[:1], order="hashed")
+        compared_wide(A, calls)
+    others = [A for A in zoo_on((2, 2), LONG) if A.shape[0] > 1]
+    compared(others, ((2, 2),), [([1], rules)])
+    large = rmat(14, 8)  # ranks have several chunks of rows, and members begin within messages
+    compared([large], ((2, 2),), [([5], rules)])
+    compared_wide(large, [([5], rules)])
+
+
+@given(graphs(max_n=300), st.data())
+@settings(max_examples=15)
+def test_random_graphs_by_teams(A: sp.csr_array, data: st.DataObject) -> None:
+    n = A.shape[0]
+    sources = data.draw(st.lists(st.integers(0, n - 1), max_size=60)) if n else []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stripes, "TOGETHER", 0)
+        compared([A], ((2, 2), (1, 3)), [(sources, {"threads": 3})])
 
 
 @given(graphs(max_n=40), st.integers(0, 5), st.data())

@@ -13,7 +13,7 @@ from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread import cpu_blocks as blocks
 from matchwood.matching.dominant.spread import cpu_owners as owners
 from matchwood.matching.dominant.spread import group_columns, group_rows, numbers_of
-from matchwood.matching.dominant.spread.cpu_records import Out
+from matchwood.matching.dominant.spread.cpu_records import GAP, Out
 from matchwood.matching.dominant.spread.cpu_scans import Block, Rows
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import crew
@@ -76,19 +76,20 @@ class Run:
         return self.owned.weight.view(self.weight_type)
 
     def _out(self, team: Any, width: int, receivers: int) -> Out:
-        counts, places = (np.zeros((team.size, receivers), np.int64) for _ in range(2))
-        return Out(self.words, counts, places, width)
+        counts, places = np.zeros((2, team.size, receivers + GAP), np.int64)
+        bits = np.empty((team.size, GAP), np.int64).view(self.bits)
+        return Out(self.words, counts, places, bits, receivers, width)
 
     def propose(self) -> tuple[Any, Any]:
         """What came for own vertices, and where that of each rank of the row begins."""
         block, rows = self.block, self.rows
         team = crew(self.threads, work=block.indices.size + rows.following.size)
         out = self._out(team, self.record, self.grid.C)
-        team.run(blocks.propose, block, rows, self.ties, np.empty(team.size, self.bits), out)
+        team.run(blocks.propose, block, rows, self.ties, out)
         return self._sent(self.exchange.row, out)
 
     def _sent(self, comm: Any, out: Out) -> tuple[Any, Any]:
-        counts = out.counts.sum(0) * out.width
+        counts = out.counts.sum(0)[: out.receivers] * out.width
         came, sizes = comm.alltoallv(out.words[: int(counts.sum())], counts)
         return came, _starts(sizes)
 
@@ -97,21 +98,22 @@ class Run:
         records, starts = came
         team = crew(self.threads, work=4 * records.size)
         out = self._out(team, self.packet, self.grid.p)
-        count = np.zeros(team.size, np.int64)
+        buffers = np.empty((2, team.size, BUFFER), self.owned.queue.dtype)
+        queued, matched = np.zeros((2, 1), np.int64)
+        queues = owners.Queues(queued, matched, buffers)
         team.run(
             owners.choose, records, starts, self.record, round_, self.ties, self.candidates,
-            self.owned, count, out,
+            self.owned, queues, out,
         )  # fmt: skip
-        return self._sent(self.G.comm, out)[0], team, count
+        return self._sent(self.G.comm, out)[0], team, queues
 
     def settle(self, came: tuple[Any, Any, Any]) -> tuple[Any, int]:
         """What is told about the vertices that were matched, and their number."""
-        packets, team, count = came
+        packets, team, queues = came
         word = self.owned.pointer.dtype
         bitmap = np.zeros(-(-self.grid.owned // (8 * word.itemsize)), word)
-        told = np.zeros(1, np.int64)
-        team.run(owners.settle, packets, self.packet, self.ties, self.owned, count, bitmap, told)
-        matched = int(told[0])
+        team.run(owners.settle, packets, self.packet, self.ties, self.owned, queues, bitmap)
+        matched = int(queues.matched[0])
         return (self.owned.matched[:matched] if matched < bitmap.size else bitmap), matched
 
     def wake(self, told: Any) -> tuple[Any, Any]:
@@ -130,8 +132,7 @@ class Run:
         out = self._out(team, self.record, self.grid.C)
         team.run(
             blocks.wake, self.block, self.rows, self.ties,
-            blocks.HeardOf(of_columns, of_rows, self.grid.c), fresh, queue,
-            np.empty(team.size, self.bits), out,
+            blocks.HeardOf(of_columns, of_rows, self.grid.c), fresh, queue, out,
         )  # fmt: skip
         return self._sent(self.exchange.row, out)
 

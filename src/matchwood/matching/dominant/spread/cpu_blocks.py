@@ -132,15 +132,14 @@ def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any)
 
 
 @kernel
-def propose(team: Team, block: Block, rows: Rows, ties: Ties, bits: Array, out: Out) -> None:
+def propose(team: Team, block: Block, rows: Rows, ties: Ties, out: Out) -> None:
     """The candidate of every row that has an edge, for its owner.  All vertices are free.
 
     A record is (place, id[, name], weight) of a row, its candidate, and the edge.
-    Caller: out.counts is 0, and `bits` has room for a weight of each member.
+    Caller: out.counts is 0.
     """
-    C = out.counts.shape[1]
-    indptr = block.indptr
-    counts, places = out.counts[team.rank], out.places[team.rank]
+    C, indptr = out.receivers, block.indptr
+    counts, places, bits = out.counts[team.rank], out.places[team.rank], out.bits[team.rank]
     lo, hi = share_rows(team, indptr)  # it may begin behind the rows: those there are empty
     last, parts = rows.following.size, rows.counts.size
     first = min(lo // PASS, parts)
@@ -169,22 +168,21 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, bits: Array, out: 
                 return
             prefetch(block.indices, np.uint64(indptr[rows.free[min(i + AHEAD, stop - 1)]]))
             u = rows.free[i]
-            v, bits[team.rank] = first_of_all(block, u, rows, ties)
+            v, bits[0] = first_of_all(block, u, rows, ties)
             rows.following[u] = v
             k = u // stripes
             c = u - k * stripes
-            _write(block, out, places[c], k, v, bits, team.rank)
+            _write(block, out, places[c], k, v, bits, 0)
             places[c] += 1
 
 
 @expanded
 def _propose_again(
-    team: Team, block: Block, rows: Rows, ties: Ties, queue: Array, lo: int, hi: int, bits: Array,
-    out: Out,
+    team: Team, block: Block, rows: Rows, ties: Ties, queue: Array, lo: int, hi: int, out: Out
 ) -> None:  # fmt: skip
     """Another candidate for queue[lo:hi]; as `propose`."""
-    C = block.indices.dtype.type(out.counts.shape[1])
-    counts, places = out.counts[team.rank], out.places[team.rank]
+    C = block.indices.dtype.type(out.receivers)
+    counts, places, bits = out.counts[team.rank], out.places[team.rank], out.bits[team.rank]
     plain, listed = team.size == 1, rows.waiting.size > 0
     for i in range(lo, hi):
         counts[queue[i] % C] += 1
@@ -198,17 +196,17 @@ def _propose_again(
         u = queue[i]
         v = rows.second[u]
         if v != nobody(block.indices) and not is_taken(rows.taken, v):
-            bits[team.rank] = rows.second_bits[u]
+            bits[0] = rows.second_bits[u]
             rows.second[u] = nobody(block.indices)
         else:
-            v, bits[team.rank] = first_free(block, u, rows, ties)
+            v, bits[0] = first_free(block, u, rows, ties)
         if not listed:
             rows.following[u] = v
         elif v != nobody(block.indices):
             _wait_for(rows, v, u, plain)
         k = u // C
         c = u - k * C
-        _write(block, out, places[c], k, v, bits, team.rank)
+        _write(block, out, places[c], k, v, bits, 0)
         places[c] += 1
 
 
@@ -296,7 +294,7 @@ def _those_that_waited(team: Team, rows: Rows, fresh: Queue, queue: Queue) -> bo
 @kernel
 def wake(
     team: Team, block: Block, rows: Rows, ties: Ties, heard: Any, fresh: Queue, queue: Queue,
-    bits: Array, out: Out,
+    out: Out,
 ) -> None:  # fmt: skip
     """Mark matched vertices; rows whose candidate was one of them find another, for its owner.
 
@@ -320,4 +318,4 @@ def wake(
         lo, hi = share(team, queue.tail[0])
     else:
         lo, hi = _those_without(team, rows, queue.vertices)
-    _propose_again(team, block, rows, ties, queue.vertices, lo, hi, bits, out)
+    _propose_again(team, block, rows, ties, queue.vertices, lo, hi, out)

@@ -11,8 +11,10 @@ Both owners see it then, without a reply:
                neighbours of k, so it is the first of those that wait: the one that is kept.
     `settle`   v points at k now, and k points at v, since this round or an earlier one.
 
-Races.  A member of the team works on its own range of places and reads all messages for it, so no
-two members write one word.
+Races.  In `choose` each member stores its share of the records: a place gets one from each rank at
+most, so no two are for one slot.  Of the members that have records for a place the one that stamps
+it, by compare-and-swap, queues it.  In `settle` a member works on its own range of places and reads
+all packets for it.  The order of queues is arbitrary, and nothing depends on it.
 """
 
 from __future__ import annotations
@@ -31,7 +33,18 @@ from matchwood.matching.dominant.spread.cpu_records import (
 )
 from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.edge_order.cpu import prefers
-from matchwood.teams import Team, barrier, device, interrupted, kernel, share
+from matchwood.primitives.frontier.cpu import flush, push
+from matchwood.teams import (
+    Team,
+    atomic_cas,
+    barrier,
+    device,
+    expanded,
+    interrupted,
+    kernel,
+    load_relaxed,
+    share,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -56,13 +69,21 @@ class Owned(NamedTuple):
     waiter: Array  # of those that point at this one the first, or nobody
     waiter_weight: Array
     stamp: Array  # the last round in which a candidate changed
-    queue: Array  # scratch: the vertices whose pointer changes, in each member's range
-    matched: Array  # those matched in this round, in each member's range; `settle` joins them
+    queue: Array  # scratch: those with a new candidate, then those whose pointer changes
+    matched: Array  # those matched in this round
+
+
+class Queues(NamedTuple):
+    """The lengths of the queues of `Owned`, and what a member has not yet appended to them."""
+
+    queued: Array
+    matched: Array
+    buffers: Array  # (2, members, BUFFER)
 
 
 @device
-def _best(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
-    """Which of the candidates of place k comes first; -1 for none."""
+def _best_of_ties(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
+    """As `_best`, where several weights are equal."""
     seed, by_hash = ties
     best = np.int64(-1)
     for at in range(np.int64(k) * C, (np.int64(k) + 1) * C):
@@ -77,43 +98,81 @@ def _best(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
     return best
 
 
-@kernel
-def choose(
-    team: Team, records: Array, starts: Array, width: int, round_: int, ties: Ties,
-    candidates: Candidates, owned: Owned, count: Array, out: Out,
-) -> None:  # fmt: skip
-    """Store the candidates that came, and point again where the first has changed.
+@expanded
+def _best(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
+    """Which of the candidates of place k comes first; -1 for none."""
+    bits = candidates.bits
+    best, best_w, tied = np.int64(-1), bits.dtype.type(0), False
+    for at in range(np.int64(k) * C, (np.int64(k) + 1) * C):
+        w = bits[at]
+        tied |= w == best_w and w > bits.dtype.type(0)
+        better = w > best_w  # no branches: none of them could be predicted
+        best, best_w = (np.int64(at) if better else best), (w if better else best_w)
+    return _best_of_ties(k, C, own, candidates, ties) if tied else best
 
-    `starts` says where the records of each rank of the row begin.  count[member] = matched
-    vertices.  A packet is (place, name, weight): of the vertex pointed at, of the one that points,
-    and of the edge.  Caller: out.counts is 0.
-    """
-    C, p = starts.size - 1, out.counts.shape[1]
-    renamed = candidates.ids.size > 0
-    lo, hi = share(team, owned.pointer.size)
-    end = lo
+
+@expanded
+def _stamped(owned: Owned, k: Any, round_: int, alone: bool) -> bool:
+    """Whether this member is the first in this round to stamp place k."""
+    seen = load_relaxed(owned.stamp, k)
+    if seen == round_:
+        return False
+    if alone:
+        owned.stamp[k] = round_
+        return True
+    return bool(atomic_cas(owned.stamp, k, seen, owned.stamp.dtype.type(round_)) == seen)
+
+
+@expanded
+def _store(
+    team: Team, records: Array, starts: Array, width: int, round_: int, candidates: Candidates,
+    owned: Owned, queues: Queues,
+) -> None:  # fmt: skip
+    """This member's share of the records; places that have new ones are queued."""
+    C = starts.size - 1
+    renamed, alone = candidates.ids.size > 0, team.size == 1
+    buffer, count = queues.buffers[0, team.rank], 0
     for c in range(C):
-        for at in range(starts[c], starts[c + 1], width):
+        lo, hi = share(team, (starts[c + 1] - starts[c]) // width)
+        end = starts[c] + hi * width
+        for at in range(starts[c] + lo * width, end, width):
             if interrupted(team, at - starts[c]):
                 return
-            soon = np.uint64(records[min(at + AHEAD * width, starts[c + 1] - width)])
+            soon = np.uint64(records[min(at + AHEAD * width, end - width)])
             prefetch(owned.stamp, soon)
             prefetch(candidates.names, soon * np.uint64(C))
             prefetch(candidates.bits, soon * np.uint64(C))
             k = np.int64(records[at])
-            if k < lo or k >= hi:
-                continue
             slot = k * C + c
             candidates.names[slot] = records[at + 1 + renamed]
             if renamed:
                 candidates.ids[slot] = records[at + 1]
             candidates.bits[slot] = get_bits(records, at + 2 + renamed, candidates.bits)
-            if owned.stamp[k] != round_:
-                owned.stamp[k] = round_
-                owned.queue[end] = k
-                end += 1
+            if _stamped(owned, k, round_, alone):
+                count = push(buffer, count, k, owned.queue, queues.queued)
+    flush(buffer, count, owned.queue, queues.queued)
+
+
+@kernel
+def choose(
+    team: Team, records: Array, starts: Array, width: int, round_: int, ties: Ties,
+    candidates: Candidates, owned: Owned, queues: Queues, out: Out,
+) -> None:  # fmt: skip
+    """Store the candidates that came, and point again where the first has changed.
+
+    `starts` says where the records of each rank of the row begin.  A packet is (place, name,
+    weight): of the vertex pointed at, of the one that points, and of the edge.
+    Caller: out.counts and the lengths of the queues are 0.
+    """
+    C, p = starts.size - 1, out.receivers
+    renamed = candidates.ids.size > 0
+    _store(team, records, starts, width, round_, candidates, owned, queues)
+    if barrier(team):
+        return
+    lo, end = share(team, queues.queued[0])
+    matched, buffer = 0, queues.buffers[1, team.rank]
     counts = out.counts[team.rank]
-    left, matched = lo, lo
+    left = lo
     for i in range(lo, end):
         if interrupted(team, i):
             return
@@ -133,13 +192,12 @@ def choose(
         owned.pointer[k] = name
         owned.weight[k] = candidates.bits[best]
         if owned.waiter[k] == name:
-            owned.matched[matched] = k
-            matched += 1
+            matched = push(buffer, matched, k, owned.matched, queues.matched)
         target = candidates.ids[best] if renamed else name
         counts[np.int64(target) % p] += 1
         owned.queue[left] = k
         left += 1
-    count[team.rank] = matched - lo
+    flush(buffer, matched, owned.matched, queues.matched)
     if barrier(team):
         return
     places = out.places[team.rank]
@@ -156,29 +214,27 @@ def choose(
         put_bits(out.words, at + 2, owned.weight, k)
 
 
-@kernel
-def settle(
-    team: Team, packets: Array, width: int, ties: Ties, owned: Owned, count: Array, bitmap: Array,
-    told: Array,
+@expanded
+def _settle_own(
+    team: Team, packets: Array, width: int, ties: Ties, owned: Owned, queues: Queues
 ) -> None:  # fmt: skip
-    """Match vertices that point at each other; the others wait for the one they point at.
-
-    told[0] = matched vertices; owned.matched holds them, or `bitmap` where that is shorter.
-    Caller: count is that of `choose`, and the bitmap is 0.
-    """
+    """The packets for this member's range of places."""
     seed, by_hash = ties
     lo, hi = share(team, owned.pointer.size)
-    matched = lo + count[team.rank]
+    matched, buffer = 0, queues.buffers[1, team.rank]
     for at in range(0, packets.size, width):
         if interrupted(team, at):
             return
+        soon = np.int64(packets[min(at + AHEAD * width, packets.size - width)])
+        if soon >= lo and soon < hi:
+            prefetch(owned.pointer, soon)
+            prefetch(owned.waiter, soon)
         k = np.int64(packets[at])
         if k < lo or k >= hi:
             continue
         name, w = packets[at + 1], get_bits(packets, at + 2, owned.weight)
         if owned.pointer[k] == name:
-            owned.matched[matched] = k
-            matched += 1
+            matched = push(buffer, matched, k, owned.matched, queues.matched)
             continue
         if owned.waiter[k] != nobody(owned.waiter) and not prefers(
             w, owned.names[k], name, owned.waiter_weight[k], owned.names[k], owned.waiter[k],
@@ -187,20 +243,29 @@ def settle(
             continue
         owned.waiter[k] = name
         owned.waiter_weight[k] = w
-    count[team.rank] = matched - lo
-    if barrier(team) or team.rank > 0:
+    flush(buffer, matched, owned.matched, queues.matched)
+
+
+@kernel
+def settle(
+    team: Team, packets: Array, width: int, ties: Ties, owned: Owned, queues: Queues, bitmap: Array
+) -> None:  # fmt: skip
+    """Match vertices that point at each other; the others wait for the one they point at.
+
+    owned.matched holds the matched vertices, and `bitmap` where that is shorter.
+    Caller: queues.matched is that of `choose`, and the bitmap is 0.
+    """
+    _settle_own(team, packets, width, ties, owned, queues)
+    if barrier(team):
         return
-    end = np.int64(0)
-    for member in range(team.size):
-        start = share(Team(member, team.size, team.words), owned.pointer.size)[0]
-        for i in range(start, start + count[member]):
-            owned.matched[end] = owned.matched[i]
-            end += 1
-    told[0] = end
-    width_of_word = 8 * bitmap.itemsize
-    if end >= bitmap.size:
-        for i in range(end):
-            k = np.int64(owned.matched[i])
-            bitmap[k // width_of_word] |= bitmap.dtype.type(1) << bitmap.dtype.type(
-                k % width_of_word
-            )
+    total = queues.matched[0]
+    if total < bitmap.size:
+        return
+    lo, hi = share(team, bitmap.size)  # a word has one writer, who looks at all that are matched
+    kind, places = bitmap.dtype.type, 8 * bitmap.itemsize
+    for i in range(total):
+        if interrupted(team, i):
+            return
+        k = np.int64(owned.matched[i])
+        if k // places >= lo and k // places < hi:
+            bitmap[k // places] |= kind(1) << kind(k % places)

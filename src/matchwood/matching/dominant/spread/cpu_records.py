@@ -15,12 +15,17 @@ from matchwood.teams import Team, device, expanded
 Array = np.ndarray[Any, Any]
 
 
+GAP = 16  # words between what two members count: else every count takes a cache line from others
+
+
 class Out(NamedTuple):
     """Messages that a kernel writes, in the order of their receivers."""
 
     words: Array
-    counts: Array  # (members, receivers) records that each member has for each receiver
-    places: Array  # (members, receivers) where they begin
+    counts: Array  # (members, receivers + GAP) records that each member has for each receiver
+    places: Array  # (members, receivers + GAP) where they begin
+    bits: Array  # (members, GAP or more) scratch: [0] is the weight of a record
+    receivers: int
     width: int  # words of a record
 
 
@@ -53,7 +58,7 @@ def get_bits(words: Array, at: Any, bits: Array) -> Any:
 def begin_records(team: Team, out: Out, places: Array) -> None:
     """places[d] = where this member's records for d begin; all members have counted theirs."""
     start = np.int64(0)
-    for d in range(places.size):
+    for d in range(out.receivers):
         for member in range(team.size):
             if member == team.rank:
                 places[d] = start

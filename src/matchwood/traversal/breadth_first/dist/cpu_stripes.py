@@ -1,15 +1,14 @@
-"""Kernels of a search where vertices lie in stripes.  Read stripes.py first.
+"""Kernels of a search where vertices lie in stripes: the block.  Read stripes.py first.
+
+What goes to the owners, and what these make of it: cpu_offers.py.
 
 Messages are read as unsigned words.  Places come as a list of words, or as the bits of words where
-that is shorter: the length tells which (dist/exchanges/packing.py).  Places that come with parents
-have these behind them, in the order of the list or of the bits.
+that is shorter: the length tells which (dist/exchanges/packing.py).
 
-`best[v]` of a column, by its local id: FREE (all ones) before this rank has seen it, DONE (0) once
-it has told the owner, and in between the smallest vertex that leads to it, plus one.
-
-Races, top down.  Several members may reach v at once: `best[v]` only goes down, by an atomic
-minimum, and the member that finds FREE lists v.  Bottom up there are none: a member takes whole
-words of places.
+Races, top down.  Several members may reach a column at once.  The one that claims its bit lists it,
+and all lower its parent by an atomic minimum once all columns are claimed.  Bits of the frontier
+are joined to a word by an atomic or.  Bottom up there are no races: a member takes whole words of
+places.
 """
 
 from __future__ import annotations
@@ -19,11 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.dist.grid import GridShape
-from matchwood.dist.grid.cpu import ONE, column_id, column_place, row_id
+from matchwood.dist.grid.cpu import ONE, column_id, row_id
 from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
+from matchwood.primitives.frontier.cpu import claim_bit, flush, push
 from matchwood.teams import (
     atomic_add,
     atomic_min,
+    atomic_or,
+    barrier,
     device,
     expanded,
     inlined,
@@ -31,16 +33,15 @@ from matchwood.teams import (
     kernel,
     load_relaxed,
     next_chunk,
-    stopping,
+    share,
 )
 
 Array = np.ndarray[Any, Any]
 
 BITS = 32  # of a word of `open` and of messages about the frontier
 CHUNK = 64  # rows of the frontier that a member takes at a time
+GAP = 16  # words between what two members count: else every count takes a cache line from others
 WORDS = 32  # words of each stripe that a member takes at a time bottom up
-PLACES = WORDS * BITS
-DONE = 0
 
 
 class Names(NamedTuple):
@@ -63,13 +64,20 @@ class Heard(NamedTuple):
     size: Array
 
 
-class Own(NamedTuple):
-    """Own vertices by place; all ones, that is -1, where they are not reached."""
+class Columns(NamedTuple):
+    """What a rank knows of columns, by their local ids."""
 
-    level: Array
-    parent: Array
-    fresh: Array  # those that were reached in this level
-    best: Array  # of columns
+    seen: Array  # bits: those it has offered to their owners, or knows to be reached
+    fresh: Array  # bits: those found in this level, before they are offered
+    best: Array  # of these the smallest vertex that leads to it
+
+
+class Queue(NamedTuple):
+    """Vertices that members append to; see primitives/frontier."""
+
+    vertices: Array
+    tail: Array
+    buffers: Array  # one row for each member
 
 
 class Found(NamedTuple):
@@ -77,7 +85,7 @@ class Found(NamedTuple):
 
     bits: Array  # (C, words) places
     parents: Array  # (C, words * BITS) those of a chunk of places from its first place on
-    counts: Array  # (chunks, C)
+    counts: Array  # (chunks, C + GAP)
 
 
 @device
@@ -120,88 +128,174 @@ def close(team: Any, heard: Heard, open: Array) -> None:
 
 
 @inlined
-def _each_told(team: Any, heard: Heard, s: int, visit: Any, what: Any, got: Any) -> Any:
-    """got = visit(what, s, place, local id, got) for each vertex that rank s told; the last one."""
+def _each_told(
+    team: Any, heard: Heard, s: int, full: Array, visit: Any, what: Any, got: Any
+) -> Any:
+    """got = visit(what, local id, got) for this member's share of what rank s told; the last.
+
+    Of vertices that are told as bits only those in `full`, the bits of the stripe, unless it is
+    empty.
+    """
     base, step, start = heard.base[s], heard.step[s], heard.starts[s]
-    bitmap = _is_bitmap(heard, s)
-    for i in range(start, heard.starts[s + 1]):
+    bitmap, some = _is_bitmap(heard, s), full.size > 0
+    lo, hi = share(team, heard.starts[s + 1] - start)
+    for i in range(start + lo, start + hi):
         if interrupted(team, i):
             break
         left = heard.words[i] if bitmap else np.uint32(1)
+        if bitmap and some:
+            left &= full[i - start]
         while left != np.uint32(0):
             k = _told_place(heard.words[i], left, (i - start) * BITS, bitmap)
             left &= left - np.uint32(1)
-            got = visit(what, s, np.uint64(k), np.uint64(base + k * step), got)
+            got = visit(what, np.uint64(base + k * step), got)
     return got
 
 
 @expanded
-def _list_row(what: Any, s: int, k: Any, v: Any, got: Any) -> Any:
-    """Row v is open no more, and is listed if it has entries; `got` counts rows and entries."""
-    open, indptr, rows = what
+def _list_row(what: Any, v: Any, got: Any) -> Any:
+    """Row v is listed if it has entries; `got` counts rows and entries."""
+    indptr, rows, buffer, alone = what
     at, arcs = got
-    bit = np.uint32(1) << np.uint32(k & np.uint64(BITS - 1))
-    open[s, k // np.uint64(BITS)] &= ~bit
     entries = np.int64(indptr[v + ONE]) - np.int64(indptr[v])
-    rows[at] = v
-    return at + np.int64(entries > 0), arcs + entries
+    if alone:  # no branch that may be mispredicted
+        rows.vertices[at] = v
+        at += np.int64(entries > 0)
+    elif entries > 0:
+        at = push(buffer, at, v, rows.vertices, rows.tail)
+    return at, arcs + entries
 
 
 @kernel
 def list_rows(
-    team: Any, heard: Heard, open: Array, indptr: Array, rows: Array, totals: Array
+    team: Any, heard: Heard, full: Array, indptr: Array, rows: Queue, arcs: Array
 ) -> None:
-    """One member.  `close`, and list the rows that have entries.  totals: rows, entries."""
-    if team.rank > 0:
-        return
+    """The rows of the frontier that have entries, and how many entries.
+
+    full[s]: the bits of those of stripe s that have some.  Caller: rows.tail and arcs are 0, and
+    there is room for one row more.
+    """
+    alone, buffer = team.size == 1, rows.buffers[team.rank]
     got = (np.int64(0), np.int64(0))
     for s in range(heard.size.size):
-        got = _each_told(team, heard, s, _list_row, (open, indptr, rows), got)
-    totals[0], totals[1] = got
+        what = (indptr, rows, buffer, alone)
+        got = _each_told(team, heard, s, full[s], _list_row, what, got)
+    if alone:
+        rows.tail[0] = got[0]
+    else:
+        flush(buffer, got[0], rows.vertices, rows.tail)
+    atomic_add(arcs, 0, got[1])
 
 
 @expanded
-def _set_column(frontier: Array, s: int, k: Any, v: Any, got: Any) -> Any:
-    frontier[v >> np.uint64(6)] |= ONE << (v & np.uint64(63))
-    return got
+def _join_bits(words: Array, at: Any, bits: Any, alone: bool) -> None:
+    if alone:
+        words[at] |= bits
+    elif bits != np.uint64(0):
+        atomic_or(words, at, bits)
+
+
+@expanded
+def _set_column(what: Any, v: Any, got: Any) -> Any:
+    """The bit of column v; those of one word are collected in `got`, (its place, bits)."""
+    columns, frontier, alone = what
+    at, bits = got
+    if v >> np.uint64(6) != at:
+        _join_bits(frontier, at, bits, alone)
+        _join_bits(columns.seen, at, bits, alone)
+        at, bits = v >> np.uint64(6), np.uint64(0)
+    return at, bits | (ONE << (v & np.uint64(63)))
 
 
 @kernel
-def set_columns(team: Any, heard: Heard, frontier: Array) -> None:
-    """One member.  The bits of the columns that the ranks of the column told, by local ids."""
-    if team.rank > 0:
-        return
+def set_columns(team: Any, heard: Heard, frontier: Array, columns: Columns) -> None:
+    """The bits of the columns that the ranks of the column told; they are seen."""
+    alone = team.size == 1
+    got = (np.uint64(0), np.uint64(0))
     for s in range(heard.size.size):
-        _each_told(team, heard, s, _set_column, frontier, 0)
+        what = (columns, frontier, alone)
+        got = _each_told(team, heard, s, heard.words[:0], _set_column, what, got)
+    if frontier.size > 0:
+        _join_bits(frontier, got[0], got[1], alone)
+        _join_bits(columns.seen, got[0], got[1], alone)
+
+
+@expanded
+def _has(bits: Array, v: Any) -> bool:
+    x = np.uint64(v)
+    return bool((bits[x >> np.uint64(6)] >> (x & np.uint64(63))) & ONE)
+
+
+@expanded
+def _follow_alone(rows: Any, u: Any, name: Any, columns: Columns, found: Array, at: int) -> int:
+    """Follow the entries of row u, where no other member is at work."""
+    indptr, indices = rows
+    fresh, best = columns.fresh, columns.best
+    for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
+        v = indices[k]
+        if _has(columns.seen, v):
+            continue
+        if _has(fresh, v):
+            best[v] = min(best[v], name)
+            continue
+        fresh[np.uint64(v) >> np.uint64(6)] |= ONE << (np.uint64(v) & np.uint64(63))
+        best[v] = name
+        found[at] = v
+        at += 1
+    return at
+
+
+@expanded
+def _claim(rows: Any, u: Any, columns: Columns, found: Queue, buffer: Array, count: int) -> int:
+    """The columns of row u that are new; their parents are lowered afterwards."""
+    indptr, indices = rows
+    for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
+        v = indices[k]
+        if not _has(columns.seen, v) and claim_bit(columns.fresh, np.int64(v)):
+            columns.best[v] = ~columns.best.dtype.type(0)
+            count = push(buffer, count, v, found.vertices, found.tail)
+    return count
+
+
+@expanded
+def _lower(rows: Any, u: Any, name: Any, columns: Columns) -> None:
+    """Parents of the new columns of row u."""
+    indptr, indices = rows
+    for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
+        v = indices[k]
+        if _has(columns.fresh, v) and name < load_relaxed(columns.best, v):
+            atomic_min(columns.best, v, name)
 
 
 @kernel
 def top_down(
-    team: Any, rows: Any, frontier: Array, names: Names, best: Array, found: Array, tail: Array
+    team: Any, rows: Any, frontier: Array, names: Names, columns: Columns, found: Queue
 ) -> None:
-    """Follow the entries of these rows; columns that were FREE go to `found`."""
-    indptr, indices = rows
-    free, plain = ~best.dtype.type(0), team.size == 1
+    """Follow the entries of these rows; columns that are new go to `found`, with their parents."""
+    kind, alone, buffer = columns.best.dtype.type, team.size == 1, found.buffers[team.rank]
     at = 0
     chunk = next_chunk(team, frontier.size, CHUNK)
     while chunk >= 0:
         for i in range(chunk, min(chunk + CHUNK, frontier.size)):
             u = np.uint64(frontier[i])
-            name = best.dtype.type(_row_name(names, u) + ONE)
-            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
-                v = indices[k]
-                if plain:
-                    seen = best[v]
-                    if name < seen:
-                        best[v] = name
-                        if seen == free:
-                            found[at] = v
-                            at += 1
-                elif name < load_relaxed(best, v) and atomic_min(best, v, name) == free:
-                    found[atomic_add(tail, 0, 1)] = v
+            if alone:
+                name = kind(_row_name(names, u))
+                at = _follow_alone(rows, u, name, columns, found.vertices, at)
+            else:
+                at = _claim(rows, u, columns, found, buffer, at)
         chunk = next_chunk(team, frontier.size, CHUNK)
-    if plain:
-        tail[0] = at
+    if alone:
+        found.tail[0] = at
+        return
+    flush(buffer, at, found.vertices, found.tail)
+    if barrier(team):
+        return
+    chunk = next_chunk(team, frontier.size, CHUNK)
+    while chunk >= 0:
+        for i in range(chunk, min(chunk + CHUNK, frontier.size)):
+            u = np.uint64(frontier[i])
+            _lower(rows, u, kind(_row_name(names, u)), columns)
+        chunk = next_chunk(team, frontier.size, CHUNK)
 
 
 @device
@@ -253,151 +347,3 @@ def bottom_up(
                 found.bits[s, w] = bits
                 open[s, w] &= ~bits
         chunk = next_chunk(team, words, WORDS)
-
-
-@kernel
-def pack_rows(team: Any, found: Found, listed: Array, words: Array, starts: Array) -> None:
-    """One member.  A message for each stripe: places, as a list where `listed`, then parents."""
-    if team.rank > 0:
-        return
-    kind, width = words.dtype.type, 8 * words.itemsize
-    for s in range(listed.size):
-        at = starts[s]
-        if listed[s]:
-            for w in range(found.bits.shape[1]):
-                if interrupted(team, w):
-                    return
-                left = found.bits[s, w]
-                while left != np.uint32(0):
-                    words[at] = kind(w * BITS + np.int64(trailing_zeros(left)))
-                    left &= left - np.uint32(1)
-                    at += 1
-        else:
-            each = width // BITS
-            size = starts[s + 1] - starts[s]
-            for chunk in range(found.counts.shape[0]):
-                size -= found.counts[chunk, s]
-            for i in range(size):
-                word = np.uint64(found.bits[s, each * i])
-                if each == 2:
-                    word |= np.uint64(found.bits[s, 2 * i + 1]) << np.uint64(BITS)
-                words[at + i] = kind(word)
-            at += size
-        for chunk in range(found.counts.shape[0]):
-            if stopping(team):
-                return
-            first = chunk * PLACES
-            for i in range(first, first + found.counts[chunk, s]):
-                words[at] = found.parents[s, i]
-                at += 1
-
-
-@kernel
-def count_columns(team: Any, found: Array, shape: GridShape, counts: Array) -> None:
-    """One member.  How many of these columns each rank of the column owns."""
-    if team.rank > 0:
-        return
-    for i in range(found.size):
-        if interrupted(team, i):
-            return
-        counts[column_place(shape, found[i])[0]] += 1
-
-
-@kernel
-def pack_columns(
-    team: Any,
-    found: Array,
-    shape: GridShape,
-    best: Array,
-    heard: Heard,
-    counts: Array,
-    words: Array,
-) -> None:
-    """One member.  A message for each rank of the column, and these columns are DONE.
-
-    heard.starts says where they begin in `words`, which are 0; `counts` are as `count_columns`
-    found them, and are used up.
-    """
-    if team.rank > 0:
-        return
-    kind, width = words.dtype.type, words.dtype.type(8 * words.itemsize)
-    one = kind(1)
-    for i in range(found.size):
-        if interrupted(team, i):
-            return
-        v = np.uint64(found[i])
-        s, place = column_place(shape, v)
-        start, size = heard.starts[s], heard.starts[s + ONE] - heard.starts[s]
-        k = kind(place)
-        if size < 2 * ((heard.size[s] + 8 * words.itemsize - 1) // (8 * words.itemsize)):
-            counts[s] -= 1
-            words[start + counts[s]] = k
-            words[start + size // 2 + counts[s]] = best[v] - one
-            best[v] = kind(DONE)
-        else:
-            words[start + np.int64(k // width)] |= one << (k % width)
-    for s in range(counts.size):
-        start, end = heard.starts[s], heard.starts[s + 1]
-        size = (heard.size[s] + 8 * words.itemsize - 1) // (8 * words.itemsize)
-        if end - start < 2 * size:
-            continue
-        at = start + size
-        for w in range(size):
-            if interrupted(team, w):
-                return
-            left = words[start + w]
-            while left != kind(0):
-                k = w * (8 * words.itemsize) + np.int64(trailing_zeros(left))
-                left &= left - one
-                v = np.uint64(heard.base[s] + k * heard.step[s])
-                words[at] = best[v] - one
-                best[v] = kind(DONE)
-                at += 1
-
-
-@device
-def _offer(own: Own, k: Any, offer: Any, depth: Any, shape: GridShape, at: int) -> int:
-    """Own vertex k is offered a parent; returns how many vertices are reached in this level."""
-    level, parent = own.level, own.parent
-    if level[k] == ~level.dtype.type(0):
-        level[k] = depth
-        parent[k] = offer
-        own.best[np.uint64(k) * shape.C + shape.c] = level.dtype.type(DONE)
-        own.fresh[at] = k
-        return at + 1
-    if level[k] == depth:
-        parent[k] = min(parent[k], offer)
-    return at
-
-
-@kernel
-def accept(
-    team: Any, words: Array, starts: Array, depth: int, own: Own, shape: GridShape, tail: Array
-) -> None:
-    """One member.  The smallest of the parents that are offered; tail[0]: vertices now reached."""
-    if team.rank > 0:
-        return
-    width = 8 * words.itemsize
-    size = (own.level.size + width - 1) // width
-    below, one = words.dtype.type(depth), words.dtype.type(1)
-    at = 0
-    for s in range(starts.size - 1):
-        start, end = starts[s], starts[s + 1]
-        if end - start < 2 * size:
-            half = (end - start) // 2
-            for i in range(start, start + half):
-                if interrupted(team, i):
-                    return
-                at = _offer(own, words[i], words[i + half], below, shape, at)
-            continue
-        value = start + size
-        for w in range(size):
-            if interrupted(team, w):
-                return
-            left = words[start + w]
-            while left != words.dtype.type(0):
-                k = np.uint64(w * width) + np.uint64(trailing_zeros(left))
-                left &= left - one
-                at = _offer(own, k, words[value], below, shape, at)
-                value += 1
-    tail[0] = at

@@ -3,9 +3,11 @@
 Kernels (cpu_stripes.py) read the messages that come and write those that go, so a level makes no
 lists of what is told as bits.  A rank knows
 
-    open   rows that are not reached and have entries: a bit for each place of each stripe of the
-           row group.  Only these are looked at bottom up
-    best   for columns, whether it has offered them to their owners, and with which parent
+    open      rows that are not reached and have entries: a bit for each place of each stripe of the
+              row group.  Only these are looked at bottom up
+    columns   which of them need not be offered to their owners any more, and in a level top down
+              the parents of those that were found.  All as bits, so that they stay in the cache
+    own       levels and parents of own vertices
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.dist.exchanges.cpu_bits import bits_of
 from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
-from matchwood.dist.exchanges.packing import words_of_bits
-from matchwood.teams import crew
+from matchwood.dist.exchanges.packing import pack_values, words_of_bits
+from matchwood.primitives.frontier.cpu import BUFFER
+from matchwood.teams import Crew, crew
+from matchwood.traversal.breadth_first.dist import cpu_offers as offers
 from matchwood.traversal.breadth_first.dist import cpu_stripes as cpu
 
 Array = np.ndarray[Any, Any]
+
+TOGETHER = 1 << 15  # steps; with fewer, one member reads or writes a message as quickly as several
 
 
 class Steps:
@@ -36,36 +41,32 @@ class Steps:
         self.shape = grid.shape
         self.names = cpu.Names(self.shape, names)
         self.level, self.parent = (np.full(grid.owned, -1, kind).view(word) for _ in range(2))
-        self.best = np.full(grid.n_local, -1, kind).view(word)
-        key = "bfs, rows with entries" if inward is outward else "bfs, rows with incoming entries"
-        full = G.keep(key, lambda: rows_with_entries(inward.indptr, grid))
-        self.open = full.view(np.uint32).copy()
-        self.fresh = np.empty(grid.owned, word)
+        seen, fresh = np.zeros((2, words_of_bits(grid.n_local, np.uint64)), np.uint64)
+        self.columns = cpu.Columns(seen, fresh, np.empty(grid.n_local, word))
+        self.reached = np.zeros(words_of_bits(grid.owned, np.uint64), np.uint64).view(word)
+        self.full = _full(G, outward, "entries" if inward is outward else "outgoing entries")
+        into = self.full if inward is outward else _full(G, inward, "incoming entries")
+        self.open = into.copy()
+        self.rows = np.empty(grid.n_rows + 1, self.outward[1].dtype)
         self.of_rows = _stripes(of_rows(grid))
         self.of_columns = _stripes(of_columns(grid))
         self.found: cpu.Found | None = None
 
+    def _team(self, work: int) -> Crew:
+        """The team that reads or writes a message."""
+        return crew(self.threads if work >= TOGETHER else 1, work=work)
+
     def start(self, places: Array, ids: Array) -> int:
         """These own places, with these names, are of level 0; returns their number."""
-        self.level[places], self.parent[places] = 0, ids
-        self.best[places * self.grid.C + self.grid.c] = cpu.DONE
-        return self._reached(places.astype(self.fresh.dtype))
-
-    def _reached(self, fresh: Array) -> int:
-        """Own places that are the frontier now."""
-        bits = words_of_bits(self.grid.owned, np.uint32)
-        few = fresh.size < bits
-        self.told = fresh.astype(np.uint32) if few else bits_of(fresh, bits, np.uint32)
-        return int(fresh.size)
+        message = pack_values(places, ids.astype(self.parent.dtype), self.grid.owned)
+        return self._taken(message, np.array([message.size]), 0)
 
     def tell(self, depth: int, backwards: bool) -> int:
         """The ranks of the row hear of the frontier; its entries in the block, if they matter."""
         self.listed = False
         self.heard = self._heard(self.exchange.row, self.of_rows)
-        if not backwards:
-            return self._list_rows()
         crew(1, work=self.heard.words.size).run(cpu.close, self.heard, self.open)
-        return 0
+        return 0 if backwards else self._list_rows()
 
     def _heard(self, comm: Any, stripes: tuple[Array, Array, Array]) -> cpu.Heard:
         words, counts = comm.allgatherv(self.told)
@@ -73,36 +74,30 @@ class Steps:
 
     def _list_rows(self) -> int:
         """The rows of the frontier that have entries; how many entries."""
-        heard, totals = self.heard, np.zeros(2, np.int64)
-        most = sum(
-            int(end - start) if end - start < words_of_bits(size, np.uint32) else int(size)
-            for start, end, size in zip(heard.starts, heard.starts[1:], heard.size, strict=False)
-        )
-        rows = np.empty(most + 1, self.outward[1].dtype)  # one more, which is written and forgotten
-        crew(1, work=most).run(cpu.list_rows, heard, self.open, self.outward[0], rows, totals)
+        team = self._team(8 * self.heard.words.size)
+        rows, arcs = _queue(self.rows, team), np.zeros(1, np.int64)
+        team.run(cpu.list_rows, self.heard, self.full, self.outward[0], rows, arcs)
         self.listed = True
-        self.rows, self.arcs = rows[: int(totals[0])], int(totals[1])
+        self.frontier, self.arcs = self.rows[: int(rows.tail[0])], int(arcs[0])
         return self.arcs
 
     def top_down(self, depth: int) -> int:
         """Follow the frontier's rows; returns how many own vertices are reached."""
         if not self.listed:
             self._list_rows()
-        found = np.empty(min(self.grid.n_columns, self.arcs), self.outward[1].dtype)
-        tail = np.zeros(1, np.int64)
+        team = crew(self.threads, work=self.arcs + self.frontier.size)
+        queue = _queue(np.empty(min(self.grid.n_columns, self.arcs), self.rows.dtype), team)
         if self.arcs:
-            crew(self.threads, work=self.arcs + self.rows.size).run(
-                cpu.top_down, self.outward, self.rows, self.names, self.best, found, tail
-            )
-        found, counts = found[: int(tail[0])], np.zeros(self.grid.R, np.int64)
+            team.run(cpu.top_down, self.outward, self.frontier, self.names, self.columns, queue)
+        found, counts = queue.vertices[: int(queue.tail[0])], np.zeros(self.grid.R, np.int64)
         one = crew(1, work=2 * found.size)
         if found.size:
-            one.run(cpu.count_columns, found, self.shape, counts)
+            one.run(offers.count_columns, found, self.shape, counts)
         sizes, _ = self._sizes(counts, self.of_columns[2])
         words = np.zeros(int(sizes.sum()), self.parent.dtype)
         heard = cpu.Heard(words, _starts(sizes), *self.of_columns)
         if found.size:
-            one.run(cpu.pack_columns, found, self.shape, self.best, heard, counts, words)
+            one.run(offers.pack_columns, found, self.shape, self.columns, heard, counts, words)
         return self._accepted(self.exchange.column, words, sizes, depth + 1)
 
     def _sizes(self, counts: Array, owned: Array) -> tuple[Array, Array]:
@@ -114,16 +109,16 @@ class Steps:
     def bottom_up(self, depth: int) -> int:
         """Rows that are not reached look for the frontier; returns how many own ones are."""
         heard = self._heard(self.exchange.column, self.of_columns)
-        frontier = np.zeros(words_of_bits(self.grid.n_local, np.uint64), np.uint64)
-        crew(1, work=8 * heard.words.size).run(cpu.set_columns, heard, frontier)
+        frontier = np.zeros(self.columns.seen.size, np.uint64)
+        self._team(8 * heard.words.size).run(cpu.set_columns, heard, frontier, self.columns)
         found = self._room()
         crew(self.threads, work=self.inward[1].size + self.grid.n_rows).run(
             cpu.bottom_up, self.inward, frontier, self.names, self.open, found
         )
-        counts = found.counts.sum(axis=0)
+        counts = found.counts[:, : self.grid.C].sum(axis=0)
         sizes, listed = self._sizes(counts, self.of_rows[2])
         words = np.empty(int(sizes.sum()), self.parent.dtype)
-        crew(1, work=words.size).run(cpu.pack_rows, found, listed, words, _starts(sizes))
+        self._team(words.size).run(offers.pack_rows, found, listed, words, _starts(sizes))
         return self._accepted(self.exchange.row, words, sizes, depth + 1)
 
     def _room(self) -> cpu.Found:
@@ -132,17 +127,44 @@ class Steps:
             self.found = cpu.Found(
                 np.empty_like(self.open),
                 np.empty((stripes, words * cpu.BITS), self.parent.dtype),
-                np.empty((-(-words // cpu.WORDS), stripes), np.int64),
+                np.empty((-(-words // cpu.WORDS), stripes + cpu.GAP), np.int64),
             )
         return self.found
 
     def _accepted(self, comm: Any, words: Array, sizes: Array, depth: int) -> int:
         """Send parents to the owners, and take what comes."""
         came, counts = comm.alltoallv(words, sizes)
-        tail = np.zeros(1, np.int64)
-        own = cpu.Own(self.level, self.parent, self.fresh, self.best)
-        crew(1, work=came.size).run(cpu.accept, came, _starts(counts), depth, own, self.shape, tail)
-        return self._reached(self.fresh[: int(tail[0])])
+        return self._taken(came, counts, depth)
+
+    def _taken(self, came: Array, counts: Array, depth: int) -> int:
+        """Own vertices that are reached now are the frontier; returns their number."""
+        total, few = np.zeros(1, np.int64), words_of_bits(self.grid.owned, np.uint32)
+        told, listed = np.zeros(2 * self.reached.nbytes // 8, np.uint32), np.empty(few, np.uint32)
+        bits = words_of_bits(self.grid.owned, self.parent.dtype)
+        own = offers.Own(
+            self.level,
+            self.parent,
+            self.reached[:bits],
+            told.view(self.parent.dtype)[:bits],
+            listed,
+        )
+        self._team(2 * came.size).run(
+            offers.accept, came, _starts(counts), depth, own, self.columns, self.shape, total
+        )
+        reached = int(total[0])
+        self.told = listed[:reached] if reached < few else told[:few]
+        return reached
+
+
+def _queue(vertices: Array, team: Crew) -> cpu.Queue:
+    return cpu.Queue(vertices, np.zeros(1, np.int64), np.empty((team.size, BUFFER), vertices.dtype))
+
+
+def _full(G: Any, view: Any, what: str) -> Array:
+    """Which rows have entries: (stripes of the row group, words) bits by place; kept by G."""
+    made = G.keep(f"bfs, rows with {what}", lambda: rows_with_entries(view.indptr, G.grid))
+    bits: Array = made.view(np.uint32)
+    return bits
 
 
 def _unsigned(view: Any) -> tuple[Array, Array]:
