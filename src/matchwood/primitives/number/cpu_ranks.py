@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import count_ones, trailing_zeros
+from matchwood.primitives.cpu_hints import count_ones, select, trailing_zeros
 from matchwood.teams import barrier, crew, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
@@ -112,7 +112,7 @@ def _own_numbers(
         x = np.uint64(labels[k])
         place = x // p
         number = numbers[place if x - place * p == rank else np.uint64(k)]
-        out[k] = its_number if x == often else number
+        out[k] = select(x == often, its_number, number)  # nobody could predict a branch
 
 
 def own_numbers(

@@ -96,12 +96,12 @@ def _look_up(
 
 @kernel
 def _join(
-    team: Any, indptr: Array, indices: Array, stripe: Stripe, columns: Columns, turn: int,
-    joined: Joined,
+    team: Any, indptr: Array, indices: Array, stripe: Stripe, columns: Columns,
+    turns: tuple[int, int], joined: Joined,
 ) -> None:  # fmt: skip
-    """Each row of the stripe joins its entries of this turn: counted from both ends."""
+    """Each row of the stripe joins its entries of these turns: counted from both ends."""
     parent, first, other = joined
-    if turn == 0:
+    if turns[0] == 0:
         lo, hi = share(team, parent.size)
         for v in range(lo, hi):
             parent[v] = v
@@ -114,16 +114,17 @@ def _join(
         last = min(block + ROWS, end)
         for k in range(last, min(last + ROWS, end)):
             prefetch(indices, np.uint64(indptr[np.uint64(stripe.first + k * stripe.step)]))
-        for k in range(block, last):
-            _look_up(indptr, indices, stripe, columns, turn, k, joined)
-        for k in range(block, last):
-            if first[k] == parent.size - 1:
-                continue
-            if turn > 0:
-                join_ends(parent, first[k], other[0, k])
-            elif stripe.are_columns:
-                join_ends(parent, first[k], parent.dtype.type(k))
-            join_ends(parent, first[k], other[1, k])
+        for turn in range(turns[0], turns[1]):
+            for k in range(block, last):
+                _look_up(indptr, indices, stripe, columns, turn, k, joined)
+            for k in range(block, last):
+                if first[k] == parent.size - 1:
+                    continue
+                if turn > 0:
+                    join_ends(parent, first[k], other[0, k])
+                elif stripe.are_columns:
+                    join_ends(parent, first[k], parent.dtype.type(k))
+                join_ends(parent, first[k], other[1, k])
 
 
 @kernel
@@ -181,11 +182,12 @@ def _champion(joined: Joined) -> tuple[Any, bool]:
 
 
 def largest_tree(
-    view: Any, grid: Any, sampled: int, words: int, threads: int | None
-) -> tuple[Array, int]:
-    """(1 + R, words) bits of the vertices in the largest tree, and how many they are.
+    view: Any, grid: Any, sampled: int, words: int, threads: int | None, turns: int = 1
+) -> tuple[Array, int, int]:
+    """(1 + R, words) bits of the vertices in the largest tree, how many they are, and the turns.
 
     First of the rows of rank `sampled` of the row, then of the columns by the rank of the column.
+    The first `turns` turns are one pass over the rows: what another call returned.
     """
     kind = np.uint32 if view.indptr.dtype == np.int32 else np.uint64
     own, size = grid.owned, grid.row_counts[sampled]
@@ -201,14 +203,15 @@ def largest_tree(
     )
     joined = Joined(space.parent, space.first, space.other)
     team = crew(threads, work=grid.n_columns + 2 * size)
-    indices = view.indices.view(kind)
-    for turn in range(TURNS):
-        team.run(_join, view.indptr, indices, stripe, columns, turn, joined)
+    indices, done = view.indices.view(kind), 0
+    while True:
+        team.run(_join, view.indptr, indices, stripe, columns, (done, turns), joined)
         root, enough = _champion(joined)
-        if enough:
+        if enough or turns >= TURNS:
             break
+        done, turns = turns, turns + 1
     if root is None:
-        return marks, 0
+        return marks, 0, turns
     counts = np.zeros(team.size, np.int64)
     team.run(_mark, joined, root, np.array(owners, np.int64), marks, counts)
-    return marks, int(counts.sum())
+    return marks, int(counts.sum()), turns

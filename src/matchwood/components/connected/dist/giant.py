@@ -80,7 +80,8 @@ def members(G: Any, threads: int | None) -> Members:
     grid, exchange = G.grid, G.exchange
     words = -(-grid.most_owned // WORD)
     sampled = (grid.c + 1) % grid.C
-    marks, size = largest_tree(G.entries(), grid, sampled, words, threads)
+    turns = G.keep("turns of a sample", lambda: [1])  # as many as the last call needed
+    marks, size, turns[0] = largest_tree(G.entries(), grid, sampled, words, threads, turns[0])
     seen = _seen_by(exchange, marks, sampled)
     chosen = largest_set(G.comm, _meetings(seen, grid.p), size)
     own = np.zeros(words, np.uint64)
