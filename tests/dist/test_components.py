@@ -17,6 +17,7 @@ from matchwood import dist
 from matchwood.check import check_connected_components, is_connected_components
 from matchwood.components.connected.dist import METHODS, giant
 from matchwood.components.connected.dist.blocks import gpu as gpu_ranks
+from matchwood.components.connected.dist.cpu_sample import largest_tree
 from matchwood.errors import CheckFailed
 from spread_graphs import GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
@@ -173,6 +174,38 @@ def test_most_entries_are_not_read():
     for block, read, few in dist.run(known_and_read, 16, A, (4, 4)):
         assert read < block / 5, (read, block)
         assert few
+
+
+def sampled_turns(comm, A, shape):
+    """Turns that were needed, own vertices that are known, and all own vertices.
+
+    A second call, on more threads and with all turns at once, finds the same.
+    """
+    G = spread(comm, A, shape)
+    first, second = giant.members(G, 1), giant.members(G, 3)
+    turns = G.keep("turns of a sample", list)[0]
+    marks, size, _ = largest_tree(G.entries(), G.grid, (G.grid.c + 1) % G.grid.C, 64, 1)
+    again, other, _ = largest_tree(G.entries(), G.grid, (G.grid.c + 1) % G.grid.C, 64, 1, turns)
+    assert size == other
+    assert np.array_equal(marks, again)
+    assert np.array_equal(first.own, second.own)
+    known = np.unpackbits(first.own.view(np.uint8)).sum()
+    return turns, int(known), G.grid.owned
+
+
+def test_more_entries_are_sampled_where_no_vertex_has_many():
+    """Of a random graph two entries of a row leave small trees; then hardly a vertex is known."""
+    A = sp.csr_array(matchwood.graph(matchwood.generators.erdos_renyi(1 << 14, 1 << 18)).sparse())
+    for turns, known, owned in dist.run(sampled_turns, 16, A, (4, 4)):
+        assert turns == 2
+        assert known > 0.9 * owned
+    A = sp.csr_array(matchwood.graph(matchwood.generators.rmat(14)).sparse())
+    for turns, known, _ in dist.run(sampled_turns, 16, A, (4, 4)):
+        assert turns == 1
+        assert known > 0
+    for shape in ((2, 2), (3, 1), (1, 3)):  # rows without more entries
+        for turns, _, _ in dist.run(sampled_turns, shape[0] * shape[1], path(3000), shape):
+            assert turns == 1
 
 
 def test_what_is_known_of_the_largest_component():

@@ -162,14 +162,15 @@ def _mark(
     counts[team.rank] = marked
 
 
-def _champion(joined: Joined) -> tuple[Any, bool]:
-    """The tree that most of some sampled rows are in, and whether enough of them are.
+def _champion(joined: Joined, indptr: Array, stripe: Stripe, turns: int) -> tuple[Any, bool]:
+    """The tree that most of some sampled rows are in, and whether that is enough.
 
-    A wrong guess does no harm.
+    A wrong guess does no harm.  It must be enough where most rows have no entries for more turns.
     """
     parent, first, _ = joined
-    roots = first[:: max(1, first.size // SAMPLES)]
-    roots = roots[roots < parent.size - 1]
+    rows = np.arange(0, first.size, max(1, first.size // SAMPLES))
+    rows = rows[first[rows] < parent.size - 1]
+    roots, v = first[rows], stripe.first + rows * stripe.step
     if roots.size == 0:
         return None, True
     while True:
@@ -178,7 +179,9 @@ def _champion(joined: Joined) -> tuple[Any, bool]:
             break
         roots = above
     names, often = np.unique(roots, return_counts=True)
-    return names[often.argmax()], ENOUGH * int(often.max()) >= roots.size
+    longer = int(np.count_nonzero(indptr[v + 1] - indptr[v] > 2 * turns))
+    enough = ENOUGH * int(often.max()) >= roots.size or ENOUGH * longer < roots.size
+    return names[often.argmax()], enough
 
 
 def largest_tree(
@@ -206,7 +209,7 @@ def largest_tree(
     indices, done = view.indices.view(kind), 0
     while True:
         team.run(_join, view.indptr, indices, stripe, columns, (done, turns), joined)
-        root, enough = _champion(joined)
+        root, enough = _champion(joined, view.indptr, stripe, turns)
         if enough or turns >= TURNS:
             break
         done, turns = turns, turns + 1
