@@ -19,6 +19,7 @@ from matchwood.components.connected.dist import METHODS, giant
 from matchwood.components.connected.dist.blocks import gpu as gpu_ranks
 from matchwood.components.connected.dist.cpu_sample import largest_tree
 from matchwood.errors import CheckFailed
+from matchwood.primitives.number.dist import number_labels
 from spread_graphs import GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
 
@@ -135,6 +136,29 @@ def test_ranks_with_several_threads():
     for count, labels in dist.run(body, 4, threads=3):
         assert count == expected.count
         assert np.array_equal(labels, expected.labels)
+
+
+def numbered(comm, labels, n):
+    """The numbers of labels that are the smallest vertices of their sets."""
+    G = spread(comm, sp.csr_array((n, n)), (1, comm.size))
+    count, numbers = number_labels(G, labels[G.ids], smallest=True)
+    return count, G.vector(numbers).gather(None)
+
+
+@pytest.mark.parametrize(("ranks", "threads"), [(1, 3), (2, 1), (3, 3), (5, 2)])
+def test_numbers_of_smallest_vertices(ranks, threads):
+    """Many sets, few, and one that has nearly all; some begin at vertices that no sample sees."""
+    rng = np.random.default_rng(5)
+    for n, sets in ((1, 1), (7, 7), (3000, 2), (3000, 40), (3000, 2900), (40_000, 30_000)):
+        chosen = rng.integers(0, sets, n)
+        for common in (0.0, 0.95):
+            sides = np.where(rng.random(n) < common, 0, chosen)
+            _, first, back = np.unique(sides, return_index=True, return_inverse=True)
+            labels = first[back.reshape(-1)]
+            count, right = np.unique(labels, return_inverse=True)
+            for found in dist.run(numbered, ranks, labels, n, threads=threads):
+                assert found[0] == count.size
+                assert np.array_equal(found[1], right.reshape(-1))
 
 
 # The largest component
