@@ -17,7 +17,9 @@ from matchwood import dist
 from matchwood.check import check_connected_components, is_connected_components
 from matchwood.components.connected.dist import METHODS, giant
 from matchwood.components.connected.dist.blocks import gpu as gpu_ranks
+from matchwood.components.connected.dist.cpu_sample import largest_tree
 from matchwood.errors import CheckFailed
+from matchwood.primitives.number.dist import number_labels
 from spread_graphs import GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
 
@@ -136,6 +138,29 @@ def test_ranks_with_several_threads():
         assert np.array_equal(labels, expected.labels)
 
 
+def numbered(comm, labels, n):
+    """The numbers of labels that are the smallest vertices of their sets."""
+    G = spread(comm, sp.csr_array((n, n)), (1, comm.size))
+    count, numbers = number_labels(G, labels[G.ids], smallest=True)
+    return count, G.vector(numbers).gather(None)
+
+
+@pytest.mark.parametrize(("ranks", "threads"), [(1, 3), (2, 1), (3, 3), (5, 2)])
+def test_numbers_of_smallest_vertices(ranks, threads):
+    """Many sets, few, and one that has nearly all; some begin at vertices that no sample sees."""
+    rng = np.random.default_rng(5)
+    for n, sets in ((1, 1), (7, 7), (3000, 2), (3000, 40), (3000, 2900), (40_000, 30_000)):
+        chosen = rng.integers(0, sets, n)
+        for common in (0.0, 0.95):
+            sides = np.where(rng.random(n) < common, 0, chosen)
+            _, first, back = np.unique(sides, return_index=True, return_inverse=True)
+            labels = first[back.reshape(-1)]
+            count, right = np.unique(labels, return_inverse=True)
+            for found in dist.run(numbered, ranks, labels, n, threads=threads):
+                assert found[0] == count.size
+                assert np.array_equal(found[1], right.reshape(-1))
+
+
 # The largest component
 
 
@@ -173,6 +198,38 @@ def test_most_entries_are_not_read():
     for block, read, few in dist.run(known_and_read, 16, A, (4, 4)):
         assert read < block / 5, (read, block)
         assert few
+
+
+def sampled_turns(comm, A, shape):
+    """Turns that were needed, own vertices that are known, and all own vertices.
+
+    A second call, on more threads and with all turns at once, finds the same.
+    """
+    G = spread(comm, A, shape)
+    first, second = giant.members(G, 1), giant.members(G, 3)
+    turns = G.keep("turns of a sample", list)[0]
+    marks, size, _ = largest_tree(G.entries(), G.grid, (G.grid.c + 1) % G.grid.C, 64, 1)
+    again, other, _ = largest_tree(G.entries(), G.grid, (G.grid.c + 1) % G.grid.C, 64, 1, turns)
+    assert size == other
+    assert np.array_equal(marks, again)
+    assert np.array_equal(first.own, second.own)
+    known = np.unpackbits(first.own.view(np.uint8)).sum()
+    return turns, int(known), G.grid.owned
+
+
+def test_more_entries_are_sampled_where_no_vertex_has_many():
+    """Of a random graph two entries of a row leave small trees; then hardly a vertex is known."""
+    A = sp.csr_array(matchwood.graph(matchwood.generators.erdos_renyi(1 << 14, 1 << 18)).sparse())
+    for turns, known, owned in dist.run(sampled_turns, 16, A, (4, 4)):
+        assert turns == 2
+        assert known > 0.9 * owned
+    A = sp.csr_array(matchwood.graph(matchwood.generators.rmat(14)).sparse())
+    for turns, known, _ in dist.run(sampled_turns, 16, A, (4, 4)):
+        assert turns == 1
+        assert known > 0
+    for shape in ((2, 2), (3, 1), (1, 3)):  # rows without more entries
+        for turns, _, _ in dist.run(sampled_turns, shape[0] * shape[1], path(3000), shape):
+            assert turns == 1
 
 
 def test_what_is_known_of_the_largest_component():

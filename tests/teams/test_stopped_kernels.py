@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from matchwood.beyond import cpu_copies
-from matchwood.components.connected.dist import cpu_giant
+from matchwood.components.connected.dist import cpu_sample
 from matchwood.primitives.contract.tallied import cpu as tallied
 from matchwood.teams.team import STOP, WORDS, Team
 
@@ -27,8 +27,10 @@ def degrees() -> tuple[Any, Any]:
 
 def marks() -> tuple[Any, Any]:
     words = np.zeros((1, 16), np.uint64)
-    stripes, counts = np.array([[0, 1, N]]), np.zeros(2, np.int64)
-    return (cpu_giant._mark, np.zeros(N, np.uint32), np.uint32(0), stripes, words, counts), words
+    owners, counts = np.empty((0, 3), np.int64), np.zeros(2, np.int64)
+    parent, first = np.zeros(N, np.uint32), np.zeros(N, np.uint32)
+    joined = cpu_sample.Joined(parent, first, np.zeros((2, N), np.uint32))
+    return (cpu_sample._mark, joined, np.uint32(0), owners, words, counts), words
 
 
 def groups() -> tuple[Any, Any]:

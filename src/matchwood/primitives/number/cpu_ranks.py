@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import count_ones, trailing_zeros
-from matchwood.teams import crew, interrupted, kernel
+from matchwood.primitives.cpu_hints import count_ones, select, trailing_zeros
+from matchwood.teams import barrier, crew, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
@@ -21,41 +21,61 @@ ONE = np.uint64(1)
 
 @kernel
 def _mark_roots(
-    team: Any, labels: Array, p: Any, rank: Any, roots: Array, others: Array, counts: Array
-) -> None:
-    """One member.  A bit for each root, and the places of labels that other ranks own."""
-    if team.rank > 0:
-        return
-    found, tail = 0, 0
-    for k in range(labels.size):
+    team: Any, labels: Array, p: Any, rank: Any, often: Any, roots: Array, others: Array,
+    counts: Array,
+) -> None:  # fmt: skip
+    """A bit for each root, and the places of labels that other ranks own, without `often`."""
+    begin, end = share(team, roots.size)
+    lo, hi = min(begin * BITS, labels.size), min(end * BITS, labels.size)
+    found, tail = 0, np.uint64(lo)
+    for k in range(lo, hi):
         if interrupted(team, k):
             return
         x = np.uint64(labels[k])
         is_root = x == np.uint64(k) * p + rank
         roots[k // BITS] |= np.uint64(is_root) << np.uint64(k % BITS)
         found += is_root
-        others[tail] = k
-        tail += x % p != rank
-    counts[0], counts[1] = found, tail
+        others[tail] = k  # kept where the next line moves on
+        tail += np.uint64((x % p != rank) & (x != often))
+    counts[team.rank, 0] = found
+    counts[team.rank, 1], counts[team.rank, 2] = lo, tail
 
 
-def mark_roots(labels: Array, grid: Any) -> tuple[Array, int, Array]:
-    """Bits of the own vertices that are roots, their number, and places of labels of others."""
+def mark_roots(
+    labels: Array, grid: Any, often: int, threads: int | None
+) -> tuple[Array, int, Array]:
+    """Bits of the own vertices that are roots, their number, and places of labels of others.
+
+    Places whose label is `often` are not among these.
+    """
     roots = np.zeros(-(-grid.most_owned // BITS), np.uint64)
-    others, counts = np.empty(labels.size + 1, np.int64), np.zeros(2, np.int64)
+    team = crew(threads, work=2 * labels.size)
+    # Each member lists within its own part; the last word may be written, but does not count.
+    others, counts = np.empty(labels.size + 1, np.int64), np.zeros((team.size, 3), np.int64)
     p, rank = np.uint64(grid.p), np.uint64(grid.rank)
-    crew(1, work=2 * labels.size).run(_mark_roots, labels, p, rank, roots, others, counts)
-    return roots, int(counts[0]), others[: int(counts[1])]
+    team.run(_mark_roots, labels, p, rank, np.uint64(often), roots, others, counts)
+    listed = np.concatenate([others[lo:tail] for _, lo, tail in counts])
+    return roots, int(counts[:, 0].sum()), listed
 
 
 @kernel
-def _number_roots(team: Any, roots: Array, rank: int, numbers: Array) -> None:
-    """One member.  roots[w, s]: word w of rank s."""
-    if team.rank > 0:
-        return
+def _number_roots(team: Any, roots: Array, rank: int, numbers: Array, sums: Array) -> None:
+    """roots[w, s]: word w of rank s."""
     words, p = roots.shape
+    lo, hi = share(team, words)
+    mine = np.int64(0)
+    for w in range(lo, hi):
+        if interrupted(team, w):
+            return
+        for s in range(p):
+            mine += np.int64(count_ones(roots[w, s]))
+    sums[team.rank] = mine
+    if barrier(team):
+        return
     total = np.int64(0)
-    for w in range(words):
+    for member in range(team.rank):
+        total += sums[member]
+    for w in range(lo, hi):
         if interrupted(team, w):
             return
         row = roots[w]
@@ -73,25 +93,35 @@ def _number_roots(team: Any, roots: Array, rank: int, numbers: Array) -> None:
             total += np.int64(count_ones(row[s]))
 
 
-def number_roots(roots: Array, rank: int, numbers: Array) -> None:
+def number_roots(roots: Array, rank: int, numbers: Array, threads: int | None) -> None:
     """numbers[k] of own roots; `roots` are the words of all ranks, (words, ranks)."""
-    crew(1, work=BITS * roots.size).run(_number_roots, roots, rank, numbers)
+    team = crew(threads, work=BITS * roots.size)
+    team.run(_number_roots, roots, rank, numbers, np.zeros(team.size, np.int64))
 
 
 @kernel
-def _own_numbers(team: Any, labels: Array, p: Any, rank: Any, numbers: Array, out: Array) -> None:
-    """One member.  The numbers of labels that are own vertices; any number for the others."""
-    if team.rank > 0:
-        return
-    for k in range(labels.size):
+def _own_numbers(
+    team: Any, labels: Array, p: Any, rank: Any, often: Any, its_number: Any, numbers: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    """The numbers of labels that are own vertices, or `often`; any number for the others."""
+    lo, hi = share(team, labels.size)
+    for k in range(lo, hi):
         if interrupted(team, k):
             return
         x = np.uint64(labels[k])
         place = x // p
-        out[k] = numbers[place if x - place * p == rank else np.uint64(k)]
+        number = numbers[place if x - place * p == rank else np.uint64(k)]
+        out[k] = select(x == often, its_number, number)  # nobody could predict a branch
 
 
-def own_numbers(labels: Array, grid: Any, numbers: Array, out: Array) -> None:
-    """out[k]: the number of label k where that is an own vertex."""
+def own_numbers(
+    labels: Array, grid: Any, often: tuple[int, int], numbers: Array, threads: int | None
+) -> Array:
+    """For each label its number, where it is an own vertex; `often`: another label, its number."""
+    out = np.empty_like(labels)
     p, rank = np.uint64(grid.p), np.uint64(grid.rank)
-    crew(1, work=2 * labels.size).run(_own_numbers, labels, p, rank, numbers, out)
+    label, its_number = np.uint64(often[0]), labels.dtype.type(often[1])
+    team = crew(threads, work=2 * labels.size)
+    team.run(_own_numbers, labels, p, rank, label, its_number, numbers, out)
+    return out

@@ -25,6 +25,7 @@ from matchwood.primitives.number.cpu_owned import tell_own
 Array = np.ndarray[Any, Any]
 
 FEW_ROOTS = 16  # with fewer roots than 1 / FEW_ROOTS of the vertices, they are numbered by letters
+SAMPLES = 256  # labels that are looked at to find the most frequent one
 
 
 def number_labels(G: Any, labels: Array, *, smallest: bool = False) -> tuple[int, Array]:
@@ -66,22 +67,40 @@ def _number_smallest(G: Any, labels: Array) -> tuple[int, Array]:
     Where a good part of the vertices are roots, all ranks learn of them, a bit for each vertex.
     """
     exchange, grid, comm = G.exchange, G.grid, G.comm
-    roots, found, others = cpu_ranks.mark_roots(labels, grid)
+    often = _often(labels, grid)
+    roots, found, others = cpu_ranks.mark_roots(labels, grid, often, exchange.threads)
     count = int(comm.allreduce(np.array([found], np.int64))[0])
     number = np.empty(grid.owned, labels.dtype)
     if count * FEW_ROOTS > grid.n:
         words = comm.allgather(roots).reshape(grid.p, -1)
-        cpu_ranks.number_roots(np.ascontiguousarray(words.T), comm.rank, number)
+        table = np.ascontiguousarray(words.T)
+        cpu_ranks.number_roots(table, comm.rank, number, exchange.threads)
     else:
         mine = places_of(roots, grid.owned)
         ids = mine * grid.p + grid.rank
         _, number[mine] = number_ids(comm, ids, grid.n, exchange.threads)
-    numbers = np.empty_like(labels)
-    cpu_ranks.own_numbers(labels, grid, number, numbers)
     firsts, back = distinct(labels[others])
     asked = labels[others[firsts]].astype(np.int64)
-    numbers[others] = ask(exchange, asked, number)[back]
+    if often < grid.n:
+        asked = np.append(asked, often)
+    answers = ask(exchange, asked, number)
+    its_number = int(answers[-1]) if often < grid.n else 0
+    numbers = cpu_ranks.own_numbers(labels, grid, (often, its_number), number, exchange.threads)
+    numbers[others] = answers[back]
     return count, numbers
+
+
+def _often(labels: Array, grid: Any) -> int:
+    """The label of another rank that most of some sampled places have; n where none has one.
+
+    Of a graph with one large component, that is nearly all labels.  Any answer is right.
+    """
+    some = labels[:: max(1, labels.size // SAMPLES)]
+    some = some[some % grid.p != grid.rank]
+    if some.size == 0:
+        return int(grid.n)
+    names, counts = np.unique(some, return_counts=True)
+    return int(names[counts.argmax()])
 
 
 def _tell_own(labels: Array, names: Array, grid: Any, smallest: Array) -> tuple[Array, Array]:

@@ -80,14 +80,14 @@ def link(parent: Any, u: Any, v: Any) -> bool:
 def compress(parent: Any, lo: int, hi: int) -> None:
     """Make parent[v] the root of v for v in lo..hi; no links may run at the same time."""
     for v in range(lo, hi):
-        first = root = load_relaxed(parent, v)
-        while True:
-            above = load_relaxed(parent, root)
-            if above == root:
-                break
+        root = load_relaxed(parent, v)
+        above = load_relaxed(parent, root)
+        if above == root:  # most are below their root: one branch, and an unneeded store would
+            continue  # take the cache line from other members
+        while above != root:
             root = above
-        if root != first:  # an unneeded store would take the cache line from other members
-            store_relaxed(parent, v, root)
+            above = load_relaxed(parent, root)
+        store_relaxed(parent, v, root)
 
 
 @device

@@ -1,4 +1,4 @@
-"""Afforest in two halves, on a block whose pattern need not be symmetric.  See giant.py."""
+"""The rows that a sample left, in a block whose pattern need not be symmetric.  See giant.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.components.connected.cpu import CHUNK, SAMPLES, join_ends
+from matchwood.components.connected.cpu import CHUNK, join_ends
 from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import column_place, row_id
 from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
@@ -24,7 +24,6 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-AHEAD = 16  # rows between the one that is prefetched and the one that is read
 WORD = 64  # places whose bits are in one word
 
 
@@ -45,80 +44,6 @@ class Pairs(NamedTuple):
 
 def _unsigned(view: Any) -> Any:
     return np.uint32 if view.indptr.dtype == np.int32 else np.uint64
-
-
-@kernel
-def _sample(
-    team: Any, indptr: Array, indices: Array, first: int, step: int, size: int, parent: Array
-) -> None:
-    """Rows of a stripe are joined with their first and their last column; then trees are flat."""
-    lo, hi = share(team, parent.size)
-    for v in range(lo, hi):
-        parent[v] = v
-    if barrier(team):
-        return
-    begin, end = share(team, size)
-    for k in range(begin, end):
-        if interrupted(team, k):
-            return
-        ahead = first + min(k + AHEAD, end - 1) * step
-        prefetch(indices, np.uint64(indptr[ahead]))
-        v = first + k * step
-        start, stop = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
-        if start < stop:
-            last = stop - np.uint64(1)
-            join_ends(parent, parent.dtype.type(v), indices[start])
-            if start < last:
-                join_ends(parent, parent.dtype.type(v), indices[last])
-    if barrier(team):
-        return
-    compress(parent, lo, hi)
-
-
-@kernel
-def _mark(
-    team: Any, parent: Array, root: Any, stripes: Array, words: Array, counts: Array
-) -> None:  # fmt: skip
-    """words[s]: a bit for each vertex of stripe s that is in the tree."""
-    marked = 0
-    for s in range(stripes.shape[0]):
-        base, step, size = stripes[s, 0], stripes[s, 1], stripes[s, 2]
-        lo, hi = share(team, words.shape[1])
-        for w in range(lo, hi):
-            if interrupted(team, w):
-                return
-            bits = np.uint64(0)
-            at = base + w * WORD * step
-            for b in range(min(WORD, size - w * WORD)):
-                bits |= np.uint64(parent[np.uint64(at)] == root) << np.uint64(b)
-                marked += parent[np.uint64(at)] == root
-                at += step
-            words[s, w] = bits
-    counts[team.rank] = marked
-
-
-def largest_tree(
-    view: Any, stripes: list[tuple[int, int, int]], words: int, threads: int | None
-) -> tuple[Array, int]:
-    """(stripes, words) bits of the vertices in the largest tree, and how many they are.
-
-    The tree is of two entries of each row of the first stripe.  Which one is the largest, a sample
-    tells; a wrong guess does no harm.
-    """
-    unsigned = _unsigned(view)
-    parent = np.empty(view.n, unsigned)
-    team = crew(threads, work=2 * view.n)
-    team.run(_sample, view.indptr, view.indices.view(unsigned), *stripes[0], parent)
-    first, step, size = stripes[0]
-    sampled = parent[first : first + size * step : step * max(1, size // SAMPLES)]
-    marks = np.zeros((len(stripes), words), np.uint64)
-    if sampled.size == 0:
-        return marks, 0
-    roots, often = np.unique(sampled, return_counts=True)
-    counts = np.zeros(team.size, np.int64)
-    root = roots[often.argmax()]
-    team.run(_mark, parent, root, np.array(stripes, np.int64), marks, counts)
-    return marks, int(counts.sum())
 
 
 @device

@@ -54,7 +54,7 @@ def smallest(G: Any, engine: Any, threads: int | None) -> tuple[Array, int]:
     """The smallest vertex of the component of each own vertex, and the number of rounds."""
     grid, exchange = G.grid, G.exchange
     kind = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
-    parent = np.arange(grid.rank, grid.n, grid.p, dtype=np.int64).astype(kind)
+    parent = np.arange(grid.rank, grid.n, grid.p, dtype=kind)
     own = cpu.Own(parent, grid.p, grid.rank)
     head = -1  # under which most vertices are, if that is known
     if is_symmetric(G):

@@ -6,8 +6,10 @@ its other end too.  A block of a symmetric matrix is not symmetric itself, and t
 is on another rank.  So all ranks must leave out the rows of the same vertices:
 
 1. Every rank joins two columns to each row of one of its stripes, that of its neighbour in the row
-   of ranks.  So a vertex is sampled by one rank, and trees have vertices of two column groups.  It
-   tells the owners which vertices are in its largest tree, one bit for each.
+   of ranks.  So a vertex is sampled by one rank, and trees have vertices of two column groups.  For
+   each such row there are R columns: without vertices of high degree, two entries of a row leave
+   many small trees, and then more entries are joined.  The rank tells the owners which vertices are
+   in its largest tree, one bit for each.
 2. An owner that finds a vertex in the trees of two ranks knows that these trees are connected.  All
    ranks learn which trees are.
 3. The vertices of the largest set of connected trees are known to be in one component.  Owners tell
@@ -18,7 +20,7 @@ is on another rank.  So all ranks must leave out the rows of the same vertices:
 
 The set may be small, and need not be in the largest component: that costs time, never the answer.
 Where there are too many pairs, the ranks join the rows of step 4 in their blocks instead, and
-forest.py makes pairs of the trees.  Kernels: cpu_giant.py.
+forest.py makes pairs of the trees.  Kernels: cpu_sample.py for step 1, cpu_giant.py for step 4.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import numpy as np
 
 from matchwood.components.connected.dist import cpu_giant
 from matchwood.components.connected.dist.cpu_giant import WORD
+from matchwood.components.connected.dist.cpu_sample import largest_tree
 from matchwood.components.connected.dist.stripes import column_stripes
 from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
 from matchwood.dist.exchanges.routing import to_group
@@ -77,10 +80,8 @@ def members(G: Any, threads: int | None) -> Members:
     grid, exchange = G.grid, G.exchange
     words = -(-grid.most_owned // WORD)
     sampled = (grid.c + 1) % grid.C
-    stripe = (sampled, grid.C, grid.row_counts[sampled])
-    marks, size = cpu_giant.largest_tree(
-        G.entries(), [stripe, *column_stripes(grid)], words, threads
-    )
+    turns = G.keep("turns of a sample", lambda: [1])  # as many as the last call needed
+    marks, size, turns[0] = largest_tree(G.entries(), grid, sampled, words, threads, turns[0])
     seen = _seen_by(exchange, marks, sampled)
     chosen = largest_set(G.comm, _meetings(seen, grid.p), size)
     own = np.zeros(words, np.uint64)
