@@ -18,7 +18,7 @@ import numpy as np
 
 from matchwood.beyond.cpu_copies import count_degrees
 from matchwood.beyond.devices import LONGEST_LIST, Devices
-from matchwood.beyond.ledger import ALIGNMENT
+from matchwood.beyond.machine import ALIGNMENT
 from matchwood.errors import OutOfMemory
 
 Array = np.ndarray[Any, Any]

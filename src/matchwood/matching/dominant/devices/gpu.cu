@@ -30,8 +30,6 @@
 #include "matchwood/packing.cuh"
 
 constexpr int LONGEST_WALK = 256;  // waiting vertices that a thread appends alone; for more, all threads look at all
-constexpr int LONG_ROW = 1024;  // entries; a block packs a longer row, after its warps have done the others
-constexpr int LONG_ROWS = 256;  // of a block; a warp packs those beyond
 constexpr int WORTH_ORDER = 4096;  // rows; so many travel in the order of their vertices, which takes half the time
 constexpr int WALK_PART = 64;  // waiting vertices are walked where 1 / WALK_PART of all vertices point anew, or fewer
 
@@ -82,54 +80,6 @@ __global__ void list_rooms(long long rows, const P* offsets, int length, P* room
     if (i >= rows) return;
     P degree = offsets[i + 1] - offsets[i];
     room[i] = degree < length ? degree : (P)length;
-}
-
-// A warp per row, then a block per long row: their edges go into the lists, which may hold edges already unless they are
-// `fresh`.  The lanes look up the next 32 rows of their warp at once: to learn where a short row and its list are takes
-// longer than to read it.  Warps that run at the same time have rows that lie near each other, which the bus likes.
-// Returns the entries that the warp has read.  All threads of the grid call.
-template <typename I, typename P, typename W>
-__device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, const EdgeLists<I, P, W>& lists, bool fresh)
-{
-    __shared__ long long long_rows[LONG_ROWS];
-    __shared__ int long_count;
-    if (threadIdx.x == 0) long_count = 0;
-    __syncthreads();
-    long long read = 0, warps = all_threads() / WARP;
-    for (long long base = global_thread() / WARP; base < rows; base += WARP * warps) {
-        long long i = base + lane() * warps, begin = 0, end = 0;
-        I own = 0;
-        ListPlace<P> place{};
-        if (i < rows) {
-            own = from.vertex(i);
-            from.range(i, begin, end);
-        }
-        bool there = begin < end;
-        if (there) {
-            read += end - begin;
-            place = lists.place(own, fresh);
-            there = !(from.only_free && load_relaxed(&from.state[own]) >= 0);
-        }
-        if (there && end - begin > LONG_ROW) {
-            int slot = atomicAdd(&long_count, 1);
-            if (slot < LONG_ROWS) long_rows[slot] = i, there = false;
-        }
-        for (unsigned votes = __ballot_sync(ALL, there); votes != 0; votes &= votes - 1) {
-            int owner = __ffs(votes) - 1;
-            I u = __shfl_sync(ALL, own, owner);
-            WarpEdges<I, W> list = lists.load(u, place.of(owner));
-            from.scan(list, u, __shfl_sync(ALL, begin, owner), __shfl_sync(ALL, end, owner), WARP);
-            lists.store(u, list);
-        }
-    }
-    __syncthreads();
-    int count = long_count < LONG_ROWS ? long_count : LONG_ROWS;
-    for (int k = 0; k < count; ++k) {
-        long long begin, end;
-        from.range(long_rows[k], begin, end);
-        pack_long_row(from.vertex(long_rows[k]), begin, end, from, lists, fresh);
-    }
-    return warp_reduce(read, Plus());
 }
 
 // The rows of a buffer.  by_vertex: the entries are counted in `control`.

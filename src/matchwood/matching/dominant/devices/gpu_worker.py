@@ -24,24 +24,13 @@ SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
     (
-        "list_rooms<P>",
-        "pack_rows<I,P,W>",
-        "list_wanted<I>",
-        "clear_lists<I>",
-        "queue_own<I>",
-        "point_first<I,P>",
-        "point_next<I,P>",
-        "settle_mutual<I>",
-        "requeue_own<I>",
-        "settle_rounds<I,P,W>",
-        "write_pairs<I>",
-        "read_pairs<I>",
-        "begin_state<I>",
-        "add_weights<I,P,W>",
-        "finish_state<I>",
+        "list_rooms<P>", "pack_rows<I,P,W>", "list_wanted<I>", "clear_lists<I>", "queue_own<I>",
+        "point_first<I,P>", "point_next<I,P>", "settle_mutual<I>", "requeue_own<I>",
+        "settle_rounds<I,P,W>", "write_pairs<I>", "read_pairs<I>", "begin_state<I>",
+        "add_weights<I,P,W>", "finish_state<I>",
     ),
     types={"P": (np.int32, np.int64)},
-)
+)  # fmt: skip
 POINTED, WANTED, QUEUED, MATCHED, TOO_LONG = SOURCE.constants(
     "POINTED", "WANTED", "QUEUED", "MATCHED", "TOO_LONG"
 )

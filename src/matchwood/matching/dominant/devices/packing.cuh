@@ -6,6 +6,8 @@
 constexpr int INCOMPLETE = 128;  // in size[v]: some edge of the row is not in the list
 constexpr int LENGTH_BITS = 127; // of size[v]
 constexpr int PACK_BLOCK = 256;  // threads of a block of pack_rows
+constexpr int LONG_ROW = 1024;  // entries; a block packs a longer row, after its warps have done the others
+constexpr int LONG_ROWS = 256;  // of a block; a warp packs those beyond
 
 // Rows and what is read of them.  They are those of ids[0], ids[1], ..., or of base, base + 1, ... where ids is null.
 // Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`.
@@ -162,4 +164,52 @@ __device__ void pack_long_row(I u, long long begin, long long end, const Passing
         lists.store(u, list);
     }
     __syncthreads();
+}
+
+// A warp per row, then a block per long row: their edges go into the lists, which may hold edges already unless they are
+// `fresh`.  The lanes look up the next 32 rows of their warp at once: to learn where a short row and its list are takes
+// longer than to read it.  Warps that run at the same time have rows that lie near each other, which the bus likes.
+// Returns the entries that the warp has read.  All threads of the grid call.
+template <typename I, typename P, typename W>
+__device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, const EdgeLists<I, P, W>& lists, bool fresh)
+{
+    __shared__ long long long_rows[LONG_ROWS];
+    __shared__ int long_count;
+    if (threadIdx.x == 0) long_count = 0;
+    __syncthreads();
+    long long read = 0, warps = all_threads() / WARP;
+    for (long long base = global_thread() / WARP; base < rows; base += WARP * warps) {
+        long long i = base + lane() * warps, begin = 0, end = 0;
+        I own = 0;
+        ListPlace<P> place{};
+        if (i < rows) {
+            own = from.vertex(i);
+            from.range(i, begin, end);
+        }
+        bool there = begin < end;
+        if (there) {
+            read += end - begin;
+            place = lists.place(own, fresh);
+            there = !(from.only_free && load_relaxed(&from.state[own]) >= 0);
+        }
+        if (there && end - begin > LONG_ROW) {
+            int slot = atomicAdd(&long_count, 1);
+            if (slot < LONG_ROWS) long_rows[slot] = i, there = false;
+        }
+        for (unsigned votes = __ballot_sync(ALL, there); votes != 0; votes &= votes - 1) {
+            int owner = __ffs(votes) - 1;
+            I u = __shfl_sync(ALL, own, owner);
+            WarpEdges<I, W> list = lists.load(u, place.of(owner));
+            from.scan(list, u, __shfl_sync(ALL, begin, owner), __shfl_sync(ALL, end, owner), WARP);
+            lists.store(u, list);
+        }
+    }
+    __syncthreads();
+    int count = long_count < LONG_ROWS ? long_count : LONG_ROWS;
+    for (int k = 0; k < count; ++k) {
+        long long begin, end;
+        from.range(long_rows[k], begin, end);
+        pack_long_row(from.vertex(long_rows[k]), begin, end, from, lists, fresh);
+    }
+    return warp_reduce(read, Plus());
 }
