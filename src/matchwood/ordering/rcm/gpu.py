@@ -172,38 +172,40 @@ def _ordered_alone(view: Any, levels: Levels, method: str, small: bool, caller: 
     others search for their starts, so it has to be all of a small graph.
     """
     if levels.size == view.n:
-        return _ordered(view, levels, method, caller)
+        return _ordered(view, levels, method, caller)[0]
     if small or view.n < ALONE_VERTICES:
         return None
     alone = gpu_largest.alone(view)
     if 2 * levels.size < view.n - alone.size:
         return None
-    part = _ordered(view, levels, method, caller)[: levels.size]
-    inside = gpu_largest.members(view, part)
-    others = alone[:0]
-    listed = gpu_largest.Listed(others, others)
-    if levels.size + alone.size < view.n:
-        others = gpu_largest.rest(view, inside)
+    order, owner = _ordered(view, levels, method, caller)
+    part = order[: levels.size]
+    others, smallest = gpu_largest.rest(view, owner, part)
+    listed = gpu_largest.tiny(view, others, caller) if others.size else gpu_largest.Listed(*[others] * 2)
+    if listed is None:
         graph = gpu_largest.subgraph(view, others, caller)
         parts = gpu_start.components(graph)
         gpu_start.search(graph, parts, NO_STARTS)
         found = _place(graph.undirected_pattern(), parts, method, None, False, caller)[0]
         listed = gpu_largest.keyed(found, parts.label, parts.count, others)
     lists = (gpu_largest.Listed(alone, alone), listed)
-    return gpu_largest.merged(view, part, int(part.min()), lists, caller)
+    return gpu_largest.merged(view, part, smallest, lists, caller)
 
 
-def _ordered(view: Any, levels: Levels, method: str, caller: str) -> Any:
-    """The order of the component whose levels are known, from where they start."""
+def _ordered(view: Any, levels: Levels, method: str, caller: str) -> tuple[Any, Any]:
+    """The order of the component whose levels are known, from where they start.
+
+    And owners as in `Levels`, where there are any.
+    """
     if method == "leveled" and levels.in_order:
-        return levels.order
+        return levels.order, levels.owner
     if method == "leveled":
         placed = place_levels(view, levels.start, levels.size, caller=caller)
         if placed.size < levels.size:
             raise not_symmetric(caller)
-        return placed.order
+        return placed.order, placed.owner
     start = engines.cupy().array([levels.start], view.indptr.dtype)
-    return gpu_batch.place_batches(view, start, levels.size, caller=caller)[0]
+    return gpu_batch.place_batches(view, start, levels.size, caller=caller)[0], None
 
 
 def _try_starts(graph: Any, parts: Any, closed: Any, caller: str) -> None:
