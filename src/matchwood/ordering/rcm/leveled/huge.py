@@ -85,9 +85,7 @@ def place_level(
     return children, most
 
 
-def _offer(
-    k: Any, view: Any, front: Any, head: int, owner: Any, wanted: Any, caller: str
-) -> None:
+def _offer(k: Any, view: Any, front: Any, head: int, owner: Any, wanted: Any, caller: str) -> None:
     """The frontier offers its places, part by part.
 
     `wanted` are the entries up to the end of each part, of which there are as many; None is all.
