@@ -181,9 +181,7 @@ def _ordered_alone(view: Any, levels: Levels, method: str, small: bool, caller: 
     order, owner = _ordered(view, levels, method, caller)
     part = order[: levels.size]
     others, smallest = gpu_largest.rest(view, owner, part)
-    listed = (
-        gpu_largest.tiny(view, others, caller) if others.size else gpu_largest.Listed(*[others] * 2)
-    )
+    listed = gpu_largest.tiny(view, others, caller)
     if listed is None:
         graph = gpu_largest.subgraph(view, others, caller)
         parts = gpu_start.components(graph)

@@ -51,6 +51,8 @@ def tiny(view: Any, vertices: Any, caller: str) -> Listed | None:
     """The order of some components that have few vertices each; None if one of them has more."""
     cupy = engines.cupy()
     size, kind = vertices.size, view.indptr.dtype
+    if size == 0:
+        return Listed(vertices, vertices)
     k = SOURCE.kernels(I=kind)
     pattern = (view.indptr, view.indices)
     sizes, large = gpu.empty(size, kind, caller), cupy.zeros(1, kind)

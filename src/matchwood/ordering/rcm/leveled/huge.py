@@ -47,8 +47,8 @@ def place_level(
     """Place the children of the frontier order[head:tail]; how many, and their longest row.
 
     Free vertices seek their owners in `place` if `sought`, which is how many entries they have; if
-    it is 0, the frontier offers itself.  Memory: 40 bytes a child, and 8 more for each vertex of the
-    frontier.  Indices have 32 bits.
+    it is 0, the frontier offers itself.  Memory: 40 bytes a child, and 8 more for each vertex of
+    the frontier.  Indices have 32 bits.
     """
     cupy = engines.cupy()
     n, kind = view.n, view.indptr.dtype
