@@ -100,6 +100,7 @@ def test_a_level_of_its_own(on_host, monkeypatch, name, key_bits, few):
     """The frontier offers, free vertices seek, and seek after some were offered."""
     monkeypatch.setattr(huge, "KEY_BITS", key_bits)
     monkeypatch.setattr(huge, "FEW_ENTRIES", few)
+    monkeypatch.setattr(huge, "FAR_VERTICES", 0)
     view = pattern(LEVELED[name]())
     n, degree = view.n, np.diff(view.indptr)
     hub = int(degree.argmax())
