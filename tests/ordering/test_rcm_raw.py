@@ -24,6 +24,9 @@ MATRICES = {
     "long rows": lambda: rmat(8, 60),
     "no entries": lambda: sp.csr_array((7, 7)),
     "one": lambda: sp.csr_array((1, 1)),
+    "directed": lambda: sp.csr_array(sp.triu(shuffled(grid(8, 9)))),
+    "directed, loops": lambda: sp.csr_array(sp.tril(rmat(9, 8)) + sp.eye_array(512)),
+    "directed, many": lambda: rmat(8, 20, symmetric=False),
 }
 
 
@@ -71,7 +74,6 @@ def unusual():
     unsorted = A.copy()
     unsorted.indices[:2] = A.indices[1::-1]
     yield "unsorted", unsorted
-    yield "directed", sp.csr_array(sp.triu(A))
     yield "twice", sp.csr_array((np.ones(4), np.array([1, 1, 0, 0]), np.array([0, 2, 4])), (2, 2))
     yield "complex", A.astype(np.complex128)
     spare = A.copy()

@@ -173,7 +173,9 @@ def _symmetry(team: Any, indptr: Array, indices: Array, names: Any, key: Any, ta
 
 @device
 def loops_if_symmetric(team: Any, indptr: Array, indices: Array, place: Array, table: Array) -> int:
-    """The loops of a pattern whose arrays are sound, with ascending rows, and symmetric; else -1.
+    """The loops of a pattern whose arrays are sound, with ascending rows, and symmetric.
+
+    -1 if it is not symmetric; -2 if an array is not sound, or a row does not ascend.
 
     For a kernel of one thread that is given arrays which nobody has looked at.  `indices` are
     unsigned.  `place` has room for a number of that type for each vertex, `table` is as `structure`
@@ -182,7 +184,7 @@ def loops_if_symmetric(team: Any, indptr: Array, indices: Array, place: Array, t
     n = indptr.size - 1
     _validate(team, indptr, indices, n, table)
     if table[0, _FAULT] != 0 or table[0, _DESCENTS] != 0:
-        return -1
+        return -2
     met, loops = cpu_pairs.all_met(team, indptr.view(indices.dtype), indices, place)
     return loops if met else -1
 

@@ -14,7 +14,7 @@ from matchwood.gate.sparse_inputs import plain_rows
 from matchwood.gate.views import View
 from matchwood.ordering.rcm import reference
 from matchwood.ordering.rcm.cpu_records import BROKEN, Sorter
-from matchwood.ordering.rcm.cpu_sort import BINS
+from matchwood.ordering.rcm.cpu_sort import BINS, ONE, ZERO
 from matchwood.ordering.rcm.serial.cpu_ranked import (
     LONG_ROWS,
     READY_ROWS,
@@ -24,13 +24,54 @@ from matchwood.ordering.rcm.serial.cpu_ranked import (
 )
 from matchwood.primitives.inspect.cpu import WIDTH, loops_if_symmetric
 from matchwood.primitives.patterns import not_symmetric
-from matchwood.teams import crew, kernel
+from matchwood.teams import crew, device, kernel
 
 Array = np.ndarray[Any, Any]
 
 ENTRIES = 1 << 17
 """Vertices and entries of a matrix that is taken here: two milliseconds at most, so that Ctrl-C
 need not be heard."""
+
+
+@device
+def _join(indptr: Array, indices: Array, space: Array, starts: Array, joined: Array) -> None:
+    """The pattern and its mirror in one, without loops; `space` has room for both indptr again."""
+    n, m = starts.size - 1, indices.size
+    begin, place, mirror = (
+        space[: n + 1],
+        space[n + 1 : 2 * n + 2],
+        space[2 * n + 2 : 2 * n + 2 + m],
+    )
+    for i in range(n + 1):
+        begin[i] = 0
+    for k in range(m):
+        begin[np.uint64(indices[k]) + ONE] += np.uint32(1)
+    for i in range(n):
+        begin[i + 1] += begin[i]
+        place[i] = begin[i]
+    for i in range(n):
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = np.uint64(indices[k])
+            mirror[np.uint64(place[j])] = i
+            place[j] += np.uint32(1)
+    size = ZERO
+    for i in range(n):
+        starts[i] = size
+        a, a_end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        b, b_end = np.uint64(begin[i]), np.uint64(begin[i + 1])
+        while a < a_end or b < b_end:
+            if b == b_end or (a < a_end and indices[a] <= mirror[b]):
+                v = indices[a]
+                if b < b_end and mirror[b] == v:
+                    b += ONE
+                a += ONE
+            else:
+                v = mirror[b]
+                b += ONE
+            if v != np.uint32(i):
+                joined[size] = v
+                size += ONE
+    starts[n] = size
 
 
 @kernel
@@ -47,12 +88,23 @@ def order_raw(
 ) -> None:
     """The order of a small graph, or table[1, 0] stays 0: the gate has to look at the arrays."""
     n, m = perm.size, indices.size
-    longest = keys.size - BINS >> 1
-    loops = loops_if_symmetric(team, indptr, indices, space[: n + 1], table)
-    if loops < 0:
+    starts, joined, rest = space[: n + 1], space[n + 1 : n + 1 + 2 * m], space[n + 1 + 2 * m :]
+    loops = loops_if_symmetric(team, indptr, indices, rest[: n + 1], table)
+    if loops < -1:
         return
+    if loops < 0:
+        _join(indptr, indices, rest, starts, joined)
+        m = np.int64(starts[n])
+        if m > 2 * reference.SMALL:
+            return
+        loops = 0
+    else:
+        for i in range(n + 1):
+            starts[i] = indptr[i]
+        for k in range(m):
+            joined[k] = indices[k]
     table[1, 0] = 1
-    starts = indptr.view(indices.dtype)
+    longest = keys.size - BINS >> 1
     some = 0 < loops < n
     ready = some or m <= READY_ROWS * n
     way = Way(some, ready, m > LONG_ROWS * n, True, reverse)
@@ -62,13 +114,8 @@ def order_raw(
     sorter = Sorter(
         np.uint64(shift), keys[:longest], keys[longest : 2 * longest], keys[2 * longest :]
     )
-    counts = table[2]
-    if ready:
-        order_ranked(
-            team, starts, indices, space[:m], way, sorter, space[m:], mark, perm, counts
-        )  # fmt: skip
-    else:
-        order_ranked(team, starts, indices, indices, way, sorter, space[m:], mark, perm, counts)
+    rows, given = joined[:m], rest[:m] if ready else joined[:m]
+    order_ranked(team, starts, rows, given, way, sorter, rest[m:], mark, perm, table[2])
 
 
 def order(A: Any, reverse: bool, caller: str) -> Array | None:
@@ -79,9 +126,10 @@ def order(A: Any, reverse: bool, caller: str) -> Array | None:
     indptr, indices = rows
     n, m = indptr.size - 1, indices.size
     perm, table = np.empty(n, np.int32), np.zeros((3, WIDTH), np.int64)
+    room = 5 * m + 3 * n + 3 + words(n)
     crew(1, work=0).run(
-        order_raw, indptr, indices.view(np.uint32), reverse, np.empty(m + words(n), np.uint32),
-        np.empty(2 * min(n, m) + BINS, np.uint64), np.empty(n, np.uint8), perm.view(np.uint32),
+        order_raw, indptr, indices.view(np.uint32), reverse, np.empty(room, np.uint32),
+        np.empty(2 * min(n, 2 * m) + BINS, np.uint64), np.empty(n, np.uint8), perm.view(np.uint32),
         table, errors={BROKEN: lambda detail: not_symmetric(caller)},
     )  # fmt: skip
     return perm if table[1, 0] else None
