@@ -1,7 +1,8 @@
 """A small matrix of SciPy as it was given: one kernel checks the arrays and orders it.
 
-A call for each step takes longer than the steps, where a matrix has a thousand rows.  What is
-unusual in any way is left to the gate, which says what is wrong, or brings it into order.
+A call for each step takes longer than the steps, where a matrix has a thousand rows.  A pattern
+that is not symmetric is joined with its mirror.  What is unusual in any other way is left to the
+gate, which says what is wrong, or brings it into order.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ def order_raw(
     team: Any,
     indptr: Array,
     indices: Array,
+    most: int,
     reverse: bool,
     space: Array,
     keys: Array,
@@ -86,7 +88,10 @@ def order_raw(
     perm: Array,
     table: Array,
 ) -> None:
-    """The order of a small graph, or table[1, 0] stays 0: the gate has to look at the arrays."""
+    """The order of a small graph, or table[1, 0] stays 0: the gate has to look at the arrays.
+
+    `most`: entries of a small graph.
+    """
     n, m = perm.size, indices.size
     starts, joined, rest = space[: n + 1], space[n + 1 : n + 1 + 2 * m], space[n + 1 + 2 * m :]
     loops = loops_if_symmetric(team, indptr, indices, rest[: n + 1], table)
@@ -94,8 +99,8 @@ def order_raw(
         return
     if loops < 0:
         _join(indptr, indices, rest, starts, joined)
-        m = np.int64(starts[n])
-        if m > 2 * reference.SMALL:
+        m = int(starts[n])
+        if m > most:
             return
         loops = 0
     else:
@@ -128,7 +133,8 @@ def order(A: Any, reverse: bool, caller: str) -> Array | None:
     perm, table = np.empty(n, np.int32), np.zeros((3, WIDTH), np.int64)
     room = 5 * m + 3 * n + 3 + words(n)
     crew(1, work=0).run(
-        order_raw, indptr, indices.view(np.uint32), reverse, np.empty(room, np.uint32),
+        order_raw, indptr, indices.view(np.uint32), 2 * reference.SMALL, reverse,
+        np.empty(room, np.uint32),
         np.empty(2 * min(n, 2 * m) + BINS, np.uint64), np.empty(n, np.uint8), perm.view(np.uint32),
         table, errors={BROKEN: lambda detail: not_symmetric(caller)},
     )  # fmt: skip
