@@ -32,6 +32,7 @@ static void __syncthreads() { barrier(); }
 static void __syncwarp() { barrier(); }
 static void __threadfence() {}
 static void __nanosleep(unsigned) {}
+static long long clock64() { return 0; }
 static unsigned __activemask() { return 1u << threadIdx.x; }
 static int __popc(unsigned x) { return __builtin_popcount(x); }
 static unsigned __funnelshift_l(unsigned low, unsigned high, unsigned left)
@@ -78,6 +79,14 @@ static unsigned __ballot_sync(unsigned mask, bool vote)
     for (int k = 0; k < LANES; ++k) votes |= (unsigned)(exchanged[k] != 0) << k;
     barrier();
     return votes;
+}
+
+template <typename T>
+static unsigned __match_any_sync(unsigned mask, T value)
+{
+    unsigned same = 0;
+    for (int k = 0; k < LANES; ++k) same |= (unsigned)(__shfl_sync(mask, value, k) == value) << k;
+    return same;
 }
 
 static bool __any_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vote) != 0; }

@@ -28,6 +28,33 @@ def is_sparse(A: Any) -> bool:
     return False
 
 
+def plain_rows(A: Any, most: int) -> tuple[Any, Any] | None:
+    """indptr and indices of a small CSR matrix of SciPy, unread; None unless it is a usual one.
+
+    It is square, has at least a row, at most so many rows and entries, plain arrays, indices of 32
+    bits and as many values as indices, which are numbers.  What the arrays hold is for the caller
+    to check.
+    """
+    if type(A).__name__ not in ("csr_array", "csr_matrix"):
+        return None
+    module = sys.modules.get("scipy.sparse")
+    if module is None or type(A) not in (module.csr_array, module.csr_matrix):
+        return None
+    indptr, indices, data = A.indptr, A.indices, A.data
+    if not type(indptr) is type(indices) is type(data) is np.ndarray:
+        return None
+    if not (indptr.dtype == np.int32 == indices.dtype and data.dtype.kind in "bif"):
+        return None
+    rows = indptr.size - 1
+    if not (A.shape == (rows, rows) and 0 < rows <= rows + indices.size <= most):
+        return None
+    if not (indptr.ndim == indices.ndim == data.ndim == 1 and data.size == indices.size):
+        return None
+    if not (indptr.flags.carray and indices.flags.carray):
+        return None
+    return indptr, indices
+
+
 Shape = tuple[int, int]
 
 

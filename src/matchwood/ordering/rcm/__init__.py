@@ -16,7 +16,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from matchwood import arguments, calls
+from matchwood import arguments, calls, engines
 from matchwood.ordering.measure import order_measures
 from matchwood.ordering.rcm.result import Ordering
 from matchwood.ordering.rcm.start.given import given_starts
@@ -305,6 +305,11 @@ def _perm(
     threads: int | None,
 ) -> Any:
     arguments.one_of(name, "method", method, tuple(METHODS))
+    engines.check_threads(threads)
+    if start is engine is None and method == "auto":
+        perm = engines.load(f"{__name__}.serial", "cpu_raw").order(A, reverse, name)
+        if perm is not None:
+            return perm
     call = calls.enter(A, name, engine, threads)
     perm, _ = _run(call, start, method, reverse, False, threads)
     return call.back(perm)

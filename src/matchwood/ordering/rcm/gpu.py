@@ -27,9 +27,10 @@ from matchwood.primitives.patterns import not_symmetric
 METHODS = ("leveled", "batch")
 NO_STARTS = np.empty(0, np.int64)
 
-# Vertices from which the largest component is ordered by itself: it saves passes over all vertices,
-# and takes some 30 launches more.
-ALONE_VERTICES = 1 << 24
+# Vertices from which the largest component is ordered by itself: it saves passes over all vertices.
+# If others are not tiny, these become a graph of their own, which takes some 30 launches more, or
+# the order is taken as the part that it is; batches are not.
+ALONE_VERTICES, APART_VERTICES = 1 << 20, 1 << 24
 SAMPLE = 1024  # vertices whose labels tell which component is the largest
 
 
@@ -54,7 +55,7 @@ def order(
         # before components are known: often there is but one
         levels, searches = _from_one(view, starts, method, small, caller)
         if levels is not None and not stats:
-            found = _ordered_alone(view, levels, method, small, caller)
+            levels, found = _ordered_alone(view, levels, method, small, caller)
             if found is not None:
                 return _turned(found, reverse), {}
         parts = gpu_start.components(graph)
@@ -165,45 +166,50 @@ def _search_on(view: Any, best: Levels, caller: str) -> tuple[Levels, int]:
             return best, searches
 
 
-def _ordered_alone(view: Any, levels: Levels, method: str, small: bool, caller: str) -> Any | None:
+def _ordered_alone(
+    view: Any, levels: Levels, method: str, small: bool, caller: str
+) -> tuple[Levels, Any | None]:
     """The order of a graph most of which is one component, of which the levels are known.
 
     None unless it has half of the vertices that have neighbours, and the graph is large.  The
-    others search for their starts, so it has to be all of a small graph.
+    others search for their starts, so it has to be all of a small graph.  Also the levels, in order
+    if they were placed.
     """
     if levels.size == view.n:
-        return _ordered(view, levels, method, caller)
-    if small or view.n < ALONE_VERTICES:
-        return None
+        return levels, _ordered(view, levels, method, caller).order
+    if small or view.n < (ALONE_VERTICES if method == "leveled" else APART_VERTICES):
+        return levels, None
     alone = gpu_largest.alone(view)
     if 2 * levels.size < view.n - alone.size:
-        return None
-    part = _ordered(view, levels, method, caller)[: levels.size]
-    inside = gpu_largest.members(view, part)
-    others = alone[:0]
-    listed = gpu_largest.Listed(others, others)
-    if levels.size + alone.size < view.n:
-        others = gpu_largest.rest(view, inside)
+        return levels, None
+    levels = _ordered(view, levels, method, caller)
+    part = levels.order[: levels.size]
+    others, smallest = gpu_largest.rest(view, levels.owner, part)
+    listed = gpu_largest.tiny(view, others, caller)
+    if listed is None:
+        if view.n < APART_VERTICES:
+            return levels, None
         graph = gpu_largest.subgraph(view, others, caller)
         parts = gpu_start.components(graph)
         gpu_start.search(graph, parts, NO_STARTS)
         found = _place(graph.undirected_pattern(), parts, method, None, False, caller)[0]
         listed = gpu_largest.keyed(found, parts.label, parts.count, others)
     lists = (gpu_largest.Listed(alone, alone), listed)
-    return gpu_largest.merged(view, part, int(part.min()), lists, caller)
+    return levels, gpu_largest.merged(view, part, smallest, lists, caller)
 
 
-def _ordered(view: Any, levels: Levels, method: str, caller: str) -> Any:
-    """The order of the component whose levels are known, from where they start."""
-    if method == "leveled" and levels.in_order:
-        return levels.order
+def _ordered(view: Any, levels: Levels, method: str, caller: str) -> Levels:
+    """The levels of a component that are known, in order from where they start."""
+    if levels.in_order and method == "leveled":
+        return levels
     if method == "leveled":
         placed = place_levels(view, levels.start, levels.size, caller=caller)
         if placed.size < levels.size:
             raise not_symmetric(caller)
-        return placed.order
+        return placed
     start = engines.cupy().array([levels.start], view.indptr.dtype)
-    return gpu_batch.place_batches(view, start, levels.size, caller=caller)[0]
+    order = gpu_batch.place_batches(view, start, levels.size, caller=caller)[0]
+    return levels._replace(order=order, owner=None, in_order=True)
 
 
 def _try_starts(graph: Any, parts: Any, closed: Any, caller: str) -> None:

@@ -34,7 +34,7 @@ _S29, _S31, _S32 = np.uint64(29), np.uint64(31), np.uint64(32)
 
 # columns of the table
 _FAULT, _AT, _DESCENTS, _LOOPS, _LONGEST, _SUM1, _SUM2 = range(7)
-_WIDTH = 8  # one cache line for each member
+WIDTH = 8  # one cache line for each member
 _ENTRIES_PER_STEP = 8  # of `_validate`, in the 2 ns of a step of `crew`: its loops are vectorised
 # Rows and entries that are hashed in less than half a millisecond.  One thread does that at once:
 # to hand it over takes a tenth as long, and Ctrl-C can wait.
@@ -171,9 +171,27 @@ def _symmetry(team: Any, indptr: Array, indices: Array, names: Any, key: Any, ta
     line[_SUM2] = np.int64(sum2)
 
 
+@device
+def loops_if_symmetric(team: Any, indptr: Array, indices: Array, place: Array, table: Array) -> int:
+    """The loops of a pattern whose arrays are sound, with ascending rows, and symmetric.
+
+    -1 if it is not symmetric; -2 if an array is not sound, or a row does not ascend.
+
+    For a kernel of one thread that is given arrays which nobody has looked at.  `indices` are
+    unsigned.  `place` has room for a number of that type for each vertex, `table` is as `structure`
+    makes it, for one member.
+    """
+    n = indptr.size - 1
+    _validate(team, indptr, indices, n, table)
+    if table[0, _FAULT] != 0 or table[0, _DESCENTS] != 0:
+        return -2
+    met, loops = cpu_pairs.all_met(team, indptr.view(indices.dtype), indices, place)
+    return loops if met else -1
+
+
 def structure(indptr: Array, indices: Array, n: int, *, threads: int | None = None) -> Structure:
     team = crew(threads, work=(indices.size + indptr.size) // _ENTRIES_PER_STEP)
-    table = np.zeros((team.size, _WIDTH), np.int64)
+    table = np.zeros((team.size, WIDTH), np.int64)
     unsigned = np.uint32 if indices.itemsize == 4 else np.uint64
     team.run(_validate, indptr, indices.view(unsigned), n, table)
     lines = table.tolist()  # a few numbers: NumPy takes 2 us for every step with them
@@ -214,7 +232,7 @@ def symmetry_sums(
 ) -> tuple[int, int, int]:
     """(loops, two sums): symmetric where the sums, of all blocks, are zero modulo 2^64."""
     team = _hashing_team(indptr, indices, threads)
-    table = np.zeros((team.size, _WIDTH), np.int64)
+    table = np.zeros((team.size, WIDTH), np.int64)
     team.run(_symmetry, indptr, indices, names, key, table)
     return int(table[:, _LOOPS].sum()), int(table[:, _SUM1].sum()), int(table[:, _SUM2].sum())
 
@@ -320,8 +338,8 @@ def _value_table(
     """(what each member found, an entry that is not finite or -1, least, most)."""
     indptr, indices, data = view
     team = _hashing_team(indptr, indices, threads)
-    table = np.zeros((team.size, _WIDTH), np.int64)
-    ranges = np.zeros((team.size, _WIDTH))
+    table = np.zeros((team.size, WIDTH), np.int64)
+    ranges = np.zeros((team.size, WIDTH))
     bits = data.view(np.uint32 if data.itemsize == 4 else np.uint64)
     team.run(_values, indptr, indices, data, bits, names, key or keys.key(), table, ranges)
     bad = table[table[:, _BAD] >= 0, _BAD]

@@ -32,7 +32,7 @@ def _loops(indptr: Array, indices: Array) -> int:
 
 
 @device
-def _all_met(team: Any, indptr: Array, indices: Array, place: Array) -> tuple[bool, int]:
+def all_met(team: Any, indptr: Array, indices: Array, place: Array) -> tuple[bool, int]:
     """Whether every entry has its mirror, and how many are on the diagonal, if so.
 
     A place may run into the next row, or behind the last one; that is seen when its row is visited.
@@ -65,7 +65,7 @@ def _all_met(team: Any, indptr: Array, indices: Array, place: Array) -> tuple[bo
 
 @kernel
 def _pairs(team: Any, indptr: Array, indices: Array, place: Array, found: Array) -> None:
-    met, loops = _all_met(team, indptr, indices, place)
+    met, loops = all_met(team, indptr, indices, place)
     found[0], found[1] = met, loops if met else _loops(indptr, indices)
 
 

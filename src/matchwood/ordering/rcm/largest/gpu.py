@@ -8,9 +8,14 @@ import numpy as np
 
 from matchwood import csr, engines, gpu
 from matchwood.primitives.compact import compact
+from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.scan import gpu as scan
 
-SOURCE = gpu.Source(__package__, "gpu.cu", ("merge_list<I>", "mark_vertices<I>", "copy_rows<I>"))
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    ("merge_list<I>", "mark_rest<I>", "copy_rows<I>", "measure_tiny<I>", "order_tiny<I>"),
+)
 
 
 class Listed(NamedTuple):
@@ -26,18 +31,40 @@ def alone(view: Any) -> Any:
     return found.astype(view.indptr.dtype, copy=False)
 
 
-def members(view: Any, vertices: Any) -> Any:
-    """A flag for every vertex: is it one of these?"""
-    marks = engines.cupy().zeros(view.n, np.uint8)
-    k = SOURCE.kernels(I=view.indptr.dtype)
-    k.mark_vertices(vertices.size, (vertices.size, vertices, marks))
-    return marks
+def rest(view: Any, owner: Any, largest: Any) -> tuple[Any, int]:
+    """The vertices outside of the largest component that have neighbours; its smallest vertex.
+
+    `owner` is n for those outside, or None; then it is made from the component's vertices.
+    """
+    cupy = engines.cupy()
+    n, kind = view.n, view.indptr.dtype
+    if owner is None:
+        owner = cupy.full(n, n, kind)
+        owner[largest] = 0
+    marks, smallest = cupy.empty(n, np.uint8), cupy.full(1, n, kind)
+    SOURCE.kernels(I=kind).mark_rest(n, (n, view.indptr, owner, marks, smallest))
+    found = compact(marks, engine="gpu").astype(kind, copy=False)
+    return found, int(smallest[0])
 
 
-def rest(view: Any, marks: Any) -> Any:
-    """The vertices that are not marked and have neighbours."""
-    mask = (marks == 0) & (view.indptr[1:] > view.indptr[:-1])
-    return compact(mask, engine="gpu").astype(view.indptr.dtype, copy=False)
+def tiny(view: Any, vertices: Any, caller: str) -> Listed | None:
+    """The order of some components that have few vertices each; None if one of them has more."""
+    cupy = engines.cupy()
+    size, kind = vertices.size, view.indptr.dtype
+    if size == 0:
+        return Listed(vertices, vertices)
+    k = SOURCE.kernels(I=kind)
+    pattern = (view.indptr, view.indices)
+    sizes, large = gpu.empty(size, kind, caller), cupy.zeros(1, kind)
+    k.measure_tiny(size, (size, vertices, *pattern, sizes, large))
+    if int(large[0]):
+        return None
+    starts, ordered, keys = (gpu.empty(size + extra, kind, caller) for extra in (1, 0, 0))
+    scan.scan_into(sizes, starts)
+    if int(starts[size]) != size:
+        raise not_symmetric(caller)
+    k.order_tiny(size, (size, vertices, starts, *pattern, ordered, keys))
+    return Listed(ordered, keys)
 
 
 def subgraph(view: Any, vertices: Any, caller: str) -> Any:

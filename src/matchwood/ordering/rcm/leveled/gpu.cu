@@ -32,7 +32,8 @@ constexpr int FLIP = STAGE + 6;
 constexpr int FIRST = STAGE + 7;      // of all vertices with neighbours that of least (degree, vertex),
 constexpr int FAR = STAGE + 8;        // and of the last level; see `note_least`
 constexpr int MIXED = STAGE + 9;      // some level is not in order
-[[maybe_unused]] constexpr int CONTROL_WORDS = STAGE + 10;
+constexpr int SOUGHT = STAGE + 10;    // entries of the free vertices, if these are to seek
+[[maybe_unused]] constexpr int CONTROL_WORDS = STAGE + 11;
 constexpr int STARTING = 0, RUNNING = 1, DONE = 2;
 constexpr int LEFT_OFFER = 3, LEFT_SEEK = 4;  // running, but the next level is the host's
 
@@ -60,6 +61,7 @@ struct Search {
     Front<I> front = {};
     bool mixed = false;
     int stage = RUNNING;
+    Wide sought = 0;
 
     __device__ __forceinline__ bool leads() const { return roll.rank == 0 && threadIdx.x == 0; }
     __device__ __forceinline__ bool ended() const
@@ -82,8 +84,12 @@ struct Search {
                 scratch.count[u] = 0;
                 scratch.place[u] = places.none();
             }
-            if (choose && places.degree((I)u) > 0) least = Least()(least, key((I)u));
         }
+        auto degree = [&](Wide u) { return places.degree((I)u); };
+        auto lower = [&](Wide u, I degree) {
+            if (degree > 0) least = Least()(least, (Wide)degree * (Wide)places.n + u);
+        };
+        if (choose) for_each_read((Wide)places.n, thread(), threads(), degree, lower);
         if (choose) note_least(least, &control[FIRST]);
         roll.meet();
         if (choose) v = (I)(~load_relaxed(&control[FIRST]) % (Wide)places.n);
@@ -122,7 +128,7 @@ struct Search {
         Level<I> level{places, scratch, roll, control, front, warp_, warps};
         int flip = front.flip;
         I longest = 0;
-        Way way = level.way(huge, huge_row);
+        Way way = level.way(total, huge, huge_row, sought);
         if (way == LEAVE_OFFER || way == LEAVE_SEEK) {
             stage = way == LEAVE_OFFER ? LEFT_OFFER : LEFT_SEEK;
             return;
@@ -211,6 +217,7 @@ struct Search {
         control[WIDTH] = front.width;
         control[FLIP] = front.flip;
         control[MIXED] = mixed;
+        control[SOUGHT] = sought;
         control[STAGE] = ended() ? DONE : stage;
     }
 

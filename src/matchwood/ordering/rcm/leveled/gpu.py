@@ -16,8 +16,8 @@ BLOCK = SOURCE.constant("LEVEL_BLOCK")
 CLUSTER = SOURCE.constant("MOST_CLUSTER")
 ROLL_WORDS, STAGE, DONE = SOURCE.constants("ROLL_WORDS", "STAGE", "DONE")
 RUNNING, LEFT_OFFER, LEFT_SEEK = SOURCE.constants("RUNNING", "LEFT_OFFER", "LEFT_SEEK")
-HEAD, TAIL, DEPTH, LENGTH, WIDTH, FIRST, FAR, MIXED, CONTROL_WORDS = SOURCE.constants(
-    "HEAD", "TAIL", "DEPTH", "LENGTH", "WIDTH", "FIRST", "FAR", "MIXED", "CONTROL_WORDS"
+HEAD, TAIL, DEPTH, LENGTH, WIDTH, FIRST, FAR, MIXED, SOUGHT, CONTROL_WORDS = SOURCE.constants(
+    "HEAD", "TAIL", "DEPTH", "LENGTH", "WIDTH", "FIRST", "FAR", "MIXED", "SOUGHT", "CONTROL_WORDS"
 )
 RANKED_CHILDREN, LONG_ROW = SOURCE.constants("RANKED_CHILDREN", "LONG_ROW")
 
@@ -34,6 +34,7 @@ class Levels(NamedTuple):
     """The levels of a search, one after the other in `order`."""
 
     order: Any
+    owner: Any  # n for what is not reached, less for what is; or None
     in_order: bool  # of Cuthill and McKee; else vertices of a level are in any order
     size: int  # vertices reached
     depth: int  # the last level
@@ -48,14 +49,13 @@ def place_levels(
     """Vertices in the order of Cuthill and McKee from all starts at once, level by level.
 
     `starts` is an array, or one vertex as in `find_levels`.  `total` vertices can be reached, and
-    are placed; the rest of the array is left as it is.  Memory beside the result: seven arrays of
-    n, and what huge.py takes.
+    are placed; the rest of the array is left as it is.  Memory beside the result: six arrays of n,
+    and what huge.py takes.
     """
     n, nnz, kind = view.n, view.nnz, view.indptr.dtype
-    found = gpu.empty(n, kind, caller)
+    found, owner = (gpu.empty(n, kind, caller) for _ in range(2))
     space = gpu.workspace(
         caller,
-        owner=(n, kind),
         lists=((6, n), kind),
         big=(n // RANKED_CHILDREN + 1, kind),
         piece=(4 * (nnz // LONG_ROW) + 2, kind),
@@ -68,23 +68,25 @@ def place_levels(
         huge_ones = (2**64 - 1, 2**64 - 1)
     arguments = (
         n, view.indptr, view.indices, *from_many, total, LEVELS_PER_LAUNCH, *huge_ones, found,
-        space.owner, *space.lists, space.big, space.piece, space.sums, space.control,
+        owner, *space.lists, space.big, space.piece, space.sums, space.control,
     )  # fmt: skip
     k = SOURCE.kernels(I=kind)
 
     def place_one(words: Any) -> None:
         """The next level, which was left to the host."""
-        head, tail, seek = words[HEAD], words[TAIL], words[STAGE] == LEFT_SEEK
+        head, tail = words[HEAD], words[TAIL]
+        sought = words[SOUGHT] if words[STAGE] == LEFT_SEEK else 0
         place = space.lists[PLACE]
-        children, longest = huge.place_level(
-            view, found, head, tail, space.owner, place, seek, caller
-        )
+        children, longest = huge.place_level(view, found, head, tail, owner, place, sought, caller)
         words[WIDTH] = max(words[WIDTH], tail - head + children)
         words[LENGTH] = longest if children else 2**64 - 1  # -1: no level comes after it
         if children:
             words[HEAD], words[TAIL], words[DEPTH] = tail, tail + children, words[DEPTH] + 1
 
-    return _launched(view, k.place_levels, arguments, from_many[2], found, space.control, place_one)
+    result = (found, owner)
+    return _launched(
+        view, k.place_levels, arguments, from_many[2], result, space.control, place_one
+    )
 
 
 def find_levels(
@@ -115,7 +117,7 @@ def find_levels(
         space.bits, space.control,
     )  # fmt: skip
     k = SOURCE.kernels(I=kind)
-    return _launched(view, k.find_levels, arguments, start, found, space.control)
+    return _launched(view, k.find_levels, arguments, start, (found, None), space.control)
 
 
 def _launched(
@@ -123,7 +125,7 @@ def _launched(
     kernel: Any,
     arguments: tuple[Any, ...],
     start: int,
-    found: Any,
+    result: tuple[Any, Any],
     control: Any,
     place_one: Any = None,
 ) -> Levels:
@@ -141,7 +143,7 @@ def _launched(
         control.data.memset_async(0, ROLL_WORDS * control.itemsize)
     first, far = (~words[word] % 2**64 % view.n for word in (FIRST, FAR))
     return Levels(
-        order=found,
+        *result,
         in_order=not words[MIXED],
         size=words[TAIL],
         depth=words[DEPTH],

@@ -8,6 +8,10 @@
 //   seek_places      in which free vertices find their owners
 //   count_children   the vertices that have an owner in the frontier, by the blocks of the grid,
 //   list_children    and these vertices in their order, with the keys to sort them by
+//   take_children    the vertices of the sorted keys
+//
+// Before free vertices seek, the first of the frontier offer themselves: an owner among these is the
+// least one, and many rows need not be read.
 //
 // Owners are what offers come to, as in wide_levels.cuh; they are lowered by atomics, or written by the
 // one lane that has the vertex.
@@ -15,6 +19,7 @@
 #include "matchwood/wide_levels.cuh"
 
 constexpr int TILE_ENTRIES = 2048;  // rows and entries of a warp that offers
+constexpr int FREE_WORDS = 4;       // words of the bitmap that a warp makes, with their loads in flight at once
 
 template <typename I>
 __global__ void measure_rows(I size, const I* front, const I* indptr, I* lengths)
@@ -23,13 +28,19 @@ __global__ void measure_rows(I size, const I* front, const I* indptr, I* lengths
     if (i < size) lengths[i] = indptr[front[i] + 1] - indptr[front[i]];
 }
 
-// One thread per vertex, a word of the bitmap per warp.
+// FREE_WORDS words of the bitmap per warp.
 template <typename I>
 __global__ void mark_free(I n, const I* owner, unsigned int* bits)
 {
-    long long v = global_thread();
-    unsigned int votes = __ballot_sync(ALL, v < n && owner[v < n ? v : 0] == n);
-    if (lane() == 0 && v < n) bits[v / WARP] = votes;
+    long long first = global_thread() / WARP * (FREE_WORDS * WARP) + lane();
+    bool free[FREE_WORDS];
+#pragma unroll
+    for (int k = 0; k < FREE_WORDS; ++k) free[k] = first + k * WARP < n && owner[first + k * WARP] == n;
+#pragma unroll
+    for (int k = 0; k < FREE_WORDS; ++k) {
+        unsigned int votes = __ballot_sync(ALL, free[k]);
+        if (lane() == k && first - k + k * WARP < n) bits[first / WARP + k] = votes;
+    }
 }
 
 // `starts` are the sums of the lengths: where the rows of the frontier start in a list of their entries.
@@ -110,4 +121,12 @@ __global__ void list_children(I n, long long length, const I* indptr, const I* o
             keys[number] = children == nullptr ? key | (Wide)v : key;
             if (children != nullptr) children[number] = (I)v;
         });
+}
+
+// A key's lowest bits are the vertex.
+template <typename I>
+__global__ void take_children(I size, const unsigned long long* keys, unsigned long long vertex_bits, I* children)
+{
+    long long i = global_thread();
+    if (i < size) children[i] = (I)(keys[i] & vertex_bits);
 }

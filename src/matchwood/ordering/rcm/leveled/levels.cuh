@@ -6,6 +6,22 @@
 using Wide = unsigned long long;
 
 constexpr int LEVEL_BLOCK = 1024;  // threads; one block on each multiprocessor
+constexpr int READS = 4;           // that a thread has in flight where it passes over all vertices
+
+// use(i, read(i)) for every i < size that is this thread's, of so many.  A block has a multiprocessor for
+// itself, so a thread has several reads in flight: they do not wait for a condition.
+template <typename Read, typename Use>
+__device__ __forceinline__ void for_each_read(Wide size, Wide thread, Wide threads, Read read, Use use)
+{
+    for (Wide at = thread; at < size; at += READS * threads) {
+        decltype(read(at)) value[READS];
+#pragma unroll
+        for (int k = 0; k < READS; ++k) value[k] = read(at + k * threads < size ? at + k * threads : at);
+#pragma unroll
+        for (int k = 0; k < READS; ++k)
+            if (at + k * threads < size) use(at + k * threads, value[k]);
+    }
+}
 
 // The frontier as every member knows it.
 template <typename I>

@@ -175,10 +175,18 @@ struct MixedLevel {
     // it does not hold the owners.  Meets.
     __device__ void go_backwards(unsigned int* bits)
     {
-        for (Wide at = (Wide)warp_ * WARP; at < (Wide)places.n; at += (Wide)warps * WARP) {
-            bool known = at + lane() < (Wide)places.n && load_relaxed(&places.owner[at + lane()]) < front.head;
-            unsigned votes = __ballot_sync(ALL, known);
-            if (lane() == 0) store_relaxed(&bits[at / WARP], votes);
+        for (Wide at = (Wide)warp_ * WARP * READS; at < (Wide)places.n; at += (Wide)warps * WARP * READS) {
+            I owner[READS];
+#pragma unroll
+            for (int k = 0; k < READS; ++k) {
+                Wide v = at + k * WARP + lane();
+                owner[k] = v < (Wide)places.n ? load_relaxed(&places.owner[v]) : places.none();
+            }
+#pragma unroll
+            for (int k = 0; k < READS; ++k) {
+                unsigned votes = __ballot_sync(ALL, owner[k] < front.head);
+                if (lane() == 0 && at + k * WARP < (Wide)places.n) store_relaxed(&bits[at / WARP + k], votes);
+            }
         }
         roll.meet();
         auto known = [&](I u) { return (load_relaxed(&bits[u / WARP]) >> (u % WARP) & 1) != 0; };

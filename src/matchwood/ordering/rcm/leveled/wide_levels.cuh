@@ -21,6 +21,8 @@ constexpr int LEVEL_BATCH = 4;       // entries whose loads a lane has in flight
 constexpr int RANKED_CHILDREN = 64;  // children of an owner that are ranked by counting
 constexpr int MANY_VERTICES = 16;    // one vertex of so many: entries of a larger frontier are counted
 constexpr int MANY_ENTRIES = 8;      // one entry of so many: of a larger frontier, free vertices' as well
+constexpr int LATE = 4;              // times the vertices still to come: entries of those are counted first
+constexpr int SEEKERS = 8;           // vertices of a lane that seek in turn: all atomics on the one counter wait
 constexpr int ENTRIES_SOUGHT = 16;   // entries that a free vertex reads alone; then its warp helps
 
 // How a wide level is found.
@@ -107,27 +109,47 @@ struct Level {
     __device__ Wide count_entries(Wide size, Entries entries)
     {
         Wide sum = 0, all;
-        for (Wide i = (Wide)warp_ * WARP + lane(); i < size; i += (Wide)warps * WARP) sum += entries(i);
+        for_each_read(size, (Wide)warp_ * WARP + lane(), (Wide)warps * WARP, entries, [&](Wide, I here) { sum += here; });
         sum = warp_reduce(sum, Plus());
         if (lane() == 0 && sum > 0) atomicAdd(roll.second_sum(), sum);
         roll.meet(&all);
         return all;
     }
 
+    // Entries of the frontier, and of the free vertices.  Meet.
+    __device__ Wide front_entries()
+    {
+        return count_entries(front.size(), [&](Wide i) {
+            return places.degree(load_relaxed(&places.order[front.head + i]));
+        });
+    }
+    __device__ Wide free_entries()
+    {
+        return count_entries(places.n, [&](Wide v) {
+            I degree = places.degree((I)v);
+            return load_relaxed(&places.owner[v]) == places.none() ? degree : I(0);
+        });
+    }
+
     // The frontier offers, or, where they have fewer entries, free vertices seek.  It is left to the host
     // where even these are more than `huge`, or a row is longer than `huge_row`: one block would sort
-    // the children of its vertex.  Meets.
-    __device__ Way way(Wide huge, Wide huge_row)
+    // the children of its vertex.  `sought` is what free vertices have, if they are to seek.  Meets.
+    __device__ Way way(I total, Wide huge, Wide huge_row, Wide& sought)
     {
-        if (front.longest <= LONG_ROW && front.size() <= places.n / MANY_VERTICES) return OFFER;
-        Wide arcs = count_entries(front.size(), [&](Wide i) {
-            return (Wide)places.degree(load_relaxed(&places.order[front.head + i]));
-        });
+        Wide size = front.size();
+        bool many = size > (Wide)places.n / MANY_VERTICES;
+        if (front.longest <= LONG_ROW && !many) return OFFER;
         bool leave = (Wide)front.longest > huge_row;
-        if (arcs <= (Wide)places.indptr[places.n] / MANY_ENTRIES && arcs <= huge) return leave ? LEAVE_OFFER : OFFER;
-        Wide open = count_entries(places.n, [&](Wide v) {
-            return load_relaxed(&places.owner[v]) == places.none() ? (Wide)places.degree((I)v) : 0ull;
-        });
+        // A large frontier at the end: its vertices have an entry at least, and are all over the graph.
+        bool late = many && size > (Wide)(total - front.tail) * LATE;
+        Wide open = late ? free_entries() : 0;
+        Wide arcs = late && open < size ? size : front_entries();
+        if (!late) {
+            if (arcs <= (Wide)places.indptr[places.n] / MANY_ENTRIES && arcs <= huge)
+                return leave ? LEAVE_OFFER : OFFER;
+            open = free_entries();
+        }
+        sought = open < arcs ? open : 0;
         if (leave || Least()(arcs, open) > huge) return open < arcs ? LEAVE_SEEK : LEAVE_OFFER;
         return open < arcs ? SEEK : OFFER;
     }
@@ -140,22 +162,38 @@ struct Level {
             store_relaxed(&scratch.place[load_relaxed(&places.order[at])], at);
         }
         roll.meet();
-        for (Wide at = (Wide)warp_ * WARP; at < (Wide)places.n; at += (Wide)warps * WARP) {
-            I v = (I)(at + lane()), begin = 0, end = 0;
-            if (at + lane() < (Wide)places.n && load_relaxed(&places.owner[v]) == places.none()) {
-                begin = places.indptr[v];
-                end = places.indptr[v + 1];
+        constexpr int TURN = SEEKERS * WARP;
+        for (Wide at = (Wide)warp_ * TURN + lane(); at < (Wide)places.n + lane(); at += (Wide)warps * TURN) {
+            I least[SEEKERS];  // the owner at first
+            unsigned votes[SEEKERS];
+            int all = 0;
+#pragma unroll
+            for (int k = 0; k < SEEKERS; ++k)
+                least[k] = at + k * WARP < (Wide)places.n ? load_relaxed(&places.owner[at + k * WARP]) : I(-1);
+#pragma unroll
+            for (int k = 0; k < SEEKERS; ++k) {
+                I begin = 0, end = 0;
+                if (least[k] == places.none()) {
+                    begin = places.indptr[at + k * WARP];
+                    end = places.indptr[at + k * WARP + 1];
+                }
+                least[k] = least_place(places, scratch.place, front.head, begin, end);
+                votes[k] = __ballot_sync(ALL, least[k] < places.none());
+                all += __popc(votes[k]);
             }
-            I least = least_place(places, scratch.place, front.head, begin, end);
-            bool fresh = least < places.none();
-            unsigned votes = __ballot_sync(ALL, fresh);
-            if (votes == 0) continue;
-            Wide slot = lane() == 0 ? roll.add(__popc(votes)) : 0;
-            slot = __shfl_sync(ALL, slot, 0) + __popc(votes & lanes_below());
-            if (!fresh) continue;
-            store_relaxed(&places.owner[v], least);
-            scratch.found[slot] = v;
-            longest = Most()(longest, I(end - begin));
+            if (all == 0) continue;
+            Wide slot = lane() == 0 ? roll.add(all) : 0;
+            slot = __shfl_sync(ALL, slot, 0);
+#pragma unroll
+            for (int k = 0; k < SEEKERS; ++k) {
+                if (least[k] < places.none()) {
+                    I v = (I)(at + k * WARP);
+                    store_relaxed(&places.owner[v], least[k]);
+                    scratch.found[slot + __popc(votes[k] & lanes_below())] = v;
+                    longest = Most()(longest, places.degree(v));
+                }
+                slot += __popc(votes[k]);
+            }
         }
     }
 

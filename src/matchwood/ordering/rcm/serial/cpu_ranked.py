@@ -249,7 +249,7 @@ def _parts(space: Array, n: Any) -> tuple[Array, Scratch]:
     return space[:n], scratch
 
 
-def _words(n: int) -> int:
+def words(n: int) -> int:
     """Of `_parts`."""
     return 6 * n + 2
 
@@ -339,7 +339,7 @@ def order(
     crew(1, work=(n + m) // ARCS_PER_STEP).run(
         order_ranked, indptr, indices, np.empty(m, kind) if ready else indices,
         Way(some, ready, m > LONG_ROWS * n, small, reverse), sorter,
-        np.empty(_words(n), kind), np.empty(n, np.uint8), perm.view(kind), counts,
+        np.empty(words(n), kind), np.empty(n, np.uint8), perm.view(kind), counts,
         errors={BROKEN: lambda detail: not_symmetric(caller)},
     )  # fmt: skip
     return perm, counts
