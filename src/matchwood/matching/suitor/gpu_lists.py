@@ -1,0 +1,82 @@
+"""Suitor matching on the GPU with lists of first edges.  Kernels and the idea: gpu_lists.cu.
+
+For graphs whose words of vertices no cache holds, with weights of 32 bits.  Measured in gpu.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+from matchwood.matching.methods import Found
+from matchwood.primitives.wide_sums import total
+
+WIDTHS = (2, 8)  # lanes per row
+SOURCE = gpu.Source(
+    __package__,
+    "gpu_lists.cu",
+    (
+        "propose_from_lists<I>",
+        "read_mates<I,W>",
+        *(f"list_first_edges{width} = list_first_edges<I,W,{width}>" for width in WIDTHS),
+        *(f"propose_the_rest{width} = propose_the_rest<I,W,{width}>" for width in WIDTHS),
+    ),
+    types={"W": (np.float32,)},
+)
+
+BLOCK = SOURCE.constant("BLOCK")
+LISTED = SOURCE.constant("LISTED")
+SUM_BLOCKS = 512  # blocks that add up the weight
+MOST_VERTICES = 1 << 31  # a vertex is half of a word
+
+
+def fits(view: Any) -> bool:
+    """Whether a weight and a vertex fit into a word, and the lists into memory."""
+    small = view.data.dtype == np.float32 and view.n < MOST_VERTICES
+    return small and gpu.free_bytes() > bytes_for(view)
+
+
+def bytes_for(view: Any) -> int:
+    """Words, lists and the state of giants, and a tenth more."""
+    return int(1.1 * view.n * (8 + 8 * LISTED + view.data.itemsize))
+
+
+def match(view: Any, ties: tuple[int, bool], width: int, mate: Any, giants: Any) -> Found:
+    """Fill `mate`.  `width`: lanes per row.  `giants`: list and number of vertices with long rows."""
+    n, kind, weight = view.n, view.indices.dtype, view.data.dtype
+    k = SOURCE.kernels(
+        f"list_first_edges{width}", "propose_from_lists", f"propose_the_rest{width}", "read_mates",
+        I=kind, W=weight,
+    )  # fmt: skip
+    space = gpu.workspace(
+        "weighted_matching",
+        words=(n, np.uint64),
+        lists=(LISTED * n, np.uint64),
+        want=(n, weight),
+        rest_count=(1, np.uint64),
+        sums=(SUM_BLOCKS, np.float64),
+    )
+    for array in (space.words, space.want, space.rest_count):
+        array.data.memset_async(0, array.nbytes)
+    rest = mate  # that is written last
+    rows = (view.indptr, view.indices, view.data)
+    list_edges = getattr(k, f"list_first_edges{width}")
+    list_edges(n * width, (n, *rows, *ties, space.lists), block=BLOCK)
+    from_lists = k.propose_from_lists
+    from_lists(
+        None,
+        (n, *ties, space.lists, space.words, rest, space.rest_count),
+        block=BLOCK,
+        grid=min(from_lists.resident(BLOCK), -(-n // BLOCK)),
+    )
+    the_rest = getattr(k, f"propose_the_rest{width}")
+    the_rest(
+        None,
+        (*rows, *ties, space.lists, rest, space.rest_count, *giants, space.words, space.want),
+        block=BLOCK,
+        grid=the_rest.resident(BLOCK),
+    )
+    k.read_mates(None, (n, space.words, mate, space.sums), grid=SUM_BLOCKS)
+    return Found(mate, total(space.sums.get()) / 2, 1)
