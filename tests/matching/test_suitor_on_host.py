@@ -1,4 +1,4 @@
-"""The suitor kernels of the GPU, compiled for the host: both ways to find a first edge, and lists."""
+"""The suitor kernels of the GPU, compiled for the host: with rows and with lists."""
 
 from __future__ import annotations
 

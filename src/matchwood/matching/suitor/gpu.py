@@ -1,7 +1,7 @@
 """Suitor matching on the GPU.  Kernels: gpu.cu; the rule and the paper: matching/weighted.py.
 
-Where many weights are equal, gpu_chains.py first matches vertices along chains of equal weights.  Graphs
-whose words no cache holds go by lists, gpu_lists.py.
+Where many weights are equal, gpu_chains.py first matches vertices along chains of equal weights.
+Graphs whose words no cache holds go by lists, gpu_lists.py.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def bytes_for(view: Any) -> int:
 
 
 def match(view: Any, ties: tuple[int, bool], width: int, mate: Any, giants: Any) -> Found:
-    """Fill `mate`.  `width`: lanes per row.  `giants`: list and number of vertices with long rows."""
+    """Fill `mate`.  `width`: lanes per row; `giants`: the list of them and how many."""
     n, kind, weight = view.n, view.indices.dtype, view.data.dtype
     k = SOURCE.kernels(
         f"list_first_edges{width}", "propose_from_lists", f"propose_the_rest{width}", "read_mates",
