@@ -29,7 +29,6 @@
 // all other vertices.  want[g] is the state of a giant: PENDING (0), then TAKEN by a block, then the
 // weight of a proposal.  A thread that displaces a giant sets it to PENDING, and its block searches
 // all giants for pending ones before it ends, so none is left over.
-#include "matchwood/frontier.cuh"
 #include "matchwood/proposals.cuh"
 
 template <typename I, typename B>
@@ -79,14 +78,6 @@ struct Offers {
         return {s, ws};
     }
 };
-
-template <typename I>
-__global__ void list_giants(I n, const I* indptr, I* giants, unsigned long long* count)
-{
-    long long v = global_thread();
-    bool wanted = v < n && indptr[v + 1] - indptr[v] > GIANT_ROW;
-    append(giants, count, (I)v, wanted);
-}
 
 // Caller: mate -1, want and offer 0, except for final matches; giants listed.
 // FAR: the words of vertices are more than the caches hold.  Measured on an H200: R-MAT 24 7.6 ms instead of 9.8, a

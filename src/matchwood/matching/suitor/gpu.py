@@ -57,31 +57,27 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     width = next((width for width in WIDTHS if nnz <= ENTRIES_PER_LANE * width * n), WIDTHS[-1])
     far = n * weight.itemsize > CACHED_BYTES
     chains = not by_hash and many_ties(view.data)  # ties by hash leave no long chains
-    giants = gpu.workspace(
-        "weighted_matching", list=(nnz // GIANT_ROW + 1, kind), count=(1, np.uint64)
-    )
-    giants.count.data.memset_async(0, giants.count.nbytes)
-    SOURCE.kernels("list_giants", I=kind).list_giants(
-        n, (n, view.indptr, giants.list, giants.count)
-    )
     if far and not chains and gpu_lists.fits(view):
-        return gpu_lists.match(view, (seed, by_hash), width, mate, (giants.list, giants.count))
+        return gpu_lists.match(view, (seed, by_hash), width, mate)
     name = f"make_proposals{width}{'_far' if far else ''}"
-    k = SOURCE.kernels("add_offers", name, I=kind, W=weight)
+    k = SOURCE.kernels("list_giants", "add_offers", name, I=kind, W=weight)
     space = gpu.workspace(
         "weighted_matching",
         want=(n, weight),
         offer=(n, weight),
+        giants=(nnz // GIANT_ROW + 1, kind),
+        count=(1, np.uint64),
         sums=(SUM_BLOCKS, np.float64),
     )
-    for array in (space.want, space.offer):
+    for array in (space.want, space.offer, space.count):
         array.data.memset_async(0, array.nbytes)
     if chains:
         match_ahead(view, mate, space.want, space.offer)
+    k.list_giants(n, (n, view.indptr, space.giants, space.count))
     make_proposals = getattr(k, name)
     arguments = (
         n, view.indptr, view.indices, view.data, seed, by_hash,
-        giants.list, giants.count, mate, space.want, space.offer,
+        space.giants, space.count, mate, space.want, space.offer,
     )  # fmt: skip
     blocks = min(make_proposals.resident(BLOCK), -(-n * width // BLOCK))
     make_proposals(None, arguments, block=BLOCK, grid=blocks)

@@ -21,9 +21,12 @@
 #include "matchwood/proposals.cuh"
 
 constexpr int LISTED = 4;  // edges of a row; a list is then as long as a sector of memory, 32 bytes
+constexpr int LISTED_ROW = 4096;  // entries; longer rows have no list
+constexpr unsigned long long UNLISTED = ~0ull;  // no edge; in a list of nothing else
 constexpr int LIST_BLOCKS = 4;  // blocks of propose_from_lists on a multiprocessor
 
 using Weight = unsigned int;  // bits of a float
+using Listed = Edge<int, Weight>;  // of a list; the host sees to it that vertices have 31 bits
 
 template <typename I>
 __device__ __forceinline__ Word word_of(I v, Weight w) { return (Word)w << 32 | (Weight)v; }
@@ -65,18 +68,34 @@ struct OneWordOffers {
     }
 };
 
-// The first edges of what a lane has seen, in order.
-template <typename I>
-struct FirstEdges {
-    Edge<I, Weight> edges[LISTED];
+// Whether an edge of u comes before another one.  By weight alone, where `exact` is false: that takes a third of the
+// instructions, and equal weights, which are rare, are only noticed.
+template <bool EXACT>
+struct Before {
+    int u;
+    Ties ties;
+    bool tied;
 
-    template <typename W>
-    __device__ __forceinline__ void insert(const Rows<I, W>& rows, I u, Edge<I, Weight> edge)
+    __device__ __forceinline__ bool operator()(Listed a, Listed b)
+    {
+        if (EXACT) return comes_first(u, a, b, ties, Itself());
+        tied |= a.w == b.w && a.w != 0;
+        return a.w > b.w;
+    }
+};
+
+// The first edges of what a lane has seen, in order.
+struct FirstEdges {
+    Listed edges[LISTED];
+
+    // `known`: places after these are empty.
+    template <typename Order>
+    __device__ __forceinline__ void insert(Listed edge, int known, Order& before)
     {
 #pragma unroll
         for (int j = 0; j < LISTED; ++j) {
-            if (!comes_first(u, edge, edges[j], rows.ties, rows.name)) continue;
-            Edge<I, Weight> later = edges[j];
+            if (j > known || !before(edge, edges[j])) continue;
+            Listed later = edges[j];
             edges[j] = edge;
             edge = later;
         }
@@ -106,49 +125,72 @@ struct FirstEdges {
 };
 
 // The first edges of u's entries begin to end - 1, by WIDTH neighbouring lanes.  All lanes of the warp call; where `mine`,
-// the list is written.
-template <int WIDTH, typename I, typename W>
-__device__ __forceinline__ void list_row(const Rows<I, W>& rows, I u, I begin, I end, bool mine, Word* lists)
+// the list is written.  True in a lane that saw equal weights: then the order may be wrong.
+template <int WIDTH, bool EXACT, typename I, typename W>
+__device__ __forceinline__ bool list_row(const Rows<I, W>& rows, I u, I begin, I end, bool mine, Word* lists)
 {
-    constexpr int AHEAD = 4;  // entries of a lane at a time
-    FirstEdges<I> found{};
+    constexpr int AHEAD = LISTED;  // entries of a lane at a time
+    Before<EXACT> before{(int)u, rows.ties, false};
+    FirstEdges found{};
     Weight least = 0;
     for (I first = 0; __any_sync(ALL, first < end - begin); first += AHEAD * WIDTH) {
         Held<I, Weight, AHEAD> entries;
         entries.load(rows.data + begin, rows.indices + begin, (I)(first + lane() % WIDTH), (I)(end - begin), WIDTH, least);
+        if (first == 0) {
 #pragma unroll
-        for (int a = 0; a < AHEAD; ++a)
-            if (entries.w[a] != 0) found.insert(rows, u, {entries.w[a], entries.v[a]});
+            for (int a = 0; a < AHEAD; ++a) found.insert({entries.w[a], (int)entries.v[a]}, a, before);
+        } else if (entries.heaviest() != 0) {
+#pragma unroll
+            for (int a = 0; a < AHEAD; ++a)
+                if (entries.w[a] != 0) found.insert({entries.w[a], (int)entries.v[a]}, LISTED, before);
+        }
         __syncwarp();
-        least = found.template at_least<WIDTH>();
+        least = found.at_least<WIDTH>();
     }
 #pragma unroll
     for (int j = 0; j < LISTED; ++j) {
-        Edge<I, Weight> best = found.edges[0];
-        first_of_lanes<WIDTH>(u, best, rows.ties, rows.name);
+        Listed best = found.edges[0];
+#pragma unroll
+        for (int step = WIDTH / 2; step > 0; step /= 2) {
+            Listed other{__shfl_xor_sync(ALL, best.w, step), __shfl_xor_sync(ALL, best.v, step)};
+            if (before(other, best)) best = other;
+        }
         if (best.w == found.edges[0].w && best.v == found.edges[0].v) found.drop_first();
-        if (mine && lane() % WIDTH == j % WIDTH) lists[(long long)u * LISTED + j] = word_of(best.v, best.w);
+        if (mine && lane() % WIDTH == j % WIDTH) lists[(long long)u * LISTED + j] = best.w != 0 ? word_of(best.v, best.w) : 0;
     }
+    return before.tied;
 }
 
-// WIDTH lanes per vertex, the whole warp for one with a long row.  Lists of giants are empty.
+template <int WIDTH, typename I, typename W>
+__device__ __forceinline__ void list_in_order(const Rows<I, W>& rows, I u, I begin, I end, bool mine, Word* lists)
+{
+    bool tied = list_row<WIDTH, false>(rows, u, begin, end, mine, lists);
+    if (__any_sync(ALL, tied)) list_row<WIDTH, true>(rows, u, begin, end, mine, lists);
+}
+
+// WIDTH lanes per vertex, the whole warp for one with a long row.  Lists of giants are empty, those of rows that are too
+// long for one UNLISTED.
 template <typename I, typename W, int WIDTH>
-__global__ void list_first_edges(I n, const I* indptr, const I* indices, const W* data, unsigned long long seed,
-                                 bool by_hash, unsigned long long* lists)
+__global__ void __launch_bounds__(BLOCK, RESIDENT_BLOCKS)
+    list_first_edges(I n, const I* indptr, const I* indices, const W* data, unsigned long long seed, bool by_hash,
+                     unsigned long long* lists)
 {
     constexpr int LONG_ROW = 16 * WIDTH;  // entries
     Rows<I, W> rows{indptr, indices, reinterpret_cast<const Weight*>(data), Ties{seed, by_hash}};
     long long k = global_thread() / WIDTH;
     bool mine = k < n;
     I u = mine ? (I)k : I(0), begin = indptr[u], end = indptr[u + 1];
-    if (!mine || end - begin > GIANT_ROW) end = begin;
+    bool unlisted = mine && end - begin > LISTED_ROW && end - begin <= GIANT_ROW;
+    if (unlisted && lane() % WIDTH == 0)
+        for (int j = 0; j < LISTED; ++j) lists[(long long)u * LISTED + j] = UNLISTED;
+    if (!mine || unlisted || end - begin > GIANT_ROW) end = begin;
     bool is_long = end - begin > LONG_ROW;
-    list_row<WIDTH>(rows, u, begin, is_long ? begin : end, mine && !is_long, lists);
+    list_in_order<WIDTH>(rows, u, begin, is_long ? begin : end, mine && !unlisted && !is_long, lists);
     unsigned left = __ballot_sync(ALL, is_long && lane() % WIDTH == 0);
     for (; left != 0; left &= left - 1) {
         int owner = __ffs(left) - 1;
         I from = __shfl_sync(ALL, begin, owner), to = __shfl_sync(ALL, end, owner);
-        list_row<WARP>(rows, __shfl_sync(ALL, u, owner), from, to, true, lists);
+        list_in_order<WARP>(rows, __shfl_sync(ALL, u, owner), from, to, true, lists);
     }
 }
 
@@ -179,15 +221,10 @@ __global__ void __launch_bounds__(BLOCK, LIST_BLOCKS)
             at = 0;
         }
         if (!__any_sync(ALL, u >= 0)) return;
-        bool over = u >= 0 && at == LISTED;
-        append(rest, rest_count, u, over);
-        if (over) u = NOBODY;
+        Word edge = u >= 0 && at < LISTED ? lists[(long long)u * LISTED + at] : UNLISTED;
+        append(rest, rest_count, u, u >= 0 && edge == UNLISTED);
+        if (edge == UNLISTED || edge == 0) u = NOBODY;  // 0: the row has no other
         if (u < 0) continue;
-        Word edge = lists[(long long)u * LISTED + at];
-        if (edge == 0) {  // the row has no other
-            u = NOBODY;
-            continue;
-        }
         I v = vertex_of<I>(edge);
         I after = offers.propose(u, v, weight_of(edge)).u;
         at = after == u ? at + 1 : after >= 0 ? place_in_list(lists, after, v) + 1 : 0;

@@ -18,6 +18,7 @@ SOURCE = gpu.Source(
     __package__,
     "gpu_lists.cu",
     (
+        "list_giants<I>",
         "propose_from_lists<I>",
         "read_mates<I,W>",
         *(f"list_first_edges{width} = list_first_edges<I,W,{width}>" for width in WIDTHS),
@@ -27,6 +28,7 @@ SOURCE = gpu.Source(
 )
 
 BLOCK = SOURCE.constant("BLOCK")
+GIANT_ROW = SOURCE.constant("GIANT_ROW")
 LISTED = SOURCE.constant("LISTED")
 SUM_BLOCKS = 512  # blocks that add up the weight
 MOST_VERTICES = 1 << 31  # a vertex is half of a word
@@ -43,40 +45,35 @@ def bytes_for(view: Any) -> int:
     return int(1.1 * view.n * (8 + 8 * LISTED + view.data.itemsize))
 
 
-def match(view: Any, ties: tuple[int, bool], width: int, mate: Any, giants: Any) -> Found:
-    """Fill `mate`.  `width`: lanes per row; `giants`: the list of them and how many."""
+def match(view: Any, ties: tuple[int, bool], width: int, mate: Any) -> Found:
+    """Fill `mate`.  `width`: lanes per row."""
     n, kind, weight = view.n, view.indices.dtype, view.data.dtype
-    k = SOURCE.kernels(
-        f"list_first_edges{width}", "propose_from_lists", f"propose_the_rest{width}", "read_mates",
-        I=kind, W=weight,
-    )  # fmt: skip
+    names = ("list_giants", "propose_from_lists", "read_mates")
+    wide = (f"list_first_edges{width}", f"propose_the_rest{width}")
+    k = SOURCE.kernels(*names, *wide, I=kind, W=weight)
+    list_edges, the_rest = (getattr(k, name) for name in wide)
     space = gpu.workspace(
         "weighted_matching",
         words=(n, np.uint64),
         lists=(LISTED * n, np.uint64),
         want=(n, weight),
-        rest_count=(1, np.uint64),
+        giants=(view.nnz // GIANT_ROW + 1, kind),
+        counts=(2, np.uint64),
         sums=(SUM_BLOCKS, np.float64),
     )
-    for array in (space.words, space.want, space.rest_count):
+    for array in (space.words, space.want, space.counts):
         array.data.memset_async(0, array.nbytes)
+    giant_count, rest_count = space.counts[:1], space.counts[1:]
     rest = mate  # that is written last
     rows = (view.indptr, view.indices, view.data)
-    list_edges = getattr(k, f"list_first_edges{width}")
+    k.list_giants(n, (n, view.indptr, space.giants, giant_count))
     list_edges(n * width, (n, *rows, *ties, space.lists), block=BLOCK)
     from_lists = k.propose_from_lists
-    from_lists(
-        None,
-        (n, *ties, space.lists, space.words, rest, space.rest_count),
-        block=BLOCK,
-        grid=min(from_lists.resident(BLOCK), -(-n // BLOCK)),
-    )
-    the_rest = getattr(k, f"propose_the_rest{width}")
-    the_rest(
-        None,
-        (*rows, *ties, space.lists, rest, space.rest_count, *giants, space.words, space.want),
-        block=BLOCK,
-        grid=the_rest.resident(BLOCK),
-    )
+    blocks = min(from_lists.resident(BLOCK), -(-n // BLOCK))
+    arguments = (n, *ties, space.lists, space.words, rest, rest_count)
+    from_lists(None, arguments, block=BLOCK, grid=blocks)
+    left = (rest, rest_count, space.giants, giant_count)
+    arguments = (*rows, *ties, space.lists, *left, space.words, space.want)
+    the_rest(None, arguments, block=BLOCK, grid=the_rest.resident(BLOCK))
     k.read_mates(None, (n, space.words, mate, space.sums), grid=SUM_BLOCKS)
     return Found(mate, total(space.sums.get()) / 2, 1)
