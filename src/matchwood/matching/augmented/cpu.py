@@ -33,22 +33,17 @@ import numpy as np
 from matchwood.matching.augmented import LEAST_GAIN, LIMIT, two_factors
 from matchwood.matching.augmented.cpu_claims import Claims, Wanted, settle_claims, touched
 from matchwood.matching.augmented.cpu_exchanges import (
-    COLD,
-    FREE,
-    SEEMS,
-    UNKNOWN,
     Scale,
     State,
     Weighing,
     best_exchange,
     cut,
     degree,
-    path_may_gain,
     scan_arms,
     unit_of,
     weight_between,
 )
-from matchwood.matching.cpu_rows import Rows, Ties, prefetch_queued
+from matchwood.matching.cpu_rows import Rows, Ties
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
 from matchwood.matching.methods import Found, load
 from matchwood.primitives.frontier.cpu import BUFFER, flush, push
@@ -114,7 +109,7 @@ def _scan_all(
         claims.gain[i], claims.tie[i] = 0, 0
         # of free vertices nothing is known: they are scanned when they may gain
         state.arm[i] = state.heaviest[i] = ANYTHING
-        state.stale[i], state.hot[i] = 1, FREE
+        state.stale[i] = 1
     if barrier(team):
         return True
     chunk = next_chunk(team, n, CHUNK)
@@ -134,11 +129,6 @@ def _choose(
     """Unit u becomes a candidate if it gains."""
     free = ~state.mate.dtype.type(0)
     gain, x, y = best_exchange(rows, u, state, weighing, fresh)
-    v = state.mate[u]
-    if v == free:
-        state.hot[u] = FREE
-    else:
-        state.hot[u] = state.hot[v] = SEEMS if path_may_gain(u, state) else COLD
     if gain < weighing.least:
         return
     at = np.uint64(atomic_add(lists.shared, _CANDIDATES, 1))
@@ -180,7 +170,6 @@ def _choose_queued(
     while chunk >= 0:
         for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, queue.size))):
             u = queue[i]
-            prefetch_queued(rows.indptr, rows.indices, rows.weights, queue, i, queue.size)
             lists.queued[u] = 0
             _choose(u, rows, state, weighing, lists, wanted, False)
         chunk = next_chunk(team, queue.size, FEW)
@@ -267,24 +256,20 @@ def _enqueue(
 
 @expanded
 def _arm_concerns(c: Any, z: Any, w: Any, state: State) -> bool:
-    """Whether the unit of z may gain because an arm to c costs less than before; w: integer.
-
-    Where that arm wins more than z's bound, it is the best one: no need to look for it again.
-    """
+    """Whether the unit of z may gain because an arm to c costs less than before; w: integer."""
+    mate, arm = state.mate, state.arm
+    free = ~mate.dtype.type(0)
     value = w - state.price[c]
     if value <= 0:
         return False
-    if value < load_relaxed(state.arm, z):
-        # at best a second arm, for when the first ones of z and its mate lead to one unit
-        hot = state.hot[z]
-        return hot == SEEMS or (hot == FREE and state.mate[c] == ~state.mate.dtype.type(0))
-    before = atomic_max(state.arm, z, value)
-    if before < value:  # others may raise it further: then target and arm do not agree
-        store_relaxed(state.target, z, c)
-        store_relaxed(state.reach, z, np.int64(UNKNOWN))
-    elif before == value:  # the order of edges decides
+    if mate[z] == free:
+        return mate[c] == free
+    if value >= load_relaxed(arm, z):
+        atomic_max(arm, z, value)
         store_relaxed(state.stale, z, state.stale.dtype.type(1))
-    return True
+        return True
+    # at best a second arm, for when the first ones of z and its mate lead to one unit
+    return load_relaxed(arm, z) + load_relaxed(arm, mate[z]) > state.price[z]
 
 
 @expanded
@@ -317,7 +302,6 @@ def _wake(
     while chunk >= 0:
         for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, size))):
             c = lists.changed[i]
-            prefetch_queued(rows.indptr, rows.indices, rows.weights, lists.changed, i, size)
             count = _enqueue(state, c, lists, buffer, count, queue, tail)
             cheaper = price[c] < lists.before[i]
             d = mate[c]
@@ -398,8 +382,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     shared, sums = np.zeros(SHARED, np.int64), block_sums(n)
     ends, integers, flags = (n, unsigned), (n, np.int64), (n, np.uint8)
     space = workspace(
-        price=integers, arm=integers, target=ends, reach=integers, stale=flags,
-        heaviest=integers, hot=flags,
+        price=integers, arm=integers, target=ends, stale=flags, heaviest=integers,
         claimed=integers, ties=(n, np.uint64),
         unit=ends, gain=integers, x=ends, y=ends, unit_x=ends, unit_y=ends, won=flags,
         queues=((2, n), unsigned), queued=flags, changed=ends, before=integers,
@@ -411,8 +394,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         Weighing(scale, Ties(np.uint64(seed), by_hash), LEAST_GAIN, LIMIT),
         State(
             mate.view(unsigned), own,
-            space.price, space.arm, space.target, space.reach, space.stale, space.heaviest,
-            space.hot,
+            space.price, space.arm, space.target, space.stale, space.heaviest,
         ),
         Claims(space.claimed, space.ties),
         Wanted(

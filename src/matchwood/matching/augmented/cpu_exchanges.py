@@ -18,8 +18,6 @@ from matchwood.teams import device, expanded
 
 Array = np.ndarray[Any, Any]
 SHORT = 32  # entries; in longer rows branches pay, see suitor/cpu.py
-UNKNOWN = -1  # no weight
-COLD, SEEMS, FREE = 0, 1, 2  # of `hot`
 
 
 class Scale(NamedTuple):
@@ -45,11 +43,9 @@ class State(NamedTuple):
     own: Array  # weight of the edge at v, 0 for free vertices
     price: Array  # the same as an integer: what an arm to v costs
     arm: Array  # what the best arm of v wins at most, 0 for none
-    target: Array  # where it led to when v was scanned, or when it rose
-    reach: Array  # the integer weight of that edge, UNKNOWN where it rose
+    target: Array  # where it led to when v was scanned
     stale: Array  # 1: arm may have risen since
     heaviest: Array  # weight in the row, as an integer; bounds what a cycle can win
-    hot: Array  # SEEMS where the bounds of a unit let it gain by a path, FREE for free vertices
 
 
 @device
@@ -122,11 +118,8 @@ def _first_arm(
     for k in range(
         np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + rows.indptr.dtype.type(1)])
     ):
-        w = cut(rows.weights[k], weighing.scale)
-        if w < best:
-            continue
         x = rows.indices[k]
-        value = w - state.price[x]
+        value = cut(rows.weights[k], weighing.scale) - state.price[x]
         if value < best or x == avoided or x == also:  # noqa: SIM109  a tuple costs more
             continue
         if _comes_first(value, best, u, x, best_x, weighing.ties):
@@ -152,19 +145,16 @@ def scan_arms(rows: Rows, u: Any, state: State, weighing: Weighing) -> None:
             best = value if better else best
     else:
         for k in range(start, end):
-            w = cut(rows.weights[k], weighing.scale)
+            x, w = rows.indices[k], cut(rows.weights[k], weighing.scale)
+            value = w - price[x]
             heaviest = max(heaviest, w)
-            if w >= best:
-                x = rows.indices[k]
-                value = w - price[x]
-                if value > 0 and value >= best:
-                    tied |= value == best
-                    if value > best:
-                        best, best_x = value, x
+            if value > 0 and value >= best:
+                tied |= value == best
+                if value > best:
+                    best, best_x = value, x
     if tied:
         best, best_x = _first_arm(rows, u, u, u, state, weighing)
     state.arm[u], state.target[u], state.heaviest[u] = best, best_x, heaviest
-    state.reach[u] = best + price[best_x]
     state.stale[u] = 0
 
 
@@ -179,23 +169,18 @@ def _second_arm(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
 def _best_cycle(rows: Rows, u: Any, state: State, scale: Scale, least: Any) -> Any:
     """The best cycle of the unit {u, v} that wins more than `least`, and the x at u; u for none.
 
-    The shorter of both rows is read, and of each edge there the other one is looked up.  As the
-    edge {x, y} is lost once, a cycle wins no more than the edge {a, x} and an arm of b: most edges
-    are too light for that, and nothing is looked up for them.
+    The shorter of both rows is read, and of each edge there the other one is looked up.
     """
     mate, price = state.mate, state.price
     v = mate[u]
     a, b = (u, v) if degree(rows, u) <= degree(rows, v) else (v, u)
-    given_up, most, arm = price[u], state.heaviest[b], state.arm[b]
+    given_up, most = price[u], state.heaviest[b]
     best, best_x = least, u
     for k in range(
         np.uint64(rows.indptr[a]), np.uint64(rows.indptr[a + rows.indptr.dtype.type(1)])
     ):
-        w = cut(rows.weights[k], scale)
-        if w + arm - given_up < best:
-            continue
         x = rows.indices[k]
-        half = w - price[x] - given_up
+        half = cut(rows.weights[k], scale) - price[x] - given_up
         if half + most < best or price[x] > given_up:
             continue
         y = mate[x]
@@ -253,12 +238,10 @@ def is_fresh(rows: Rows, u: Any, state: State, scale: Scale) -> bool:
         return False
     if state.arm[u] == 0:
         return True
-    x, reach = state.target[u], state.reach[u]
+    x = state.target[u]
     if x == state.mate[u]:
         return False
-    if reach == UNKNOWN:
-        reach = cut(weight_between(rows, u, x), scale)
-    return reach - state.price[x] == state.arm[u]
+    return cut(weight_between(rows, u, x), scale) - state.price[x] == state.arm[u]
 
 
 @expanded
