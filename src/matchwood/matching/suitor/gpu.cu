@@ -29,7 +29,7 @@
 // all other vertices.  want[g] is the state of a giant: PENDING (0), then TAKEN by a block, then the
 // weight of a proposal.  A thread that displaces a giant sets it to PENDING, and its block searches
 // all giants for pending ones before it ends, so none is left over.
-#include "matchwood/proposals.cuh"
+#include "matchwood/suitors.cuh"
 
 template <typename I, typename B>
 struct Offers {

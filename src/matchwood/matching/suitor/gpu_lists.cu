@@ -18,7 +18,7 @@
 // The end state is the only stable one, the greedy matching.
 #include "matchwood/exact.cuh"
 #include "matchwood/frontier.cuh"
-#include "matchwood/proposals.cuh"
+#include "matchwood/suitors.cuh"
 
 constexpr int LISTED = 4;  // edges of a row; a list is then as long as a sector of memory, 32 bytes
 constexpr int LISTED_ROW = 4096;  // entries; longer rows have no list

@@ -70,8 +70,8 @@ def match(view: Any, ties: tuple[int, bool], width: int, mate: Any) -> Found:
     list_edges(n * width, (n, *rows, *ties, space.lists), block=BLOCK)
     from_lists = k.propose_from_lists
     blocks = min(from_lists.resident(BLOCK), -(-n // BLOCK))
-    arguments = (n, *ties, space.lists, space.words, rest, rest_count)
-    from_lists(None, arguments, block=BLOCK, grid=blocks)
+    listed = (n, *ties, space.lists, space.words, rest, rest_count)
+    from_lists(None, listed, block=BLOCK, grid=blocks)
     left = (rest, rest_count, space.giants, giant_count)
     arguments = (*rows, *ties, space.lists, *left, space.words, space.want)
     the_rest(None, arguments, block=BLOCK, grid=the_rest.resident(BLOCK))
