@@ -11,6 +11,8 @@
 #include "matchwood/edge_order.cuh"
 #include "matchwood/threads.cuh"
 
+constexpr int NOBODY = -1;  // no vertex
+
 template <typename W>
 using WeightBits = typename WordOf<sizeof(W)>::type;
 

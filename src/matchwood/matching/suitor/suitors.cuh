@@ -12,7 +12,6 @@ constexpr int BLOCK = 512;  // threads of a block
 // 1.03, 1.76; 4 blocks 2.24, 1.16, 1.51.  GIANT_ROW = 2048 instead, with 2 blocks: 2.90, 1.20, 1.80.
 constexpr int RESIDENT_BLOCKS = 3;  // blocks on a multiprocessor
 constexpr int GIANT_ROW = 4096;  // entries
-constexpr int NOBODY = -1;   // no vertex
 constexpr int PENDING = 0, TAKEN = 1;  // as bits of a weight: less than, and not more than, any weight
 
 // Who proposes next, and what its edge weighs at most: it proposes along lighter and lighter edges.
