@@ -91,8 +91,11 @@ def test_larger(name):
 def test_suitor_beyond_the_caches(monkeypatch, lists):
     """First edges of rows are listed, or few neighbours are asked; the answer is the same."""
     monkeypatch.setattr(engine("suitor"), "CACHED_BYTES", 0)
-    if not lists:
-        monkeypatch.setattr(engine("suitor").gpu_lists, "MOST_VERTICES", 0)
+    listed = engine("suitor").gpu_lists
+    if lists:  # for giants, too
+        monkeypatch.setattr(listed, "has_giants", lambda view: False)
+    else:
+        monkeypatch.setattr(listed, "MOST_VERTICES", 0)
     for name, kind in itertools.product(LARGER, (np.float32, np.float64)):
         A = LARGER[name](kind)
         for index_type, by_hash in itertools.product((np.int32, np.int64), (True, False)):
