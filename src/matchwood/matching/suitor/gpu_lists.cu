@@ -68,8 +68,8 @@ struct OneWordOffers {
     }
 };
 
-// Whether an edge of u comes before another one.  By weight alone, where `exact` is false: that takes a third of the
-// instructions, and equal weights, which are rare, are only noticed.
+// Whether an edge of u comes before another one.  By weight alone, where EXACT is false: no call in between, and
+// equal weights, which are rare, are only noticed.
 template <bool EXACT>
 struct Before {
     int u;

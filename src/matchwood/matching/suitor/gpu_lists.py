@@ -35,10 +35,11 @@ MOST_VERTICES = 1 << 31  # a vertex is half of a word
 
 
 def fits(view: Any) -> bool:
-    """Whether a weight and a vertex fit into a word, the lists into memory, and no row is very long.
+    """Whether a weight and a vertex fit into a word, lists into memory, and no row is very long.
 
     Graphs with giants are faster without lists.  Measured on an H200: R-MAT 24 and 26 in 7.4 and
-    31 ms, 9.1 and 37 with lists; random graphs of that size in 15.4 and 99 ms, 8.7 and 43 with them.
+    31 ms, 9.1 and 37 with lists; random graphs of that size in 15.4 and 99 ms, 8.7 and 43 with
+    lists.
     """
     small = view.data.dtype == np.float32 and view.n < MOST_VERTICES
     return small and gpu.free_bytes() > bytes_for(view) and not has_giants(view)
