@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import matchwood
-from graphs import complete, disjoint, from_edges, grid, path, rmat, shuffled, star
+from graphs import complete, disjoint, from_edges, grid, path, random_graph, rmat, shuffled, star
 from matching_graphs import SEED, subnormal, two_hubs, weighted
 from matchwood import csr
 from matchwood.matching.dominant import reference
@@ -87,16 +87,34 @@ def test_larger(name):
                     assert found.rounds == right.rounds
 
 
-def test_suitor_beyond_the_caches(monkeypatch):
-    """Few neighbours are asked there; the answer is the same."""
+@pytest.mark.parametrize("lists", [True, False])
+def test_suitor_beyond_the_caches(monkeypatch, lists):
+    """First edges of rows are listed, or few neighbours are asked; the answer is the same."""
     monkeypatch.setattr(engine("suitor"), "CACHED_BYTES", 0)
+    listed = engine("suitor").gpu_lists
+    if lists:  # for giants, too
+        monkeypatch.setattr(listed, "has_giants", lambda view: False)
+    else:
+        monkeypatch.setattr(listed, "MOST_VERTICES", 0)
     for name, kind in itertools.product(LARGER, (np.float32, np.float64)):
         A = LARGER[name](kind)
-        view = view_of(A, np.int32)
-        for by_hash in (True, False):
+        for index_type, by_hash in itertools.product((np.int32, np.int64), (True, False)):
+            view = view_of(A, index_type)
             right = reference.match(view, SEED, by_hash)
             found = engine("suitor").match(on_gpu(view), SEED, by_hash)
-            assert_same(found, right.mate, weight_of(A, right.mate), np.int32)
+            assert_same(found, right.mate, weight_of(A, right.mate), index_type)
+
+
+def test_suitor_by_lists_over_and_over(monkeypatch):
+    """Many vertices that try all their listed edges, chains of displacements, other schedules."""
+    monkeypatch.setattr(engine("suitor"), "CACHED_BYTES", 0)
+    for levels in (2, 1 << 20):
+        A = weighted(random_graph(60_000, 900_000), np.float32, levels)
+        view = view_of(A, np.int32)
+        expected = engine("dominant").match(on_gpu(view), SEED, True).mate.get()
+        for _ in range(20):
+            found = engine("suitor").match(on_gpu(view), SEED, True)
+            assert np.array_equal(found.mate.get(), expected)
 
 
 def test_zoo(zoo_graph):

@@ -11,6 +11,8 @@
 #include "matchwood/edge_order.cuh"
 #include "matchwood/threads.cuh"
 
+constexpr int NOBODY = -1;  // no vertex
+
 template <typename W>
 using WeightBits = typename WordOf<sizeof(W)>::type;
 
@@ -134,6 +136,13 @@ struct Held {
         }
     }
 
+    // Forget entries that weigh more than `most`.
+    __device__ __forceinline__ void keep_to(B most)
+    {
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) w[a] = w[a] > most ? B(0) : w[a];
+    }
+
     __device__ __forceinline__ B heaviest() const
     {
         B most = 0;
@@ -182,10 +191,10 @@ __device__ __forceinline__ B largest_of_lanes(B x)
 //
 // Most of the time goes into asking neighbours, which lie anywhere in memory.  So each lane holds a few entries and
 // asks for the heaviest of them; then only entries that weigh no less than the best answer of all WIDTH lanes are
-// left, which are few.
+// left, which are few.  Edges that weigh more than `most_left` are known to be refused.
 template <int WIDTH, typename I, typename W, typename Names, typename Others>
 __device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, Names>& rows, I u, I begin, I end,
-                                                               const Others& others)
+                                                               const Others& others, WeightBits<W> most_left)
 {
     using B = WeightBits<W>;
     constexpr int AHEAD = 4;  // entries of a lane at a time
@@ -194,6 +203,7 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, 
     for (I first = 0; __any_sync(ALL, first < end - begin); first += AHEAD * WIDTH) {
         Held<I, B, AHEAD> entries;
         entries.load(rows.data + begin, rows.indices + begin, (I)(first + lane() % WIDTH), (I)(end - begin), WIDTH, least);
+        entries.keep_to(most_left);
         B most = entries.heaviest();
         while (true) {
             if (most != 0 && most >= least) improve(u, entries.take_out(most), others, best, rows.ties, rows.name);
@@ -209,17 +219,19 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, 
 
 // WIDTH lanes per vertex, the whole warp for a vertex with a long row.  All lanes of the warp call,
 // those of a group with the same u, begin and end; begin == end where there is nothing to do.
-// FAR: what neighbours answer lies in memory that no cache holds, so few are asked.
+// FAR: what neighbours answer lies in memory that no cache holds, so few are asked, and none for an edge that weighs
+// more than `most_left`.
 template <int WIDTH, bool FAR = false, typename I, typename W, typename Names, typename Others>
 __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W, Names>& rows, I u, I begin,
-                                                                 I end, const Others& others)
+                                                                 I end, const Others& others,
+                                                                 WeightBits<W> most_left = ~WeightBits<W>(0))
 {
     constexpr int LONG_ROW = 16 * WIDTH;  // entries
     using Found = Edge<I, WeightBits<W>>;
     Found best{0, u};
     bool is_long = end - begin > LONG_ROW;
     if (FAR) {
-        best = first_of_row<WIDTH>(rows, u, begin, is_long ? begin : end, others);
+        best = first_of_row<WIDTH>(rows, u, begin, is_long ? begin : end, others, most_left);
     } else {
         if (!is_long) scan_row<4, false>(rows, u, begin, end, lane() % WIDTH, WIDTH, others, best);
         __syncwarp();
@@ -232,7 +244,7 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W
         I from = __shfl_sync(ALL, begin, owner), to = __shfl_sync(ALL, end, owner);
         Found mine{0, x};
         if (FAR) {
-            mine = first_of_row<WARP>(rows, x, from, to, others);
+            mine = first_of_row<WARP>(rows, x, from, to, others, __shfl_sync(ALL, most_left, owner));
         } else {
             scan_row<4, true>(rows, x, from, to, lane(), WARP, others, mine);
             __syncwarp();

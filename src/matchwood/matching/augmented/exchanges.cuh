@@ -10,7 +10,6 @@
 
 constexpr long long ANYTHING = 1ll << 61;  // more than two weights; two of these fit into 64 bits
 constexpr long long LEAST_GAIN = 3;        // units of the last bit, see __init__.py
-constexpr int NOBODY = -1;                 // no vertex
 
 // What an arm or a cycle wins, and where it leads to.
 template <typename I>

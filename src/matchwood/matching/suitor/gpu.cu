@@ -29,16 +29,7 @@
 // all other vertices.  want[g] is the state of a giant: PENDING (0), then TAKEN by a block, then the
 // weight of a proposal.  A thread that displaces a giant sets it to PENDING, and its block searches
 // all giants for pending ones before it ends, so none is left over.
-#include "matchwood/first_edge.cuh"
-#include "matchwood/frontier.cuh"
-
-constexpr int BLOCK = 512;  // threads of a block
-// Measured on an H200, R-MAT 22, grid 2048^2, mesh 128^3: 3 blocks 2.04, 0.97, 1.45 ms; 2 blocks 2.38,
-// 1.03, 1.76; 4 blocks 2.24, 1.16, 1.51.  GIANT_ROW = 2048 instead, with 2 blocks: 2.90, 1.20, 1.80.
-constexpr int RESIDENT_BLOCKS = 3;  // blocks on a multiprocessor
-constexpr int GIANT_ROW = 4096;  // entries
-constexpr int NOBODY = -1;   // no vertex
-constexpr int PENDING = 0, TAKEN = 1;  // as bits of a weight: less than, and not more than, any weight
+#include "matchwood/suitors.cuh"
 
 template <typename I, typename B>
 struct Offers {
@@ -63,19 +54,20 @@ struct Offers {
         return !stays(s, load_relaxed(&want[s]), v, u, w);
     }
 
-    // Returns who has to propose next: the displaced vertex, NOBODY, or u again.
-    __device__ __noinline__ I propose(I u, I v, B w) const
+    // The displaced vertex proposes next, nobody, or u again.
+    __device__ __noinline__ Next<I, B> propose(I u, I v, B w) const
     {
         store_relaxed(&want[u], w);
         fence();
         I s = load_relaxed(&mate[v]);
+        B ws = 0;
         while (true) {
             if (s >= 0) {
                 fence();
-                B ws = load_relaxed(&want[s]);
+                ws = load_relaxed(&want[s]);
                 if (stays(s, ws, v, u, w)) {
                     raise_to(&offer[v], ws);
-                    return u;
+                    return {u, w};
                 }
             }
             I seen = compare_and_swap(&mate[v], s, u);
@@ -83,75 +75,11 @@ struct Offers {
             s = seen;
         }
         raise_to(&offer[v], w);
-        return s;
+        return {s, ws};
     }
 };
 
-template <typename I>
-__global__ void list_giants(I n, const I* indptr, I* giants, unsigned long long* count)
-{
-    long long v = global_thread();
-    bool wanted = v < n && indptr[v + 1] - indptr[v] > GIANT_ROW;
-    append(giants, count, (I)v, wanted);
-}
-
-// WIDTH lanes per vertex.  A group goes on with its next vertex while others follow a chain of
-// displacements.  Caller: mate -1, want and offer 0, except for final matches; giants listed.
-template <typename I, typename W, int WIDTH, bool FAR>
-__device__ __forceinline__ void propose_by_lanes(I n, const Rows<I, W>& rows, const Offers<I, WeightBits<W>>& offers)
-{
-    long long groups = all_threads() / WIDTH, next = global_thread() / WIDTH;
-    I u = NOBODY;
-    while (true) {
-        while (u < 0 && next < n) {
-            u = (I)next;
-            next += groups;
-            bool pending = rows.indptr[u + 1] - rows.indptr[u] > GIANT_ROW;
-            if (pending || load_relaxed(&offers.want[u]) != 0) u = NOBODY;  // or matched
-        }
-        if (!__any_sync(ALL, u >= 0 || next < n)) return;
-        I begin = u >= 0 ? rows.indptr[u] : 0, end = u >= 0 ? rows.indptr[u + 1] : 0;
-        Edge<I, WeightBits<W>> best = first_by_lanes<WIDTH, FAR>(rows, u, begin, end, offers);
-        I after = NOBODY;
-        if (lane() % WIDTH == 0 && best.w != 0) {
-            after = offers.propose(u, best.v, best.w);
-            if (after >= 0 && after != u && rows.indptr[after + 1] - rows.indptr[after] > GIANT_ROW) {
-                fence();
-                store_relaxed(&offers.want[after], WeightBits<W>(PENDING));
-                after = NOBODY;
-            }
-        }
-        u = __shfl_sync(ALL, after, lane() / WIDTH * WIDTH);
-    }
-}
-
-// Takes a pending giant for this block; NOBODY when there is none.  All threads of the block call.
-template <typename I, typename B>
-__device__ __forceinline__ I claim_giant(const I* giants, long long count, B* want)
-{
-    __shared__ int place;
-    __shared__ I claimed;
-    while (true) {
-        if (threadIdx.x == 0) place = -1;
-        __syncthreads();
-        long long shift = count * blockIdx.x / gridDim.x;  // blocks begin at different giants
-        for (long long k = threadIdx.x; k < count && *(volatile int*)&place < 0; k += blockDim.x) {
-            long long at = (k + shift) % count;
-            if (load_relaxed(&want[giants[at]]) == B(PENDING)) atomicCAS(&place, -1, (int)at);
-        }
-        __syncthreads();
-        if (place < 0) return NOBODY;
-        if (threadIdx.x == 0) {
-            I g = giants[place];
-            claimed = compare_and_swap(&want[g], B(PENDING), B(TAKEN)) == B(PENDING) ? g : I(NOBODY);
-            fence();
-        }
-        __syncthreads();
-        I mine = claimed;
-        if (mine >= 0) return mine;
-    }
-}
-
+// Caller: mate -1, want and offer 0, except for final matches; giants listed.
 // FAR: the words of vertices are more than the caches hold.  Measured on an H200: R-MAT 24 7.6 ms instead of 9.8, a
 // random graph of that size 15.8 instead of 23.0, R-MAT 26 31.4 instead of 47.1; mesh 128^3, whose words do fit, 1.84 ms
 // instead of 1.61.
@@ -161,28 +89,14 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT_BLOCKS)
         const I* giants, const unsigned long long* giant_count, I* mate, W* want, W* offer)
 {
     using B = WeightBits<W>;
-    __shared__ I following;
     Ties ties{seed, by_hash};
     Rows<I, W> rows{indptr, indices, reinterpret_cast<const B*>(data), ties};
     Offers<I, B> offers{mate, reinterpret_cast<B*>(want), reinterpret_cast<B*>(offer), ties};
-    propose_by_lanes<I, W, WIDTH, FAR>(n, rows, offers);
-    long long count = (long long)*giant_count;
-    if (count == 0) return;
-    fence();
-    __syncthreads();
-    I u = NOBODY;
-    while (true) {
-        if (u < 0) u = claim_giant(giants, count, offers.want);
-        if (u < 0) return;
-        Edge<I, B> best = first_by_block<FAR>(rows, u, offers);
-        if (threadIdx.x == 0) {
-            following = best.w != 0 ? offers.propose(u, best.v, best.w) : I(NOBODY);
-            fence();
-        }
-        __syncthreads();
-        u = following;
-        __syncthreads();
-    }
+    propose_by_lanes<WIDTH, FAR>(n, rows, offers, [&](long long k) {
+        bool waits = is_giant(rows, (I)k) || load_relaxed(&offers.want[k]) != 0;  // or matched
+        return Next<I, B>{waits ? I(NOBODY) : (I)k, ~B(0)};
+    });
+    propose_by_blocks<FAR>(rows, offers, giants, (long long)*giant_count);
 }
 
 // sums[block] = the offers of the block's vertices.  The grid is always the same, so the order of

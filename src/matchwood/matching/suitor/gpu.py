@@ -1,6 +1,7 @@
 """Suitor matching on the GPU.  Kernels: gpu.cu; the rule and the paper: matching/weighted.py.
 
 Where many weights are equal, gpu_chains.py first matches vertices along chains of equal weights.
+Graphs whose words no cache holds go by lists, gpu_lists.py.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import numpy as np
 
 from matchwood import gpu
 from matchwood.matching.methods import Found
+from matchwood.matching.suitor import gpu_lists
 from matchwood.matching.suitor.gpu_chains import match_ahead
+from matchwood.matching.suitor.gpu_lists import SUM_BLOCKS, WIDTHS
 from matchwood.primitives.wide_sums import total
 
-WIDTHS = (2, 8)  # lanes per row
 ENTRIES_PER_LANE = 4  # entries per lane, on average
 SOURCE = gpu.Source(
     __package__,
@@ -34,7 +36,6 @@ BLOCK = SOURCE.constant("BLOCK")
 GIANT_ROW = SOURCE.constant("GIANT_ROW")
 
 CACHED_BYTES = 32 << 20  # of the offers of all vertices; more do not stay in the caches of a device
-SUM_BLOCKS = 512  # blocks that add up the weight
 SAMPLED_PAIRS = (
     1024  # pairs of neighbouring entries, compared to estimate how many weights are equal
 )
@@ -54,8 +55,11 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     if n == 0 or nnz == 0:
         return Found(mate, 0.0, 1)
     width = next((width for width in WIDTHS if nnz <= ENTRIES_PER_LANE * width * n), WIDTHS[-1])
-    far = "_far" if n * weight.itemsize > CACHED_BYTES else ""
-    name = f"make_proposals{width}{far}"
+    far = n * weight.itemsize > CACHED_BYTES
+    chains = not by_hash and many_ties(view.data)  # ties by hash leave no long chains
+    if far and not chains and gpu_lists.fits(view):
+        return gpu_lists.match(view, (seed, by_hash), width, mate)
+    name = f"make_proposals{width}{'_far' if far else ''}"
     k = SOURCE.kernels("list_giants", "add_offers", name, I=kind, W=weight)
     space = gpu.workspace(
         "weighted_matching",
@@ -67,7 +71,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     )
     for array in (space.want, space.offer, space.count):
         array.data.memset_async(0, array.nbytes)
-    if not by_hash and many_ties(view.data):  # ties by hash leave no long chains
+    if chains:
         match_ahead(view, mate, space.want, space.offer)
     k.list_giants(n, (n, view.indptr, space.giants, space.count))
     make_proposals = getattr(k, name)
