@@ -6,8 +6,8 @@
 constexpr int INCOMPLETE = 128;  // in size[v]: some edge of the row is not in the list
 constexpr int LENGTH_BITS = 127; // of size[v]
 constexpr int PACK_BLOCK = 256;  // threads of a block of pack_rows
-constexpr int LONG_ROW = 1024;  // entries; a block packs a longer row, after its warps have done the others
-constexpr int LONG_ROWS = 256;  // of a block; a warp packs those beyond
+constexpr int LONG_PACKED_ROW = 1024;  // entries; a block packs a longer row, after its warps have done the others
+constexpr int LONG_PACKED_ROWS = 256;  // of a block; a warp packs those beyond
 
 // Rows and what is read of them.  They are those of ids[0], ids[1], ..., or of base, base + 1, ... where ids is null.
 // Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`.
@@ -173,7 +173,7 @@ __device__ void pack_long_row(I u, long long begin, long long end, const Passing
 template <typename I, typename P, typename W>
 __device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, const EdgeLists<I, P, W>& lists, bool fresh)
 {
-    __shared__ long long long_rows[LONG_ROWS];
+    __shared__ long long long_rows[LONG_PACKED_ROWS];
     __shared__ int long_count;
     if (threadIdx.x == 0) long_count = 0;
     __syncthreads();
@@ -192,9 +192,9 @@ __device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, 
             place = lists.place(own, fresh);
             there = !(from.only_free && load_relaxed(&from.state[own]) >= 0);
         }
-        if (there && end - begin > LONG_ROW) {
+        if (there && end - begin > LONG_PACKED_ROW) {
             int slot = atomicAdd(&long_count, 1);
-            if (slot < LONG_ROWS) long_rows[slot] = i, there = false;
+            if (slot < LONG_PACKED_ROWS) long_rows[slot] = i, there = false;
         }
         for (unsigned votes = __ballot_sync(ALL, there); votes != 0; votes &= votes - 1) {
             int owner = __ffs(votes) - 1;
@@ -205,7 +205,7 @@ __device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, 
         }
     }
     __syncthreads();
-    int count = long_count < LONG_ROWS ? long_count : LONG_ROWS;
+    int count = long_count < LONG_PACKED_ROWS ? long_count : LONG_PACKED_ROWS;
     for (int k = 0; k < count; ++k) {
         long long begin, end;
         from.range(long_rows[k], begin, end);
