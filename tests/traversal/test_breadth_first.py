@@ -14,7 +14,6 @@ from scipy.sparse import csgraph
 import matchwood
 from graphs import ZOO, grid, path, rmat, star
 from matchwood.check import check_bfs
-from matchwood.traversal.breadth_first import cpu_bottom_up
 from strategies import graphs
 from support import THREADS
 
@@ -69,6 +68,33 @@ def test_all_ways_to_expand_a_level(
         order, before = csgraph.breadth_first_order(A, source)
         assert (found.level >= 0).sum() == order.size
         assert np.array_equal(found.level >= 0, (before != -9999) | (np.arange(G.n) == source))
+
+
+@pytest.mark.parametrize("n", [4000, 4032, 4097])  # the last word of a bitmap: part, full, one bit
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_bottom_up_among_vertices_that_wait_for_ever(n: int, symmetric: bool) -> None:
+    """A dense part goes bottom up and ends in a long tail.
+
+    Vertices without arcs, with arcs out only, and a clique of its own are never reached.
+    """
+    rng = np.random.default_rng(n)
+    dense, tail = n // 2, 40
+    places = rng.permutation(n)
+    ends = rng.integers(0, dense, (2, 20 * dense))
+    chain = np.arange(dense - 1, dense + tail)
+    clique = np.arange(n - 300, n - 200)
+    blind = np.arange(n - 200, n - 100)  # lead into the dense part; nothing leads to them
+    rows = np.concatenate([ends[0], chain[:-1], np.repeat(clique, clique.size), blind])
+    columns = np.concatenate([ends[1], chain[1:], np.tile(clique, clique.size), blind % dense])
+    arcs = (places[rows], places[columns])
+    A = sp.csr_array((np.ones(rows.size), arcs), (n, n))
+    G = matchwood.graph(A + A.T if symmetric else A)
+    for limit in (None, 2, 3):
+        expected = matchwood.bfs(G, places[0], depth_limit=limit, engine="reference")
+        for threads in THREADS:
+            found = matchwood.bfs(G, places[0], depth_limit=limit, threads=threads)
+            assert_same(found, expected)
+            check_bfs(G, places[0], found, depth_limit=limit)
 
 
 def test_frontiers_that_grow_and_shrink_many_times() -> None:
@@ -187,7 +213,3 @@ def test_the_check_finds_every_fault() -> None:
         check_bfs(A, 0, limited)
     with pytest.raises(matchwood.CheckFailed):
         check_bfs(A, 0, right, depth_limit=2)
-
-
-def test_constants_are_sound() -> None:
-    assert cpu_bottom_up.ROWS % cpu_bottom_up.WORD == 0  # one writer for each bitmap word

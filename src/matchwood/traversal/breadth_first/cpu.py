@@ -45,13 +45,15 @@ from matchwood.teams import (
     share,
     share_rows,
     store_relaxed,
+    workspace,
 )
 from matchwood.traversal.breadth_first.cpu_bottom_up import (
     WORD,
     bitmap_to_queue,
     bottom_up,
     count_bits,
-    level_to_bitmap,
+    start_bottom_up,
+    stays_bottom_up,
     unreached,
 )
 from matchwood.traversal.breadth_first.cpu_records import Marks, Queues, Rows, Rules
@@ -69,7 +71,6 @@ from matchwood.traversal.breadth_first.cpu_top_down import (
 
 Array = np.ndarray[Any, Any]
 
-BETA = 18  # top down again when the frontier has fewer than n / BETA vertices [Beamer]
 ALONE = 1500  # arcs; with fewer to follow, one member alone is as quick (bench/traversal)
 NO_LIMIT = 1 << 62  # arcs
 EVEN_ROWS = 64  # entries; with rows no longer than this, equal numbers of vertices are equal work
@@ -93,6 +94,7 @@ def _open_slot(team: Any, shared: Array, step: int) -> int:
     if team.rank == 0:
         after = (step + 1) % 3 * _LINE
         store_relaxed(shared, _FOUND + after, 0)
+        store_relaxed(shared, _FOUND + after + 1, 0)
         store_relaxed(shared, _BLOCKS + after, 0)
         store_relaxed(shared, _BLOCKS + after + 1, 0)
         store_relaxed(shared, _ARCS + after, 0)
@@ -169,21 +171,25 @@ def _search(
         slot = _open_slot(team, shared, step)
         sizes, after = sums[step % 2], sums[(step + 1) % 2]
         if backwards and pays_bottom_up(arcs, n - reached, m):
-            level_to_bitmap(team, level, depth, bitmaps[bits])
+            waiting = bitmaps[2]
+            mine = start_bottom_up(team, inward, level, depth, bitmaps[bits], waiting)
+            atomic_add(shared, _ARCS + slot * _LINE, mine)
             if barrier(team):
                 return
+            left = load_relaxed(shared, _ARCS + slot * _LINE)
             first_time = True
-            while depth < limit and (first_time or size > n // BETA):
+            while depth < limit and (first_time or stays_bottom_up(size, left, n)):
                 if not first_time:
                     slot = _open_slot(team, shared, step)
-                count = bottom_up(
-                    team, inward.indptr, inward.indices, level, parent,
-                    bitmaps[bits], bitmaps[1 - bits], depth,
-                )  # fmt: skip
+                count, mine = bottom_up(
+                    team, inward, marks, bitmaps[bits], bitmaps[1 - bits], waiting, depth
+                )
                 atomic_add(shared, _FOUND + slot * _LINE, count)
+                atomic_add(shared, _FOUND + slot * _LINE + 1, mine)
                 if barrier(team):
                     return
                 size = load_relaxed(shared, _FOUND + slot * _LINE)
+                left -= load_relaxed(shared, _FOUND + slot * _LINE + 1)
                 reached += size
                 first_time = False
                 bits = 1 - bits
@@ -253,13 +259,16 @@ def search(
     team = crew(threads, work=outward.nnz + n)
     room = n // BLOCK + 1  # blocks of one member, if it finds all vertices
     level, parent = np.empty(n, unsigned), np.empty(n, unsigned)
-    pool = np.empty((2, (room + team.size) * BLOCK), unsigned)
-    pool[0, : sources.size] = sources
+    space = workspace(
+        pool=((2, (room + team.size) * BLOCK), unsigned),
+        blocks=((2, team.size, room), np.int64),
+        # a pattern has at most so many long rows; a team of one shares none
+        long=(outward.nnz // LONG_ROW if team.size > 1 else 0, unsigned),
+        bitmaps=((3, (n + WORD - 1) // WORD), np.uint64),
+    )
+    space.pool[0, : sources.size] = sources
     back = outward if inward is None else inward
     shared = np.zeros(SHARED, np.int64)
-    blocks = np.empty((2, team.size, room), np.int64)
-    # a pattern has at most so many long rows; a team of one shares none
-    long = np.empty(outward.nnz // LONG_ROW if team.size > 1 else 0, unsigned)
     team.run(
         _search,
         Rows(outward.indptr, outward.indices.view(unsigned)),
@@ -268,8 +277,8 @@ def search(
         limit,
         sources.size,
         Marks(level, parent),
-        Queues(pool, blocks, np.zeros((2, team.size), np.int64), long),
-        np.empty((2, (n + WORD - 1) // WORD), np.uint64),
+        Queues(space.pool, space.blocks, np.zeros((2, team.size), np.int64), space.long),
+        space.bitmaps,
         shared,
     )
     return level.view(kind), parent.view(kind), int(shared[_DEEPEST])
