@@ -109,7 +109,7 @@ def bfs(
     at the first, which in a sorted row is the smallest.  The second way reads arcs backwards; it
     is used where the pattern is symmetric, or where `A` is a `Graph`, which keeps its transpose.
 
-    Work O(n + m).  Memory beside the result: 8 bytes a vertex and two bitmaps.
+    Work O(n + m).  Memory beside the result: 8 bytes a vertex and three bitmaps.
 
     References
     ----------

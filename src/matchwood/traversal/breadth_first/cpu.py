@@ -4,7 +4,7 @@ One kernel for the whole search, level after level, in one of three ways:
 
     alone       the frontier is small: member 0 goes on by itself, without barriers, until it grows
     top down    members share the frontier, one barrier a level (both: cpu_top_down.py)
-    bottom up   members take chunks of all vertices, those unvisited look for the frontier
+    bottom up   members take chunks of all vertices, those that wait look for the frontier
                 (cpu_bottom_up.py)
 
 `level[v]` and `parent[v]` are all ones (that is, -1) where v is not reached.  A vertex gets its

@@ -37,7 +37,7 @@ def unreached(level: Array) -> Any:
 def stays_bottom_up(size: int, left: int, n: int) -> bool:
     """Go on bottom up from a frontier of `size`, with `left` arcs into waiting vertices?
 
-    Where it is large, and where even reading all that is left is less than the rows of the frontier.
+    Where it is large; and where it has more rows than there are arcs left and words to look at.
     """
     return size > n // BETA or left + n // WORD < size
 
