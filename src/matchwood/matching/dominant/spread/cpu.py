@@ -42,7 +42,6 @@ class Run:
         n_rows, n_local, owned = grid.n_rows, grid.n_local, grid.owned
         self.rows = Rows(
             np.zeros(-(-n_local // 64), np.uint64), np.empty(0, local), np.empty(n_rows, local),
-            np.empty(n_rows, local), np.empty(n_rows, bits),
             np.empty(n_rows + 1, local), np.zeros(-(-n_rows // blocks.PASS), np.int64),
         )  # fmt: skip
         self.bits = bits

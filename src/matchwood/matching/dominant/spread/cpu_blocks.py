@@ -4,8 +4,7 @@ A block is a part of the rows of a row group: those entries whose columns are in
 Local ids, places and stripes: matchwood/dist/grid.  The rule of a round: dist.py.
 
 Every free row has a candidate, its first edge of the block to a free column.  When that is taken,
-the row looks for another.  A scan finds two candidates; where the second is free when the first is
-taken, the row is not scanned again.
+the row is scanned again.
 
 In the first rounds many columns are taken at once, and a pass over all rows finds those that have
 lost their candidate, in the order of memory.  Once few are taken, rows wait in linked lists, one
@@ -168,7 +167,7 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, out: Out) -> None:
                 return
             prefetch(block.indices, np.uint64(indptr[rows.free[min(i + AHEAD, stop - 1)]]))
             u = rows.free[i]
-            v, bits[0] = first_of_all(block, u, rows, ties)
+            v, bits[0] = first_of_all(block, u, rows.taken, ties)
             rows.following[u] = v
             k = u // stripes
             c = u - k * stripes
@@ -194,12 +193,7 @@ def _propose_again(
             return
         prefetch_queued(block.indptr, block.indices, block.weights, queue, i, hi)
         u = queue[i]
-        v = rows.second[u]
-        if v != nobody(block.indices) and not is_taken(rows.taken, v):
-            bits[0] = rows.second_bits[u]
-            rows.second[u] = nobody(block.indices)
-        else:
-            v, bits[0] = first_free(block, u, rows, ties)
+        v, bits[0] = first_free(block, u, rows.taken, ties)
         if not listed:
             rows.following[u] = v
         elif v != nobody(block.indices):
