@@ -16,7 +16,7 @@ from matchwood.matching.dominant.spread import group_columns, group_rows, number
 from matchwood.matching.dominant.spread.cpu_records import GAP, Out
 from matchwood.matching.dominant.spread.cpu_scans import Block, Rows
 from matchwood.primitives.frontier.cpu import BUFFER
-from matchwood.teams import crew
+from matchwood.teams import crew, workspace
 
 FEW = 32  # rows for each word about matched vertices, from which on rows wait in lists
 
@@ -39,30 +39,44 @@ class Run:
         )  # fmt: skip
         weight_words = max(1, bits.itemsize // word.itemsize)
         self.record, self.packet = 2 + renamed + weight_words, 2 + weight_words
-        n_rows, n_local, owned = grid.n_rows, grid.n_local, grid.owned
-        self.rows = Rows(
-            np.zeros(-(-n_local // 64), np.uint64), np.empty(0, local), np.empty(n_rows, local),
-            np.empty(n_rows + 1, local), np.zeros(-(-n_rows // blocks.PASS), np.int64),
-        )  # fmt: skip
-        self.bits = bits
-        slots = owned * grid.C
-        self.candidates = owners.Candidates(
-            np.empty(slots if renamed else 0, word), np.empty(slots, word), np.zeros(slots, bits)
+        self.space = space = G.keep(
+            f"matching space {word} {local} {bits}", lambda: self._space(names, word, local, bits)
         )
-        none = np.iinfo(word).max
-        self.owned = owners.Owned(
-            np.ascontiguousarray(names[:n_rows][grid.owned_rows]),
-            np.full(owned, none, word), np.zeros(owned, bits),
-            np.full(owned, none, word), np.zeros(owned, bits),
-            np.zeros(owned, np.int32), np.empty(owned, word), np.empty(owned, word),
-        )  # fmt: skip
-        most = max(n_rows * self.record, owned * self.packet)
-        self.words = np.empty(most, word)
-        self.queue = np.empty(n_rows + 1, local)  # one more, which a pass writes and forgets
+        self.words, self.queue, self.bits = space.words, space.queue, bits
         self.fresh = np.empty(0, local)
-        self.mean_row = 1 + view.nnz // max(n_rows, 1)
+        self.rows = Rows(
+            space.taken, np.empty(0, local), space.following, space.free, space.counts
+        )
+        self.candidates = owners.Candidates(space.ids, space.candidates, space.candidate_bits)
+        self.owned = owners.Owned(
+            space.names, np.empty(grid.owned, word), space.weight, space.waiter,
+            space.waiter_weight, space.stamp, space.own_queue, space.matched,
+        )  # fmt: skip
+        team = crew(threads, work=space.candidate_bits.size)
+        team.run(owners.forget, space.taken, self.candidates, self.owned)
+        self.mean_row = 1 + view.nnz // max(grid.n_rows, 1)
         self.columns = group_columns(grid)
         self.of_rows = group_rows(grid)
+
+    def _space(self, names: Any, word: Any, local: Any, bits: Any) -> Any:
+        """Arrays that all runs of a graph use.  Else each would have them from the system anew,
+        with a page fault for every few kilobytes."""
+        grid = self.grid
+        rows, owned = grid.n_rows, grid.owned
+        slots = owned * grid.C
+        space = workspace(
+            taken=(-(-grid.n_local // 64), np.uint64), waiting=(grid.n_local, local),
+            following=(rows, local), free=(rows + 1, local),
+            queue=(rows + 1, local),  # one more, which a pass writes and forgets
+            words=(max(rows * self.record, owned * self.packet), word),
+            ids=(slots if self.block.renamed else 0, word), candidates=(slots, word),
+            candidate_bits=(slots, bits), names=(owned, word), weight=(owned, bits),
+            waiter=(owned, word), waiter_weight=(owned, bits), stamp=(owned, np.int32),
+            own_queue=(owned, word), matched=(owned, word),
+            counts=(-(-rows // blocks.PASS), np.int64),
+        )  # fmt: skip
+        space.names[:] = names[:rows][grid.owned_rows]
+        return space
 
     @property
     def mate(self) -> Any:
@@ -137,10 +151,8 @@ class Run:
 
     def _enlist(self) -> None:
         """From now on rows wait in lists."""
-        kind = self.queue.dtype
-        waiting = np.full(self.grid.n_local, np.iinfo(kind).max, kind)
-        self.rows = self.rows._replace(waiting=waiting)
-        self.fresh = np.empty(self.grid.n_columns, kind)
+        self.rows = self.rows._replace(waiting=self.space.waiting)
+        self.fresh = np.empty(self.grid.n_columns, self.queue.dtype)
         team = crew(self.threads, work=4 * self.rows.following.size)
         team.run(blocks.enlist, self.rows)
 

@@ -105,8 +105,12 @@ def _wait_for(rows: Rows, v: Any, u: Any, plain: bool) -> None:
 
 @kernel
 def enlist(team: Team, rows: Rows) -> None:
-    """Lists of rows from their candidates.  Caller: rows.waiting is nobody everywhere."""
+    """Lists of rows from their candidates."""
     none = nobody(rows.following)
+    lo, hi = share(team, rows.waiting.size)
+    rows.waiting[lo:hi] = none
+    if barrier(team):
+        return
     lo, hi = share(team, rows.counts.size)
     for part in range(lo, hi):
         for i in range(part * PASS, part * PASS + rows.counts[part]):
