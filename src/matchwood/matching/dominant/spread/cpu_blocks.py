@@ -39,6 +39,7 @@ from matchwood.matching.dominant.spread.cpu_scans import (
     first_free,
     first_of_all,
     is_taken,
+    taken_bit,
 )
 from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
 from matchwood.primitives.frontier.cpu import flush, push
@@ -249,26 +250,26 @@ def _those_without(team: Team, rows: Rows, queue: Array) -> Any:
 
     Rows that are taken, or have no candidate left, are not looked at again.
     """
-    none = nobody(rows.following)
-    size = rows.following.size
+    none, taken = nobody(rows.following), rows.taken
     first, last = share(team, rows.counts.size)
-    lo = min(first * PASS, size)
-    end = lo
+    lo = min(first * PASS, rows.following.size)
+    end = np.uint64(lo)
     for part in range(first, last):
         if stopping(team):
             break
-        begin = part * PASS
+        begin = np.uint64(part * PASS)
         left = begin
-        for i in range(begin, begin + rows.counts[part]):
+        for i in range(begin, begin + np.uint64(rows.counts[part])):
             u = rows.free[i]
             v = rows.following[u]
-            waits = v != none and not is_taken(rows.taken, u)
+            has = v != none
+            waits = np.uint64(has) & ~taken_bit(taken, u)  # no branches, as in scans
             rows.free[left] = u
             left += waits
             queue[end] = u
-            end += waits and is_taken(rows.taken, v)
+            end += waits & taken_bit(taken, v if has else u)
         rows.counts[part] = left - begin
-    return lo, end
+    return lo, np.int64(end)
 
 
 @expanded

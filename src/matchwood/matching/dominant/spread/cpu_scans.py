@@ -40,7 +40,7 @@ class Rows(NamedTuple):
 
 
 @expanded
-def _bit(taken: Array, v: Any) -> Any:
+def taken_bit(taken: Array, v: Any) -> Any:
     """1 where local vertex v is taken, else 0."""
     x = np.uint64(v)
     return (taken[x >> np.uint64(6)] >> (x & np.uint64(63))) & np.uint64(1)
@@ -48,7 +48,7 @@ def _bit(taken: Array, v: Any) -> Any:
 
 @expanded
 def is_taken(taken: Array, v: Any) -> bool:
-    return bool(_bit(taken, v) != np.uint64(0))
+    return bool(taken_bit(taken, v) != np.uint64(0))
 
 
 @device
@@ -87,7 +87,7 @@ def first_free(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
         for k in range(start, end):  # no branches: none of them could be predicted
             # of a column that is taken the weight is negative
             w = weights.dtype.type(
-                weights[k] | weights.dtype.type(-np.int64(_bit(taken, indices[k])))
+                weights[k] | weights.dtype.type(-np.int64(taken_bit(taken, indices[k])))
             )
             tied |= w == best_w
             at, best_w = (k if w > best_w else at), max(w, best_w)
