@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.dist.grid.cpu import column_id
-from matchwood.matching.cpu_rows import Ties, prefetch_queued
+from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread.cpu_records import Out, begin_records, nobody, put_bits
 from matchwood.matching.dominant.spread.cpu_scans import (
     Block,
@@ -125,14 +125,19 @@ def enlist(team: Team, rows: Rows) -> None:
 
 @expanded
 def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any) -> None:
-    """A record: place k of a row, its candidate v, and the weight bits[i]."""
-    empty = v == nobody(block.indices)
-    at *= out.width
+    """A record: place k of a row, its candidate v, and the weight bits[i].
+
+    Where that is 0 there is no candidate, and the record names any vertex.
+    """
+    v = v if v != nobody(block.indices) else block.indices.dtype.type(0)
+    at = np.uint64(at) * np.uint64(out.width)
     out.words[at] = k
-    out.words[at + 1] = np.uint64(0) if empty else column_id(block.shape, v)
+    out.words[at + np.uint64(1)] = column_id(block.shape, v)
+    at += np.uint64(2)
     if block.renamed:
-        out.words[at + 2] = block.names.dtype.type(0) if empty else block.names[v]
-    put_bits(out.words, at + 2 + block.renamed, bits, i)
+        out.words[at] = block.names[v]
+        at += np.uint64(1)
+    put_bits(out.words, at, bits, i)
 
 
 @kernel
@@ -181,6 +186,17 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, out: Out) -> None:
 
 
 @expanded
+def _fetch(block: Block, u: Any) -> None:
+    """Fetch both ends of u's row; most rows of a block are short."""
+    indptr = block.indptr
+    first, last = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)]) - np.uint64(1)
+    prefetch(block.weights, first)
+    prefetch(block.weights, last)
+    prefetch(block.indices, first)
+    prefetch(block.indices, last)
+
+
+@expanded
 def _propose_again(
     team: Team, block: Block, rows: Rows, ties: Ties, queue: Array, lo: int, hi: int, out: Out
 ) -> None:  # fmt: skip
@@ -196,7 +212,8 @@ def _propose_again(
     for i in range(lo, hi):
         if interrupted(team, i):
             return
-        prefetch_queued(block.indptr, block.indices, block.weights, queue, i, hi)
+        _fetch(block, queue[min(i + AHEAD, hi - 1)])
+        prefetch(block.indptr, queue[min(i + 2 * AHEAD, hi - 1)])
         u = queue[i]
         v, bits[0] = first_free(block, u, rows.taken, ties)
         if not listed:

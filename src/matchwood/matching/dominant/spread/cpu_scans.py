@@ -99,7 +99,8 @@ def first_free(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
                 at, best_w = k, w
     if tied:
         return _first_among_ties(block, start, end, u, taken, ties)
-    return (indices[at] if best_w > weights.dtype.type(0) else nobody(indices)), best_w
+    best = indices[at]  # of any row, where this one has none
+    return (best if best_w > weights.dtype.type(0) else nobody(indices)), best_w
 
 
 @expanded
