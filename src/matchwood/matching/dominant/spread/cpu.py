@@ -16,8 +16,9 @@ from matchwood.matching.dominant.spread import group_columns, group_rows, number
 from matchwood.matching.dominant.spread.cpu_records import GAP, Out
 from matchwood.matching.dominant.spread.cpu_scans import Block, Rows
 from matchwood.primitives.frontier.cpu import BUFFER
-from matchwood.teams import crew, workspace
+from matchwood.teams import Crew, crew, workspace
 
+TOGETHER = 1 << 15  # steps; with fewer, one member is as quick as several
 FEW = 32  # rows for each word about matched vertices, from which on rows wait in lists
 
 
@@ -52,7 +53,7 @@ class Run:
             space.names, np.empty(grid.owned, word), space.weight, space.waiter,
             space.waiter_weight, space.stamp, space.own_queue, space.matched,
         )  # fmt: skip
-        team = crew(threads, work=space.candidate_bits.size)
+        team = self._team(space.candidate_bits.size)
         team.run(owners.forget, space.taken, self.candidates, self.owned)
         self.mean_row = 1 + view.nnz // max(grid.n_rows, 1)
         self.columns = group_columns(grid)
@@ -88,6 +89,9 @@ class Run:
         """The weights of the edges of own vertices, 0 for free ones."""
         return self.owned.weight.view(self.weight_type)
 
+    def _team(self, work: int) -> Crew:
+        return crew(self.threads if work >= TOGETHER else 1, work=work)
+
     def _out(self, team: Any, width: int, receivers: int) -> Out:
         counts, places = np.zeros((2, team.size, receivers + GAP), np.int64)
         bits = np.empty((team.size, GAP), np.int64).view(self.bits)
@@ -96,7 +100,7 @@ class Run:
     def propose(self) -> tuple[Any, Any]:
         """What came for own vertices, and where that of each rank of the row begins."""
         block, rows = self.block, self.rows
-        team = crew(self.threads, work=block.indices.size + rows.following.size)
+        team = self._team(block.indices.size + rows.following.size)
         out = self._out(team, self.record, self.grid.C)
         team.run(blocks.propose, block, rows, self.ties, out)
         return self._sent(self.exchange.row, out)
@@ -109,7 +113,7 @@ class Run:
     def choose(self, came: tuple[Any, Any], round_: int) -> tuple[Any, Any, Any]:
         """The packets that came, and what `settle` goes on with."""
         records, starts = came
-        team = crew(self.threads, work=4 * records.size)
+        team = self._team(4 * records.size)
         out = self._out(team, self.packet, self.grid.p)
         buffers = np.empty((2, team.size, BUFFER), self.owned.queue.dtype)
         queued, matched = np.zeros((2, 1), np.int64)
@@ -137,7 +141,7 @@ class Run:
         if not self.rows.waiting.size and news * FEW < self.rows.following.size:
             self._enlist()
         rows = 0 if self.rows.waiting.size else self.rows.following.size
-        team = crew(self.threads, work=rows + 8 * self.mean_row * news)
+        team = self._team(rows + 8 * self.mean_row * news)
         buffers = np.empty((2, team.size, BUFFER), self.queue.dtype)
         tails = np.zeros((2, 1), np.int64)
         fresh = blocks.Queue(self.fresh, tails[0], buffers[0])
@@ -153,7 +157,7 @@ class Run:
         """From now on rows wait in lists."""
         self.rows = self.rows._replace(waiting=self.space.waiting)
         self.fresh = np.empty(self.grid.n_columns, self.queue.dtype)
-        team = crew(self.threads, work=4 * self.rows.following.size)
+        team = self._team(4 * self.rows.following.size)
         team.run(blocks.enlist, self.rows)
 
     def _heard(self, comm: Any, told: Any, places: Any) -> blocks.Heard:

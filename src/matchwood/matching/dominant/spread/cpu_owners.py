@@ -34,7 +34,7 @@ from matchwood.matching.dominant.spread.cpu_records import (
     put_bits,
 )
 from matchwood.primitives.cpu_hints import prefetch
-from matchwood.primitives.edge_order.cpu import prefers, prefers_tied
+from matchwood.primitives.edge_order.cpu import prefers_tied
 from matchwood.primitives.frontier.cpu import flush, push
 from matchwood.teams import (
     Team,
@@ -86,33 +86,40 @@ class Queues(NamedTuple):
 
 
 @device
-def _best_of_ties(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
+def _best_of_ties(
+    start: Any, end: Any, own: Any, candidates: Candidates, ties: Ties
+) -> Any:  # fmt: skip
     """As `_best`, where several weights are equal."""
     seed, by_hash = ties
-    best = np.int64(-1)
-    for at in range(np.int64(k) * C, (np.int64(k) + 1) * C):
+    best, best_w = start, candidates.bits.dtype.type(0)
+    for at in range(start, end):
         w = candidates.bits[at]
-        if w <= 0:
-            continue
-        if best < 0 or prefers(
-            w, own, candidates.names[at], candidates.bits[best], own, candidates.names[best],
-            seed, by_hash,
-        ):  # fmt: skip
-            best = np.int64(at)
-    return best
+        if w > best_w or (
+            w == best_w
+            and w > candidates.bits.dtype.type(0)
+            and prefers_tied(
+                own, candidates.names[at], own, candidates.names[best], seed, by_hash
+            )
+        ):
+            best, best_w = at, w
+    return best, best_w
 
 
 @expanded
-def _best(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
-    """Which of the candidates of place k comes first; -1 for none."""
+def _best(k: Any, C: Any, own: Any, candidates: Candidates, ties: Ties) -> Any:
+    """Which of the candidates of place k comes first, and its weight; 0 for none."""
     bits = candidates.bits
-    best, best_w, tied = np.int64(-1), bits.dtype.type(0), False
-    for at in range(np.int64(k) * C, (np.int64(k) + 1) * C):
+    start = k * C
+    end = start + C
+    best, best_w, tied = start, bits.dtype.type(0), False
+    for at in range(start, end):
         w = bits[at]
-        tied |= w == best_w and w > bits.dtype.type(0)
-        better = w > best_w  # no branches: none of them could be predicted
-        best, best_w = (np.int64(at) if better else best), (w if better else best_w)
-    return _best_of_ties(k, C, own, candidates, ties) if tied else best
+        tied |= (w == best_w) & (w > bits.dtype.type(0))
+        # no branches: none of them could be predicted
+        best, best_w = (at if w > best_w else best), max(w, best_w)
+    if tied:
+        best, best_w = _best_of_ties(start, end, own, candidates, ties)
+    return best, best_w
 
 
 @kernel
@@ -189,7 +196,7 @@ def choose(
     weight): of the vertex pointed at, of the one that points, and of the edge.
     Caller: out.counts and the lengths of the queues are 0.
     """
-    C, p = starts.size - 1, np.uint64(out.receivers)
+    C, p = np.uint64(starts.size - 1), np.uint64(out.receivers)
     renamed = candidates.ids.size > 0
     _store(team, records, starts, width, round_, candidates, owned, queues)
     if barrier(team):
@@ -206,21 +213,20 @@ def choose(
             soon = np.uint64(owned.queue[min(i + AHEAD, end - 1)])
             prefetch(owned.pointer, soon)
             prefetch(owned.waiter, soon)
-            prefetch(candidates.bits, soon * np.uint64(C))
+            prefetch(candidates.bits, soon * C)
             k = np.uint64(owned.queue[i])
-        best = _best(k, C, owned.names[k], candidates, ties)
-        if best < 0:
+        best, w = _best(k, C, owned.names[k], candidates, ties)
+        owned.weight[k] = w
+        if w == owned.weight.dtype.type(0):
             owned.pointer[k] = nobody(owned.pointer)
-            owned.weight[k] = 0
             continue
-        name = candidates.names[np.uint64(best)]
+        name = candidates.names[best]
         if name == owned.pointer[k]:
             continue
         owned.pointer[k] = name
-        owned.weight[k] = candidates.bits[np.uint64(best)]
         if owned.waiter[k] == name:
             matched = push(buffer, matched, k, owned.matched, queues.matched)
-        target = candidates.ids[np.uint64(best)] if renamed else name
+        target = candidates.ids[best] if renamed else name
         counts[np.uint64(target) % p] += 1
         owned.queue[left] = k
         left += 1
@@ -233,7 +239,7 @@ def choose(
         k = np.uint64(owned.queue[i])
         target = np.uint64(owned.pointer[k])
         if renamed:
-            best = np.uint64(_best(k, C, owned.names[k], candidates, ties))
+            best, _ = _best(k, C, owned.names[k], candidates, ties)
             target = np.uint64(candidates.ids[best])
         place = target // p
         receiver = target - place * p
