@@ -45,9 +45,7 @@ class Run:
         )
         self.words, self.queue, self.bits = space.words, space.queue, bits
         self.fresh = np.empty(0, local)
-        self.rows = Rows(
-            space.taken, np.empty(0, local), space.following, space.free, space.counts
-        )
+        self.rows = Rows(space.taken, np.empty(0, local), space.following, space.free, space.counts)
         self.candidates = owners.Candidates(space.ids, space.candidates, space.candidate_bits)
         self.owned = owners.Owned(
             space.names, np.empty(grid.owned, word), space.weight, space.waiter,

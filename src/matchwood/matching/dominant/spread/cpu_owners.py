@@ -97,9 +97,7 @@ def _best_of_ties(
         if w > best_w or (
             w == best_w
             and w > candidates.bits.dtype.type(0)
-            and prefers_tied(
-                own, candidates.names[at], own, candidates.names[best], seed, by_hash
-            )
+            and prefers_tied(own, candidates.names[at], own, candidates.names[best], seed, by_hash)
         ):
             best, best_w = at, w
     return best, best_w
@@ -262,9 +260,7 @@ def _wait_for(owned: Owned, k: Any, name: Any, w: Any, ties: Ties, alone: bool) 
         seen = load_relaxed(owned.waiter_weight, k)
         if seen > w:
             return
-        if alone or (
-            seen != held and atomic_cas(owned.waiter_weight, k, seen, held) == seen
-        ):
+        if alone or (seen != held and atomic_cas(owned.waiter_weight, k, seen, held) == seen):
             break
     if w > seen or prefers_tied(
         owned.names[k], name, owned.names[k], owned.waiter[k], seed, by_hash
