@@ -19,7 +19,10 @@ from matchwood import dist
 from matchwood.errors import CheckFailed
 from matchwood.matching import weighted_matching
 from matchwood.matching.check import check_locally_dominant, check_matching
+from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread import cpu as steps
+from matchwood.matching.dominant.spread import cpu_owners as owners
+from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import crew
 from spread_graphs import GRIDS, slab, tried
 from strategies import graphs
@@ -118,6 +121,7 @@ def test_every_row_proposes_once_on_any_team(monkeypatch):
 
     monkeypatch.setattr(steps.Run, "__init__", roomy)
     monkeypatch.setattr(steps.Run, "_sent", counted)
+    monkeypatch.setattr(steps, "TOGETHER", 0)
     compare(A, [(4, 1), (2, 1)], threads=5)
     assert all(records <= rows for records, rows in sent)
 
@@ -138,8 +142,8 @@ def test_steps_of_ranks_with_a_gpu(monkeypatch):
         dist.run(on_gpus, sides[0] * sides[1], ZOO[name](), order, sides, ("matchings",))
 
 
-def test_two_equal_weights_behind_the_first():
-    """The second candidate of a row is kept only where weights decide on it."""
+def test_equal_weights_at_any_place_of_a_row():
+    """Ties among the first edges of a row, behind them, and between blocks."""
     rng = np.random.default_rng(11)
     for A in (complete(60), rmat(9, 8)):
         upper = sp.triu(A, 1).tocoo()
@@ -152,7 +156,7 @@ def test_many_threads_on_a_rank(monkeypatch):
     """Kernels share their work among members also where it is small."""
     module = __import__("matchwood.teams.crew", fromlist=["x"])
     monkeypatch.setattr(module, "INLINE_WORK", 0)
-    monkeypatch.setattr(module, "SECOND_THREAD_WORK", 0)
+    monkeypatch.setattr(steps, "TOGETHER", 0)
     assert crew(3, work=1).size == 3
     rng = np.random.default_rng(2)
     for A in (rmat(8, 6), grid(9, 9), star(100)):
@@ -166,6 +170,72 @@ def test_many_threads_on_a_rank(monkeypatch):
     for A in (large, tied):
         compare(A, [(2, 2)], threads=3)
         compare(A, [(1, 3)], "hashed", threads=4)
+
+
+def settled(packets: Any, places: int, threads: int, by_hash: bool) -> owners.Owned:
+    """Own vertices of which every third points at number 7, after packets from others came."""
+    word, bits = packets.dtype, np.dtype(np.int32)
+    owned = owners.Owned(
+        np.arange(places, dtype=word), np.full(places, 2**32 - 1, word), np.zeros(places, bits),
+        np.full(places, 2**32 - 1, word), np.zeros(places, bits), np.zeros(places, np.int32),
+        np.empty(places, word), np.empty(packets.size, word),
+    )  # fmt: skip
+    owned.pointer[::3] = 7
+    queued, matched = np.zeros((2, 1), np.int64)
+    queues = owners.Queues(queued, matched, np.empty((2, threads, BUFFER), word))
+    bitmap = np.zeros(-(-places // 32), word)
+    ties = Ties(np.uint64(3), by_hash)
+    crew(threads, work=10**9).run(owners.settle, packets, 3, ties, owned, queues, bitmap)
+    told = np.unpackbits(bitmap.view(np.uint8), bitorder="little")[:places]
+    met = owned.matched[: matched[0]]
+    assert np.array_equal(np.unique(met), np.flatnonzero(told))
+    assert (met % 3 == 0).all()
+    return owned._replace(matched=np.sort(met))
+
+
+@pytest.mark.parametrize("by_hash", [True, False])
+def test_members_that_hear_of_one_vertex_at_once(by_hash):
+    """All but a few packets are for the same places, with weights that grow, and ties."""
+    rng = np.random.default_rng(8)
+    size = 300_000
+    places = 40
+    who, name = rng.integers(0, places, size), rng.integers(places, 10**6, size)
+    name[rng.integers(0, size, 500)] = 7
+    weight = 1 + np.arange(size) // rng.integers(1, 2000, size)
+    packets = np.stack((who, name, weight), 1).astype(np.uint32).reshape(-1)
+    one = settled(packets, places, 1, by_hash)
+    best = {}
+    for k, v, w in zip(who.tolist(), name.tolist(), weight.tolist(), strict=True):
+        if not (k % 3 == 0 and v == 7):
+            best[k] = max(best.get(k, 0), w)
+    assert best == dict(enumerate(one.waiter_weight.tolist()))
+    for threads in (2, 3, 5):
+        several = settled(packets, places, threads, by_hash)
+        for found, expected in zip(several[:5], one[:5], strict=True):
+            assert np.array_equal(found, expected)
+        assert np.array_equal(several.matched, one.matched)
+
+
+def test_runs_share_their_arrays_and_not_their_answers():
+    """A second matching of a graph finds its arrays where they were, and spoils no answer."""
+    A = matchwood.generators.rmat(15, weights="uniform")
+
+    def ask(comm):
+        G = spread(comm, A, (2, 2))
+        first = weighted_matching(G, rng=1)
+        kept = first.mate.local.copy()
+        again = weighted_matching(G, rng=1)
+        other = weighted_matching(G, rng=2, ties="index")
+        same = np.array_equal(first.mate.local, kept) and np.array_equal(again.mate.local, kept)
+        run = [steps.Run(G, G.undirected_weights(), 0, True, 1) for _ in range(2)]
+        assert other.cardinality == first.cardinality  # no weights are equal
+        return (
+            same,
+            np.shares_memory(run[0].words, run[1].words),
+            np.shares_memory(run[0].mate, run[1].mate),
+        )
+
+    assert set(dist.run(ask, 4)) == {(True, True, False)}
 
 
 def words_of(comm: Any, A: Any, sides: Any) -> tuple[float, int]:

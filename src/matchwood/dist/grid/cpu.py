@@ -18,13 +18,13 @@ ONE = np.uint64(1)
 def column_place(shape: Any, x: Any) -> Any:
     """For a column, by its local id: the owner's row of the grid, and the place there."""
     local = np.uint64(x)
-    if local < shape.rows:
-        return shape.r, local // shape.C
-    local -= shape.rows
-    rank = local % shape.others
-    if rank >= shape.r:
-        rank += ONE
-    return rank, local // shape.others
+    in_row = local < shape.rows  # one division and no branch: none could be predicted
+    step = shape.C if in_row else shape.others
+    local -= np.uint64(0) if in_row else shape.rows
+    place = local // step
+    rank = local - place * step
+    rank += ONE if rank >= shape.r else np.uint64(0)
+    return (shape.r if in_row else rank), place
 
 
 @device

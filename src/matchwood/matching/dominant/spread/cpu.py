@@ -16,8 +16,9 @@ from matchwood.matching.dominant.spread import group_columns, group_rows, number
 from matchwood.matching.dominant.spread.cpu_records import GAP, Out
 from matchwood.matching.dominant.spread.cpu_scans import Block, Rows
 from matchwood.primitives.frontier.cpu import BUFFER
-from matchwood.teams import crew
+from matchwood.teams import Crew, crew, workspace
 
+TOGETHER = 1 << 15  # steps; with fewer, one member is as quick as several
 FEW = 32  # rows for each word about matched vertices, from which on rows wait in lists
 
 
@@ -39,31 +40,42 @@ class Run:
         )  # fmt: skip
         weight_words = max(1, bits.itemsize // word.itemsize)
         self.record, self.packet = 2 + renamed + weight_words, 2 + weight_words
-        n_rows, n_local, owned = grid.n_rows, grid.n_local, grid.owned
-        self.rows = Rows(
-            np.zeros(-(-n_local // 64), np.uint64), np.empty(0, local), np.empty(n_rows, local),
-            np.empty(n_rows, local), np.empty(n_rows, bits),
-            np.empty(n_rows + 1, local), np.zeros(-(-n_rows // blocks.PASS), np.int64),
-        )  # fmt: skip
-        self.bits = bits
-        slots = owned * grid.C
-        self.candidates = owners.Candidates(
-            np.empty(slots if renamed else 0, word), np.empty(slots, word), np.zeros(slots, bits)
+        self.space = space = G.keep(
+            f"matching space {word} {local} {bits}", lambda: self._space(names, word, local, bits)
         )
-        none = np.iinfo(word).max
-        self.owned = owners.Owned(
-            np.ascontiguousarray(names[:n_rows][grid.owned_rows]),
-            np.full(owned, none, word), np.zeros(owned, bits),
-            np.full(owned, none, word), np.zeros(owned, bits),
-            np.zeros(owned, np.int32), np.empty(owned, word), np.empty(owned, word),
-        )  # fmt: skip
-        most = max(n_rows * self.record, owned * self.packet)
-        self.words = np.empty(most, word)
-        self.queue = np.empty(n_rows + 1, local)  # one more, which a pass writes and forgets
+        self.words, self.queue, self.bits = space.words, space.queue, bits
         self.fresh = np.empty(0, local)
-        self.mean_row = 1 + view.nnz // max(n_rows, 1)
+        self.rows = Rows(space.taken, np.empty(0, local), space.following, space.free, space.counts)
+        self.candidates = owners.Candidates(space.ids, space.candidates, space.candidate_bits)
+        self.owned = owners.Owned(
+            space.names, np.empty(grid.owned, word), space.weight, space.waiter,
+            space.waiter_weight, space.stamp, space.own_queue, space.matched,
+        )  # fmt: skip
+        team = self._team(space.candidate_bits.size)
+        team.run(owners.forget, space.taken, self.candidates, self.owned)
+        self.mean_row = 1 + view.nnz // max(grid.n_rows, 1)
         self.columns = group_columns(grid)
         self.of_rows = group_rows(grid)
+
+    def _space(self, names: Any, word: Any, local: Any, bits: Any) -> Any:
+        """Arrays that all runs of a graph use.  Else each would have them from the system anew,
+        with a page fault for every few kilobytes."""
+        grid = self.grid
+        rows, owned = grid.n_rows, grid.owned
+        slots = owned * grid.C
+        space = workspace(
+            taken=(-(-grid.n_local // 64), np.uint64), waiting=(grid.n_local, local),
+            following=(rows, local), free=(rows + 1, local),
+            queue=(rows + 1, local),  # one more, which a pass writes and forgets
+            words=(max(rows * self.record, owned * self.packet), word),
+            ids=(slots if self.block.renamed else 0, word), candidates=(slots, word),
+            candidate_bits=(slots, bits), names=(owned, word), weight=(owned, bits),
+            waiter=(owned, word), waiter_weight=(owned, bits), stamp=(owned, np.int32),
+            own_queue=(owned, word), matched=(owned, word),
+            counts=(-(-rows // blocks.PASS), np.int64),
+        )  # fmt: skip
+        space.names[:] = names[:rows][grid.owned_rows]
+        return space
 
     @property
     def mate(self) -> Any:
@@ -75,6 +87,9 @@ class Run:
         """The weights of the edges of own vertices, 0 for free ones."""
         return self.owned.weight.view(self.weight_type)
 
+    def _team(self, work: int) -> Crew:
+        return crew(self.threads if work >= TOGETHER else 1, work=work)
+
     def _out(self, team: Any, width: int, receivers: int) -> Out:
         counts, places = np.zeros((2, team.size, receivers + GAP), np.int64)
         bits = np.empty((team.size, GAP), np.int64).view(self.bits)
@@ -83,7 +98,7 @@ class Run:
     def propose(self) -> tuple[Any, Any]:
         """What came for own vertices, and where that of each rank of the row begins."""
         block, rows = self.block, self.rows
-        team = crew(self.threads, work=block.indices.size + rows.following.size)
+        team = self._team(block.indices.size + rows.following.size)
         out = self._out(team, self.record, self.grid.C)
         team.run(blocks.propose, block, rows, self.ties, out)
         return self._sent(self.exchange.row, out)
@@ -96,7 +111,7 @@ class Run:
     def choose(self, came: tuple[Any, Any], round_: int) -> tuple[Any, Any, Any]:
         """The packets that came, and what `settle` goes on with."""
         records, starts = came
-        team = crew(self.threads, work=4 * records.size)
+        team = self._team(4 * records.size)
         out = self._out(team, self.packet, self.grid.p)
         buffers = np.empty((2, team.size, BUFFER), self.owned.queue.dtype)
         queued, matched = np.zeros((2, 1), np.int64)
@@ -124,7 +139,7 @@ class Run:
         if not self.rows.waiting.size and news * FEW < self.rows.following.size:
             self._enlist()
         rows = 0 if self.rows.waiting.size else self.rows.following.size
-        team = crew(self.threads, work=rows + 8 * self.mean_row * news)
+        team = self._team(rows + 8 * self.mean_row * news)
         buffers = np.empty((2, team.size, BUFFER), self.queue.dtype)
         tails = np.zeros((2, 1), np.int64)
         fresh = blocks.Queue(self.fresh, tails[0], buffers[0])
@@ -138,11 +153,9 @@ class Run:
 
     def _enlist(self) -> None:
         """From now on rows wait in lists."""
-        kind = self.queue.dtype
-        waiting = np.full(self.grid.n_local, np.iinfo(kind).max, kind)
-        self.rows = self.rows._replace(waiting=waiting)
-        self.fresh = np.empty(self.grid.n_columns, kind)
-        team = crew(self.threads, work=4 * self.rows.following.size)
+        self.rows = self.rows._replace(waiting=self.space.waiting)
+        self.fresh = np.empty(self.grid.n_columns, self.queue.dtype)
+        team = self._team(4 * self.rows.following.size)
         team.run(blocks.enlist, self.rows)
 
     def _heard(self, comm: Any, told: Any, places: Any) -> blocks.Heard:

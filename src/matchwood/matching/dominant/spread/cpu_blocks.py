@@ -4,8 +4,7 @@ A block is a part of the rows of a row group: those entries whose columns are in
 Local ids, places and stripes: matchwood/dist/grid.  The rule of a round: dist.py.
 
 Every free row has a candidate, its first edge of the block to a free column.  When that is taken,
-the row looks for another.  A scan finds two candidates; where the second is free when the first is
-taken, the row is not scanned again.
+the row is scanned again.
 
 In the first rounds many columns are taken at once, and a pass over all rows finds those that have
 lost their candidate, in the order of memory.  Once few are taken, rows wait in linked lists, one
@@ -32,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.dist.grid.cpu import column_id
-from matchwood.matching.cpu_rows import Ties, prefetch_queued
+from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread.cpu_records import Out, begin_records, nobody, put_bits
 from matchwood.matching.dominant.spread.cpu_scans import (
     Block,
@@ -40,6 +39,7 @@ from matchwood.matching.dominant.spread.cpu_scans import (
     first_free,
     first_of_all,
     is_taken,
+    taken_bit,
 )
 from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
 from matchwood.primitives.frontier.cpu import flush, push
@@ -106,8 +106,12 @@ def _wait_for(rows: Rows, v: Any, u: Any, plain: bool) -> None:
 
 @kernel
 def enlist(team: Team, rows: Rows) -> None:
-    """Lists of rows from their candidates.  Caller: rows.waiting is nobody everywhere."""
+    """Lists of rows from their candidates."""
     none = nobody(rows.following)
+    lo, hi = share(team, rows.waiting.size)
+    rows.waiting[lo:hi] = none
+    if barrier(team):
+        return
     lo, hi = share(team, rows.counts.size)
     for part in range(lo, hi):
         for i in range(part * PASS, part * PASS + rows.counts[part]):
@@ -121,14 +125,19 @@ def enlist(team: Team, rows: Rows) -> None:
 
 @expanded
 def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any) -> None:
-    """A record: place k of a row, its candidate v, and the weight bits[i]."""
-    empty = v == nobody(block.indices)
-    at *= out.width
+    """A record: place k of a row, its candidate v, and the weight bits[i].
+
+    Where that is 0 there is no candidate, and the record names any vertex.
+    """
+    v = v if v != nobody(block.indices) else block.indices.dtype.type(0)
+    at = np.uint64(at) * np.uint64(out.width)
     out.words[at] = k
-    out.words[at + 1] = np.uint64(0) if empty else column_id(block.shape, v)
+    out.words[at + np.uint64(1)] = column_id(block.shape, v)
+    at += np.uint64(2)
     if block.renamed:
-        out.words[at + 2] = block.names.dtype.type(0) if empty else block.names[v]
-    put_bits(out.words, at + 2 + block.renamed, bits, i)
+        out.words[at] = block.names[v]
+        at += np.uint64(1)
+    put_bits(out.words, at, bits, i)
 
 
 @kernel
@@ -168,12 +177,23 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, out: Out) -> None:
                 return
             prefetch(block.indices, np.uint64(indptr[rows.free[min(i + AHEAD, stop - 1)]]))
             u = rows.free[i]
-            v, bits[0] = first_of_all(block, u, rows, ties)
+            v, bits[0] = first_of_all(block, u, rows.taken, ties)
             rows.following[u] = v
             k = u // stripes
             c = u - k * stripes
             _write(block, out, places[c], k, v, bits, 0)
             places[c] += 1
+
+
+@expanded
+def _fetch(block: Block, u: Any) -> None:
+    """Fetch both ends of u's row; most rows of a block are short."""
+    indptr = block.indptr
+    first, last = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)]) - np.uint64(1)
+    prefetch(block.weights, first)
+    prefetch(block.weights, last)
+    prefetch(block.indices, first)
+    prefetch(block.indices, last)
 
 
 @expanded
@@ -192,14 +212,10 @@ def _propose_again(
     for i in range(lo, hi):
         if interrupted(team, i):
             return
-        prefetch_queued(block.indptr, block.indices, block.weights, queue, i, hi)
+        _fetch(block, queue[min(i + AHEAD, hi - 1)])
+        prefetch(block.indptr, queue[min(i + 2 * AHEAD, hi - 1)])
         u = queue[i]
-        v = rows.second[u]
-        if v != nobody(block.indices) and not is_taken(rows.taken, v):
-            bits[0] = rows.second_bits[u]
-            rows.second[u] = nobody(block.indices)
-        else:
-            v, bits[0] = first_free(block, u, rows, ties)
+        v, bits[0] = first_free(block, u, rows.taken, ties)
         if not listed:
             rows.following[u] = v
         elif v != nobody(block.indices):
@@ -251,26 +267,26 @@ def _those_without(team: Team, rows: Rows, queue: Array) -> Any:
 
     Rows that are taken, or have no candidate left, are not looked at again.
     """
-    none = nobody(rows.following)
-    size = rows.following.size
+    none, taken = nobody(rows.following), rows.taken
     first, last = share(team, rows.counts.size)
-    lo = min(first * PASS, size)
-    end = lo
+    lo = min(first * PASS, rows.following.size)
+    end = np.uint64(lo)
     for part in range(first, last):
         if stopping(team):
             break
-        begin = part * PASS
+        begin = np.uint64(part * PASS)
         left = begin
-        for i in range(begin, begin + rows.counts[part]):
+        for i in range(begin, begin + np.uint64(rows.counts[part])):
             u = rows.free[i]
             v = rows.following[u]
-            waits = v != none and not is_taken(rows.taken, u)
+            has = v != none
+            waits = np.uint64(has) & ~taken_bit(taken, u)  # no branches, as in scans
             rows.free[left] = u
             left += waits
             queue[end] = u
-            end += waits and is_taken(rows.taken, v)
+            end += waits & taken_bit(taken, v if has else u)
         rows.counts[part] = left - begin
-    return lo, end
+    return lo, np.int64(end)
 
 
 @expanded

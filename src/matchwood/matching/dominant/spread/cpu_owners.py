@@ -13,8 +13,10 @@ Both owners see it then, without a reply:
 
 Races.  In `choose` each member stores its share of the records: a place gets one from each rank at
 most, so no two are for one slot.  Of the members that have records for a place the one that stamps
-it, by compare-and-swap, queues it.  In `settle` a member works on its own range of places and reads
-all packets for it.  The order of queues is arbitrary, and nothing depends on it.
+it, by compare-and-swap, queues it.  In the first round nearly all places have records: members look
+at all of them then, each at a range.  In `settle` each member reads its share of the packets.  For
+the first of those that wait for a vertex two words change together, so a member holds the vertex
+meanwhile.  The order of queues is arbitrary, and nothing depends on it.
 """
 
 from __future__ import annotations
@@ -32,11 +34,12 @@ from matchwood.matching.dominant.spread.cpu_records import (
     put_bits,
 )
 from matchwood.primitives.cpu_hints import prefetch
-from matchwood.primitives.edge_order.cpu import prefers
+from matchwood.primitives.edge_order.cpu import prefers_tied
 from matchwood.primitives.frontier.cpu import flush, push
 from matchwood.teams import (
     Team,
     atomic_cas,
+    atomic_or,
     barrier,
     device,
     expanded,
@@ -44,6 +47,7 @@ from matchwood.teams import (
     kernel,
     load_relaxed,
     share,
+    store_release,
 )
 
 Array = np.ndarray[Any, Any]
@@ -67,8 +71,8 @@ class Owned(NamedTuple):
     pointer: Array  # the name of the vertex that this one points at, or nobody
     weight: Array  # the bits of that edge, or 0
     waiter: Array  # of those that point at this one the first, or nobody
-    waiter_weight: Array
-    stamp: Array  # the last round in which a candidate changed
+    waiter_weight: Array  # 0 for nobody, -1 while a member holds the vertex
+    stamp: Array  # the last round, but the first, in which a candidate changed
     queue: Array  # scratch: those with a new candidate, then those whose pointer changes
     matched: Array  # those matched in this round
 
@@ -82,33 +86,53 @@ class Queues(NamedTuple):
 
 
 @device
-def _best_of_ties(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
+def _best_of_ties(
+    start: Any, end: Any, own: Any, candidates: Candidates, ties: Ties
+) -> Any:  # fmt: skip
     """As `_best`, where several weights are equal."""
     seed, by_hash = ties
-    best = np.int64(-1)
-    for at in range(np.int64(k) * C, (np.int64(k) + 1) * C):
+    best, best_w = start, candidates.bits.dtype.type(0)
+    for at in range(start, end):
         w = candidates.bits[at]
-        if w <= 0:
-            continue
-        if best < 0 or prefers(
-            w, own, candidates.names[at], candidates.bits[best], own, candidates.names[best],
-            seed, by_hash,
-        ):  # fmt: skip
-            best = np.int64(at)
-    return best
+        if w > best_w or (
+            w == best_w
+            and w > candidates.bits.dtype.type(0)
+            and prefers_tied(own, candidates.names[at], own, candidates.names[best], seed, by_hash)
+        ):
+            best, best_w = at, w
+    return best, best_w
 
 
 @expanded
-def _best(k: Any, C: int, own: Any, candidates: Candidates, ties: Ties) -> Any:
-    """Which of the candidates of place k comes first; -1 for none."""
+def _best(k: Any, C: Any, own: Any, candidates: Candidates, ties: Ties) -> Any:
+    """Which of the candidates of place k comes first, and its weight; 0 for none."""
     bits = candidates.bits
-    best, best_w, tied = np.int64(-1), bits.dtype.type(0), False
-    for at in range(np.int64(k) * C, (np.int64(k) + 1) * C):
+    start = k * C
+    end = start + C
+    best, best_w, tied = start, bits.dtype.type(0), False
+    for at in range(start, end):
         w = bits[at]
-        tied |= w == best_w and w > bits.dtype.type(0)
-        better = w > best_w  # no branches: none of them could be predicted
-        best, best_w = (np.int64(at) if better else best), (w if better else best_w)
-    return _best_of_ties(k, C, own, candidates, ties) if tied else best
+        tied |= (w == best_w) & (w > bits.dtype.type(0))
+        # no branches: none of them could be predicted
+        best, best_w = (at if w > best_w else best), max(w, best_w)
+    if tied:
+        best, best_w = _best_of_ties(start, end, own, candidates, ties)
+    return best, best_w
+
+
+@kernel
+def forget(team: Team, taken: Array, candidates: Candidates, owned: Owned) -> None:
+    """Before the first round: all vertices are free, none has a candidate, none waits."""
+    for array in (candidates.bits, owned.weight, owned.waiter_weight):
+        lo, hi = share(team, array.size)
+        array[lo:hi] = 0
+    for array in (owned.pointer, owned.waiter):
+        lo, hi = share(team, array.size)
+        array[lo:hi] = nobody(array)
+    lo, hi = share(team, owned.stamp.size)
+    owned.stamp[lo:hi] = 0
+    lo, hi = share(team, taken.size)
+    taken[lo:hi] = 0
 
 
 @expanded
@@ -128,27 +152,33 @@ def _store(
     team: Team, records: Array, starts: Array, width: int, round_: int, candidates: Candidates,
     owned: Owned, queues: Queues,
 ) -> None:  # fmt: skip
-    """This member's share of the records; places that have new ones are queued."""
-    C = starts.size - 1
+    """This member's share of the records; from the second round on their places are queued."""
+    C, step = np.uint64(starts.size - 1), np.uint64(width)
     renamed, alone = candidates.ids.size > 0, team.size == 1
     buffer, count = queues.buffers[0, team.rank], 0
     for c in range(C):
-        lo, hi = share(team, (starts[c + 1] - starts[c]) // width)
-        end = starts[c] + hi * width
-        for at in range(starts[c] + lo * width, end, width):
-            if interrupted(team, at - starts[c]):
+        start = starts[c]
+        lo, hi = share(team, (starts[c + np.uint64(1)] - start) // width)
+        end = np.uint64(start + hi * width)
+        for at in range(np.uint64(start + lo * width), end, step):
+            if interrupted(team, np.int64(at)):
                 return
-            soon = np.uint64(records[min(at + AHEAD * width, end - width)])
-            prefetch(owned.stamp, soon)
-            prefetch(candidates.names, soon * np.uint64(C))
-            prefetch(candidates.bits, soon * np.uint64(C))
-            k = np.int64(records[at])
+            if round_ > 1:
+                soon = np.uint64(records[min(at + np.uint64(AHEAD) * step, end - step)])
+                prefetch(owned.stamp, soon)
+                prefetch(candidates.names, soon * C)
+                prefetch(candidates.bits, soon * C)
+            k = np.uint64(records[at])
             slot = k * C + c
-            candidates.names[slot] = records[at + 1 + renamed]
+            weight_at = at + np.uint64(2)
             if renamed:
-                candidates.ids[slot] = records[at + 1]
-            candidates.bits[slot] = get_bits(records, at + 2 + renamed, candidates.bits)
-            if _stamped(owned, k, round_, alone):
+                candidates.ids[slot] = records[at + np.uint64(1)]
+                candidates.names[slot] = records[at + np.uint64(2)]
+                weight_at += np.uint64(1)
+            else:
+                candidates.names[slot] = records[at + np.uint64(1)]
+            candidates.bits[slot] = get_bits(records, weight_at, candidates.bits)
+            if round_ > 1 and _stamped(owned, k, round_, alone):
                 count = push(buffer, count, k, owned.queue, queues.queued)
     flush(buffer, count, owned.queue, queues.queued)
 
@@ -164,37 +194,38 @@ def choose(
     weight): of the vertex pointed at, of the one that points, and of the edge.
     Caller: out.counts and the lengths of the queues are 0.
     """
-    C, p = starts.size - 1, out.receivers
+    C, p = np.uint64(starts.size - 1), np.uint64(out.receivers)
     renamed = candidates.ids.size > 0
     _store(team, records, starts, width, round_, candidates, owned, queues)
     if barrier(team):
         return
-    lo, end = share(team, queues.queued[0])
+    lo, end = share(team, queues.queued[0] if round_ > 1 else owned.queue.size)
     matched, buffer = 0, queues.buffers[1, team.rank]
     counts = out.counts[team.rank]
     left = lo
     for i in range(lo, end):
         if interrupted(team, i):
             return
-        soon = np.uint64(owned.queue[min(i + AHEAD, end - 1)])
-        prefetch(owned.pointer, soon)
-        prefetch(owned.waiter, soon)
-        prefetch(candidates.bits, soon * np.uint64(C))
-        k = owned.queue[i]
-        best = _best(k, C, owned.names[k], candidates, ties)
-        if best < 0:
+        k = np.uint64(i)
+        if round_ > 1:
+            soon = np.uint64(owned.queue[min(i + AHEAD, end - 1)])
+            prefetch(owned.pointer, soon)
+            prefetch(owned.waiter, soon)
+            prefetch(candidates.bits, soon * C)
+            k = np.uint64(owned.queue[i])
+        best, w = _best(k, C, owned.names[k], candidates, ties)
+        owned.weight[k] = w
+        if w == owned.weight.dtype.type(0):
             owned.pointer[k] = nobody(owned.pointer)
-            owned.weight[k] = 0
             continue
         name = candidates.names[best]
         if name == owned.pointer[k]:
             continue
         owned.pointer[k] = name
-        owned.weight[k] = candidates.bits[best]
         if owned.waiter[k] == name:
             matched = push(buffer, matched, k, owned.matched, queues.matched)
         target = candidates.ids[best] if renamed else name
-        counts[np.int64(target) % p] += 1
+        counts[np.uint64(target) % p] += 1
         owned.queue[left] = k
         left += 1
     flush(buffer, matched, owned.matched, queues.matched)
@@ -203,46 +234,62 @@ def choose(
     places = out.places[team.rank]
     begin_records(team, out, places)
     for i in range(lo, left):
-        k = owned.queue[i]
-        target = np.int64(owned.pointer[k])
+        k = np.uint64(owned.queue[i])
+        target = np.uint64(owned.pointer[k])
         if renamed:
-            target = np.int64(candidates.ids[_best(k, C, owned.names[k], candidates, ties)])
-        at = places[target % p] * out.width
-        places[target % p] += 1
-        out.words[at] = target // p
-        out.words[at + 1] = owned.names[k]
-        put_bits(out.words, at + 2, owned.weight, k)
+            best, _ = _best(k, C, owned.names[k], candidates, ties)
+            target = np.uint64(candidates.ids[best])
+        place = target // p
+        receiver = target - place * p
+        at = np.uint64(places[receiver] * out.width)
+        places[receiver] += 1
+        out.words[at] = place
+        out.words[at + np.uint64(1)] = owned.names[k]
+        put_bits(out.words, at + np.uint64(2), owned.weight, k)
 
 
 @expanded
-def _settle_own(
+def _wait_for(owned: Owned, k: Any, name: Any, w: Any, ties: Ties, alone: bool) -> None:
+    """`name` waits for place k, with an edge of weight w; the first of those that do is kept.
+
+    Weights only grow, so most that come too late need not hold k.
+    """
+    seed, by_hash = ties
+    held = owned.weight.dtype.type(-1)
+    while True:
+        seen = load_relaxed(owned.waiter_weight, k)
+        if seen > w:
+            return
+        if alone or (seen != held and atomic_cas(owned.waiter_weight, k, seen, held) == seen):
+            break
+    if w > seen or prefers_tied(
+        owned.names[k], name, owned.names[k], owned.waiter[k], seed, by_hash
+    ):
+        owned.waiter[k] = name
+    store_release(owned.waiter_weight, k, w)
+
+
+@expanded
+def _settle(
     team: Team, packets: Array, width: int, ties: Ties, owned: Owned, queues: Queues
 ) -> None:  # fmt: skip
-    """The packets for this member's range of places."""
-    seed, by_hash = ties
-    lo, hi = share(team, owned.pointer.size)
+    """This member's share of the packets."""
+    alone, step = team.size == 1, np.uint64(width)
+    lo, hi = share(team, packets.size // width)
     matched, buffer = 0, queues.buffers[1, team.rank]
-    for at in range(0, packets.size, width):
-        if interrupted(team, at):
+    end = np.uint64(hi) * step
+    for at in range(np.uint64(lo) * step, end, step):
+        if interrupted(team, np.int64(at)):
             return
-        soon = np.int64(packets[min(at + AHEAD * width, packets.size - width)])
-        if soon >= lo and soon < hi:
-            prefetch(owned.pointer, soon)
-            prefetch(owned.waiter, soon)
-        k = np.int64(packets[at])
-        if k < lo or k >= hi:
-            continue
-        name, w = packets[at + 1], get_bits(packets, at + 2, owned.weight)
+        soon = np.uint64(packets[min(at + np.uint64(AHEAD) * step, end - step)])
+        prefetch(owned.pointer, soon)
+        prefetch(owned.waiter_weight, soon)
+        k, name = np.uint64(packets[at]), packets[at + np.uint64(1)]
         if owned.pointer[k] == name:
             matched = push(buffer, matched, k, owned.matched, queues.matched)
-            continue
-        if owned.waiter[k] != nobody(owned.waiter) and not prefers(
-            w, owned.names[k], name, owned.waiter_weight[k], owned.names[k], owned.waiter[k],
-            seed, by_hash,
-        ):  # fmt: skip
-            continue
-        owned.waiter[k] = name
-        owned.waiter_weight[k] = w
+        else:
+            w = get_bits(packets, at + np.uint64(2), owned.weight)
+            _wait_for(owned, k, name, w, ties, alone)
     flush(buffer, matched, owned.matched, queues.matched)
 
 
@@ -255,17 +302,20 @@ def settle(
     owned.matched holds the matched vertices, and `bitmap` where that is shorter.
     Caller: queues.matched is that of `choose`, and the bitmap is 0.
     """
-    _settle_own(team, packets, width, ties, owned, queues)
+    _settle(team, packets, width, ties, owned, queues)
     if barrier(team):
         return
     total = queues.matched[0]
     if total < bitmap.size:
         return
-    lo, hi = share(team, bitmap.size)  # a word has one writer, who looks at all that are matched
-    kind, places = bitmap.dtype.type, 8 * bitmap.itemsize
-    for i in range(total):
+    lo, hi = share(team, total)
+    kind, places = bitmap.dtype.type, np.uint64(8 * bitmap.itemsize)
+    for i in range(lo, hi):
         if interrupted(team, i):
             return
-        k = np.int64(owned.matched[i])
-        if k // places >= lo and k // places < hi:
-            bitmap[k // places] |= kind(1) << kind(k % places)
+        k = np.uint64(owned.matched[i])
+        bit = kind(1) << kind(k % places)
+        if team.size == 1:
+            bitmap[k // places] |= bit
+        else:
+            atomic_or(bitmap, k // places, bit)

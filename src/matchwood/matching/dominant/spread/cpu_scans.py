@@ -35,14 +35,12 @@ class Rows(NamedTuple):
     waiting: Array  # (local vertices) the first row that waits for this column, or nobody; empty
     # before there are lists
     following: Array  # (rows) the next row of the list that a row is in; before: its candidate
-    second: Array  # (rows) the candidate after that one, or nobody where it is not known
-    second_bits: Array  # (rows) its weight
     free: Array  # (rows) before there are lists: of each PASS rows those that may need a candidate
     counts: Array  # how many these are
 
 
 @expanded
-def _bit(taken: Array, v: Any) -> Any:
+def taken_bit(taken: Array, v: Any) -> Any:
     """1 where local vertex v is taken, else 0."""
     x = np.uint64(v)
     return (taken[x >> np.uint64(6)] >> (x & np.uint64(63))) & np.uint64(1)
@@ -50,7 +48,7 @@ def _bit(taken: Array, v: Any) -> Any:
 
 @expanded
 def is_taken(taken: Array, v: Any) -> bool:
-    return bool(_bit(taken, v) != np.uint64(0))
+    return bool(taken_bit(taken, v) != np.uint64(0))
 
 
 @device
@@ -79,85 +77,50 @@ def _first_among_ties(
 
 
 @expanded
-def first_free(block: Block, u: Any, rows: Rows, ties: Ties) -> Any:
-    """The free column along u's first edge of the block, and the weight; or nobody and 0.
-
-    The next free column is left in rows.second, where weights alone decide on it.
-    """
+def first_free(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
+    """The free column along u's first edge of the block, and the weight; or nobody and 0."""
     indptr, indices, weights = block.indptr, block.indices, block.weights
-    taken = rows.taken
-    zero = weights.dtype.type(0)
-    best, best_w, second, second_w = nobody(indices), zero, nobody(indices), zero
-    tied = second_tied = False
+    at: Any = np.uint64(0)
+    best_w, tied = weights.dtype.type(0), False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
     if end - start <= np.uint64(SHORT_ROW):
         for k in range(start, end):  # no branches: none of them could be predicted
-            v = indices[k]
             # of a column that is taken the weight is negative
-            w = weights.dtype.type(weights[k] | weights.dtype.type(-np.int64(_bit(taken, v))))
+            w = weights.dtype.type(
+                weights[k] | weights.dtype.type(-np.int64(taken_bit(taken, indices[k])))
+            )
             tied |= w == best_w
-            better = w > best_w
-            less, less_w = (best if better else v), (best_w if better else w)
-            best, best_w = (v if better else best), (w if better else best_w)
-            second_tied |= less_w == second_w and less_w > zero
-            better = less_w > second_w
-            second, second_w = (less if better else second), (less_w if better else second_w)
+            at, best_w = (k if w > best_w else at), max(w, best_w)
     else:
         for k in range(start, end):
             w = weights[k]
-            if w >= second_w and not is_taken(taken, indices[k]):
+            if w >= best_w and not is_taken(taken, indices[k]):
                 tied |= w == best_w
-                second_tied |= w == second_w
-                if w >= best_w:
-                    second, second_w = best, best_w
-                    best, best_w = indices[k], w
-                else:
-                    second, second_w = indices[k], w
+                at, best_w = k, w
     if tied:
-        best, best_w = _first_among_ties(block, start, end, u, taken, ties)
-    rows.second[u] = nobody(indices) if tied or second_tied else second
-    rows.second_bits[u] = second_w
-    return best, best_w
+        return _first_among_ties(block, start, end, u, taken, ties)
+    best = indices[at]  # of any row, where this one has none
+    return (best if best_w > weights.dtype.type(0) else nobody(indices)), best_w
 
 
 @expanded
-def first_of_all(block: Block, u: Any, rows: Rows, ties: Ties) -> Any:
+def first_of_all(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
     """`first_free` for the first round, when all vertices are free: only weights are read."""
     indptr, indices, weights = block.indptr, block.indices, block.weights
-    zero = weights.dtype.type(0)
     at: Any = np.uint64(0)
-    second_at: Any = np.uint64(0)
-    best_w = second_w = zero
-    tied = second_tied = False
+    best_w, tied = weights.dtype.type(0), False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
     if end - start <= np.uint64(SHORT_ROW):
         for k in range(start, end):
             w = weights[k]
             tied |= w == best_w
-            better = w > best_w
-            less_at, less_w = (at if better else k), (best_w if better else w)
-            at, best_w = (k if better else at), (w if better else best_w)
-            second_tied |= less_w == second_w and less_w > zero
-            better = less_w > second_w
-            second_at, second_w = (less_at if better else second_at), max(less_w, second_w)
+            at, best_w = (k if w > best_w else at), max(w, best_w)
     else:
         for k in range(start, end):
             w = weights[k]
-            if w >= second_w:
+            if w >= best_w:
                 tied |= w == best_w
-                second_tied |= w == second_w
-                if w >= best_w:
-                    second_at, second_w = at, best_w
-                    at, best_w = k, w
-                else:
-                    second_at, second_w = k, w
-    best = nobody(indices)
-    rows.second[u] = best
+                at, best_w = k, w
     if tied:
-        best, best_w = _first_among_ties(block, start, end, u, rows.taken, ties)
-    elif start < end:
-        best = indices[at]
-        if second_w > zero and not second_tied:
-            rows.second[u] = indices[second_at]
-            rows.second_bits[u] = second_w
-    return best, best_w
+        return _first_among_ties(block, start, end, u, taken, ties)
+    return (indices[at] if start < end else nobody(indices)), best_w
