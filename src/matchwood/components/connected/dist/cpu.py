@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import trailing_zeros
+from matchwood.primitives.cpu_hints import select, trailing_zeros
 from matchwood.primitives.frontier.cpu import claim_bit
 from matchwood.teams import (
     atomic_min,
@@ -53,7 +53,7 @@ def _begin(team: Any, own: Own, inside: Array, head: Any) -> None:
         bits, v = inside[w], kind(w * WORD * own.p + own.rank)
         part = parent[w * WORD : (w + 1) * WORD]
         for b in range(part.size):
-            part[b] = head if bits & np.uint64(1) else v
+            part[b] = select(bits & np.uint64(1) != 0, head, kind(v))
             bits >>= np.uint64(1)
             v += kind(own.p)
 
