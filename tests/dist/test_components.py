@@ -172,7 +172,7 @@ def known_and_read(comm, A, shape):
     members = giant.members(G, 1)
     _, known = giant.labels_of(G, members, 1)
     whole = np.zeros(G.n, bool)
-    whole[known.own * grid.p + grid.rank] = True
+    whole[giant._places(known.own, grid.owned) * grid.p + grid.rank] = True
     whole = comm.allreduce(whole, "or")
     assert np.array_equal(known.local, whole[G.original_local])  # all ranks know the same
     labels = matchwood.connected_components(A).labels
@@ -180,9 +180,9 @@ def known_and_read(comm, A, shape):
     assert known.head == (int(whole.argmax()) if whole.any() else G.n)
     rest = giant.rest(G, members, 1)
     if rest is not None:
-        assert set(known.own) <= set(rest.own)
+        assert not (known.own & ~rest.own).any()
         assert rest.head <= known.head
-        own = labels[G.ids[rest.own]]
+        own = labels[G.ids[giant._places(rest.own, grid.owned)]]
         assert (own == labels[whole][0]).all() if own.size else True
         highs, lows = rest.pairs
         assert (lows < highs).all()

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams.compiling import ensure_compiled
+from matchwood.teams.compiling import compiled
 from matchwood.teams.cpus import called_function, checked_threads, default_threads
 from matchwood.teams.members import Member, dismiss, enlist
 from matchwood.teams.team import DETAIL, DONE, FAILURE, STOP, TOTAL, WORDS, Team
@@ -171,11 +171,11 @@ class Crew:
         the members stop at their next barrier or chunk, and the exception goes on.
         """
         words = np.zeros(WORDS, np.int64)
-        ensure_compiled(kernel, Team(0, self.size, words), args)  # before any member waits for it
+        code = compiled(kernel, Team(0, self.size, words), args)  # before any member waits for it
         if self._inline:
-            kernel(Team(0, 1, words), *args)
+            code(Team(0, 1, words), *args)
         else:
-            self._hand_over(kernel, words, args)
+            self._hand_over(code, words, args)
         code = int(words[FAILURE])
         if code:
             detail = int(words[DETAIL])

@@ -26,17 +26,22 @@ def _mark_roots(
 ) -> None:  # fmt: skip
     """A bit for each root, and the places of labels that other ranks own, without `often`."""
     begin, end = share(team, roots.size)
-    lo, hi = min(begin * BITS, labels.size), min(end * BITS, labels.size)
-    found, tail = 0, np.uint64(lo)
-    for k in range(lo, hi):
-        if interrupted(team, k):
+    lo = min(begin * BITS, labels.size)
+    found, tail, v = np.uint64(0), np.uint64(lo), np.uint64(lo) * p + rank
+    for w in range(begin, end):
+        if interrupted(team, w):
             return
-        x = np.uint64(labels[k])
-        is_root = x == np.uint64(k) * p + rank
-        roots[k // BITS] |= np.uint64(is_root) << np.uint64(k % BITS)
-        found += is_root
-        others[tail] = k  # kept where the next line moves on
-        tail += np.uint64((x % p != rank) & (x != often))
+        bits, part = np.uint64(0), labels[w * BITS : (w + 1) * BITS]
+        for b in range(part.size):
+            x = np.uint64(part[b])
+            is_root = x == v
+            v += p
+            bits |= np.uint64(is_root) << np.uint64(b)
+            if not (is_root | (x == often)):
+                others[tail] = w * BITS + b  # kept where the next line moves on
+                tail += np.uint64(x % p != rank)
+        roots[w] = bits
+        found += np.uint64(count_ones(bits))
     counts[team.rank, 0] = found
     counts[team.rank, 1], counts[team.rank, 2] = lo, tail
 
@@ -104,15 +109,22 @@ def _own_numbers(
     team: Any, labels: Array, p: Any, rank: Any, often: Any, its_number: Any, numbers: Array,
     out: Array,
 ) -> None:  # fmt: skip
-    """The numbers of labels that are own vertices, or `often`; any number for the others."""
+    """The numbers of labels that are own vertices, or `often`; any number for the others.
+
+    Most labels are `often` or roots: nobody could predict which, so there is no branch.
+    """
     lo, hi = share(team, labels.size)
+    v = np.uint64(lo) * p + rank
     for k in range(lo, hi):
         if interrupted(team, k):
             return
         x = np.uint64(labels[k])
-        place = x // p
-        number = numbers[place if x - place * p == rank else np.uint64(k)]
-        out[k] = select(x == often, its_number, number)  # nobody could predict a branch
+        out[k] = select(x == often, its_number, numbers[k])
+        if not ((x == v) | (x == often)):
+            place = x // p
+            if x - place * p == rank:
+                out[k] = numbers[place]
+        v += p
 
 
 def own_numbers(

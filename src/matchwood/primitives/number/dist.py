@@ -81,22 +81,27 @@ def _number_smallest(G: Any, labels: Array) -> tuple[int, Array]:
         _, number[mine] = number_ids(comm, ids, grid.n, exchange.threads)
     firsts, back = distinct(labels[others])
     asked = labels[others[firsts]].astype(np.int64)
-    if often < grid.n:
+    own_often = often % grid.p == grid.rank and often < grid.n
+    asks = often < grid.n and not own_often
+    if asks:
         asked = np.append(asked, often)
     answers = ask(exchange, asked, number)
-    its_number = int(answers[-1]) if often < grid.n else 0
+    its_number = int(answers[-1]) if asks else 0
+    if own_often:
+        its_number = int(number[often // grid.p])
     numbers = cpu_ranks.own_numbers(labels, grid, (often, its_number), number, exchange.threads)
     numbers[others] = answers[back]
     return count, numbers
 
 
 def _often(labels: Array, grid: Any) -> int:
-    """The label of another rank that most of some sampled places have; n where none has one.
+    """The label that most of some sampled places have, roots left out; n where all are roots.
 
     Of a graph with one large component, that is nearly all labels.  Any answer is right.
     """
-    some = labels[:: max(1, labels.size // SAMPLES)]
-    some = some[some % grid.p != grid.rank]
+    places = np.arange(0, labels.size, max(1, labels.size // SAMPLES))
+    some = labels[places]
+    some = some[some != places * grid.p + grid.rank]
     if some.size == 0:
         return int(grid.n)
     names, counts = np.unique(some, return_counts=True)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.primitives.cpu_hints import select, trailing_zeros
+from matchwood.primitives.frontier.cpu import claim_bit
 from matchwood.teams import (
     atomic_min,
     crew,
@@ -27,14 +29,45 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 
 RECENT = 64  # pairs that a member remembers, so as not to list them again
+WORD = 64  # places whose bits are in one word
+ALL = ~np.uint64(0)  # the bits of a word
 
 
 class Own(NamedTuple):
     """Own vertices: their parents by place, and how they are numbered."""
 
     parent: Array
+    hooked: Array  # bits of those that may have another parent than themselves or the head
     p: int
     rank: int
+
+
+@kernel
+def _begin(team: Any, own: Own, inside: Array, head: Any) -> None:
+    """Vertices whose bits are set begin under `head`, all others under themselves."""
+    parent, kind = own.parent, own.parent.dtype.type
+    lo, hi = share(team, inside.size)
+    for w in range(lo, hi):
+        if interrupted(team, w):
+            return
+        bits, v = inside[w], kind(w * WORD * own.p + own.rank)
+        part = parent[w * WORD : (w + 1) * WORD]
+        for b in range(part.size):
+            part[b] = select(bits & np.uint64(1) != 0, head, kind(v))
+            bits >>= np.uint64(1)
+            v += kind(own.p)
+
+
+def begin(grid: Any, inside: Array, head: int, few: bool, threads: int | None) -> Own:
+    """Own vertices under `head`, where their bits are set; others under themselves.
+
+    `few` says that few of them will be hooked: those are then remembered.
+    """
+    kind = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
+    hooked = np.zeros_like(inside) if few else np.full_like(inside, ALL)
+    own = Own(np.empty(grid.owned, kind), hooked, grid.p, grid.rank)
+    crew(threads, work=2 * grid.owned).run(_begin, own, inside, kind.type(head))
+    return own
 
 
 @kernel
@@ -159,6 +192,8 @@ def _hook(
                 before = atomic_min(parent, k, a)
             if before == a:
                 break
+            if a < before:
+                claim_bit(own.hooked, k)
             if a < before and before == kind(k * own.p) + rank:
                 break  # it was a root
             high, low = max(a, before), min(a, before)
@@ -193,33 +228,40 @@ def hook(own: Own, places: Array, labels: Array, threads: int | None) -> tuple[A
 
 @kernel
 def _climb(
-    team: Any, own: Own, head: Any, places: Array, parents: Array, counts: Array
+    team: Any, own: Own, head: Any, places: Array, parents: Array, ends: Array
 ) -> None:  # fmt: skip
+    """Each member lists within its own part, from ends[rank, 0] to ends[rank, 1]."""
     parent = own.parent
     kind = parent.dtype.type
     p, rank = kind(own.p), kind(own.rank)
-    lo, hi = share(team, parent.size)
-    tail = lo
-    for k in range(lo, hi):
-        if interrupted(team, k):
+    lo, hi = share(team, own.hooked.size)
+    begin = tail = min(lo * WORD, parent.size)
+    for w in range(lo, hi):
+        if interrupted(team, w):
             return
-        first = up = load_relaxed(parent, k)
-        root = kind(k * own.p) + rank
-        # by a minimum: of two branches neither could be predicted
-        if min(np.uint64(up ^ root), np.uint64(up ^ head)) == np.uint64(0):
-            continue  # a root, or one of many that go the same way
-        while up % p == rank:
-            above = load_relaxed(parent, np.int64(up // p))
-            if above == up:
+        left = own.hooked[w]
+        while left != np.uint64(0):
+            k = w * WORD + np.int64(trailing_zeros(left))
+            left &= left - np.uint64(1)
+            if k >= parent.size:
                 break
-            up = above
-        if up != first:
-            store_relaxed(parent, k, up)
-        if up % p != rank:
-            places[tail] = k
-            parents[tail] = up
-            tail += 1
-    counts[team.rank] = tail - lo
+            first = up = load_relaxed(parent, k)
+            root = kind(k * own.p) + rank
+            # by a minimum: of two branches neither could be predicted
+            if min(np.uint64(up ^ root), np.uint64(up ^ head)) == np.uint64(0):
+                continue  # a root, or one of many that go the same way
+            while up % p == rank:
+                above = load_relaxed(parent, np.int64(up // p))
+                if above == up:
+                    break
+                up = above
+            if up != first:
+                store_relaxed(parent, k, up)
+            if up % p != rank:
+                places[tail] = k
+                parents[tail] = up
+                tail += 1
+    ends[team.rank, 0], ends[team.rank, 1] = begin, tail
 
 
 def climb(own: Own, head: int, threads: int | None) -> tuple[Array, Array]:
@@ -230,8 +272,7 @@ def climb(own: Own, head: int, threads: int | None) -> tuple[Array, Array]:
     size = own.parent.size
     team = crew(threads, work=2 * size)
     places, parents = np.empty(size, np.int64), np.empty(size, own.parent.dtype)
-    counts = np.zeros(team.size, np.int64)
-    team.run(_climb, own, own.parent.dtype.type(head), places, parents, counts)
-    begins = [_share_of(member, team.size, size) for member in range(team.size)]
-    slices = [slice(b, b + counts[m]) for m, b in enumerate(begins)]
+    ends = np.zeros((team.size, 2), np.int64)
+    team.run(_climb, own, own.parent.dtype.type(head), places, parents, ends)
+    slices = [slice(begin, end) for begin, end in ends.tolist()]
     return _parts(places, slices), _parts(parents, slices)

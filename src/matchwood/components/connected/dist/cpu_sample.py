@@ -16,7 +16,7 @@ import numpy as np
 
 from matchwood.components.connected.cpu import SAMPLES, join_ends
 from matchwood.components.connected.dist.cpu_giant import WORD
-from matchwood.primitives.cpu_hints import count_ones, prefetch
+from matchwood.primitives.cpu_hints import count_ones, prefetch, select
 from matchwood.primitives.union_find.cpu import compress
 from matchwood.teams import (
     barrier,
@@ -61,37 +61,40 @@ class Joined(NamedTuple):
 
     parent: Array
     first: Array
-    other: Array  # (2, rows) columns that are to be joined with the first
+    other: Array  # (members, 2, ROWS) columns that are to be joined with the first ones
 
 
 @device
 def _position(columns: Columns, x: Any) -> Any:
     local = np.uint64(x)
-    if local < columns.rows:
-        return local // columns.C
-    return columns.own + (local - columns.rows)
+    is_own = local < columns.rows
+    # nobody could predict a branch: with R ranks in a column, 1 / R of the columns are own
+    return select(is_own, local // columns.C, columns.own + (local - columns.rows))
 
 
 @device
 def _look_up(
     indptr: Array, indices: Array, stripe: Stripe, columns: Columns, turn: int, k: int,
-    joined: Joined,
+    parent: Array, first: Array, ends: Array, i: int,
 ) -> None:  # fmt: skip
-    """The columns that a turn joins in row k of the stripe; their parents are on their way."""
-    parent, first, other = joined
+    """The columns that a turn joins in row k of the stripe; their parents are on their way.
+
+    They are ends[:, i]: from the beginning and from the end of the row.
+    """
     v = np.uint64(stripe.first + k * stripe.step)
     start, stop = np.int64(indptr[v]), np.int64(indptr[v + np.uint64(1)])
     low, high = start + turn, stop - 1 - turn
-    if turn == 0:
+    if turn == 0 and start == stop:
         first[k] = parent.size - 1
-        if start < stop:
-            first[k] = _position(columns, indices[np.uint64(start)])
-    other[0, k] = other[1, k] = first[k]
     if low <= high:
-        other[0, k] = _position(columns, indices[np.uint64(low)])
-        other[1, k] = _position(columns, indices[np.uint64(high)])
-        prefetch(parent, np.uint64(other[0, k]))
-        prefetch(parent, np.uint64(other[1, k]))
+        ends[0, i] = _position(columns, indices[np.uint64(low)])
+        ends[1, i] = _position(columns, indices[np.uint64(high)])
+        prefetch(parent, np.uint64(ends[0, i]))
+        prefetch(parent, np.uint64(ends[1, i]))
+        if turn == 0:
+            first[k] = ends[0, i]
+    else:
+        ends[0, i] = ends[1, i] = first[k]
 
 
 @kernel
@@ -101,6 +104,7 @@ def _join(
 ) -> None:  # fmt: skip
     """Each row of the stripe joins its entries of these turns: counted from both ends."""
     parent, first, other = joined
+    ends = other[team.rank]
     if turns[0] == 0:
         lo, hi = share(team, parent.size)
         for v in range(lo, hi):
@@ -113,18 +117,22 @@ def _join(
             return
         last = min(block + ROWS, end)
         for k in range(last, min(last + ROWS, end)):
-            prefetch(indices, np.uint64(indptr[np.uint64(stripe.first + k * stripe.step)]))
+            v = np.uint64(stripe.first + k * stripe.step)
+            prefetch(indices, np.uint64(indptr[v]))
+            prefetch(indices, np.uint64(max(np.int64(indptr[v + np.uint64(1)]) - 1, 0)))
         for turn in range(turns[0], turns[1]):
             for k in range(block, last):
-                _look_up(indptr, indices, stripe, columns, turn, k, joined)
+                _look_up(
+                    indptr, indices, stripe, columns, turn, k, parent, first, ends, k - block
+                )
             for k in range(block, last):
                 if first[k] == parent.size - 1:
                     continue
                 if turn > 0:
-                    join_ends(parent, first[k], other[0, k])
+                    join_ends(parent, first[k], ends[0, k - block])
                 elif stripe.are_columns:
                     join_ends(parent, first[k], parent.dtype.type(k))
-                join_ends(parent, first[k], other[1, k])
+                join_ends(parent, first[k], ends[1, k - block])
 
 
 @kernel
@@ -201,11 +209,11 @@ def largest_tree(
         for r, count in enumerate(grid.column_counts)
     ]
     marks = np.zeros((1 + grid.R, words), np.uint64)
+    team = crew(threads, work=grid.n_columns + 2 * size)
     space = workspace(
-        parent=(grid.n_columns + 1, kind), first=(size, kind), other=((2, size), kind)
+        parent=(grid.n_columns + 1, kind), first=(size, kind), other=((team.size, 2, ROWS), kind)
     )
     joined = Joined(space.parent, space.first, space.other)
-    team = crew(threads, work=grid.n_columns + 2 * size)
     indices, done = view.indices.view(kind), 0
     while True:
         team.run(_join, view.indptr, indices, stripe, columns, (done, turns), joined)

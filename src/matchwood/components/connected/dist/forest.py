@@ -53,23 +53,20 @@ HEAD = 2  # words before a report: the smallest vertex of the largest tree, the 
 def smallest(G: Any, engine: Any, threads: int | None) -> tuple[Array, int]:
     """The smallest vertex of the component of each own vertex, and the number of rounds."""
     grid, exchange = G.grid, G.exchange
-    kind = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
-    parent = np.arange(grid.rank, grid.n, grid.p, dtype=kind)
-    own = cpu.Own(parent, grid.p, grid.rank)
     head = -1  # under which most vertices are, if that is known
     if is_symmetric(G):
         members = giant.members(G, threads)
         rest = giant.rest(G, members, threads)
         if rest is not None:
             head = rest.head if rest.head < grid.n else -1
-            parent[rest.own] = head
-            highs, lows = (ends.astype(kind) for ends in rest.pairs)
+            own = cpu.begin(grid, rest.own, head, True, threads)
+            highs, lows = (ends.astype(own.parent.dtype) for ends in rest.pairs)
             pairs = _hooked(exchange, own, stars([(highs, lows)], threads), threads)
         else:
-            pairs = _of_trees(exchange, own, *giant.labels_of(G, members, threads), threads)
+            own, pairs = _of_trees(exchange, *giant.labels_of(G, members, threads), threads)
     else:
         _, labels, _ = engine.label(G.entries(), False, "auto", threads=threads)
-        pairs = _of_trees(exchange, own, labels, giant.nothing_known(grid), threads)
+        own, pairs = _of_trees(exchange, labels, giant.nothing_known(grid), threads)
     rounds = 0
     while True:
         rounds += 1
@@ -79,7 +76,7 @@ def smallest(G: Any, engine: Any, threads: int | None) -> tuple[Array, int]:
         sent, active = exchange.comm.allreduce(state, "sum").tolist()
         exchange.comm.report(rounds, active)
         if sent == 0 and active == 0:
-            return parent, rounds
+            return own.parent, rounds
 
 
 def _hooked(
@@ -91,16 +88,15 @@ def _hooked(
 
 
 def _of_trees(
-    exchange: Any, own: cpu.Own, labels: Array, known: giant.Known, threads: int | None
-) -> tuple[Array, Array]:
-    """Hook own vertices under the trees of all blocks; pairs for others that follow from it."""
-    kind = own.parent.dtype
-    reports = _reports(exchange.grid, labels, known, kind, threads)
-    own.parent[known.own] = known.head
+    exchange: Any, labels: Array, known: giant.Known, threads: int | None
+) -> tuple[cpu.Own, tuple[Array, Array]]:
+    """Own vertices under the trees of all blocks, and pairs for others that follow from it."""
+    own = cpu.begin(exchange.grid, known.own, known.head, False, threads)
+    reports = _reports(exchange.grid, labels, known, own.parent.dtype, threads)
     found = []
     for report in exchanged(exchange, reports):
         found += [cpu.hook(own, *pairs, threads) for pairs in _opened(report, exchange.grid.owned)]
-    return stars(found, threads)
+    return own, stars(found, threads)
 
 
 def is_symmetric(G: Any) -> bool:
@@ -196,6 +192,7 @@ def _shortcut(exchange: Any, own: cpu.Own, head: int, threads: int | None) -> in
         if top != head:
             below = np.flatnonzero(own.parent == head)
             own.parent[below] = top
+            own.hooked.fill(cpu.ALL)  # they go up with the others from now on
             moved = below.size
     above = above[back]
     changed = above != parents

@@ -52,12 +52,12 @@ class Known(NamedTuple):
     """The same as lists."""
 
     local: Array  # bool, by local id
-    own: Array  # places of own ones, ascending
+    own: Array  # bits of own ones
     head: int  # the smallest of all, as the grid numbers vertices; n where there is none
 
 
 class Rest(NamedTuple):
-    """What step 4 found: own places of the component, its smallest vertex, pairs of others."""
+    """What step 4 found: own bits of the component, its smallest vertex, pairs of others."""
 
     own: Array
     head: int
@@ -66,7 +66,13 @@ class Rest(NamedTuple):
 
 def nothing_known(grid: Any) -> Known:
     """No vertices."""
-    return Known(np.zeros(grid.n_local, np.bool_), np.empty(0, np.int64), grid.n)
+    none = np.zeros(_words(grid), np.uint64)
+    return Known(np.zeros(grid.n_local, np.bool_), none, grid.n)
+
+
+def _words(grid: Any) -> int:
+    """Words of one bit for each place of an owner."""
+    return int(-(-grid.most_owned // WORD))
 
 
 # Steps 1 to 3
@@ -78,7 +84,7 @@ def members(G: Any, threads: int | None) -> Members:
     The pattern of the whole matrix must be symmetric.
     """
     grid, exchange = G.grid, G.exchange
-    words = -(-grid.most_owned // WORD)
+    words = _words(grid)
     sampled = (grid.c + 1) % grid.C
     turns = G.keep("turns of a sample", lambda: [1])  # as many as the last call needed
     marks, size, turns[0] = largest_tree(G.entries(), grid, sampled, words, threads, turns[0])
@@ -146,30 +152,35 @@ def rest(G: Any, found: Members, threads: int | None) -> Rest | None:
     full = G.keep("rows with entries", lambda: rows_with_entries(view.indptr, grid))
     touched, pairs = cpu_giant.leave(view, full, found, grid, most, threads)
     told = to_group(G.exchange.row, list(touched), np.uint64)
-    own = _places(np.bitwise_or.reduce([found.own, *told]), grid.owned)
+    own = np.bitwise_or.reduce([found.own, *told])
     state = np.array([_least(grid, own), 0 if pairs is not None else -1], np.int64)
     head, enough = G.comm.allreduce(state, "min").tolist()
     return None if pairs is None or enough < 0 else Rest(own, head, pairs)
 
 
 def _places(bits: Array, owned: int) -> Array:
-    """The own places whose bits are set, ascending."""
+    """The places whose bits are set, ascending."""
     flat = bits.view(np.uint8)
     return np.flatnonzero(np.unpackbits(flat, count=owned, bitorder="little").view(np.bool_))
 
 
-def _least(grid: Any, own: Array) -> int:
-    return int(own[0]) * grid.p + grid.rank if own.size else grid.n
+def _least(grid: Any, bits: Array) -> int:
+    """The smallest own vertex whose bit is set; n where there is none."""
+    some = np.flatnonzero(bits)
+    if some.size == 0:
+        return int(grid.n)
+    word = int(bits[some[0]])
+    place = int(some[0]) * WORD + (word & -word).bit_length() - 1
+    return int(place * grid.p + grid.rank)
 
 
 def labels_of(G: Any, found: Members, threads: int | None) -> tuple[Array, Known]:
     """Labels of the trees of this rank's block, and what is known of the largest component."""
     grid = G.grid
-    own = _places(found.own, grid.owned)
-    head = int(G.comm.allreduce(np.array([_least(grid, own)], np.int64), "min")[0])
+    head = int(G.comm.allreduce(np.array([_least(grid, found.own)], np.int64), "min")[0])
     local = np.zeros(grid.n_local, np.bool_)
     for c, bits in enumerate(found.rows):
         local[_places(bits, grid.row_counts[c]) * grid.C + c] = True
     for (base, step, size), bits in zip(column_stripes(grid), found.columns, strict=True):
         local[_places(bits, size) * step + base] = True
-    return cpu_giant.join_rest(G.entries(), local, threads), Known(local, own, head)
+    return cpu_giant.join_rest(G.entries(), local, threads), Known(local, found.own, head)

@@ -5,6 +5,7 @@ them a parent for each, in the same order.
 
 Races.  A member writes the words of its own places alone; a word of a bitmap has 64 places of one
 member.  Where the parents of a member's places begin follows from the number of bits before them.
+Columns are found in any order, so top down members join bits to the words by an atomic or.
 """
 
 from __future__ import annotations
@@ -16,7 +17,16 @@ import numpy as np
 from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import ONE, column_place
 from matchwood.primitives.cpu_hints import count_ones, trailing_zeros
-from matchwood.teams import atomic_add, barrier, device, expanded, interrupted, kernel, share
+from matchwood.teams import (
+    atomic_add,
+    atomic_or,
+    barrier,
+    device,
+    expanded,
+    interrupted,
+    kernel,
+    share,
+)
 from matchwood.traversal.breadth_first.dist.cpu_stripes import BITS, WORDS, Columns, Found, Heard
 
 Array = np.ndarray[Any, Any]
@@ -87,66 +97,94 @@ def pack_rows(team: Any, found: Found, listed: Array, words: Array, starts: Arra
 
 
 @kernel
+def begin(team: Any, level: Array, parent: Array) -> None:
+    """No vertex is reached."""
+    lo, hi = share(team, level.size)
+    level[lo:hi] = ~level.dtype.type(0)
+    parent[lo:hi] = ~parent.dtype.type(0)
+
+
+@kernel
 def count_columns(team: Any, found: Array, shape: GridShape, counts: Array) -> None:
-    """One member.  How many of these columns each rank of the column owns."""
-    if team.rank > 0:
-        return
-    for i in range(found.size):
+    """counts[member, s]: of this member's share of the columns, those that rank s owns."""
+    mine = counts[team.rank]
+    lo, hi = share(team, found.size)
+    for i in range(lo, hi):
         if interrupted(team, i):
             return
-        counts[column_place(shape, found[i])[0]] += 1
+        mine[column_place(shape, found[i])[0]] += 1
+
+
+@expanded
+def _see_columns(team: Any, found: Array, columns: Columns) -> None:
+    """The fresh columns, which are those found, are seen: one by one where they are few."""
+    if team.size == 1 and found.size < columns.seen.size:
+        for i in range(found.size):
+            v = np.uint64(found[i])
+            bit = ONE << (v & np.uint64(63))
+            columns.seen[v >> np.uint64(6)] |= bit
+            columns.fresh[v >> np.uint64(6)] &= ~bit
+        return
+    lo, hi = share(team, columns.seen.size)
+    seen, fresh = columns.seen[lo:hi], columns.fresh[lo:hi]
+    for w in range(seen.size):
+        seen[w] |= fresh[w]
+        fresh[w] = np.uint64(0)
+
+
+@expanded
+def _parents_behind(team: Any, best: Array, heard: Heard, s: int, words: Array) -> None:
+    """Parents behind the bits of the message for rank s: those of this member's words."""
+    kind, start = words.dtype.type, heard.starts[s]
+    size = _words_for(heard.size[s], words)
+    lo, hi = share(team, size)
+    at = start + size
+    for w in range(start, start + lo):
+        at += np.int64(count_ones(words[w]))
+    for w in range(lo, hi):
+        if interrupted(team, w):
+            return
+        left = words[start + w]
+        while left != kind(0):
+            k = w * (8 * words.itemsize) + np.int64(trailing_zeros(left))
+            left &= left - kind(1)
+            words[at] = best[np.uint64(heard.base[s] + k * heard.step[s])]
+            at += 1
 
 
 @kernel
 def pack_columns(
-    team: Any,
-    found: Array,
-    shape: GridShape,
-    columns: Columns,
-    heard: Heard,
-    counts: Array,
+    team: Any, found: Array, shape: GridShape, columns: Columns, heard: Heard, ends: Array,
     words: Array,
-) -> None:
-    """One member.  A message for each rank of the column, and these columns are seen.
+) -> None:  # fmt: skip
+    """A message for each rank of the column, and these columns are seen.
 
-    heard.starts says where they begin in `words`, which are 0; `counts` are as `count_columns`
-    found them, and are used up.
+    heard.starts says where they begin in `words`, which are 0.  ends[member, s]: of the list for
+    rank s, where the part of the member ends; it is used up.
     """
-    if team.rank > 0:
-        return
     kind, width = words.dtype.type, words.dtype.type(8 * words.itemsize)
-    one, best = kind(1), columns.best
-    for i in range(found.size):
+    best, mine = columns.best, ends[team.rank]
+    _see_columns(team, found, columns)
+    lo, hi = share(team, found.size)
+    for i in range(lo, hi):
         if interrupted(team, i):
             return
-        v = np.uint64(found[i])
-        bit = ONE << (v & np.uint64(63))
-        columns.seen[v >> np.uint64(6)] |= bit
-        columns.fresh[v >> np.uint64(6)] &= ~bit
-        s, place = column_place(shape, v)
+        s, place = column_place(shape, found[i])
         start, size = heard.starts[s], heard.starts[s + ONE] - heard.starts[s]
         k = kind(place)
         if size < 2 * _words_for(heard.size[s], words):
-            counts[s] -= 1
-            words[start + counts[s]] = k
-            words[start + size // 2 + counts[s]] = best[v]
+            mine[s] -= 1
+            words[start + mine[s]] = k
+            words[start + size // 2 + mine[s]] = best[found[i]]
+        elif team.size == 1:
+            words[start + np.int64(k // width)] |= kind(1) << (k % width)
         else:
-            words[start + np.int64(k // width)] |= one << (k % width)
-    for s in range(counts.size):
-        start, end = heard.starts[s], heard.starts[s + 1]
-        size = _words_for(heard.size[s], words)
-        if end - start < 2 * size:
-            continue
-        at = start + size
-        for w in range(size):
-            if interrupted(team, w):
-                return
-            left = words[start + w]
-            while left != kind(0):
-                k = w * (8 * words.itemsize) + np.int64(trailing_zeros(left))
-                left &= left - one
-                words[at] = best[np.uint64(heard.base[s] + k * heard.step[s])]
-                at += 1
+            atomic_or(words, start + np.int64(k // width), kind(1) << (k % width))
+    if barrier(team):
+        return
+    for s in range(heard.size.size):
+        if heard.starts[s + 1] - heard.starts[s] >= 2 * _words_for(heard.size[s], words):
+            _parents_behind(team, best, heard, s, words)
 
 
 @expanded

@@ -40,7 +40,8 @@ class Steps:
             names = G.keep(f"names of bfs {word}", lambda: np.ascontiguousarray(G.names, word))
         self.shape = grid.shape
         self.names = cpu.Names(self.shape, names)
-        self.level, self.parent = (np.full(grid.owned, -1, kind).view(word) for _ in range(2))
+        self.level, self.parent = (np.empty(grid.owned, word) for _ in range(2))
+        self._team(grid.owned).run(offers.begin, self.level, self.parent)
         seen, fresh = np.zeros((2, words_of_bits(grid.n_local, np.uint64)), np.uint64)
         self.columns = cpu.Columns(seen, fresh, np.empty(grid.n_local, word))
         self.reached = np.zeros(words_of_bits(grid.owned, np.uint64), np.uint64).view(word)
@@ -89,15 +90,17 @@ class Steps:
         queue = _queue(np.empty(min(self.grid.n_columns, self.arcs), self.rows.dtype), team)
         if self.arcs:
             team.run(cpu.top_down, self.outward, self.frontier, self.names, self.columns, queue)
-        found, counts = queue.vertices[: int(queue.tail[0])], np.zeros(self.grid.R, np.int64)
-        one = crew(1, work=2 * found.size)
+        found = queue.vertices[: int(queue.tail[0])]
+        team = self._team(2 * found.size)
+        counts = np.zeros((team.size, self.grid.R + cpu.GAP), np.int64)
         if found.size:
-            one.run(offers.count_columns, found, self.shape, counts)
-        sizes, _ = self._sizes(counts, self.of_columns[2])
+            team.run(offers.count_columns, found, self.shape, counts)
+        ends = counts.cumsum(axis=0)
+        sizes, _ = self._sizes(ends[-1, : self.grid.R], self.of_columns[2])
         words = np.zeros(int(sizes.sum()), self.parent.dtype)
         heard = cpu.Heard(words, _starts(sizes), *self.of_columns)
         if found.size:
-            one.run(offers.pack_columns, found, self.shape, self.columns, heard, counts, words)
+            team.run(offers.pack_columns, found, self.shape, self.columns, heard, ends, words)
         return self._accepted(self.exchange.column, words, sizes, depth + 1)
 
     def _sizes(self, counts: Array, owned: Array) -> tuple[Array, Array]:
