@@ -27,7 +27,7 @@ HOST = "the array lies on the host"
 OWN = (
     "communities.propagation.tallies", "matching.dominant.spread", "spanning.forest.spread",
     "ranking.random_surfer.block", "traversal.breadth_first.dist",
-    "components.connected.dist.blocks", "dist.exchanges",
+    "components.connected.dist.blocks", "dist.exchanges", "gate.blocks.whole",
 )  # fmt: skip
 """Packages whose files for GPUs run as they are."""
 
@@ -353,7 +353,7 @@ def play(monkeypatch: Any) -> None:
     """Until the end of the test there is a GPU; ranks that are threads may use it."""
     from matchwood.components.connected.dist.blocks import gpu as joining
     from matchwood.components.connected.dist.blocks import gpu_giant as known
-    from matchwood.gate.blocks import gpu_whole
+    from matchwood.gate.blocks.whole import gpu as whole
     from matchwood.matching.dominant.spread import gpu as matching
     from matchwood.ranking.random_surfer.block import gpu as ranking
     from matchwood.spanning.forest.spread import gpu as spanning
@@ -369,7 +369,7 @@ def play(monkeypatch: Any) -> None:
         return load(package, engine) if own or engine != "gpu" else Played(load(package, "cpu"))
 
     monkeypatch.setattr(engines, "load", loaded)
-    for engine in (matching, joining, gpu_whole):
+    for engine in (matching, joining, whole):
         monkeypatch.setattr(engine, "SOURCE", Compiled(engine.SOURCE))
     monkeypatch.setattr(known, "SOURCE", Compiled(known.SOURCE))
     monkeypatch.setattr(known, "Block", Block)

@@ -133,12 +133,12 @@ def test_a_gpu_that_is_too_full(monkeypatch):
 
 
 def test_memory_that_ends_while_blocks_are_joined(monkeypatch):
-    from matchwood.gate.blocks import gpu_whole
+    from matchwood.gate.blocks.whole import gpu
 
     def full(*_):
         raise MemoryError("no more")
 
-    monkeypatch.setattr(gpu_whole, "_merge", full)
+    monkeypatch.setattr(gpu, "_merge", full)
     run(answers, 4, ZOO["few weights"](), "given", False)
 
 

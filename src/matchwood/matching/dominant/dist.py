@@ -96,9 +96,7 @@ def _of_one(
     return found.mate, weight, found.rounds, _matched(found.mate) // 2
 
 
-def _by_first(
-    G: Any, shared: whole.Whole, seed: int, by_hash: bool
-) -> tuple[Any, float, int, int]:
+def _by_first(G: Any, shared: whole.Whole, seed: int, by_hash: bool) -> tuple[Any, float, int, int]:
     """The same for the own vertices of each rank: the first has the whole graph."""
 
     def work(view: Any) -> Any:

@@ -6,7 +6,7 @@ all to the view of one machine, whose engine runs on it, and every rank reads th
 own vertices.
 
 That is a second copy of the view on this GPU.  It is made at the first call that wants it, if it
-takes at most half of the memory that is free then, and kept with the graph.  Joining: gpu_whole.py.
+takes at most half of the memory that is free then, and kept with the graph.  Joining: gpu.py.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _joined(G: Any, view: View) -> Known | None:
     made = None
     if G.comm.rank == FIRST and room <= gpu.free_bytes():
         try:
-            made = engines.load(__package__, "gpu_whole").joined(G.grid, blocks, kind)
+            made = engines.load(__package__, "gpu").joined(G.grid, blocks, kind)
             settle()  # nobody needs the blocks any more
         except MemoryError:  # others may have taken it meanwhile
             made = None

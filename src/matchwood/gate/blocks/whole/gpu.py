@@ -1,4 +1,4 @@
-"""The blocks of all ranks joined to one view, on the GPU that they share.  Kernel: gpu_whole.cu.
+"""The blocks of all ranks joined to one view, on the GPU that they share.  Kernel: gpu.cu.
 
 A row of the view is in as many pieces as a row of the grid has ranks, each of them ascending.
 """
@@ -14,7 +14,7 @@ from matchwood.gate.views import View
 
 CALLER = "a whole graph"
 SOURCE = gpu.Source(
-    __package__, "gpu_whole.cu", ("merge_piece<I,W>",), types={"W": (np.uint32, np.uint64)}
+    __package__, "gpu.cu", ("merge_piece<I,W>",), types={"W": (np.uint32, np.uint64)}
 )
 TILE = SOURCE.constant("TILE")
 

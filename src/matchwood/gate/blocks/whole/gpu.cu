@@ -1,4 +1,4 @@
-// The rows of one view from the pieces that the ranks of a row of the grid have of them.  Host side: gpu_whole.py.
+// The rows of one view from the pieces that the ranks of a row of the grid have of them.  Host side: gpu.py.
 #include "matchwood/edges.cuh"
 #include "matchwood/sorted_row.cuh"
 
