@@ -41,7 +41,7 @@ def same_views(comm, A, grid, order):
     """What the first rank has is what one machine makes of the matrix."""
     G, one = spread(comm, A, grid=grid, order=order), mw.graph(A)
     for name in VIEWS:
-        shared = whole.gathered(G, **{name: getattr(G, name)()})
+        shared = whole.gathered(G, "test", **{name: getattr(G, name)()})
         expected = getattr(one, name)()
 
         def work(view, expected=expected):
@@ -89,7 +89,7 @@ def same_entries_twice(comm, edges):
         rows = np.repeat(np.arange(9), lengths)
         return [view.indptr[1:]], np.stack([rows, view.indices.get()]).T.tolist()
 
-    _, told = whole.gathered(G, entries=G.entries()).answer(work)
+    _, told = whole.gathered(G, "test", entries=G.entries()).answer(work)
     assert told == sorted(told)
     total = comm.allreduce(np.array([G.entries().nnz]))[0]
     assert len(told) == total
@@ -115,7 +115,29 @@ def answers(comm, A, order, joins):
         assert mates.cardinality == one[1].cardinality
         assert np.isclose(mates.weight, one[1].weight, rtol=1e-12, atol=0)
         assert mates.method == ("suitor" if joins else "dominant")
-    assert len(lent) == (3 if joins else 2)  # two views, and memory for answers
+    assert len(lent) == (4 if joins else 2)  # two views, and memory for two kinds of answers
+
+
+def searches(comm, A, order):
+    G = spread(comm, A, order=order)
+    marks = np.isin(G.ids, (3, 11, 12))
+    for directed in (False, True):
+        for limit in (None, 2):
+            one = mw.bfs(A, [3, 11, 12], directed=directed, depth_limit=limit)
+            for sources in ([12, 3, 11], G.vector(marks)):
+                found = mw.bfs(G, sources, directed=directed, depth_limit=limit)
+                assert np.array_equal(found.level.gather(None), one.level)
+                assert np.array_equal(found.parent.gather(None), one.parent)
+                assert found.rounds == one.rounds
+    symmetric = (A != A.T).nnz == 0
+    names = G._kept[whole.first.KEPT][comm].keys()
+    assert len(names) == (2 if symmetric else 3)
+
+
+@looped("name", ("few weights", "rmat, directed"))
+def test_searches_by_the_first_rank(name):
+    run(searches, 3, ZOO[name](), "given")
+    run(searches, 4, ZOO[name](), "hashed")
 
 
 @looped("order", ("given", "hashed"))
@@ -145,7 +167,7 @@ def test_memory_that_ends_while_blocks_are_joined(monkeypatch):
 def test_an_error_of_the_first_rank_is_that_of_all():
     def work(comm):
         G = spread(comm, ZOO["few weights"]())
-        shared = whole.gathered(G, entries=G.entries())
+        shared = whole.gathered(G, "test", entries=G.entries())
 
         def fails(view):
             raise OverflowError("too heavy")
@@ -161,7 +183,7 @@ def test_an_error_of_the_first_rank_is_that_of_all():
 def test_a_rank_that_fails_while_the_first_works():
     def work(comm):
         G = spread(comm, ZOO["few weights"]())
-        shared = whole.gathered(G, entries=G.entries())
+        shared = whole.gathered(G, "test", entries=G.entries())
         if comm.rank == 2:
             raise OSError("gone")
         shared.answer(lambda view: ([view.indptr[1:]], 0))

@@ -61,7 +61,7 @@ def weighted_matching(
     clock.lap("prepare")
     threads = G.threads if threads is None else threads
     by_hash = ties == "hash"
-    shared = whole.gathered(G, undirected_weights=view) if method == "auto" else None
+    shared = whole.gathered(G, CALLER, undirected_weights=view) if method == "auto" else None
     if G.grid.p == 1 and G.names is None:  # the block is the graph
         method = AUTO[G.engine] if method == "auto" else method
         mate, weight, rounds, edges = _of_one(method, G.engine, view, seed, by_hash, threads)

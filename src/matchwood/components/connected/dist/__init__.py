@@ -37,7 +37,7 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
     if method == "auto" and G.comm.size == 1 and G.order is None:
         return _alone(G, threads)
     if method == "auto" and G.engine == "gpu":
-        shared = whole.gathered(G, entries=G.entries())
+        shared = whole.gathered(G, CALLER, entries=G.entries())
         return _on_gpus(G, threads) if shared is None else _by_first(G, shared)
     if method == "auto":
         roots, rounds = forest.smallest(G, engines.load(PACKAGE, G.engine), threads)

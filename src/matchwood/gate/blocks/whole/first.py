@@ -38,8 +38,8 @@ class Known(NamedTuple):
 class Whole:
     """Views of a graph that the first rank has, and memory in which it deals out answers."""
 
-    def __init__(self, G: Any, views: Sequence[Known], space: Any) -> None:
-        self._graph, self._views, self._space = G, views, space
+    def __init__(self, G: Any, caller: str, views: Sequence[Known], space: Sequence[Any]) -> None:
+        self._graph, self._caller, self._views, self._space = G, caller, views, space
         sizes = [G.grid.size_of(rank) for rank in range(G.grid.p)]
         self._starts, self._sizes = [sum(sizes[:rank]) for rank in range(G.grid.p)], sizes
 
@@ -62,7 +62,7 @@ class Whole:
         told = of_first(G.comm, dealt)
         own = []
         for values in space:
-            own.append(gpu.empty(self._sizes[G.comm.rank], values.dtype, KEPT))
+            own.append(gpu.empty(self._sizes[G.comm.rank], values.dtype, self._caller))
             own[-1][...] = self._part(values, G.comm.rank)
         settle()  # the first rank may write again when this one is back
         return own, told
@@ -81,11 +81,11 @@ class Whole:
             self._part(into, rank)[...] = values[rank :: G.grid.p]
 
 
-def gathered(G: Any, arrays: int = 1, **views: View) -> Whole | None:
+def gathered(G: Any, caller: str, arrays: int = 1, **views: View) -> Whole | None:
     """These views of G, by their names, on the first rank; all ranks call it with their blocks.
 
-    `arrays`: how many arrays over the vertices an answer has.  None where the ranks do not share a
-    GPU whose memory they see, or where it is too full.
+    `arrays`: how many arrays over the vertices an answer of the `caller` has.  None where the ranks
+    do not share a GPU whose memory they see, or where it is too full.
     """
     if G.grid.p == 1 or G.n == 0 or G.engine != "gpu" or G.grid.layout != "stripes":
         return None
@@ -98,8 +98,8 @@ def gathered(G: Any, arrays: int = 1, **views: View) -> Whole | None:
             return None
         found.append(of_comm[name])
     kind = np.result_type(*(known.kind for known in found))
-    space = common(G, KEPT, **{f"array{k}": (G.n, kind) for k in range(arrays)})
-    return None if space is None else Whole(G, found, list(vars(space).values()))
+    space = common(G, caller, **{f"array{k}": (G.n, kind) for k in range(arrays)})
+    return None if space is None else Whole(G, caller, found, list(vars(space).values()))
 
 
 def _joined(G: Any, view: View) -> Known | None:

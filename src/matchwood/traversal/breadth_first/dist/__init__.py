@@ -57,10 +57,10 @@ def search(
         )
         return BFS(G.vector(level), G.vector(parent), rounds)
     kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
-    views = {"undirected_pattern": outward}
-    if directed:
-        views = {"directed_pattern": outward, "transposed_pattern": inward}
-    shared = whole.gathered(G, 2, **views)
+    views = {"directed_pattern" if directed else "undirected_pattern": outward}
+    if directed and not G.has_symmetric_pattern:
+        views["transposed_pattern"] = inward
+    shared = whole.gathered(G, "bfs", 2, **views)
     if shared is not None:
         return _by_first(G, shared, start, limit, kind)
     direct = G.engine == "cpu" and G.grid.layout == "stripes"
