@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -144,6 +147,29 @@ def test_searches_by_the_first_rank(name):
 def test_answers_are_found_by_the_first_rank(order):
     for ranks in (2, 3, 6):
         run(answers, ranks, ZOO["few weights"](), order, True)
+
+
+def test_ranks_that_read_late(monkeypatch):
+    """The first rank does not write the next answers before all have read these."""
+    A = ZOO["few weights"]()
+    right = [mw.bfs(A, source).level for source in range(6)]
+    empty = whole.first.gpu.empty
+
+    def late(*args):
+        time.sleep(random.choice((0, 0, 0.02)))
+        return empty(*args)
+
+    def work(comm):
+        G = spread(comm, A)
+        mw.bfs(G, 0)
+        comm.barrier()
+        found = [mw.bfs(G, source).level for source in range(6)]
+        for levels, one in zip(found, right, strict=True):
+            assert np.array_equal(levels.gather(None), one)
+
+    monkeypatch.setattr(whole.first.gpu, "empty", late)
+    for _ in range(3):
+        run(work, 4)
 
 
 def test_a_gpu_that_is_too_full(monkeypatch):
