@@ -27,7 +27,7 @@ HOST = "the array lies on the host"
 OWN = (
     "communities.propagation.tallies", "matching.dominant.spread", "spanning.forest.spread",
     "ranking.random_surfer.block", "traversal.breadth_first.dist",
-    "components.connected.dist.blocks", "dist.exchanges",
+    "components.connected.dist.blocks", "dist.exchanges", "gate.blocks.whole",
 )  # fmt: skip
 """Packages whose files for GPUs run as they are."""
 
@@ -170,7 +170,11 @@ class Cupy(ModuleType):
         self._real = real
         stream = SimpleNamespace(synchronize=lambda: None, ptr=0)
         memory = SimpleNamespace(OutOfMemoryError=type("OutOfMemoryError", (MemoryError,), {}))
-        self.cuda = SimpleNamespace(memory=memory, get_current_stream=lambda: stream)
+        runtime = SimpleNamespace(memGetInfo=lambda: (self.free, 1 << 40))
+        self.free = 1 << 40  # bytes of the device
+        self.cuda = SimpleNamespace(
+            memory=memory, runtime=runtime, get_current_stream=lambda: stream
+        )
 
     @staticmethod
     def asarray(array: Any, dtype: Any = None) -> Any:
@@ -181,7 +185,7 @@ class Cupy(ModuleType):
     array = asarray
 
     def get_default_memory_pool(self) -> Any:
-        return SimpleNamespace(free_bytes=lambda: 1 << 40)
+        return SimpleNamespace(free_bytes=lambda: 0, get_limit=lambda: 0)
 
     def repeat(self, array: Any, counts: Any) -> Any:
         if isinstance(counts, ndarray):
@@ -347,10 +351,9 @@ def _search(threads: int, args: Any) -> None:
 
 def play(monkeypatch: Any) -> None:
     """Until the end of the test there is a GPU; ranks that are threads may use it."""
-    from matchwood.components.connected import gpu as single
     from matchwood.components.connected.dist.blocks import gpu as joining
-    from matchwood.components.connected.dist.blocks import gpu_common
     from matchwood.components.connected.dist.blocks import gpu_giant as known
+    from matchwood.gate.blocks.whole import gpu as whole
     from matchwood.matching.dominant.spread import gpu as matching
     from matchwood.ranking.random_surfer.block import gpu as ranking
     from matchwood.spanning.forest.spread import gpu as spanning
@@ -366,7 +369,7 @@ def play(monkeypatch: Any) -> None:
         return load(package, engine) if own or engine != "gpu" else Played(load(package, "cpu"))
 
     monkeypatch.setattr(engines, "load", loaded)
-    for engine in (matching, joining, gpu_common, single):
+    for engine in (matching, joining, whole):
         monkeypatch.setattr(engine, "SOURCE", Compiled(engine.SOURCE))
     monkeypatch.setattr(known, "SOURCE", Compiled(known.SOURCE))
     monkeypatch.setattr(known, "Block", Block)

@@ -43,6 +43,10 @@ def matchings(G: Any, A: Any) -> None:
         assert np.array_equal(whole(found.mate), one.mate)
         assert np.isclose(found.weight, one.weight, rtol=1e-12, atol=0)
         assert found.rounds == one.rounds or G.grid.p == 1
+        fastest = mw.weighted_matching(G, ties=ties, rng=5)
+        assert np.array_equal(whole(fastest.mate), one.mate)
+        assert fastest.cardinality == one.cardinality
+        assert np.isclose(fastest.weight, one.weight, rtol=1e-12, atol=0)
 
 
 def forests(comm: Any, G: Any, A: Any) -> None:

@@ -94,6 +94,8 @@ def weighted_matching(
     `DistributedVector`, `weight`, `rounds` and `cardinality` are those of all ranks, `edges()` are
     those whose smaller end this rank owns, and `bound` is not available.  A rank receives about
     1.8 n / sqrt(p) words of 8 bytes on R-MAT graphs with float32 weights, in all rounds together.
+    Where all ranks share a GPU, ``"auto"`` is the single machine's: the first rank gets a copy of
+    the whole graph there, if half of the free memory holds it, and matches for all.
 
     Work: O(m) for suitor and dominant on random weights; greedy sorts, in a few passes of O(m).
     Memory besides the graph: two to four arrays of n; suitor on a GPU with ties by index ten arrays

@@ -83,7 +83,9 @@ def connected_components(
         For a DistributedGraph: {"auto", "colour"}.  ``"auto"`` joins the edges of each rank's
         block as on one machine, then makes one forest of the ranks' forests [3]_.  ``"colour"``
         lets the smallest vertex spread, a step a round [4]_; ``"colour/base"``, ``"colour/+SP"``,
-        ``"colour/+SP+SW"`` and ``"colour/+SP+SW+VQ"`` are its steps in figure 6.6 there.
+        ``"colour/+SP+SW"`` and ``"colour/+SP+SW+VQ"`` are its steps in figure 6.6 there.  Where
+        all ranks share a GPU, ``"auto"`` lets the first of them find the components for all, in a
+        copy of the whole graph there, if half of the free memory holds it.
     engine : {None, "reference", "cpu", "gpu"} or Devices
         None takes the engine where `A` already lives.  Nothing is ever moved silently.  A
         `Devices` is for graphs larger than a GPU, by the method ``"afforest"`` (or ``"auto"``);

@@ -15,6 +15,9 @@ differs from the one before.  The ranks tell matched vertices as a list of place
 where that is shorter.  What a rank does in a step: spread/cpu.py, or spread/gpu.py where the blocks
 lie on GPUs.
 
+Where the ranks share a GPU and no method was asked for, the first of them finds the matching for
+all, by the fastest method of one machine (gate/blocks/whole).
+
 The rounds are those of cpu.py, and so is the order of edges: it compares the user's numbers of
 vertices, which do not depend on the grid.
 """
@@ -28,6 +31,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.dist.agreement import same
 from matchwood.errors import EngineUnavailable
+from matchwood.gate.blocks import whole
 from matchwood.matching.mates import settled_weight
 from matchwood.matching.methods import AUTO, Found, Origin, load
 from matchwood.matching.result import Matching
@@ -56,25 +60,52 @@ def weighted_matching(
     view = G.undirected_weights(CALLER)
     clock.lap("prepare")
     threads = G.threads if threads is None else threads
+    by_hash = ties == "hash"
+    shared = whole.gathered(G, CALLER, undirected_weights=view) if method == "auto" else None
     if G.grid.p == 1 and G.names is None:  # the block is the graph
         method = AUTO[G.engine] if method == "auto" else method
-        found = Found(*load(method, G.engine).match(view, seed, ties == "hash", threads))
-        mate, rounds = found.mate, found.rounds
-        weight = settled_weight(CALLER, view, mate, found.weight)
+        mate, weight, rounds, edges = _of_one(method, G.engine, view, seed, by_hash, threads)
+    elif shared is not None:
+        method = AUTO[G.engine]
+        mate, weight, rounds, edges = _by_first(G, shared, seed, by_hash)
     else:
         method = "dominant"
-        run = steps_of(G).Run(G, view, seed, ties == "hash", threads)
+        run = steps_of(G).Run(G, view, seed, by_hash, threads)
         rounds = _rounds(G.comm, run)
         mate = run.mate
         weight = half_over_ranks(G.comm, run.weights)
+        edges = int(G.comm.allreduce(np.array([_matched(mate)], np.int64))[0]) // 2
     clock.lap("match")
     weight = finite(CALLER, "the weight of the matching", weight)
-    matched = np.array([int((mate >= 0).sum())], np.int64)
-    edges = int(G.comm.allreduce(matched)[0]) // 2
     origin = Origin(G, seed=seed, ties=ties)
     answer = Matching(G.vector(mate), weight, rounds, method, clock.seconds, _origin=origin)
     vars(answer)["cardinality"] = edges  # reading it must not need the other ranks
     return answer
+
+
+def _matched(mate: Any) -> int:
+    return int((mate >= 0).sum())
+
+
+def _of_one(
+    method: str, engine: str, view: Any, seed: int, by_hash: bool, threads: int | None = None
+) -> tuple[Any, float, int, int]:
+    """Mates, weight, rounds and edges, by the engine of one machine."""
+    found = Found(*load(method, engine).match(view, seed, by_hash, threads))
+    weight = settled_weight(CALLER, view, found.mate, found.weight)
+    return found.mate, weight, found.rounds, _matched(found.mate) // 2
+
+
+def _by_first(G: Any, shared: whole.Whole, seed: int, by_hash: bool) -> tuple[Any, float, int, int]:
+    """The same for the own vertices of each rank: the first has the whole graph."""
+
+    def work(view: Any) -> Any:
+        mate, *told = _of_one("auto", G.engine, view, seed, by_hash)
+        return [mate], told
+
+    (mate,), (weight, rounds, edges) = shared.answer(work)
+    G.comm.report(rounds, 2 * edges)
+    return mate.astype(G.index_dtype, copy=False), weight, rounds, edges
 
 
 def steps_of(G: Any) -> Any:

@@ -109,7 +109,9 @@ def bfs(
     at the first, which in a sorted row is the smallest.  The second way reads arcs backwards; it
     is used where the pattern is symmetric, or where `A` is a `Graph`, which keeps its transpose.
 
-    Work O(n + m).  Memory beside the result: 8 bytes a vertex and three bitmaps.
+    Work O(n + m).  Memory beside the result: 8 bytes a vertex and three bitmaps.  Of a
+    DistributedGraph whose ranks all share a GPU, the first rank gets a copy of the whole graph
+    there, if half of the free memory holds it, and searches for all.
 
     References
     ----------

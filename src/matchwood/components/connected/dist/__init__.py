@@ -2,6 +2,7 @@
 
 Two ways.  "auto": every rank joins the edges of its block by the engine of a single machine, tells
 the owners under which vertex each of theirs is, and the owners make one forest of these; forest.py.
+Where the ranks share a GPU, the first of them finds the components for all (gate/blocks/whole).
 "colour": the smallest number spreads along edges, a round for each step, as in the thesis;
 colour.py.  Both find for each vertex the smallest of its component, and components are numbered by
 these at the end.
@@ -18,6 +19,7 @@ from matchwood.components.connected import Components
 from matchwood.components.connected.dist import colour, forest
 from matchwood.components.connected.dist.check import check_components as check_components
 from matchwood.dist.agreement import same
+from matchwood.gate.blocks import whole
 from matchwood.primitives.number.dist import number_labels
 
 PACKAGE = __name__.rpartition(".")[0]
@@ -35,7 +37,8 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
     if method == "auto" and G.comm.size == 1 and G.order is None:
         return _alone(G, threads)
     if method == "auto" and G.engine == "gpu":
-        return _on_gpus(G, threads)
+        shared = whole.gathered(G, CALLER, entries=G.entries())
+        return _on_gpus(G, threads) if shared is None else _by_first(G, shared)
     if method == "auto":
         roots, rounds = forest.smallest(G, engines.load(PACKAGE, G.engine), threads)
     else:
@@ -56,11 +59,24 @@ def _numbered(G: Any, roots: Any, rounds: int) -> Components:
 
 def _on_gpus(G: Any, threads: int | None) -> Components:
     """Where the order is hashed, the user's smallest vertex of a component is not its root."""
-    run = engines.load(f"{__name__}.blocks", "gpu").run_of(G, threads)
+    run = engines.load(f"{__name__}.blocks", "gpu").Run(G, threads)
     rounds = run.join()
     if G.order is not None:
         return _numbered(G, engines.moved(run.roots(), "cpu"), rounds)
     count, labels = run.number()
+    return Components(count, G.vector(labels.astype(_kind(G), copy=False)), rounds)
+
+
+def _by_first(G: Any, shared: whole.Whole) -> Components:
+    """The first rank has the whole graph."""
+    symmetric = forest.is_symmetric(G)
+
+    def work(view: Any) -> Any:
+        count, labels, rounds = engines.load(PACKAGE, "gpu").label(view, symmetric, "auto")
+        return [labels], (count, rounds)
+
+    (labels,), (count, rounds) = shared.answer(work)
+    G.comm.report(rounds)
     return Components(count, G.vector(labels.astype(_kind(G), copy=False)), rounds)
 
 

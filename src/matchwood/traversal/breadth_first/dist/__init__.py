@@ -13,6 +13,8 @@ from them to the ranks of their row.  Then one of two directions, as on one mach
                 is not reached looks for its first column in the frontier, which is the smallest.
                 What is found goes to the owners along the row.
 
+Where the ranks share a GPU, the first of them searches for all, as one machine (gate/blocks/whole).
+
 The owner takes the smallest of the parents that it is offered.  A rank offers a vertex once in the
 whole search.  Places travel as lists or as bits, whichever is shorter.
 """
@@ -26,6 +28,7 @@ import numpy as np
 from matchwood import arguments, engines
 from matchwood.dist.exchanges.packing import pack_marks, pack_values, unpack_marks, unpack_values
 from matchwood.dist.exchanges.routing import gather_messages, to_group
+from matchwood.gate.blocks import whole
 from matchwood.traversal.breadth_first import BFS, levels
 from matchwood.traversal.breadth_first.dist import cpu, stripes
 from matchwood.traversal.breadth_first.dist.check import check_search as check_search
@@ -54,6 +57,12 @@ def search(
         )
         return BFS(G.vector(level), G.vector(parent), rounds)
     kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
+    views = {"directed_pattern" if directed else "undirected_pattern": outward}
+    if directed and not G.has_symmetric_pattern:
+        views["transposed_pattern"] = inward
+    shared = whole.gathered(G, "bfs", 2, **views)
+    if shared is not None:
+        return _by_first(G, shared, start, limit, kind)
     direct = G.engine == "cpu" and G.grid.layout == "stripes"
     steps = (stripes.Steps if direct else Lists)(G, outward, inward, kind, threads)
     key = "arcs" if inward is not outward else "edges"
@@ -65,6 +74,23 @@ def search(
         engines.moved(array.view(kind), G.engine) for array in (steps.level, steps.parent)
     )
     return BFS(G.vector(level), G.vector(parent), rounds)
+
+
+def _by_first(G: Any, shared: whole.Whole, start: Array, limit: int, kind: Any) -> BFS:
+    """The first rank has the whole graph."""
+    sources, _ = G.comm.allgatherv(np.ascontiguousarray(G.ids[start]))
+
+    def work(outward: Any, inward: Any = None) -> Any:
+        inward = outward if inward is None else inward
+        level, parent, rounds = engines.load(PACKAGE, "gpu").search(
+            outward, inward, np.sort(sources), limit
+        )
+        return [level, parent], rounds
+
+    found, rounds = shared.answer(work)
+    G.comm.report(rounds)
+    level, parent = (G.vector(array.astype(kind, copy=False)) for array in found)
+    return BFS(level, parent, rounds)
 
 
 def _levels(G: Any, steps: Any, start: Array, limit: int, arcs: int) -> int:

@@ -1,8 +1,5 @@
 """Components on ranks with GPUs.  Kernels: gpu.cu; the rule, and what pairs are: forest.py.
 
-Ranks that share a GPU and see each other's memory join one forest there: gpu_common.py.  All others
-exchange pairs, as is written below.
-
 Blocks, parents and labels stay on the GPU.  What differs from the CPU:
 
 - All rows are sampled where the pattern is symmetric (gpu_giant.py), and trees are reported in
@@ -22,7 +19,7 @@ import numpy as np
 
 from matchwood import engines, gpu
 from matchwood.components.connected.dist import forest
-from matchwood.components.connected.dist.blocks import gpu_common, gpu_giant
+from matchwood.components.connected.dist.blocks import gpu_giant
 from matchwood.components.connected.dist.stripes import stripes_of
 from matchwood.dist.exchanges import Letters
 from matchwood.dist.exchanges.cpu_distinct import distinct
@@ -62,13 +59,8 @@ def zeros(size: int, kind: Any) -> Any:
     return made
 
 
-def run_of(G: Any, threads: int | None) -> Any:
-    """A call on one rank, with `join`, then `number` or `roots`; all ranks call it."""
-    return gpu_common.run_of(G) or Run(G, threads)
-
-
 class Run:
-    """A call on one rank that sends letters.
+    """A call on one rank: `join`, then `number` or `roots`.
 
     Attributes
     ----------
