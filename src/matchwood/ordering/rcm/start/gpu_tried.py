@@ -48,7 +48,10 @@ def connected(view: Any, caller: str) -> tuple[Levels | None, int]:
         return np.asarray(band.get())
 
     starts, tried = tried_starts(
-        np.array([v.start]), last.get(), lambda starts: np.array([order_from(starts).far]), bands_from
+        np.array([v.start]),
+        last.get(),
+        lambda starts: np.array([order_from(starts).far]),
+        bands_from,
     )
     return order_from(starts), int(tried[0])
 
