@@ -15,7 +15,6 @@ from bench.ordering import rcm_figures, table1
 from bench.ordering.rcm_paper import PAPER
 from matchwood import generators
 
-
 ON_GPU = {
     "gpu leveled": 0.002, "gpu batch": 0.004, "gpu default": 0.005, "gpu search": 0.003,
     "copies to the CPU": 0.006, "copies to the GPU": 0.005, "scipy": 0.02,
