@@ -8,7 +8,8 @@ Mycielski graphs of several sizes, a mesh, and files; ``--all`` takes every squa
 
 --times              seconds: SciPy's, each method with the start given at each number of threads,
                      the search for a start, the default call, the default call on the raw matrix
---engine gpu --times     the GPU's methods instead, the search there, and the copies to and fro
+--engine gpu --times     the GPU's methods instead, the search and the default call there, copies to
+                     and fro, and SciPy's on the same machine
 --stages             what batches did, and the shares of time of their stages (figures 3 and 6)
 --threads 1 2        numbers of threads of both
 --draw FILE          measure nothing; with --out write tables and pictures of what the file has
@@ -116,6 +117,11 @@ def cpu_seconds(A: Any, G: Any, pattern: Any, threads: list[int]) -> dict[str, f
             )
     for call in calls.values():
         call()
+    return _medians(calls)
+
+
+def _medians(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """Seconds of calls in turn."""
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, call in calls.items():
@@ -125,8 +131,11 @@ def cpu_seconds(A: Any, G: Any, pattern: Any, threads: list[int]) -> dict[str, f
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
-def gpu_seconds(G: Any) -> dict[str, float]:
-    """The methods from a given start, the search, and the copies of the graph and of the order."""
+def gpu_seconds(G: Any, pattern: Any) -> dict[str, float]:
+    """The methods from a given start, the default call, the search, copies, and SciPy's.
+
+    The copies are of the graph to the other side, and of the order back.
+    """
     from matchwood import engines
 
     cupy = engines.cupy()
@@ -135,10 +144,15 @@ def gpu_seconds(G: Any) -> dict[str, float]:
     H.undirected_pattern()
     perm = reverse_cuthill_mckee(H, start=start)
 
-    def transfer() -> None:  # the graph goes to the CPU, and the order comes back
+    def to_cpu() -> None:
         cupy.asnumpy(H.undirected_pattern().indptr)
         cupy.asnumpy(H.undirected_pattern().indices)
         cupy.asarray(host)
+
+    def to_gpu() -> None:
+        cupy.asarray(view.indptr)
+        cupy.asarray(view.indices)
+        cupy.asnumpy(perm)
 
     host = cupy.asnumpy(perm)
     assert view.nnz == H.undirected_pattern().nnz
@@ -150,8 +164,10 @@ def gpu_seconds(G: Any) -> dict[str, float]:
     }
     taken["gpu default"] = device_ms(lambda: reverse_cuthill_mckee(H), calls=1)
     taken["gpu search"] = device_ms(lambda: pseudo_peripheral_vertex(H, start), calls=1)
-    taken["transfer"] = device_ms(transfer, calls=1)
-    return {name: ms / 1e3 for name, ms in taken.items()}
+    taken["copies to the CPU"] = device_ms(to_cpu, calls=1)
+    taken["copies to the GPU"] = device_ms(to_gpu, calls=1)
+    theirs = {"scipy": lambda: csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=True)}
+    return {name: ms / 1e3 for name, ms in taken.items()} | _medians(theirs)
 
 
 def stages(G: Any, threads: list[int]) -> dict[str, Any]:
@@ -179,7 +195,7 @@ def measure(A: Any, given: argparse.Namespace) -> dict[str, Any]:
     if given.times and given.engine == "cpu":
         found["seconds, cpu"] = cpu_seconds(A, G, pattern, given.threads)
     if given.times and given.engine == "gpu":
-        found["seconds, gpu"] = gpu_seconds(G)
+        found["seconds, gpu"] = gpu_seconds(G, pattern)
     if given.stages:
         found["stages"] = stages(G, given.threads)
     return found

@@ -6,7 +6,8 @@ MATCHWOOD_DATA=data python -m bench.thesis                  also the real graphs
 python -m bench.thesis -g graph.mtx -g other.mtx            these graphs instead
 python -m bench.thesis --methods                            every method of each problem
 python -m bench.thesis --sizes 1000 8000                    these sizes, no real graphs
-python -m bench.thesis --engines GPU                        without those on the CPU
+python -m bench.thesis --engines GPU --problems CC MIS      without those on the CPU, and others
+python -m bench.thesis --libraries SciPy                    of those installed this one alone
 python -m bench.thesis.beside thesis.json --out FOLDER      the thesis' own numbers beside these
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from bench.thesis import show, timing
 
@@ -28,12 +30,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--plots", type=Path, help="the folder for its plots")
     parser.add_argument("--repeats", type=int, default=7, help="rounds; the median counts")
     parser.add_argument("--threads", type=int, help="of the CPU")
-    parser.add_argument("-o", "--output", type=Path, help="write the results as JSON")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="write the results as JSON, after each row"
+    )
     parser.add_argument("--methods", action="store_true", help="every method, not only the best")
     parser.add_argument("--sizes", type=int, nargs="*", help="vertices, in place of all sizes")
     parser.add_argument(
         "--engines", nargs="+", choices=timing.ENGINES, default=timing.ENGINES, help="only these"
     )
+    parser.add_argument("--problems", nargs="+", choices=timing.METHODS, help="only these")
+    parser.add_argument("--libraries", nargs="*", help="of those installed, only these")
     options = parser.parse_args(arguments)
     if options.plots is not None:
         show.require_matplotlib()
@@ -41,6 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
     from rich.console import Console
 
     from matchwood.cli.load import load
+
+    def keep(found: dict[str, Any]) -> None:
+        if options.output is not None:
+            options.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
     found = timing.run(
         quick=options.quick,
@@ -50,10 +60,11 @@ def main(arguments: list[str] | None = None) -> int:
         methods=options.methods,
         sizes=options.sizes,
         places=options.engines,
+        problems=options.problems,
+        peers=True if options.libraries is None else options.libraries,
         say=lambda text: print(text, flush=True),
+        keep=keep,
     )
-    if options.output is not None:
-        options.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if options.plots is not None:
         show.plots(found, options.plots)
     for table in show.tables(found):

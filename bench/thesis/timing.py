@@ -286,11 +286,13 @@ def run(
     graphs: Iterable[tuple[str, Any]] = (),
     threads: int | None = None,
     repeats: int = 5,
-    peers: bool = True,
+    peers: bool | Sequence[str] = True,
     methods: bool = False,
     sizes: Sequence[int] | None = None,
     places: Sequence[str] = ENGINES,
+    problems: Sequence[str] | None = None,
     say: Callable[[str], object] = lambda _: None,
+    keep: Callable[[dict[str, Any]], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Check, then time, every problem on every graph; plain values, ready for JSON.
 
@@ -304,16 +306,20 @@ def run(
         Of HOST.
     repeats : int
         Rounds; the median counts.
-    peers : bool
-        Time the other libraries that are installed as well.
+    peers : bool or sequence of str
+        Time the other libraries that are installed as well, or only these of them.
     methods : bool
         Time every method of every problem instead of the best ones; no other libraries then.
     sizes : sequence of int or None
         Vertices of the thesis' graphs; None takes all of its sizes and the real graphs.
     places : sequence of str
         Which of ENGINES are timed; other libraries only beside "CPU".
+    problems : sequence of str or None
+        Which of CC, SCC, MIS and MSF; None takes all.
     say : callable (str)
         Told what comes next.
+    keep : callable (dict)
+        Given the results so far after each row, so that a run that is cut off is not lost.
     """
     from bench.thesis import show
     from matchwood.teams import default_threads
@@ -327,27 +333,31 @@ def run(
     else:
         cases = _all_cases(quick)
     installed = libraries.installed() if peers and not methods and "CPU" in places else {}
+    if not isinstance(peers, bool):
+        installed = {name: library for name, library in installed.items() if name in peers}
     tasks = [
         replace(task, engines=tuple(place for place in task.engines if place in places))
         for task in (tasks_by_method() if methods else TASKS)
     ]
-    tasks = [task for task in tasks if _can_run(task)]
+    chosen = METHODS if problems is None else problems
+    tasks = [task for task in tasks if _can_run(task) and task.short.split()[0] in chosen]
     tired: set[tuple[str, str]] = set()
-    rows = []
-    for case in cases:
-        for task in tasks:
-            say(f"{task.name}, {case.name}" + (f", {case.density:g}" if case.density else ""))
-            row = measure(task, case, size, repeats, installed, tired)
-            row.compare(size)
-            rows.append(vars(row))
-    return {
+    found: dict[str, Any] = {
         "machine": show.machine(),
         "config": matchwood.show_config(mode="dicts"),
         "threads": size,
         "repeats": repeats,
         "libraries": {name: library.version for name, library in installed.items()},
-        "results": rows,
+        "results": [],
     }
+    for case in cases:
+        for task in tasks:
+            say(f"{task.name}, {case.name}" + (f", {case.density:g}" if case.density else ""))
+            row = measure(task, case, size, repeats, installed, tired)
+            row.compare(size)
+            found["results"].append(vars(row))
+            keep(found)
+    return found
 
 
 def _can_run(task: Task) -> bool:

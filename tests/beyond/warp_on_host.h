@@ -90,6 +90,7 @@ static unsigned __match_any_sync(unsigned mask, T value)
 }
 
 static bool __any_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vote) != 0; }
+static bool __all_sync(unsigned mask, bool vote) { return __ballot_sync(mask, !vote) == 0; }
 static int __syncthreads_or(int vote) { return __any_sync(0xffffffffu, vote != 0); }
 
 template <typename T>

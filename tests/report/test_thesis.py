@@ -154,3 +154,30 @@ def test_only_the_engines_that_were_asked_for() -> None:
     assert {row["problem"] for row in found["results"]} >= {"CC fastsv", "MIS luby"}
     assert all(set(row["seconds"]) == {"HOST"} for row in found["results"])
     assert not timing.run(graphs=graphs, repeats=1, places=("HOST",))["libraries"]
+
+
+def test_a_run_that_is_cut_off_leaves_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "thesis.json"
+    measure = timing.measure
+
+    def cut(task: Any, *rest: Any) -> timing.Row:
+        if task.short == "MSF":
+            raise KeyboardInterrupt
+        return measure(task, *rest)
+
+    monkeypatch.setattr(timing, "measure", cut)
+    with pytest.raises(KeyboardInterrupt):
+        main(["-g", "path:30", "--repeats", "1", "--libraries", "SciPy", "-o", str(out)])
+    found = json.loads(out.read_text())
+    assert [row["problem"] for row in found["results"]] == ["CC", "SCC", "MIS"]
+    assert list(found["libraries"]) == ["SciPy"]
+
+
+def test_only_the_problems_that_were_asked_for() -> None:
+    options: dict[str, Any] = {"graphs": [("path", matchwood.generators.path(30))], "repeats": 1}
+    found = timing.run(**options, problems=["MIS"], peers=[])
+    assert [row["problem"] for row in found["results"]] == ["MIS"]
+    found = timing.run(**options, problems=["CC", "MSF"], methods=True)
+    assert {row["problem"].split()[0] for row in found["results"]} == {"CC", "MSF"}

@@ -160,10 +160,16 @@ def found_starts(G: Any, view: Any, labels: Array) -> Array:
         check_rcm_order(G, order, start=starts, reverse=False)
         return np.asarray(order)
 
-    if reference.is_small(view):
-        return trial.tried_starts(view, labels, levels_from, order_from)[0]
     count = int(labels.max()) + 1
     degree = np.diff(view.indptr).astype(np.int64)
+    if reference.is_small(view):
+        v = trial.least(labels, degree, np.arange(G.n))
+        return trial.tried_starts(
+            v,
+            trial.last_of_least(labels, degree, v),
+            lambda starts: trial.far(labels, degree, levels_from(starts)),
+            lambda starts: trial.bands(view, labels, order_from(starts)),
+        )[0]
     v = _least(labels, degree, np.ones(G.n, bool), count)
     width = depth = np.full(count, -1)
     start, going = v, np.ones(count, bool)

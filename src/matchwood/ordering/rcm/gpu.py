@@ -5,7 +5,7 @@ gives the component's own order, and a stable sort by component puts the parts o
 Vertices without neighbours do not take part until then.  In a large graph a component of half of
 the others is ordered first, by itself (largest/).
 
-A small graph tries its starts: the orders are made here, the host compares them (start/trial.py).
+A small graph makes an order from each of four starts, and keeps the best (start/gpu_tried.py).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines, gpu
+from matchwood import engines, gpu
 from matchwood.ordering.rcm import reference
 from matchwood.ordering.rcm.batch import gpu as gpu_batch
 from matchwood.ordering.rcm.largest import gpu as gpu_largest
 from matchwood.ordering.rcm.leveled.gpu import Levels, find_levels, place_levels
 from matchwood.ordering.rcm.start import gpu as gpu_start
-from matchwood.ordering.rcm.start import trial
+from matchwood.ordering.rcm.start import gpu_tried
 from matchwood.primitives.patterns import not_symmetric
 
 METHODS = ("leveled", "batch")
@@ -67,7 +67,7 @@ def order(
             parts.start[component], parts.searches = levels.start, searches
             closed = np.append(closed, component)
         if small:
-            _try_starts(graph, parts, closed, caller)
+            gpu_tried.several(graph, parts, closed, caller)
         else:
             gpu_start.search(graph, parts, closed)
         clock.lap("search")
@@ -98,9 +98,12 @@ def start_of(graph: Any, vertex: int, *, threads: int | None = None) -> int:
                 parts = gpu_start.components(graph)
                 levels = find_levels(view, int(parts.start[parts.label[vertex]]), caller=caller)
             return _search_on(view, levels, caller)[0].start if levels.size > 1 else vertex
+        found, _ = gpu_tried.connected(view, caller)
+        if found is not None:
+            return found.start
         parts = gpu_start.components(graph)
         component = int(parts.label[vertex])
-        _try_starts(graph, parts, np.delete(np.arange(parts.count), component), caller)
+        gpu_tried.several(graph, parts, np.delete(np.arange(parts.count), component), caller)
         return int(parts.start[component])
 
 
@@ -129,11 +132,14 @@ def _from_one(
 ) -> tuple[Levels | None, int]:
     """Levels of one component that has many vertices, from its start, and the searches for it.
 
-    The component of the only start given, or that of the vertex of least (degree, vertex).
+    The component of the only start given, or that of the vertex of least (degree, vertex).  Where
+    starts are tried, it has to be the whole graph.
     """
+    if starts.size == 0 and small:
+        return gpu_tried.connected(view, caller)
     if starts.size == 1 and method == "leveled":
         levels = place_levels(view, int(starts[0]), view.n, caller=caller)
-    elif starts.size == 0 and not small:
+    elif starts.size == 0:
         levels = find_levels(view, caller=caller)
     else:
         return None, 0
@@ -210,28 +216,6 @@ def _ordered(view: Any, levels: Levels, method: str, caller: str) -> Levels:
     start = engines.cupy().array([levels.start], view.indptr.dtype)
     order = gpu_batch.place_batches(view, start, levels.size, caller=caller)[0]
     return levels._replace(order=order, owner=None, in_order=True)
-
-
-def _try_starts(graph: Any, parts: Any, closed: Any, caller: str) -> None:
-    """Find the starts of all components of a small graph but the `closed` ones."""
-    cupy = engines.cupy()
-    view = graph.undirected_pattern()
-    host = csr.View(view.indptr.get(), view.indices.get())
-    given = parts.start.get()
-    opened = np.diff(host.indptr)[given] > 0
-    opened[closed] = False
-    if not opened.any():
-        return
-
-    def order_from(starts: Any) -> Any:
-        parts.start = cupy.asarray(starts.astype(given.dtype))
-        return _place(view, parts, "leveled", None, False, caller)[0].get()
-
-    starts, tried = trial.tried_starts(
-        host, parts.label.get(), lambda starts: gpu_start.levels_from(graph, starts), order_from
-    )
-    parts.start = cupy.asarray(np.where(opened, starts, given).astype(given.dtype))
-    parts.searches += int(tried[opened].sum())
 
 
 def _place(

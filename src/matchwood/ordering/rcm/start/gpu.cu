@@ -1,5 +1,6 @@
 // Where components start: the vertex of least (degree, vertex), then the rounds of searches that
-// __init__.py describes, for all components at once.  Host side: gpu.py.
+// __init__.py describes, for all components at once.  Host side: gpu.py.  And what is asked of the
+// vertices and the orders that a small graph tries; host side: gpu_tried.py.
 //
 // label[v] is the component of v.  A word of a component is raised or lowered by atomics alone, and
 // least and most do not depend on the order of arrival; a warp whose vertices all belong to one
@@ -113,4 +114,35 @@ __global__ void decide(I components, bool first, const I* found_width, const I* 
     depth[c] = found_depth[c];
     x[c] = far[c];
     next[take(next_size, I(1))] = far[c];
+}
+
+// The component of v; without labels there is but one.
+template <typename I>
+__device__ __forceinline__ I component_of(const I* label, I v)
+{
+    return label == nullptr ? I(0) : label[v];
+}
+
+// The last vertex that has the degree of `first`, a vertex of each component; -1 at first.
+template <typename I>
+__global__ void last_alike(I n, const I* indptr, const I* label, const I* first, I* last)
+{
+    long long thread = global_thread();
+    I v = thread < n ? (I)thread : n - 1, mine = component_of(label, v), u = first[mine];
+    bool open = thread < n && indptr[v + 1] - indptr[v] == indptr[u + 1] - indptr[u];
+    raise_word(last, mine, v, open);
+}
+
+// The bandwidth of each component, in an order from its start; 0 at first.  `size` vertices are in the
+// order, and owner[v] is where in it the earliest neighbour of v is, -1 for a start.  Of two neighbours the
+// later one counts: none of its neighbours is farther away before it than its owner.  Components may be
+// mixed in the order; then `place` has the places without the others between.
+template <typename I>
+__global__ void widest_band(I size, const I* order, const I* owner, const I* place, const I* label, I* band)
+{
+    long long thread = global_thread();
+    I at = thread < size ? (I)thread : size - 1, v = order[at], first = owner[v], gap = 0;
+    bool open = thread < size && first >= 0;
+    if (open) gap = place == nullptr ? at - first : place[v] - place[order[first]];
+    raise_word(band, component_of(label, v), gap, open);
 }

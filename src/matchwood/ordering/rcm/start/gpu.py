@@ -22,6 +22,8 @@ SOURCE = gpu.Source(
         "count_levels<I>",
         "widest<I>",
         "decide<I>",
+        "last_alike<I>",
+        "widest_band<I>",
     ),
 )
 
@@ -105,9 +107,16 @@ def _levels(graph: Any, starts: np.ndarray[Any, Any]) -> Any:
     return bfs(graph, starts, directed=False, engine="gpu").level
 
 
-def levels_from(graph: Any, starts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The level of every vertex, from the starts of all components; on the host."""
-    return np.asarray(_levels(graph, starts).get())
+def far_from(graph: Any, parts: Parts, starts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Of each component that in the last level from its start of least (degree, vertex)."""
+    cupy = engines.cupy()
+    view = graph.undirected_pattern()
+    level = _levels(graph, starts)
+    depth = cupy.full(parts.count, -1, level.dtype)
+    k = SOURCE.kernels(I=level.dtype)
+    k.deepest(view.n, (view.n, parts.label, level, depth))
+    found = _least(k, view, parts.label, parts.count, level, depth)
+    return np.asarray(found.get())
 
 
 def levels(graph: Any, parts: Parts) -> int:
