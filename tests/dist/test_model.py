@@ -7,6 +7,7 @@ import math
 import pytest
 
 from bench.dist import figures as bench_figures
+from bench.dist import pictures
 from bench.dist.model import (
     AIMOS,
     GRAPHS,
@@ -84,7 +85,7 @@ def test_counts_of_pagerank_are_those_that_ranks_count():
         assert fold.bytes_received + expand.bytes_received == pytest.approx(counts.bytes, rel=0.01)
 
 
-def test_every_experiment_runs():
+def test_every_experiment_runs(tmp_path):
     names = list(figures.FIGURES)
     told = dist.run(figures.run, 4, names, figures.Asked(6, 1, 4))
     assert all(each == told[0] for each in told)
@@ -99,6 +100,11 @@ def test_every_experiment_runs():
         assert result["data"]
     ratios = bench_figures.speedups(found["strong"])
     assert set(ratios) == {"pagerank", "components", "bfs"}
+    pytest.importorskip("matplotlib")
+    pictures.draw(found, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"clusters_{name}.svg" for name in ("strong", "shares", "weak", "variants", "shapes")
+    }
 
 
 def test_links_are_measured():
