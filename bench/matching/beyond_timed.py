@@ -28,6 +28,7 @@ import matchwood
 from matchwood import Devices, engines, generators
 from matchwood.beyond import cpu_copies
 from matchwood.beyond import machine as machines
+from matchwood.matching import is_locally_dominant
 from matchwood.matching.dominant import devices as rounds
 from matchwood.teams import default_threads
 
@@ -296,7 +297,7 @@ def above(side: int, limit: str, rows: list[Row]) -> None:
     mate = cupy.asarray(found.mate)
     same = bool((mate == matchwood.weighted_matching(there, method="suitor").mate).all())
     tell(rows, "mates of suitor", name, float(same))
-    right = matchwood.is_locally_dominant(there, mate)
+    right = is_locally_dominant(there, mate)
     tell(rows, "is locally dominant", name, float(right))
 
 

@@ -291,7 +291,7 @@ class Worker:
         """The rows of the vertices at the front of the queue."""
         rows = self._readable_rows()
         if rows is None:
-            self._gather_rows(np.sort(self._queue[:count].get(stream=self.lane.kernels)))
+            self._gather_rows(self._queue[:count].get(stream=self.lane.kernels))
             return
         with self.lane.phase("transfer" if self._resident is None else "pointing"):
             arguments = (count, self._queue, *rows, True, True)  # only free ones, by vertex
