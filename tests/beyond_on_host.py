@@ -134,6 +134,7 @@ def fake_cupy() -> Any:
     cuda = SimpleNamespace(
         runtime=runtime, Stream=Stream, Event=Event,
         Device=lambda number=0: Stream(), get_elapsed_time=lambda begin, end: 1.0,
+        alloc_pinned_memory=bytearray,
     )  # fmt: skip
     return SimpleNamespace(
         cuda=cuda, empty=empty, asarray=lambda a: np.asarray(a).view(Array), cumsum=np.cumsum,

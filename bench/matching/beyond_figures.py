@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-PHASES = ("transfer", "pointing", "matching", "exchange", "waiting")
+PHASES = ("pointing", "matching", "exchange", "waiting")  # they add up to the time of a call
+SCHEMES = (("auto", 0), ("with lists", "every batch in every round"))
 SMALLEST = 1e-7  # share of the entries that is drawn
 SCALING = "scaling, words in n"
 Row = dict[str, Any]
@@ -83,9 +84,7 @@ def draw_scaling(rows: list[Row], folder: Path) -> None:
     if not found:
         return
     figure, both = _plots().subplots(1, 2, figsize=(9, 3.5), sharey=True)
-    for axes, lists, title in zip(
-        both, ("auto", 0), ("with lists", "every batch in every round"), strict=True
-    ):
+    for axes, lists, title in zip(both, *SCHEMES, strict=True):
         for batches in sorted({row["batches"] for row in found}):
             line = [row for row in found if (row["lists"], row["batches"]) == (lists, batches)]
             line.sort(key=lambda row: row["partitions"])
@@ -102,25 +101,29 @@ def draw_scaling(rows: list[Row], folder: Path) -> None:
 
 
 def draw_phases(rows: list[Row], folder: Path) -> None:
-    """What the time of a matching in 10 batches is spent on."""
+    """What the time of a matching in 10 batches is spent on; transfers run beside the rest."""
     found = [row for row in _scaling_rows(rows) if row["batches"] == 10]
     if not found:
         return
-    figure, axes = _plots().subplots(figsize=(8, 3.5))
-    names = [
-        f"{row['partitions']}{'' if row['lists'] == 'auto' else ', no lists'}" for row in found
-    ]
-    height = np.zeros(len(found))
-    for phase in PHASES:
-        values = np.array([1e3 * row["phases"].get(phase, 0.0) for row in found])
-        axes.bar(names, values, bottom=height, label=phase)
-        height += values
-    axes.set_xlabel("partitions of one device")
-    axes.set_ylabel("ms")
-    axes.set_title(f"{found[0]['graph']}, 10 batches")
-    axes.tick_params(axis="x", rotation=30)
-    axes.legend()
+    figure, both = _plots().subplots(1, 2, figsize=(9, 3.5))
+    for axes, lists, title in zip(both, *SCHEMES, strict=True):
+        drawn = [row for row in found if row["lists"] == lists]
+        names, height = [str(row["partitions"]) for row in drawn], np.zeros(len(drawn))
+        for phase in PHASES:
+            values = _milliseconds(drawn, phase)
+            axes.bar(names, values, bottom=height, label=phase)
+            height += values
+        axes.plot(names, _milliseconds(drawn, "transfer"), "k_", markersize=24, label="transfer")
+        axes.set_title(f"{found[0]['graph']}, {title}")
+        axes.set_xlabel("partitions of one device")
+    both[0].set_ylabel("ms")
+    both[0].margins(y=0.4)  # room for the legend
+    both[0].legend(ncols=2, loc="upper left")
     _save(figure, folder, "beyond_gpu_phases")
+
+
+def _milliseconds(rows: list[Row], phase: str) -> Any:
+    return np.array([1e3 * row["phases"].get(phase, 0.0) for row in rows])
 
 
 def draw_occupancy(rows: list[Row], folder: Path) -> None:

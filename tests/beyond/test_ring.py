@@ -12,8 +12,8 @@ import pytest
 
 from beyond_on_host import fake_cupy
 from matchwood import engines
-from matchwood.beyond import pinned
-from matchwood.beyond.pinned import Ring, copying, gathering
+from matchwood.beyond import cpu_copies, pinned
+from matchwood.beyond.pinned import Ring, gathering
 
 
 class LateStream:
@@ -72,7 +72,7 @@ def late_device(monkeypatch):
     with mock.patch.object(engines, "cupy", return_value=fake):
         monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
         monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
-        monkeypatch.setattr(pinned, "LEAST_PIECE", 40)
+        monkeypatch.setattr(cpu_copies, "THREAD_BYTES", 40)
         yield
 
 
@@ -93,7 +93,7 @@ def test_all_that_is_produced_arrives():
                 to, of = drawn.choice(((np.int32, np.int64), (np.int32, np.int32),
                                        (np.float64, np.float64), (np.uint8, np.uint8)))  # fmt: skip
                 source, target = wide.astype(of), there(size, to)
-                jobs.append((target, copying(source)))
+                jobs.append((target, source))
                 sent.append((target, source.astype(to)))
             ring.produce(jobs, stream)
         ring.wait()
@@ -118,7 +118,7 @@ def test_rows_are_gathered():
         [source[b : b + size] for b, size in zip(begin, np.diff(done), strict=True)]
     )
     target, stream, ring = there(expected.size, np.float32), LateStream(), Ring(2)
-    ring.produce([(target, gathering(source, begin, done))], stream)
+    ring.produce([(target, gathering(source, begin, done, 2))], stream)
     ring.wait()
     stream.run(len(stream.queued))
     np.testing.assert_array_equal(target, expected)
@@ -151,7 +151,7 @@ def test_slots_grow_and_are_given_back():
     ring, stream = Ring(1), LateStream()
     targets = [there(size, np.int32) for size in (10, 100, 1000, 100)]
     for target in targets:
-        ring.produce([(target, copying(np.arange(target.size)))], stream)
+        ring.produce([(target, np.arange(target.size))], stream)
     assert (counted.now, counted.most) == (1, 1)
     ring.wait()
     del ring

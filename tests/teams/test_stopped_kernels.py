@@ -25,6 +25,23 @@ def degrees() -> tuple[Any, Any]:
     return (cpu_copies._count_degrees, np.arange(N + 1), counts), counts
 
 
+def moves() -> tuple[Any, Any]:
+    source, target = np.ones(N), np.zeros(N)
+    move = [(target.ctypes.data, source.ctypes.data, target.nbytes)]
+    return (cpu_copies._copy, np.array(move, np.int64)), target
+
+
+def conversions() -> tuple[Any, Any]:
+    target = np.zeros(N, np.int32)
+    return (cpu_copies._convert, target, np.arange(N)), target
+
+
+def rows() -> tuple[Any, Any]:
+    source, target, begin, done = np.ones(N), np.zeros(N), np.zeros(1, np.int64), np.array([0, N])
+    places = (target.ctypes.data, 0, N, source.ctypes.data, target.itemsize)
+    return (cpu_copies._gather, *places, begin, done), target
+
+
 def marks() -> tuple[Any, Any]:
     words = np.zeros((1, 16), np.uint64)
     owners, counts = np.empty((0, 3), np.int64), np.zeros(2, np.int64)
@@ -40,7 +57,7 @@ def groups() -> tuple[Any, Any]:
     return (tallied._group, labels, counts, sums, starts, members), counts
 
 
-@pytest.mark.parametrize("make", [pages, degrees, marks, groups])
+@pytest.mark.parametrize("make", [pages, degrees, moves, conversions, rows, marks, groups])
 def test_it_ends_at_once(make):
     (kernel, *arguments), written = make()
     before, words = written.copy(), np.zeros(WORDS, np.int64)

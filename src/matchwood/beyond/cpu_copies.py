@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
-from matchwood.teams import Team, crew, interrupted, kernel, share
+from matchwood.teams import Crew, Team, crew, default_threads, interrupted, kernel, next_chunk, share
 
 Array = np.ndarray[Any, Any]
 
 PAGE = 4096  # bytes
 LINE = 8  # words of 8 bytes of a cache line
-WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}  # of so many bytes
+COPY_THREADS = 12  # at most: they fill most of a host's bandwidth, and to call one takes time
+THREAD_BYTES = 1 << 18  # that a thread is called for
+CHUNK = 1 << 18  # bytes that a thread takes at a time: one that was held up is helped by others
+
+
+@intrinsic
+def _move(typingctx: Any, target: Any, source: Any, nbytes: Any) -> Any:
+    """The C library's memcpy between two addresses: it knows the machine's fastest stores."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        there, here = (builder.inttoptr(address, byte) for address in args[:2])
+        cgutils.raw_memcpy(builder, there, here, args[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.intp), codegen
 
 
 @kernel
@@ -25,17 +44,47 @@ def _touch(team: Team, memory: Array) -> None:
 
 
 @kernel
-def _gather(team: Team, target: Array, at: int, source: Array, begin: Array, done: Array) -> None:
-    """One member works: each thread fills another target."""
-    lo, hi = 0, target.size
-    row = np.int64(np.searchsorted(done, at, side="right")) - 1
-    while lo < hi:
-        upto = min(hi, done[row + 1] - at)
-        first = begin[row] + at - done[row]
-        for i in range(lo, upto):
-            target[i] = source[first + i]
-        lo = upto
-        row += 1
+def _copy(team: Team, moves: Array) -> None:
+    """moves[k] = (address to, address from, bytes); one after the other they are all the work."""
+    total = moves[:, 2].sum()
+    while True:
+        lo = next_chunk(team, total, CHUNK)
+        if lo < 0:
+            return
+        hi, done = min(lo + CHUNK, total), 0
+        for k in range(moves.shape[0]):
+            first, last = max(lo, done), min(hi, done + moves[k, 2])
+            if first < last:
+                _move(moves[k, 0] + first - done, moves[k, 1] + first - done, last - first)
+            done += moves[k, 2]
+
+
+@kernel
+def _convert(team: Team, target: Array, source: Array) -> None:
+    lo, hi = share(team, target.size)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        target[i] = source[i]
+
+
+@kernel
+def _gather(team: Team, target: int, at: int, size: int, source: int, itemsize: int,
+            begin: Array, done: Array) -> None:  # fmt: skip
+    """`target` and `source` are addresses.  Each member takes the next words."""
+    words = max(1, CHUNK // itemsize)
+    while True:
+        lo = next_chunk(team, size, words)
+        if lo < 0:
+            return
+        hi = min(lo + words, size)
+        row = np.int64(np.searchsorted(done, at + lo, side="right")) - 1
+        while lo < hi:
+            upto = min(hi, done[row + 1] - at)
+            first = begin[row] + at + lo - done[row]
+            _move(target + lo * itemsize, source + first * itemsize, (upto - lo) * itemsize)
+            lo = upto
+            row += 1
 
 
 @kernel
@@ -65,28 +114,41 @@ def touched(size: int, dtype: Any, threads: int | None) -> Array:
     return made
 
 
-def copy(target: Array, source: Array) -> None:
-    """The same numbers in both, which have one size; wide indices become narrow ones.
-
-    NumPy copies: a loop of ours over bytes takes ten times as long.
-    """
-    np.copyto(target, source, casting="unsafe")
+def _team(nbytes: int, threads: int | None) -> Crew:
+    """For a copy of so many bytes."""
+    most = min(COPY_THREADS, threads or default_threads())
+    return crew(max(1, min(most, nbytes // THREAD_BYTES)), work=nbytes // 8)
 
 
-def gather(target: Array, at: int, source: Array, begin: Array, done: Array) -> None:
+def copy(pairs: Sequence[tuple[Array, Array]], threads: int | None) -> None:
+    """(target, source): the same numbers in both; wide indices become narrow ones."""
+    moves = []
+    for target, source in pairs:
+        if target.dtype == source.dtype and source.flags.c_contiguous:
+            moves.append((target.ctypes.data, source.ctypes.data, target.nbytes))
+        else:
+            _team(target.nbytes, threads).run(_convert, target, np.asarray(source))
+    if moves:
+        table = np.array(moves, np.int64)
+        _team(int(table[:, 2].sum()), threads).run(_copy, table)
+
+
+def gather(
+    target: Array, at: int, source: Array, begin: Array, done: Array, threads: int | None = 1
+) -> None:
     """Fill `target` with words of ranges that lie one after the other, from the word `at` on.
 
     Range i is the words of `source` from ``begin[i]`` on, as many as ``done[i + 1] - done[i]``.
     """
     if source.dtype != target.dtype:
         there = np.empty(target.size, source.dtype)
-        gather(there, at, source, begin, done)
-        copy(target, there)
+        gather(there, at, source, begin, done, threads)
+        copy([(target, there)], threads)
         return
-    words = WORDS[target.itemsize]
-    crew(1, work=0).run(
-        _gather, target.view(words), at, np.asarray(source).view(words), begin, done
-    )
+    _team(target.nbytes, threads).run(
+        _gather, target.ctypes.data, at, target.size, source.ctypes.data, target.itemsize,
+        begin, done,
+    )  # fmt: skip
 
 
 def find_rows(indptr: Array, ids: Array, threads: int | None) -> tuple[Array, Array]:

@@ -23,14 +23,10 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.beyond import cpu_copies
-from matchwood.teams import crew, default_threads
 
 Array = np.ndarray[Any, Any]
 
 PORTABLE, MAPPED = 1, 2  # cudaHostRegister: for all devices, and kernels may read it
-COPY_THREADS = 12  # at most: they fill most of a host's bandwidth, and to call one takes time
-PIECES_PER_THREAD = 2  # of a slot: one that was held up is helped by the others
-LEAST_PIECE = 1 << 18  # bytes that a thread is called for
 RING_SLOTS = 3  # one is filled, one is read, one waits for its turn
 SLOT_BYTES = 72 << 20  # at most: 1.4 ms of the bus; to call the threads takes a fifth of that
 LEAST_SLOT = 1 << 20
@@ -119,7 +115,8 @@ def unregister(runtime: Any, places: list[int]) -> None:
             return
 
 
-Job = tuple[Any, Callable[[Array, int], None]]
+Fill = Callable[[Array, int], None]
+Job = tuple[Any, Array | Fill]
 
 
 class Part(NamedTuple):
@@ -147,10 +144,10 @@ class Slot:
 class Ring:
     """Pinned buffers in turn: while the device reads some, threads fill another one.
 
-    A job is an array of the device and a function: ``fill(staged, begin)`` writes the words of the
-    array from `begin` on, as many as `staged` has.  Several threads call it at once, and do nothing
-    else: CUDA is called by the caller alone, once for a large copy.  Twelve threads that each call
-    it for copies of their own wait for each other most of the time.
+    A job is an array of the device and either an array of the host, whose numbers it gets, or a
+    function: ``fill(staged, begin)`` writes the words of the array from `begin` on, as many as
+    `staged` has, by threads of its own.  CUDA is called by the caller alone, once for a large copy.
+    Twelve threads that each call it for copies of their own wait for each other most of the time.
     """
 
     def __init__(self, threads: int | None) -> None:
@@ -164,12 +161,15 @@ class Ring:
         """Send what the jobs write; asynchronous for the device."""
         for parts in self._turns([target for target, _ in jobs]):
             slot = self._next()
-
-            def fill(part: Part, lo: int, hi: int, slot: Slot = slot) -> None:
-                target, write = jobs[part.array]
-                write(slot.words(part, target.dtype)[lo:hi], part.begin + lo)
-
-            self._spread(fill, parts, [jobs[part.array][0].dtype.itemsize for part in parts])
+            copies = []
+            for part in parts:
+                target, given = jobs[part.array]
+                staged = slot.words(part, target.dtype)
+                if isinstance(given, np.ndarray):
+                    copies.append((staged, given[part.begin : part.begin + part.size]))
+                else:
+                    given(staged, part.begin)
+            cpu_copies.copy(copies, self.threads)
             for part in parts:
                 target = jobs[part.array][0][part.begin : part.begin + part.size]
                 place = slot.words(part, target.dtype).ctypes.data
@@ -193,12 +193,13 @@ class Ring:
 
     def _take_out(self, target: Array, slot: Slot, parts: list[Part]) -> None:
         self._leave(slot)
-
-        def write(part: Part, lo: int, hi: int) -> None:
-            there = target[part.begin + lo : part.begin + hi]
-            cpu_copies.copy(there, slot.words(part, target.dtype)[lo:hi])
-
-        self._spread(write, parts, [target.dtype.itemsize] * len(parts))
+        cpu_copies.copy(
+            [
+                (target[part.begin : part.begin + part.size], slot.words(part, target.dtype))
+                for part in parts
+            ],
+            self.threads,
+        )
 
     def _turns(self, targets: Sequence[Any]) -> list[list[Part]]:
         """The words of all arrays, cut into parts; those of a turn fit into a slot together."""
@@ -220,20 +221,6 @@ class Ring:
                 begin += size
                 place = -(-(place + size * itemsize) // LINE_BYTES) * LINE_BYTES
         return [parts for parts in turns if parts]
-
-    def _spread(
-        self, task: Callable[[Part, int, int], None], parts: list[Part], itemsizes: list[int]
-    ) -> None:
-        """``task(part, lo, hi)`` for pieces of all parts; each thread takes the next piece."""
-        threads = min(COPY_THREADS, self.threads or default_threads())
-        nbytes = sum(part.size * each for part, each in zip(parts, itemsizes, strict=True))
-        piece = max(LEAST_PIECE, -(-nbytes // (PIECES_PER_THREAD * threads)))
-        pieces = []
-        for part, each in zip(parts, itemsizes, strict=True):
-            size = max(1, piece // each)
-            pieces += [(part, lo, min(lo + size, part.size)) for lo in range(0, part.size, size)]
-        team = crew(max(1, min(threads, len(pieces))), work=0)
-        team.spread(lambda i: task(*pieces[i]), len(pieces))
 
     def _allocate(self, nbytes: int) -> None:
         """Slots for so many bytes, or the largest; those that are there serve where they do."""
@@ -272,20 +259,11 @@ class Ring:
                 slot.event = None
 
 
-def copying(source: Array) -> Callable[[Array, int], None]:
-    """Fills with the numbers of `source`."""
-
-    def fill(staged: Array, begin: int) -> None:
-        cpu_copies.copy(staged, source[begin : begin + staged.size])
-
-    return fill
-
-
-def gathering(source: Array, begin: Array, done: Array) -> Callable[[Array, int], None]:
+def gathering(source: Array, begin: Array, done: Array, threads: int | None) -> Fill:
     """Fills with ranges of `source` that lie one after the other; see cpu_copies.gather."""
 
     def fill(staged: Array, at: int) -> None:
-        cpu_copies.gather(staged, at, source, begin, done)
+        cpu_copies.gather(staged, at, source, begin, done, threads)
 
     return fill
 

@@ -14,7 +14,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.beyond import cpu_copies
 from matchwood.beyond.ahead import Ahead
-from matchwood.beyond.pinned import Job, Registration, Ring, Rings, copying, gathering, wait_for
+from matchwood.beyond.pinned import Job, Registration, Ring, Rings, gathering, wait_for
 from matchwood.beyond.stats import RoundStats
 from matchwood.beyond.streams import Lane, Reading
 
@@ -79,7 +79,7 @@ class Sender:
                     place, stream = here.ctypes.data, self._lane.copies
                     there.data.copy_from_host_async(place, here.nbytes, stream)
             else:
-                staged.append((target, copying(source)))
+                staged.append((target, source))
         self.produce(*staged)
 
     def produce(self, *jobs: Job) -> None:
@@ -96,7 +96,9 @@ class Sender:
         """
         starts = begin + np.maximum(first - offsets[:-1], 0)
         done = np.maximum(offsets - first, 0)
-        self.produce(*((target, gathering(source, starts, done)) for target, source in pairs))
+        self.produce(
+            *((target, gathering(source, starts, done, self._threads)) for target, source in pairs)
+        )
 
     def _through_ring(self) -> Ring:
         if self._ring is None:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from matchwood import engines
 from matchwood.beyond.pinned import wait_for
 
@@ -67,15 +69,39 @@ class Lane:
         wait_for(self.event(self.copies))
         wait_for(self.event(self.kernels))
 
-    def wait_for_kernels(self) -> None:
-        """Until the kernels are done, and the copies that they waited for."""
-        wait_for(self.event(self.kernels))
-
     def close(self) -> None:
         """Until the device has ended, come what may: its arrays are given back after this."""
         with contextlib.suppress(Exception), self._cupy.cuda.Device(self.number):
             self.copies.synchronize()
             self.kernels.synchronize()
+
+
+class Counters:
+    """Words that kernels of a partition count in, and what the host was told of them.
+
+    The copy to pinned memory is queued at once, so that the host asks all partitions before it
+    waits for the first one.
+    """
+
+    def __init__(self, lane: Lane, there: Any) -> None:
+        self._lane, self.there = lane, there
+        memory = engines.cupy().cuda.alloc_pinned_memory(there.nbytes)
+        self._told = np.frombuffer(memory, there.dtype, there.size)
+        self._asked: Any = None
+
+    def clear(self) -> None:
+        self.there.data.memset_async(0, self.there.nbytes)
+
+    def ask(self) -> None:
+        """For the words as the kernels so far leave them."""
+        stream = self._lane.kernels
+        self.there.data.copy_to_host_async(self._told.ctypes.data, self.there.nbytes, stream)
+        self._asked = self._lane.event(stream)
+
+    def told(self) -> Any:
+        """What was asked for last.  Ctrl-C is heard meanwhile."""
+        wait_for(self._asked)
+        return self._told.copy()
 
 
 class Reading:

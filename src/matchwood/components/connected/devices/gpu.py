@@ -161,10 +161,10 @@ class Worker:
     def _write_two(self, lo: int, sent: list[int], staged: Any, begin: int) -> None:
         """The two neighbours of the rows from `lo` on, from the word `begin` on.
 
-        Each thread fills another piece, and tells in `sent` how many neighbours there were.
+        `sent` is told how many neighbours there were.
         """
-        first = lo + begin // SENT_NEIGHBOURS
-        sent.append(gather_two(self._problem.view, first, staged, crew(1, work=0)))
+        first, team = lo + begin // SENT_NEIGHBOURS, crew(self._problem.threads, work=staged.size)
+        sent.append(gather_two(self._problem.view, first, staged, team))
 
     def join_all(self) -> None:
         """All rows travel."""

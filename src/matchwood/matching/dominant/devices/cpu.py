@@ -161,13 +161,8 @@ class Worker:
         self.round.entries += entries
         self.round.bytes_up += entries * each + more
 
-    def queue_all(self) -> None:
-        self._queue_own(False)
-
-    def queue_free(self) -> None:
-        self._queue_own(True)
-
-    def _queue_own(self, only_free: bool) -> None:
+    def queue_own(self, only_free: bool) -> None:
+        """The vertices of the partition, or those that are free, point next."""
         crew(1, work=self._part.vertices).run(
             queue_own, self.own, only_free, self._spare, self.counters
         )

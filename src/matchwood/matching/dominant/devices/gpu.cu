@@ -105,24 +105,33 @@ __device__ __forceinline__ bool has_run_out(I u, long long lo, const I* state, c
     return (word & INCOMPLETE) != 0 && head[u - lo] == (word & LENGTH_BITS);
 }
 
-// A thread per vertex of the partition: those whose rows must travel, nearly in order.  Rows that lie near each other
-// travel faster than rows in any order.
-template <typename I>
-__global__ void list_wanted(long long lo, long long hi, const I* state, const unsigned char* size,
-                            const unsigned char* head, I* queue, unsigned long long* control)
+// The row of u will travel: its list is empty again.
+__device__ __forceinline__ void empty_list(long long at, unsigned char* size, unsigned char* head)
 {
-    long long u = lo + global_thread();
-    append(queue, &control[LISTED], (I)u, u < hi && has_run_out((I)u, lo, state, size, head));
+    size[at] = 0;
+    head[at] = 0;
 }
 
-// A thread per vertex that is listed: its list is empty again.
+// A thread per vertex of the partition: those whose rows must travel, nearly in order; their lists are empty again.  Rows
+// that lie near each other travel faster than rows in any order.
 template <typename I>
-__global__ void clear_lists(long long count, const I* ids, long long lo, unsigned char* size, unsigned char* head)
+__global__ void list_wanted(long long lo, long long hi, const I* state, unsigned char* size, unsigned char* head, I* queue,
+                            unsigned long long* control)
+{
+    long long u = lo + global_thread();
+    bool wanted = u < hi && has_run_out((I)u, lo, state, size, head);
+    if (wanted) empty_list(u - lo, size, head);
+    append(queue, &control[LISTED], (I)u, wanted);
+}
+
+// A thread per vertex that is listed at the back of `pointed`: the same in any order, where they are few.
+template <typename I>
+__global__ void take_wanted(long long count, const I* ids, long long lo, unsigned char* size, unsigned char* head, I* queue)
 {
     long long k = global_thread();
     if (k >= count) return;
-    size[ids[k] - lo] = 0;
-    head[ids[k] - lo] = 0;
+    queue[k] = ids[k];
+    empty_list(ids[k] - lo, size, head);
 }
 
 // ---- steps ----

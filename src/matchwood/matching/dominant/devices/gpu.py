@@ -124,15 +124,17 @@ class Workers(DeviceWorkers):
 
     def _share_table(self, changed: list[int]) -> None:
         """On one device all write into the table of the first partition, and all read that."""
-        table, at = self.workers[0].staged, 0
+        table, at, written = self.workers[0].staged, 0, {}
         for worker, count in zip(self.workers, changed, strict=True):
             worker.table = table
-            worker.write_pairs(0, count, table[2 * at : 2 * (at + count)])
+            if count:
+                worker.write_pairs(0, count, table[2 * at : 2 * (at + count)])
+                written[worker] = worker.lane.event(worker.lane.kernels)
             at += count
-        written = [worker.lane.event(worker.lane.kernels) for worker in self.workers]
         for worker in self.workers:
-            for event in written:
-                worker.lane.kernels.wait_event(event)
+            for other, event in written.items():
+                if other is not worker:
+                    worker.lane.kernels.wait_event(event)
             worker.read_pairs(at, table)
 
     def _share_pairs(self, sender: int, begin: int, size: int, at: int) -> None:
@@ -145,5 +147,7 @@ class Workers(DeviceWorkers):
 
     def result(self) -> tuple[Any, float]:
         """The mates of all vertices, on the host, and the weight of the matching."""
-        weight = sum(worker.weight() for worker in self.workers) / 2
-        return self.workers[0].mates(), weight
+        for worker in self.workers:
+            worker.add_weights()
+        mates = self.workers[0].mates()
+        return mates, sum(worker.weight() for worker in self.workers) / 2

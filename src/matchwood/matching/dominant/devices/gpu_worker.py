@@ -16,7 +16,7 @@ from matchwood.beyond import cpu_copies
 from matchwood.beyond.pinned import mapped, rings_of
 from matchwood.beyond.plan import Batch, cut_pieces, cut_rows
 from matchwood.beyond.sending import Sender
-from matchwood.beyond.streams import Lane
+from matchwood.beyond.streams import Counters, Lane
 from matchwood.matching.dominant.devices.rounds import Problem, staged_pairs
 from matchwood.primitives.wide_sums import total
 
@@ -24,7 +24,7 @@ SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
     (
-        "list_rooms<P>", "pack_rows<I,P,W>", "list_wanted<I>", "clear_lists<I>", "queue_own<I>",
+        "list_rooms<P>", "pack_rows<I,P,W>", "list_wanted<I>", "take_wanted<I>", "queue_own<I>",
         "point_first<I,P>", "point_next<I,P>", "settle_mutual<I>", "requeue_own<I>",
         "settle_rounds<I,P,W>", "write_pairs<I>", "read_pairs<I>", "begin_state<I>",
         "add_weights<I,P,W>", "finish_state<I>",
@@ -66,7 +66,8 @@ class Worker:
         self._size, self._head = take(vertices, np.uint8), take(vertices, np.uint8)
         self._columns = take(plan.listed[p], kind)
         self._weights = take(plan.listed[p], view.data.dtype)
-        self._control = take(CONTROL_WORDS, np.uint64)
+        self._counters = Counters(lane, take(CONTROL_WORDS, np.uint64))
+        self._control = self._counters.there
         self._wanted_word = self._control[WANTED : WANTED + 1]
         self._queued_word = self._control[QUEUED : QUEUED + 1]
         self._barrier = take(2, np.uint32)
@@ -119,7 +120,6 @@ class Worker:
             (self._barrier, 0), (self._start, 0),
         ):  # fmt: skip
             array.data.memset_async(byte, array.nbytes)
-        self.lane.copies.wait_event(self.lane.event(self.lane.kernels))
 
     def _make_room(self, lo: int, hi: int, places: Any) -> None:
         """Where the lists of the rows up to hi - 1 begin; `places` are those of the rows from lo.
@@ -215,18 +215,13 @@ class Worker:
         word.data.memset_async(0, word.nbytes)
 
     def _read_control(self) -> None:
-        self.lane.wait_for_kernels()
-        self.words = self._control.get(stream=self.lane.kernels)
+        self._counters.ask()
+        self.words = self._counters.told()
 
-    def queue_all(self) -> None:
-        self._queue_own(False)
-
-    def queue_free(self) -> None:
-        self._queue_own(True)
-
-    def _queue_own(self, only_free: bool) -> None:
+    def queue_own(self, only_free: bool) -> None:
+        """The vertices of the partition, or those that are free, point next."""
         with self.lane.here():
-            self._control.data.memset_async(0, self._control.nbytes)
+            self._counters.clear()
             lo, hi = self._part.lo, self._part.hi
             arguments = (lo, hi, only_free, self.state, self._queue, self._control)
             self._kernels.queue_own(hi - lo, arguments)
@@ -240,8 +235,9 @@ class Worker:
         if self.goes_on:
             return
         with self.lane.here(), self.lane.phase("pointing"):
-            self._control.data.memset_async(0, self._control.nbytes)
+            self._counters.clear()
             self._point(self._queue, int(self.words[QUEUED]))
+            self._counters.ask()
 
     def _point(self, source: Any, count: int, chained: bool = True) -> None:
         n, part = self._problem.view.n, self._part
@@ -258,7 +254,7 @@ class Worker:
         """Rows whose lists have run out travel; their new lists have free neighbours alone."""
         with self.lane.here():
             if not self.goes_on:
-                self._read_control()
+                self.words = self._counters.told()
             count = int(self.words[WANTED])
             if count == 0:
                 return
@@ -268,30 +264,29 @@ class Worker:
             with self.lane.phase("pointing"):
                 self._clear(self._wanted_word)
                 self._point(self._queue, count, bool(self.words[CHAINED]) or not self.goes_on)
+            self._counters.ask()
 
     def fetched(self) -> None:
         """What `fetch` has counted; all partitions have been told to fetch by now."""
         if self.words[WANTED]:
-            with self.lane.here():
-                self._read_control()
-                self._count_fetched(int(self.words[FETCHED]))
+            self.words = self._counters.told()
+            self._count_fetched(int(self.words[FETCHED]))
 
     def _list_wanted(self, count: int) -> None:
         """The vertices whose rows must travel to the front of the queue; their lists are empty."""
         k, part, vertices = self._kernels, self._part, self._part.vertices
+        lists = (self._size, self._head, self._queue)
         with self.lane.phase("pointing"):
             if count >= WORTH_ORDER:
-                lists = (self.state, self._size, self._head)
-                k.list_wanted(vertices, (part.lo, part.hi, *lists, self._queue, self._control))
+                k.list_wanted(vertices, (part.lo, part.hi, self.state, *lists, self._control))
             else:
-                self._queue[:count] = self._pointed[vertices - count :]
-            k.clear_lists(count, (count, self._queue, part.lo, self._size, self._head))
+                k.take_wanted(count, (count, self._pointed[vertices - count :], part.lo, *lists))
 
     def _fetch_rows(self, count: int) -> None:
         """The rows of the vertices at the front of the queue."""
         rows = self._readable_rows()
         if rows is None:
-            self._gather_rows(np.sort(self._queue[:count].get(stream=self.lane.kernels)))
+            self._gather_rows(self._queue[:count].get(stream=self.lane.kernels))
             return
         with self.lane.phase("transfer" if self._resident is None else "pointing"):
             arguments = (count, self._queue, *rows, True, True)  # only free ones, by vertex
@@ -384,6 +379,7 @@ class Worker:
             )
             if not self._walked:
                 self._requeue()
+            self._counters.ask()
 
     def _requeue(self) -> None:
         n, part = self._problem.view.n, self._part
@@ -393,9 +389,9 @@ class Worker:
 
     def settled(self) -> None:
         """What `settle` has counted; all partitions have been told to settle by now."""
-        with self.lane.here(), self.lane.phase("matching"):
-            self._read_control()
-            if self._walked and self.words[TOO_LONG]:
+        self.words = self._counters.told()
+        if self._walked and self.words[TOO_LONG]:
+            with self.lane.here(), self.lane.phase("matching"):
                 self._requeue()
                 self._read_control()
 
@@ -424,18 +420,22 @@ class Worker:
 
     # The ends
 
+    def add_weights(self) -> None:
+        """Queue the sums that `weight` adds up."""
+        with self.lane.here():
+            self._sums = engines.cupy().empty(SUM_BLOCKS, np.float64)
+            vertices, lists = self._part.vertices, (self._start, self._head, self._weights)
+            self._kernels.add_weights(
+                None, (vertices, self._part.lo, self.state, *lists, self._sums), grid=SUM_BLOCKS
+            )
+
     def weight(self) -> float:
         """Twice the weight of the edges that this partition sees one end of."""
         with self.lane.here():
-            sums = engines.cupy().empty(SUM_BLOCKS, np.float64)
-            vertices, lists = self._part.vertices, (self._start, self._head, self._weights)
-            self._kernels.add_weights(
-                None, (vertices, self._part.lo, self.state, *lists, sums), grid=SUM_BLOCKS
-            )
             self.lane.wait()
             if self._resident is not None:
                 self._resident.filled = True
-            return total(sums.get(stream=self.lane.kernels))
+            return total(self._sums.get(stream=self.lane.kernels))
 
     def mates(self) -> Any:
         """The mates of all vertices, on the host; on the device where the graph is there."""

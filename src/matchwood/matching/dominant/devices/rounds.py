@@ -244,7 +244,7 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
     if team.alone:
         return _run_on(team, stats)
     for worker in team.workers:
-        worker.queue_all()
+        worker.queue_own(only_free=False)
     while True:
         for worker in team.workers:
             worker.point()
@@ -292,7 +292,7 @@ def _without_lists(team: Any, plan: Plan, stats: Stats) -> int:
             worker.forget_lists()
         _stream(team, plan, only_free=True)
         for worker in team.workers:
-            worker.queue_free()
+            worker.queue_own(only_free=True)
             worker.point()
         team.share_all()
         for worker in team.workers:
