@@ -122,9 +122,7 @@ def _join(
             prefetch(indices, np.uint64(max(np.int64(indptr[v + np.uint64(1)]) - 1, 0)))
         for turn in range(turns[0], turns[1]):
             for k in range(block, last):
-                _look_up(
-                    indptr, indices, stripe, columns, turn, k, parent, first, ends, k - block
-                )
+                _look_up(indptr, indices, stripe, columns, turn, k, parent, first, ends, k - block)
             for k in range(block, last):
                 if first[k] == parent.size - 1:
                     continue
