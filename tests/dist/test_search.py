@@ -198,8 +198,8 @@ def test_columns_are_packed_by_any_team(kind, share):
     locals_of = [base + np.arange(size) * step for base, step, size in listed]
     for threads in (1, 2, 5):
         some = [np.sort(rng.choice(size, int(share * size), False)) for _, _, size in listed]
-        found = rng.permutation(np.concatenate([ids[k] for ids, k in zip(locals_of, some)]))
-        found = found.astype(np.uint32)
+        pairs = list(zip(locals_of, some, strict=True))
+        found = rng.permutation(np.concatenate([ids[k] for ids, k in pairs])).astype(np.uint32)
         seen, fresh = np.zeros((2, -(-layout.n_local // 64)), np.uint64)
         np.bitwise_or.at(fresh, found // 64, np.uint64(1) << np.uint64(found % 64))
         best = rng.integers(0, layout.n, layout.n_local).astype(kind)
@@ -209,7 +209,7 @@ def test_columns_are_packed_by_any_team(kind, share):
         team.run(cpu_offers.count_columns, found, layout.shape, counts)
         ends = counts.cumsum(axis=0)
         assert ends[-1, : layout.R].tolist() == [k.size for k in some]
-        expected = [pack_values(k, best[ids[k]], ids.size) for ids, k in zip(locals_of, some)]
+        expected = [pack_values(k, best[ids[k]], ids.size) for ids, k in pairs]
         sizes = np.array([message.size for message in expected])
         words = np.zeros(int(sizes.sum()), kind)
         heard = cpu_stripes.Heard(words, stripes._starts(sizes), *stripes._stripes(listed))
