@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from types import FunctionType
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,7 +16,11 @@ import matchwood
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist
 from matchwood.check import check_bfs, is_bfs
-from matchwood.traversal.breadth_first.dist import stripes
+from matchwood.dist.exchanges.packing import pack_values, unpack_values
+from matchwood.dist.grid import Grid, GridShape
+from matchwood.teams import crew, load_relaxed
+from matchwood.teams.atomics import relax_core
+from matchwood.traversal.breadth_first.dist import cpu_offers, cpu_stripes, stripes
 from spread_graphs import FEW_GRIDS, GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
 
@@ -137,6 +143,86 @@ def test_messages_are_read_and_written_by_a_team(monkeypatch, threads):
     large = rmat(14, 8)  # ranks have several chunks of rows, and members begin within messages
     compared([large], ((2, 2),), [([5], rules)])
     compared_wide(large, [([5], rules)])
+
+
+njit = numba.njit(nogil=True, error_model="numpy")
+
+
+@njit
+def late_load(array, place):
+    """Another member has time to write between this and what follows."""
+    value = load_relaxed(array, place)
+    for _ in range(20_000):
+        relax_core()
+    return value
+
+
+def remade(function, **replaced):
+    """A function of the search with others in place of some that it calls; not cached."""
+    made = function.py_func
+    return njit(FunctionType(made.__code__, {**made.__globals__, **replaced}, made.__name__))
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
+    """Each member has a row with the same columns, and is late after it has read a parent."""
+    slow = remade(cpu_stripes.top_down, _lower=remade(cpu_stripes._lower, load_relaxed=late_load))
+    columns, kind = 64, np.uint32
+    for threads in (2, 3, 2, 3):
+        rows = (threads - 1) * cpu_stripes.CHUNK + 1
+        first = np.arange(0, rows, cpu_stripes.CHUNK)  # of each chunk; the other rows are empty
+        n = max(rows, columns)
+        lengths = np.zeros(n, int)
+        lengths[first] = columns
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        indices = np.tile(np.arange(columns, dtype=kind), threads)
+        names = np.ascontiguousarray(np.arange(n, dtype=kind)[::step])
+        shape = GridShape(*map(np.uint64, (1, 1, 0, 0, 1, n)))
+        seen, fresh = np.zeros((2, -(-n // 64)), np.uint64)
+        known = cpu_stripes.Columns(seen, fresh, np.empty(n, kind))
+        team = crew(threads, work=10**9)
+        found = stripes._queue(np.empty(n, kind), team)
+        frontier = np.arange(rows, dtype=kind)
+        team.run(slow, (indptr, indices), frontier, cpu_stripes.Names(shape, names), known, found)
+        assert set(found.vertices[: found.tail[0]]) == set(range(columns))
+        assert (known.best[:columns] == names[first].min()).all()
+
+
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+@pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
+def test_columns_are_packed_by_any_team(kind, share):
+    """Messages are those of `pack_values`, whose lists may be in another order."""
+    rng = np.random.default_rng(3)
+    layout = Grid(20_003, 3, 2, 3)  # rank 3 of 3 x 2
+    listed = stripes.of_columns(layout)
+    locals_of = [base + np.arange(size) * step for base, step, size in listed]
+    for threads in (1, 2, 5):
+        some = [np.sort(rng.choice(size, int(share * size), False)) for _, _, size in listed]
+        pairs = list(zip(locals_of, some, strict=True))
+        found = rng.permutation(np.concatenate([ids[k] for ids, k in pairs])).astype(np.uint32)
+        seen, fresh = np.zeros((2, -(-layout.n_local // 64)), np.uint64)
+        np.bitwise_or.at(fresh, found // 64, np.uint64(1) << np.uint64(found % 64))
+        best = rng.integers(0, layout.n, layout.n_local).astype(kind)
+        marked, known = fresh.copy(), cpu_stripes.Columns(seen, fresh, best)
+        team = crew(threads, work=10**9)
+        counts = np.zeros((team.size, layout.R + cpu_stripes.GAP), np.int64)
+        team.run(cpu_offers.count_columns, found, layout.shape, counts)
+        ends = counts.cumsum(axis=0)
+        assert ends[-1, : layout.R].tolist() == [k.size for k in some]
+        expected = [pack_values(k, best[ids[k]], ids.size) for ids, k in pairs]
+        sizes = np.array([message.size for message in expected])
+        words = np.zeros(int(sizes.sum()), kind)
+        heard = cpu_stripes.Heard(words, stripes._starts(sizes), *stripes._stripes(listed))
+        team.run(cpu_offers.pack_columns, found, layout.shape, known, heard, ends, words)
+        for message, right, (_, _, size) in zip(
+            np.split(words, np.cumsum(sizes)[:-1]), expected, listed, strict=True
+        ):
+            got, want = unpack_values(message, size), unpack_values(right, size)
+            order = np.argsort(got[0])
+            assert np.array_equal(got[0][order], want[0])
+            assert np.array_equal(got[1][order], want[1])
+        assert np.array_equal(seen, marked)
+        assert not fresh.any()
 
 
 @given(graphs(max_n=300), st.data())

@@ -69,7 +69,7 @@ def compiled(kernel: Any, team: Team, args: tuple[Any, ...]) -> Callable[..., An
 
 
 def _code(kernel: Any, values: tuple[Any, ...]) -> Callable[..., Any]:
-    """What members call: the machine code, where the kinds of values tell Numba's types for sure."""
+    """What members call: the machine code, where kinds of values tell Numba's types for sure."""
     if not all(map(_is_plain, values)):
         found: Callable[..., Any] = kernel
         return found

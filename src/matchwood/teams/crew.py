@@ -171,11 +171,11 @@ class Crew:
         the members stop at their next barrier or chunk, and the exception goes on.
         """
         words = np.zeros(WORDS, np.int64)
-        code = compiled(kernel, Team(0, self.size, words), args)  # before any member waits for it
+        ready = compiled(kernel, Team(0, self.size, words), args)  # before any member waits for it
         if self._inline:
-            code(Team(0, 1, words), *args)
+            ready(Team(0, 1, words), *args)
         else:
-            self._hand_over(code, words, args)
+            self._hand_over(ready, words, args)
         code = int(words[FAILURE])
         if code:
             detail = int(words[DETAIL])

@@ -117,14 +117,12 @@ def _join(
             return
         last = min(block + ROWS, end)
         for k in range(last, min(last + ROWS, end)):
-            v = np.uint64(stripe.first + k * stripe.step)
-            prefetch(indices, np.uint64(indptr[v]))
-            prefetch(indices, np.uint64(max(np.int64(indptr[v + np.uint64(1)]) - 1, 0)))
+            row = np.uint64(stripe.first + k * stripe.step)
+            prefetch(indices, np.uint64(indptr[row]))  # and its last entry:
+            prefetch(indices, np.uint64(indptr[row + np.uint64(1)] - 1))
         for turn in range(turns[0], turns[1]):
             for k in range(block, last):
-                _look_up(
-                    indptr, indices, stripe, columns, turn, k, parent, first, ends, k - block
-                )
+                _look_up(indptr, indices, stripe, columns, turn, k, parent, first, ends, k - block)
             for k in range(block, last):
                 if first[k] == parent.size - 1:
                     continue

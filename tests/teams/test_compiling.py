@@ -1,0 +1,72 @@
+"""What members of a team call: machine code for the types of the arguments."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import NamedTuple
+
+import numpy as np
+
+from matchwood.teams import crew, device, kernel
+
+
+class Single(NamedTuple):
+    first: object
+
+
+@kernel
+def add_first(team, record, numbers):
+    """A record's first number goes to the member's place."""
+    numbers[team.rank] += record.first[0]
+
+
+@kernel
+def apply(team, function, numbers):
+    numbers[team.rank] = function(numbers[team.rank])
+
+
+@device
+def doubled(x):
+    return 2 * x
+
+
+@device
+def negated(x):
+    return -x
+
+
+def test_records_of_one_name_take_no_test_of_types(monkeypatch):
+    """Numba knows two such classes apart only by a long way, which members do not go."""
+    Pair, Other = (namedtuple("Pair", ["first", "second"]) for _ in range(2))
+    one, team = np.ones(1), crew(2, work=10**9)
+    numbers = np.zeros(2)
+    for cls in (Pair, Other):
+        team.run(add_first, cls(one, one), numbers)
+    asked = []
+    kind = type(add_first)
+    real = kind.typeof_pyval
+    monkeypatch.setattr(kind, "typeof_pyval", lambda self, x: asked.append(x) or real(self, x))
+    for cls in (Pair, Other, Pair):
+        team.run(add_first, cls(one, one), numbers)
+    assert numbers.tolist() == [5, 5]
+    assert not asked
+
+
+def test_arguments_of_each_type_have_their_own_code():
+    """Numbers of NumPy, large and small integers, arrays that are not aligned, functions."""
+    team, place = crew(1, work=1), np.zeros(1, np.float64)
+    values = (3, np.float32(0.5), True, 2**63, np.int8(-4))
+    for value in values:
+        place[0] = 0
+        team.run(add_first, Single((value,)), place)
+        assert place[0] == float(value)
+    bytes_ = np.zeros(17, np.uint8)
+    shifted = bytes_[1:].view(np.float64)
+    shifted[0] = 7
+    place[0] = 0
+    for first in (np.full(1, 7.0), shifted):
+        team.run(add_first, Single(first), place)
+    assert place[0] == 14
+    for function in (doubled, negated, doubled):
+        team.run(apply, function, place)
+    assert place[0] == -56
