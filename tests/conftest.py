@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import gc
 import os
 import signal
 from pathlib import Path
@@ -29,19 +30,33 @@ settings.load_profile("matchwood")
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 
-LONGEST = (
+FIRST = (
     "test_kernels_compile.py",
     "ordering/test_rcm.py",
-    "adversarial/test_wrong_arrays.py",
+    "adversarial/test_join.py",
+    "adversarial/test_spoiled_answers.py",
+    "tridiagonal/test_tridiagonal.py",
     "teams/test_cache.py",
-    "dist/test_answers_mpi.py",
     "dist/test_components.py",
     "matching/test_proposal.py",
     "ordering/test_refine_schedules.py",
     "communities/test_schedules.py",
-    "dist/test_graph_mpi.py",
 )
-"""Files that take longest.  They start first, so that no worker is left alone with one of them."""
+"""Files that take long, or compile for long what other files need as well.
+
+They start first: no worker is left alone with one of them, and no two compile the same.
+"""
+
+LAST = (
+    "adversarial/test_wrong_arrays.py",
+    "dist/test_answers_mpi.py",
+    "dist/test_faults_mpi.py",
+    "dist/test_graph_mpi.py",
+    "adversarial/test_false_symmetry.py",
+    "adversarial/test_faults.py",
+    "dist/test_communicators_mpi.py",
+)
+"""Files that run kernels of all kinds in other processes, which then find them compiled."""
 
 
 def no_gpu() -> str | None:
@@ -67,21 +82,36 @@ def no_mpi() -> str | None:
 
 
 def pytest_configure() -> None:
-    """Hear Ctrl-C: a shell starts background jobs, and so their children, with it ignored."""
+    """Hear Ctrl-C: a shell starts background jobs, and so their children, with it ignored.
+
+    Without the garbage collector until all tests are collected: what is made there stays.
+    """
+    gc.disable()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest first; skip what cannot run here, with the reason."""
-    turn = {TESTS / name: k for k, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: turn.get(item.path, len(turn)))
+    """Put files in order; skip what cannot run here, with the reason."""
+    turn = {TESTS / name: k for k, name in enumerate((*FIRST, None, *LAST)) if name}
+    items.sort(key=lambda item: turn.get(item.path, len(FIRST)))
     for marker, why_not in (("gpu", no_gpu), ("mpi", no_mpi)):
         marked = [item for item in items if item.get_closest_marker(marker)]
         reason = why_not() if marked else None
         if reason is not None:
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish() -> None:
+    """Garbage is collected again, but not looked for among thousands of tests, which stay.
+
+    A compilation makes many small objects, none of them garbage; so it is looked for less often.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

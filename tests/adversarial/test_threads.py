@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any
 
@@ -15,21 +16,6 @@ from test_house_public import PUBLIC
 WRONG = [("two", TypeError), (True, TypeError), (2.0, TypeError), (0, ValueError), (-1, ValueError),
          (200_000, ValueError), (10**30, ValueError)]  # fmt: skip
 PAIR = np.array([2, 0, 2, 1]), np.array([1, 2, 1, 0])
-VALUES: dict[str, Any] = {
-    "A": matrix(), "sources": 0, "parent": np.zeros(5, np.int64), "n": 5, "forest": forest(),
-    "matching": np.full(12, -1),
-    "perm": np.arange(12), "kind": 1, "shape": (3, 4), "m": 4, "scale": 3, "edge_factor": 2,
-    "density": 0.5, "n_rows": 3, "n_cols": 3, "rows": PAIR[0], "cols": PAIR[1], "columns": 12,
-    "indptr": csr()[0], "indices": csr()[1], "data": csr()[2], "mask": PAIR[0] > 1, "u": PAIR[0],
-    "v": PAIR[1], "w": np.ones(4), "seed": 3, "queue": PAIR[0], "bitmap": np.array([9], np.uint64),
-    "x": np.ones(12), "r": 1, "neighbours": table_of_paths(), "values": np.arange(6),
-    "operation": largest_degree(), "out": np.zeros(12, np.int64), "label": np.arange(12),
-    "counts": PAIR[0], "keys": PAIR[0].astype(np.uint64), "payload": PAIR[1], "dl": bands()[0],
-    "d": bands()[1], "du": bands()[2], "b": np.ones(7), "p": 0.5, "count": 12,
-    "labels": np.arange(12, dtype=np.int32), "src": PAIR[0], "dst": PAIR[1], "source": PAIR,
-    "traffic": PAIR, "matrices": [], "addresses": PAIR[0].astype(np.uint32),
-    "method": "permutation", "left": [["a"], ["b"]], "function": len,
-}  # fmt: skip
 OTHERS: dict[str, dict[str, Any]] = {
     "matchwood.generators.stencil": {"weights": np.arange(9.0).reshape(3, 3)},
     "matchwood.generators.random_geometric": {"degree": 3},
@@ -44,6 +30,27 @@ FILES = {
 }  # fmt: skip
 
 
+@functools.cache
+def values_of() -> dict[str, Any]:
+    """A right value for each parameter by its name; some are answers, for which kernels compile."""
+    return {
+        "A": matrix(), "sources": 0, "parent": np.zeros(5, np.int64), "n": 5, "forest": forest(),
+        "matching": np.full(12, -1),
+        "perm": np.arange(12), "kind": 1, "shape": (3, 4), "m": 4, "scale": 3, "edge_factor": 2,
+        "density": 0.5, "n_rows": 3, "n_cols": 3, "rows": PAIR[0], "cols": PAIR[1], "columns": 12,
+        "indptr": csr()[0], "indices": csr()[1], "data": csr()[2], "mask": PAIR[0] > 1,
+        "u": PAIR[0], "v": PAIR[1], "w": np.ones(4), "seed": 3, "queue": PAIR[0],
+        "bitmap": np.array([9], np.uint64), "x": np.ones(12), "r": 1,
+        "neighbours": table_of_paths(), "values": np.arange(6),
+        "operation": largest_degree(), "out": np.zeros(12, np.int64), "label": np.arange(12),
+        "counts": PAIR[0], "keys": PAIR[0].astype(np.uint64), "payload": PAIR[1], "dl": bands()[0],
+        "d": bands()[1], "du": bands()[2], "b": np.ones(7), "p": 0.5, "count": 12,
+        "labels": np.arange(12, dtype=np.int32), "src": PAIR[0], "dst": PAIR[1], "source": PAIR,
+        "traffic": PAIR, "matrices": [], "addresses": PAIR[0].astype(np.uint32),
+        "method": "permutation", "left": [["a"], ["b"]], "function": len,
+    }  # fmt: skip
+
+
 def functions() -> dict[str, Any]:
     """The public functions that take threads."""
     return {
@@ -55,7 +62,7 @@ def functions() -> dict[str, Any]:
 
 def arguments(name: str, parameters: Any, tmp_path: Any) -> tuple[list[Any], dict[str, Any]]:
     """What the function needs: those without a default, and `OTHERS`."""
-    values = {**VALUES, **OTHERS.get(name, {})}
+    values = {**values_of(), **OTHERS.get(name, {})}
     file = FILES.get(name.rpartition(".")[2])
     if file is not None and name.startswith("matchwood.io."):
         values["path"] = tmp_path / file

@@ -58,27 +58,29 @@ def test_as_on_the_cpu(name: str, dtype: type) -> None:
         matchwood.check.check_preconditioner(device, D)
 
 
-def graphs_to_pair() -> dict[str, sp.csr_array]:
-    """Few long paths, many short ones, none at all; rows of one length and of all lengths."""
-    weighted = matchwood.generators.random_weights
-    return {
-        "aniso2": matchwood.generators.aniso(2, (61, 70)),
-        "aniso3": matchwood.generators.aniso(3, (40, 33)),
-        "grid": matchwood.generators.grid((31, 30)),
-        "shuffled": shuffled(matchwood.generators.aniso(1, (50, 40)), isolated=30),
-        "random weights": weighted(matchwood.generators.grid((40, 41))),
-        "rmat": weighted(matchwood.generators.rmat(10, 8)),
-        "star": star(2000),
-        "path": matchwood.generators.path(1001),
-        "one edge": sp.csr_array(([1.0, 1.0], ([0, 3], [3, 0])), shape=(4, 4)),
-        "no edges": sp.csr_array((7, 7)),
-        "nothing": sp.csr_array((0, 0)),
-    }
+PAIRED = {
+    "aniso2": lambda: matchwood.generators.aniso(2, (61, 70)),
+    "aniso3": lambda: matchwood.generators.aniso(3, (40, 33)),
+    "grid": lambda: matchwood.generators.grid((31, 30)),
+    "shuffled": lambda: shuffled(matchwood.generators.aniso(1, (50, 40)), isolated=30),
+    "random weights": lambda: weighted(matchwood.generators.grid((40, 41))),
+    "rmat": lambda: weighted(matchwood.generators.rmat(10, 8)),
+    "star": lambda: star(2000),
+    "path": lambda: matchwood.generators.path(1001),
+    "one edge": lambda: sp.csr_array(([1.0, 1.0], ([0, 3], [3, 0])), shape=(4, 4)),
+    "no edges": lambda: sp.csr_array((7, 7)),
+    "nothing": lambda: sp.csr_array((0, 0)),
+}
+"""Few long paths, many short ones, none at all; rows of one length and of all lengths."""
 
 
-@pytest.mark.parametrize("name", graphs_to_pair())
+def weighted(A: sp.csr_array) -> sp.csr_array:
+    return matchwood.generators.random_weights(A)
+
+
+@pytest.mark.parametrize("name", PAIRED)
 def test_mates_are_those_of_the_cpu(name: str) -> None:
-    A = graphs_to_pair()[name]
+    A = PAIRED[name]()
     for dtype, kind in itertools.product((np.float32, np.float64), (np.int32, np.int64)):
         G = matchwood.graph(A.astype(dtype), index_dtype=kind)
         for rng, ties in ((0, "index"), (5, "hash")):
@@ -103,7 +105,7 @@ def test_weights_below_normal_numbers() -> None:
 
 @pytest.mark.parametrize("name", ["aniso2", "shuffled", "random weights"])
 def test_blocks_are_those_of_the_cpu(name: str) -> None:
-    A = graphs_to_pair()[name]
+    A = PAIRED[name]()
     total = np.asarray(abs(A).sum(axis=1)).ravel()
     host, device = both(sp.csr_array(A + sp.diags_array(1 + total)))
     for period in (None, 1, 5):
