@@ -236,18 +236,19 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--largest-mycielskian", type=int, default=15)
     given = parser.parse_args(arguments)
     results: dict[str, Any] = papers.load(given.draw) if given.draw else {}
-    measured = {}
+    label = given.engine if given.times or given.stages else "counts"
     for name, make in {} if given.draw else matrices(given).items():
         try:
             A = make()
         except ValueError as error:  # --all finds rectangular ones, too
             print(f"left out: {error}")
             continue
-        measured[name] = measure(A, given)
-        show(name, measured[name])
-    if measured:
-        label = given.engine if given.times or given.stages else "counts"
-        results = papers.add(given.json, measured, label) if given.json else measured
+        results[name] = measure(A, given)
+        show(name, results[name])
+        if given.json:  # after each, so that a run that is cut off is not lost
+            papers.add(given.json, {name: results[name]}, label)
+    if given.json and not given.draw:
+        results = papers.load(given.json)
     ours, scipys = (sum(row[key] for row in results.values()) for key in ("after", "scipy"))
     less, more = (
         sum(sign * row["after"] < sign * row["scipy"] for row in results.values())

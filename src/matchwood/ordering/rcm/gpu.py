@@ -27,10 +27,10 @@ from matchwood.primitives.patterns import not_symmetric
 METHODS = ("leveled", "batch")
 NO_STARTS = np.empty(0, np.int64)
 
-# The largest component is ordered by itself if the others are tiny: it saves passes over all vertices.
-# From so many vertices on that is not asked before it is ordered, as it takes a pass.  If others are
-# not tiny, these become a graph of their own, which takes some 30 launches more, or the order is taken
-# as the part that it is; batches are not.
+# The largest component is ordered by itself if the others are tiny: it saves passes over all
+# vertices.  From so many vertices on, that is not asked before it is ordered, as it takes a pass.
+# If others are not tiny, these become a graph of their own, which takes some 30 launches more, or
+# the order is taken as the part that it is; batches are not.
 ALONE_VERTICES, APART_VERTICES = 1 << 20, 1 << 24
 SAMPLE = 1024  # vertices whose labels tell which component is the largest
 
