@@ -3,7 +3,7 @@
 All components are ordered at once, as if their starts were one level: within a component that
 gives the component's own order, and a stable sort by component puts the parts one after the other.
 Vertices without neighbours do not take part until then.  A component of half of the others is
-ordered first, by itself, if the graph is large or has next to nothing else (largest/).
+ordered first, by itself, if the rest is tiny or the graph is large (largest/).
 
 A small graph makes an order from each of four starts, and keeps the best (start/gpu_tried.py).
 """
@@ -27,11 +27,10 @@ from matchwood.primitives.patterns import not_symmetric
 METHODS = ("leveled", "batch")
 NO_STARTS = np.empty(0, np.int64)
 
-# Vertices from which the largest component is ordered by itself whatever else there is; below, if
-# next to nothing is: it saves passes over all vertices.  If others are not tiny, these become a
-# graph of their own, which takes some 30 launches more, or the order is taken as the part that it
-# is; batches are not.  On an H200, rgg_n_2_15_s0 takes 6.8 ms instead of 9.4 and R-MAT 13 1.2
-# instead of 3.3; but usroads, which has 3,018 vertices in other components, 14.6 instead of 14.2.
+# The largest component is ordered by itself if the others are tiny: it saves passes over all
+# vertices.  From so many vertices on, that is not asked before it is ordered, as it takes a pass.
+# If others are not tiny, these become a graph of their own, which takes some 30 launches more, or
+# the order is taken as the part that it is; batches are not.
 ALONE_VERTICES, APART_VERTICES = 1 << 20, 1 << 24
 SAMPLE = 1024  # vertices whose labels tell which component is the largest
 
@@ -179,31 +178,33 @@ def _ordered_alone(
 ) -> tuple[Levels, Any | None]:
     """The order of a graph most of which is one component, of which the levels are known.
 
-    None unless it has half of the vertices that have neighbours, and the graph is large or the
-    component has all of them but a few.  The others search for their starts, so it has to be all
-    of a small graph.  Also the levels, in order if they were placed.
+    None unless it has half of the vertices that have neighbours, and other components are tiny or
+    the graph is large.  The others search for their starts, so it has to be all of a small graph.
+    Also the levels, in order if they were placed.
     """
     if levels.size == view.n:
         return levels, _ordered(view, levels, method, caller).order
     if small:
         return levels, None
+    part = levels.order[: levels.size]
+    asked = view.n < (ALONE_VERTICES if method == "leveled" else APART_VERTICES)
+    if asked and not gpu_largest.all_tiny(view, levels.owner, part):
+        return levels, None
     alone = gpu_largest.alone(view)
-    large = view.n >= (ALONE_VERTICES if method == "leveled" else APART_VERTICES)
-    others = view.n - alone.size - levels.size
-    if others > (levels.size if large else gpu_largest.TINY):
+    if 2 * levels.size < view.n - alone.size:
         return levels, None
     levels = _ordered(view, levels, method, caller)
     part = levels.order[: levels.size]
-    rest, smallest = gpu_largest.rest(view, levels.owner, part)
-    listed = gpu_largest.tiny(view, rest, caller)
+    others, smallest = gpu_largest.rest(view, levels.owner, part)
+    listed = gpu_largest.tiny(view, others, caller)
     if listed is None:
         if view.n < APART_VERTICES:
             return levels, None
-        graph = gpu_largest.subgraph(view, rest, caller)
+        graph = gpu_largest.subgraph(view, others, caller)
         parts = gpu_start.components(graph)
         gpu_start.search(graph, parts, NO_STARTS)
         found = _place(graph.undirected_pattern(), parts, method, None, False, caller)[0]
-        listed = gpu_largest.keyed(found, parts.label, parts.count, rest)
+        listed = gpu_largest.keyed(found, parts.label, parts.count, others)
     lists = (gpu_largest.Listed(alone, alone), listed)
     return levels, gpu_largest.merged(view, part, smallest, lists, caller)
 
