@@ -179,24 +179,6 @@ def test_components_that_are_not_tiny(on_host):
         assert largest.tiny(view, device(np.arange(view.n, dtype=np.int32)), "test") is None
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_whether_all_others_are_tiny(on_host, kind):
-    """The component that is ordered by itself does not count, nor do vertices alone."""
-    for seed, other in enumerate(
-        (path(32), star(32), complete(32), path(33), star(40), grid(6, 7))
-    ):
-        view = pattern(
-            shuffled(disjoint([path(2), grid(9, 9), other]), isolated=50, seed=seed), kind
-        )
-        part = (np.asarray(view.indptr), np.asarray(view.indices))
-        _, label = matchwood.connected_components(part)
-        inside = label == np.bincount(label).argmax()
-        members = device(np.flatnonzero(inside).astype(kind))
-        owner = device(np.where(inside, 0, view.n).astype(kind))
-        for known in (None, owner):
-            assert largest.all_tiny(view, known, members) == (other.shape[0] <= 32)
-
-
 def test_a_pattern_that_is_not_symmetric(on_host):
     """Vertices 0 and 1 both lead to 2, which leads to neither."""
     view = pattern(path(3))

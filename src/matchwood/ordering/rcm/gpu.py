@@ -2,8 +2,8 @@
 
 All components are ordered at once, as if their starts were one level: within a component that
 gives the component's own order, and a stable sort by component puts the parts one after the other.
-Vertices without neighbours do not take part until then.  A component of half of the others is
-ordered first, by itself, if the rest is tiny or the graph is large (largest/).
+Vertices without neighbours do not take part until then.  In a large graph a component of half of
+the others is ordered first, by itself (largest/).
 
 A small graph makes an order from each of four starts, and keeps the best (start/gpu_tried.py).
 """
@@ -27,8 +27,7 @@ from matchwood.primitives.patterns import not_symmetric
 METHODS = ("leveled", "batch")
 NO_STARTS = np.empty(0, np.int64)
 
-# The largest component is ordered by itself if the others are tiny: it saves passes over all
-# vertices.  From so many vertices on, that is not asked before it is ordered, as it takes a pass.
+# Vertices from which the largest component is ordered by itself: it saves passes over all vertices.
 # If others are not tiny, these become a graph of their own, which takes some 30 launches more, or
 # the order is taken as the part that it is; batches are not.
 ALONE_VERTICES, APART_VERTICES = 1 << 20, 1 << 24
@@ -178,17 +177,13 @@ def _ordered_alone(
 ) -> tuple[Levels, Any | None]:
     """The order of a graph most of which is one component, of which the levels are known.
 
-    None unless it has half of the vertices that have neighbours, and other components are tiny or
-    the graph is large.  The others search for their starts, so it has to be all of a small graph.
-    Also the levels, in order if they were placed.
+    None unless it has half of the vertices that have neighbours, and the graph is large.  The
+    others search for their starts, so it has to be all of a small graph.  Also the levels, in order
+    if they were placed.
     """
     if levels.size == view.n:
         return levels, _ordered(view, levels, method, caller).order
-    if small:
-        return levels, None
-    part = levels.order[: levels.size]
-    asked = view.n < (ALONE_VERTICES if method == "leveled" else APART_VERTICES)
-    if asked and not gpu_largest.all_tiny(view, levels.owner, part):
+    if small or view.n < (ALONE_VERTICES if method == "leveled" else APART_VERTICES):
         return levels, None
     alone = gpu_largest.alone(view)
     if 2 * levels.size < view.n - alone.size:

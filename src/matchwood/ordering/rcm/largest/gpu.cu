@@ -68,16 +68,6 @@ __global__ void measure_tiny(I size, const I* vertices, const I* indptr, const I
     sizes[i] = found > TINY ? I(0) : I(found);
 }
 
-// *large is set where one of the marked vertices is of a component of more than TINY.
-template <typename I>
-__global__ void find_large(I n, const unsigned char* marks, const I* indptr, const I* indices, I* large)
-{
-    long long v = global_thread();
-    if (v >= n || !marks[v]) return;
-    Tiny<I> tiny;
-    if (tiny.gather(indptr, indices, (I)v) > TINY) store_relaxed(large, I(1));
-}
-
 // Order the components of at most TINY vertices, one thread for each.  `starts` are the sums of the sizes.
 template <typename I>
 __global__ void order_tiny(I size, const I* vertices, const I* starts, const I* indptr, const I* indices,

@@ -14,14 +14,7 @@ from matchwood.primitives.scan import gpu as scan
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    (
-        "merge_list<I>",
-        "mark_rest<I>",
-        "copy_rows<I>",
-        "find_large<I>",
-        "measure_tiny<I>",
-        "order_tiny<I>",
-    ),
+    ("merge_list<I>", "mark_rest<I>", "copy_rows<I>", "measure_tiny<I>", "order_tiny<I>"),
 )
 
 
@@ -38,26 +31,11 @@ def alone(view: Any) -> Any:
     return found.astype(view.indptr.dtype, copy=False)
 
 
-def all_tiny(view: Any, owner: Any, largest: Any) -> bool:
-    """Whether all other components have few vertices; `owner` as in `rest`."""
-    flag = engines.cupy().zeros(1, view.indptr.dtype)
-    k = SOURCE.kernels(I=view.indptr.dtype)
-    marks, _ = _marked(view, owner, largest)
-    k.find_large(view.n, (view.n, marks, view.indptr, view.indices, flag))
-    return int(flag[0]) == 0
-
-
 def rest(view: Any, owner: Any, largest: Any) -> tuple[Any, int]:
     """The vertices outside of the largest component that have neighbours; its smallest vertex.
 
     `owner` is n for those outside, or None; then it is made from the component's vertices.
     """
-    marks, smallest = _marked(view, owner, largest)
-    found = compact(marks, engine="gpu").astype(view.indptr.dtype, copy=False)
-    return found, int(smallest[0])
-
-
-def _marked(view: Any, owner: Any, largest: Any) -> tuple[Any, Any]:
     cupy = engines.cupy()
     n, kind = view.n, view.indptr.dtype
     if owner is None:
@@ -65,7 +43,8 @@ def _marked(view: Any, owner: Any, largest: Any) -> tuple[Any, Any]:
         owner[largest] = 0
     marks, smallest = cupy.empty(n, np.uint8), cupy.full(1, n, kind)
     SOURCE.kernels(I=kind).mark_rest(n, (n, view.indptr, owner, marks, smallest))
-    return marks, smallest
+    found = compact(marks, engine="gpu").astype(kind, copy=False)
+    return found, int(smallest[0])
 
 
 def tiny(view: Any, vertices: Any, caller: str) -> Listed | None:
