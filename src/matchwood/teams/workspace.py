@@ -29,14 +29,14 @@ def workspace(**arrays: tuple[int | tuple[int, ...], Any]) -> Any:
         starts.append(total)
         total += -(-_size(shape, kind) // LINE) * LINE
     block = np.empty(total, np.uint8)
-    made = {
-        name: np.ndarray(shape, kind, block, start)
-        for (name, (shape, kind)), start in zip(arrays.items(), starts, strict=True)
-    }
-    return SimpleNamespace(**made)
+    space = SimpleNamespace()
+    for (name, (shape, kind)), start in zip(arrays.items(), starts, strict=True):
+        part = block[start : start + _size(shape, kind)]
+        setattr(space, name, part.view(kind).reshape(shape))
+    return space
 
 
 def _size(shape: int | tuple[int, ...], kind: Any) -> int:
     """Bytes."""
-    elements = math.prod(shape) if isinstance(shape, tuple) else shape
-    return int(elements) * np.dtype(kind).itemsize
+    elements = math.prod(map(int, shape)) if isinstance(shape, tuple) else int(shape)
+    return elements * np.dtype(kind).itemsize
