@@ -1,7 +1,7 @@
-"""Memory of one GPU that the ranks of a graph use together, and how they meet between two steps.
+"""Memory of one GPU that the ranks of a graph use together.
 
-Ranks that share a GPU need not send letters: what one writes, the others read where it lies.  A
-step is a kernel on each rank; before the next one begins, all of them have ended (`meet`).
+Ranks that share a GPU need not send letters: what one writes, the others read where it lies.  They
+read when they have heard, by a collective, that its GPU has done so (`settle`).
 """
 
 from __future__ import annotations
@@ -59,9 +59,3 @@ def common(G: Any, caller: str, **arrays: tuple[int, Any]) -> Any:
 def settle() -> None:
     """Wait until the GPU of this rank has done what it was asked for."""
     engines.cupy().cuda.get_current_stream().synchronize()
-
-
-def meet(G: Any, number: int = 0) -> Any:
-    """Return when all ranks have come and their GPU has ended its work; the numbers of all."""
-    settle()
-    return G.comm.allgather(np.array([number], np.int64))

@@ -133,23 +133,11 @@ def _fastsv(k: Any, view: Any, symmetric: bool, space: Any) -> int:
 
 
 def _number(k: Any, n: int, parent: Any, space: Any, labels: Any) -> int:
-    """Labels from a forest; the number of components."""
+    """Labels from a forest, whose roots become ~number; the number of components."""
     total = space.words[2:3]
-    _number_roots(k, n, parent, space.counts, total)
-    k.write_labels(n, (n, parent, labels))
-    return int(total.item())
-
-
-def _number_roots(k: Any, n: int, parent: Any, counts: Any, total: Any) -> None:
-    """Turn the words of roots into ~number; `total` is how many there are."""
     blocks = min(RUNS, -(-n // RUN_BLOCK))
     run = -(-n // blocks)
-    k.count_roots(None, (n, run, parent, counts), block=RUN_BLOCK, grid=blocks)
-    k.number_roots(None, (n, run, counts, parent, total), block=RUN_BLOCK, grid=blocks)
-
-
-def number_roots(n: int, parent: Any) -> int:
-    """Turn the words of the roots of a forest into ~number, by vertex; how many there are."""
-    counts, total = (gpu.empty(size, parent.dtype, "connected_components") for size in (RUNS, 1))
-    _number_roots(SOURCE.kernels(I=parent.dtype), n, parent, counts, total)
+    k.count_roots(None, (n, run, parent, space.counts), block=RUN_BLOCK, grid=blocks)
+    k.number_roots(None, (n, run, space.counts, parent, total), block=RUN_BLOCK, grid=blocks)
+    k.write_labels(n, (n, parent, labels))
     return int(total.item())

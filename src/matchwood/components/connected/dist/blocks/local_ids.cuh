@@ -14,8 +14,4 @@ struct Local {
         int stripe = (int)(v % (R - 1));
         return (V)(v / (R - 1)) * p + (V)((stripe + (stripe >= r)) * C + c);
     }
-
-    // The own vertex at a place, and its row in the block.
-    __device__ __forceinline__ V own(long long place) const { return (V)place * ((V)R * C) + (V)(r * C + c); }
-    __device__ __forceinline__ I own_row(long long place) const { return (I)place * C + c; }
 };
