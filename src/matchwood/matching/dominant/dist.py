@@ -61,19 +61,18 @@ def weighted_matching(
         found = Found(*load(method, G.engine).match(view, seed, ties == "hash", threads))
         mate, rounds = found.mate, found.rounds
         weight = settled_weight(CALLER, view, mate, found.weight)
+        matched = int((mate >= 0).sum())
     else:
         method = "dominant"
         run = steps_of(G).Run(G, view, seed, ties == "hash", threads)
-        rounds = _rounds(G.comm, run)
+        rounds, matched = _rounds(G.comm, run)
         mate = run.mate
         weight = half_over_ranks(G.comm, run.weights)
     clock.lap("match")
     weight = finite(CALLER, "the weight of the matching", weight)
-    matched = np.array([int((mate >= 0).sum())], np.int64)
-    edges = int(G.comm.allreduce(matched)[0]) // 2
     origin = Origin(G, seed=seed, ties=ties)
     answer = Matching(G.vector(mate), weight, rounds, method, clock.seconds, _origin=origin)
-    vars(answer)["cardinality"] = edges  # reading it must not need the other ranks
+    vars(answer)["cardinality"] = matched // 2  # reading it must not need the other ranks
     return answer
 
 
@@ -82,15 +81,16 @@ def steps_of(G: Any) -> Any:
     return engines.load(f"{__package__}.spread", G.engine)
 
 
-def _rounds(comm: Any, run: Any) -> int:
-    """Rounds until none matches a vertex; how many did."""
-    rounds = 0
+def _rounds(comm: Any, run: Any) -> tuple[int, int]:
+    """Rounds until none matches a vertex; how many did, and the vertices matched on all ranks."""
+    rounds = total = 0
     candidates = run.propose()
     while True:
         told, matched = run.settle(run.choose(candidates, rounds + 1))
         everywhere = int(comm.allreduce(np.array([matched], np.int64))[0])
         if everywhere == 0:
-            return rounds
+            return rounds, total
         rounds += 1
+        total += everywhere
         comm.report(rounds, everywhere)
         candidates = run.wake(told)
