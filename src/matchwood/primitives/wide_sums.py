@@ -35,9 +35,9 @@ def half_of(values: Any) -> float:
 def half_over_ranks(comm: Any, values: Any) -> float:
     """`half_of` the values of all ranks of a communicator; all of them call this.
 
-    Halves are added up only where the sum overflows: those of the smallest numbers are rounded.
+    Halves are added up only where a sum overflows: those of the smallest numbers are rounded.
     """
-    parts = np.array([total(values), total(values.astype(np.float64) / 2)])
+    parts = np.array([total(values), half_of(values)])
     with np.errstate(over="ignore"):
         whole, halves = (float(part) for part in comm.allreduce(parts))
     return whole / 2 if math.isfinite(whole) else halves

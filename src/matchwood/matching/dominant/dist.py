@@ -71,10 +71,10 @@ def weighted_matching(
     else:
         method = "dominant"
         run = steps_of(G).Run(G, view, seed, by_hash, threads)
-        rounds = _rounds(G.comm, run)
+        rounds, matched = _rounds(G.comm, run)
         mate = run.mate
         weight = half_over_ranks(G.comm, run.weights)
-        edges = int(G.comm.allreduce(np.array([_matched(mate)], np.int64))[0]) // 2
+        edges = matched // 2
     clock.lap("match")
     weight = finite(CALLER, "the weight of the matching", weight)
     origin = Origin(G, seed=seed, ties=ties)
@@ -83,17 +83,13 @@ def weighted_matching(
     return answer
 
 
-def _matched(mate: Any) -> int:
-    return int((mate >= 0).sum())
-
-
 def _of_one(
     method: str, engine: str, view: Any, seed: int, by_hash: bool, threads: int | None = None
 ) -> tuple[Any, float, int, int]:
     """Mates, weight, rounds and edges, by the engine of one machine."""
     found = Found(*load(method, engine).match(view, seed, by_hash, threads))
     weight = settled_weight(CALLER, view, found.mate, found.weight)
-    return found.mate, weight, found.rounds, _matched(found.mate) // 2
+    return found.mate, weight, found.rounds, int((found.mate >= 0).sum()) // 2
 
 
 def _by_first(G: Any, shared: whole.Whole, seed: int, by_hash: bool) -> tuple[Any, float, int, int]:
@@ -113,15 +109,16 @@ def steps_of(G: Any) -> Any:
     return engines.load(f"{__package__}.spread", G.engine)
 
 
-def _rounds(comm: Any, run: Any) -> int:
-    """Rounds until none matches a vertex; how many did."""
-    rounds = 0
+def _rounds(comm: Any, run: Any) -> tuple[int, int]:
+    """Rounds until none matches a vertex; how many did, and the vertices matched on all ranks."""
+    rounds = total = 0
     candidates = run.propose()
     while True:
         told, matched = run.settle(run.choose(candidates, rounds + 1))
         everywhere = int(comm.allreduce(np.array([matched], np.int64))[0])
         if everywhere == 0:
-            return rounds
+            return rounds, total
         rounds += 1
+        total += everywhere
         comm.report(rounds, everywhere)
         candidates = run.wake(told)
