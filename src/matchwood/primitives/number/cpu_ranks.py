@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import count_ones, select, trailing_zeros
+from matchwood.primitives.cpu_hints import count_ones, opaque, select, trailing_zeros
 from matchwood.teams import barrier, crew, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +24,10 @@ def _mark_roots(
     team: Any, labels: Array, p: Any, rank: Any, often: Any, roots: Array, others: Array,
     counts: Array,
 ) -> None:  # fmt: skip
-    """A bit for each root, and the places of labels that other ranks own, without `often`."""
+    """A bit for each root, and the places of labels that other ranks own, without `often`.
+
+    Most labels are `often` or roots.  Nobody could predict which, so one branch asks for both.
+    """
     begin, end = share(team, roots.size)
     lo = min(begin * BITS, labels.size)
     found, tail, v = np.uint64(0), np.uint64(lo), np.uint64(lo) * p + rank
@@ -37,7 +40,7 @@ def _mark_roots(
             is_root = x == v
             v += p
             bits |= np.uint64(is_root) << np.uint64(b)
-            if not (is_root | (x == often)):
+            if opaque(np.uint64(is_root) | np.uint64(x == often)) == np.uint64(0):
                 others[tail] = w * BITS + b  # kept where the next line moves on
                 tail += np.uint64(x % p != rank)
         roots[w] = bits
@@ -111,7 +114,7 @@ def _own_numbers(
 ) -> None:  # fmt: skip
     """The numbers of labels that are own vertices, or `often`; any number for the others.
 
-    Most labels are `often` or roots: nobody could predict which, so there is no branch.
+    Most labels are `often` or roots; see `_mark_roots`.
     """
     lo, hi = share(team, labels.size)
     v = np.uint64(lo) * p + rank
@@ -120,7 +123,7 @@ def _own_numbers(
             return
         x = np.uint64(labels[k])
         out[k] = select(x == often, its_number, numbers[k])
-        if not ((x == v) | (x == often)):
+        if opaque(np.uint64(x == v) | np.uint64(x == often)) == np.uint64(0):
             place = x // p
             if x - place * p == rank:
                 out[k] = numbers[place]
