@@ -8,7 +8,8 @@
     beyond_gpu_phases     the parts of the time (4.5 and 4.7)
     beyond_gpu_occupancy  active warps by round, from bench.matching.beyond_occupancy (4.11)
 
-and beyond_gpu_table_4_4.csv, edges that are matched in a second.
+and the tables beyond_gpu_table_4_4.csv, edges that are matched in a second; beyond_gpu_passes.csv,
+the first pass and the whole matching; beyond_gpu_others.csv, the same graph otherwise.
 """
 
 from __future__ import annotations
@@ -145,21 +146,62 @@ def draw_occupancy(rows: list[Row], folder: Path) -> None:
 
 def write_matched(rows: list[Row], folder: Path) -> None:
     """Table 4.4: millions of edges that are matched in a second."""
-    found = [row for row in rows if "matched_per_second" in row]
-    if not found:
-        return
     lines = ["graph,method,entries in millions,ms,million edges matched in a second"]
-    for row in found:
+    for row in rows:
+        if "matched_per_second" not in row:
+            continue
         method = row["what"].partition(",")[0]
         figures = (row["entries"] / 1e6, 1e3 * row["value"], row["matched_per_second"] / 1e6)
         lines.append(f"{row['graph']},{method},{figures[0]:.0f},{figures[1]:.1f},{figures[2]:.0f}")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "beyond_gpu_table_4_4.csv").write_text("\n".join(lines) + "\n")
+    _write(lines, folder, "beyond_gpu_table_4_4.csv")
+
+
+def _write(lines: list[str], folder: Path, name: str) -> None:
+    """A table, where it has more than its head."""
+    if len(lines) > 1:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("\n".join(lines) + "\n")
+
+
+def write_passes(rows: list[Row], folder: Path) -> None:
+    """The first pass and the whole matching of a prepared graph, in units of T."""
+    first = {row["batches"]: row["value"] for row in rows if row["what"] == "first pass, in T"}
+    lines = ["memory and batches,lists,batches,first pass,whole matching"]
+    for row in rows:
+        if row["what"] == "whole matching, in T":
+            name = "a quarter of the graph" if "bar" in row else f"``batches={row['batches']}``"
+            both = f"{first[row['batches']]:.3f},{row['value']:.3f}"
+            lines.append(f"{name},{row['lists']},{row['batches']},{both}")
+    _write(lines, folder, "beyond_gpu_passes.csv")
+
+
+def write_others(rows: list[Row], folder: Path) -> None:
+    """The same graph otherwise: on the host, used once, on the device."""
+    value = {row["what"]: row["value"] for row in rows}
+    threads = {row["what"]: row["threads"] for row in rows if "threads" in row}
+    on_device, on_cpu = "dominant on the GPU, ms", "whole matching on the CPU, in T"
+    once, joined = "whole matching, not pinned, in T", "components, in copies of indices"
+    lines = ["what,time"]
+    if once in value:
+        lines.append(f'"used once, not pinned, at a quarter of the graph",{value[once]:.1f} T')
+    if on_cpu in value:
+        lines.append(f"on the CPU with {threads[on_cpu]} threads,{value[on_cpu]:.1f} T")
+    if joined in value:
+        lines.append(f"components,{value[joined]:.2f} copies of the columns")
+    if on_device in value:
+        lines.append(f"on the device: ``dominant``,{value[on_device]:.0f} ms")
+        for partitions in (1, 4):
+            engine = f"``Devices(({', '.join('0' * partitions)}{',' * (partitions == 1)}))``"
+            took = value[f"{partitions} resident, of dominant"] * value[on_device]
+            lines.append(f'"on the device: {engine}",{took:.0f} ms')
+    _write(lines, folder, "beyond_gpu_others.csv")
 
 
 def draw(found: dict[str, Any], folder: Path) -> None:
     """All pictures and tables that the figures suffice for."""
     write_matched(found.get("timed", []), folder)
+    write_passes(found.get("timed", []), folder)
+    write_others(found.get("timed", []), folder)
     draw_occupancy(found.get("occupancy", []), folder)
     draw_rounds(found.get("counted", []), folder)
     draw_warps(found.get("counted", []), folder)

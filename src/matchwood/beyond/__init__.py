@@ -7,13 +7,14 @@ lists; a row travels again only when its list has run out.
 
     devices.py     `Devices`: which devices, how much memory, how many batches
     plan.py        partitions, batches and lists; the memory that they need, before any work
-    ledger.py      the memory of a device, counted; no array is made without it
-    machine.py     where devices are: CUDA's, or simulated ones in the memory of the host
+    machine.py     where devices are: CUDA's, or simulated ones in the memory of the host; a
+                   ledger counts what each holds, and no array is made without it
     stats.py       what the result tells: entries, rows, words and seconds of each round
 
 CUDA's side: streams.py (copies and kernels side by side), pinned.py (host memory that a device
-reads), cpu_copies.py (threads that fill it), sending.py (buffers in turn), transports.py (words
-from one device to another), workers.py (what the workers of all problems share).
+reads), cpu_copies.py and filling.py (threads that fill it), sending.py (buffers in turn),
+transports.py (words from one device to another), workers.py (what the workers of all problems
+share).
 
 The rounds themselves are in the folder `devices` of each problem: rounds.py there is the same for
 CUDA's devices (gpu.py, gpu.cu) and for simulated ones (cpu.py), which tests use.
