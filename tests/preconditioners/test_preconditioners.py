@@ -242,7 +242,7 @@ def test_the_forest_finds_what_a_good_order_shows() -> None:
 
 
 def test_strong_coupling_across_the_indices() -> None:
-    A = convection_diffusion((24, 30, 30))
+    A = convection_diffusion((16, 24, 24))
     M = algebraic_tridiagonal(A)
     assert M.coverage > 0.9 > 0.1 > tridiagonal(A).coverage
     found = iterations(A, M)
