@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.primitives.cpu_hints import count_ones, prefetch, trailing_zeros
-from matchwood.teams import device, next_chunk, share
+from matchwood.teams import device, interrupted, next_chunk, share
 from matchwood.traversal.breadth_first.cpu_records import Marks, Rows
 
 Array = np.ndarray[Any, Any]
@@ -56,6 +56,8 @@ def start_bottom_up(
     unseen, wanted = unreached(level), level.dtype.type(depth)
     lo, hi = share(team, frontier.size)
     for place in range(lo, hi):
+        if interrupted(team, place):
+            break
         base = np.uint64(place * WORD)
         reached = left = np.uint64(0)
         for bit in range(min(np.uint64(WORD), np.uint64(n) - base)):
