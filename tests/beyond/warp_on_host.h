@@ -1,6 +1,10 @@
 // A GPU of one warp, on the host: its 32 threads are contexts that take turns from barrier to barrier.
 // Blocks have one warp each and run one after the other.
+// swapcontext asks the system for the signals that are let through, at each turn; so only the first turn
+// of a thread is one, and the others are jumps.  The library's check of jumps knows of one stack alone.
+#undef _FORTIFY_SOURCE
 #include <algorithm>
+#include <csetjmp>
 #include <cstring>
 #include <ucontext.h>
 #include <vector>
@@ -19,7 +23,8 @@ static Place threadIdx, blockIdx, blockDim, gridDim;
 
 constexpr int LANES = 32, STACK = 1 << 17;
 static ucontext_t scheduler, contexts[LANES];
-static bool finished[LANES];
+static jmp_buf to_scheduler, to_lane[LANES];
+static bool entered[LANES], finished[LANES];
 static std::vector<char> stacks(size_t(LANES) * STACK);
 static void (*body)(void*);
 static void* argument;
@@ -27,7 +32,17 @@ static unsigned long long exchanged[LANES];
 static bool backwards = false;  // the last block and the last thread first
 extern "C" void set_order(int last_first) { backwards = last_first; }
 
-static void barrier() { swapcontext(&contexts[threadIdx.x], &scheduler); }
+static void barrier()
+{
+    if (_setjmp(to_lane[threadIdx.x]) == 0) _longjmp(to_scheduler, 1);
+}
+static void take_turn(int lane)
+{
+    if (_setjmp(to_scheduler) != 0) return;
+    if (entered[lane]) _longjmp(to_lane[lane], 1);
+    entered[lane] = true;
+    swapcontext(&scheduler, &contexts[lane]);
+}
 static void __syncthreads() { barrier(); }
 static void __syncwarp() { barrier(); }
 static void __threadfence() {}
@@ -84,8 +99,15 @@ static unsigned __ballot_sync(unsigned mask, bool vote)
 template <typename T>
 static unsigned __match_any_sync(unsigned mask, T value)
 {
+    unsigned me = threadIdx.x;
+    if (mask == 1u << me) return mask;
+    unsigned long long word = 0;
+    memcpy(&word, &value, sizeof(T));
+    exchanged[me] = word;
+    barrier();
     unsigned same = 0;
-    for (int k = 0; k < LANES; ++k) same |= (unsigned)(__shfl_sync(mask, value, k) == value) << k;
+    for (int k = 0; k < LANES; ++k) same |= (unsigned)(exchanged[k] == word) << k;
+    barrier();
     return same;
 }
 
@@ -165,6 +187,7 @@ static void enter()
 {
     body(argument);
     finished[threadIdx.x] = true;
+    _longjmp(to_scheduler, 1);
 }
 
 template <typename F>
@@ -179,9 +202,8 @@ static void launch(int blocks, F f)
             getcontext(&contexts[t]);
             contexts[t].uc_stack.ss_sp = &stacks[size_t(t) * STACK];
             contexts[t].uc_stack.ss_size = STACK;
-            contexts[t].uc_link = &scheduler;
             makecontext(&contexts[t], enter, 0);
-            finished[t] = false;
+            entered[t] = finished[t] = false;
         }
         for (bool any = true; any;) {
             any = false;
@@ -189,7 +211,7 @@ static void launch(int blocks, F f)
                 int t = backwards ? LANES - 1 - k : k;
                 if (finished[t]) continue;
                 threadIdx.x = t;
-                swapcontext(&scheduler, &contexts[t]);
+                take_turn(t);
                 any |= !finished[t];
             }
         }
