@@ -122,7 +122,7 @@ def _own_numbers(
         if interrupted(team, k):
             return
         x = np.uint64(labels[k])
-        out[k] = select(x == often, its_number, numbers[k])
+        out[k] = select(x == often, its_number, opaque(numbers[k]))  # else x86 gets a branch
         if opaque(np.uint64(x == v) | np.uint64(x == often)) == np.uint64(0):
             place = x // p
             if x - place * p == rank:
