@@ -55,12 +55,12 @@ def test_ranges_are_gathered(kind, threads):
     """Short ones, empty ones, and one that several threads share; from anywhere on, to anywhere."""
     rng = np.random.default_rng(3)
     source = rng.integers(0, 200, CHUNK).astype(kind)
-    length = np.concatenate([rng.integers(0, 40, 30_000), [0, CHUNK - 3, 0], rng.integers(0, 9, 50)])
+    length = np.concatenate(
+        [rng.integers(0, 40, 30_000), [0, CHUNK - 3, 0], rng.integers(0, 9, 50)]
+    )
     begin = np.array([rng.integers(0, CHUNK - size) for size in length])
     done = np.concatenate(([0], np.cumsum(length)))
-    expected = np.concatenate(
-        [source[b : b + size] for b, size in zip(begin, length, strict=True)]
-    )
+    expected = np.concatenate([source[b : b + size] for b, size in zip(begin, length, strict=True)])
     for at, end in ((0, done[-1]), (1, 2), (777, done[-1] - 5), (done[29_990], done[-1])):
         memory, target = guarded(end - at, kind)
         cpu_copies.gather(target, int(at), source, begin, done, threads)

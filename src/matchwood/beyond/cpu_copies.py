@@ -10,7 +10,16 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from matchwood.teams import Crew, Team, crew, default_threads, interrupted, kernel, next_chunk, share
+from matchwood.teams import (
+    Crew,
+    Team,
+    crew,
+    default_threads,
+    interrupted,
+    kernel,
+    next_chunk,
+    share,
+)
 
 Array = np.ndarray[Any, Any]
 
