@@ -133,6 +133,30 @@ def test_memory_is_pinned_once_for_two_problems():
             assert function(G, engine=engine).stats.pinned == "registered"
 
 
+@pytest.mark.parametrize("devices", [1, 2, 3])
+def test_a_graph_that_is_used_once(devices, monkeypatch):
+    """Its rows are staged ahead of the copies, in slots that are smaller than a batch."""
+    monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
+    monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+    foreseen, real = [], pinned.Ring.foresee
+
+    def foresee(self, sends, threads):
+        foreseen.append(sum(array.nbytes for arrays in sends for array in arrays))
+        return real(self, sends, threads)
+
+    monkeypatch.setattr(pinned.Ring, "foresee", foresee)
+    A = weighted(rmat(8, 8), np.float32)
+    expected = matchwood.weighted_matching(A, method="dominant")
+    for batches, lists in ((1, 2), (3, 2), (7, 1), (3, 0)):
+        foreseen.clear()
+        found = on(A, devices, batches=batches, lists=lists)
+        assert_same(found, expected)
+        assert found.stats.pinned == "ring"
+        passes = len(found.stats.rounds) if lists == 0 else 1
+        assert len(foreseen) == passes * devices
+        assert sum(foreseen) >= passes * 8 * A.nnz
+
+
 def test_an_answer_comes_through_the_ring(monkeypatch):
     """In pieces, each of which waits for a slot, where its memory cannot be pinned."""
     monkeypatch.setattr(pinned.Registration, "holds", lambda self, array: False)

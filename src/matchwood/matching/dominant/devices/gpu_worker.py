@@ -52,6 +52,7 @@ class Worker:
         plan, view, kind = problem.plan, problem.view, problem.kind
         self._problem, self.ledger, self.lane = problem, ledger, lane
         self._p, self._part, self._buffer = p, plan.partitions[p], plan.buffer[p]
+        self._entry_bytes = kind.itemsize + view.data.dtype.itemsize
         self._kernels = SOURCE.kernels(I=kind, P=view.indptr.dtype, W=view.data.dtype)
         self.goes_on = self._walked = False
         self.settles_early = False  # the first round, while rows pass
@@ -68,8 +69,6 @@ class Worker:
         self._weights = take(plan.listed[p], view.data.dtype)
         self._counters = Counters(lane, take(CONTROL_WORDS, np.uint64))
         self._control = self._counters.there
-        self._wanted_word = self._control[WANTED : WANTED + 1]
-        self._queued_word = self._control[QUEUED : QUEUED + 1]
         self._barrier = take(2, np.uint32)
         several = len(plan.partitions) > 1
         self.staged: Any = take(2 * staged_pairs(view.n), kind) if several else None
@@ -105,12 +104,8 @@ class Worker:
             weights=take(self._buffer.entries, view.data.dtype),
             free=None,  # comes when the kernel that read it has ended
             filled=False,  # with all rows of the partition, by a call that came to its end
-            nbytes=self._buffer.entries * self.each(view),
+            nbytes=self._buffer.entries * self._entry_bytes,
         )
-
-    def each(self, view: Any) -> int:
-        """Bytes of an entry."""
-        return int(self._problem.kind.itemsize + view.data.dtype.itemsize)
 
     def _begin(self) -> None:
         n = self._problem.view.n
@@ -136,8 +131,6 @@ class Worker:
         engines.cupy().cumsum(sums, out=sums)
         self._roomed = hi
 
-    # Copies
-
     def _pack(self, rows: int, ids: Any, base: int, begins: Any, ends: Any, first: int, last: int,
               columns: Any, weights: Any, only_free: bool,
               by_vertex: bool = False) -> None:  # fmt: skip
@@ -162,6 +155,26 @@ class Worker:
         with self.lane.here():
             self._control.set(words, stream=self.lane.kernels)
 
+    def foresee(self, batches: list[Batch]) -> None:
+        """These will pass: so threads of the host can be ahead of the copies."""
+        view, sends, resident = self._problem.view, [], self._resident
+        there = resident is not None and resident.filled
+        if there or not self.sender.pinned.reason or view.indices.dtype != self._problem.kind:
+            return
+        for batch in batches:
+            sends.append([view.indptr[batch.lo : batch.hi + 1]])
+            for piece in self._pieces(batch):
+                here = slice(piece.first, piece.last)
+                sends.append([view.indices[here], view.data[here]])
+        partitions = len(self._problem.plan.partitions)
+        self.sender.foresee(sends, cpu_copies.fill_threads(self._problem.threads, partitions))
+
+    def _pieces(self, batch: Batch) -> list[Batch]:
+        entries = PIECE_ENTRIES
+        if batch.last == self._part.last:  # nothing travels while the last piece is packed
+            entries = PIECE_ENTRIES // LAST_PIECES
+        return cut_pieces(self._problem.view.indptr, batch, entries)
+
     def stream(self, batch: Batch, only_free: bool) -> None:
         """A batch travels in pieces, and their rows are packed while the next piece travels."""
         view, rows = self._problem.view, batch.hi - batch.lo
@@ -171,10 +184,7 @@ class Worker:
             if travels:
                 with self.lane.phase("transfer", self.lane.copies):
                     self.sender.send((places, view.indptr[batch.lo : batch.hi + 1]))
-            entries = PIECE_ENTRIES
-            if batch.last == self._part.last:  # nothing travels while the last piece is packed
-                entries = PIECE_ENTRIES // LAST_PIECES
-            for piece in cut_pieces(view.indptr, batch, entries) if travels else [batch]:
+            for piece in self._pieces(batch) if travels else [batch]:
                 there = slice(piece.first - batch.first, piece.last - batch.first)
                 columns, weights = buffer.columns[there], buffer.weights[there]
                 if travels:
@@ -207,12 +217,6 @@ class Worker:
         chains = (self._waiting, self._following, None, first, last - first, 1, False)
         arguments = (n, self._part.lo, self._part.hi, state, *chains, self._queue, self._control)
         self._kernels.settle_mutual(last - first, arguments)
-
-    # Steps
-
-    def _clear(self, word: Any) -> None:
-        """A word of `control` becomes 0, without a kernel."""
-        word.data.memset_async(0, word.nbytes)
 
     def _read_control(self) -> None:
         self._counters.ask()
@@ -262,7 +266,7 @@ class Worker:
             self.sender.round.rows += count
             self._fetch_rows(count)
             with self.lane.phase("pointing"):
-                self._clear(self._wanted_word)
+                self._counters.clear(WANTED)
                 self._point(self._queue, count, bool(self.words[CHAINED]) or not self.goes_on)
             self._counters.ask()
 
@@ -312,7 +316,7 @@ class Worker:
         """Entries that the kernel read by itself."""
         if self._resident is None and entries:
             self.sender.round.entries += entries
-            self.sender.round.bytes_up += entries * self.each(self._problem.view)
+            self.sender.round.bytes_up += entries * self._entry_bytes
 
     def _gather_rows(self, wanted: Any) -> None:
         view = self._problem.view
@@ -383,7 +387,7 @@ class Worker:
 
     def _requeue(self) -> None:
         n, part = self._problem.view.n, self._part
-        self._clear(self._queued_word)
+        self._counters.clear(QUEUED)
         arguments = (n, part.lo, part.hi, self.state, self._queue, self._control)
         self._kernels.requeue_own(part.vertices, arguments)
 
@@ -417,8 +421,6 @@ class Worker:
         self.sender.round.rows += int(self.words[ROWS_READ])
         self._count_fetched(int(self.words[FETCHED]))
         return int(self.words[ROUNDS])
-
-    # The ends
 
     def add_weights(self) -> None:
         """Queue the sums that `weight` adds up."""

@@ -225,6 +225,8 @@ def _resident(
 def _stream(team: Any, plan: Plan, only_free: bool) -> None:
     """All rows pass; the partitions take turns, so that all devices are busy."""
     turns = max(len(batches) for batches in plan.batches)
+    for worker, batches in zip(team.workers, plan.batches, strict=True):
+        worker.foresee(batches)
     for turn in range(turns):
         tell_progress(turn, turns)
         for worker, batches in zip(team.workers, plan.batches, strict=True):
