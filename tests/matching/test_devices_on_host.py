@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from beyond_on_host import on_host
 from graphs import complete, from_edges, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
-from matchwood.beyond import pinned, sending, simulated
+from matchwood.beyond import cpu_copies, pinned, sending, simulated
 from matchwood.beyond import plan as plans
 from matchwood.components.connected.devices import gpu as components
 from matchwood.matching.dominant.devices import gpu_worker
@@ -167,3 +169,28 @@ def test_an_answer_comes_through_the_ring(monkeypatch):
     expected = matchwood.weighted_matching(G, method="dominant")
     for A in (G, G.sparse()):
         assert_same(on(A, 2, batches=3, lists=1), expected)
+
+
+@pytest.mark.parametrize("batch", [0, 1, 5])
+def test_no_thread_is_left_after_an_error(batch, monkeypatch):
+    """Slots that nobody asks for any more are not filled, and the call ends soon."""
+    monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
+    monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+    monkeypatch.setattr(cpu_copies, "fill_threads", lambda threads, partitions: 2)
+    A = weighted(rmat(8, 8), np.float32)
+    on(A, batches=9, lists=2)  # compiled by now
+    real, calls = gpu_worker.Worker.stream, itertools.count()
+    began = 0.0
+
+    def stream(self, *arguments):
+        nonlocal began
+        if next(calls) == batch:
+            began = time.perf_counter()
+            raise KeyboardInterrupt
+        return real(self, *arguments)
+
+    monkeypatch.setattr(gpu_worker.Worker, "stream", stream)
+    with pytest.raises(KeyboardInterrupt):
+        on(A, batches=9, lists=2)
+    assert time.perf_counter() - began < 5
+    assert not [one for one in threading.enumerate() if one.name == "matchwood filling"]
