@@ -42,7 +42,7 @@ def on(A, devices=1, ties="hash", **options):
 def assert_same(found, expected, rounds=True):
     np.testing.assert_array_equal(found.mate, expected.mate)
     assert found.weight == pytest.approx(expected.weight, rel=1e-12)
-    assert not rounds or found.rounds == expected.rounds
+    assert not rounds or found.rounds <= expected.rounds  # fewer: matched while rows pass
 
 
 def test_zoo(zoo_graph, small_buffers):

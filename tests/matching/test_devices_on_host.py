@@ -38,7 +38,7 @@ def on(A, devices=1, ties="hash", last_first=False, **options):
 def assert_same(found, expected):
     np.testing.assert_array_equal(found.mate, expected.mate)
     assert found.weight == pytest.approx(expected.weight, rel=1e-12)
-    assert found.rounds == expected.rounds
+    assert found.rounds <= expected.rounds  # fewer where vertices are matched while rows pass
 
 
 GRAPHS = {
@@ -63,6 +63,7 @@ def test_same_mates(name, monkeypatch):
             k = next(turn)
             batches = 1 if k % 5 == 0 else 4
             monkeypatch.setattr(gpu_worker, "WORTH_ORDER", (1, 1 << 12)[k % 7 == 0])
+            monkeypatch.setattr(gpu_worker, "PIECE_ENTRIES", (1 << 23, 16, 64)[k % 3])
             options = {"batches": batches, "lists": lists, "stats": k % 3 == 0}
             found = on((A, G)[k % 2], devices, ties, last_first=k % 4 > 1, **options)
             assert_same(found, expected)

@@ -2,7 +2,8 @@
 // the rounds: rounds.py; the idea: __init__.py; the same steps on the CPU, with all encodings: cpu_steps.py.
 //
 //   pack_rows       a warp or a block per row: the first edges of a row in a buffer go into its vertex's list
-//   point_first     a thread per vertex whose row has passed: the first one of its list
+//   point_first     a thread per vertex whose row has just passed: the first one of its list
+//   point_on        a thread per vertex whose row has passed: the next free one, where it points at a matched one
 //   point_next      a thread per queued vertex: the next free one of its list
 //   list_wanted     a thread per vertex: those whose list has run out, nearly in order
 //   settle_mutual   a thread per changed vertex: two that point at each other are mates
@@ -46,7 +47,7 @@ constexpr int FETCHED = 8;  // entries of rows that were read again
 constexpr int LISTED = 9;   // vertices that list_wanted has listed
 constexpr int CHAINED = 10; // waiting vertices are in linked lists; settle_rounds makes them when few vertices point
 constexpr int ROWS_READ = 11;   // rows that settle_rounds has read again
-constexpr int SETTLED = 12; // the first round was settled while the rows passed
+constexpr int SETTLED = 12; // vertices were matched while the rows passed
 [[maybe_unused]] constexpr int CONTROL_WORDS = 13;
 
 using Wide = unsigned long long;
@@ -90,7 +91,8 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
               long long lo, const P* start, unsigned char* size, I* list_columns, W* list_weights,
               unsigned long long seed, bool by_hash, unsigned long long* control)
 {
-    PassingRows<I, P, W> from{ids, base, begins, ends, first, last, columns, weights, only_free, by_vertex, state, seed, by_hash};
+    PassingRows<I, P, W> from{ids, base, begins, ends, first, last, columns, weights, only_free,
+                              only_free && (by_vertex || ids != nullptr), by_vertex, state, seed, by_hash};
     EdgeLists<I, P, W> lists{lo, start, size, list_columns, list_weights};
     long long read = pack_all(rows, from, lists, false);
     if (by_vertex && lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
@@ -156,6 +158,31 @@ struct Part {
         return place;
     }
 
+    // u points at the next free one of its list.  Where there is none, and its row has more: `wants`.
+    __device__ __forceinline__ void advance(I u, bool chained, bool& points, bool& wants) const
+    {
+        long long at = u - lo;
+        P from = start[at];
+        int word = size[at], length = word & LENGTH_BITS, place = next_free(at, from, length);
+        head[at] = (unsigned char)place;
+        points = place < length;
+        wants = !points && (word & INCOMPLETE) != 0;
+        I v = points ? columns[from + place] : u;
+        store_relaxed(&state[u], (I)~v);
+        if (points && chained) following[at] = exchange(&waiting[v], u);
+    }
+
+    // The rows of those that want it must travel: they are listed at the back of `pointed`.  All lanes of the warp call.
+    __device__ __forceinline__ void list_at_back(I u, bool wants) const
+    {
+        unsigned votes = __ballot_sync(ALL, wants);
+        if (votes == 0) return;
+        Wide begin = 0;
+        if (lane() == __ffs(votes) - 1) begin = take(&control[WANTED], Wide(__popc(votes)));
+        begin = __shfl_sync(ALL, begin, __ffs(votes) - 1);
+        if (wants) pointed[(Wide)(hi - lo) - 1 - begin - __popc(votes & lanes_below())] = u;
+    }
+
     // `source` null: all vertices of the partition.  chained: they wait in linked lists.
     __device__ void point(const I* source, Wide count, bool chained) const
     {
@@ -165,24 +192,18 @@ struct Part {
             I u = 0;
             if (k < count) {
                 u = source != nullptr ? load_relaxed(&source[k]) : (I)(lo + (I)k);
-                long long at = u - lo;
-                P from = start[at];
-                int word = size[at], length = word & LENGTH_BITS, place = next_free(at, from, length);
-                head[at] = (unsigned char)place;
-                points = place < length;
-                wants = !points && (word & INCOMPLETE) != 0;
-                I v = points ? columns[from + place] : u;
-                store_relaxed(&state[u], (I)~v);
-                if (points && chained) following[at] = exchange(&waiting[v], u);
+                advance(u, chained, points, wants);
             }
             append(pointed, &control[POINTED], u, points);
-            unsigned votes = __ballot_sync(ALL, wants);
-            if (votes == 0) continue;
-            Wide begin = 0;
-            if (lane() == __ffs(votes) - 1) begin = take(&control[WANTED], Wide(__popc(votes)));
-            begin = __shfl_sync(ALL, begin, __ffs(votes) - 1);
-            if (wants) pointed[(Wide)(hi - lo) - 1 - begin - __popc(votes & lanes_below())] = u;
+            list_at_back(u, wants);
         }
+    }
+
+    // u is free and points at a vertex that is not.
+    __device__ __forceinline__ bool is_invalid(I u) const
+    {
+        I v = (I)~load_relaxed(&state[u]);
+        return v >= 0 && v != u && load_relaxed(&state[v]) >= 0;
     }
 
     // Link all vertices that point at another one.  Caller: none is linked yet.
@@ -247,9 +268,7 @@ struct Part {
         for (Wide first = global_thread() - lane(); first < count; first += all_threads()) {
             Wide k = first + lane();
             I u = (I)(lo + (I)(k < count ? k : 0));
-            I v = k < count ? (I)~load_relaxed(&state[u]) : I(-1);
-            bool invalid = v >= 0 && v != u && load_relaxed(&state[v]) >= 0;
-            append(queue, &control[QUEUED], u, invalid);
+            append(queue, &control[QUEUED], u, k < count && is_invalid(u));
         }
     }
 };
@@ -262,9 +281,16 @@ __global__ void queue_own(long long lo, long long hi, bool only_free, const I* s
     append(queue, &control[QUEUED], (I)u, u < hi && (!only_free || state[u] < 0));
 }
 
-// A thread per vertex from `first` to last - 1: it points at the first one of its list, whether that is free or not.  So
-// the first round is settled while rows pass, as soon as both ends of an edge have passed: a vertex whose row has not
-// points at itself, and nobody takes it for a mate.
+// All lanes of the warp call.
+__device__ __forceinline__ void count_pointing(bool points, unsigned long long* control)
+{
+    unsigned votes = __ballot_sync(ALL, points);
+    if (votes != 0 && lane() == 0) take(&control[POINTED], Wide(__popc(votes)));
+}
+
+// A thread per vertex from `first` to last - 1, whose rows have just passed: it points at the first one of its list.  So
+// vertices are matched while rows pass, as soon as the rows of both have passed: a vertex whose row has not points at
+// itself, and nobody takes it for a mate.
 template <typename I, typename P>
 __global__ void point_first(long long first, long long last, long long lo, const P* start, const unsigned char* size,
                             const I* columns, I* state, unsigned long long* control)
@@ -272,8 +298,20 @@ __global__ void point_first(long long first, long long last, long long lo, const
     long long u = first + global_thread();
     bool points = u < last && (size[u - lo] & LENGTH_BITS) != 0;
     if (points) store_relaxed(&state[u], (I)~columns[start[u - lo]]);
-    unsigned votes = __ballot_sync(ALL, points);
-    if (votes != 0 && lane() == 0) take(&control[POINTED], Wide(__popc(votes)));
+    count_pointing(points, control);
+}
+
+// A thread per vertex from lo to last - 1, whose rows have passed.  Those whose lists run out wait for settle_rounds.
+template <typename I, typename P>
+__global__ void point_on(I lo, I hi, I last, I* state, const P* start, const unsigned char* size, unsigned char* head,
+                         const I* columns, I* pointed, unsigned long long* control)
+{
+    Part<I, P> part{hi, lo, hi, state, nullptr, nullptr, start, size, head, columns, nullptr, pointed, control};
+    long long u = lo + global_thread();
+    bool points = false, wants = false;
+    if (u < last && part.is_invalid((I)u)) part.advance((I)u, false, points, wants);
+    count_pointing(points, control);
+    part.list_at_back((I)u, wants);
 }
 
 template <typename I, typename P>
@@ -301,7 +339,9 @@ __global__ void requeue_own(I n, I lo, I hi, I* state, I* queue, unsigned long l
 }
 
 // Cooperative, for the only partition of a graph.  Caller: `pointed` holds POINTED vertices that point, and MATCHED is 0;
-// or SETTLED is 1, and MATCHED edges of POINTED vertices are matched already.  QUEUED, WANTED and TOO_LONG are 0.  Rows that must travel are read at `row_columns`, where the row of u has begins[u - base].
+// or SETTLED is 1, and MATCHED edges of POINTED vertices are matched already, and WANTED vertices at the back of `pointed`
+// need their rows.  QUEUED and TOO_LONG are 0, and WANTED else.  Rows that must travel are read at `row_columns`, where the
+// row of u has begins[u - base].
 // places_kept: until vertices wait in linked lists, `following` has the places of rows, and the host is not asked for them.
 // Where row_columns is null, the launch ends when rows must travel (WANTED).  It ends too when nothing is left to do (QUEUED or
 // MATCHED is 0), and after LEFT rounds; then those that point are in `pointed`, and the next launch goes on.
@@ -341,6 +381,7 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
             barrier.wait();
         }
         Wide queued = load_relaxed(&control[QUEUED]), left = load_relaxed(&control[LEFT]);
+        Wide waiting_for_rows = load_relaxed(&control[WANTED]);
         barrier.wait();  // all have read the words
         if (leader) {
             store_relaxed(&control[ROUNDS], load_relaxed(&control[ROUNDS]) + (matched > 0));
@@ -350,7 +391,7 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
             store_relaxed(&control[POINTED], Wide(0));
             store_relaxed(&control[SETTLED], Wide(0));
         }
-        if (matched == 0 || queued == 0) return;
+        if (matched == 0 || (queued == 0 && waiting_for_rows == 0)) return;
         if (leader) {
             store_relaxed(&control[QUEUED], Wide(0));
             store_relaxed(&control[MATCHED], Wide(0));
@@ -369,7 +410,7 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
             }
             const P* places = places_kept && !chained ? reinterpret_cast<const P*>(following) : nullptr;
             PassingRows<I, P, W> from{ids, places ? 0 : base, places ? places : begins, places ? places + 1 : ends, first, last,
-                                      row_columns, row_weights, true, true, state, seed, by_hash};
+                                      row_columns, row_weights, true, true, true, state, seed, by_hash};
             for (Wide k = global_thread(); k < wanted; k += all_threads()) {
                 I u = load_relaxed(&ids[k]);
                 head[u] = 0;

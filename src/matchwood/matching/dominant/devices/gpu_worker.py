@@ -25,9 +25,9 @@ SOURCE = gpu.Source(
     "gpu.cu",
     (
         "list_rooms<P>", "pack_rows<I,P,W>", "list_wanted<I>", "take_wanted<I>", "queue_own<I>",
-        "point_first<I,P>", "point_next<I,P>", "settle_mutual<I>", "requeue_own<I>",
-        "settle_rounds<I,P,W>", "write_pairs<I>", "read_pairs<I>", "begin_state<I>",
-        "add_weights<I,P,W>", "finish_state<I>",
+        "point_first<I,P>", "point_on<I,P>", "point_next<I,P>", "settle_mutual<I>",
+        "requeue_own<I>", "settle_rounds<I,P,W>", "write_pairs<I>", "read_pairs<I>",
+        "begin_state<I>", "add_weights<I,P,W>", "finish_state<I>",
     ),
     types={"P": (np.int32, np.int64)},
 )  # fmt: skip
@@ -55,7 +55,8 @@ class Worker:
         self._entry_bytes = kind.itemsize + view.data.dtype.itemsize
         self._kernels = SOURCE.kernels(I=kind, P=view.indptr.dtype, W=view.data.dtype)
         self.goes_on = self._walked = False
-        self.settles_early = False  # the first round, while rows pass
+        self.settles_early = False  # while rows pass
+        self._looked_at = 0  # entries that had passed when all vertices were looked at
         self._places_kept = False  # where rows begin is in `following`, until vertices wait there
         self.words = np.zeros(CONTROL_WORDS, np.uint64)
         self.staged_pairs: int | None = 0
@@ -146,7 +147,7 @@ class Worker:
         )  # fmt: skip
 
     def settle_early(self) -> None:
-        """From now on the first round is settled while rows pass; `run_on` goes on from there."""
+        """From now on vertices are matched while rows pass; `run_on` goes on from there."""
         self.settles_early = True
         same = self._following.dtype == self._problem.view.indptr.dtype
         self._places_kept = same and self._resident is None
@@ -204,18 +205,36 @@ class Worker:
                         self._settle_early(piece)
 
     def _settle_early(self, piece: Batch) -> None:
-        """The first round of the only partition, for vertices whose rows have passed by now."""
-        first, state, n = self._pointing, self.state, self._problem.view.n
+        """Match vertices of the only partition whose rows have passed by now.
+
+        Those of the piece point, and from time to time all others whose pointers became invalid.
+        So rows that pass later have fewer free neighbours, and fewer lists run out.
+        """
+        first = self._pointing
         cut = int(self._problem.view.indptr[piece.hi]) > piece.last  # its last row goes on
         last = self._pointing = piece.hi - cut
         if first >= last:
             return
-        lists = (self._start, self._size, self._columns)
+        lo, hi, lists = self._part.lo, self._part.hi, (self._start, self._size)
         self._kernels.point_first(
-            last - first, (first, last, self._part.lo, *lists, state, self._control)
+            last - first, (first, last, lo, *lists, self._columns, self.state, self._control)
         )
+        self._settle_range(first, last)
+        if piece.last - self._looked_at < PIECE_ENTRIES:
+            return
+        self._looked_at = piece.last
+        self._kernels.point_on(
+            last - lo,
+            (lo, hi, last, self.state, *lists, self._head, self._columns, self._pointed,
+             self._control),
+        )  # fmt: skip
+        self._settle_range(lo, last)
+
+    def _settle_range(self, first: int, last: int) -> None:
+        """Those of these vertices that point at each other are mates."""
+        n, part = self._problem.view.n, self._part
         chains = (self._waiting, self._following, None, first, last - first, 1, False)
-        arguments = (n, self._part.lo, self._part.hi, state, *chains, self._queue, self._control)
+        arguments = (n, part.lo, part.hi, self.state, *chains, self._queue, self._control)
         self._kernels.settle_mutual(last - first, arguments)
 
     def _read_control(self) -> None:

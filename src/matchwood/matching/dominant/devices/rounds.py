@@ -240,7 +240,7 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
     team.begin_round(stats)
     if team.alone:
         team.workers[0].settle_early()
-    _stream(team, plan, only_free=False)
+    _stream(team, plan, only_free=team.alone)
     team.workers[0].expect_answer()
     stats.first_pass = team.passed()
     if team.alone:
