@@ -6,7 +6,6 @@ twice a round.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from matchwood.beyond.pinned import mapped, rings_of
 from matchwood.beyond.plan import Batch, cut_pieces, cut_rows
 from matchwood.beyond.sending import Sender
 from matchwood.beyond.streams import Counters, Lane
+from matchwood.matching.dominant.devices.gpu_buffers import kept_rows, new_buffer
 from matchwood.matching.dominant.devices.rounds import Problem, staged_pairs
 from matchwood.primitives.wide_sums import total
 
@@ -52,7 +52,6 @@ class Worker:
         plan, view, kind = problem.plan, problem.view, problem.kind
         self._problem, self.ledger, self.lane = problem, ledger, lane
         self._p, self._part, self._buffer = p, plan.partitions[p], plan.buffer[p]
-        self._entry_bytes = kind.itemsize + view.data.dtype.itemsize
         self._kernels = SOURCE.kernels(I=kind, P=view.indptr.dtype, W=view.data.dtype)
         self.goes_on = self._walked = False
         self.settles_early = False  # while rows pass
@@ -74,9 +73,9 @@ class Worker:
         several = len(plan.partitions) > 1
         self.staged: Any = take(2 * staged_pairs(view.n), kind) if several else None
         self.table = self.staged  # where the pairs of the last exchange are
-        self._resident = self._kept_rows(p) if plan.resident else None
+        self._resident = kept_rows(problem, p, ledger, lane.number) if plan.resident else None
         buffers = (
-            [self._new_buffer() for _ in range(plan.buffers[p])]
+            [new_buffer(problem, p, ledger) for _ in range(plan.buffers[p])]
             if self._resident is None
             else [self._resident]
         )
@@ -85,28 +84,6 @@ class Worker:
         rings = rings_of(problem.keep)
         self.sender = Sender(lane, pinned, rings, problem.threads, buffers)
         self._begin()
-
-    def _kept_rows(self, p: int) -> Any:
-        """The buffer in which all rows of the partition stay; a prepared Graph keeps it."""
-        key = (self.lane.number, p, len(self._problem.plan.partitions))
-        found = self._problem.rows.get(key)
-        if found is None:
-            return self._problem.rows.setdefault(key, self._new_buffer())
-        for array in (found.ids, found.places, found.columns, found.weights):
-            self.ledger.hold(array)
-        return found
-
-    def _new_buffer(self) -> Any:
-        view, take = self._problem.view, self.ledger.take
-        return SimpleNamespace(
-            ids=take(self._buffer.rows, self._problem.kind),
-            places=take(2 * self._buffer.rows + 1, view.indptr.dtype),
-            columns=take(self._buffer.entries, self._problem.kind),
-            weights=take(self._buffer.entries, view.data.dtype),
-            free=None,  # comes when the kernel that read it has ended
-            filled=False,  # with all rows of the partition, by a call that came to its end
-            nbytes=self._buffer.entries * self._entry_bytes,
-        )
 
     def _begin(self) -> None:
         n = self._problem.view.n
@@ -335,7 +312,8 @@ class Worker:
         """Entries that the kernel read by itself."""
         if self._resident is None and entries:
             self.sender.round.entries += entries
-            self.sender.round.bytes_up += entries * self._entry_bytes
+            each = self._columns.itemsize + self._weights.itemsize
+            self.sender.round.bytes_up += entries * each
 
     def _gather_rows(self, wanted: Any) -> None:
         view = self._problem.view
