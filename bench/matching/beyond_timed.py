@@ -148,7 +148,8 @@ def passes(G: Any, name: str, T: float, rows: list[Row]) -> None:
         if batches is None:
             options["memory"] = bytes_of(G) // 4
         call = functools.partial(matching, G, **options)
-        assert_right(G, call())
+        found = call()
+        assert_right(G, found)
         timed = [matching(G, stats=True, **options).stats for _ in range(REPEATS)]
         first = statistics.median(one.first_pass for one in timed)
         stats = timed[-1]
@@ -160,7 +161,7 @@ def passes(G: Any, name: str, T: float, rows: list[Row]) -> None:
             tell(rows, "graph sizes of a matching, memory 1/4", name, stats.graph_sizes, "sizes")
         bar = "whole, a quarter" if quarter else ""
         tell(rows, "whole matching, in T", name, median_seconds(call, 5) / T, bar, **shape,
-             phases=stats.seconds(), rounds=len(stats.rounds),
+             travelled=found.stats.graph_sizes, phases=stats.seconds(), rounds=len(stats.rounds),
              by_round=[one.seconds for one in stats.rounds])  # fmt: skip
         print("   ", {k: round(1e3 * v, 2) for k, v in stats.seconds().items()}, "ms", flush=True)
 

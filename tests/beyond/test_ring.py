@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+import time
 from types import SimpleNamespace
 from unittest import mock
 
@@ -100,6 +101,81 @@ def test_all_that_is_produced_arrives():
         stream.run(len(stream.queued))
         for target, expected in sent:
             np.testing.assert_array_equal(target, expected)
+
+
+def sends_of(drawn, rng):
+    """Some arrays each; some of them are larger than a slot, some have no words."""
+    kinds = (np.int32, np.float64, np.uint8)
+    return [
+        [
+            rng.integers(0, 200, drawn.choice((0, 1, 7, 64, 65, 500, 3000))).astype(kind)
+            for kind in drawn.sample(kinds, drawn.randrange(1, 4))
+        ]
+        for _ in range(drawn.randrange(1, 40))
+    ]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_what_was_foreseen_arrives(threads):
+    """A team fills the slots ahead; others are produced before and after, in the usual way."""
+    drawn, rng = random.Random(threads), np.random.default_rng(threads)
+    ring, stream, sent = Ring(2), LateStream(), []
+    for _ in range(6):
+        sends = sends_of(drawn, rng)
+        ring.foresee(sends, threads)
+        for arrays in [*sends, *sends_of(drawn, rng)]:
+            jobs = [(there(source.size, source.dtype), source) for source in arrays]
+            ring.produce(jobs, stream)
+            sent += jobs
+            time.sleep(drawn.choice((0, 0, 0.0003)))
+        assert ring._filling is None
+    ring.wait()
+    stream.run(len(stream.queued))
+    for target, expected in sent:
+        np.testing.assert_array_equal(target, expected)
+
+
+def test_slots_are_not_filled_ahead_while_they_are_read():
+    """Without the events the team would write over what the device has not read."""
+    with (
+        mock.patch.object(LateEvent, "done", property(lambda self: True)),
+        pytest.raises(AssertionError),
+    ):
+        test_what_was_foreseen_arrives(2)
+
+
+@pytest.mark.parametrize("asked", [0, 1, 3])
+def test_what_was_foreseen_may_be_left(asked):
+    """After an error nobody asks for the rest: the team ends, and the slots can be used."""
+    drawn = random.Random(5)
+    for turn in range(40):
+        ring, stream = Ring(2), LateStream()
+        sends = [[np.full(700, k, np.int32)] for k in range(30)]
+        ring.foresee(sends, 1 + turn % 3)
+        team = ring._filling
+        targets = [there(700, np.int32) for _ in range(asked)]
+        for target, arrays in zip(targets, sends, strict=False):
+            ring.produce([(target, arrays[0])], stream)
+        time.sleep(drawn.choice((0, 0.0001, 0.001)))
+        ring.wait()
+        assert not team._thread.is_alive()
+        target = there(100, np.int32)
+        ring.produce([(target, np.arange(100, dtype=np.int32))], stream)
+        ring.wait()
+        stream.run(len(stream.queued))
+        np.testing.assert_array_equal(target, np.arange(100))
+
+
+def test_a_team_that_fails_is_told_of():
+    def fail(*arguments):
+        raise MemoryError("no thread")
+
+    ring = Ring(1)
+    with mock.patch.object(cpu_copies, "fill", fail):
+        ring.foresee([[np.arange(10)]], 2)
+        with pytest.raises(MemoryError, match="no thread"):
+            ring.produce([(there(10, np.int64), np.arange(10))], LateStream())
+    ring.wait()
 
 
 def test_a_slot_is_not_filled_while_it_is_read(monkeypatch):

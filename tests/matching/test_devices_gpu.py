@@ -42,7 +42,7 @@ def on(A, devices=1, ties="hash", **options):
 def assert_same(found, expected, rounds=True):
     np.testing.assert_array_equal(found.mate, expected.mate)
     assert found.weight == pytest.approx(expected.weight, rel=1e-12)
-    assert not rounds or found.rounds == expected.rounds
+    assert not rounds or found.rounds <= expected.rounds  # fewer: matched while rows pass
 
 
 def test_zoo(zoo_graph, small_buffers):
@@ -166,18 +166,18 @@ def test_large_answers_are_pinned_while_they_come():
     assert_same(on(G.sparse(), 1, batches=3), expected)
 
 
-def test_rows_that_are_used_once_are_pinned_while_they_travel(monkeypatch):
-    """And can be pinned anew after the call."""
-    from matchwood.beyond import ahead
+def test_rows_that_are_used_once(monkeypatch):
+    """They pass through a ring whose slots are filled ahead; nothing of the graph is pinned."""
+    from matchwood.beyond import pinned
 
-    monkeypatch.setattr(ahead, "LEAST_BYTES", 1)
-    monkeypatch.setattr(ahead, "PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr(pinned, "SLOT_BYTES", 1 << 18)
+    monkeypatch.setattr(pinned, "LEAST_SLOT", 1 << 16)
     A = weighted(rmat(16, 16), np.float32)
     expected = matchwood.weighted_matching(A, method="dominant", engine="cpu")
     for devices, batches, lists in ((1, 10, 4), (1, 3, 1), (3, 5, 2), (1, 3, 0)):
         found = on(A, devices, batches=batches, lists=lists)
         assert_same(found, expected)
-        assert found.stats.pinned == "registered" or "refused" in found.stats.notes[-1]
+        assert found.stats.pinned == "ring"
     runtime = engines.cupy().cuda.runtime
     for array in (A.indptr, A.indices, A.data):
         runtime.hostRegister(array.ctypes.data, array.nbytes, 0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from beyond_on_host import on_host
 from graphs import complete, from_edges, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
-from matchwood.beyond import pinned, sending, simulated
+from matchwood.beyond import cpu_copies, pinned, sending, simulated
 from matchwood.beyond import plan as plans
 from matchwood.components.connected.devices import gpu as components
 from matchwood.matching.dominant.devices import gpu_worker
@@ -36,7 +38,7 @@ def on(A, devices=1, ties="hash", last_first=False, **options):
 def assert_same(found, expected):
     np.testing.assert_array_equal(found.mate, expected.mate)
     assert found.weight == pytest.approx(expected.weight, rel=1e-12)
-    assert found.rounds == expected.rounds
+    assert found.rounds <= expected.rounds  # fewer where vertices are matched while rows pass
 
 
 GRAPHS = {
@@ -61,6 +63,7 @@ def test_same_mates(name, monkeypatch):
             k = next(turn)
             batches = 1 if k % 5 == 0 else 4
             monkeypatch.setattr(gpu_worker, "WORTH_ORDER", (1, 1 << 12)[k % 7 == 0])
+            monkeypatch.setattr(gpu_worker, "PIECE_ENTRIES", (1 << 23, 16, 64)[k % 3])
             options = {"batches": batches, "lists": lists, "stats": k % 3 == 0}
             found = on((A, G)[k % 2], devices, ties, last_first=k % 4 > 1, **options)
             assert_same(found, expected)
@@ -133,6 +136,30 @@ def test_memory_is_pinned_once_for_two_problems():
             assert function(G, engine=engine).stats.pinned == "registered"
 
 
+@pytest.mark.parametrize("devices", [1, 2, 3])
+def test_a_graph_that_is_used_once(devices, monkeypatch):
+    """Its rows are staged ahead of the copies, in slots that are smaller than a batch."""
+    monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
+    monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+    foreseen, real = [], pinned.Ring.foresee
+
+    def foresee(self, sends, threads):
+        foreseen.append(sum(array.nbytes for arrays in sends for array in arrays))
+        return real(self, sends, threads)
+
+    monkeypatch.setattr(pinned.Ring, "foresee", foresee)
+    A = weighted(rmat(8, 8), np.float32)
+    expected = matchwood.weighted_matching(A, method="dominant")
+    for batches, lists in ((1, 2), (3, 2), (7, 1), (3, 0)):
+        foreseen.clear()
+        found = on(A, devices, batches=batches, lists=lists)
+        assert_same(found, expected)
+        assert found.stats.pinned == "ring"
+        passes = len(found.stats.rounds) if lists == 0 else 1
+        assert len(foreseen) == passes * devices
+        assert sum(foreseen) >= passes * 8 * A.nnz
+
+
 def test_an_answer_comes_through_the_ring(monkeypatch):
     """In pieces, each of which waits for a slot, where its memory cannot be pinned."""
     monkeypatch.setattr(pinned.Registration, "holds", lambda self, array: False)
@@ -143,3 +170,28 @@ def test_an_answer_comes_through_the_ring(monkeypatch):
     expected = matchwood.weighted_matching(G, method="dominant")
     for A in (G, G.sparse()):
         assert_same(on(A, 2, batches=3, lists=1), expected)
+
+
+@pytest.mark.parametrize("batch", [0, 1, 5])
+def test_no_thread_is_left_after_an_error(batch, monkeypatch):
+    """Slots that nobody asks for any more are not filled, and the call ends soon."""
+    monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
+    monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+    monkeypatch.setattr(cpu_copies, "fill_threads", lambda threads, partitions: 2)
+    A = weighted(rmat(8, 8), np.float32)
+    on(A, batches=9, lists=2)  # compiled by now
+    real, calls = gpu_worker.Worker.stream, itertools.count()
+    began = 0.0
+
+    def stream(self, *arguments):
+        nonlocal began
+        if next(calls) == batch:
+            began = time.perf_counter()
+            raise KeyboardInterrupt
+        return real(self, *arguments)
+
+    monkeypatch.setattr(gpu_worker.Worker, "stream", stream)
+    with pytest.raises(KeyboardInterrupt):
+        on(A, batches=9, lists=2)
+    assert time.perf_counter() - began < 5
+    assert not [one for one in threading.enumerate() if one.name == "matchwood filling"]

@@ -12,9 +12,9 @@ lists; a row travels again only when its list has run out.
     stats.py       what the result tells: entries, rows, words and seconds of each round
 
 CUDA's side: streams.py (copies and kernels side by side), pinned.py (host memory that a device
-reads), ahead.py (host memory that is pinned for one call), cpu_copies.py (threads that fill the
-ring), sending.py (buffers in turn), transports.py (words from one device to another), workers.py
-(what the workers of all problems share).
+reads), cpu_copies.py and filling.py (threads that fill it), sending.py (buffers in turn),
+transports.py (words from one device to another), workers.py (what the workers of all problems
+share).
 
 The rounds themselves are in the folder `devices` of each problem: rounds.py there is the same for
 CUDA's devices (gpu.py, gpu.cu) and for simulated ones (cpu.py), which tests use.

@@ -13,21 +13,34 @@ from numba.extending import intrinsic
 from matchwood.teams import (
     Crew,
     Team,
+    back_off,
+    barrier,
     crew,
     default_threads,
+    device,
     interrupted,
     kernel,
+    load_acquire,
     next_chunk,
     share,
+    stopping,
+    store_release,
 )
+from matchwood.teams.team import STOP
 
 Array = np.ndarray[Any, Any]
 
 PAGE = 4096  # bytes
 LINE = 8  # words of 8 bytes of a cache line
 COPY_THREADS = 12  # at most: they fill most of a host's bandwidth, and to call one takes time
+FILL_THREADS = 14  # at most, of a team that is called once; see filling.py
+OTHER_THREADS = 2  # cores that it leaves to the caller and to CUDA
 THREAD_BYTES = 1 << 18  # that a thread is called for
 CHUNK = 1 << 18  # bytes that a thread takes at a time: one that was held up is helped by others
+
+
+# Words that the caller of `fill` and its team tell each other; each has a line of its own.
+FILLED, LEFT, ENDED, FILLING_WORDS = 0, LINE, 2 * LINE, 3 * LINE
 
 
 @intrinsic
@@ -52,8 +65,8 @@ def _touch(team: Team, memory: Array) -> None:
         memory[page * PAGE] = 0
 
 
-@kernel
-def _copy(team: Team, moves: Array) -> None:
+@device
+def _copy_chunks(team: Team, moves: Array) -> None:
     """moves[k] = (address to, address from, bytes); one after the other they are all the work."""
     total = moves[:, 2].sum()
     while True:
@@ -66,6 +79,35 @@ def _copy(team: Team, moves: Array) -> None:
             if first < last:
                 _move(moves[k, 0] + first - done, moves[k, 1] + first - done, last - first)
             done += moves[k, 2]
+
+
+@kernel
+def _copy(team: Team, moves: Array) -> None:
+    _copy_chunks(team, moves)
+
+
+@device
+def _ends(team: Team, words: Array) -> bool:
+    """The caller needs no more.  Some members may see it a turn before the others, so they stop."""
+    if load_acquire(words, ENDED) != 0:
+        store_release(team.words, STOP, 1)
+    return stopping(team)
+
+
+@kernel
+def _fill(team: Team, moves: Array, firsts: Array, slots: int, words: Array) -> None:
+    """Turn t is the moves firsts[t] to firsts[t + 1] - 1; LEFT turns have left their slots."""
+    for turn in range(firsts.size - 1):
+        looks = 0
+        while load_acquire(words, LEFT) + slots <= turn:
+            if _ends(team, words):
+                return
+            looks = back_off(looks)
+        _copy_chunks(team, moves[firsts[turn] : firsts[turn + 1]])
+        if barrier(team) or _ends(team, words):
+            return
+        if team.rank == 0:
+            store_release(words, FILLED, turn + 1)
 
 
 @kernel
@@ -125,8 +167,8 @@ def touched(size: int, dtype: Any, threads: int | None) -> Array:
 
 def _team(nbytes: int, threads: int | None) -> Crew:
     """For a copy of so many bytes."""
-    most = min(COPY_THREADS, threads or default_threads())
-    return crew(max(1, min(most, nbytes // THREAD_BYTES)), work=nbytes // 8)
+    most = min(COPY_THREADS, threads or default_threads(), nbytes // THREAD_BYTES)
+    return crew(max(1, most), work=nbytes // 8)
 
 
 def copy(pairs: Sequence[tuple[Array, Array]], threads: int | None) -> None:
@@ -140,6 +182,17 @@ def copy(pairs: Sequence[tuple[Array, Array]], threads: int | None) -> None:
     if moves:
         table = np.array(moves, np.int64)
         _team(int(table[:, 2].sum()), threads).run(_copy, table)
+
+
+def fill_threads(threads: int | None, partitions: int) -> int:
+    """Threads of each team that fills slots, where there is one for each partition."""
+    most = min(FILL_THREADS, (threads or default_threads()) - OTHER_THREADS)
+    return max(1, most // partitions)
+
+
+def fill(moves: Array, firsts: Array, slots: int, words: Array, threads: int) -> None:
+    """Turn after turn, each when its slot is free; see filling.py.  Returns after all, or ENDED."""
+    crew(threads, work=0).run(_fill, moves, firsts, slots, words)
 
 
 def gather(

@@ -2,10 +2,10 @@
 
 A copy from pinned memory runs at the full speed of the bus beside the kernels.  To register an
 array takes as long as one copy of it, so it pays from the second use on: the arrays of a prepared
-Graph are registered once and stay so as long as the Graph.  Large arrays that are used once are
-registered piece by piece where all of them travels: ahead.py.  All other rows pass through a ring
-of pinned buffers, which threads fill; there columns become int32 on the way, where vertices can be
-counted so.  A prepared Graph keeps the rings of its calls.
+Graph are registered once and stay so as long as the Graph.  All other rows pass through a ring of
+pinned buffers, which threads fill, ahead of the copies where it is known what will travel
+(filling.py); there columns become int32 on the way, where vertices can be counted so.  A prepared
+Graph keeps the rings of its calls.
 
 Pinned memory is allocated at 1.9 GB/s (H200, PCIe 5).  Memory whose pages are there already is
 registered at 39 GB/s, so the rings are such memory.
@@ -13,6 +13,7 @@ registered at 39 GB/s, so the rings are such memory.
 
 from __future__ import annotations
 
+import itertools
 import time
 import weakref
 from collections import deque
@@ -23,12 +24,13 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.beyond import cpu_copies
+from matchwood.beyond.filling import Filling, Turn
 
 Array = np.ndarray[Any, Any]
 
 PORTABLE, MAPPED = 1, 2  # cudaHostRegister: for all devices, and kernels may read it
 RING_SLOTS = 3  # one is filled, one is read, one waits for its turn
-SLOT_BYTES = 72 << 20  # at most: 1.4 ms of the bus; to call the threads takes a fifth of that
+SLOT_BYTES = 40 << 20  # at most: 0.8 ms of the bus; to call the threads takes half of that
 LEAST_SLOT = 1 << 20
 LINE_BYTES = 64  # parts of a slot begin at lines of the cache
 POLL_SECONDS = 0.0002  # between two looks at an event: Ctrl-C is heard in between
@@ -80,13 +82,6 @@ class Registration:
         first = array.ctypes.data
         own = any(low <= first and first + array.nbytes <= high for low, high in self._ranges)
         return own or any(other.holds(array) for other in self._others)
-
-    def runs(self, array: Array) -> Iterator[slice]:
-        """The array in parts that are pinned as one, see `Ahead`: here it is one."""
-        yield slice(0, array.size)
-
-    def close(self) -> None:
-        """A call ends; the arrays stay pinned while this object lives."""
 
 
 def registered(arrays: Sequence[Array], keep: Any, key: str) -> Registration:
@@ -141,6 +136,13 @@ class Slot:
         return self.memory[part.place : end].view(dtype)
 
 
+def _turn(slot: Slot, parts: list[Part], arrays: Sequence[Array]) -> Turn:
+    """Parts of these arrays, in a slot."""
+    targets = [slot.words(part, arrays[part.array].dtype) for part in parts]
+    sources = [arrays[part.array][part.begin : part.begin + part.size] for part in parts]
+    return Turn(slot, parts, targets, sources)
+
+
 class Ring:
     """Pinned buffers in turn: while the device reads some, threads fill another one.
 
@@ -156,12 +158,51 @@ class Ring:
         self._pinned: Any = None
         self._slots: list[Slot] = []
         self._turn = 0
+        self._filling: Filling | None = None
+
+    def foresee(self, sends: Sequence[Sequence[Array]], threads: int) -> None:
+        """The next calls of `produce` will be for copies of these arrays, in this order.
+
+        So many threads fill the slots ahead of them.
+        """
+        self.stop_filling()
+        self._allocate(max(sum(array.nbytes + LINE_BYTES for array in one) for one in sends))
+        self.wait()
+        foreseen: list[list[Turn]] = []
+        slots = itertools.cycle(self._slots)
+        for arrays in sends:
+            turns = [(next(slots), parts) for parts in self._turns(arrays)]
+            foreseen.append([_turn(slot, parts, arrays) for slot, parts in turns])
+        self._filling = Filling(foreseen, RING_SLOTS, threads)
+
+    def stop_filling(self) -> None:
+        """What was foreseen and not asked for is forgotten."""
+        if self._filling is not None:
+            self._filling.close()
+            self._filling = None
 
     def produce(self, jobs: Sequence[Job], stream: Any) -> None:
         """Send what the jobs write; asynchronous for the device."""
+        filling = self._filling
+        for slot, parts in self._filled(jobs):
+            for part in parts:
+                target = jobs[part.array][0][part.begin : part.begin + part.size]
+                place = slot.words(part, target.dtype).ctypes.data
+                target.data.copy_from_host_async(place, target.nbytes, stream)
+            slot.event = self._event(stream)
+            if filling is not None:
+                filling.sent(slot.event)
+        if filling is not None and filling.ended:
+            self.stop_filling()
+
+    def _filled(self, jobs: Sequence[Job]) -> Iterator[tuple[Slot, list[Part]]]:
+        """Slots with all that the jobs write, one after the other."""
+        if self._filling is not None:
+            for turn in self._filling.next_send():
+                yield turn.slot, turn.parts
+            return
         for parts in self._turns([target for target, _ in jobs]):
-            slot = self._next()
-            copies = []
+            slot, copies = self._next(), []
             for part in parts:
                 target, given = jobs[part.array]
                 staged = slot.words(part, target.dtype)
@@ -170,11 +211,7 @@ class Ring:
                 else:
                     given(staged, part.begin)
             cpu_copies.copy(copies, self.threads)
-            for part in parts:
-                target = jobs[part.array][0][part.begin : part.begin + part.size]
-                place = slot.words(part, target.dtype).ctypes.data
-                target.data.copy_from_host_async(place, target.nbytes, stream)
-            slot.event = self._event(stream)
+            yield slot, parts
 
     def receive(self, target: Array, source: Any, stream: Any) -> None:
         """Copy the device array `source`, which `stream` has written, to `target`."""
@@ -252,7 +289,8 @@ class Ring:
         return made
 
     def wait(self) -> None:
-        """Until no device reads or writes the pinned memory; then all slots are free."""
+        """Until nobody reads or writes the pinned memory; then all slots are free."""
+        self.stop_filling()
         for slot in self._slots:
             if slot.event is not None:
                 slot.event.synchronize()

@@ -13,7 +13,6 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.beyond import cpu_copies
-from matchwood.beyond.ahead import Ahead
 from matchwood.beyond.pinned import Job, Registration, Ring, Rings, gathering, wait_for
 from matchwood.beyond.stats import RoundStats
 from matchwood.beyond.streams import Lane, Reading
@@ -48,7 +47,7 @@ class Sender:
     def __init__(
         self,
         lane: Lane,
-        pinned: Registration | Ahead,
+        pinned: Registration,
         rings: Rings,
         threads: int | None,
         buffers: Sequence[Any],
@@ -74,13 +73,22 @@ class Sender:
         for target, source in pairs:
             if source.dtype == target.dtype and self.pinned.holds(source):
                 self.round.bytes_up += target.nbytes
-                for run in self.pinned.runs(source):
-                    there, here = target[run], source[run]
-                    place, stream = here.ctypes.data, self._lane.copies
-                    there.data.copy_from_host_async(place, here.nbytes, stream)
+                place, stream = source.ctypes.data, self._lane.copies
+                target.data.copy_from_host_async(place, source.nbytes, stream)
             else:
                 staged.append((target, source))
         self.produce(*staged)
+
+    def foresee(self, sends: Sequence[Sequence[Any]], threads: int) -> None:
+        """The next calls of `send` will be for these arrays of the host, in this order.
+
+        They have the types of their targets.  Where they are not pinned, so many threads are ahead
+        of the copies.
+        """
+        staged = [[one for one in arrays if not self.pinned.holds(one)] for arrays in sends]
+        staged = [arrays for arrays in staged if arrays]
+        if staged and all(one.flags.c_contiguous for arrays in staged for one in arrays):
+            self._through_ring().foresee(staged, threads)
 
     def produce(self, *jobs: Job) -> None:
         """What the jobs write into pinned memory, see `Ring`."""

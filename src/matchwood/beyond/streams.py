@@ -89,8 +89,10 @@ class Counters:
         self._told = np.frombuffer(memory, there.dtype, there.size)
         self._asked: Any = None
 
-    def clear(self) -> None:
-        self.there.data.memset_async(0, self.there.nbytes)
+    def clear(self, word: int | None = None) -> None:
+        """All of them, or one."""
+        words = self.there if word is None else self.there[word : word + 1]
+        words.data.memset_async(0, words.nbytes)
 
     def ask(self) -> None:
         """For the words as the kernels so far leave them."""

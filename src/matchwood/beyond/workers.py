@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from matchwood.beyond import transports
-from matchwood.beyond.ahead import Ahead, worth_it
 from matchwood.beyond.pinned import registered
 from matchwood.beyond.stats import RoundStats, Stats, new_round
 from matchwood.beyond.streams import Lane, RoundClock
@@ -26,8 +25,6 @@ class DeviceWorkers:
     arrays, keep, name
         Arrays of the host that travel; with `keep` of a prepared graph they stay pinned under
         that name.
-    all_travel : bool
-        Every word of them travels; then large ones that are not kept are pinned ahead.
     """
 
     def __init__(
@@ -39,19 +36,13 @@ class DeviceWorkers:
         arrays: tuple[Any, ...],
         keep: Any,
         name: str,
-        all_travel: bool = False,
     ) -> None:
         devices = machine.devices
         self.workers: list[Any] = []
         self._round, self._clock, self._timed = RoundStats(), RoundClock(), devices.stats
         self._transport: Any = None
         stats.transport = transports.choose(devices, caller)
-        self._stats = stats
-        if all_travel and keep is None and arrays and worth_it(arrays):
-            self._pinned: Any = Ahead(arrays, devices.devices[0])
-        else:
-            self._pinned = registered(arrays, keep, name)
-        pinned = self._pinned
+        pinned = registered(arrays, keep, name)
         stats.pinned = "ring" if pinned.reason else "registered"
         if keep is not None and pinned.reason:
             stats.notes.append(f"rows pass through a ring of pinned buffers: {pinned.reason}")
@@ -71,16 +62,10 @@ class DeviceWorkers:
 
     def close(self) -> None:
         """Wait for the devices, and give everything back."""
-        try:
-            for worker in self.workers:
-                worker.sender.close()
-            if self._transport is not None:
-                self._transport.close()
-            if self._pinned.reason and self._stats.pinned == "registered":  # refused on the way
-                self._stats.pinned = "ring"
-                self._stats.notes.append(f"rows passed through a ring: {self._pinned.reason}")
-        finally:
-            self._pinned.close()
+        for worker in self.workers:
+            worker.sender.close()
+        if self._transport is not None:
+            self._transport.close()
 
     def memory(self) -> list[int]:
         """Most bytes that each partition held."""

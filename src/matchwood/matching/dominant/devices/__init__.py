@@ -7,6 +7,10 @@ pass, the first k edges of each are packed into a list, in the order of primitiv
 vertex whose pointer became invalid takes the next free one of its list.  Only when its list has run
 out does its row travel again; the new list has free neighbours alone.
 
+On one device vertices are matched while the rows pass, as soon as the rows of both have passed.
+So rows that pass later have fewer free neighbours, and fewer lists run out.  The mates are the
+same: whoever is matched so would be in a later round.
+
 Each device has the pointers of all vertices and the lists of its own.  After a round the devices
 tell each other which pointers have changed; who is matched with whom follows from them on each
 device.

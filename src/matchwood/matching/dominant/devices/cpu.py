@@ -142,6 +142,9 @@ class Worker:
         seed = np.uint64(problem.seed)
         team.run(pack, rows, only_free, self.own, self.lists, seed, problem.by_hash)
 
+    def foresee(self, batches: list[Batch]) -> None:
+        """Nothing is gained."""
+
     def stream(self, batch: Batch, only_free: bool) -> None:
         """A batch travels, and its rows are packed."""
         view, buffer = self._problem.view, self._next_buffer()

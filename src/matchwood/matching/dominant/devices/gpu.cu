@@ -1,8 +1,10 @@
-// Locally dominant matching of a partition, on a device that holds lists and not rows.  Host side: gpu.py;
-// the rounds: rounds.py; the idea: __init__.py; the same steps on the CPU, with all encodings: cpu_steps.py.
+// Locally dominant matching of a partition, on a device that holds lists and not rows.  Host side: gpu.py; the steps of
+// a vertex: steps.cuh; the rounds: rounds.py; the idea: __init__.py; the same steps on the CPU, with all encodings:
+// cpu_steps.py.
 //
 //   pack_rows       a warp or a block per row: the first edges of a row in a buffer go into its vertex's list
-//   point_first     a thread per vertex whose row has passed: the first one of its list
+//   point_first     a thread per vertex whose row has just passed: the first one of its list
+//   point_on        a thread per vertex whose row has passed: the next free one, where it points at a matched one
 //   point_next      a thread per queued vertex: the next free one of its list
 //   list_wanted     a thread per vertex: those whose list has run out, nearly in order
 //   settle_mutual   a thread per changed vertex: two that point at each other are mates
@@ -28,47 +30,10 @@
 #include "matchwood/frontier.cuh"
 #include "matchwood/grid_barrier.cuh"
 #include "matchwood/packing.cuh"
+#include "matchwood/steps.cuh"
 
-constexpr int LONGEST_WALK = 256;  // waiting vertices that a thread appends alone; for more, all threads look at all
 constexpr int WORTH_ORDER = 4096;  // rows; so many travel in the order of their vertices, which takes half the time
 constexpr int WALK_PART = 64;  // waiting vertices are walked where 1 / WALK_PART of all vertices point anew, or fewer
-
-// Words of `control`.
-constexpr int POINTED = 0;  // vertices at the front of `pointed`
-constexpr int WANTED = 1;   // ... and at its back
-constexpr int QUEUED = 2;   // vertices in `queue`
-constexpr int MATCHED = 3;  // edges matched in this round
-constexpr int TOO_LONG = 4; // a list of waiting vertices was not walked to its end
-constexpr int ROUNDS = 5;   // rounds of settle_rounds that matched a vertex
-constexpr int ALL_POINTED = 6;  // vertices that pointed in its rounds
-constexpr int LEFT = 7;     // rounds until its launch ends
-constexpr int FETCHED = 8;  // entries of rows that were read again
-constexpr int LISTED = 9;   // vertices that list_wanted has listed
-constexpr int CHAINED = 10; // waiting vertices are in linked lists; settle_rounds makes them when few vertices point
-constexpr int ROWS_READ = 11;   // rows that settle_rounds has read again
-constexpr int SETTLED = 12; // the first round was settled while the rows passed
-[[maybe_unused]] constexpr int CONTROL_WORDS = 13;
-
-using Wide = unsigned long long;
-
-template <typename T>
-__device__ __forceinline__ T exchange(T* p, T x)
-{
-    using Bits = typename WordOf<sizeof(T)>::type;
-    return bits_as<T>(atomicExch(reinterpret_cast<Bits*>(p), bits_as<Bits>(x)));
-}
-
-// Append v where `wanted`; the lanes that are here share one atomic.  Lanes may be missing.
-template <typename I>
-__device__ __forceinline__ void append_alone(I* queue, Wide* size, I v)
-{
-    unsigned here = __activemask();
-    int leader = __ffs(here) - 1;
-    Wide start = 0;
-    if (lane() == leader) start = take(size, Wide(__popc(here)));
-    start = __shfl_sync(here, start, leader);
-    queue[start + __popc(here & lanes_below())] = v;
-}
 
 // ---- lists ----
 
@@ -90,19 +55,11 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
               long long lo, const P* start, unsigned char* size, I* list_columns, W* list_weights,
               unsigned long long seed, bool by_hash, unsigned long long* control)
 {
-    PassingRows<I, P, W> from{ids, base, begins, ends, first, last, columns, weights, only_free, by_vertex, state, seed, by_hash};
+    PassingRows<I, P, W> from{ids, base, begins, ends, first, last, columns, weights, only_free,
+                              only_free && (by_vertex || ids != nullptr), by_vertex, state, seed, by_hash};
     EdgeLists<I, P, W> lists{lo, start, size, list_columns, list_weights};
     long long read = pack_all(rows, from, lists, false);
     if (by_vertex && lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
-}
-
-// Whether the row of u must travel.
-template <typename I>
-__device__ __forceinline__ bool has_run_out(I u, long long lo, const I* state, const unsigned char* size, const unsigned char* head)
-{
-    if (load_relaxed(&state[u]) != (I)~u) return false;
-    int word = size[u - lo];
-    return (word & INCOMPLETE) != 0 && head[u - lo] == (word & LENGTH_BITS);
 }
 
 // The row of u will travel: its list is empty again.
@@ -136,124 +93,6 @@ __global__ void take_wanted(long long count, const I* ids, long long lo, unsigne
 
 // ---- steps ----
 
-// The steps of a partition whose vertices are lo to hi - 1.  The threads of the grid share the work.
-template <typename I, typename P>
-struct Part {
-    I n, lo, hi;
-    I *state, *waiting, *following;
-    const P* start;
-    const unsigned char* size;
-    unsigned char* head;
-    const I* columns;  // of the lists
-    I *queue, *pointed;
-    Wide* control;
-
-    // The place in u's list of its next free edge; the length of the list where there is none.
-    __device__ __forceinline__ int next_free(long long at, P from, int length) const
-    {
-        int place = head[at];
-        while (place < length && load_relaxed(&state[columns[from + place]]) >= 0) ++place;
-        return place;
-    }
-
-    // `source` null: all vertices of the partition.  chained: they wait in linked lists.
-    __device__ void point(const I* source, Wide count, bool chained) const
-    {
-        for (Wide first = global_thread() - lane(); first < count; first += all_threads()) {
-            Wide k = first + lane();
-            bool points = false, wants = false;
-            I u = 0;
-            if (k < count) {
-                u = source != nullptr ? load_relaxed(&source[k]) : (I)(lo + (I)k);
-                long long at = u - lo;
-                P from = start[at];
-                int word = size[at], length = word & LENGTH_BITS, place = next_free(at, from, length);
-                head[at] = (unsigned char)place;
-                points = place < length;
-                wants = !points && (word & INCOMPLETE) != 0;
-                I v = points ? columns[from + place] : u;
-                store_relaxed(&state[u], (I)~v);
-                if (points && chained) following[at] = exchange(&waiting[v], u);
-            }
-            append(pointed, &control[POINTED], u, points);
-            unsigned votes = __ballot_sync(ALL, wants);
-            if (votes == 0) continue;
-            Wide begin = 0;
-            if (lane() == __ffs(votes) - 1) begin = take(&control[WANTED], Wide(__popc(votes)));
-            begin = __shfl_sync(ALL, begin, __ffs(votes) - 1);
-            if (wants) pointed[(Wide)(hi - lo) - 1 - begin - __popc(votes & lanes_below())] = u;
-        }
-    }
-
-    // Link all vertices that point at another one.  Caller: none is linked yet.
-    __device__ void chain_all() const
-    {
-        for (Wide k = global_thread(); k < (Wide)(hi - lo); k += all_threads()) {
-            I u = (I)(lo + (I)k), v = (I)~load_relaxed(&state[u]);
-            if (v >= 0 && v != u) following[k] = exchange(&waiting[v], u);
-        }
-    }
-
-    // The vertices whose rows must travel to the front of the queue, nearly in order.
-    __device__ void list_wanted() const
-    {
-        Wide count = hi - lo;
-        for (Wide first = global_thread() - lane(); first < count; first += all_threads()) {
-            Wide k = first + lane();
-            bool wanted = k < count && has_run_out((I)(lo + (I)k), lo, state, size, head);
-            append(queue, &control[LISTED], (I)(lo + (I)k), wanted);
-        }
-    }
-
-    // Append the vertices that wait for x to the queue.
-    __device__ __forceinline__ void requeue(I x) const
-    {
-        int steps = 0;
-        for (I y = load_relaxed(&waiting[x]); y >= 0; y = load_relaxed(&following[y - lo])) {
-            if (load_relaxed(&state[y]) == (I)~x) append_alone(queue, &control[QUEUED], y);
-            if (++steps > LONGEST_WALK) {
-                store_relaxed(&control[TOO_LONG], Wide(1));
-                return;
-            }
-        }
-    }
-
-    // `source` null: `count` vertices from `first` on.  `step`: words from one vertex to the next.
-    __device__ void settle(const I* source, I first, Wide count, int step, bool walk) const
-    {
-        for (Wide k = global_thread(); k < count; k += all_threads()) {
-            I u = source != nullptr ? load_relaxed(&source[k * step]) : (I)(first + (I)k);
-            I v = (I)~load_relaxed(&state[u]);
-            if (v < 0 || v == u || load_relaxed(&state[v]) != (I)~u) continue;
-            I low = u < v ? u : v, high = u < v ? v : u;
-            if (compare_and_swap(&state[low], (I)~high, high) != (I)~high) continue;
-            store_relaxed(&state[high], low);
-            append_count(&control[MATCHED]);
-            if (!walk) continue;
-            requeue(low);
-            requeue(high);
-        }
-    }
-
-    __device__ __forceinline__ void append_count(Wide* counter) const
-    {
-        unsigned here = __activemask();
-        if (lane() == __ffs(here) - 1) take(counter, Wide(__popc(here)));
-    }
-
-    __device__ void requeue_all() const
-    {
-        Wide count = hi - lo;
-        for (Wide first = global_thread() - lane(); first < count; first += all_threads()) {
-            Wide k = first + lane();
-            I u = (I)(lo + (I)(k < count ? k : 0));
-            I v = k < count ? (I)~load_relaxed(&state[u]) : I(-1);
-            bool invalid = v >= 0 && v != u && load_relaxed(&state[v]) >= 0;
-            append(queue, &control[QUEUED], u, invalid);
-        }
-    }
-};
-
 // The vertices of the partition, or those that are free, are the queue.
 template <typename I>
 __global__ void queue_own(long long lo, long long hi, bool only_free, const I* state, I* queue, unsigned long long* control)
@@ -262,9 +101,16 @@ __global__ void queue_own(long long lo, long long hi, bool only_free, const I* s
     append(queue, &control[QUEUED], (I)u, u < hi && (!only_free || state[u] < 0));
 }
 
-// A thread per vertex from `first` to last - 1: it points at the first one of its list, whether that is free or not.  So
-// the first round is settled while rows pass, as soon as both ends of an edge have passed: a vertex whose row has not
-// points at itself, and nobody takes it for a mate.
+// All lanes of the warp call.
+__device__ __forceinline__ void count_pointing(bool points, unsigned long long* control)
+{
+    unsigned votes = __ballot_sync(ALL, points);
+    if (votes != 0 && lane() == 0) take(&control[POINTED], Wide(__popc(votes)));
+}
+
+// A thread per vertex from `first` to last - 1, whose rows have just passed: it points at the first one of its list.  So
+// vertices are matched while rows pass, as soon as the rows of both have passed: a vertex whose row has not points at
+// itself, and nobody takes it for a mate.
 template <typename I, typename P>
 __global__ void point_first(long long first, long long last, long long lo, const P* start, const unsigned char* size,
                             const I* columns, I* state, unsigned long long* control)
@@ -272,8 +118,20 @@ __global__ void point_first(long long first, long long last, long long lo, const
     long long u = first + global_thread();
     bool points = u < last && (size[u - lo] & LENGTH_BITS) != 0;
     if (points) store_relaxed(&state[u], (I)~columns[start[u - lo]]);
-    unsigned votes = __ballot_sync(ALL, points);
-    if (votes != 0 && lane() == 0) take(&control[POINTED], Wide(__popc(votes)));
+    count_pointing(points, control);
+}
+
+// A thread per vertex from lo to last - 1, whose rows have passed.  Those whose lists run out wait for settle_rounds.
+template <typename I, typename P>
+__global__ void point_on(I lo, I hi, I last, I* state, const P* start, const unsigned char* size, unsigned char* head,
+                         const I* columns, I* pointed, unsigned long long* control)
+{
+    Part<I, P> part{hi, lo, hi, state, nullptr, nullptr, start, size, head, columns, nullptr, pointed, control};
+    long long u = lo + global_thread();
+    bool points = false, wants = false;
+    if (u < last && part.is_invalid((I)u)) part.advance((I)u, false, points, wants);
+    count_pointing(points, control);
+    part.list_at_back((I)u, wants);
 }
 
 template <typename I, typename P>
@@ -301,7 +159,9 @@ __global__ void requeue_own(I n, I lo, I hi, I* state, I* queue, unsigned long l
 }
 
 // Cooperative, for the only partition of a graph.  Caller: `pointed` holds POINTED vertices that point, and MATCHED is 0;
-// or SETTLED is 1, and MATCHED edges of POINTED vertices are matched already.  QUEUED, WANTED and TOO_LONG are 0.  Rows that must travel are read at `row_columns`, where the row of u has begins[u - base].
+// or SETTLED is 1, and MATCHED edges of POINTED vertices are matched already, and WANTED vertices at the back of `pointed`
+// need their rows.  QUEUED and TOO_LONG are 0, and WANTED else.  Rows that must travel are read at `row_columns`, where the
+// row of u has begins[u - base].
 // places_kept: until vertices wait in linked lists, `following` has the places of rows, and the host is not asked for them.
 // Where row_columns is null, the launch ends when rows must travel (WANTED).  It ends too when nothing is left to do (QUEUED or
 // MATCHED is 0), and after LEFT rounds; then those that point are in `pointed`, and the next launch goes on.
@@ -341,6 +201,7 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
             barrier.wait();
         }
         Wide queued = load_relaxed(&control[QUEUED]), left = load_relaxed(&control[LEFT]);
+        Wide waiting_for_rows = load_relaxed(&control[WANTED]);
         barrier.wait();  // all have read the words
         if (leader) {
             store_relaxed(&control[ROUNDS], load_relaxed(&control[ROUNDS]) + (matched > 0));
@@ -350,7 +211,7 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
             store_relaxed(&control[POINTED], Wide(0));
             store_relaxed(&control[SETTLED], Wide(0));
         }
-        if (matched == 0 || queued == 0) return;
+        if (matched == 0 || (queued == 0 && waiting_for_rows == 0)) return;
         if (leader) {
             store_relaxed(&control[QUEUED], Wide(0));
             store_relaxed(&control[MATCHED], Wide(0));
@@ -369,7 +230,7 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
             }
             const P* places = places_kept && !chained ? reinterpret_cast<const P*>(following) : nullptr;
             PassingRows<I, P, W> from{ids, places ? 0 : base, places ? places : begins, places ? places + 1 : ends, first, last,
-                                      row_columns, row_weights, true, true, state, seed, by_hash};
+                                      row_columns, row_weights, true, true, true, state, seed, by_hash};
             for (Wide k = global_thread(); k < wanted; k += all_threads()) {
                 I u = load_relaxed(&ids[k]);
                 head[u] = 0;

@@ -35,7 +35,7 @@ class Workers(DeviceWorkers):
         super().__init__(
             functools.partial(Worker, problem), machine, stats, "weighted_matching",
             () if problem.stays else (view.indptr, view.indices, view.data), problem.keep,
-            "pinned weights", all_travel=True,
+            "pinned weights",
         )  # fmt: skip
         if problem.stays:
             stats.pinned = "none"

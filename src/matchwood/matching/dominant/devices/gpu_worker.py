@@ -6,7 +6,6 @@ twice a round.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from matchwood.beyond.pinned import mapped, rings_of
 from matchwood.beyond.plan import Batch, cut_pieces, cut_rows
 from matchwood.beyond.sending import Sender
 from matchwood.beyond.streams import Counters, Lane
+from matchwood.matching.dominant.devices.gpu_buffers import kept_rows, new_buffer
 from matchwood.matching.dominant.devices.rounds import Problem, staged_pairs
 from matchwood.primitives.wide_sums import total
 
@@ -25,9 +25,9 @@ SOURCE = gpu.Source(
     "gpu.cu",
     (
         "list_rooms<P>", "pack_rows<I,P,W>", "list_wanted<I>", "take_wanted<I>", "queue_own<I>",
-        "point_first<I,P>", "point_next<I,P>", "settle_mutual<I>", "requeue_own<I>",
-        "settle_rounds<I,P,W>", "write_pairs<I>", "read_pairs<I>", "begin_state<I>",
-        "add_weights<I,P,W>", "finish_state<I>",
+        "point_first<I,P>", "point_on<I,P>", "point_next<I,P>", "settle_mutual<I>",
+        "requeue_own<I>", "settle_rounds<I,P,W>", "write_pairs<I>", "read_pairs<I>",
+        "begin_state<I>", "add_weights<I,P,W>", "finish_state<I>",
     ),
     types={"P": (np.int32, np.int64)},
 )  # fmt: skip
@@ -54,7 +54,8 @@ class Worker:
         self._p, self._part, self._buffer = p, plan.partitions[p], plan.buffer[p]
         self._kernels = SOURCE.kernels(I=kind, P=view.indptr.dtype, W=view.data.dtype)
         self.goes_on = self._walked = False
-        self.settles_early = False  # the first round, while rows pass
+        self.settles_early = False  # while rows pass
+        self._looked_at = 0  # entries that had passed when all vertices were looked at
         self._places_kept = False  # where rows begin is in `following`, until vertices wait there
         self.words = np.zeros(CONTROL_WORDS, np.uint64)
         self.staged_pairs: int | None = 0
@@ -68,15 +69,13 @@ class Worker:
         self._weights = take(plan.listed[p], view.data.dtype)
         self._counters = Counters(lane, take(CONTROL_WORDS, np.uint64))
         self._control = self._counters.there
-        self._wanted_word = self._control[WANTED : WANTED + 1]
-        self._queued_word = self._control[QUEUED : QUEUED + 1]
         self._barrier = take(2, np.uint32)
         several = len(plan.partitions) > 1
         self.staged: Any = take(2 * staged_pairs(view.n), kind) if several else None
         self.table = self.staged  # where the pairs of the last exchange are
-        self._resident = self._kept_rows(p) if plan.resident else None
+        self._resident = kept_rows(problem, p, ledger, lane.number) if plan.resident else None
         buffers = (
-            [self._new_buffer() for _ in range(plan.buffers[p])]
+            [new_buffer(problem, p, ledger) for _ in range(plan.buffers[p])]
             if self._resident is None
             else [self._resident]
         )
@@ -85,32 +84,6 @@ class Worker:
         rings = rings_of(problem.keep)
         self.sender = Sender(lane, pinned, rings, problem.threads, buffers)
         self._begin()
-
-    def _kept_rows(self, p: int) -> Any:
-        """The buffer in which all rows of the partition stay; a prepared Graph keeps it."""
-        key = (self.lane.number, p, len(self._problem.plan.partitions))
-        found = self._problem.rows.get(key)
-        if found is None:
-            return self._problem.rows.setdefault(key, self._new_buffer())
-        for array in (found.ids, found.places, found.columns, found.weights):
-            self.ledger.hold(array)
-        return found
-
-    def _new_buffer(self) -> Any:
-        view, take = self._problem.view, self.ledger.take
-        return SimpleNamespace(
-            ids=take(self._buffer.rows, self._problem.kind),
-            places=take(2 * self._buffer.rows + 1, view.indptr.dtype),
-            columns=take(self._buffer.entries, self._problem.kind),
-            weights=take(self._buffer.entries, view.data.dtype),
-            free=None,  # comes when the kernel that read it has ended
-            filled=False,  # with all rows of the partition, by a call that came to its end
-            nbytes=self._buffer.entries * self.each(view),
-        )
-
-    def each(self, view: Any) -> int:
-        """Bytes of an entry."""
-        return int(self._problem.kind.itemsize + view.data.dtype.itemsize)
 
     def _begin(self) -> None:
         n = self._problem.view.n
@@ -136,8 +109,6 @@ class Worker:
         engines.cupy().cumsum(sums, out=sums)
         self._roomed = hi
 
-    # Copies
-
     def _pack(self, rows: int, ids: Any, base: int, begins: Any, ends: Any, first: int, last: int,
               columns: Any, weights: Any, only_free: bool,
               by_vertex: bool = False) -> None:  # fmt: skip
@@ -153,7 +124,7 @@ class Worker:
         )  # fmt: skip
 
     def settle_early(self) -> None:
-        """From now on the first round is settled while rows pass; `run_on` goes on from there."""
+        """From now on vertices are matched while rows pass; `run_on` goes on from there."""
         self.settles_early = True
         same = self._following.dtype == self._problem.view.indptr.dtype
         self._places_kept = same and self._resident is None
@@ -161,6 +132,26 @@ class Worker:
         words[SETTLED], words[LEFT] = 1, ROUNDS_PER_LAUNCH
         with self.lane.here():
             self._control.set(words, stream=self.lane.kernels)
+
+    def foresee(self, batches: list[Batch]) -> None:
+        """These will pass: so threads of the host can be ahead of the copies."""
+        view, sends, resident = self._problem.view, [], self._resident
+        there = resident is not None and resident.filled
+        if there or not self.sender.pinned.reason or view.indices.dtype != self._problem.kind:
+            return
+        for batch in batches:
+            sends.append([view.indptr[batch.lo : batch.hi + 1]])
+            for piece in self._pieces(batch):
+                here = slice(piece.first, piece.last)
+                sends.append([view.indices[here], view.data[here]])
+        partitions = len(self._problem.plan.partitions)
+        self.sender.foresee(sends, cpu_copies.fill_threads(self._problem.threads, partitions))
+
+    def _pieces(self, batch: Batch) -> list[Batch]:
+        entries = PIECE_ENTRIES
+        if batch.last == self._part.last:  # nothing travels while the last piece is packed
+            entries = PIECE_ENTRIES // LAST_PIECES
+        return cut_pieces(self._problem.view.indptr, batch, entries)
 
     def stream(self, batch: Batch, only_free: bool) -> None:
         """A batch travels in pieces, and their rows are packed while the next piece travels."""
@@ -171,10 +162,7 @@ class Worker:
             if travels:
                 with self.lane.phase("transfer", self.lane.copies):
                     self.sender.send((places, view.indptr[batch.lo : batch.hi + 1]))
-            entries = PIECE_ENTRIES
-            if batch.last == self._part.last:  # nothing travels while the last piece is packed
-                entries = PIECE_ENTRIES // LAST_PIECES
-            for piece in cut_pieces(view.indptr, batch, entries) if travels else [batch]:
+            for piece in self._pieces(batch) if travels else [batch]:
                 there = slice(piece.first - batch.first, piece.last - batch.first)
                 columns, weights = buffer.columns[there], buffer.weights[there]
                 if travels:
@@ -194,25 +182,37 @@ class Worker:
                         self._settle_early(piece)
 
     def _settle_early(self, piece: Batch) -> None:
-        """The first round of the only partition, for vertices whose rows have passed by now."""
-        first, state, n = self._pointing, self.state, self._problem.view.n
+        """Match vertices of the only partition whose rows have passed by now.
+
+        Those of the piece point, and from time to time all others whose pointers became invalid.
+        So rows that pass later have fewer free neighbours, and fewer lists run out.
+        """
+        first = self._pointing
         cut = int(self._problem.view.indptr[piece.hi]) > piece.last  # its last row goes on
         last = self._pointing = piece.hi - cut
         if first >= last:
             return
-        lists = (self._start, self._size, self._columns)
+        lo, hi, lists = self._part.lo, self._part.hi, (self._start, self._size)
         self._kernels.point_first(
-            last - first, (first, last, self._part.lo, *lists, state, self._control)
+            last - first, (first, last, lo, *lists, self._columns, self.state, self._control)
         )
+        self._settle_range(first, last)
+        if piece.last - self._looked_at < PIECE_ENTRIES:
+            return
+        self._looked_at = piece.last
+        self._kernels.point_on(
+            last - lo,
+            (lo, hi, last, self.state, *lists, self._head, self._columns, self._pointed,
+             self._control),
+        )  # fmt: skip
+        self._settle_range(lo, last)
+
+    def _settle_range(self, first: int, last: int) -> None:
+        """Those of these vertices that point at each other are mates."""
+        n, part = self._problem.view.n, self._part
         chains = (self._waiting, self._following, None, first, last - first, 1, False)
-        arguments = (n, self._part.lo, self._part.hi, state, *chains, self._queue, self._control)
+        arguments = (n, part.lo, part.hi, self.state, *chains, self._queue, self._control)
         self._kernels.settle_mutual(last - first, arguments)
-
-    # Steps
-
-    def _clear(self, word: Any) -> None:
-        """A word of `control` becomes 0, without a kernel."""
-        word.data.memset_async(0, word.nbytes)
 
     def _read_control(self) -> None:
         self._counters.ask()
@@ -262,7 +262,7 @@ class Worker:
             self.sender.round.rows += count
             self._fetch_rows(count)
             with self.lane.phase("pointing"):
-                self._clear(self._wanted_word)
+                self._counters.clear(WANTED)
                 self._point(self._queue, count, bool(self.words[CHAINED]) or not self.goes_on)
             self._counters.ask()
 
@@ -312,7 +312,8 @@ class Worker:
         """Entries that the kernel read by itself."""
         if self._resident is None and entries:
             self.sender.round.entries += entries
-            self.sender.round.bytes_up += entries * self.each(self._problem.view)
+            each = self._columns.itemsize + self._weights.itemsize
+            self.sender.round.bytes_up += entries * each
 
     def _gather_rows(self, wanted: Any) -> None:
         view = self._problem.view
@@ -383,7 +384,7 @@ class Worker:
 
     def _requeue(self) -> None:
         n, part = self._problem.view.n, self._part
-        self._clear(self._queued_word)
+        self._counters.clear(QUEUED)
         arguments = (n, part.lo, part.hi, self.state, self._queue, self._control)
         self._kernels.requeue_own(part.vertices, arguments)
 
@@ -417,8 +418,6 @@ class Worker:
         self.sender.round.rows += int(self.words[ROWS_READ])
         self._count_fetched(int(self.words[FETCHED]))
         return int(self.words[ROUNDS])
-
-    # The ends
 
     def add_weights(self) -> None:
         """Queue the sums that `weight` adds up."""

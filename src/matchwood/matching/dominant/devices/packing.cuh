@@ -14,6 +14,8 @@ constexpr int LONG_PACKED_ROWS = 256;  // of a block; a warp packs those beyond
 // by_vertex: the row of u has begins[u - base].  Then the rows may lie in memory of the host that the device reads:
 // the host need not know which they are.
 // only_free: matched neighbours, and rows of matched vertices, are left out.
+// columns_first: then weights are read of the others alone.  For rows that lie anywhere, maybe in memory of the host; of
+// rows in a buffer the weights are read first, and of light entries nothing else.
 template <typename I, typename P, typename W>
 struct PassingRows {
     const I* ids;
@@ -22,7 +24,7 @@ struct PassingRows {
     long long first, last;
     const I* columns;
     const W* weights;
-    bool only_free, by_vertex;
+    bool only_free, columns_first, by_vertex;
     const I* state;
     unsigned long long seed;
     bool by_hash;
@@ -52,8 +54,8 @@ struct PassingRows {
     }
 
     // A warp adds the entries of u from `begin` on, 32 at a time and `step` from one time to the next.  AHEAD times
-    // are loaded at once.  Where matched neighbours are left out, weights are read only of the others.  Else, when the
-    // list is full, columns are read only for entries that are heavy enough.
+    // are loaded at once.  When the list is full, columns are read only for entries that are heavy enough, unless they
+    // come first.
     __device__ __forceinline__ void scan(WarpEdges<I, W>& list, I u, long long begin, long long end, int step) const
     {
         constexpr int AHEAD = 4;
@@ -61,17 +63,19 @@ struct PassingRows {
             W w[AHEAD];
             I v[AHEAD];
             bool there[AHEAD];
-            bool all = only_free || list.held < list.room;
+            bool all = columns_first || list.held < list.room;
 #pragma unroll
             for (int a = 0; a < AHEAD; ++a) {
                 long long entry = k + a * step + lane();
                 there[a] = entry < end;
-                if (!only_free) w[a] = there[a] ? weights[entry] : W(0);
+                if (!columns_first) w[a] = there[a] ? weights[entry] : W(0);
                 if (all) v[a] = there[a] ? columns[entry] : u;
             }
-            if (only_free) {
+            if (only_free && all) {
 #pragma unroll
-                for (int a = 0; a < AHEAD; ++a) there[a] = there[a] && load_relaxed(&state[v[a]]) < 0;
+                for (int a = 0; a < AHEAD; ++a) there[a] = there[a] && is_free(v[a]);
+            }
+            if (columns_first) {
 #pragma unroll
                 for (int a = 0; a < AHEAD; ++a) w[a] = there[a] ? weights[k + a * step + lane()] : W(0);
             }
@@ -84,11 +88,16 @@ struct PassingRows {
                     there[a] = there[a] && value_bits(w[a]) >= weakest;
                 }
                 if (__ballot_sync(ALL, there[a]) == 0) continue;
-                if (!all) v[a] = there[a] ? columns[k + a * step + lane()] : u;
+                if (!all) {
+                    v[a] = there[a] ? columns[k + a * step + lane()] : u;
+                    there[a] = there[a] && (!only_free || is_free(v[a]));
+                }
                 add(list, u, w[a], v[a], there[a]);
             }
         }
     }
+
+    __device__ __forceinline__ bool is_free(I v) const { return load_relaxed(&state[v]) < 0; }
 };
 
 // Where a list is, what it may hold, and its word of `size`.
@@ -190,7 +199,7 @@ __device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, 
         if (there) {
             read += end - begin;
             place = lists.place(own, fresh);
-            there = !(from.only_free && load_relaxed(&from.state[own]) >= 0);
+            there = !from.only_free || from.is_free(own);
         }
         if (there && end - begin > LONG_PACKED_ROW) {
             int slot = atomicAdd(&long_count, 1);

@@ -225,6 +225,8 @@ def _resident(
 def _stream(team: Any, plan: Plan, only_free: bool) -> None:
     """All rows pass; the partitions take turns, so that all devices are busy."""
     turns = max(len(batches) for batches in plan.batches)
+    for worker, batches in zip(team.workers, plan.batches, strict=True):
+        worker.foresee(batches)
     for turn in range(turns):
         tell_progress(turn, turns)
         for worker, batches in zip(team.workers, plan.batches, strict=True):
@@ -238,7 +240,7 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
     team.begin_round(stats)
     if team.alone:
         team.workers[0].settle_early()
-    _stream(team, plan, only_free=False)
+    _stream(team, plan, only_free=team.alone)
     team.workers[0].expect_answer()
     stats.first_pass = team.passed()
     if team.alone:
