@@ -94,7 +94,8 @@ def test_ranks_with_a_gpu(monkeypatch):
 
 def small_tiles(monkeypatch, busy=16, busiest=5, tile=8, window=7, task=40):
     """Small blocks are read in tiles, and have many of them."""
-    for name, value in (("BUSY", busy), ("BUSIEST", busiest), ("TILE", tile), ("MOST", 1 << 16)):
+    sizes = {"BUSY": busy, "BUSIEST": busiest, "TILE": tile, "MOST": 1 << 16, "LOOK": 32}
+    for name, value in sizes.items():
         monkeypatch.setattr(cpu_block, name, value)
     for name, value in (("WINDOW", window), ("TASK", task)):
         monkeypatch.setattr(cpu_tiles, name, value)
@@ -173,27 +174,42 @@ def test_tiles_of_any_shape(seed, rows, threads):
     assert np.array_equal(cpu_block.pull(block, given, threads), A @ given)
 
 
-def test_scores_by_tiles_are_those_of_one_machine(monkeypatch):
-    """Graphs with hubs take tiles, also where some ranks do and others do not."""
-    made = []
-    original = cpu_block.tiles_of
+@pytest.fixture
+def tiled(monkeypatch):
+    """A list with an item for each block that is cut into tiles."""
+    made, original = [], cpu_block.tiles_of
 
     def tiles_of(*arguments):
         made.append(arguments)
         return original(*arguments)
 
     monkeypatch.setattr(cpu_block, "tiles_of", tiles_of)
+    return made
+
+
+def test_scores_by_tiles_are_those_of_one_machine(monkeypatch, tiled):
     small_tiles(monkeypatch)
-    for A in (ZOO["rmat, directed"](), ZOO["rmat"](), star(300)):
+    rng = np.random.default_rng(5)
+    scattered = sp.csr_array(sp.random_array((700, 700), density=0.01, rng=rng))
+    for A in (ZOO["rmat, directed"](), ZOO["rmat"](), star(300), scattered):
+        tiled.clear()
         compared(A, ((1, 1), (1, 2), (2, 2), (2, 3)), kinds(A.shape[0]))
-        assert made
-        made.clear()
+        assert tiled
+    assert len(tiled) == 13  # all ranks of all grids: none is too small
+    tiled.clear()
     compared(abs(ZOO["rmat"]()), ((2, 2),), [{"weighted": True}])
-    assert not made  # entries with weights are read beside these
-    case = {"dtype": np.float32, "tol": 0, "max_iterations": 20}
+    assert not tiled  # entries with weights are read beside these
     small_tiles(monkeypatch, busy=100)
+    case = {"dtype": np.float32, "tol": 0, "max_iterations": 20}
     compared(rmat(10, 8, symmetric=False), ((1, 1), (2, 3)), [case], near=1e-6)
-    assert made
+    assert tiled
+
+
+def test_neighbours_that_lie_near_are_read_in_windows(monkeypatch, tiled):
+    """What they give is in the cache already."""
+    small_tiles(monkeypatch, tile=32)
+    compared(grid(40, 40), ((1, 1), (2, 2)), [{}])
+    assert not tiled
 
 
 def test_single_precision():

@@ -1,8 +1,8 @@
 """PageRank on the block of a rank: the sums of its rows, and the scores of its own vertices.
 
 Between the two the ranks of a row group add up what each found (dist.py).  gpu.py has the
-same functions.  A block with many columns of which few have most entries, and without weights, is
-read in tiles (cpu_tiles.py); any other in windows, as on one machine (cpu_pull.py).
+same functions.  A block without weights whose entries are in columns all over it is read in tiles
+(cpu_tiles.py); any other in windows, as on one machine (cpu_pull.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Array = np.ndarray[Any, Any]
 BUSIEST = 1 << 12  # columns; what so many give, 32 KiB, stays in the nearest cache of a core
 BUSY = TILE  # columns; what so many give, 512 KiB, stays in its second-level cache
 SMALL = 8  # times BUSY: what so many columns give nearly fits there itself
-MOST = 64  # ends of tiles; larger blocks were not measured
+MOST = 64  # tiles; larger blocks were not measured
+LOOK, LOOKS = 4096, 64  # entries at which a block is looked, and how often
+SPREAD = 6  # tiles over which they must be spread: what these give is larger than most caches
 
 
 class Block(NamedTuple):
@@ -45,7 +47,7 @@ class Block(NamedTuple):
 
 
 class TiledBlock(NamedTuple):
-    """The same without weights, in tiles of the columns ``given[order]``."""
+    """The same without weights, in tiles."""
 
     indptr: Any
     tiles: Tiles
@@ -118,10 +120,18 @@ def block_of(
     indptr: Array, columns: Array, weights: Array | None, n_columns: int, threads: int | None
 ) -> Block | TiledBlock:
     """The block, prepared; `columns` are positions in the column group."""
-    order, cuts = _busy_first(columns, n_columns)
-    if 1 < cuts.size <= MOST and weights is None:
-        tiles = tiles_of(indptr, columns, order, cuts, n_columns, threads)
-        return TiledBlock(indptr, tiles, order)
+    groups = _busy_first(columns, n_columns)
+    order = np.concatenate(groups).astype(_kind(n_columns))
+    if weights is None:
+        if order.size:
+            begins = [0, groups[0].size, *range(order.size - groups[2].size, order.size, TILE)]
+            cuts = np.unique([*begins, order.size])
+        else:
+            cuts = _even_cuts(columns, n_columns)
+        if 2 <= cuts.size <= MOST + 1:
+            every = order if order.size else np.arange(n_columns)
+            tiles = tiles_of(indptr, columns, every, cuts, n_columns, threads)
+            return TiledBlock(indptr, tiles, order)
     if order.size:
         places = np.empty(n_columns, columns.dtype)
         places[order] = np.arange(order.size, dtype=columns.dtype)
@@ -130,29 +140,44 @@ def block_of(
     return Block(indptr, as_unsigned(columns), weights, plan, order)
 
 
-def _busy_first(columns: Array, n_columns: int) -> tuple[Array, Array]:
-    """The columns that have entries, those with most of them first; empty where that is no gain.
+def _kind(n_columns: int) -> Any:
+    return np.uint32 if n_columns <= np.iinfo(np.uint32).max else np.uint64
 
-    Where few columns have most entries, what these give then lies together, in the cache.  The
-    busiest, the busy and all others are in the order of before, so neighbours stay neighbours.
-    Also where tiles of such columns begin, and the end.
+
+def _busy_first(columns: Array, n_columns: int) -> tuple[Array, Array, Array]:
+    """The busiest columns, the busy and all others with entries; empty where that is no gain.
+
+    Where few columns have most entries, what these give then lies together, in the cache.  Each
+    group is in the order of before, so neighbours stay neighbours.
     """
-    nothing = np.empty(0, np.uint32), np.empty(0, np.int64)
+    nothing = np.empty(0, np.int64)
     if n_columns <= SMALL * BUSY:
-        return nothing
+        return nothing, nothing, nothing
     counts = np.bincount(columns, minlength=n_columns)
     places = [n_columns - BUSY, n_columns - BUSIEST]
     limits = np.partition(counts, places)[places]
     busy, busiest = counts > limits[0], counts > limits[1]
     if 2 * int(counts[busy].sum()) < columns.size:
-        return nothing
-    groups = (busiest, busy & ~busiest, ~busy & (counts > 0))
-    found = [np.flatnonzero(group) for group in groups]
-    order = np.concatenate(found)
-    begin = order.size - found[2].size
-    cuts = np.concatenate([[0, found[0].size], np.arange(begin, order.size, TILE), [order.size]])
-    kind = np.uint32 if n_columns <= np.iinfo(np.uint32).max else np.uint64
-    return order.astype(kind), np.unique(cuts)
+        return nothing, nothing, nothing
+    others = ~busy & (counts > 0)
+    return np.flatnonzero(busiest), np.flatnonzero(busy & ~busiest), np.flatnonzero(others)
+
+
+def _even_cuts(columns: Array, n_columns: int) -> Array:
+    """Ends of tiles for columns in the order in which they are; empty where that is no gain.
+
+    Where entries that follow each other have columns all over the block, none of what these give
+    is in the cache when it is asked for.  Where they lie near each other, it is: so looks of LOOK
+    entries each, here and there, count how many are in the fullest tile.
+    """
+    if n_columns <= SMALL * BUSY or columns.size < LOOK:
+        return np.empty(0, np.int64)
+    last = columns.size - LOOK
+    looks = [columns[at : at + LOOK] // TILE for at in range(0, last + 1, max(1, last // LOOKS))]
+    fullest = sum(int(np.bincount(look).max()) for look in looks)
+    if SPREAD * fullest > LOOK * len(looks):
+        return np.empty(0, np.int64)
+    return np.append(np.arange(0, n_columns, TILE), n_columns)
 
 
 def pull(block: Block | TiledBlock, given: Array, threads: int | None) -> Array:
