@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchwood
+from delays import delayed
 from dist.fake_cupy import play
 from graphs import ZOO, grid, rmat, star
 from matchwood import dist
@@ -21,6 +22,7 @@ from matchwood.communities.propagation.tallies import cpu as tables
 from matchwood.errors import CheckFailed
 from matchwood.ranking.random_surfer.block import cpu as cpu_block
 from matchwood.ranking.random_surfer.block import cpu_tiles
+from matchwood.teams import crew
 from spread_graphs import GRIDS, slab
 from strategies import graphs
 
@@ -185,6 +187,26 @@ def tiled(monkeypatch):
 
     monkeypatch.setattr(cpu_block, "tiles_of", tiles_of)
     return made
+
+
+def test_tiles_of_a_team_whose_members_wait():
+    """A member may be tiles ahead of another where nothing holds it back."""
+    name = cpu_tiles.__name__
+    slow = delayed([name], WINDOW=16, TASK=200)[name]
+    indptr, columns = skewed(3000, 5000, 7, longest=2500)
+    order, cuts = np.arange(5000), np.array([0, 70, 1200, 3500, 5000])
+    given = np.random.default_rng(9).integers(0, 1000, 5000).astype(np.float64)
+    A = sp.csr_array((np.ones(columns.size), columns, indptr), shape=(3000, 5000))
+    tiles = slow.tiles_of(indptr, columns, order, cuts, 5000, 3)
+    for _ in range(5):
+        sums = np.full(3000, np.nan)
+        team = crew(3)
+        full_sums = np.full(tiles.full[-1], np.nan)
+        team.run(
+            slow._pull, tiles, indptr, given, full_sums, sums, np.zeros(1, np.uint64),
+            np.float64(0),
+        )  # fmt: skip
+        assert np.array_equal(sums, A @ given)
 
 
 def test_scores_by_tiles_are_those_of_one_machine(monkeypatch, tiled):
