@@ -20,7 +20,12 @@ from matchwood.dist.exchanges.packing import pack_values, unpack_values
 from matchwood.dist.grid import Grid, GridShape
 from matchwood.teams import crew, load_relaxed
 from matchwood.teams.atomics import relax_core
-from matchwood.traversal.breadth_first.dist import cpu_offers, cpu_stripes, stripes
+from matchwood.traversal.breadth_first.dist import (
+    cpu_offers,
+    cpu_told,
+    cpu_top_down,
+    stripes,
+)
 from spread_graphs import FEW_GRIDS, GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
 
@@ -166,11 +171,11 @@ def remade(function, **replaced):
 @pytest.mark.parametrize("step", [1, -1])
 def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
     """Each member has a row with the same columns, and is late after it has read a parent."""
-    slow = remade(cpu_stripes.top_down, _lower=remade(cpu_stripes._lower, load_relaxed=late_load))
+    slow = remade(cpu_top_down.follow, _lower=remade(cpu_top_down._lower, load_relaxed=late_load))
     columns, kind = 64, np.uint32
     for threads in (2, 3, 2, 3):
-        rows = (threads - 1) * cpu_stripes.CHUNK + 1
-        first = np.arange(0, rows, cpu_stripes.CHUNK)  # of each chunk; the other rows are empty
+        rows = (threads - 1) * cpu_top_down.CHUNK + 1
+        first = np.arange(0, rows, cpu_top_down.CHUNK)  # of each chunk; the other rows are empty
         n = max(rows, columns)
         lengths = np.zeros(n, int)
         lengths[first] = columns
@@ -179,11 +184,12 @@ def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
         names = np.ascontiguousarray(np.arange(n, dtype=kind)[::step])
         shape = GridShape(*map(np.uint64, (1, 1, 0, 0, 1, n)))
         seen, fresh = np.zeros((2, -(-n // 64)), np.uint64)
-        known = cpu_stripes.Columns(seen, fresh, np.empty(n, kind))
+        known = cpu_told.Columns(seen, fresh, np.empty(n, kind))
         team = crew(threads, work=10**9)
         found = stripes._queue(np.empty(n, kind), team)
         frontier = np.arange(rows, dtype=kind)
-        team.run(slow, (indptr, indices), frontier, cpu_stripes.Names(shape, names), known, found)
+        outward = cpu_top_down.Outward(indptr, indices, np.empty((0, 0), np.uint64))
+        team.run(slow, outward, frontier, cpu_told.Names(shape, names), known, found)
         assert set(found.vertices[: found.tail[0]]) == set(range(columns))
         assert (known.best[:columns] == names[first].min()).all()
 
@@ -196,6 +202,7 @@ def test_columns_are_packed_by_any_team(kind, share):
     layout = Grid(20_003, 3, 2, 3)  # rank 3 of 3 x 2
     listed = stripes.of_columns(layout)
     locals_of = [base + np.arange(size) * step for base, step, size in listed]
+    offer = remade(cpu_offers.offer_columns)
     for threads in (1, 2, 5):
         some = [np.sort(rng.choice(size, int(share * size), False)) for _, _, size in listed]
         pairs = list(zip(locals_of, some, strict=True))
@@ -203,17 +210,17 @@ def test_columns_are_packed_by_any_team(kind, share):
         seen, fresh = np.zeros((2, -(-layout.n_local // 64)), np.uint64)
         np.bitwise_or.at(fresh, found // 64, np.uint64(1) << np.uint64(found % 64))
         best = rng.integers(0, layout.n, layout.n_local).astype(kind)
-        marked, known = fresh.copy(), cpu_stripes.Columns(seen, fresh, best)
+        marked, known = fresh.copy(), cpu_told.Columns(seen, fresh, best)
         team = crew(threads, work=10**9)
-        counts = np.zeros((team.size, layout.R + cpu_stripes.GAP), np.int64)
-        team.run(cpu_offers.count_columns, found, layout.shape, counts)
-        ends = counts.cumsum(axis=0)
-        assert ends[-1, : layout.R].tolist() == [k.size for k in some]
         expected = [pack_values(k, best[ids[k]], ids.size) for ids, k in pairs]
         sizes = np.array([message.size for message in expected])
-        words = np.zeros(int(sizes.sum()), kind)
-        heard = cpu_stripes.Heard(words, stripes._starts(sizes), *stripes._stripes(listed))
-        team.run(cpu_offers.pack_columns, found, layout.shape, known, heard, ends, words)
+        words = np.full(int(sizes.sum()), 77, kind)  # what was there before does not matter
+        width = layout.R + cpu_told.GAP
+        counts = np.empty((threads + 1, width), np.int64)
+        starts = np.empty((threads, 2, width), np.int64)
+        offers = cpu_offers.Offers(words, counts, starts, *stripes._stripes(listed))
+        team.run(offer, found, layout.shape, known, offers)
+        assert counts[-1, : layout.R].tolist() == [k.size for k in some]
         for message, right, (_, _, size) in zip(
             np.split(words, np.cumsum(sizes)[:-1]), expected, listed, strict=True
         ):

@@ -100,7 +100,7 @@ def _levels(G: Any, steps: Any, start: Array, limit: int, arcs: int) -> int:
     depth = reached = 0
     backwards = False
     while True:
-        state = np.array([own, steps.tell(depth, backwards)], np.int64)
+        state = np.array([own, steps.arcs(depth, backwards)], np.int64)
         size, follow = comm.allreduce(state, "sum").tolist()
         comm.report(depth + 1, size)
         if size == 0 or depth == limit:
@@ -110,7 +110,7 @@ def _levels(G: Any, steps: Any, start: Array, limit: int, arcs: int) -> int:
             backwards = size > n // BETA
         else:
             backwards = follow * follow > (n - reached) * arcs
-        own = steps.bottom_up(depth) if backwards else steps.top_down(depth)
+        own = steps.bottom_up(depth) if backwards else steps.top_down(depth, follow)
         depth += 1
 
 
@@ -134,7 +134,7 @@ class Lists:
         self.frontier = places
         return int(places.size)
 
-    def tell(self, depth: int, backwards: bool) -> int:
+    def arcs(self, depth: int, backwards: bool) -> int:
         """The ranks of the row hear of the frontier; its entries in the block."""
         grid = self.grid
         self.told = pack_marks(self.frontier, grid.owned, np.int32)
@@ -155,7 +155,7 @@ class Lists:
         ]
         return self.block.frontier(grid.columns_to_local[np.concatenate(parts)])
 
-    def top_down(self, depth: int) -> int:
+    def top_down(self, depth: int, follow: int) -> int:
         """Follow the frontier's rows; returns how many own vertices are reached."""
         grid = self.grid
         found = self.block.top_down(self.rows, depth)
