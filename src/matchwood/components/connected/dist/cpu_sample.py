@@ -17,15 +17,17 @@ import numpy as np
 from matchwood.components.connected.cpu import SAMPLES, join_ends
 from matchwood.components.connected.dist.cpu_giant import WORD
 from matchwood.primitives.cpu_hints import count_ones, prefetch, select
-from matchwood.primitives.union_find.cpu import compress
 from matchwood.teams import (
     barrier,
     crew,
     device,
+    expanded,
     interrupted,
     kernel,
+    load_relaxed,
     share,
     stopping,
+    store_relaxed,
     workspace,
 )
 
@@ -97,6 +99,29 @@ def _look_up(
         ends[0, i] = ends[1, i] = first[k]
 
 
+@device
+def _join_alone(parent: Array, u: Any, v: Any) -> None:
+    """`join_ends` where no other member is at work: without a swap, which would wait for all stores."""
+    a, b = parent[parent[u]], parent[parent[v]]
+    if a == b:
+        return
+    while parent[a] != a:
+        parent[a] = parent[parent[a]]  # paths are halved
+        a = parent[a]
+    while parent[b] != b:
+        parent[b] = parent[parent[b]]
+        b = parent[b]
+    parent[max(a, b)] = min(a, b)
+
+
+@expanded
+def _join_two(parent: Array, u: Any, v: Any, alone: bool) -> None:
+    if alone:
+        _join_alone(parent, u, v)
+    else:
+        join_ends(parent, u, v)
+
+
 @kernel
 def _join(
     team: Any, indptr: Array, indices: Array, stripe: Stripe, columns: Columns,
@@ -104,7 +129,7 @@ def _join(
 ) -> None:  # fmt: skip
     """Each row of the stripe joins its entries of these turns: counted from both ends."""
     parent, first, other = joined
-    ends = other[team.rank]
+    ends, alone = other[team.rank], team.size == 1
     if turns[0] == 0:
         lo, hi = share(team, parent.size)
         for v in range(lo, hi):
@@ -127,10 +152,30 @@ def _join(
                 if first[k] == parent.size - 1:
                     continue
                 if turn > 0:
-                    join_ends(parent, first[k], ends[0, k - block])
+                    _join_two(parent, first[k], ends[0, k - block], alone)
                 elif stripe.are_columns:
-                    join_ends(parent, first[k], parent.dtype.type(k))
-                join_ends(parent, first[k], ends[1, k - block])
+                    _join_two(parent, first[k], parent.dtype.type(k), alone)
+                _join_two(parent, first[k], ends[1, k - block], alone)
+
+
+@expanded
+def _mark_columns(parent: Array, root: Any, owner: Array, w: int) -> Any:
+    """Bits of what is in the tree, of word w of an owner's columns; they are put under their roots.
+
+    The same as `compress`, and in the same pass.
+    """
+    at, step, bits = np.uint64(owner[0] + w * WORD * owner[1]), np.uint64(owner[1]), np.uint64(0)
+    for b in range(min(WORD, owner[2] - w * WORD)):
+        top = load_relaxed(parent, at)
+        above = load_relaxed(parent, top)
+        if above != top:
+            while above != top:
+                top = above
+                above = load_relaxed(parent, top)
+            store_relaxed(parent, at, top)
+        bits |= np.uint64(top == root) << np.uint64(b)
+        at += step
+    return bits
 
 
 @kernel
@@ -142,12 +187,20 @@ def _mark(
     `owners`: of each the first position of its columns, the step to the next, how many there are.
     """
     parent, first, _ = joined
-    lo, hi = share(team, parent.size)
-    compress(parent, lo, hi)
-    if barrier(team):
-        return
     marked = np.uint64(0)
     lo, hi = share(team, words.shape[1])
+    # Own columns come first: a parent is the smaller one, so it is under its root by then.
+    for turn in range(2):
+        for w in range(lo, hi):
+            if interrupted(team, w):
+                return
+            for s in range(owners.shape[0]):
+                if (owners[s, 0] == 0) == (turn == 0):
+                    bits = _mark_columns(parent, root, owners[s], w)
+                    words[1 + s, w] = bits
+                    marked += count_ones(bits)
+    if barrier(team):
+        return
     for w in range(lo, hi):
         if interrupted(team, w):
             return
@@ -157,14 +210,6 @@ def _mark(
             bits |= np.uint64(parent[above] == root) << np.uint64(b)
         words[0, w] = bits
         marked += count_ones(bits)
-        for s in range(owners.shape[0]):
-            at, step = owners[s, 0] + w * WORD * owners[s, 1], owners[s, 1]
-            bits = np.uint64(0)
-            for b in range(min(WORD, owners[s, 2] - w * WORD)):
-                bits |= np.uint64(parent[np.uint64(at)] == root) << np.uint64(b)
-                at += step
-            words[1 + s, w] = bits
-            marked += count_ones(bits)
     counts[team.rank] = marked
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from matchwood.dist.grid.cpu import ONE
 from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
-from matchwood.teams import barrier, crew, expanded, interrupted, kernel, next_chunk, share
+from matchwood.teams import barrier, crew, device, expanded, interrupted, kernel, next_chunk, share
 from matchwood.traversal.breadth_first.dist.cpu_offers import WORDS, Found, Offers, offer_rows
 from matchwood.traversal.breadth_first.dist.cpu_told import (
     NONE,
@@ -131,7 +131,7 @@ def _try_others(
         counts[s] = np.int64(at) - chunk * WORD
 
 
-@expanded
+@device
 def search_rows(
     team: Any, rows: Inward, frontier: Array, names: Names, open: Array, found: Found
 ) -> None:

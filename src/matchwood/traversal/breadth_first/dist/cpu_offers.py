@@ -210,7 +210,7 @@ def _parents_behind(team: Any, best: Array, offers: Offers, s: int, start: int) 
             at += ONE
 
 
-@expanded
+@device
 def offer_columns(
     team: Any, found: Array, shape: GridShape, columns: Columns, offers: Offers
 ) -> None:
@@ -260,7 +260,7 @@ def _accept_list(own: Own, words: Array, start: int, end: int, lo: int, hi: int)
             own.parent[k] = min(own.parent[k], words[i + half])
 
 
-@expanded
+@device
 def _accept_bits(team: Any, own: Own, words: Array, start: int, lo: int, hi: int) -> None:
     """What bits offer to the places in words lo .. hi of them."""
     kind, width = words.dtype.type, np.uint64(8 * words.itemsize)
@@ -289,14 +289,15 @@ def _accept_bits(team: Any, own: Own, words: Array, start: int, lo: int, hi: int
             at += ONE
 
 
-@expanded
+@device
 def _settle(
     team: Any, own: Own, depth: int, columns: Columns, gaps: Gaps, shape: GridShape, lo: int,
     hi: int,
 ) -> Any:  # fmt: skip
-    """Levels of those reached in words lo .. hi; they are seen.  How many, and their entries here.
+    """Levels of those reached in words lo .. hi; they are seen.  How many, and about how many entries.
 
-    No other member has bits in the words of `seen`: lo and hi are multiples of 64 places.
+    The first of a word stands for all.  No other member has bits in the words of `seen`: lo and hi
+    are multiples of 64 places.
     """
     kind, width = own.told.dtype.type, np.uint64(8 * own.told.itemsize)
     below, count, arcs = own.level.dtype.type(depth), np.uint64(0), np.int64(0)
@@ -304,16 +305,18 @@ def _settle(
         if interrupted(team, w):
             break
         left, base = own.told[w], np.uint64(w) * width
+        if left == kind(0):
+            continue
         own.reached[w] |= left
-        count += np.uint64(count_ones(left))
         v = base * shape.C + shape.c
         spread_bits(gaps, 0, np.uint64(left), v, shape.C, columns.seen, True)
+        v += np.uint64(trailing_zeros(left)) * shape.C
+        many = np.uint64(count_ones(left))
+        arcs += (np.int64(own.indptr[v + ONE]) - np.int64(own.indptr[v])) * np.int64(many)
+        count += many
         while left != kind(0):
-            k = base + np.uint64(trailing_zeros(left))
+            own.level[base + np.uint64(trailing_zeros(left))] = below
             left &= left - kind(1)
-            own.level[k] = below
-            v = k * shape.C + shape.c
-            arcs += np.int64(own.indptr[v + ONE]) - np.int64(own.indptr[v])
     return np.int64(count), arcs
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from matchwood.dist.grid.cpu import ONE
 from matchwood.primitives.frontier.cpu import claim_bit, flush, push
-from matchwood.teams import atomic_min, barrier, expanded, kernel, load_relaxed, next_chunk
+from matchwood.teams import atomic_min, barrier, device, expanded, kernel, load_relaxed, next_chunk
 from matchwood.traversal.breadth_first.dist.cpu_offers import Offers, offer_columns
 from matchwood.traversal.breadth_first.dist.cpu_told import (
     Columns,
@@ -78,7 +78,7 @@ def _lower(rows: Outward, u: Any, name: Any, columns: Columns) -> None:
             atomic_min(columns.best, v, name)
 
 
-@expanded
+@device
 def follow(
     team: Any, rows: Outward, frontier: Array, names: Names, columns: Columns, found: Queue
 ) -> None:
