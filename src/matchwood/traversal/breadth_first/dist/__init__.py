@@ -39,6 +39,8 @@ Array = np.ndarray[Any, Any]
 
 FEW = 16  # with fewer found than 1 / FEW of the columns, they are sorted; else all are looked at
 BETA = 18  # top down again when the frontier has fewer than n / BETA vertices [Beamer]
+FEW_LEFT = 8  # but not yet while it has so many for each vertex that is left, and
+BITS = 64  # for each so many vertices, whose bits are looked at in any case
 
 
 def search(
@@ -107,7 +109,8 @@ def _levels(G: Any, steps: Any, start: Array, limit: int, arcs: int) -> int:
             return max(0, depth if size else depth - 1)
         reached += size
         if backwards:
-            backwards = size > n // BETA
+            left = max(0, steps.reachable - reached)
+            backwards = size > n // BETA or size > FEW_LEFT * left + n // BITS
         else:
             backwards = follow * follow > (n - reached) * arcs
         own = steps.bottom_up(depth) if backwards else steps.top_down(depth, follow)
@@ -118,11 +121,12 @@ class Lists:
     """The steps of a rank that has a GPU, or whose vertices lie in ranges.
 
     Levels and parents are of own vertices, by place; -1 where not reached.  What it knows of the
-    other vertices of its block is in `block` (cpu.py, gpu.py).
+    other vertices of its block is in `block` (cpu.py, gpu.py).  At most `reachable` vertices of
+    the graph have arcs into them.
     """
 
     def __init__(self, G: Any, outward: Any, inward: Any, kind: Any, threads: int | None) -> None:
-        self.grid, self.exchange = G.grid, G.exchange
+        self.grid, self.exchange, self.reachable = G.grid, G.exchange, G.n
         self.level, self.parent = (np.full(self.grid.owned, -1, kind) for _ in range(2))
         names = G.keep(f"names of bfs {kind}", lambda: np.ascontiguousarray(G.original_local, kind))
         engine = engines.load(__name__, G.engine)

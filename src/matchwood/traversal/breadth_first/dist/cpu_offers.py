@@ -33,6 +33,7 @@ Array = np.ndarray[Any, Any]
 
 WORDS = 16  # words of each stripe that a member takes at a time bottom up
 PLACES = WORDS * WORD  # of such a chunk
+SAMPLED = 8  # words of places of which one vertex's entries are counted
 
 
 class Found(NamedTuple):
@@ -296,11 +297,12 @@ def _settle(
 ) -> Any:  # fmt: skip
     """Levels of those reached in words lo .. hi; they are seen.  How many, and about how many entries.
 
-    The first of a word stands for all.  No other member has bits in the words of `seen`: lo and hi
-    are multiples of 64 places.
+    One of some words stands for the others.  No other member has bits in the words of `seen`: lo
+    and hi are multiples of 64 places.
     """
     kind, width = own.told.dtype.type, np.uint64(8 * own.told.itemsize)
     below, count, arcs = own.level.dtype.type(depth), np.uint64(0), np.int64(0)
+    entries, after = np.int64(0), lo
     for w in range(lo, hi):
         if interrupted(team, w):
             break
@@ -310,10 +312,13 @@ def _settle(
         own.reached[w] |= left
         v = base * shape.C + shape.c
         spread_bits(gaps, 0, np.uint64(left), v, shape.C, columns.seen, True)
-        v += np.uint64(trailing_zeros(left)) * shape.C
+        if w >= after:
+            after = w + SAMPLED
+            v += np.uint64(trailing_zeros(left)) * shape.C
+            entries = np.int64(own.indptr[v + ONE]) - np.int64(own.indptr[v])
         many = np.uint64(count_ones(left))
-        arcs += (np.int64(own.indptr[v + ONE]) - np.int64(own.indptr[v])) * np.int64(many)
         count += many
+        arcs += entries * np.int64(many)
         while left != kind(0):
             own.level[base + np.uint64(trailing_zeros(left))] = below
             left &= left - kind(1)

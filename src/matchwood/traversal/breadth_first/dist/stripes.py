@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.dist.exchanges.cpu_bits import places_of
 from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
 from matchwood.dist.exchanges.packing import pack_values, words_of_bits
+from matchwood.dist.exchanges.routing import to_group
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import Crew, crew, workspace
 from matchwood.traversal.breadth_first.dist import cpu_bottom_up, cpu_offers, cpu_told, cpu_top_down
@@ -44,6 +46,7 @@ class Steps:
         into = full if same else _full(G, inward, "incoming entries")
         self.outward = cpu_top_down.Outward(*_unsigned(outward), full)
         self.inward = cpu_bottom_up.Inward(*_unsigned(inward), _first(G, inward, same, threads))
+        self.reachable = _reachable(G, into, same)
         self.of_rows, self.of_columns = _stripes(of_rows(grid)), _stripes(of_columns(grid))
         self.gaps = cpu_told.gaps(grid.C, int(grid.shape.others))
         self.level, self.parent = (np.empty(grid.owned, word) for _ in range(2))
@@ -175,6 +178,18 @@ def _full(G: Any, view: Any, what: str) -> Array:
     """Which rows have entries: (stripes of the row group, words) bits by place; kept by G."""
     made: Array = G.keep(f"bfs, rows with {what}", lambda: rows_with_entries(view.indptr, G.grid))
     return made
+
+
+def _reachable(G: Any, into: Array, both: bool) -> int:
+    """How many vertices of the graph have entries in the rows of some block; kept by G."""
+
+    def make() -> int:
+        own = np.bitwise_or.reduce(to_group(G.exchange.row, list(into), np.uint64))
+        count = places_of(own, G.grid.owned).size
+        return int(G.comm.allreduce(np.array([count], np.int64))[0])
+
+    found: int = G.keep(f"bfs, vertices with {'entries' if both else 'incoming entries'}", make)
+    return found
 
 
 def _first(G: Any, view: Any, both: bool, threads: int | None) -> Array:
