@@ -232,6 +232,33 @@ def test_columns_are_packed_by_any_team(kind, share):
         assert not fresh.any()
 
 
+@pytest.mark.parametrize("step", [1, 2, 3, 9, 10, 21, 22, 63, 64, 100])
+def test_bits_with_gaps(step):
+    """Wherever they begin, and however far they are apart."""
+    rng = np.random.default_rng(step)
+    spread_bits = cpu_told.spread_bits
+
+    @njit
+    def run(gaps, row, words, base, step, into, alone):
+        for i in range(words.size):
+            v = np.uint64(base + i * 64 * step)
+            spread_bits(gaps, row, words[i], v, np.uint64(step), into, alone)
+
+    for base, alone in ((0, True), (1, False), (63, True), (64, False), (137, True)):
+        words = rng.integers(0, 1 << 64, 5, np.uint64, endpoint=False)
+        words[1], words[3] = 0, np.uint64(1) << np.uint64(63)
+        places = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+        last = base + step * int(places[-1])
+        into = np.zeros(last // 64 + 1, np.uint64)  # no word is touched that has no bits
+        kept = rng.integers(0, last + 1, 3)
+        np.bitwise_or.at(into, kept // 64, np.uint64(1) << (kept % 64).astype(np.uint64))
+        for row, steps in enumerate(((step, 1), (1, step))):
+            got = into.copy()
+            run(cpu_told.gaps(*steps), row, words, base, step, got, alone)
+            found = np.flatnonzero(np.unpackbits(got.view(np.uint8), bitorder="little"))
+            assert np.array_equal(found, np.union1d(kept, base + step * places))
+
+
 @given(graphs(max_n=300), st.data())
 @settings(max_examples=15)
 def test_random_graphs_by_teams(A: sp.csr_array, data: st.DataObject) -> None:

@@ -72,13 +72,11 @@ class Queue(NamedTuple):
 
 def gaps(own: int, others: int) -> Gaps:
     """For columns that are `own` and `others` ids apart."""
-    tables, widths = np.zeros((2, 256), np.uint64), np.zeros(2, np.int64)
+    tables, widths, every = np.zeros((2, 256), np.uint64), np.zeros(2, np.int64), np.arange(256)
     for row, step in enumerate((own, others)):
-        width = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
-        widths[row] = width
-        for bits in range(1 << width):
-            places = [k for k in range(width) if bits >> k & 1]
-            tables[row, bits] = sum(1 << (k * step) for k in places)
+        widths[row] = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
+        for k in range(int(widths[row])):
+            tables[row, every >> k & 1 == 1] |= np.uint64(1 << (k * step))
     return Gaps(tables, widths)
 
 
