@@ -17,6 +17,7 @@ import numpy as np
 from matchwood.components.connected.cpu import SAMPLES, join_ends
 from matchwood.components.connected.dist.cpu_giant import WORD
 from matchwood.primitives.cpu_hints import count_ones, prefetch, select
+from matchwood.primitives.union_find.cpu import compress
 from matchwood.teams import (
     barrier,
     crew,
@@ -24,10 +25,8 @@ from matchwood.teams import (
     expanded,
     interrupted,
     kernel,
-    load_relaxed,
     share,
     stopping,
-    store_relaxed,
     workspace,
 )
 
@@ -158,24 +157,11 @@ def _join(
                 _join_two(parent, first[k], ends[1, k - block], alone)
 
 
-@expanded
-def _mark_columns(parent: Array, root: Any, owner: Array, w: int) -> Any:
-    """Bits of what is in the tree, of word w of an owner's columns; they are put under their roots.
-
-    The same as `compress`, and in the same pass.
-    """
-    at, step, bits = np.uint64(owner[0] + w * WORD * owner[1]), np.uint64(owner[1]), np.uint64(0)
-    for b in range(min(WORD, owner[2] - w * WORD)):
-        top = load_relaxed(parent, at)
-        above = load_relaxed(parent, top)
-        if above != top:
-            while above != top:
-                top = above
-                above = load_relaxed(parent, top)
-            store_relaxed(parent, at, top)
-        bits |= np.uint64(top == root) << np.uint64(b)
-        at += step
-    return bits
+@device
+def _compress_alone(parent: Array) -> None:
+    """`compress` of all where no other member is at work: a parent is smaller, and so is done."""
+    for v in range(parent.size):
+        parent[v] = parent[parent[v]]
 
 
 @kernel
@@ -187,20 +173,15 @@ def _mark(
     `owners`: of each the first position of its columns, the step to the next, how many there are.
     """
     parent, first, _ = joined
-    marked = np.uint64(0)
-    lo, hi = share(team, words.shape[1])
-    # Own columns come first: a parent is the smaller one, so it is under its root by then.
-    for turn in range(2):
-        for w in range(lo, hi):
-            if interrupted(team, w):
-                return
-            for s in range(owners.shape[0]):
-                if (owners[s, 0] == 0) == (turn == 0):
-                    bits = _mark_columns(parent, root, owners[s], w)
-                    words[1 + s, w] = bits
-                    marked += count_ones(bits)
+    lo, hi = share(team, parent.size)
+    if team.size == 1:
+        _compress_alone(parent)
+    else:
+        compress(parent, lo, hi)
     if barrier(team):
         return
+    marked = np.uint64(0)
+    lo, hi = share(team, words.shape[1])
     for w in range(lo, hi):
         if interrupted(team, w):
             return
@@ -210,6 +191,14 @@ def _mark(
             bits |= np.uint64(parent[above] == root) << np.uint64(b)
         words[0, w] = bits
         marked += count_ones(bits)
+        for s in range(owners.shape[0]):
+            at, step = owners[s, 0] + w * WORD * owners[s, 1], owners[s, 1]
+            bits = np.uint64(0)
+            for b in range(min(WORD, owners[s, 2] - w * WORD)):
+                bits |= np.uint64(parent[np.uint64(at)] == root) << np.uint64(b)
+                at += step
+            words[1 + s, w] = bits
+            marked += count_ones(bits)
     counts[team.rank] = marked
 
 
