@@ -232,6 +232,48 @@ def test_columns_are_packed_by_any_team(kind, share):
         assert not fresh.any()
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_entries_of_a_frontier_are_counted(threads):
+    """Of few vertices all; of many, those of some."""
+    A = rmat(16, 8)
+
+    def body(comm):
+        G = spread(comm, A, (2, 2))
+        lengths = np.diff(G.undirected_pattern().indptr)[: G.grid.n_rows][G.grid.owned_rows]
+        found = []
+        for places in (np.flatnonzero(lengths)[::7][:500], np.arange(G.grid.owned)):
+            view = G.undirected_pattern()
+            steps = stripes.Steps(G, view, view, np.int32, threads)
+            assert steps.start(places, G.ids[places]) == places.size
+            found.append((steps.arcs(0, False), 2 * int(lengths[places].sum())))
+        return found
+
+    few, many = zip(*dist.run(body, 4, threads=threads), strict=True)
+    assert all(counted == right for counted, right in few)
+    counted, right = (sum(numbers) for numbers in zip(*many, strict=True))
+    assert 0.5 < counted / right < 2
+
+
+def test_few_vertices_that_are_left_are_looked_for(monkeypatch):
+    """A level more goes bottom up, where the frontier is smaller than before and few are left."""
+    A = rmat(14, 16)
+    expected = matchwood.bfs(A, int(np.diff(A.indptr).argmax()))
+    sizes = np.bincount(expected.level[expected.level >= 0])
+    ways = []
+    for name in ("top_down", "bottom_up"):
+        old = getattr(stripes.Steps, name)
+
+        def step(self, depth, *follow, old=old, name=name):
+            if self.grid.rank == 0:
+                ways.append(name)
+            return old(self, depth, *follow)
+
+        monkeypatch.setattr(stripes.Steps, name, step)
+    compared([A], ((2, 2),), [(int(np.diff(A.indptr).argmax()), {})])
+    last = max(k for k, way in enumerate(ways) if way == "bottom_up")
+    assert sizes[last] < A.shape[0] // 18
+
+
 @pytest.mark.parametrize("step", [1, 2, 3, 9, 10, 21, 22, 63, 64, 100])
 def test_bits_with_gaps(step):
     """Wherever they begin, and however far they are apart."""

@@ -100,7 +100,7 @@ def _look_up(
 
 @device
 def _join_alone(parent: Array, u: Any, v: Any) -> None:
-    """`join_ends` where no other member is at work: without a swap, which would wait for all stores."""
+    """`join_ends` where no other member is at work: without a swap, which waits for all stores."""
     a, b = parent[parent[u]], parent[parent[v]]
     if a == b:
         return

@@ -76,7 +76,9 @@ def _is_in(frontier: Array, u: Any) -> Any:
 
 
 @expanded
-def _try_first(rows: Inward, frontier: Array, open: Array, w: int, found: Found, near: Array) -> None:
+def _try_first(
+    rows: Inward, frontier: Array, open: Array, w: int, found: Found, near: Array
+) -> None:
     """The rows of word w whose first entry is in the frontier; the others are on their way.
 
     near[s]: an entry for each place of the word.

@@ -16,7 +16,7 @@ import numpy as np
 
 from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import ONE, column_place
-from matchwood.primitives.cpu_hints import count_ones, trailing_zeros
+from matchwood.primitives.cpu_hints import count_ones, leading_zeros, trailing_zeros
 from matchwood.teams import (
     atomic_add,
     atomic_or,
@@ -33,7 +33,8 @@ Array = np.ndarray[Any, Any]
 
 WORDS = 16  # words of each stripe that a member takes at a time bottom up
 PLACES = WORDS * WORD  # of such a chunk
-SAMPLED = 8  # words of places of which one vertex's entries are counted
+FEW = 4096  # vertices of a level whose entries are all counted; of more, one
+SAMPLED = 4  # of so many words of places
 
 
 class Found(NamedTuple):
@@ -290,19 +291,29 @@ def _accept_bits(team: Any, own: Own, words: Array, start: int, lo: int, hi: int
             at += ONE
 
 
+@expanded
+def _entries(own: Own, k: Any, shape: GridShape) -> Any:
+    """Of own vertex k, in this block."""
+    v = k * shape.C + shape.c
+    return np.int64(own.indptr[v + ONE]) - np.int64(own.indptr[v])
+
+
 @device
 def _settle(
     team: Any, own: Own, depth: int, columns: Columns, gaps: Gaps, shape: GridShape, lo: int,
     hi: int,
 ) -> Any:  # fmt: skip
-    """Levels of those reached in words lo .. hi; they are seen.  How many, and about how many entries.
+    """Levels of those reached in words lo .. hi; they are seen.  How many, and their entries.
 
-    One of some words stands for the others.  No other member has bits in the words of `seen`: lo
-    and hi are multiples of 64 places.
+    Where they are many, one of some words stands for the others; in turn the first and the last of
+    a word, since of some graphs even vertices have more entries than odd ones.  No other member has
+    bits in the words of `seen`: lo and hi are multiples of 64 places.
     """
     kind, width = own.told.dtype.type, np.uint64(8 * own.told.itemsize)
-    below, count, arcs = own.level.dtype.type(depth), np.uint64(0), np.int64(0)
-    entries, after = np.int64(0), lo
+    below, count, arcs = own.level.dtype.type(depth), np.int64(0), np.int64(0)
+    for w in range(lo, hi):
+        count += np.int64(count_ones(own.told[w]))
+    sampled, entries, after, low = count > FEW, np.int64(0), lo, True
     for w in range(lo, hi):
         if interrupted(team, w):
             break
@@ -312,17 +323,21 @@ def _settle(
         own.reached[w] |= left
         v = base * shape.C + shape.c
         spread_bits(gaps, 0, np.uint64(left), v, shape.C, columns.seen, True)
-        if w >= after:
-            after = w + SAMPLED
-            v += np.uint64(trailing_zeros(left)) * shape.C
-            entries = np.int64(own.indptr[v + ONE]) - np.int64(own.indptr[v])
-        many = np.uint64(count_ones(left))
-        count += many
-        arcs += entries * np.int64(many)
+        if sampled:
+            if w >= after:
+                after, low = w + SAMPLED, not low
+                b = np.uint64(trailing_zeros(left))
+                if not low:
+                    b = width - ONE - np.uint64(leading_zeros(left))
+                entries = _entries(own, base + b, shape)
+            arcs += entries * np.int64(count_ones(left))
         while left != kind(0):
-            own.level[base + np.uint64(trailing_zeros(left))] = below
+            k = base + np.uint64(trailing_zeros(left))
             left &= left - kind(1)
-    return np.int64(count), arcs
+            own.level[k] = below
+            if not sampled:
+                arcs += _entries(own, k, shape)
+    return count, arcs
 
 
 @expanded

@@ -1,4 +1,4 @@
-"""Kernels of a search where vertices lie in stripes: what the ranks of a group tell of the frontier.
+"""What the ranks of a group tell of the frontier, where vertices lie in stripes.
 
 Read stripes.py first.  Messages are read as unsigned words.  Places come as a list of words, or as
 the bits of words where that is shorter: the length tells which (dist/exchanges/packing.py).
@@ -185,22 +185,24 @@ def _join_bits(words: Array, at: Any, bits: Any, alone: bool) -> None:
 
 
 @expanded
-def spread_bits(gaps: Gaps, row: int, left: Any, v: Any, step: Any, into: Array, alone: bool) -> None:
+def spread_bits(
+    gaps: Gaps, row: int, left: Any, v: Any, step: Any, into: Array, alone: bool
+) -> None:
     """The bits `left` of places that begin at local id v, `step` apart, are joined to `into`."""
     width = np.uint64(gaps.widths[row])
     mask, table = (ONE << width) - ONE, gaps.tables[row]
     while left != NONE:
         piece, shift = table[left & mask], v & np.uint64(63)
         _join_bits(into, v >> np.uint64(6), piece << shift, alone)
-        _join_bits(into, (v >> np.uint64(6)) + ONE, (piece >> ONE) >> (np.uint64(63) - shift), alone)
+        _join_bits(
+            into, (v >> np.uint64(6)) + ONE, (piece >> ONE) >> (np.uint64(63) - shift), alone
+        )
         left >>= width
         v += width * step
 
 
 @expanded
-def set_columns(
-    team: Any, heard: Heard, gaps: Gaps, own: Any, frontier: Array
-) -> None:
+def set_columns(team: Any, heard: Heard, gaps: Gaps, own: Any, frontier: Array) -> None:
     """The bits of the columns that the ranks of the column told; `own` is this rank among them.
 
     Caller: the frontier is 0.

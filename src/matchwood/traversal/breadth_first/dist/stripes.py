@@ -56,7 +56,7 @@ class Steps:
         self._team(grid.owned).run(cpu_offers.begin, self.level, self.parent)
 
     def _make_room(self, word: Any, shape: tuple[int, int]) -> None:
-        """Scratch.  A level goes one way, so what one way needs lies where the other has its own."""
+        """Scratch.  A level goes one way: what both need lies in the same place."""
         grid, (stripes, words) = self.grid, shape
         bits = words_of_bits(grid.n_local, np.uint64)
         longest = max(grid.n_rows, grid.n_columns)
@@ -91,9 +91,9 @@ class Steps:
         return self._taken(message, np.array([message.size]), 0)
 
     def arcs(self, depth: int, backwards: bool) -> int:
-        """About as many entries as own vertices of the frontier have, in all blocks of their row.
+        """About as many entries as own vertices of the frontier have, in all blocks of their rows.
 
-        Rows are spread evenly over the blocks, and this rank has one of them.
+        Rows are spread evenly over the blocks, and this rank has one of these.
         """
         return self.entries * int(self.grid.C)
 
