@@ -25,6 +25,7 @@ import numpy as np
 from matchwood.teams.atomics import atomic_cas, load_acquire, store_release
 from matchwood.teams.compiled import device, holding, kernel
 from matchwood.teams.native.cpu_words import (
+    MOST_WORDS,
     call_at,
     change,
     sleep_at_most,
@@ -46,14 +47,15 @@ POST_WORDS = 3 * _LINE
 POSTED, CALLED, ASLEEP = 1, 2, 4  # flags of STATE
 
 # A record
-WAY_IN = 0  # address of the code that unpacks the slots
-FUNCTION = 1  # address of the kernel
+FUNCTION = 0  # address of the kernel
 LEFT = _LINE  # members that have not ended
 OVER = _LINE + 1
 STATUS = _LINE + 2  # Numba's, of the first member that raised an exception
 DETAIL = _LINE + 3  # what it points to
-SLOTS = 2 * _LINE  # the arguments from here on, each in a word of its own; the team is the first
+REALS = 2 * _LINE  # arguments in registers for floating-point numbers
+SLOTS = 3 * _LINE  # all other arguments
 TEAM_WORDS = SLOTS + 6  # rank, size, then of the array: owner, parent, elements, bytes of each, data
+RECORD_WORDS = SLOTS + MOST_WORDS
 
 FINE = (0, -2)  # Numba's status where nothing was raised
 
@@ -82,7 +84,8 @@ def attend(post: Any, bell: Any, patience: int) -> None:
 
 @device
 def _work(record: Any, rank: int) -> None:
-    status, detail = call_at(record[WAY_IN], record.ctypes.data, rank)
+    start = record.ctypes.data
+    status, detail = call_at(record[FUNCTION], rank, start + 8 * REALS, start + 8 * SLOTS)
     if status not in FINE:
         if atomic_cas(record, STATUS, 0, status) == 0:
             record[DETAIL] = detail
@@ -103,12 +106,12 @@ def _end(record: Any) -> None:
 def start(values: Any, plan: Any, record: Any, posts: Any, bell: Any) -> None:
     """Fill in the record and send it to the members at these posts (addresses), by their ranks.
 
-    For each value the plan has the number of dimensions (-1: it is no array) and its first slot.
+    For each value the plan has the number of dimensions (-1: it is no array) and its first place.
     For an array the value is the address of the Python object.  It is read here, so this runs with
     the interpreter's lock held: another thread cannot change the shape meanwhile.
     """
     for k in range(values.size):
-        dimensions, slot = plan[k, 0], SLOTS + plan[k, 1]
+        dimensions, slot = plan[k, 0], plan[k, 1]
         if dimensions < 0:
             record[slot] = values[k]
         else:

@@ -34,18 +34,22 @@ def posts() -> dict[str, Any]:
 
 
 @kernel
-def _probe(team: Any, matrix: Any, number: Any, flags: Any, found: Any) -> None:
+def _probe(team: Any, matrix: Any, numbers: Any, reals: Any, found: Any) -> None:
     found[0], found[1], found[2] = team.rank, team.size, team.words.size
     found[3], found[4], found[5] = matrix.shape[0], matrix.shape[1], matrix.size
-    found[6], found[7], found[8] = matrix[1, 2], matrix.itemsize, number
-    found[9], found[10] = flags[0], flags[1][1]
+    found[6], found[7] = matrix[1, 2], matrix.itemsize
+    found[8], found[9], found[10] = numbers[0], numbers[1][1], numbers[2]
+    for k in range(5):
+        found[11 + k], found[16 + k] = reals[k][0], reals[k][1]
 
 
 def _works(code: dict[str, Any]) -> bool:
     """A kernel is posted, run, and over."""
-    found, words = np.zeros(11, np.float32), np.zeros(WORDS, np.int64)
+    found, words = np.zeros(21), np.zeros(WORDS, np.int64)
     matrix = np.arange(24, dtype=np.int16).reshape(4, 6)[::-2, ::2]
-    arguments = Team(0, 7, words), matrix, np.float32(0.5), (True, (None, np.uint8(200))), found
+    numbers = True, (None, np.uint8(200)), -5
+    reals = tuple((0.1 + k, np.float32(0.5 - k)) for k in range(5))  # more than fit into registers
+    arguments = Team(0, 7, words), matrix, numbers, reals, found
     signature = tuple(map(_probe.typeof_pyval, arguments))
     _probe.compile(signature)
     way = entry(_probe.overloads[signature], arguments)
@@ -56,7 +60,8 @@ def _works(code: dict[str, Any]) -> bool:
     code["start"](values_of(way, arguments), way.plan, record, places, bell)
     code["call"](post, bell)  # so that it leaves the post after the kernel
     code["attend"](post, bell, 1)
-    expected = [0, 7, WORDS, 2, 3, 6, matrix[1, 2], 2, 0.5, 1, 200]
+    expected = [0, 7, WORDS, 2, 3, 6, matrix[1, 2], 2, 1, 200, -5, *(x for x, _ in reals)]
+    expected += [y for _, y in reals]
     return bool(code["wait"](record, second, 0)) and found.tolist() == expected
 
 

@@ -1,5 +1,10 @@
 """Memory at an address, calls to an address, and the futex: how a thread of Linux sleeps and wakes.
 
+A function may be called without knowing its type, as libffi does: on both processors the first few
+integers and pointers are in registers, the first eight floating-point numbers are in others, and
+all further arguments lie on the stack in words of 64 bits, in their order.  Words that a function
+does not have as arguments do no harm there.
+
 A futex is a word of 32 bits.  A thread sleeps on it as long as it has the value that the thread
 saw; another thread changes the word and then wakes the sleepers.  The system compares the word
 after the sleeper has been put on its list, so no wake is lost.
@@ -20,8 +25,11 @@ from numba.np import arrayobj
 from matchwood.teams.atomics import atomic_cas, load_relaxed
 from matchwood.teams.compiled import device
 
-FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0)  # the number of the system call
+# The number of the system call, and of registers for integers
+FUTEX, REGISTERS = {"x86_64": (202, 6), "aarch64": (98, 8)}.get(platform.machine(), (0, 2))
 SUPPORTED = sys.platform == "linux" and sys.byteorder == "little" and FUTEX > 0
+FLOATS = 8  # registers for floating-point numbers
+MOST_WORDS = 256  # of arguments that are integers or pointers, or do not fit into registers
 PRIVATE = 128  # the word is not shared with other processes
 WAIT, WAKE, WAIT_BITSET, WAKE_BITSET = (PRIVATE + code for code in (0, 1, 9, 10))
 ALL = 2**31 - 1
@@ -51,21 +59,36 @@ def words_at(typingctx: Any, address: Any, count: Any) -> Any:
 
 
 @intrinsic
-def call_at(typingctx: Any, address: Any, record: Any, rank: Any) -> Any:
-    """Call the way in at `address` (cpu_entry.py): returns Numba's status and what it points to."""
-    word = ir.IntType(64)
+def call_at(typingctx: Any, function: Any, rank: Any, floats: Any, integers: Any) -> Any:
+    """Call a kernel: returns Numba's status, and the address of what was raised.
+
+    All are addresses but for `rank`, which stands for the first of the integers.
+    """
+    word, double, address = ir.IntType(64), ir.DoubleType(), ir.IntType(8).as_pointer()
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(word, [word.as_pointer(), word, word.as_pointer()])
-        function = builder.inttoptr(args[0], kind.as_pointer())
-        detail = builder.alloca(word)
-        builder.store(word(0), detail)
-        record = builder.inttoptr(args[1], word.as_pointer())
-        status = builder.call(function, [record, args[2], detail])
-        pair = [status, builder.load(detail)]
+        result, raised = (builder.alloca(address) for _ in range(2))
+        builder.store(address(None), raised)
+        first, *rest = _loaded(builder, word, args[3], MOST_WORDS)
+        doubles = _loaded(builder, double, args[2], FLOATS)
+        inside = REGISTERS - 3  # in registers, as are result, raised and rank
+        kinds = [
+            *2 * [address.as_pointer()], *(1 + inside) * [word], *FLOATS * [double],
+            *(len(rest) - inside) * [word],
+        ]  # fmt: skip
+        values = [result, raised, args[1], *rest[:inside], *doubles, *rest[inside:]]
+        kind = ir.FunctionType(ir.IntType(32), kinds)
+        status = builder.call(builder.inttoptr(args[0], kind.as_pointer()), values)
+        where = builder.ptrtoint(builder.load(raised), word)
+        pair = [builder.sext(status, word), where]
         return context.make_tuple(builder, signature.return_type, pair)
 
-    return types.UniTuple(types.int64, 2)(types.int64, types.int64, types.int64), codegen
+    return types.UniTuple(types.int64, 2)(*[types.int64] * 4), codegen
+
+
+def _loaded(builder: Any, kind: Any, address: Any, count: int) -> list[Any]:
+    start = builder.inttoptr(address, kind.as_pointer())
+    return [builder.load(builder.gep(start, [ir.IntType(32)(k)])) for k in range(count)]
 
 
 @device
