@@ -22,6 +22,7 @@ from matchwood.teams.native.cpu_posts import BIT, DETAIL, POST_WORDS, STATUS
 from matchwood.teams.native.cpu_words import SUPPORTED
 
 WAIT_SECONDS = 0.05  # of one wait of the caller, between two calls of a progress callback
+CALLER_PATIENCE = 0
 PATIENCE = 164
 """Tests of its post (with `idle` between them) before a member sleeps, some 50 us.  The next kernel
 of a call often comes in that time, and then it begins at once."""
@@ -93,7 +94,7 @@ class Run:
 
     def wait(self) -> bool:
         """True when all members have ended.  A signal ends the wait at once, so Ctrl-C works."""
-        over: bool = _code["wait"](self._record, _SECONDS, 0)
+        over: bool = _code["wait"](self._record, _SECONDS, CALLER_PATIENCE)
         return over
 
     def call_off(self) -> None:
