@@ -37,7 +37,9 @@ PACKAGE = Path(__file__).resolve().parent.parent
 # nothing, so arrays need no reference counts.  With them every call of a device function inside a
 # loop counts atomically, which made a matching four times slower.  A kernel that allocates does not
 # compile.  No C callback is made of any function.
-_OPTIONS: dict[str, bool | str] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, bool | str] = {
+    "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True,
+}  # fmt: skip
 # What unpacks records of many arrays from Python is often more code than the function itself, and
 # it took a fifth of the time to compile a search.  Only kernels are called from Python.
 _INSIDE = {**_OPTIONS, "no_cpython_wrapper": True}

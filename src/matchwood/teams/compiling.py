@@ -41,7 +41,6 @@ _LOCKS = [  # in the order in which Numba takes them
 ]
 
 
-
 class Code(NamedTuple):
     """A kernel for arguments of some kinds."""
 
@@ -85,7 +84,7 @@ def compiled(kernel: Any, team: Team, args: tuple[Any, ...], handed_over: bool) 
 
 
 def _is_plain(value: Any) -> bool:
-    """Kinds of values tell Numba's types for sure, and machine code may be called without a test."""
+    """Its kind tells Numba's type for sure: machine code may be called without a test."""
     if isinstance(value, tuple):
         return all(map(_is_plain, value))
     return type(value) in PLAIN or isinstance(value, (np.ndarray, np.generic))

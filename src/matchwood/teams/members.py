@@ -84,7 +84,7 @@ def enlist(count: int, members: list[Member]) -> None:
     Raises RuntimeError where the system starts no more threads.  Threads started for this call are
     then ended, so that others can use their memory.
     """
-    outdated = []
+    outdated: list[Member] = []
     with _free_lock:
         while _free and len(members) < count:
             member = _free.pop()

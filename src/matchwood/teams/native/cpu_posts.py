@@ -20,8 +20,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from matchwood.teams.atomics import atomic_cas, load_acquire, store_release
 from matchwood.teams.compiled import device, holding, kernel
 from matchwood.teams.native.cpu_words import (
@@ -54,7 +52,7 @@ STATUS = _LINE + 2  # Numba's, of the first member that raised an exception
 DETAIL = _LINE + 3  # what it points to
 REALS = 2 * _LINE  # arguments in registers for floating-point numbers
 SLOTS = 3 * _LINE  # all other arguments
-TEAM_WORDS = SLOTS + 6  # rank, size, then of the array: owner, parent, elements, bytes of each, data
+TEAM_WORDS = SLOTS + 6  # before it: rank, size; owner, parent, elements, bytes of an element
 RECORD_WORDS = SLOTS + MOST_WORDS
 
 FINE = (0, -2)  # Numba's status where nothing was raised

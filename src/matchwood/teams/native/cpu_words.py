@@ -69,7 +69,7 @@ def call_at(typingctx: Any, function: Any, rank: Any, floats: Any, integers: Any
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         result, raised = (builder.alloca(address) for _ in range(2))
         builder.store(address(None), raised)
-        first, *rest = _loaded(builder, word, args[3], MOST_WORDS)
+        rest = _loaded(builder, word, args[3], MOST_WORDS)[1:]
         doubles = _loaded(builder, double, args[2], FLOATS)
         inside = REGISTERS - 3  # in registers, as are result, raised and rank
         kinds = [
