@@ -117,7 +117,7 @@ def _compile_here(kernel: Any, values: tuple[Any, ...], ways: list[Entry | None]
         if ways is not None and all(map(_is_plain, values)):
             runs.prepare()
             if runs.ready():
-                ways.append(entry(kernel.overloads[signature], values))
+                ways.append(entry(kernel.overloads[signature]))
 
 
 def _signature(kernel: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:

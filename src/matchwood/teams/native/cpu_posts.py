@@ -53,7 +53,7 @@ DETAIL = _LINE + 3  # what it points to
 REALS = 2 * _LINE  # arguments in registers for floating-point numbers
 SLOTS = 3 * _LINE  # all other arguments
 TEAM_WORDS = SLOTS + 6  # before it: rank, size; owner, parent, elements, bytes of an element
-RECORD_WORDS = SLOTS + MOST_WORDS
+VALUES = SLOTS + MOST_WORDS  # what `start` makes the slots of
 
 FINE = (0, -2)  # Numba's status where nothing was raised
 
@@ -101,19 +101,19 @@ def _end(record: Any) -> None:
 
 
 @holding
-def start(values: Any, plan: Any, record: Any, posts: Any, bell: Any) -> None:
+def start(plan: Any, record: Any, posts: Any, bell: Any) -> None:
     """Fill in the record and send it to the members at these posts (addresses), by their ranks.
 
-    For each value the plan has the number of dimensions (-1: it is no array) and its first place.
+    For each value the plan has the number of dimensions (-1: it is no array) and its first slot.
     For an array the value is the address of the Python object.  It is read here, so this runs with
     the interpreter's lock held: another thread cannot change the shape meanwhile.
     """
-    for k in range(values.size):
+    for k in range(plan.shape[0]):
         dimensions, slot = plan[k, 0], plan[k, 1]
         if dimensions < 0:
-            record[slot] = values[k]
+            record[slot] = record[VALUES + k]
         else:
-            _unpack(values[k], dimensions, record, slot)
+            _unpack(record[VALUES + k], dimensions, record, slot)
     record[LEFT] = posts.size
     record[OVER] = 0
     bits = 0

@@ -10,7 +10,7 @@ from numba.core import types
 
 from matchwood.teams.compiled import kernel
 from matchwood.teams.native import cpu_posts
-from matchwood.teams.native.cpu_entry import entry, values_of
+from matchwood.teams.native.cpu_entry import entry
 from matchwood.teams.native.cpu_posts import POST_WORDS
 from matchwood.teams.team import WORDS, Team
 
@@ -20,7 +20,7 @@ def posts() -> dict[str, Any]:
     word, words = types.int64, types.Array(types.int64, 1, "C")
     signatures = {
         "attend": (words, words, word),
-        "start": (words, types.Array(types.int64, 2, "C"), words, words, words),
+        "start": (types.Array(types.int64, 2, "C"), words, words, words),
         "call": (words, words),
         "wait": (words, words, word),
         "call_off": (words, words),
@@ -52,12 +52,12 @@ def _works(code: dict[str, Any]) -> bool:
     arguments = Team(0, 7, words), matrix, numbers, reals, found
     signature = tuple(map(_probe.typeof_pyval, arguments))
     _probe.compile(signature)
-    way = entry(_probe.overloads[signature], arguments)
+    way = entry(_probe.overloads[signature])
     if way is None or not _lies_as_expected(matrix):
         return False
     post, bell, second = np.zeros(POST_WORDS, np.int64), np.zeros(1, np.int64), np.array([1, 0])
-    record, places = way.record.copy(), np.array([post.ctypes.data])
-    code["start"](values_of(way, arguments), way.plan, record, places, bell)
+    record, places = way.record_of(arguments), np.array([post.ctypes.data])
+    code["start"](way.plan, record, places, bell)
     code["call"](post, bell)  # so that it leaves the post after the kernel
     code["attend"](post, bell, 1)
     expected = [0, 7, WORDS, 2, 3, 6, matrix[1, 2], 2, 1, 200, -5, *(x for x, _ in reals)]

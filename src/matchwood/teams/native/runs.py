@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from matchwood.teams.native import cpu_trial
-from matchwood.teams.native.cpu_entry import Entry, values_of
+from matchwood.teams.native.cpu_entry import Entry
 from matchwood.teams.native.cpu_posts import BIT, DETAIL, POST_WORDS, STATUS
 from matchwood.teams.native.cpu_words import SUPPORTED
 
@@ -71,9 +71,9 @@ class Run:
 
     def __init__(self, entry: Entry, name: str, arguments: tuple[Any, ...]) -> None:
         self._arguments = arguments  # kept alive
-        self._entry = entry
+        self._plan = entry.plan
         self._name = name
-        self._record = entry.record.copy()
+        self._record = entry.record_of(arguments)
         self._posts = np.empty(0, np.int64)
 
     def begin(self, members: Sequence[HasPost]) -> None:
@@ -89,8 +89,7 @@ class Run:
 
     def _begin(self, posts: list[Post]) -> None:
         self._posts = np.array([post.address for post in posts])
-        values = values_of(self._entry, self._arguments)
-        _code["start"](values, self._entry.plan, self._record, self._posts, _bell)
+        _code["start"](self._plan, self._record, self._posts, _bell)
 
     def wait(self) -> bool:
         """True when all members have ended.  A signal ends the wait at once, so Ctrl-C works."""
