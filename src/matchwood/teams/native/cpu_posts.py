@@ -41,6 +41,7 @@ STATE = _LINE
 RECORD = _LINE + 1  # address of the record
 RANK = _LINE + 2
 BIT = _LINE + 3  # the member's bit at the bell
+PATIENCE = _LINE + 4  # how often it looks at its post after a kernel before it sleeps
 POST_WORDS = 3 * _LINE
 POSTED, CALLED, ASLEEP = 1, 2, 4  # flags of STATE
 
@@ -59,7 +60,7 @@ FINE = (0, -2)  # Numba's status where nothing was raised
 
 
 @kernel
-def attend(post: Any, bell: Any, patience: int) -> None:
+def attend(post: Any, bell: Any) -> None:
     """Run kernels until there are tasks in Python."""
     looks = 0
     while True:
@@ -71,7 +72,7 @@ def attend(post: Any, bell: Any, patience: int) -> None:
         elif state & CALLED:
             if atomic_cas(post, STATE, state, state - CALLED) == state:
                 return
-        elif looks < patience:
+        elif looks < post[PATIENCE]:
             looks = idle(looks)
         else:
             rung = load_acquire(bell, 0)
@@ -101,7 +102,7 @@ def _end(record: Any) -> None:
 
 
 @holding
-def start(plan: Any, record: Any, posts: Any, bell: Any) -> None:
+def start(plan: Any, record: Any, posts: Any, bell: Any, patience: int) -> None:
     """Fill in the record and send it to the members at these posts (addresses), by their ranks.
 
     For each value the plan has the number of dimensions (-1: it is no array) and its first slot.
@@ -121,6 +122,7 @@ def start(plan: Any, record: Any, posts: Any, bell: Any) -> None:
         post = words_at(posts[rank], POST_WORDS)
         post[RECORD] = record.ctypes.data
         post[RANK] = rank
+        post[PATIENCE] = patience
         if change(post, STATE, POSTED) & ASLEEP:
             bits |= post[BIT]
     _ring(bell, bits)
@@ -167,11 +169,8 @@ def call(post: Any, bell: Any) -> None:
 
 
 @kernel
-def wait(record: Any, seconds: Any, patience: int) -> bool:
+def wait(record: Any, seconds: Any) -> bool:
     """True when the run is over.  Sleeps at most so long; a signal ends it."""
-    looks = 0
-    while looks < patience and load_acquire(record, OVER) == 0:
-        looks = idle(looks)
     if load_acquire(record, OVER) == 0:
         sleep_at_most(record.ctypes.data + 8 * OVER, 0, seconds.ctypes.data)
     return load_acquire(record, OVER) == 1

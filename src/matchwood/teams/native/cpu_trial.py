@@ -19,10 +19,10 @@ def posts() -> dict[str, Any]:
     """The machine code by name; empty where it does not do what it should."""
     word, words = types.int64, types.Array(types.int64, 1, "C")
     signatures = {
-        "attend": (words, words, word),
-        "start": (types.Array(types.int64, 2, "C"), words, words, words),
+        "attend": (words, words),
+        "start": (types.Array(types.int64, 2, "C"), words, words, words, word),
         "call": (words, words),
-        "wait": (words, words, word),
+        "wait": (words, words),
         "call_off": (words, words),
     }
     code = {}
@@ -57,12 +57,12 @@ def _works(code: dict[str, Any]) -> bool:
         return False
     post, bell, second = np.zeros(POST_WORDS, np.int64), np.zeros(1, np.int64), np.array([1, 0])
     record, places = way.record_of(arguments), np.array([post.ctypes.data])
-    code["start"](way.plan, record, places, bell)
+    code["start"](way.plan, record, places, bell, 1)
     code["call"](post, bell)  # so that it leaves the post after the kernel
-    code["attend"](post, bell, 1)
+    code["attend"](post, bell)
     expected = [0, 7, WORDS, 2, 3, 6, matrix[1, 2], 2, 1, 200, -5, *(x for x, _ in reals)]
     expected += [y for _, y in reals]
-    return bool(code["wait"](record, second, 0)) and found.tolist() == expected
+    return bool(code["wait"](record, second)) and found.tolist() == expected
 
 
 def _lies_as_expected(sample: np.ndarray[Any, Any]) -> bool:

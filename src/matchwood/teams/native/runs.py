@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import itertools
 import pickle
 import sysconfig
@@ -16,22 +17,28 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from matchwood.teams.cpus import available_cpus
 from matchwood.teams.native import cpu_trial
 from matchwood.teams.native.cpu_entry import Entry
 from matchwood.teams.native.cpu_posts import BIT, DETAIL, POST_WORDS, STATUS
 from matchwood.teams.native.cpu_words import SUPPORTED
+from matchwood.teams.team import SPINS, YIELDS
 
 WAIT_SECONDS = 0.05  # of one wait of the caller, between two calls of a progress callback
-CALLER_PATIENCE = 0
-PATIENCE = 164
-"""Tests of its post (with `idle` between them) before a member sleeps, some 50 us.  The next kernel
-of a call often comes in that time, and then it begins at once."""
+PATIENCE = SPINS + YIELDS
+"""How often a member looks at its post (with `idle` between) after a kernel before it sleeps: as at
+a barrier, 100 us on a machine of 16 cores.  The next kernel of a call often comes in that time, and
+then the last of 16 members begins 35 us after the call; with 100 looks it is 60 us, and 200 us
+where they sleep.  Members beyond the cores only spin.  Measured: bench/teams/handover.py."""
 
 POSSIBLE = SUPPORTED and not sysconfig.get_config_var("Py_GIL_DISABLED")
 _SECONDS = np.array([0, WAIT_SECONDS * 1e9], np.int64)  # and nanoseconds
 _bell = np.zeros(1, np.int64)
 _bits = itertools.cycle(range(32))
 _code: dict[str, Any] = {}  # machine code of cpu_posts.py, by name; empty until it is tried
+
+
+_cpus = functools.cache(available_cpus)  # asked once: it reads files
 
 
 def ready() -> bool:
@@ -49,7 +56,7 @@ class Post:
 
     def attend(self) -> None:
         """Run kernels; returns when `call` came."""
-        _code["attend"](self._words, _bell, PATIENCE)
+        _code["attend"](self._words, _bell)
 
     def call(self) -> None:
         """The member has tasks in Python."""
@@ -89,11 +96,12 @@ class Run:
 
     def _begin(self, posts: list[Post]) -> None:
         self._posts = np.array([post.address for post in posts])
-        _code["start"](self._plan, self._record, self._posts, _bell)
+        patience = PATIENCE if len(posts) <= _cpus() else SPINS
+        _code["start"](self._plan, self._record, self._posts, _bell, patience)
 
     def wait(self) -> bool:
         """True when all members have ended.  A signal ends the wait at once, so Ctrl-C works."""
-        over: bool = _code["wait"](self._record, _SECONDS, CALLER_PATIENCE)
+        over: bool = _code["wait"](self._record, _SECONDS)
         return over
 
     def call_off(self) -> None:
