@@ -344,6 +344,32 @@ def test_members_that_have_not_begun_never_begin_after_they_are_called_off():
     assert x.tolist() == [1, 1]
 
 
+def test_a_caller_that_was_torn_away_does_no_harm():
+    """A second Ctrl-C may end even `call_off`: members that come late find arrays that exist."""
+    import gc
+    import weakref
+
+    crew(2, work=LARGE).run(_count, np.zeros(2, np.int64), 0)
+    x, y, posts = np.zeros(2, np.int64), np.zeros(2, np.int64), [_Place(), _Place()]
+    run, _ = _run(x, 2)
+    run.begin(posts)
+    seen = weakref.ref(run)
+    del run
+    gc.collect()
+    assert seen() is not None
+    posts[0].post.call()
+    posts[0].post.attend()
+    assert x.tolist() == [1, 1]
+    other, _ = _run(y, 2)  # the next caller's, at posts one of which has not looked yet
+    other.begin(posts)
+    for place in posts:
+        place.post.call()
+        place.post.attend()
+    assert other.wait()
+    assert (x.tolist(), y.tolist()) == ([1, 1], [2, 2])
+    runs._unfinished.clear()
+
+
 class _Place:
     def __init__(self):
         self.post = runs.Post()

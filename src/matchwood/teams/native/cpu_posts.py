@@ -123,7 +123,7 @@ def start(plan: Any, record: Any, posts: Any, bell: Any, patience: int) -> None:
         post[RECORD] = record.ctypes.data
         post[RANK] = rank
         post[PATIENCE] = patience
-        if change(post, STATE, POSTED) & ASLEEP:
+        if _flag(post, POSTED) & ASLEEP:
             bits |= post[BIT]
     _ring(bell, bits)
 
@@ -151,6 +151,17 @@ def _unpack(address: int, dimensions: int, record: Any, slot: int) -> None:
 
 
 @device
+def _flag(post: Any, flag: int) -> int:
+    """Set a flag; returns the state before."""
+    state = load_acquire(post, STATE)
+    while True:
+        seen = atomic_cas(post, STATE, state, state | flag)
+        if seen == state:
+            return state
+        state = seen
+
+
+@device
 def _ring(bell: Any, bits: int) -> None:
     if bits != 0:
         change(bell, 0, 1)
@@ -160,11 +171,7 @@ def _ring(bell: Any, bits: int) -> None:
 @kernel
 def call(post: Any, bell: Any) -> None:
     """Tell a member that there are tasks in Python."""
-    while True:
-        state = load_acquire(post, STATE)
-        if atomic_cas(post, STATE, state, state | CALLED) == state:
-            break
-    if state & ASLEEP:
+    if _flag(post, CALLED) & ASLEEP:
         _ring(bell, post[BIT])
 
 

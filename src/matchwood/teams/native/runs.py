@@ -26,15 +26,16 @@ from matchwood.teams.team import SPINS, YIELDS
 
 WAIT_SECONDS = 0.05  # of one wait of the caller, between two calls of a progress callback
 PATIENCE = SPINS + YIELDS
-"""How often a member looks at its post (with `idle` between) after a kernel before it sleeps: as at
-a barrier, 100 us on a machine of 16 cores.  The next kernel of a call often comes in that time, and
-then the last of 16 members begins 35 us after the call; with 100 looks it is 60 us, and 200 us
-where they sleep.  Members beyond the cores only spin.  Measured: bench/teams/handover.py."""
+"""How often a member looks at its post (with `idle` between) after a kernel before it sleeps: as
+often as at a barrier.  The next kernel of a call often comes in that time, and then the last of 16
+members begins 35 us after the call; with 164 looks 60 us, and 200 us where they sleep.  Members of
+teams larger than the machine only spin.  Measured: bench/teams/handover.py, 16 cores."""
 
 POSSIBLE = SUPPORTED and not sysconfig.get_config_var("Py_GIL_DISABLED")
 _SECONDS = np.array([0, WAIT_SECONDS * 1e9], np.int64)  # and nanoseconds
 _bell = np.zeros(1, np.int64)
 _bits = itertools.cycle(range(32))
+_unfinished: set[Run] = set()  # whose arrays members may use, whatever becomes of the caller
 _code: dict[str, Any] = {}  # machine code of cpu_posts.py, by name; empty until it is tried
 
 
@@ -77,7 +78,7 @@ class Run:
     """
 
     def __init__(self, entry: Entry, name: str, arguments: tuple[Any, ...]) -> None:
-        self._arguments = arguments  # kept alive
+        self._arguments = arguments  # kept alive until it is over
         self._plan = entry.plan
         self._name = name
         self._record = entry.record_of(arguments)
@@ -96,12 +97,15 @@ class Run:
 
     def _begin(self, posts: list[Post]) -> None:
         self._posts = np.array([post.address for post in posts])
+        _unfinished.add(self)
         patience = PATIENCE if len(posts) <= _cpus() else SPINS
         _code["start"](self._plan, self._record, self._posts, _bell, patience)
 
     def wait(self) -> bool:
         """True when all members have ended.  A signal ends the wait at once, so Ctrl-C works."""
         over: bool = _code["wait"](self._record, _SECONDS)
+        if over:
+            _unfinished.discard(self)
         return over
 
     def call_off(self) -> None:
