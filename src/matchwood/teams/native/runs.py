@@ -151,8 +151,9 @@ def _raised(address: int, name: str) -> BaseException:
     return RuntimeError(f"{name} raised an exception")
 
 
+@functools.cache
 def prepare() -> None:
-    """Compile the posts and try them, in this thread; call it with the compiler's lock held."""
-    if not ready() and POSSIBLE:
+    """Compile the posts and try them, in this thread, once; the compiler's lock must be held."""
+    if POSSIBLE:
         with contextlib.suppress(Exception):  # a Numba with other internals
             _code.update(cpu_trial.posts())
