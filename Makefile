@@ -60,6 +60,9 @@ $(VENV)/.bench: $(VENV)/.core
 demo: $(VENV)/.core
 	$(VENV)/bin/matchwood demo
 
+# Hundreds of processes are started; each would compile all files where bytecode is not kept.
+test test-slow: export PYTHONDONTWRITEBYTECODE =
+
 test: $(VENV)/.test
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	$(MAKE) test-networkx

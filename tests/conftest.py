@@ -31,14 +31,17 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 
 FIRST = (
+    "dist/test_algorithms_gpu.py",
     "test_kernels_compile.py",
+    "tridiagonal/test_tridiagonal.py",
     "ordering/test_rcm.py",
     "adversarial/test_join.py",
     "adversarial/test_spoiled_answers.py",
-    "tridiagonal/test_tridiagonal.py",
+    "adversarial/test_join_top.py",
     "teams/test_cache.py",
     "dist/test_components.py",
     "matching/test_proposal.py",
+    "join/test_join_data.py",
     "ordering/test_refine_schedules.py",
     "communities/test_schedules.py",
 )

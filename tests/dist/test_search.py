@@ -145,9 +145,10 @@ def test_messages_are_read_and_written_by_a_team(monkeypatch, threads):
         compared_wide(A, calls)
     others = [A for A in zoo_on((2, 2), LONG) if A.shape[0] > 1]
     compared(others, ((2, 2),), [([1], rules)])
-    large = rmat(14, 8)  # ranks have several chunks of rows, and members begin within messages
-    compared([large], ((2, 2),), [([5], rules)])
-    compared_wide(large, [([5], rules)])
+    if threads == 5:
+        large = rmat(14, 8)  # ranks have several chunks of rows, members begin within messages
+        compared([large], ((2, 2),), [([5], rules)])
+        compared_wide(large, [([5], rules)])
 
 
 njit = numba.njit(nogil=True, error_model="numpy")
