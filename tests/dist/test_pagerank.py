@@ -22,7 +22,6 @@ from matchwood.communities.propagation.tallies import cpu as tables
 from matchwood.errors import CheckFailed
 from matchwood.ranking.random_surfer.block import cpu as cpu_block
 from matchwood.ranking.random_surfer.block import cpu_tiles
-from matchwood.teams import crew
 from spread_graphs import GRIDS, USUAL_GRIDS, slab
 from strategies import graphs
 
@@ -201,12 +200,7 @@ def test_tiles_of_a_team_whose_members_wait():
     tiles = slow.tiles_of(indptr, columns, order, cuts, 5000, 3)
     for _ in range(5):
         sums = np.full(3000, np.nan)
-        team = crew(3)
-        full_sums = np.full(tiles.full[-1], np.nan)
-        team.run(
-            slow._pull, tiles, indptr, given, full_sums, sums, np.zeros(1, np.uint64),
-            np.float64(0),
-        )  # fmt: skip
+        slow.pull_tiles(tiles, indptr, given, sums, np.zeros(1, np.uint64), 3)
         assert np.array_equal(sums, A @ given)
 
 
