@@ -57,7 +57,7 @@ def way(request, monkeypatch):
 
 @pytest.mark.parametrize(("grid", "order", "name"), CASES)
 def test_answers_of_ranks_with_gpus(grid, order, name, way):
-    """Ranks and labels are read by no other rank, so that both ways are the same."""
+    """PageRank and label propagation lend no memory: for them both ways are the same."""
     parts = PARTS if way == "common memory" else PARTS[:-1]
     matchwood.dist.run(compare, int(grid[0]) * int(grid[2]), ZOO[name](), order, grid, parts)
 
