@@ -94,16 +94,30 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(trylast=True)  # when those that are not wanted have been left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put files in order; skip what cannot run here, with the reason."""
     turn = {TESTS / name: k for k, name in enumerate((*FIRST, None, *LAST)) if name}
     items.sort(key=lambda item: turn.get(item.path, len(FIRST)))
+    _spread(
+        [item for item in items if {"gpu", "mpi"} <= {mark.name for mark in item.iter_markers()}],
+        items,
+    )
     for marker, why_not in (("gpu", no_gpu), ("mpi", no_mpi)):
         marked = [item for item in items if item.get_closest_marker(marker)]
         reason = why_not() if marked else None
         if reason is not None:
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _spread(chosen: list[pytest.Item], items: list[pytest.Item]) -> None:
+    """Each worker begins with one of the chosen: they take long, most of it compiling."""
+    workers, total = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")), len(items)
+    for item in chosen:
+        items.remove(item)
+    for k, item in enumerate(chosen):
+        items.insert(k % workers * total // workers + (k > 0), item)
 
 
 def pytest_collection_finish() -> None:

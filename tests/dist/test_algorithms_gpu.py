@@ -145,11 +145,9 @@ with mw.dist.world("gpu", transport=sys.argv[1]) as comm:
 
 @pytest.mark.gpu
 @pytest.mark.mpi
-@pytest.mark.parametrize(
-    ("transport", "ranks"), [("auto", 1), ("auto", 2), ("host", 4), ("auto", 4)]
-)
+@pytest.mark.parametrize(("transport", "ranks"), [("auto", 4), ("host", 2), ("auto", 1)])
 def test_answers_of_ranks_with_gpus(transport, ranks):
-    """All parts at the same time: on a new machine most of it is compiling, by one rank first.
+    """All parts at the same time: on a new machine most of it is compiling.
 
     Threads have all graphs in the other parts, see below.
     """
