@@ -17,6 +17,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 PEERS := networkit igraph
 WORKERS ?= 2
+GPU_WORKERS ?= 8
 NETWORKX_TESTS := $(addprefix networkx.algorithms., components tests.test_mis tests.test_matching \
 	bipartite.tests.test_matching community.tests.test_louvain community.tests.test_leiden community.tests.test_quality \
 	community.tests.test_label_propagation \
@@ -60,6 +61,9 @@ $(VENV)/.bench: $(VENV)/.core
 demo: $(VENV)/.core
 	$(VENV)/bin/matchwood demo
 
+# Hundreds of processes are started; each would compile all files where bytecode is not kept.
+test test-slow test-gpu: export PYTHONDONTWRITEBYTECODE =
+
 test: $(VENV)/.test
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	$(MAKE) test-networkx
@@ -86,7 +90,7 @@ attack: $(VENV)/.test
 	PYTHONPATH=tests $(PY) tests/adversarial/spoiled_answers.py 100000 $(WORKERS)
 
 test-gpu: $(VENV)/.test
-	$(PY) -m pytest -m gpu
+	$(PY) -m pytest -m gpu -n $(GPU_WORKERS) --dist worksteal
 
 lint: $(VENV)/.dev mypy
 	$(PY) -m ruff check .

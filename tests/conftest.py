@@ -31,14 +31,17 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 
 FIRST = (
+    "dist/test_algorithms_gpu.py",
     "test_kernels_compile.py",
+    "tridiagonal/test_tridiagonal.py",
     "ordering/test_rcm.py",
     "adversarial/test_join.py",
     "adversarial/test_spoiled_answers.py",
-    "tridiagonal/test_tridiagonal.py",
+    "adversarial/test_join_top.py",
     "teams/test_cache.py",
     "dist/test_components.py",
     "matching/test_proposal.py",
+    "join/test_join_data.py",
     "ordering/test_refine_schedules.py",
     "communities/test_schedules.py",
 )
@@ -91,16 +94,30 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(trylast=True)  # when those that are not wanted have been left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put files in order; skip what cannot run here, with the reason."""
     turn = {TESTS / name: k for k, name in enumerate((*FIRST, None, *LAST)) if name}
     items.sort(key=lambda item: turn.get(item.path, len(FIRST)))
+    _spread(
+        [item for item in items if {"gpu", "mpi"} <= {mark.name for mark in item.iter_markers()}],
+        items,
+    )
     for marker, why_not in (("gpu", no_gpu), ("mpi", no_mpi)):
         marked = [item for item in items if item.get_closest_marker(marker)]
         reason = why_not() if marked else None
         if reason is not None:
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _spread(chosen: list[pytest.Item], items: list[pytest.Item]) -> None:
+    """Each worker begins with one of the chosen: they take long, most of it compiling."""
+    workers, total = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")), len(items)
+    for item in chosen:
+        items.remove(item)
+    for k, item in enumerate(chosen):
+        items.insert(k % workers * total // workers + (k > 0), item)
 
 
 def pytest_collection_finish() -> None:

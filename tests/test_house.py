@@ -8,8 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from house import (
     FILES,
     OUTSIDE,
@@ -25,7 +23,7 @@ from house import (
     strings,
     tree_of,
 )
-from support import SOURCES, environment, in_time
+from support import SOURCES, environment, in_time, looped
 
 INDEX = {"__init__", "check", "_lazy", "registry"}  # lists of names are their business
 
@@ -40,9 +38,8 @@ def faults_of(path: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_follow_the_arrows(path):
-    faults = faults_of(path)
+def test_imports_follow_the_arrows():
+    faults = [fault for path in FILES for fault in faults_of(path)]
     assert not faults, "\n".join(faults)
 
 
@@ -137,7 +134,7 @@ def decorated(path: Path) -> Iterator[ast.FunctionDef]:
                     yield node
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@looped("path", FILES)
 def test_kernels_live_where_the_cache_sees_them(path):
     """Compiled functions are in cpu*.py or teams/, and take nothing from files elsewhere.
 
@@ -145,7 +142,7 @@ def test_kernels_live_where_the_cache_sees_them(path):
     """
     if not holds_kernels(path):
         found = [node.name for node in decorated(path)]
-        assert not found, f"compiled functions outside cpu*.py: {found}"
+        assert not found, f"{path.relative_to(SOURCES)}: compiled functions {found}"
         return
     foreign = {}
     for node in nodes_of(path):

@@ -19,12 +19,14 @@ GRAPH = "delaunay:n=60,seed=2"
 
 def test_the_three_verbs(tmp_path: Path) -> None:
     words = ["--devices", "0,0", "--memory", "1MiB", "--batches", "3"]
-    A = matchwood.generators.delaunay(60, rng=2)
+    A = matchwood.generators.delaunay(60, rng=2, dtype=np.float64)
+    given = tmp_path / "graph.npz"
+    matchwood.io.write(given, A)
     for verb in ("match", "factor", "components"):
         stats = tmp_path / f"{verb}.json"
         out = tmp_path / f"{verb}.npz"
         with simulated(8 << 20):
-            run_json(verb, GRAPH, *words, "--stats", str(stats), "--check", "-o", str(out))
+            run_json(verb, str(given), *words, "--stats", str(stats), "--check", "-o", str(out))
         told = json.loads(stats.read_text())
         assert told["devices"] == [0, 0]
         assert told["batches"] == [3, 3]

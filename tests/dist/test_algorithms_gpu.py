@@ -37,7 +37,7 @@ def forest(comm: Any, found: Any) -> tuple[Any, Any]:
 
 def matchings(G: Any, A: Any) -> None:
     for ties in ("hash", "index"):
-        one = mw.weighted_matching(A, method="dominant", ties=ties, rng=5)
+        one = mw.weighted_matching(A, method="dominant", ties=ties, rng=5, engine="reference")
         found = mw.weighted_matching(G, method="dominant", ties=ties, rng=5)
         found.check(G)
         assert np.array_equal(whole(found.mate), one.mate)
@@ -63,17 +63,18 @@ def forests(comm: Any, G: Any, A: Any) -> None:
 
 def searches(G: Any, A: Any) -> None:
     for directed in (False, True):
-        found, one = mw.bfs(G, 0, directed=directed), mw.bfs(A, 0, directed=directed)
+        found = mw.bfs(G, 0, directed=directed)
+        one = mw.bfs(A, 0, directed=directed, engine="reference")
         mw.check.check_bfs(G, 0, found, directed=directed)
         assert np.array_equal(whole(found.level), one.level)
         assert np.array_equal(whole(found.parent), one.parent)
     roots = mw.forest_roots(found.parent)
     mw.check.check_forest_roots(found.parent, roots)
-    assert np.array_equal(whole(roots), mw.forest_roots(one.parent))
+    assert np.array_equal(whole(roots), mw.forest_roots(one.parent, engine="reference"))
 
 
 def components(G: Any, A: Any) -> None:
-    one = mw.connected_components(A)
+    one = mw.connected_components(A, engine="reference")
     for method in ("auto", "auto", "colour"):  # from the second call on more is known of G
         found = mw.connected_components(G, method=method)
         mw.check.check_connected_components(G, found)
@@ -83,10 +84,11 @@ def components(G: Any, A: Any) -> None:
 
 def ranks_and_labels(G: Any, A: Any) -> None:
     for weighted in (False, True):
-        found, one = mw.pagerank(G, weighted=weighted), mw.pagerank(A, weighted=weighted)
+        found = mw.pagerank(G, weighted=weighted)
+        one = mw.pagerank(A, weighted=weighted, engine="reference")
         mw.check.check_pagerank(G, found, weighted=weighted)
         assert np.abs(whole(found.scores) - one.scores).max(initial=0) < 1e-10
-    found, one = mw.label_propagation(G), mw.label_propagation(A)
+    found, one = mw.label_propagation(G), mw.label_propagation(A, engine="reference")
     mw.check.check_label_propagation(G, found, settled=False)
     assert np.array_equal(whole(found.labels), one.labels)
     assert (found.count, found.rounds) == (one.count, one.rounds)
@@ -96,13 +98,17 @@ def ranks_and_labels(G: Any, A: Any) -> None:
 PARTS = ("matchings", "forests", "components", "searches", "ranks_and_labels")
 FEW = ("one edge", "few weights", "rmat, directed", "int64 indices")
 """For what has many rounds, or where another test has all graphs: processes that share a GPU take
-turns on it, and each wait for it takes as long as the turns of all others."""
+turns on it, and each wait for it takes as long as the turns of all others.  Of each graph they have
+one order; made-up GPUs have both."""
 
 
 def compare(
     comm: Any, A: Any, order: str, grid: Any = None, parts: tuple[str, ...] = PARTS
 ) -> None:
-    """All that takes a graph on GPUs, on all ranks of a communicator, beside one machine."""
+    """All that takes a graph on GPUs, on all ranks of a communicator, beside the definition.
+
+    Forests beside one machine's: the definition has no rounds.
+    """
 
     def spread(A: Any) -> Any:
         part = slab(A, comm.rank, comm.size)
@@ -129,22 +135,23 @@ from dist.test_algorithms_gpu import FEW, NAMES, compare
 from graphs import ZOO
 
 with mw.dist.world("gpu", transport=sys.argv[1]) as comm:
-    for name in FEW if sys.argv[3] == "few" else NAMES:
-        for order in ("given", "hashed"):
-            compare(comm, ZOO[name](), order, parts=(sys.argv[2],))
-            if comm.rank == 0:
-                print("right:", name, order, flush=True)
+    for place, name in enumerate(FEW if sys.argv[3] == "few" else NAMES):
+        order = ("given", "hashed")[place % 2]
+        compare(comm, ZOO[name](), order, parts=(sys.argv[2],))
+        if comm.rank == 0:
+            print("right:", name, order, flush=True)
 """
 
 
 @pytest.mark.gpu
 @pytest.mark.mpi
-@pytest.mark.parametrize(
-    ("transport", "ranks"), [("auto", 4), ("auto", 2), ("auto", 1), ("host", 4)]
-)
+@pytest.mark.parametrize(("transport", "ranks"), [("auto", 4), ("host", 2), ("auto", 1)])
 def test_answers_of_ranks_with_gpus(transport, ranks):
-    """All parts at the same time: on a new machine most of it is compiling."""
-    all_graphs = PARTS[:-1] if (transport, ranks) == ("auto", 4) else ()
+    """All parts at the same time: on a new machine most of it is compiling.
+
+    Threads have all graphs in the other parts, see below.
+    """
+    all_graphs = ("forests", "searches") if (transport, ranks) == ("auto", 4) else ()
     with ThreadPoolExecutor(len(PARTS)) as starts:
         for done in [
             starts.submit(mpiexec, ranks, ON_GPU, transport, part, wanted, timeout=300)

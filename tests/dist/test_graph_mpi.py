@@ -19,7 +19,7 @@ pytestmark = needs_mpi
 NAMES = ("rmat, directed", "duplicates, unsorted", "0x0", "one edge", "both ways, other values")
 
 
-@pytest.mark.parametrize("ranks", [2, pytest.param(6, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("ranks", [4, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 6))])
 def test_views_under_mpiexec(tmp_path, ranks):
     order = ("given", "hashed")[ranks > 2]
     io.write(tmp_path / "list.txt", ZOO["rmat, directed"]())

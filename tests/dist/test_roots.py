@@ -64,7 +64,7 @@ def some_parents(n):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 30, 257])
 def test_roots_are_those_of_one_machine(n):
-    compared(n, some_parents(n), GRIDS if n < 100 else FEW_GRIDS)
+    compared(n, some_parents(n), GRIDS if n < 30 else FEW_GRIDS)
     compared(n, some_parents(n), ((2, 3),), order="hashed")
 
 

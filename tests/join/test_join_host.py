@@ -66,16 +66,16 @@ def test_progress_of_others_tells_no_pairs():
 
 
 def _collections():
-    yield "tags", tagged(9_000, 2), {}
-    yield "two lists", tagged(6_000, 3), {"right": tagged(5_000, 4)}
+    yield "tags", tagged(5_000, 2), {}
+    yield "two lists", tagged(4_000, 3), {"right": tagged(3_000, 4)}
     rng = random.Random(5)
-    words = [f"{rng.randrange(10**9):09}" for _ in range(20_000)]
+    words = [f"{rng.randrange(10**9):09}" for _ in range(10_000)]
     apart = [[word] for word in words]
     yield "one group of equal sets", apart + [["same"]] * 300, {}
     yield "few pairs", [*apart, [words[0]], [words[7]]], {}
     yield "few large groups", [[words[int(40 * rng.random() ** 2)]] for _ in range(8_000)], {}
     yield "edit", tagged(3_000, 6), {"similarity": "edit"}
-    yield "by group", tagged(9_000, 7), {"by": [i % 7 for i in range(9_000)]}
+    yield "by group", tagged(5_000, 7), {"by": [i % 7 for i in range(5_000)]}
 
 
 @pytest.mark.parametrize("case", list(_collections()), ids=lambda case: case[0])

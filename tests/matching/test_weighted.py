@@ -74,8 +74,16 @@ def test_random_graphs(A: sp.csr_array) -> None:
                 assert_same(found, expected)
 
 
-@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("index_dtype", "dtype"),
+    [
+        (np.int32, np.float32),
+        (np.int32, np.float64),
+        (np.int64, np.float64),
+        # each compiles its kernels once more
+        pytest.param(np.int64, np.float32, marks=pytest.mark.slow),
+    ],
+)
 def test_larger_graphs(index_dtype: type, dtype: type) -> None:
     """Enough for many chunks, batches and rounds; rows longer than those scanned in one go."""
     parts = [rmat(10, 8), grid(40, 50), star(3000), complete(60), path(2000), grid(30, 30, 1.0)]

@@ -87,21 +87,21 @@ def test_larger(name):
                     assert found.rounds == right.rounds
 
 
-@pytest.mark.parametrize("lists", [True, False])
-def test_suitor_beyond_the_caches(monkeypatch, lists):
+def test_suitor_beyond_the_caches(monkeypatch):
     """First edges of rows are listed, or few neighbours are asked; the answer is the same."""
-    monkeypatch.setattr(engine("suitor"), "CACHED_BYTES", 0)
-    listed = engine("suitor").gpu_lists
-    if lists:  # for giants, too
-        monkeypatch.setattr(listed, "has_giants", lambda view: False)
-    else:
-        monkeypatch.setattr(listed, "MOST_VERTICES", 0)
-    for name, kind in itertools.product(LARGER, (np.float32, np.float64)):
+    suitor = engine("suitor")
+    monkeypatch.setattr(suitor, "CACHED_BYTES", 0)
+    for name, kind, by_hash in itertools.product(LARGER, (np.float32, np.float64), (True, False)):
         A = LARGER[name](kind)
-        for index_type, by_hash in itertools.product((np.int32, np.int64), (True, False)):
-            view = view_of(A, index_type)
-            right = reference.match(view, SEED, by_hash)
-            found = engine("suitor").match(on_gpu(view), SEED, by_hash)
+        right = reference.match(view_of(A, np.int32), SEED, by_hash)
+        for index_type, lists in itertools.product((np.int32, np.int64), (True, False)):
+            there = on_gpu(view_of(A, index_type))
+            with monkeypatch.context() as patched:
+                if lists:  # for giants, too
+                    patched.setattr(suitor.gpu_lists, "has_giants", lambda view: False)
+                else:
+                    patched.setattr(suitor.gpu_lists, "MOST_VERTICES", 0)
+                found = suitor.match(there, SEED, by_hash)
             assert_same(found, right.mate, weight_of(A, right.mate), index_type)
 
 

@@ -245,6 +245,7 @@ def star_on_tree(n, spokes):
 
 
 WIDE = LARGER | {
+    "long path": lambda: shuffled(path(1500)),
     "lattice": lambda: lattice(34, 33, 32),
     "hubs": lambda: disjoint([rmat(11, 100), path(3)]),
     "hub and tree": lambda: star_on_tree(6000, 1500),

@@ -81,7 +81,6 @@ TYPES = ["int32", "int64", "float32", "float64"]
     [
         ("int32", None, "float32"),
         ("int64", None, "int32"),
-        ("int32", "float32", "float32"),
         ("int32", "float32", "int32"),
         ("int64", "float64", "float64"),
         ("int64", "float32", "float64"),

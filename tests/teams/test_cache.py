@@ -145,7 +145,7 @@ def test_only_kernels_can_call_what_is_compiled_into_them():
 def test_a_damaged_file_costs_a_compilation_and_no_more(package):
     assert result(package) == (1000, 0)
     for damage in ("cut", "empty", "changed"):
-        (path,) = (package.parent / "cache").rglob("*.nbc")
+        (path,) = (package.parent / "cache").rglob("matchwood.probe.*.nbc")
         content = path.read_bytes()
         half = len(content) // 2
         path.write_bytes(
@@ -179,7 +179,7 @@ def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(packa
         for kind in kinds
     ]
     assert [int(child.communicate(timeout=240)[0]) for child in together] == [1000] * 4
-    assert len(list((package.parent / "cache").rglob("*.nbc"))) == 4
+    assert len(list((package.parent / "cache").rglob("matchwood.probe.*.nbc"))) == 4
 
 
 def test_without_a_folder_to_write_everything_still_works(package):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 RANKS = 2
+MANY = 600_000  # vertices; PageRank on ranks has other kernels for so many
 
 
 def steps(
@@ -19,6 +20,7 @@ def steps(
             yield f"distributed graphs, {index}, {value}", run
     yield "distributed graphs, exchanges", _exchanges
     yield "distributed graphs, shared memory", _shared_memory
+    yield "distributed graphs, ranking in tiles", _tiles
     yield "distributed graphs, generators", _generators
 
 
@@ -70,6 +72,25 @@ def _shared_memory() -> None:
     from matchwood.dist.networks.shared import board
 
     board.Board(mmap.mmap(-1, sum(board.layout(1, board.ALIGNED))), 0, 1, board.ALIGNED)
+
+
+def _tiles() -> None:
+    """PageRank reads blocks with many columns in tiles where few columns have half the entries."""
+    import numpy as np
+
+    from matchwood import dist, distributed
+    from matchwood.ranking import pagerank
+
+    leaves = np.arange(1, MANY)
+    star = MANY, np.stack([np.zeros_like(leaves), leaves], axis=1)
+
+    def work(comm: Any) -> None:
+        for index in ("int32", "int64"):
+            G = distributed.distribute(star, comm=comm, index_dtype=index)
+            for kind in (np.float32, np.float64):
+                pagerank(G, tol=0, max_iterations=1, dtype=kind)
+
+    dist.run(work, 1)
 
 
 def _generators() -> None:

@@ -1,7 +1,7 @@
 """How kernels are compiled, and under which name the machine code is kept (where: cache.py).
 
 `@kernel` marks a function that a team runs (team.py); `@device` a function that kernels call.
-Both release the interpreter lock.
+Both release the interpreter lock; `@holding` marks the few that keep it.
 
 Numba's own cache looks only at the file of the kernel, so it returns old code when a helper in
 another file changes.  This cache names the code by a hash over the kernel's file, all of teams/,
@@ -37,7 +37,9 @@ PACKAGE = Path(__file__).resolve().parent.parent
 # nothing, so arrays need no reference counts.  With them every call of a device function inside a
 # loop counts atomically, which made a matching four times slower.  A kernel that allocates does not
 # compile.  No C callback is made of any function.
-_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, bool | str] = {
+    "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True,
+}  # fmt: skip
 # What unpacks records of many arrays from Python is often more code than the function itself, and
 # it took a fifth of the time to compile a search.  Only kernels are called from Python.
 _INSIDE = {**_OPTIONS, "no_cpython_wrapper": True}
@@ -205,8 +207,17 @@ def expanded(function: Callable[..., Any]) -> Any:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """A function that every member of a team runs; its first argument is the team."""
+    return _from_python(function, _OPTIONS)
+
+
+def holding(function: Callable[..., Any]) -> Any:
+    """A function that Python calls, and that runs with the interpreter's lock held."""
+    return _from_python(function, {**_OPTIONS, "nogil": False})
+
+
+def _from_python(function: Callable[..., Any], options: dict[str, bool | str]) -> Any:
     _require_hashed(function)
-    dispatcher = numba.njit(**_OPTIONS)(function)
+    dispatcher = numba.njit(**options)(function)
     if _file(function).is_relative_to(PACKAGE):
         dispatcher._cache = _Cache(function)
     return dispatcher

@@ -17,7 +17,7 @@ import functools
 import os
 import queue
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite.binding import ffi
@@ -27,6 +27,8 @@ from numba.core.errors import NumbaError
 from matchwood.teams.cache import cache_folder
 from matchwood.teams.cpus import called_function
 from matchwood.teams.members import Member, dismiss, enlist
+from matchwood.teams.native import runs
+from matchwood.teams.native.cpu_entry import Entry, entry
 from matchwood.teams.team import Team
 
 WAIT_SECONDS = 0.05  # of one wait; on some systems Ctrl-C works only between waits
@@ -38,14 +40,25 @@ _LOCKS = [  # in the order in which Numba takes them
     wrapper._lock for wrapper in (global_compiler_lock, ffi.lib._lock) if hasattr(wrapper, "_lock")
 ]
 
-_compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}  # by kernel, kinds of its arguments
+
+class Code(NamedTuple):
+    """A kernel for arguments of some kinds."""
+
+    call: Callable[..., Any]  # from Python
+    entry: Entry | None  # without Python, where that is possible
+    handed_over: bool  # an entry was asked for
+
+
+_compiled: dict[tuple[Any, ...], Code] = {}  # by kernel, kinds of its arguments
 _being_compiled: list[str] = []  # kernels that are being compiled
 _held: list[Any] = []  # locks that this thread took for a fork
 _forked_while_compiling = False  # this process was forked in the middle of a compilation
 
 
-def compiled(kernel: Any, team: Team, args: tuple[Any, ...]) -> Callable[..., Any]:
+def compiled(kernel: Any, team: Team, args: tuple[Any, ...], handed_over: bool) -> Code:
     """The machine code for these arguments; it is made where it does not exist.
+
+    `handed_over`: members will call it, else the calling thread.
 
     A test of the types takes 0.5 us an argument here.  Numba's own takes 2 us for a call, but
     500 us for a record if there is a record of another class with the same name and fields.  Each
@@ -53,9 +66,9 @@ def compiled(kernel: Any, team: Team, args: tuple[Any, ...]) -> Callable[..., An
     """
     kinds = (kernel, *map(_kind, args))
     code = _compiled.get(kinds)
-    if code is None:
+    if code is None or (handed_over and not code.handed_over):
         try:
-            _compile(kernel, (team, *args))
+            way = _compile(kernel, (team, *args), handed_over)
         except NumbaError as error:
             if not kernel.__module__.startswith("matchwood."):
                 raise  # the author of a kernel outside the package needs Numba's own message
@@ -64,44 +77,47 @@ def compiled(kernel: Any, team: Team, args: tuple[Any, ...]) -> Callable[..., An
                 f"{called_function()}: {kernel.__name__} has no form for arguments of the types "
                 f"{found}"
             ) from error
-        code = _compiled[kinds] = _code(kernel, (team, *args))
-    return code
-
-
-def _code(kernel: Any, values: tuple[Any, ...]) -> Callable[..., Any]:
-    """What members call: the machine code, where kinds of values tell Numba's types for sure."""
-    if not all(map(_is_plain, values)):
-        found: Callable[..., Any] = kernel
-        return found
-    code: Callable[..., Any] = kernel.overloads[_signature(kernel, values)].entry_point
+        plain = all(map(_is_plain, args))
+        call = kernel.overloads[_signature(kernel, (team, *args))].entry_point if plain else kernel
+        code = _compiled[kinds] = Code(call, way, handed_over)
     return code
 
 
 def _is_plain(value: Any) -> bool:
+    """Its kind tells Numba's type for sure: machine code may be called without a test."""
     if isinstance(value, tuple):
         return all(map(_is_plain, value))
     return type(value) in PLAIN or isinstance(value, (np.ndarray, np.generic))
 
 
-def _compile(kernel: Any, values: tuple[Any, ...]) -> None:
+def _compile(kernel: Any, values: tuple[Any, ...], handed_over: bool) -> Entry | None:
     cache_folder()  # here, so that its warning appears in the calling thread
     if not _forked_while_compiling:
-        _in_own_thread(functools.partial(_compile_here, kernel, values), kernel.__name__)
-    elif _signature(kernel, values) not in kernel.overloads:
+        ways: list[Entry | None] = []
+        task = functools.partial(_compile_here, kernel, values, ways if handed_over else None)
+        _in_own_thread(task, kernel.__name__)
+        return ways[0] if ways else None
+    if _signature(kernel, values) not in kernel.overloads:
         raise RuntimeError(
             f"{called_function()}: {kernel.__name__} cannot be compiled in this process, which was "
             "forked while another thread compiled; call the function before the fork, or start "
             "processes by 'spawn'"
         )
+    return None
 
 
-def _compile_here(kernel: Any, values: tuple[Any, ...]) -> None:
+def _compile_here(kernel: Any, values: tuple[Any, ...], ways: list[Entry | None] | None) -> None:
+    """Compile; the way for members to enter it goes to `ways`."""
     # Numba imports modules when it first meets a type, and a child forked in the middle of an
     # import waits for ever.  So this, too, is done under the lock that forks wait for.
     with global_compiler_lock:
         signature = _signature(kernel, values)
         if signature not in kernel.overloads:
             kernel.compile(signature)
+        if ways is not None and all(map(_is_plain, values)):
+            runs.prepare()
+            if runs.ready():
+                ways.append(entry(kernel.overloads[signature]))
 
 
 def _signature(kernel: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:

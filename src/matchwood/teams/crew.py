@@ -2,7 +2,8 @@
 
 A crew owns its threads from the first to the last instruction of a kernel.  Crews share no thread
 pool with a queue: two crews could then each wait at a barrier for members that the other holds.
-members.py has the threads, cpus.py says how many, compiling.py compiles.
+members.py has the threads, cpus.py says how many, compiling.py compiles, and native/ has the way to
+the kernel that needs no interpreter.
 
 The calling thread does not run the kernel: it waits, reports progress, and reacts to Ctrl-C.  Only
 a kernel so small that a hand-over would cost more runs in the calling thread itself.
@@ -23,6 +24,7 @@ import numpy as np
 from matchwood.teams.compiling import compiled
 from matchwood.teams.cpus import called_function, checked_threads, default_threads
 from matchwood.teams.members import Member, dismiss, enlist
+from matchwood.teams.native.runs import WAIT_SECONDS, Run
 from matchwood.teams.team import DETAIL, DONE, FAILURE, STOP, TOTAL, WORDS, Team
 
 INLINE_WORK = 20_000
@@ -34,7 +36,6 @@ SECOND_THREAD_WORK = 100_000
 """Steps below which a team has one member.  Two are faster from some 70,000 steps of 2 ns on, 1.25
 times at 120,000 and 1.7 times at a million.  Measured: bench/teams/overhead.py, 2 cores."""
 
-PROGRESS_SECONDS = 0.05  # between two calls of a progress callback
 STOPPING_SECONDS = 0.0005  # between two tests whether members that were told to stop have ended
 
 Progress = Callable[[int, int], None]
@@ -103,12 +104,16 @@ def _report(words: np.ndarray[Any, Any]) -> None:
     callback(int(words[DONE]), int(words[TOTAL]))
 
 
-class _Watch:
-    """Which ranks have begun and ended.  The last one to end releases the lock `wait` waits for."""
+class _PythonRun:
+    """One run of a kernel that members call through Python, as native/runs.py has it without.
 
-    def __init__(self, size: int, words: np.ndarray[Any, Any]) -> None:
-        self._size = size
-        self._words = words
+    It knows which ranks have begun and ended.  The last one to end releases the lock that `wait`
+    waits for.
+    """
+
+    def __init__(self, kernel: Any, team: Team, args: tuple[Any, ...]) -> None:
+        self._kernel, self._args = kernel, args
+        self._size, self._words = team.size, team.words
         self._lock = threading.Lock()
         self._running = threading.Lock()
         self._running.acquire()
@@ -116,11 +121,23 @@ class _Watch:
         self._ended: set[int] = set()
         self.error: BaseException | None = None  # the first one
 
-    def begins(self, rank: int) -> bool:
-        """False when `call_off` came before this rank began."""
-        return self._runner.setdefault(rank, "member") == "member"
+    def begin(self, members: list[Member]) -> None:
+        """Send the members to work, each with its place as its rank."""
+        for rank, member in enumerate(members):
+            member.assign(functools.partial(self._task, rank))
 
-    def ends(self, rank: int, error: BaseException | None) -> None:
+    def alone(self) -> None:
+        """The run of a team of one in this thread."""
+        self._task(0)
+
+    def _task(self, rank: int) -> None:
+        if self._runner.setdefault(rank, "member") != "member":
+            return  # `call_off` came before this rank began
+        error: BaseException | None = None
+        try:
+            self._kernel(Team(rank, self._size, self._words), *self._args)
+        except BaseException as caught:
+            error = caught
         with self._lock:
             if error is not None:
                 self.error = self.error or error
@@ -129,9 +146,9 @@ class _Watch:
             if len(self._ended) == self._size:
                 self._running.release()
 
-    def wait(self, timeout: float) -> bool:
+    def wait(self) -> bool:
         """True when all ranks have ended.  A signal ends the wait at once, so Ctrl-C works."""
-        return self._running.acquire(timeout=timeout)
+        return self._running.acquire(timeout=WAIT_SECONDS)
 
     def call_off(self) -> None:
         """Stop the members, and wait for those that have begun.
@@ -171,17 +188,20 @@ class Crew:
         the members stop at their next barrier or chunk, and the exception goes on.
         """
         words = np.zeros(WORDS, np.int64)
-        ready = compiled(kernel, Team(0, self.size, words), args)  # before any member waits for it
+        team = Team(0, self.size, words)
+        code = compiled(kernel, team, args, not self._inline)  # before any member waits for it
         if self._inline:
-            ready(Team(0, 1, words), *args)
+            code.call(team, *args)
+        elif code.entry is None:
+            self._hand_over(_PythonRun(code.call, team, args), team)
         else:
-            self._hand_over(ready, words, args)
-        code = int(words[FAILURE])
-        if code:
+            self._hand_over(Run(code.entry, kernel.__name__, (team, *args)), team)
+        failure = int(words[FAILURE])
+        if failure:
             detail = int(words[DETAIL])
-            if errors is None or code not in errors:
-                raise RuntimeError(f"{kernel.__name__} failed with code {code}, detail {detail}")
-            raise errors[code](detail)
+            if errors is None or failure not in errors:
+                raise RuntimeError(f"{kernel.__name__} failed with code {failure}, detail {detail}")
+            raise errors[failure](detail)
 
     def spread(self, task: Callable[[int], object], n: int) -> None:
         """Call ``task(i)`` for i in 0 .. n - 1; each member takes the next that nobody has taken.
@@ -200,57 +220,44 @@ class Crew:
                     return
                 task(i)
 
-        words = np.zeros(WORDS, np.int64)
+        team = Team(0, self.size, np.zeros(WORDS, np.int64))
         if self._inline:
-            work(Team(0, 1, words))
+            work(team)
         elif n:
-            self._hand_over(work, words, ())
+            self._hand_over(_PythonRun(work, team, ()), team)
 
-    def _hand_over(self, kernel: Any, words: np.ndarray[Any, Any], args: tuple[Any, ...]) -> None:
-        watch = _Watch(self.size, words)
-
-        def task(rank: int) -> None:
-            if not watch.begins(rank):
-                return
-            error: BaseException | None = None
-            try:
-                kernel(Team(rank, self.size, words), *args)
-            except BaseException as caught:
-                error = caught
-            watch.ends(rank, error)
-
+    def _hand_over(self, run: Run | _PythonRun, team: Team) -> None:
         members: list[Member] = []
         try:
-            self._call(members, functools.partial(task, 0))
-            for rank, member in enumerate(members):
-                member.assign(functools.partial(task, rank))
-            self._attend(watch, words)
+            if self._call(members):
+                run.begin(members)
+                while not run.wait():
+                    _report(team.words)
+            else:
+                run.alone()  # in this thread; Ctrl-C has to wait until the kernel ends
+            if team.words[DONE]:
+                _report(team.words)
         except BaseException:
-            watch.call_off()
+            run.call_off()
             raise
         finally:
             dismiss(members)
-        if watch.error is not None:
-            raise watch.error
+        error = run.error
+        if error is not None:
+            raise error
 
-    def _call(self, members: list[Member], alone: Callable[[], None]) -> None:
+    def _call(self, members: list[Member]) -> bool:
+        """Get the members; False where a team of one has to do without."""
         try:
             enlist(self.size, members)
+            return True
         except (RuntimeError, MemoryError) as error:
             if self.size == 1:
-                alone()  # in this thread; Ctrl-C has to wait until the kernel ends
-                return
+                return False
             raise RuntimeError(
                 f"{called_function()}: {self.size} threads are needed, and the system starts no "
                 f"more ({error}); ask for fewer by threads= or MATCHWOOD_NUM_THREADS"
             ) from error
-
-    @staticmethod
-    def _attend(watch: _Watch, words: np.ndarray[Any, Any]) -> None:
-        while not watch.wait(PROGRESS_SECONDS):
-            _report(words)
-        if words[DONE]:
-            _report(words)
 
 
 def crew(threads: int | None = None, *, work: int) -> Crew:

@@ -79,17 +79,24 @@ else:
 
 
 @device
-def back_off(looks: int) -> int:
-    """Wait a little in a loop that waits for another member; returns looks + 1.
+def idle(looks: int) -> int:
+    """Wait a moment, without sleeping, in a loop that waits for another thread; returns looks + 1.
 
     `looks` counts the tests so far.
     """
-    if looks >= SPINS + YIELDS:
-        _pause()
-    elif looks >= SPINS:
+    if looks >= SPINS:
         _yield_core()
     else:
         relax_core()
+    return looks + 1
+
+
+@device
+def back_off(looks: int) -> int:
+    """The same, but a wait that takes long sleeps."""
+    if looks < SPINS + YIELDS:
+        return idle(looks)
+    _pause()
     return looks + 1
 
 

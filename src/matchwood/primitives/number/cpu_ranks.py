@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import count_ones, opaque, select, trailing_zeros
+from matchwood.primitives.cpu_hints import count_ones, select, trailing_zeros
 from matchwood.teams import barrier, crew, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +26,8 @@ def _mark_roots(
 ) -> None:  # fmt: skip
     """A bit for each root, and the places of labels that other ranks own, without `often`.
 
-    Most labels are `often` or roots.  Nobody could predict which, so one branch asks for both.
+    Most labels are `often` or roots.  Nobody could predict which, so no branch asks: the others of
+    a word of places are collected as bits.
     """
     begin, end = share(team, roots.size)
     lo = min(begin * BITS, labels.size)
@@ -34,15 +35,19 @@ def _mark_roots(
     for w in range(begin, end):
         if interrupted(team, w):
             return
-        bits, part = np.uint64(0), labels[w * BITS : (w + 1) * BITS]
+        bits, rest, part = np.uint64(0), np.uint64(0), labels[w * BITS : (w + 1) * BITS]
         for b in range(part.size):
             x = np.uint64(part[b])
-            is_root = x == v
+            is_root = np.uint64(x == v)
             v += p
-            bits |= np.uint64(is_root) << np.uint64(b)
-            if opaque(np.uint64(is_root) | np.uint64(x == often)) == np.uint64(0):
-                others[tail] = w * BITS + b  # kept where the next line moves on
-                tail += np.uint64(x % p != rank)
+            bits |= is_root << np.uint64(b)
+            rest |= (ONE ^ (is_root | np.uint64(x == often))) << np.uint64(b)
+        while rest != np.uint64(0):
+            b = trailing_zeros(rest)
+            rest &= rest - ONE
+            if np.uint64(part[b]) % p != rank:
+                others[tail] = np.uint64(w * BITS) + b
+                tail += ONE
         roots[w] = bits
         found += np.uint64(count_ones(bits))
     counts[team.rank, 0] = found
@@ -58,8 +63,8 @@ def mark_roots(
     """
     roots = np.zeros(-(-grid.most_owned // BITS), np.uint64)
     team = crew(threads, work=2 * labels.size)
-    # Each member lists within its own part; the last word may be written, but does not count.
-    others, counts = np.empty(labels.size + 1, np.int64), np.zeros((team.size, 3), np.int64)
+    # Each member lists within its own part.
+    others, counts = np.empty(labels.size, np.int64), np.zeros((team.size, 3), np.int64)
     p, rank = np.uint64(grid.p), np.uint64(grid.rank)
     team.run(_mark_roots, labels, p, rank, np.uint64(often), roots, others, counts)
     listed = np.concatenate([others[lo:tail] for _, lo, tail in counts])
@@ -72,7 +77,7 @@ def _number_roots(team: Any, roots: Array, rank: int, numbers: Array, sums: Arra
     words, p = roots.shape
     lo, hi = share(team, words)
     mine = np.int64(0)
-    for w in range(lo, hi):
+    for w in range(lo, hi if team.rank + 1 < team.size else lo):  # the last one's are not asked for
         if interrupted(team, w):
             return
         for s in range(p):
@@ -116,18 +121,24 @@ def _own_numbers(
 
     Most labels are `often` or roots; see `_mark_roots`.
     """
-    lo, hi = share(team, labels.size)
-    v = np.uint64(lo) * p + rank
-    for k in range(lo, hi):
-        if interrupted(team, k):
+    lo, hi = share(team, (labels.size + BITS - 1) // BITS)
+    for w in range(lo, hi):
+        if interrupted(team, w):
             return
-        x = np.uint64(labels[k])
-        out[k] = select(x == often, its_number, opaque(numbers[k]))  # else x86 gets a branch
-        if opaque(np.uint64(x == v) | np.uint64(x == often)) == np.uint64(0):
-            place = x // p
-            if x - place * p == rank:
-                out[k] = numbers[place]
-        v += p
+        rest, v = np.uint64(0), np.uint64(w * BITS) * p + rank
+        part, mine = labels[w * BITS : (w + 1) * BITS], numbers[w * BITS : (w + 1) * BITS]
+        into = out[w * BITS : (w + 1) * BITS]
+        for b in range(part.size):
+            x = np.uint64(part[b])
+            into[b] = select(x == often, its_number, mine[b])
+            rest |= (ONE ^ (np.uint64(x == v) | np.uint64(x == often))) << np.uint64(b)
+            v += p
+        while rest != np.uint64(0):
+            b = trailing_zeros(rest)
+            rest &= rest - ONE
+            place = np.uint64(part[b]) // p
+            if np.uint64(part[b]) - place * p == rank:
+                into[b] = numbers[place]
 
 
 def own_numbers(

@@ -176,7 +176,7 @@ def _copy_entries(team: Any, indptr: Array, indices: Array, plan: Plan) -> None:
 
 
 @device
-def _pulled(given: Array, indices: Array, k: Any, end: Any, zero: Any) -> Any:
+def pulled(given: Array, indices: Array, k: Any, end: Any, zero: Any) -> Any:
     """The sum over a row.  Four sums at once, since each addition waits for the one before."""
     a, b, c, d = zero, zero, zero, zero
     while k + EIGHT <= end:
@@ -216,18 +216,18 @@ def _pulled_by_weight(
 
 
 @device
-def _pulled_in_pieces(given: Array, entries: Array, k: Any, end: Any, zero: Any) -> Any:
+def pulled_in_pieces(given: Array, entries: Array, k: Any, end: Any, zero: Any) -> Any:
     """The sum over a long row, whose digits would get lost in single precision."""
     total = 0.0
     while k < end:
         piece = min(k + LONG, end)
-        total += np.float64(_pulled(given, entries, k, piece, zero))
+        total += np.float64(pulled(given, entries, k, piece, zero))
         k = piece
     return total
 
 
 @expanded
-def _pulled_short(given: Array, entries: Array, k: Any, length: Any, zero: Any) -> Any:
+def pulled_short(given: Array, entries: Array, k: Any, length: Any, zero: Any) -> Any:
     """The sum over a row of four entries at most."""
     if length == FOUR:
         a, b = given[entries[k]], given[entries[k + ONE]]
@@ -250,12 +250,12 @@ def _pull_rows(
         v = np.uint64(order[at])
         end = k + (np.uint64(indptr[v + ONE]) - np.uint64(indptr[v]))
         length = end - k
-        if length <= FOUR:  # most rows of most graphs: as _pulled has it, without its branches
-            sums[v] = _pulled_short(given, entries, k, length, zero)
+        if length <= FOUR:  # most rows of most graphs: as pulled has it, without its branches
+            sums[v] = pulled_short(given, entries, k, length, zero)
         elif length > LONG:
-            sums[v] = _pulled_in_pieces(given, entries, k, end, zero)
+            sums[v] = pulled_in_pieces(given, entries, k, end, zero)
         else:
-            sums[v] = _pulled(given, entries, k, end, zero)
+            sums[v] = pulled(given, entries, k, end, zero)
         k = end
 
 

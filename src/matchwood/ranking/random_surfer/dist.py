@@ -10,7 +10,9 @@ numbers more: the change and what vertices without arcs hold, added up over all 
 
 Sums are added up in another order than on one machine: scores agree to rounding.  Memory: besides
 the block of incoming arcs its columns once more, as positions, so that what they give lies close
-together; kept by the graph.  On CPUs, where few columns have most entries, these come first.
+together; kept by the graph.  On CPUs, where few columns have most entries, these come first.  Large
+blocks without weights are kept in tiles instead (block/cpu_tiles.py): 2 bytes an entry, and 2 for
+each row of a tile that has some.
 """
 
 from __future__ import annotations

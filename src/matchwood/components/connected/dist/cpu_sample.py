@@ -22,6 +22,7 @@ from matchwood.teams import (
     barrier,
     crew,
     device,
+    expanded,
     interrupted,
     kernel,
     share,
@@ -97,6 +98,29 @@ def _look_up(
         ends[0, i] = ends[1, i] = first[k]
 
 
+@device
+def _join_alone(parent: Array, u: Any, v: Any) -> None:
+    """`join_ends` where no other member is at work: without a swap, which waits for all stores."""
+    a, b = parent[parent[u]], parent[parent[v]]
+    if a == b:
+        return
+    while parent[a] != a:
+        parent[a] = parent[parent[a]]  # paths are halved
+        a = parent[a]
+    while parent[b] != b:
+        parent[b] = parent[parent[b]]
+        b = parent[b]
+    parent[max(a, b)] = min(a, b)
+
+
+@expanded
+def _join_two(parent: Array, u: Any, v: Any, alone: bool) -> None:
+    if alone:
+        _join_alone(parent, u, v)
+    else:
+        join_ends(parent, u, v)
+
+
 @kernel
 def _join(
     team: Any, indptr: Array, indices: Array, stripe: Stripe, columns: Columns,
@@ -104,7 +128,7 @@ def _join(
 ) -> None:  # fmt: skip
     """Each row of the stripe joins its entries of these turns: counted from both ends."""
     parent, first, other = joined
-    ends = other[team.rank]
+    ends, alone = other[team.rank], team.size == 1
     if turns[0] == 0:
         lo, hi = share(team, parent.size)
         for v in range(lo, hi):
@@ -127,10 +151,17 @@ def _join(
                 if first[k] == parent.size - 1:
                     continue
                 if turn > 0:
-                    join_ends(parent, first[k], ends[0, k - block])
+                    _join_two(parent, first[k], ends[0, k - block], alone)
                 elif stripe.are_columns:
-                    join_ends(parent, first[k], parent.dtype.type(k))
-                join_ends(parent, first[k], ends[1, k - block])
+                    _join_two(parent, first[k], parent.dtype.type(k), alone)
+                _join_two(parent, first[k], ends[1, k - block], alone)
+
+
+@device
+def _compress_alone(parent: Array) -> None:
+    """`compress` of all where no other member is at work: a parent is smaller, and so is done."""
+    for v in range(parent.size):
+        parent[v] = parent[parent[v]]
 
 
 @kernel
@@ -143,7 +174,10 @@ def _mark(
     """
     parent, first, _ = joined
     lo, hi = share(team, parent.size)
-    compress(parent, lo, hi)
+    if team.size == 1:
+        _compress_alone(parent)
+    else:
+        compress(parent, lo, hi)
     if barrier(team):
         return
     marked = np.uint64(0)

@@ -1,7 +1,8 @@
 """PageRank on the block of a rank: the sums of its rows, and the scores of its own vertices.
 
 Between the two the ranks of a row group add up what each found (dist.py).  gpu.py has the
-same functions.
+same functions.  A block without weights whose entries are in columns all over it is read in tiles
+(cpu_tiles.py); any other in windows, as on one machine (cpu_pull.py).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.ranking.random_surfer.block.cpu_tiles import TILE, Tiles, pull_tiles, tiles_of
 from matchwood.ranking.random_surfer.cpu_pull import (
     ONE,
     WINDOW,
@@ -23,8 +25,12 @@ from matchwood.teams import crew, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 
-BUSY = 1 << 16  # columns; what so many give, 512 KiB, stays in the cache of a core
+BUSIEST = 1 << 12  # columns; what so many give, 32 KiB, stays in the nearest cache of a core
+BUSY = TILE  # columns; what so many give, 512 KiB, stays in its second-level cache
 SMALL = 8  # times BUSY: what so many columns give nearly fits there itself
+MOST = 64  # tiles; larger blocks were not measured
+LOOK, LOOKS = 4096, 64  # entries at which a block is looked, and how often
+SPREAD = 6  # tiles over which they must be spread: what these give is larger than most caches
 
 
 class Block(NamedTuple):
@@ -37,6 +43,14 @@ class Block(NamedTuple):
     columns: Any  # unsigned
     weights: Any  # empty where all arcs of a vertex are equally likely
     plan: Plan
+    order: Any
+
+
+class TiledBlock(NamedTuple):
+    """The same without weights, in tiles."""
+
+    indptr: Any
+    tiles: Tiles
     order: Any
 
 
@@ -104,9 +118,20 @@ def _score(
 
 def block_of(
     indptr: Array, columns: Array, weights: Array | None, n_columns: int, threads: int | None
-) -> Block:
-    """The block with its windows; `columns` are positions in the column group."""
-    order = _busy_first(columns, n_columns)
+) -> Block | TiledBlock:
+    """The block, prepared; `columns` are positions in the column group."""
+    groups = _busy_first(columns, n_columns)
+    order = np.concatenate(groups).astype(_kind(n_columns))
+    if weights is None:
+        if order.size:
+            begins = [0, groups[0].size, *range(order.size - groups[2].size, order.size, TILE)]
+            cuts = np.unique([*begins, order.size])
+        else:
+            cuts = _even_cuts(columns, n_columns)
+        if 2 <= cuts.size <= MOST + 1:
+            every = order if order.size else np.arange(n_columns)
+            tiles = tiles_of(indptr, columns, every, cuts, n_columns, threads)
+            return TiledBlock(indptr, tiles, order)
     if order.size:
         places = np.empty(n_columns, columns.dtype)
         places[order] = np.arange(order.size, dtype=columns.dtype)
@@ -115,25 +140,47 @@ def block_of(
     return Block(indptr, as_unsigned(columns), weights, plan, order)
 
 
-def _busy_first(columns: Array, n_columns: int) -> Array:
-    """The columns that have entries, those with most of them first; empty where that is no gain.
+def _kind(n_columns: int) -> Any:
+    return np.uint32 if n_columns <= np.iinfo(np.uint32).max else np.uint64
 
-    Where few columns have most entries, what these give then lies together, in the cache.  Both
-    parts are in the order of before, so neighbours stay neighbours.
+
+def _busy_first(columns: Array, n_columns: int) -> tuple[Array, Array, Array]:
+    """The busiest columns, the busy and all others with entries; empty where that is no gain.
+
+    Where few columns have most entries, what these give then lies together, in the cache.  Each
+    group is in the order of before, so neighbours stay neighbours.
     """
-    nothing = np.empty(0, np.uint32)
+    nothing = np.empty(0, np.int64)
     if n_columns <= SMALL * BUSY:
-        return nothing
+        return nothing, nothing, nothing
     counts = np.bincount(columns, minlength=n_columns)
-    limit = np.partition(counts, n_columns - BUSY)[n_columns - BUSY]
-    busy = counts > limit
+    places = [n_columns - BUSY, n_columns - BUSIEST]
+    limits = np.partition(counts, places)[places]
+    busy, busiest = counts > limits[0], counts > limits[1]
     if 2 * int(counts[busy].sum()) < columns.size:
-        return nothing
-    found = np.concatenate([np.flatnonzero(busy), np.flatnonzero(~busy & (counts > 0))])
-    return found.astype(np.uint32 if n_columns <= np.iinfo(np.uint32).max else np.uint64)
+        return nothing, nothing, nothing
+    others = ~busy & (counts > 0)
+    return np.flatnonzero(busiest), np.flatnonzero(busy & ~busiest), np.flatnonzero(others)
 
 
-def pull(block: Block, given: Array, threads: int | None) -> Array:
+def _even_cuts(columns: Array, n_columns: int) -> Array:
+    """Ends of tiles for columns in the order in which they are; empty where that is no gain.
+
+    Where entries that follow each other have columns all over the block, none of what these give
+    is in the cache when it is asked for.  Where they lie near each other, it is: so looks of LOOK
+    entries each, here and there, count how many are in the fullest tile.
+    """
+    if n_columns <= SMALL * BUSY or columns.size < LOOK:
+        return np.empty(0, np.int64)
+    last = columns.size - LOOK
+    looks = [columns[at : at + LOOK] // TILE for at in range(0, last + 1, max(1, last // LOOKS))]
+    fullest = sum(int(np.bincount(look).max()) for look in looks)
+    if SPREAD * fullest > LOOK * len(looks):
+        return np.empty(0, np.int64)
+    return np.append(np.arange(0, n_columns, TILE), n_columns)
+
+
+def pull(block: Block | TiledBlock, given: Array, threads: int | None) -> Array:
     """What the columns give to each row of the block."""
     given = in_order(block, given)
     sums = np.empty(block.indptr.size - 1, given.dtype)
@@ -141,26 +188,30 @@ def pull(block: Block, given: Array, threads: int | None) -> Array:
     return sums
 
 
-def in_order(block: Block, given: Array) -> Array:
+def in_order(block: Block | TiledBlock, given: Array) -> Array:
     """What is given by position, in the order of the block."""
     return given[block.order] if block.order.size else given
 
 
 def pull_by_owner(
-    block: Block, given: Array, counts: list[int], sums: Array, threads: int | None
+    block: Block | TiledBlock, given: Array, counts: list[int], sums: Array, threads: int | None
 ) -> None:
     """The same into `sums`, in the order of owners: row v is that of owner v mod len(counts).
 
     They own as many rows as `counts` says.  What is given is in the order of the block.
     """
-    if sums.size:
-        kind = given.dtype
-        weights = np.empty(0, kind) if block.weights is None else block.weights
-        block = block._replace(weights=weights.astype(kind, copy=False))
-        firsts = (np.cumsum(counts) - counts).astype(np.uint64)
-        team = crew(threads, work=int(block.columns.size) + sums.size)
-        buffers = np.empty((team.size, WINDOW), kind)
-        team.run(_pull, block, given, sums, firsts, buffers, kind.type(0))
+    if sums.size == 0:
+        return
+    firsts = (np.cumsum(counts) - counts).astype(np.uint64)
+    if isinstance(block, TiledBlock):
+        pull_tiles(block.tiles, block.indptr, given, sums, firsts, threads)
+        return
+    kind = given.dtype
+    weights = np.empty(0, kind) if block.weights is None else block.weights
+    block = block._replace(weights=weights.astype(kind, copy=False))
+    team = crew(threads, work=int(block.columns.size) + sums.size)
+    buffers = np.empty((team.size, WINDOW), kind)
+    team.run(_pull, block, given, sums, firsts, buffers, kind.type(0))
 
 
 class Scorer:

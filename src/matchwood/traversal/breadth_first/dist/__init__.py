@@ -39,6 +39,8 @@ Array = np.ndarray[Any, Any]
 
 FEW = 16  # with fewer found than 1 / FEW of the columns, they are sorted; else all are looked at
 BETA = 18  # top down again when the frontier has fewer than n / BETA vertices [Beamer]
+FEW_LEFT = 8  # but not yet while it has so many for each vertex that is left, and
+BITS = 64  # for each so many vertices, whose bits are looked at in any case
 
 
 def search(
@@ -100,17 +102,18 @@ def _levels(G: Any, steps: Any, start: Array, limit: int, arcs: int) -> int:
     depth = reached = 0
     backwards = False
     while True:
-        state = np.array([own, steps.tell(depth, backwards)], np.int64)
+        state = np.array([own, steps.arcs(depth, backwards)], np.int64)
         size, follow = comm.allreduce(state, "sum").tolist()
         comm.report(depth + 1, size)
         if size == 0 or depth == limit:
             return max(0, depth if size else depth - 1)
         reached += size
         if backwards:
-            backwards = size > n // BETA
+            left = max(0, steps.reachable - reached)
+            backwards = size > n // BETA or size > FEW_LEFT * left + n // BITS
         else:
             backwards = follow * follow > (n - reached) * arcs
-        own = steps.bottom_up(depth) if backwards else steps.top_down(depth)
+        own = steps.bottom_up(depth) if backwards else steps.top_down(depth, follow)
         depth += 1
 
 
@@ -118,11 +121,12 @@ class Lists:
     """The steps of a rank that has a GPU, or whose vertices lie in ranges.
 
     Levels and parents are of own vertices, by place; -1 where not reached.  What it knows of the
-    other vertices of its block is in `block` (cpu.py, gpu.py).
+    other vertices of its block is in `block` (cpu.py, gpu.py).  At most `reachable` vertices of
+    the graph have arcs into them.
     """
 
     def __init__(self, G: Any, outward: Any, inward: Any, kind: Any, threads: int | None) -> None:
-        self.grid, self.exchange = G.grid, G.exchange
+        self.grid, self.exchange, self.reachable = G.grid, G.exchange, G.n
         self.level, self.parent = (np.full(self.grid.owned, -1, kind) for _ in range(2))
         names = G.keep(f"names of bfs {kind}", lambda: np.ascontiguousarray(G.original_local, kind))
         engine = engines.load(__name__, G.engine)
@@ -134,7 +138,7 @@ class Lists:
         self.frontier = places
         return int(places.size)
 
-    def tell(self, depth: int, backwards: bool) -> int:
+    def arcs(self, depth: int, backwards: bool) -> int:
         """The ranks of the row hear of the frontier; its entries in the block."""
         grid = self.grid
         self.told = pack_marks(self.frontier, grid.owned, np.int32)
@@ -155,7 +159,7 @@ class Lists:
         ]
         return self.block.frontier(grid.columns_to_local[np.concatenate(parts)])
 
-    def top_down(self, depth: int) -> int:
+    def top_down(self, depth: int, follow: int) -> int:
         """Follow the frontier's rows; returns how many own vertices are reached."""
         grid = self.grid
         found = self.block.top_down(self.rows, depth)

@@ -16,7 +16,7 @@ import numpy as np
 
 from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import ONE, column_place
-from matchwood.primitives.cpu_hints import count_ones, trailing_zeros
+from matchwood.primitives.cpu_hints import count_ones, leading_zeros, trailing_zeros
 from matchwood.teams import (
     atomic_add,
     atomic_or,
@@ -27,11 +27,37 @@ from matchwood.teams import (
     kernel,
     share,
 )
-from matchwood.traversal.breadth_first.dist.cpu_stripes import BITS, WORDS, Columns, Found, Heard
+from matchwood.traversal.breadth_first.dist.cpu_told import NONE, WORD, Columns, Gaps, spread_bits
 
 Array = np.ndarray[Any, Any]
 
-PLACES = WORDS * BITS  # of a chunk of bottom_up
+WORDS = 16  # words of each stripe that a member takes at a time bottom up
+PLACES = WORDS * WORD  # of such a chunk
+FEW = 4096  # vertices of a level whose entries are all counted; of more, one
+SAMPLED = 4  # of so many words of places
+
+
+class Found(NamedTuple):
+    """What a level bottom up found, by stripe of the row group."""
+
+    bits: Array  # (C, words) places
+    parents: Array  # (C, words * WORD) those of a chunk of places from its first place on
+    counts: Array  # (chunks, C + GAP)
+    near: Array  # (members, 2, C, WORD) an entry of each row of a word, of two words in turn
+
+
+class Offers(NamedTuple):
+    """Messages that go to the ranks of a group, one after the other.
+
+    The vertices of rank s are, by local id, base[s] + place * step[s], size[s] of them.
+    """
+
+    words: Array
+    counts: Array  # (members + 1, ranks + GAP) places in the part of each member; then all places
+    starts: Array  # (members, 2, ranks + GAP) what a member notes about them
+    base: Array
+    step: Array
+    size: Array
 
 
 class Own(NamedTuple):
@@ -42,6 +68,7 @@ class Own(NamedTuple):
     reached: Array  # bits, in words of the type of the messages
     told: Array  # bits of those reached in this level
     listed: Array  # the same as a list, where that is shorter than the bits
+    indptr: Array  # of the block, which has some of their entries
 
 
 @device
@@ -51,49 +78,59 @@ def _words_for(places: int, words: Array) -> int:
     return (places + width - 1) // width
 
 
+@device
+def message_size(places: int, owned: int, words: Array) -> int:
+    """Words of a message about so many of an owner's places."""
+    bits = _words_for(owned, words)
+    return 2 * places if places < bits else bits + places
+
+
 @expanded
 def _pack_stripe(
-    found: Found, s: int, listed: bool, lo: int, hi: int, words: Array, ends: Any
+    found: Found, s: int, lo: int, hi: int, before: int, total: int, offers: Offers, start: int
 ) -> None:
-    """The part of the message for stripe s that chunks lo .. hi have."""
-    start, end = ends
-    kind, each = words.dtype.type, 8 * words.itemsize // BITS
-    before, total = np.int64(0), np.int64(0)
-    for chunk in range(found.counts.shape[0]):
-        before += found.counts[chunk, s] if chunk < lo else np.int64(0)
-        total += found.counts[chunk, s]
+    """The part of the message for stripe s that chunks lo .. hi have, behind `before` places."""
+    words = offers.words
+    kind, width = words.dtype.type, 8 * words.itemsize
     first, last = lo * WORDS, min(hi * WORDS, found.bits.shape[1])
-    if listed:
-        at = start + before
+    size = _words_for(offers.size[s], words)
+    if total < size:  # a list
+        size, at = total, np.uint64(start + before)
         for w in range(first, last):
             left = found.bits[s, w]
-            while left != np.uint32(0):
-                words[at] = kind(w * BITS + np.int64(trailing_zeros(left)))
-                left &= left - np.uint32(1)
-                at += 1
+            while left != NONE:
+                words[at] = kind(np.uint64(w * WORD) + trailing_zeros(left))
+                left &= left - ONE
+                at += ONE
     else:
-        size = end - start - total
-        for i in range(first // each, min((last + each - 1) // each, size)):
-            word = np.uint64(found.bits[s, each * i])
-            if each == 2:
-                word |= np.uint64(found.bits[s, 2 * i + 1]) << np.uint64(BITS)
-            words[start + i] = kind(word)
-    at = end - total + before
+        each = WORD // width
+        for i in range(first * each, min(last * each, size)):
+            words[start + i] = kind(found.bits[s, i // each] >> np.uint64(i % each * width))
+    at = np.uint64(start + size + before)
     for chunk in range(lo, hi):
         parents = found.parents[s, chunk * PLACES : chunk * PLACES + found.counts[chunk, s]]
         for i in range(parents.size):
-            words[at + i] = parents[i]
-        at += parents.size
+            words[at] = parents[i]
+            at += ONE
 
 
-@kernel
-def pack_rows(team: Any, found: Found, listed: Array, words: Array, starts: Array) -> None:
-    """A message for each stripe: places, as a list where `listed`, then parents."""
+@expanded
+def offer_rows(team: Any, found: Found, offers: Offers) -> None:
+    """A message for each stripe of the row group: places, then parents."""
+    all_places = offers.counts[team.size]
     lo, hi = share(team, found.counts.shape[0])
-    for s in range(listed.size):
+    start = np.int64(0)
+    for s in range(offers.size.size):
         if interrupted(team, 0):
             return
-        _pack_stripe(found, s, listed[s], lo, hi, words, (starts[s], starts[s + 1]))
+        before, total = np.int64(0), np.int64(0)
+        for chunk in range(found.counts.shape[0]):
+            before += found.counts[chunk, s] if chunk < lo else np.int64(0)
+            total += found.counts[chunk, s]
+        _pack_stripe(found, s, lo, hi, before, total, offers, start)
+        start += message_size(total, offers.size[s], offers.words)
+        if team.rank == 0:
+            all_places[s] = total
 
 
 @kernel
@@ -102,17 +139,6 @@ def begin(team: Any, level: Array, parent: Array) -> None:
     lo, hi = share(team, level.size)
     level[lo:hi] = ~level.dtype.type(0)
     parent[lo:hi] = ~parent.dtype.type(0)
-
-
-@kernel
-def count_columns(team: Any, found: Array, shape: GridShape, counts: Array) -> None:
-    """counts[member, s]: of this member's share of the columns, those that rank s owns."""
-    mine = counts[team.rank]
-    lo, hi = share(team, found.size)
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        mine[column_place(shape, found[i])[0]] += 1
 
 
 @expanded
@@ -133,14 +159,48 @@ def _see_columns(team: Any, found: Array, columns: Columns) -> None:
 
 
 @expanded
-def _parents_behind(team: Any, best: Array, heard: Heard, s: int, words: Array) -> None:
+def _count_columns(team: Any, found: Array, shape: GridShape, offers: Offers) -> None:
+    """How many of this member's share of the columns each rank owns."""
+    mine = offers.counts[team.rank]
+    mine[:] = 0
+    lo, hi = share(team, found.size)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        mine[column_place(shape, found[i])[0]] += 1
+
+
+@expanded
+def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> None:
+    """starts[s]: where the message for rank s begins.  ends[s]: where this member's part of its
+    list ends.  This member's share of the words of bits is 0."""
+    counts, words = offers.counts, offers.words
+    start = np.int64(0)
+    for s in range(offers.size.size):
+        total = np.int64(0)
+        for member in range(team.size):
+            total += counts[member, s]
+            if member == team.rank:
+                ends[s] = total
+        starts[s] = start
+        size = _words_for(offers.size[s], words)
+        if total >= size:
+            lo, hi = share(team, size)
+            words[start + lo : start + hi] = words.dtype.type(0)
+        if team.rank == 0:
+            counts[team.size, s] = total
+        start += message_size(total, offers.size[s], words)
+
+
+@expanded
+def _parents_behind(team: Any, best: Array, offers: Offers, s: int, start: int) -> None:
     """Parents behind the bits of the message for rank s: those of this member's words."""
-    kind, start = words.dtype.type, heard.starts[s]
-    size = _words_for(heard.size[s], words)
+    words = offers.words
+    kind, size = words.dtype.type, _words_for(offers.size[s], words)
     lo, hi = share(team, size)
-    at = start + size
+    at = np.uint64(start + size)
     for w in range(start, start + lo):
-        at += np.int64(count_ones(words[w]))
+        at += np.uint64(count_ones(words[w]))
     for w in range(lo, hi):
         if interrupted(team, w):
             return
@@ -148,43 +208,45 @@ def _parents_behind(team: Any, best: Array, heard: Heard, s: int, words: Array) 
         while left != kind(0):
             k = w * (8 * words.itemsize) + np.int64(trailing_zeros(left))
             left &= left - kind(1)
-            words[at] = best[np.uint64(heard.base[s] + k * heard.step[s])]
-            at += 1
+            words[at] = best[np.uint64(offers.base[s] + k * offers.step[s])]
+            at += ONE
 
 
-@kernel
-def pack_columns(
-    team: Any, found: Array, shape: GridShape, columns: Columns, heard: Heard, ends: Array,
-    words: Array,
-) -> None:  # fmt: skip
-    """A message for each rank of the column, and these columns are seen.
-
-    heard.starts says where they begin in `words`, which are 0.  ends[member, s]: of the list for
-    rank s, where the part of the member ends; it is used up.
-    """
-    kind, width = words.dtype.type, words.dtype.type(8 * words.itemsize)
-    best, mine = columns.best, ends[team.rank]
+@device
+def offer_columns(
+    team: Any, found: Array, shape: GridShape, columns: Columns, offers: Offers
+) -> None:
+    """A message for each rank of the column, and these columns are seen."""
+    words, best = offers.words, columns.best
+    kind, width = words.dtype.type, np.uint64(8 * words.itemsize)
+    starts, ends = offers.starts[team.rank, 0], offers.starts[team.rank, 1]
+    _count_columns(team, found, shape, offers)
+    if barrier(team):
+        return
+    _begin_messages(team, offers, starts, ends)
     _see_columns(team, found, columns)
+    if barrier(team):
+        return
+    totals = offers.counts[team.size]
     lo, hi = share(team, found.size)
     for i in range(lo, hi):
         if interrupted(team, i):
             return
-        s, place = column_place(shape, found[i])
-        start, size = heard.starts[s], heard.starts[s + ONE] - heard.starts[s]
-        k = kind(place)
-        if size < 2 * _words_for(heard.size[s], words):
-            mine[s] -= 1
-            words[start + mine[s]] = k
-            words[start + size // 2 + mine[s]] = best[found[i]]
+        s, k = column_place(shape, found[i])
+        start, total = starts[s], totals[s]
+        if total < _words_for(offers.size[s], words):
+            ends[s] -= 1
+            words[start + ends[s]] = kind(k)
+            words[start + total + ends[s]] = best[found[i]]
         elif team.size == 1:
-            words[start + np.int64(k // width)] |= kind(1) << (k % width)
+            words[start + np.int64(k // width)] |= kind(ONE << (k % width))
         else:
-            atomic_or(words, start + np.int64(k // width), kind(1) << (k % width))
+            atomic_or(words, start + np.int64(k // width), kind(ONE << (k % width)))
     if barrier(team):
         return
-    for s in range(heard.size.size):
-        if heard.starts[s + 1] - heard.starts[s] >= 2 * _words_for(heard.size[s], words):
-            _parents_behind(team, best, heard, s, words)
+    for s in range(offers.size.size):
+        if totals[s] >= _words_for(offers.size[s], words):
+            _parents_behind(team, best, offers, s, starts[s])
 
 
 @expanded
@@ -200,7 +262,7 @@ def _accept_list(own: Own, words: Array, start: int, end: int, lo: int, hi: int)
             own.parent[k] = min(own.parent[k], words[i + half])
 
 
-@expanded
+@device
 def _accept_bits(team: Any, own: Own, words: Array, start: int, lo: int, hi: int) -> None:
     """What bits offer to the places in words lo .. hi of them."""
     kind, width = words.dtype.type, np.uint64(8 * words.itemsize)
@@ -210,41 +272,72 @@ def _accept_bits(team: Any, own: Own, words: Array, start: int, lo: int, hi: int
     for w in range(lo, hi):
         if interrupted(team, w):
             return
-        offered = words[start + w]
-        new = offered & ~own.reached[w]
-        own.told[w] |= new
-        if new == kind(0):
-            at += np.uint64(count_ones(offered))
+        offered, known = words[start + w], own.reached[w]
+        own.told[w] |= offered & ~known
+        base = np.uint64(w) * width
+        if offered & known == kind(0):  # mostly
+            while offered != kind(0):
+                k = base + np.uint64(trailing_zeros(offered))
+                own.parent[k] = min(own.parent[k], words[at])
+                offered &= offered - kind(1)
+                at += ONE
             continue
         while offered != kind(0):
             b = trailing_zeros(offered)
-            if (new >> b) & kind(1):
-                k = np.uint64(w) * width + np.uint64(b)
+            if (known >> b) & kind(1) == kind(0):
+                k = base + np.uint64(b)
                 own.parent[k] = min(own.parent[k], words[at])
             offered &= offered - kind(1)
             at += ONE
 
 
 @expanded
+def _entries(own: Own, k: Any, shape: GridShape) -> Any:
+    """Of own vertex k, in this block."""
+    v = k * shape.C + shape.c
+    return np.int64(own.indptr[v + ONE]) - np.int64(own.indptr[v])
+
+
+@device
 def _settle(
-    team: Any, own: Own, depth: int, columns: Columns, shape: GridShape, lo: int, hi: int
-) -> Any:
-    """Levels of those reached in words lo .. hi; they are seen.  How many."""
+    team: Any, own: Own, depth: int, columns: Columns, gaps: Gaps, shape: GridShape, lo: int,
+    hi: int,
+) -> Any:  # fmt: skip
+    """Levels of those reached in words lo .. hi; they are seen.  How many, and their entries.
+
+    Where they are many, one of some words stands for the others; in turn the first and the last of
+    a word, since of some graphs even vertices have more entries than odd ones.  No other member has
+    bits in the words of `seen`: lo and hi are multiples of 64 places.
+    """
     kind, width = own.told.dtype.type, np.uint64(8 * own.told.itemsize)
-    below, count = own.level.dtype.type(depth), np.uint64(0)
+    below, count, arcs = own.level.dtype.type(depth), np.int64(0), np.int64(0)
+    for w in range(lo, hi):
+        count += np.int64(count_ones(own.told[w]))
+    sampled, entries, after, low = count > FEW, np.int64(0), lo, True
     for w in range(lo, hi):
         if interrupted(team, w):
             break
-        left = own.told[w]
+        left, base = own.told[w], np.uint64(w) * width
+        if left == kind(0):
+            continue
         own.reached[w] |= left
-        count += np.uint64(count_ones(left))
+        v = base * shape.C + shape.c
+        spread_bits(gaps, 0, np.uint64(left), v, shape.C, columns.seen, True)
+        if sampled:
+            if w >= after:
+                after, low = w + SAMPLED, not low
+                b = np.uint64(trailing_zeros(left))
+                if not low:
+                    b = width - ONE - np.uint64(leading_zeros(left))
+                entries = _entries(own, base + b, shape)
+            arcs += entries * np.int64(count_ones(left))
         while left != kind(0):
-            k = np.uint64(w) * width + np.uint64(trailing_zeros(left))
+            k = base + np.uint64(trailing_zeros(left))
             left &= left - kind(1)
             own.level[k] = below
-            v = k * shape.C + shape.c
-            columns.seen[v >> np.uint64(6)] |= ONE << (v & np.uint64(63))
-    return np.int64(count)
+            if not sampled:
+                arcs += _entries(own, k, shape)
+    return count, arcs
 
 
 @expanded
@@ -261,12 +354,13 @@ def _list_told(own: Own) -> None:
 
 @kernel
 def accept(
-    team: Any, words: Array, starts: Array, depth: int, own: Own, columns: Columns,
-    shape: GridShape, total: Array,
+    team: Any, words: Array, starts: Array, depth: int, own: Own, columns: Columns, gaps: Gaps,
+    shape: GridShape, totals: Array,
 ) -> None:  # fmt: skip
-    """The smallest of the parents that are offered.  total[0]: vertices reached in this level.
+    """The smallest of the parents that are offered.
 
-    Caller: own.told and total are 0.
+    totals: how many vertices are reached in this level; their entries in this block.  Caller:
+    own.told and totals are 0.
     """
     each = 64 // (8 * words.itemsize)  # words that have 64 places
     size = own.told.size
@@ -278,8 +372,10 @@ def accept(
             _accept_list(own, words, start, end, lo, hi)
         else:
             _accept_bits(team, own, words, start, lo, hi)
-    atomic_add(total, 0, _settle(team, own, depth, columns, shape, lo, hi))
+    count, arcs = _settle(team, own, depth, columns, gaps, shape, lo, hi)
+    atomic_add(totals, 0, count)
+    atomic_add(totals, 1, arcs)
     if barrier(team):
         return
-    if team.rank == 0 and total[0] < own.listed.size:
+    if team.rank == 0 and totals[0] < own.listed.size:
         _list_told(own)

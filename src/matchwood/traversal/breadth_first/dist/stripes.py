@@ -1,7 +1,9 @@
 """The steps of a search on CPU ranks whose vertices lie in stripes.  Read __init__.py first.
 
-Kernels (cpu_stripes.py) read the messages that come and write those that go, so a level makes no
-lists of what is told as bits.  A rank knows
+Kernels read the messages that come and write those that go, so a level makes no lists of what is
+told as bits.  There are two in a level: one follows rows (cpu_top_down.py) or looks for the
+frontier (cpu_bottom_up.py) and writes what is offered to the owners, the other takes what is
+offered (cpu_offers.py).  A rank knows
 
     open      rows that are not reached and have entries: a bit for each place of each stripe of the
               row group.  Only these are looked at bottom up
@@ -16,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.dist.exchanges.cpu_bits import places_of
 from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
 from matchwood.dist.exchanges.packing import pack_values, words_of_bits
+from matchwood.dist.exchanges.routing import to_group
 from matchwood.primitives.frontier.cpu import BUFFER
-from matchwood.teams import Crew, crew
-from matchwood.traversal.breadth_first.dist import cpu_offers as offers
-from matchwood.traversal.breadth_first.dist import cpu_stripes as cpu
+from matchwood.teams import Crew, crew, workspace
+from matchwood.traversal.breadth_first.dist import cpu_bottom_up, cpu_offers, cpu_told, cpu_top_down
 
 Array = np.ndarray[Any, Any]
 
@@ -34,27 +37,52 @@ class Steps:
     def __init__(self, G: Any, outward: Any, inward: Any, kind: Any, threads: int | None) -> None:
         self.grid, self.exchange, self.threads = G.grid, G.exchange, threads
         grid, word = self.grid, np.dtype(f"u{np.dtype(kind).itemsize}")
-        self.outward, self.inward = _unsigned(outward), _unsigned(inward)
         names = np.empty(0, word)
         if G.names is not None:
             names = G.keep(f"names of bfs {word}", lambda: np.ascontiguousarray(G.names, word))
-        self.shape = grid.shape
-        self.names = cpu.Names(self.shape, names)
+        self.names = cpu_told.Names(grid.shape, names)
+        same = inward is outward
+        full = _full(G, outward, "entries" if same else "outgoing entries")
+        into = full if same else _full(G, inward, "incoming entries")
+        self.outward = cpu_top_down.Outward(*_unsigned(outward), full)
+        self.inward = cpu_bottom_up.Inward(*_unsigned(inward), _first(G, inward, same, threads))
+        self.reachable = _reachable(G, into, same)
+        self.of_rows, self.of_columns = _stripes(of_rows(grid)), _stripes(of_columns(grid))
+        steps = (int(grid.C), int(grid.shape.others))
+        self.gaps = G.keep("bfs, gaps between columns", lambda: cpu_told.gaps(*steps))
         self.level, self.parent = (np.empty(grid.owned, word) for _ in range(2))
-        self._team(grid.owned).run(offers.begin, self.level, self.parent)
-        seen, fresh = np.zeros((2, words_of_bits(grid.n_local, np.uint64)), np.uint64)
-        self.columns = cpu.Columns(seen, fresh, np.empty(grid.n_local, word))
-        self.reached = np.zeros(words_of_bits(grid.owned, np.uint64), np.uint64).view(word)
-        self.full = _full(G, outward, "entries" if inward is outward else "outgoing entries")
-        into = self.full if inward is outward else _full(G, inward, "incoming entries")
         self.open = into.copy()
-        self.rows = np.empty(grid.n_rows + 1, self.outward[1].dtype)
-        self.of_rows = _stripes(of_rows(grid))
-        self.of_columns = _stripes(of_columns(grid))
-        self.found: cpu.Found | None = None
+        self._make_room(word, into.shape)
+        self._team(grid.owned).run(cpu_offers.begin, self.level, self.parent)
+
+    def _make_room(self, word: Any, shape: tuple[int, int]) -> None:
+        """Scratch.  A level goes one way: what both need lies in the same place."""
+        grid, (stripes, words) = self.grid, shape
+        bits = words_of_bits(grid.n_local, np.uint64)
+        longest = max(grid.n_rows, grid.n_columns)
+        index, places = self.outward.indices.dtype, stripes * words * cpu_told.WORD
+        queues = (grid.n_rows + 1 + grid.n_columns) * index.itemsize
+        space = workspace(
+            marks=((3, bits), np.uint64),
+            found=((stripes, words), np.uint64),
+            best=(grid.n_local, word),
+            words=(longest + (words + 1) * 2 * max(grid.R, grid.C), word),
+            either=(max(queues, places * word.itemsize), np.uint8),
+        )
+        seen, fresh, self.frontier = space.marks
+        seen.fill(0)
+        fresh.fill(0)
+        self.columns = cpu_told.Columns(seen, fresh, space.best)
+        self.words = space.words
+        rows = space.either[:queues].view(index)
+        self.rows, self.found = rows[: grid.n_rows + 1], rows[grid.n_rows + 1 :]
+        parents = space.either[: places * word.itemsize].view(word)
+        self.bits, self.parents = space.found, parents.reshape(stripes, -1)
+        reached = np.zeros(words_of_bits(grid.owned, np.uint64), np.uint64)
+        self.reached = reached.view(word)
 
     def _team(self, work: int) -> Crew:
-        """The team that reads or writes a message."""
+        """The team for so many steps."""
         return crew(self.threads if work >= TOGETHER else 1, work=work)
 
     def start(self, places: Array, ids: Array) -> int:
@@ -62,112 +90,118 @@ class Steps:
         message = pack_values(places, ids.astype(self.parent.dtype), self.grid.owned)
         return self._taken(message, np.array([message.size]), 0)
 
-    def tell(self, depth: int, backwards: bool) -> int:
-        """The ranks of the row hear of the frontier; its entries in the block, if they matter."""
-        self.listed = False
-        self.heard = self._heard(self.exchange.row, self.of_rows)
-        crew(1, work=self.heard.words.size).run(cpu.close, self.heard, self.open)
-        return 0 if backwards else self._list_rows()
+    def arcs(self, depth: int, backwards: bool) -> int:
+        """About as many entries as own vertices of the frontier have, in all blocks of their rows.
 
-    def _heard(self, comm: Any, stripes: tuple[Array, Array, Array]) -> cpu.Heard:
+        Rows are spread evenly over the blocks, and this rank has one of these.
+        """
+        return self.entries * int(self.grid.C)
+
+    def _heard(self, comm: Any, stripes: tuple[Array, Array, Array]) -> cpu_told.Heard:
         words, counts = comm.allgatherv(self.told)
-        return cpu.Heard(words, _starts(counts), *stripes)
+        return cpu_told.Heard(words, _starts(counts), *stripes)
 
-    def _list_rows(self) -> int:
-        """The rows of the frontier that have entries; how many entries."""
-        team = self._team(8 * self.heard.words.size)
-        rows, arcs = _queue(self.rows, team), np.zeros(1, np.int64)
-        team.run(cpu.list_rows, self.heard, self.full, self.outward[0], rows, arcs)
-        self.listed = True
-        self.frontier, self.arcs = self.rows[: int(rows.tail[0])], int(arcs[0])
-        return self.arcs
+    def _offers(self, stripes: tuple[Array, Array, Array], team: Crew) -> cpu_offers.Offers:
+        width = stripes[0].size + cpu_told.GAP
+        counts = np.empty((team.size + 1, width), np.int64)
+        starts = np.empty((team.size, 2, width), np.int64)
+        return cpu_offers.Offers(self.words, counts, starts, *stripes)
 
-    def top_down(self, depth: int) -> int:
-        """Follow the frontier's rows; returns how many own vertices are reached."""
-        if not self.listed:
-            self._list_rows()
-        team = crew(self.threads, work=self.arcs + self.frontier.size)
-        queue = _queue(np.empty(min(self.grid.n_columns, self.arcs), self.rows.dtype), team)
-        if self.arcs:
-            team.run(cpu.top_down, self.outward, self.frontier, self.names, self.columns, queue)
-        found = queue.vertices[: int(queue.tail[0])]
-        team = self._team(2 * found.size)
-        counts = np.zeros((team.size, self.grid.R + cpu.GAP), np.int64)
-        if found.size:
-            team.run(offers.count_columns, found, self.shape, counts)
-        ends = counts.cumsum(axis=0)
-        sizes, _ = self._sizes(ends[-1, : self.grid.R], self.of_columns[2])
-        words = np.zeros(int(sizes.sum()), self.parent.dtype)
-        heard = cpu.Heard(words, _starts(sizes), *self.of_columns)
-        if found.size:
-            team.run(offers.pack_columns, found, self.shape, self.columns, heard, ends, words)
-        return self._accepted(self.exchange.column, words, sizes, depth + 1)
+    def top_down(self, depth: int, follow: int) -> int:
+        """Follow the frontier's rows; returns how many own vertices are reached.
 
-    def _sizes(self, counts: Array, owned: Array) -> tuple[Array, Array]:
-        """The words of a message of so many places with parents, and whether places are listed."""
-        bits = -(-owned // (8 * self.parent.itemsize))
-        listed = counts < bits
-        return np.where(listed, 2 * counts, bits + counts), listed
+        All ranks together follow about so many entries.
+        """
+        heard = self._heard(self.exchange.row, self.of_rows)
+        team = self._team(follow // self.grid.p + 8 * heard.words.size)
+        offers = self._offers(self.of_columns, team)
+        team.run(
+            cpu_top_down.top_down, heard, self.outward, self.open, self.names, self.columns,
+            _queue(self.rows, team), _queue(self.found, team), offers,
+        )  # fmt: skip
+        return self._accepted(self.exchange.column, offers, depth + 1)
 
     def bottom_up(self, depth: int) -> int:
         """Rows that are not reached look for the frontier; returns how many own ones are."""
-        heard = self._heard(self.exchange.column, self.of_columns)
-        frontier = np.zeros(self.columns.seen.size, np.uint64)
-        self._team(8 * heard.words.size).run(cpu.set_columns, heard, frontier, self.columns)
-        found = self._room()
-        crew(self.threads, work=self.inward[1].size + self.grid.n_rows).run(
-            cpu.bottom_up, self.inward, frontier, self.names, self.open, found
+        rows = self._heard(self.exchange.row, self.of_rows)
+        columns = self._heard(self.exchange.column, self.of_columns)
+        team = crew(self.threads, work=self.inward.indices.size + self.grid.n_rows)
+        stripes, words = self.open.shape
+        found = cpu_offers.Found(
+            self.bits,
+            self.parents,
+            np.empty((-(-words // cpu_offers.WORDS), stripes + cpu_told.GAP), np.int64),
+            np.empty((team.size, 2, stripes, cpu_told.WORD), self.inward.indices.dtype),
         )
-        counts = found.counts[:, : self.grid.C].sum(axis=0)
-        sizes, listed = self._sizes(counts, self.of_rows[2])
-        words = np.empty(int(sizes.sum()), self.parent.dtype)
-        self._team(words.size).run(offers.pack_rows, found, listed, words, _starts(sizes))
-        return self._accepted(self.exchange.row, words, sizes, depth + 1)
+        offers = self._offers(self.of_rows, team)
+        team.run(
+            cpu_bottom_up.bottom_up, cpu_bottom_up.Told(rows, columns), self.inward, self.open,
+            self.names, self.columns, self.gaps, self.frontier, found, offers,
+        )  # fmt: skip
+        return self._accepted(self.exchange.row, offers, depth + 1)
 
-    def _room(self) -> cpu.Found:
-        if self.found is None:
-            stripes, words = self.open.shape
-            self.found = cpu.Found(
-                np.empty_like(self.open),
-                np.empty((stripes, words * cpu.BITS), self.parent.dtype),
-                np.empty((-(-words // cpu.WORDS), stripes + cpu.GAP), np.int64),
-            )
-        return self.found
-
-    def _accepted(self, comm: Any, words: Array, sizes: Array, depth: int) -> int:
+    def _accepted(self, comm: Any, offers: cpu_offers.Offers, depth: int) -> int:
         """Send parents to the owners, and take what comes."""
-        came, counts = comm.alltoallv(words, sizes)
+        places = offers.counts[-1, : comm.size]
+        bits = -(-offers.size // (8 * self.parent.itemsize))
+        sizes = np.where(places < bits, 2 * places, bits + places)
+        came, counts = comm.alltoallv(self.words[: int(sizes.sum())], sizes)
         return self._taken(came, counts, depth)
 
     def _taken(self, came: Array, counts: Array, depth: int) -> int:
         """Own vertices that are reached now are the frontier; returns their number."""
-        total, few = np.zeros(1, np.int64), words_of_bits(self.grid.owned, np.uint32)
+        totals, few = np.zeros(2, np.int64), words_of_bits(self.grid.owned, np.uint32)
         told, listed = np.zeros(2 * self.reached.nbytes // 8, np.uint32), np.empty(few, np.uint32)
         bits = words_of_bits(self.grid.owned, self.parent.dtype)
-        own = offers.Own(
+        own = cpu_offers.Own(
             self.level,
             self.parent,
             self.reached[:bits],
             told.view(self.parent.dtype)[:bits],
             listed,
+            self.outward.indptr,
         )
         self._team(2 * came.size).run(
-            offers.accept, came, _starts(counts), depth, own, self.columns, self.shape, total
-        )
-        reached = int(total[0])
+            cpu_offers.accept, came, _starts(counts), depth, own, self.columns, self.gaps,
+            self.grid.shape, totals,
+        )  # fmt: skip
+        reached, self.entries = totals.tolist()
         self.told = listed[:reached] if reached < few else told[:few]
-        return reached
+        return int(reached)
 
 
-def _queue(vertices: Array, team: Crew) -> cpu.Queue:
-    return cpu.Queue(vertices, np.zeros(1, np.int64), np.empty((team.size, BUFFER), vertices.dtype))
+def _queue(vertices: Array, team: Crew) -> cpu_told.Queue:
+    buffers = np.empty((team.size, BUFFER), vertices.dtype)
+    return cpu_told.Queue(vertices, np.zeros(1, np.int64), buffers)
 
 
 def _full(G: Any, view: Any, what: str) -> Array:
     """Which rows have entries: (stripes of the row group, words) bits by place; kept by G."""
-    made = G.keep(f"bfs, rows with {what}", lambda: rows_with_entries(view.indptr, G.grid))
-    bits: Array = made.view(np.uint32)
-    return bits
+    made: Array = G.keep(f"bfs, rows with {what}", lambda: rows_with_entries(view.indptr, G.grid))
+    return made
+
+
+def _reachable(G: Any, into: Array, both: bool) -> int:
+    """How many vertices of the graph have entries in the rows of some block; kept by G."""
+
+    def make() -> int:
+        own = np.bitwise_or.reduce(to_group(G.exchange.row, list(into), np.uint64))
+        count = places_of(own, G.grid.owned).size
+        return int(G.comm.allreduce(np.array([count], np.int64))[0])
+
+    found: int = G.keep(f"bfs, vertices with {'entries' if both else 'incoming entries'}", make)
+    return found
+
+
+def _first(G: Any, view: Any, both: bool, threads: int | None) -> Array:
+    """The first entries of rows, by place; kept by G."""
+    what = "entries" if both else "incoming entries"
+
+    def make() -> Array:
+        return cpu_bottom_up.first_entries(*_unsigned(view), G.grid, threads)
+
+    made: Array = G.keep(f"bfs, first {what}", make)
+    return made
 
 
 def _unsigned(view: Any) -> tuple[Array, Array]:

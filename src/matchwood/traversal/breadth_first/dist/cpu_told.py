@@ -1,0 +1,225 @@
+"""What the ranks of a group tell of the frontier, where vertices lie in stripes.
+
+Read stripes.py first.  Messages are read as unsigned words.  Places come as a list of words, or as
+the bits of words where that is shorter: the length tells which (dist/exchanges/packing.py).
+
+Places whose bits lie together are columns that are some ids apart.  A table has for each byte of
+such bits (or for less, where columns are far apart) the same bits with the gaps between them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.dist.grid import GridShape
+from matchwood.dist.grid.cpu import ONE, column_id, row_id
+from matchwood.primitives.cpu_hints import trailing_zeros
+from matchwood.primitives.frontier.cpu import flush, push
+from matchwood.teams import atomic_or, device, expanded, inlined, interrupted, share
+
+Array = np.ndarray[Any, Any]
+
+BITS = 32  # of a word of a message about the frontier
+WORD = 64  # bits of a word that a rank keeps
+GAP = 16  # words between what two members count: else every count takes a cache line from others
+NONE = np.uint64(0)
+
+
+class Names(NamedTuple):
+    """How to find the user's number of a local vertex."""
+
+    shape: GridShape
+    given: Array  # by local id; empty where ids are names
+
+
+class Heard(NamedTuple):
+    """What the ranks of a group told: those of rank s are words[starts[s] : starts[s + 1]].
+
+    Its vertices are, by local id, base[s] + place * step[s], size[s] of them.
+    """
+
+    words: Array
+    starts: Array
+    base: Array
+    step: Array
+    size: Array
+
+
+class Gaps(NamedTuple):
+    """Bits with gaps between them: row 0 for own vertices, row 1 for the others of the column."""
+
+    tables: Array  # (2, 256)
+    widths: Array  # bits that are looked up at a time
+
+
+class Columns(NamedTuple):
+    """What a rank knows of columns, by their local ids."""
+
+    seen: Array  # bits: those it has offered to their owners, or knows to be reached
+    fresh: Array  # bits: those found in this level, before they are offered
+    best: Array  # of these the smallest vertex that leads to it
+
+
+class Queue(NamedTuple):
+    """Vertices that members append to; see primitives/frontier."""
+
+    vertices: Array
+    tail: Array
+    buffers: Array  # one row for each member
+
+
+def gaps(own: int, others: int) -> Gaps:
+    """For columns that are `own` and `others` ids apart."""
+    tables, widths, every = np.zeros((2, 256), np.uint64), np.zeros(2, np.int64), np.arange(256)
+    for row, step in enumerate((own, others)):
+        widths[row] = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
+        for k in range(int(widths[row])):
+            tables[row, every >> k & 1 == 1] |= np.uint64(1 << (k * step))
+    return Gaps(tables, widths)
+
+
+@device
+def column_name(names: Names, x: Any) -> Any:
+    return np.uint64(names.given[x]) if names.given.size > 0 else column_id(names.shape, x)
+
+
+@device
+def row_name(names: Names, x: Any) -> Any:
+    return np.uint64(names.given[x]) if names.given.size > 0 else row_id(names.shape, x)
+
+
+@device
+def _is_bitmap(heard: Heard, s: int) -> bool:
+    return bool(heard.starts[s + 1] - heard.starts[s] >= (heard.size[s] + BITS - 1) // BITS)
+
+
+@expanded
+def has(bits: Array, v: Any) -> bool:
+    x = np.uint64(v)
+    return bool((bits[x >> np.uint64(6)] >> (x & np.uint64(63))) & ONE)
+
+
+@expanded
+def close(team: Any, heard: Heard, open: Array) -> None:
+    """Rows of the frontier, which the ranks of the row told, are open no more.
+
+    Lists are short: one member reads them.
+    """
+    for s in range(heard.size.size):
+        start, end = heard.starts[s], heard.starts[s + 1]
+        if _is_bitmap(heard, s):
+            lo, hi = share(team, (end - start + 1) // 2)
+            for i in range(lo, hi):
+                bits = np.uint64(heard.words[start + 2 * i])
+                if start + 2 * i + 1 < end:
+                    bits |= np.uint64(heard.words[start + 2 * i + 1]) << np.uint64(BITS)
+                open[s, i] &= ~bits
+        elif team.rank == 0:
+            for i in range(start, end):
+                k = np.uint64(heard.words[i])
+                open[s, k >> np.uint64(6)] &= ~(ONE << (k & np.uint64(63)))
+
+
+@inlined
+def _each_told(team: Any, heard: Heard, s: int, visit: Any, what: Any, got: Any) -> Any:
+    """got = visit(what, local id, got) for this member's share of what rank s told; the last."""
+    base, step, start = heard.base[s], heard.step[s], heard.starts[s]
+    bitmap, full = _is_bitmap(heard, s), what[0]
+    lo, hi = share(team, heard.starts[s + 1] - start)
+    for i in range(start + lo, start + hi):
+        if interrupted(team, i):
+            break
+        if not bitmap:
+            got = visit(what, np.uint64(base + np.int64(heard.words[i]) * step), got)
+            continue
+        left, first = np.uint64(heard.words[i]), (i - start) * BITS
+        if full.size > 0:
+            left &= full[s, first // WORD] >> np.uint64(first % WORD)
+        while left != NONE:
+            k = first + np.int64(trailing_zeros(left))
+            left &= left - ONE
+            got = visit(what, np.uint64(base + k * step), got)
+    return got
+
+
+@expanded
+def _list_row(what: Any, v: Any, at: Any) -> Any:
+    """Row v is listed if it has entries; `at` counts rows."""
+    _, indptr, rows, buffer, alone = what
+    entries = indptr[v + ONE] > indptr[v]
+    if alone:  # no branch that may be mispredicted
+        rows.vertices[at] = v
+        at += np.int64(entries)
+    elif entries:
+        at = push(buffer, at, v, rows.vertices, rows.tail)
+    return at
+
+
+@expanded
+def list_rows(team: Any, heard: Heard, full: Array, indptr: Array, rows: Queue) -> None:
+    """The rows of the frontier that have entries.
+
+    full[s]: the bits of those of stripe s that have some.  Caller: rows.tail is 0, and there is
+    room for one row more.
+    """
+    alone, buffer = team.size == 1, rows.buffers[team.rank]
+    at = np.int64(0)
+    for s in range(heard.size.size):
+        at = _each_told(team, heard, s, _list_row, (full, indptr, rows, buffer, alone), at)
+    if alone:
+        rows.tail[0] = at
+    else:
+        flush(buffer, at, rows.vertices, rows.tail)
+
+
+@expanded
+def _join_bits(words: Array, at: Any, bits: Any, alone: bool) -> None:
+    if bits == NONE:
+        return
+    if alone:
+        words[at] |= bits
+    else:
+        atomic_or(words, at, bits)
+
+
+@expanded
+def spread_bits(
+    gaps: Gaps, row: int, left: Any, v: Any, step: Any, into: Array, alone: bool
+) -> None:
+    """The bits `left` of places that begin at local id v, `step` apart, are joined to `into`."""
+    width = np.uint64(gaps.widths[row])
+    mask, table = (ONE << width) - ONE, gaps.tables[row]
+    while left != NONE:
+        piece, shift = table[left & mask], v & np.uint64(63)
+        _join_bits(into, v >> np.uint64(6), piece << shift, alone)
+        _join_bits(
+            into, (v >> np.uint64(6)) + ONE, (piece >> ONE) >> (np.uint64(63) - shift), alone
+        )
+        left >>= width
+        v += width * step
+
+
+@expanded
+def set_columns(team: Any, heard: Heard, gaps: Gaps, own: Any, frontier: Array) -> None:
+    """The bits of the columns that the ranks of the column told; `own` is this rank among them.
+
+    Caller: the frontier is 0.
+    """
+    alone = team.size == 1
+    for s in range(heard.size.size):
+        start, bitmap = heard.starts[s], _is_bitmap(heard, s)
+        base, step = np.uint64(heard.base[s]), np.uint64(heard.step[s])
+        row = 0 if np.uint64(s) == own else 1
+        lo, hi = share(team, heard.starts[s + 1] - start)
+        for i in range(lo, hi):
+            if interrupted(team, i):
+                return
+            word = np.uint64(heard.words[start + i])
+            if bitmap:
+                v = base + np.uint64(i * BITS) * step
+                spread_bits(gaps, row, word, v, step, frontier, alone)
+            else:
+                v = base + word * step
+                _join_bits(frontier, v >> np.uint64(6), ONE << (v & np.uint64(63)), alone)

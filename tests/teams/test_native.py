@@ -1,0 +1,550 @@
+"""Members that wait in machine code: what reaches a kernel, and that no wake or task is lost."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from matchwood.teams import atomic_add, barrier, compiling, crew, device, kernel, members
+from matchwood.teams.compiling import compiled
+from matchwood.teams.native import cpu_trial, runs
+from matchwood.teams.team import STOP, WORDS, Team
+from support import looped, run_script, until
+
+LARGE = 10**9
+
+pytestmark = pytest.mark.skipif(not runs.POSSIBLE, reason="no posts on this system")
+
+
+def goes_natively(function, *args):
+    """Do members enter the kernel without Python?"""
+    team = Team(0, 2, np.zeros(WORDS, np.int64))
+    return compiled(function, team, args, True).entry is not None
+
+
+@pytest.fixture(params=["natively", "through Python"])
+def way(request, monkeypatch):
+    """Both ways to begin."""
+    if request.param == "through Python":
+        monkeypatch.setattr(compiling, "_compiled", {})
+        monkeypatch.setattr(compiling, "entry", lambda code: None)
+    return request.param
+
+
+# Arguments
+
+
+@kernel
+def _describe(team, a, found):
+    """Where an array lies and how large it is, as rank 1 sees it."""
+    if team.rank == 1:
+        found[0], found[1], found[2], found[3] = a.ctypes.data, a.size, a.itemsize, a.ndim
+        for k in range(a.ndim):
+            found[4 + k], found[8 + k] = a.shape[k], a.strides[k]
+
+
+@kernel
+def _add_up(team, a, total):
+    if team.rank == 1:
+        for x in a.flat:
+            total[0] += x
+
+
+NUMBERS = [np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32,
+           np.uint64, np.float32, np.float64, np.complex64, np.complex128]  # fmt: skip
+PAIRS = np.dtype([("first", np.int32), ("second", np.float64)])
+
+
+def _read_only(a):
+    a.flags.writeable = False
+    return a
+
+
+SHAPES = {
+    "a number": lambda a: a[:1].reshape(()),
+    "a row": lambda a: a,
+    "empty": lambda a: a[:0],
+    "every other": lambda a: a[1::2],
+    "backwards": lambda a: a[::-1],
+    "a table": lambda a: a.reshape(4, 6),
+    "a table by columns": lambda a: np.asfortranarray(a.reshape(4, 6)),
+    "part of a table": lambda a: a.reshape(4, 6)[::-2, 1::3],
+    "no rows": lambda a: a.reshape(4, 6)[:0],
+    "a block": lambda a: a.reshape(2, 3, 4).transpose(1, 0, 2),
+    "read-only": lambda a: _read_only(a.copy()),
+    "repeated": lambda a: np.broadcast_to(a[:4], (3, 4)),
+    "not aligned": lambda a: np.frombuffer(b"x" + a.tobytes(), a.dtype, offset=1),
+}
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, PAIRS], ids=str)
+@looped("shape", SHAPES)
+def test_arrays_of_all_kinds_arrive(way, dtype, shape):
+    a = np.arange(24).astype(dtype) if dtype is not PAIRS else np.zeros(24, PAIRS)
+    a = SHAPES[shape](a)
+    assert goes_natively(_describe, a, np.zeros(12, np.int64)) == (way == "natively")
+    found = np.zeros(12, np.int64)
+    crew(2, work=LARGE).run(_describe, a, found)
+    expected = [a.ctypes.data, a.size, a.itemsize, a.ndim]
+    assert found[:4].tolist() == expected
+    assert found[4 : 4 + a.ndim].tolist() == list(a.shape)
+    assert found[8 : 8 + a.ndim].tolist() == list(a.strides)
+    if dtype is not PAIRS and dtype is not np.bool_:
+        total = np.zeros(1, np.complex128)
+        crew(2, work=LARGE).run(_add_up, a, total)
+        assert total[0] == a.sum(dtype=np.complex128)
+
+
+@kernel
+def _keep(team, value, places):
+    places[team.rank] = value
+
+
+VALUES = [
+    0, 5, -1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, True, False, 0.1, -0.0, np.inf, 5e-324,
+    np.True_, np.False_, np.float32(0.1), np.float32(-np.inf), np.float64(1e300),
+    *(kind(limit) for kind in NUMBERS[1:9] for limit in (np.iinfo(kind).min, np.iinfo(kind).max)),
+]  # fmt: skip
+
+
+@looped("value", VALUES)
+def test_numbers_of_all_kinds_arrive(way, value):
+    kind = np.asarray(value).dtype
+    places = np.full(3, 99).astype(kind)
+    assert goes_natively(_keep, value, places) == (way == "natively")
+    crew(3, work=LARGE).run(_keep, value, places)
+    assert places.tobytes() == np.full(3, value, kind).tobytes()
+
+
+def test_not_a_number_keeps_its_bits(way):
+    for kind, bits in ((np.float64, 0x7FF8_0000_0000_1234), (np.float32, 0x7FC0_1234)):
+        word = np.uint64 if kind is np.float64 else np.uint32
+        value = np.array([bits], word).view(kind)[0]
+        places = np.zeros(2, kind)
+        crew(2, work=LARGE).run(_keep, value, places)
+        assert places.view(word).tolist() == [bits, bits]
+
+
+class Pair(NamedTuple):
+    first: object
+    second: object
+
+
+@kernel
+def _take_apart(team, nothing, pair, nested, places):
+    if nothing is None:
+        places[team.rank, 0] = pair.first[1]
+        places[team.rank, 1] = pair.second.second
+        places[team.rank, 2] = nested[0][1][0]
+        places[team.rank, 3] = nested[1].first[team.rank]
+        places[team.rank, 4] = len(nested[2])
+        places[team.rank, 5] = nested[3][2]
+
+
+def test_tuples_and_records_arrive(way):
+    x, y = np.arange(5.0), np.arange(4, dtype=np.uint16)
+    pair = Pair(x, Pair(np.float32(2.5), -7))
+    nested = (1, (np.int8(-3), True)), Pair(y, None), (), (7, 8, 9)
+    places = np.zeros((3, 6))
+    assert goes_natively(_take_apart, None, pair, nested, places) == (way == "natively")
+    crew(3, work=LARGE).run(_take_apart, None, pair, nested, places)
+    assert places.tolist() == [[1, -7, -3, rank, 0, 9] for rank in range(3)]
+
+
+@kernel
+def _mix(team, first, a, second, b, third, places):
+    k = 0
+    for x in first:
+        places[team.rank, k] = x
+        k += 1
+    for x in second:
+        places[team.rank, k] = x
+        k += 1
+    for x in third:
+        places[team.rank, k] = x
+        k += 1
+    places[team.rank, k] = a[team.rank]
+    places[team.rank, k + 1] = b[team.rank, 1]
+
+
+@looped("count", [1, 2, 5, 7, 8, 9, 20])
+def test_more_numbers_than_registers(way, count):
+    """Those that fit are passed in registers, the others in memory; arrays lie between them."""
+    first = tuple(0.5 + k for k in range(count))
+    second = tuple(np.float32(-k - 0.25) for k in range(count))
+    third = tuple(np.int16(-k) for k in range(count))
+    a, b = np.arange(3) * 10, np.arange(6.0).reshape(3, 2).T.copy().T
+    places = np.zeros((3, 3 * count + 2))
+    crew(3, work=LARGE).run(_mix, first, a, second, b, third, places)
+    for rank in range(3):
+        assert places[rank].tolist() == [*first, *second, *third, a[rank], b[rank, 1]]
+
+
+@kernel
+def _first_of_each(team, arrays, places):
+    k = 0
+    for a in arrays:
+        places[team.rank, k] = a[0]
+        k += 1  # noqa: SIM113  Numba unrolls the loop over a tuple
+
+
+@looped("count", [1, 30, 33, 34, 35, 60])
+def test_very_many_arrays(count):
+    """Beyond what a record holds they come through Python."""
+    arrays = tuple(np.array([k]) for k in range(count))
+    places = np.zeros((2, count), np.int64)
+    assert goes_natively(_first_of_each, arrays, places) == (9 + 9 + 7 * count <= 256)
+    crew(2, work=LARGE).run(_first_of_each, arrays, places)
+    assert places.tolist() == [list(range(count))] * 2
+
+
+@device
+def _doubled(x):
+    return 2 * x
+
+
+@kernel
+def _apply(team, function, x):
+    x[team.rank] = function(x[team.rank])
+
+
+@kernel
+def _keep_field(team, record, places):
+    places[team.rank] = record.first
+
+
+def test_what_is_not_plain_comes_through_python():
+    x = np.arange(3)
+    assert not goes_natively(_apply, _doubled, x)
+    crew(3, work=LARGE).run(_apply, _doubled, x)
+    assert x.tolist() == [0, 2, 4]
+    places = np.zeros(2, np.complex128)
+    assert not goes_natively(_keep, 1 + 2j, places)
+    crew(2, work=LARGE).run(_keep, 1 + 2j, places)
+    assert places.tolist() == [1 + 2j, 1 + 2j]
+    record, numbers = np.array([(7, 0.5)], PAIRS)[0], np.zeros(2, np.int64)
+    assert not goes_natively(_keep_field, record, numbers)
+    crew(2, work=LARGE).run(_keep_field, record, numbers)
+    assert numbers.tolist() == [7, 7]
+
+
+def test_a_shape_that_changes_between_runs_is_seen():
+    """Nothing of an array is remembered but its kind."""
+    a, found = np.arange(6).reshape(2, 3).copy(), np.zeros(12, np.int64)
+    for shape in ((2, 3), (3, 2), (6, 1)):
+        a.shape = shape
+        crew(2, work=LARGE).run(_describe, a, found)
+        assert found[4:6].tolist() == list(shape)
+
+
+# Many runs
+
+
+@kernel
+def _count(team, x, rounds):
+    atomic_add(x, 0, 1)
+    for _ in range(rounds):
+        if barrier(team):
+            return
+    atomic_add(x, 1, 1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 40])
+def test_thousands_of_runs(size):
+    team, x, times = crew(size, work=LARGE), np.zeros(2, np.int64), 3000 // size + 100
+    for _ in range(times):
+        team.run(_count, x, 1)
+    assert x.tolist() == [size * times] * 2
+
+
+def test_pauses_of_all_lengths_between_runs():
+    """Members are awake, fall asleep, or sleep when the next kernel comes."""
+    rng, x = random.Random(5), np.zeros(2, np.int64)
+    for turn in range(1500):
+        size = rng.choice((1, 2, 3, 5))
+        x[:] = 0
+        crew(size, work=LARGE).run(_count, x, turn % 3)
+        assert x.tolist() == [size, size]
+        end = time.perf_counter() + rng.random() * 2e-4
+        while time.perf_counter() < end:
+            pass
+        if turn % 7 == 0:
+            time.sleep(rng.random() * 1e-3)
+
+
+def test_kernels_and_tasks_in_python_from_several_threads():
+    """They share members, which go back and forth between their posts and Python."""
+    problems = []
+
+    def call(number):
+        rng = random.Random(number)
+        try:
+            for _ in range(150):
+                size = rng.randrange(1, 6)
+                if rng.random() < 0.5:
+                    x = np.zeros(2, np.int64)
+                    crew(size, work=LARGE).run(_count, x, 2)
+                    assert x.tolist() == [size, size]
+                else:
+                    done = []
+                    crew(size, work=LARGE).spread(done.append, 4)
+                    assert sorted(done) == [0, 1, 2, 3]
+                time.sleep(rng.choice((0, 0, 1e-5, 1e-3)))
+        except BaseException as error:
+            problems.append(error)
+
+    callers = [threading.Thread(target=call, args=(number,)) for number in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert problems == []
+
+
+def test_more_members_than_bits_of_the_bell():
+    x = np.zeros(2, np.int64)
+    for size in (50, 40, 33, 2, 50):
+        x[:] = 0
+        crew(size, work=LARGE).run(_count, x, 1)
+        assert x.tolist() == [size, size]
+        time.sleep(0.005)  # so that they sleep
+
+
+# Posts
+
+
+def _run(x, size):
+    values = Team(0, size, np.zeros(WORDS, np.int64)), x, 0
+    entry = compiled(_count, values[0], values[1:], True).entry
+    return runs.Run(entry, "count", values), values[0].words
+
+
+def test_members_that_have_not_begun_never_begin_after_they_are_called_off():
+    crew(2, work=LARGE).run(_count, np.zeros(2, np.int64), 0)
+    x, posts = np.zeros(2, np.int64), [_Place(), _Place(), _Place()]
+    run, words = _run(x, 3)
+    run.call_off()  # nothing has been posted yet
+    assert words[STOP] == 0
+    run.begin(posts)
+    posts[1].post.call()
+    posts[1].post.attend()  # this one has run; the others never looked
+    assert x.tolist() == [1, 1]
+    assert not run.wait()
+    run.call_off()
+    assert run.wait()
+    assert words[STOP] == 1
+    for place in posts:
+        place.post.call()
+        place.post.attend()
+    assert x.tolist() == [1, 1]
+
+
+def test_a_caller_that_was_torn_away_does_no_harm():
+    """A second Ctrl-C may end even `call_off`: members that come late find arrays that exist."""
+    import gc
+    import weakref
+
+    crew(2, work=LARGE).run(_count, np.zeros(2, np.int64), 0)
+    x, y, posts = np.zeros(2, np.int64), np.zeros(2, np.int64), [_Place(), _Place()]
+    run, _ = _run(x, 2)
+    run.begin(posts)
+    seen = weakref.ref(run)
+    del run
+    gc.collect()
+    assert seen() is not None
+    posts[0].post.call()
+    posts[0].post.attend()
+    assert x.tolist() == [1, 1]
+    other, _ = _run(y, 2)  # the next caller's, at posts one of which has not looked yet
+    other.begin(posts)
+    for place in posts:
+        place.post.call()
+        place.post.attend()
+    assert other.wait()
+    assert (x.tolist(), y.tolist()) == ([1, 1], [2, 2])
+    runs._unfinished.clear()
+
+
+class _Place:
+    def __init__(self):
+        self.post = runs.Post()
+
+
+def test_a_task_whose_call_was_lost_is_done_with_the_next():
+    """Ctrl-C may come between the two; later tasks must not wait behind it for ever."""
+    crew(2, work=LARGE).run(_count, np.zeros(2, np.int64), 0)
+    member, done = members.Member(), []
+    assert member.post is not None
+    member._tasks.put(lambda: done.append("lost"))
+    time.sleep(0.01)
+    assert done == []
+    member.assign(lambda: done.append("next"))
+    until(lambda: len(done) == 2)
+    assert done == ["lost", "next"]
+    member.retire()
+    member.join(30)
+    assert not member.is_alive()
+
+
+def test_a_run_keeps_its_arrays_alive_and_an_idle_member_does_not():
+    class Watched(np.ndarray):
+        pass
+
+    import gc
+    import weakref
+
+    x = np.zeros(2, np.int64).view(Watched)
+    seen = weakref.ref(x)
+    crew(2, work=LARGE).run(_count, x, 3)
+    assert x.tolist() == [2, 2]
+    del x
+    gc.collect()
+    assert seen() is None
+
+
+# Exceptions
+
+
+@kernel
+def _raise(team, which):
+    if team.rank == which:
+        if which == 0:
+            raise ValueError("from inside", 3)
+        if which == 1:
+            raise KeyError
+        raise ZeroDivisionError("the third")
+    while not barrier(team):
+        pass
+
+
+def test_exceptions_arrive_with_their_arguments(way):
+    for which, (kind, arguments) in enumerate(
+        [(ValueError, ("from inside", 3)), (KeyError, ()), (ZeroDivisionError, ("the third",))]
+    ):
+        with pytest.raises(kind) as caught:
+            crew(3, work=LARGE).run(_raise, which)
+        assert caught.value.args == arguments
+
+
+def test_an_index_out_of_bounds_is_an_error_where_numba_tests_it(tmp_path):
+    script = """
+    import numpy as np
+    from matchwood.teams import barrier, crew, kernel
+    from matchwood.teams.native import runs
+
+    @kernel
+    def read(team, x, i):
+        x[0] = x[i + team.rank]
+        if barrier(team):
+            return
+
+    for threads in (1, 3):
+        crew(threads, work=10**9).run(read, np.zeros(9), 2)
+        try:
+            crew(threads, work=10**9).run(read, np.zeros(9), 9)
+        except IndexError as error:
+            print(runs.ready())
+    """
+    assert run_script(tmp_path, script, NUMBA_BOUNDSCHECK="1").split() == ["True", "True"]
+
+
+# Where it is not possible
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "runs.POSSIBLE = False",
+        "cpu_trial.posts = lambda: {}",
+        "del cpu_trial.cpu_posts.attend",
+        "cpu_trial.entry = lambda code: None",
+        "cpu_trial._lies_as_expected = lambda sample: False",
+        "cpu_trial.posts = lambda: 1 / 0",
+    ],
+)
+def test_without_posts_everything_works(tmp_path, how):
+    script = f"""
+    import numpy as np
+    from matchwood.teams import atomic_add, barrier, crew, kernel
+    from matchwood.teams.native import cpu_trial, runs
+
+    {how}
+
+    @kernel
+    def count(team, x):
+        atomic_add(x, 0, 1)
+        if barrier(team):
+            return
+
+    for size in (1, 2, 3):
+        x, done = np.zeros(1, np.int64), []
+        crew(size, work=10**9).run(count, x)
+        crew(size, work=10**9).spread(done.append, 3)
+        assert x[0] == size and sorted(done) == [0, 1, 2], (x, done)
+    print(runs.ready())
+    """
+    assert run_script(tmp_path, script) == "False"
+
+
+def test_the_trial_notices_what_is_wrong(monkeypatch):
+    """It must be able to fail: a field elsewhere, a wrong size, a kernel that does not run."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    def tried():
+        with global_compiler_lock:
+            return bool(cpu_trial.posts())
+
+    assert tried()
+    real = cpu_trial.entry
+
+    def changed(place, by):
+        def entry(code):
+            found = real(code)
+            found.plan[place] += by
+            return found
+
+        return entry
+
+    last = len(real(cpu_trial._probe.overloads[next(iter(cpu_trial._probe.overloads))]).plan) - 2
+    for place in (1, last):  # the size of the team, the last real number
+        with monkeypatch.context() as patch:
+            patch.setattr(cpu_trial, "entry", changed((place, 1), 1))
+            assert not tried()
+
+
+# The end of a process
+
+
+ENDING = """
+    import os, sys, threading, time
+    import numpy as np
+    from matchwood.teams import atomic_add, crew, kernel, stopping
+
+    @kernel
+    def count(team, x, wait):
+        atomic_add(x, 0, 1)
+        while wait and not stopping(team):
+            pass
+
+    x = np.zeros(1, np.int64)
+    for size in (1, 5, 3):
+        crew(size, work=10**9).run(count, x, False)
+    if BUSY:
+        team = crew(2, work=10**9)
+        threading.Thread(target=team.run, args=(count, x, True), daemon=True).start()
+        while x[0] < 11:
+            time.sleep(0.001)
+    print("fine", flush=True)
+"""
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+@pytest.mark.parametrize("ending", ["pass", "os._exit(0)", "sys.exit(0)", "time.sleep(0.01)"])
+def test_a_process_may_end_at_any_time(tmp_path, ending, busy):
+    """Members sleep, look for work, or are inside a kernel when the interpreter goes down."""
+    assert run_script(tmp_path, ENDING.replace("BUSY", str(busy)) + f"    {ending}\n") == "fine"
