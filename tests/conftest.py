@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import functools
 import gc
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -62,6 +64,10 @@ LAST = (
 """Files that run kernels of all kinds in other processes, which then find them compiled."""
 
 
+GPU_TESTS = re.compile(r"mark\.gpu|def test\w*\([^)]*\bengine\b")
+"""What a file with tests for the GPU holds: the mark, or the fixture below that has it."""
+
+
 def no_gpu() -> str | None:
     """Why GPU tests cannot run here; None when they can."""
     try:
@@ -94,6 +100,18 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``-m gpu``, files without a test for it are not even imported; most have none."""
+    if config.option.markexpr != "gpu" or not collection_path.match("test_*.py"):
+        return None
+    return None if _holds_gpu_tests(collection_path) else True
+
+
+@functools.cache
+def _holds_gpu_tests(file: Path) -> bool:
+    return GPU_TESTS.search(file.read_text("utf-8")) is not None
+
+
 @pytest.hookimpl(trylast=True)  # when those that are not wanted have been left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put files in order; skip what cannot run here, with the reason."""
@@ -105,6 +123,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     )
     for marker, why_not in (("gpu", no_gpu), ("mpi", no_mpi)):
         marked = [item for item in items if item.get_closest_marker(marker)]
+        if marker == "gpu":
+            unseen = {item.path for item in marked if not _holds_gpu_tests(item.path)}
+            assert not unseen, f"-m gpu would not see the tests of {unseen}"
         reason = why_not() if marked else None
         if reason is not None:
             for item in marked:
@@ -112,12 +133,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _spread(chosen: list[pytest.Item], items: list[pytest.Item]) -> None:
-    """Each worker begins with one of the chosen: they take long, most of it compiling."""
+    """Each worker has one of the chosen in the middle of its part: they take long.
+
+    By then others have compiled most of what they need, and other tests are left to be taken over.
+    """
     workers, total = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")), len(items)
     for item in chosen:
         items.remove(item)
     for k, item in enumerate(chosen):
-        items.insert(k % workers * total // workers + (k > 0), item)
+        items.insert((2 * (k % workers) + 1) * total // (2 * workers), item)
 
 
 def pytest_collection_finish() -> None:

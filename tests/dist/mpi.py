@@ -29,10 +29,14 @@ OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",  # version 4
+    "OMPI_MCA_hwloc_base_binding_policy": "none",  # else all programs of 1 or 2 ranks share a core
     "OMPI_MCA_plm_rsh_agent": "false",  # which looks for ssh even if all ranks are here
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # version 5
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
 }
-"""Open MPI wants to be told that there may be more ranks than cores, and containers with root."""
+"""Open MPI wants to be told that there may be more ranks than cores, and containers with root.
+
+Tests that start it at the same time would all be bound to the first cores."""
 
 SHARES = hasattr(os, "memfd_create")  # ranks of one host share memory
 LAUNCHERS = ("PMI_", "OMPI_", "SLURM_", "HYDI_", "MPI_", "PMIX_")  # of whoever started the tests
