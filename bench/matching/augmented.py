@@ -1,5 +1,7 @@
 """What short augmentations win and cost: ``weighted_matching(method="augmented")`` beside suitor.
 
+One round, and all of them.
+
 ``python -m bench.matching.augmented [--data FOLDER] [--json FILE]`` takes the graphs of the folder
 that are named in GRAPHS, where they are, and the standard graphs.  Each has equal weights, then
 random ones.  Times are CPU seconds of one thread on prepared graphs, medians of alternating rounds.
@@ -48,27 +50,37 @@ def graphs(data: Path) -> Iterator[tuple[str, Any]]:
     yield from harness.standard_graphs().items()
 
 
-def cpu_seconds(G: Any, methods: tuple[str, ...]) -> dict[str, float]:
-    """The median of each method, which ran before."""
-    times: dict[str, list[float]] = {method: [] for method in methods}
+CALLS: dict[str, dict[str, Any]] = {
+    "suitor": {"method": "suitor"},
+    "one round": {"method": "augmented", "rounds": 1},
+    "augmented": {"method": "augmented"},
+}
+
+
+def cpu_seconds(G: Any) -> dict[str, float]:
+    """The median of each of the calls, which ran before."""
+    times: dict[str, list[float]] = {name: [] for name in CALLS}
     for _ in range(ROUNDS):
-        for method in methods:
+        for name, options in CALLS.items():
             since = time.process_time()
-            weighted_matching(G, method=method, threads=1)
-            times[method].append(time.process_time() - since)
-    return {method: statistics.median(taken) for method, taken in times.items()}
+            weighted_matching(G, threads=1, **options)
+            times[name].append(time.process_time() - since)
+    return {name: statistics.median(taken) for name, taken in times.items()}
 
 
 def row(name: str, A: Any) -> harness.Result:
     G = matchwood.graph(A)
-    before, after = (weighted_matching(G, method=method) for method in ("suitor", "augmented"))
+    before, one, after = (weighted_matching(G, **options) for options in CALLS.values())
     bound = min(matching_bound(G, found).value for found in (before, after))
     check_augmented(G, after)
-    times = cpu_seconds(G, ("suitor", "augmented"))
+    one.check(G)
+    times = cpu_seconds(G)
     return {
         "title": name,
         "n": G.n,
         "seconds": times,
+        "factor of one": times["one round"] / times["suitor"],
+        "gained by one": one.weight / before.weight - 1,
         "factor": times["augmented"] / times["suitor"],
         "gained": after.weight / before.weight - 1,
         "before": before.weight / bound,
@@ -84,7 +96,9 @@ def run(data: Path = DATA) -> list[harness.Result]:
             found = row(f"{name}, {kind}", B)
             print(
                 f"{found['title']:36}{found['n']:>9,}{1e3 * found['seconds']['suitor']:>9.2f} ms"
-                f"{found['factor']:>7.2f}x (bar {BAR:g}){100 * found['gained']:>7.2f} % heavier, "
+                f"; one round{found['factor of one']:>6.2f}x (bar {BAR:g})"
+                f"{100 * found['gained by one']:>6.2f} %; "
+                f"all{found['factor']:>6.2f}x{100 * found['gained']:>6.2f} % heavier, "
                 f"{found['before']:.3f} to {found['after']:.3f} of the bound",
                 flush=True,
             )

@@ -92,6 +92,14 @@ def test_match_check_refuses_an_empty_matching(
     assert CliRunner().invoke(app, args).exit_code != 0
 
 
+def test_match_with_one_round() -> None:
+    one = run_json("match", GRAPH, "--method", "augmented", "--rounds", "1", "--check")
+    assert one["rounds"] <= 1
+    refused = CliRunner().invoke(app, ["match", GRAPH, "--rounds", "1"])
+    assert refused.exit_code == 2
+    assert "--rounds needs --method augmented" in refused.output
+
+
 def test_match_augmented_and_maximum() -> None:
     greedy = run_json("match", GRAPH)
     heavier = run_json("match", GRAPH, "--method", "augmented", "--check")

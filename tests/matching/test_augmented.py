@@ -23,9 +23,9 @@ THREADS = (1, 2, 3, 7)
 TIES = ("hash", "index")
 
 
-def assert_one_answer(A, rng=0, threads=THREADS, ties=TIES):
+def assert_one_answer(A, rng=0, threads=THREADS, ties=TIES, rounds=None):
     for tie in ties:
-        options = {"method": "augmented", "ties": tie, "rng": rng}
+        options = {"method": "augmented", "ties": tie, "rng": rng, "rounds": rounds}
         expected = weighted_matching(A, engine="reference", **options)
         for count in threads:
             found = weighted_matching(A, threads=count, **options)
@@ -106,6 +106,43 @@ def test_rounds_are_bounded():
     found = weighted_matching(A, method="augmented")
     assert found.rounds <= LIMIT
     found.check(A)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_fewer_rounds(rounds):
+    for A in (grid(12, 13), rmat(7, 6), complete(17)):
+        assert_one_answer(with_weights(A, WEIGHTS["many"]), threads=(1, 3), rounds=rounds)
+
+
+def test_each_round_wins():
+    A = with_weights(grid(30, 31), WEIGHTS["many"])
+    all_of_it = weighted_matching(A, method="augmented")
+    found = [
+        weighted_matching(A, method="augmented", rounds=k + 1) for k in range(all_of_it.rounds)
+    ]
+    assert [one.rounds for one in found] == list(range(1, all_of_it.rounds + 1))
+    weights = [weighted_matching(A).weight, *(one.weight for one in found)]
+    assert len(weights) > 3
+    assert np.all(np.diff(weights) > 0)
+    assert np.array_equal(found[-1].mate, all_of_it.mate)
+    for one in found:
+        one.check(A)
+    check_augmented(A, found[0], rounds=1)
+    with pytest.raises(CheckFailed):  # that it was stopped is not known
+        check_augmented(A, found[0])
+    more = weighted_matching(A, method="augmented", rounds=10**30)
+    assert np.array_equal(more.mate, all_of_it.mate)
+
+
+@pytest.mark.parametrize("rounds", [0, -1, 1.5, "1", True, [1]])
+def test_wrong_rounds(rounds):
+    with pytest.raises((TypeError, ValueError), match="weighted_matching: rounds must be"):
+        weighted_matching(path(5), method="augmented", rounds=rounds)
+
+
+def test_rounds_of_another_method():
+    with pytest.raises(ValueError, match="rounds needs method=\"augmented\", got 'auto'"):
+        weighted_matching(path(5), rounds=1)
 
 
 def test_huge_sums():

@@ -62,6 +62,19 @@ def test_larger(name, types):
             assert found.rounds == expected.rounds
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+@pytest.mark.parametrize("name", ["grid", "rmat", "two hubs, few weights"])
+def test_fewer_rounds(name, rounds):
+    cupy = pytest.importorskip("cupy")
+    from matchwood.matching.augmented import gpu
+
+    view = view_of(LARGER[name](np.float32), np.int32)
+    expected = reference.match(view, SEED, True, rounds=rounds)
+    found = gpu.match(csr.View(*(cupy.asarray(array) for array in view)), SEED, True, rounds=rounds)
+    assert np.array_equal(found.mate.get(), expected.mate)
+    assert found.rounds == expected.rounds == rounds
+
+
 def test_zoo(zoo_graph):
     cupy = pytest.importorskip("cupy")
     A = abs(zoo_graph)

@@ -48,6 +48,7 @@ class Origin(NamedTuple):
     weighted: bool | None = None  # is the weight that of the edges, or their number?
     seed: int | None = None  # of the order of equal weights; None: the method is not checked
     ties: str = "hash"
+    rounds: int | None = None  # of "augmented": how many there could be
 
 
 def load(method: str, engine: str) -> Any:

@@ -147,7 +147,7 @@ class Matching:
         elif self.method in LARGEST:
             check_maximum_matching(A, self)
         elif self.method == "augmented":
-            check_augmented(A, self, rng=seed, ties=ties)
+            check_augmented(A, self, rng=seed, ties=ties, rounds=self._origin.rounds)
         elif self.method == "exact":
             check_exact(A, self)
         elif self.method == "streaming":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from matchwood import calls
 from matchwood.arguments import one_of, seed
+from matchwood.matching.augmented import rounds_asked
 from matchwood.matching.mates import settled_weight
 from matchwood.matching.methods import AUTO, METHODS, Found, Origin, load
 from matchwood.matching.result import Matching
@@ -22,6 +23,7 @@ def weighted_matching(
     method: str = "auto",
     rng: Any = 0,
     ties: str = "hash",
+    rounds: int | None = None,
     engine: str | Devices | None = None,
     threads: int | None = None,
 ) -> Matching:
@@ -56,6 +58,10 @@ def weighted_matching(
     ties : {"hash", "index"}
         Which of two edges of equal weight comes first: by a hash of their ends, or the one to
         the smaller column.  See `matchwood.primitives.edge_order`.
+    rounds : int or None
+        Of ``"augmented"``: how many at most.  None goes on until nothing is won.  One round wins
+        half to nine tenths of what all of them win, and takes 1.5 to 2.7 times as long as the
+        greedy matching; all of them take 2.6 to 6.6 times as long.
     engine : {None, "reference", "cpu", "gpu"} or Devices
         None takes the engine where `A` already lives.  Nothing is ever moved silently.  A
         `Devices` is for graphs larger than a GPU, by the method ``"dominant"`` (or ``"auto"``).
@@ -87,7 +93,8 @@ def weighted_matching(
     precision; engines agree to 1e-12 of it.  The same holds for ``"augmented"``: its rounds
     look at the matching before them, and gains are compared as integers
     (`matchwood.matching.augmented`).  It stops after 100 rounds; the graphs we tried needed 2 to
-    11.  2/3 is proved where it stopped before, and `Matching.check` looks whether that is so.
+    11.  2/3 is proved where it stopped before that, and before `rounds`; `Matching.check` looks
+    whether that is so.
 
     Of a `DistributedGraph`, all ranks call this, with the same arguments; `method` is ``"auto"`` or
     ``"dominant"`` (one rank takes the single machine's methods of these names).  `mate` is a
@@ -133,12 +140,15 @@ def weighted_matching(
     """
     caller = "weighted_matching"
 
-    def checked() -> int:
+    def checked() -> tuple[int, dict[str, int]]:
         one_of(caller, "method", method, METHODS)
         one_of(caller, "ties", ties, ("hash", "index"))
-        return seed(caller, rng)
+        if rounds is not None and method != "augmented":
+            raise ValueError(f'{caller}: rounds needs method="augmented", got {method!r}')
+        most = {} if rounds is None else {"rounds": rounds_asked(caller, rounds)}
+        return seed(caller, rng), most
 
-    number = calls.agreed(A, checked)
+    number, most = calls.agreed(A, checked)
     if calls.is_distributed(A):
         dist = calls.spread(A, caller, f"{__package__}.dominant", engine, threads)
         found_by_ranks: Matching = dist.weighted_matching(
@@ -153,11 +163,11 @@ def weighted_matching(
     view = call.graph.undirected_weights(caller)
     clock.lap("prepare")
     by_hash = ties == "hash"
-    found = Found(*engine_of_method.match(view, number, by_hash, threads, **call.options))
+    found = Found(*engine_of_method.match(view, number, by_hash, threads, **call.options, **most))
     weight = settled_weight(caller, view, found.mate, found.weight)
     bound = None if found.bound is None else finite(caller, "the bound", found.bound)
     clock.lap("match")
-    origin = Origin(call.given, bound, seed=number, ties=ties)
+    origin = Origin(call.given, bound, seed=number, ties=ties, rounds=most.get("rounds"))
     mate = call.back(found.mate)
     return Matching(
         mate, weight, found.rounds, method, clock.seconds, stats=found.stats, _origin=origin

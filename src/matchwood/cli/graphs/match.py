@@ -41,6 +41,10 @@ def command(
             "The last two find more edges, and take longer.",
         ),
     ] = "random",
+    rounds: Annotated[
+        int | None,
+        typer.Option("--rounds", help="With augmented: how many at most; one wins most of it."),
+    ] = None,
     devices: DeviceNumbers = None,
     memory: Memory = None,
     batches: Batches = None,
@@ -55,6 +59,8 @@ def command(
 
     if prefer != "random" and (maximum or method not in MAXIMAL):
         raise ValueError(f"match: --prefer needs --method proposal or serial, got {method}")
+    if rounds is not None and (maximum or method != "augmented"):
+        raise ValueError(f"match: --rounds needs --method augmented, got {method}")
     options = {"method": method, "rng": rng, **where}
     with timed("matching") as taken:
         if maximum or method in LARGEST:
@@ -62,7 +68,7 @@ def command(
         elif method in MAXIMAL:
             found = matchwood.maximal_matching(loaded.matrix, prefer=prefer, **options)
         else:
-            found = matchwood.weighted_matching(loaded.matrix, ties=ties, **options)
+            found = matchwood.weighted_matching(loaded.matrix, ties=ties, rounds=rounds, **options)
     write_stats(stats, found.stats)
     shared.verify(found.check, loaded.matrix)  # what the method promises
     shared.write(loaded, {"mate": found.mate}, weight=found.weight)

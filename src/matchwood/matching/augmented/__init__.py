@@ -12,7 +12,8 @@ When no such exchange wins anything, the matching has at least 2/3 of the larges
 A round.  Every unit looks at the matching before the round and chooses its exchange of largest
 gain.  It touches up to three units: its own and those of x and y.  Of the exchanges that touch a
 unit the first one stays, by (gain, hash of the unit's smaller end); those that are first at all the
-units they touch are made, all at once.  Rounds go on until nobody gains, or LIMIT is reached.
+units they touch are made, all at once.  Rounds go on until nobody gains, or there were as many as
+the caller wants, LIMIT at most.
 
 Gains are compared exactly.  Weights are multiplied by a power of two, so that the heaviest edge
 lies between 2^59 and 2^60, and what is behind the point is cut off.  Integers then add up without
@@ -29,11 +30,19 @@ heaviest edge for each vertex.
 from __future__ import annotations
 
 import math
+from typing import Any
+
+from matchwood.arguments import count
 
 BITS = 60  # of the heaviest weight as an integer: two of them minus three fit into 64 bits
 LEAST_GAIN = 3  # units of the last bit; each term that is subtracted was cut by less than one
 LIMIT = 100  # rounds; the real graphs we tried needed 2 to 11
 STEP = 1000  # a power of two that double precision holds, either way
+
+
+def rounds_asked(caller: str, rounds: Any) -> int:
+    """How many rounds there may be, for the argument of that name."""
+    return LIMIT if rounds is None else min(LIMIT, count(caller, "rounds", rounds, least=1))
 
 
 def exponent_of(heaviest: float) -> int:

@@ -15,7 +15,7 @@ from matchwood import csr
 from matchwood.arguments import one_of
 from matchwood.arguments import seed as seed_of
 from matchwood.errors import CheckFailed
-from matchwood.matching.augmented import LEAST_GAIN, LIMIT, two_factors
+from matchwood.matching.augmented import LEAST_GAIN, rounds_asked, two_factors
 from matchwood.matching.check import ROUNDING, check_matching
 from matchwood.matching.mates import checked_mates
 from matchwood.matching.methods import load
@@ -36,7 +36,9 @@ class Matched(NamedTuple):
     unit: Array  # the smaller end of it
 
 
-def check_augmented(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash") -> None:
+def check_augmented(
+    A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash", rounds: int | None = None
+) -> None:
     """Raise `CheckFailed` unless `answer` is what ``method="augmented"`` promises.
 
     A matching that weighs no less than the greedy one; and unless it used up its rounds, one
@@ -47,7 +49,7 @@ def check_augmented(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash") ->
     ----------
     A : as given to `weighted_matching`
     answer : Matching, or mate
-    rng, ties : as given to `weighted_matching`
+    rng, ties, rounds : as given to `weighted_matching`
 
     Examples
     --------
@@ -61,14 +63,14 @@ def check_augmented(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash") ->
     """
     caller = "check_augmented"
     one_of(caller, "ties", ties, ("hash", "index"))
-    seed = seed_of(caller, rng)
+    seed, most = seed_of(caller, rng), rounds_asked(caller, rounds)
     G = csr.as_graph(A, caller).on("cpu")
     check_matching(G, answer, weighted=True)
     view = G.undirected_weights(caller)
     mate, u, used = checked_mates(view, answer, caller, "matching")
     weight = half_of(view.data[used])
     _check_not_lighter(view, weight, seed, ties == "hash")
-    if getattr(answer, "rounds", 0) >= LIMIT or view.nnz == 0:
+    if getattr(answer, "rounds", 0) >= most or view.nnz == 0:
         return
     first, second = two_factors(float(view.data.max()))
     w = (view.data.astype(np.float64) * first * second).astype(np.int64)

@@ -372,7 +372,9 @@ def _augment(
     sum_blocks(team, state.own, sums)
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(
+    view: Any, seed: int, by_hash: bool, threads: int | None = None, rounds: int = LIMIT
+) -> Found:
     n = view.n
     unsigned = f"u{view.indices.dtype.itemsize}"
     start = load("auto", "cpu").match(view, seed, by_hash, threads)
@@ -391,7 +393,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     team.run(
         _augment,
         Rows(view.indptr.view(unsigned), view.indices.view(unsigned), view.data),
-        Weighing(scale, Ties(np.uint64(seed), by_hash), LEAST_GAIN, LIMIT),
+        Weighing(scale, Ties(np.uint64(seed), by_hash), LEAST_GAIN, rounds),
         State(
             mate.view(unsigned), own,
             space.price, space.arm, space.target, space.stale, space.heaviest,

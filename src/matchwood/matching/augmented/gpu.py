@@ -33,7 +33,9 @@ SUMS = 512  # blocks that add up the weight
 LISTED = 1024  # blocks at most for the units of a list, whose length the host does not know
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(
+    view: Any, seed: int, by_hash: bool, threads: int | None = None, rounds: int = LIMIT
+) -> Found:
     found = load("auto", "gpu").match(view, seed, by_hash)
     n, kind, weight = view.n, view.indices.dtype, view.data.dtype
     if view.nnz == 0:
@@ -48,8 +50,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         sums=(SUMS, np.float64),
     )
     k = SOURCE.kernels(I=kind, W=weight)
-    rounds = _Rounds(k, view, found.mate, space, (seed, by_hash))
-    made = rounds.run()
+    made = _Rounds(k, view, found.mate, space, (seed, by_hash)).run(rounds)
     k.add_weights(None, (n, space.own, space.sums), grid=SUMS)
     return Found(found.mate, total(space.sums.get()) / 2, made)
 
@@ -69,17 +70,19 @@ class _Rounds:
         part = self.space.control[first:after]
         part.data.memset_async(0, part.nbytes)
 
-    def run(self) -> int:
-        """Rounds until nobody gains; how many."""
+    def run(self, most: int) -> int:
+        """Rounds until nobody gains, or so many; how many there were."""
+        made = 0
         self.scan()
         self.choose(True)
-        for made in range(LIMIT):
-            if int(self.space.control[CANDIDATES]) == 0:
-                return made
+        while int(self.space.control[CANDIDATES]) > 0:
             self.exchange()
+            made += 1
+            if made == most:
+                break
             self.wake()
             self.choose(False)
-        return LIMIT
+        return made
 
     def scan(self) -> None:
         k, space, n = self.k, self.space, self.n

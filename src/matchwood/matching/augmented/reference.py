@@ -154,13 +154,15 @@ def tie_word(u: int, seed: int, by_hash: bool) -> int:
     return mix64_number(u ^ mix64_number(seed)) if by_hash else ~u & MASK64
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(
+    view: Any, seed: int, by_hash: bool, threads: int | None = None, rounds: int = LIMIT
+) -> Found:
     start = load("auto", "reference").match(view, seed, by_hash)
     state = State(view, start.mate.tolist(), seed, by_hash)
-    rounds = 0
-    while rounds < LIMIT and state.round():
-        rounds += 1
+    made = 0
+    while made < rounds and state.round():
+        made += 1
     mate = np.array(state.mate, view.indices.dtype)
     row = np.repeat(np.arange(view.n), np.diff(view.indptr))
     weight = float(view.data[mate[row] == view.indices].sum(dtype=np.float64)) / 2
-    return Found(mate, weight, rounds)
+    return Found(mate, weight, made)
