@@ -13,7 +13,7 @@ from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread import cpu_blocks as blocks
 from matchwood.matching.dominant.spread import cpu_owners as owners
 from matchwood.matching.dominant.spread import group_columns, group_rows, numbers_of
-from matchwood.matching.dominant.spread.cpu_records import GAP, Out
+from matchwood.matching.dominant.spread.cpu_records import GAP, Came, Out
 from matchwood.matching.dominant.spread.cpu_scans import Block, Rows
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import Crew, crew, workspace
@@ -90,48 +90,46 @@ class Run:
     def _team(self, work: int) -> Crew:
         return crew(self.threads if work >= TOGETHER else 1, work=work)
 
-    def _out(self, team: Any, width: int, receivers: int) -> Out:
-        counts, places = np.zeros((2, team.size, receivers + GAP), np.int64)
+    def _out(self, team: Any, width: int, comm: Any) -> Out:
+        counts, places = np.zeros((2, team.size, comm.size + GAP), np.int64)
         bits = np.empty((team.size, GAP), np.int64).view(self.bits)
-        return Out(self.words, counts, places, bits, receivers, width)
+        return Out(self.words, counts, places, bits, comm.size, comm.rank, width)
 
-    def propose(self) -> tuple[Any, Any]:
-        """What came for own vertices, and where that of each rank of the row begins."""
+    def propose(self) -> Came:
+        """Candidates that came for own vertices."""
         block, rows = self.block, self.rows
         team = self._team(block.indices.size + rows.following.size)
-        out = self._out(team, self.record, self.grid.C)
+        out = self._out(team, self.record, self.exchange.row)
         team.run(blocks.propose, block, rows, self.ties, out)
         return self._sent(self.exchange.row, out)
 
-    def _sent(self, comm: Any, out: Out) -> tuple[Any, Any]:
+    def _sent(self, comm: Any, out: Out) -> Came:
         counts = out.counts.sum(0)[: out.receivers] * out.width
-        came, sizes = comm.alltoallv(out.words[: int(counts.sum())], counts)
-        return came, _starts(sizes)
+        end, counts[out.own] = int(counts.sum()), 0
+        sent = int(counts.sum())
+        words, sizes = comm.alltoallv(out.words[:sent], counts)
+        return Came(words, _starts(sizes), out.words[sent:end], out.own, out.width)
 
-    def choose(self, came: tuple[Any, Any], round_: int) -> tuple[Any, Any, Any]:
+    def choose(self, came: Came, round_: int) -> tuple[Came, Any, Any]:
         """The packets that came, and what `settle` goes on with."""
-        records, starts = came
-        team = self._team(4 * records.size)
-        out = self._out(team, self.packet, self.grid.p)
+        team = self._team(4 * (came.words.size + came.kept.size))
+        out = self._out(team, self.packet, self.G.comm)
         buffers = np.empty((2, team.size, BUFFER), self.owned.queue.dtype)
         queued, matched = np.zeros((2, 1), np.int64)
         queues = owners.Queues(queued, matched, buffers)
-        team.run(
-            owners.choose, records, starts, self.record, round_, self.ties, self.candidates,
-            self.owned, queues, out,
-        )  # fmt: skip
-        return self._sent(self.G.comm, out)[0], team, queues
+        team.run(owners.choose, came, round_, self.ties, self.candidates, self.owned, queues, out)
+        return self._sent(self.G.comm, out), team, queues
 
-    def settle(self, came: tuple[Any, Any, Any]) -> tuple[Any, int]:
+    def settle(self, came: tuple[Came, Any, Any]) -> tuple[Any, int]:
         """What is told about the vertices that were matched, and their number."""
         packets, team, queues = came
         word = self.owned.pointer.dtype
         bitmap = np.zeros(-(-self.grid.owned // (8 * word.itemsize)), word)
-        team.run(owners.settle, packets, self.packet, self.ties, self.owned, queues, bitmap)
+        team.run(owners.settle, packets, self.ties, self.owned, queues, bitmap)
         matched = int(queues.matched[0])
         return (self.owned.matched[:matched] if matched < bitmap.size else bitmap), matched
 
-    def wake(self, told: Any) -> tuple[Any, Any]:
+    def wake(self, told: Any) -> Came:
         """As `propose`, for the rows whose candidate was matched."""
         of_columns = self._heard(self.exchange.column, told, self.columns)
         of_rows = self._heard(self.exchange.row, told, self.of_rows)
@@ -144,7 +142,7 @@ class Run:
         tails = np.zeros((2, 1), np.int64)
         fresh = blocks.Queue(self.fresh, tails[0], buffers[0])
         queue = blocks.Queue(self.queue, tails[1], buffers[1])
-        out = self._out(team, self.record, self.grid.C)
+        out = self._out(team, self.record, self.exchange.row)
         team.run(
             blocks.wake, self.block, self.rows, self.ties,
             blocks.HeardOf(of_columns, of_rows, self.grid.c), fresh, queue, out,

@@ -27,11 +27,13 @@ import numpy as np
 
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread.cpu_records import (
+    Came,
     Out,
     begin_records,
     get_bits,
     nobody,
     put_bits,
+    run_of,
 )
 from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.edge_order.cpu import prefers_tied
@@ -149,16 +151,15 @@ def _stamped(owned: Owned, k: Any, round_: int, alone: bool) -> bool:
 
 @expanded
 def _store(
-    team: Team, records: Array, starts: Array, width: int, round_: int, candidates: Candidates,
-    owned: Owned, queues: Queues,
+    team: Team, came: Came, round_: int, candidates: Candidates, owned: Owned, queues: Queues
 ) -> None:  # fmt: skip
     """This member's share of the records; from the second round on their places are queued."""
-    C, step = np.uint64(starts.size - 1), np.uint64(width)
+    C, width, step = np.uint64(came.starts.size - 1), came.width, np.uint64(came.width)
     renamed, alone = candidates.ids.size > 0, team.size == 1
     buffer, count = queues.buffers[0, team.rank], 0
     for c in range(C):
-        start = starts[c]
-        lo, hi = share(team, (starts[c + np.uint64(1)] - start) // width)
+        records, start, stop = run_of(came, c)
+        lo, hi = share(team, (stop - start) // width)
         end = np.uint64(start + hi * width)
         for at in range(np.uint64(start + lo * width), end, step):
             if interrupted(team, np.int64(at)):
@@ -185,18 +186,18 @@ def _store(
 
 @kernel
 def choose(
-    team: Team, records: Array, starts: Array, width: int, round_: int, ties: Ties,
-    candidates: Candidates, owned: Owned, queues: Queues, out: Out,
+    team: Team, came: Came, round_: int, ties: Ties, candidates: Candidates, owned: Owned,
+    queues: Queues, out: Out,
 ) -> None:  # fmt: skip
     """Store the candidates that came, and point again where the first has changed.
 
-    `starts` says where the records of each rank of the row begin.  A packet is (place, name,
-    weight): of the vertex pointed at, of the one that points, and of the edge.
+    A packet is (place, name, weight): of the vertex pointed at, of the one that points, and of the
+    edge.  Packets may be written over what came from this rank itself: all of it is stored by then.
     Caller: out.counts and the lengths of the queues are 0.
     """
-    C, p = np.uint64(starts.size - 1), np.uint64(out.receivers)
+    C, p = np.uint64(came.starts.size - 1), np.uint64(out.receivers)
     renamed = candidates.ids.size > 0
-    _store(team, records, starts, width, round_, candidates, owned, queues)
+    _store(team, came, round_, candidates, owned, queues)
     if barrier(team):
         return
     lo, end = share(team, queues.queued[0] if round_ > 1 else owned.queue.size)
@@ -295,14 +296,15 @@ def _settle(
 
 @kernel
 def settle(
-    team: Team, packets: Array, width: int, ties: Ties, owned: Owned, queues: Queues, bitmap: Array
+    team: Team, came: Came, ties: Ties, owned: Owned, queues: Queues, bitmap: Array
 ) -> None:  # fmt: skip
     """Match vertices that point at each other; the others wait for the one they point at.
 
     owned.matched holds the matched vertices, and `bitmap` where that is shorter.
     Caller: queues.matched is that of `choose`, and the bitmap is 0.
     """
-    _settle(team, packets, width, ties, owned, queues)
+    for packets in (came.words, came.kept):
+        _settle(team, packets, came.width, ties, owned, queues)
     if barrier(team):
         return
     total = queues.matched[0]

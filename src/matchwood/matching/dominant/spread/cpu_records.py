@@ -1,7 +1,8 @@
 """Messages of the distributed matching: flat arrays of the unsigned index type.
 
-One record comes after the other, in the order of the receivers.  A weight of 64 bits takes two
-words of 32.
+One record comes after the other, in the order of the receivers, and those for the rank itself at
+the end: they are not sent, but read where they were written.  A weight of 64 bits takes two words
+of 32.
 """
 
 from __future__ import annotations
@@ -19,14 +20,33 @@ GAP = 16  # words between what two members count: else every count takes a cache
 
 
 class Out(NamedTuple):
-    """Messages that a kernel writes, in the order of their receivers."""
+    """Messages that a kernel writes, in the order of their receivers; the own ones come last."""
 
     words: Array
     counts: Array  # (members, receivers + GAP) records that each member has for each receiver
     places: Array  # (members, receivers + GAP) where they begin
     bits: Array  # (members, GAP or more) scratch: [0] is the weight of a record
     receivers: int
+    own: int  # this rank's number among them
     width: int  # words of a record
+
+
+class Came(NamedTuple):
+    """Messages for this rank."""
+
+    words: Array  # those of the other ranks, by rank
+    starts: Array  # (ranks + 1) where those of each begin
+    kept: Array  # those of this rank
+    own: int  # its number
+    width: int  # words of a record
+
+
+@expanded
+def run_of(came: Came, rank: Any) -> Any:
+    """The messages of a rank: an array, and the words between which they lie."""
+    if rank == came.own:
+        return came.kept, np.int64(0), np.int64(came.kept.size)
+    return came.words, came.starts[rank], came.starts[rank + 1]
 
 
 @device
@@ -58,7 +78,10 @@ def get_bits(words: Array, at: Any, bits: Array) -> Any:
 def begin_records(team: Team, out: Out, places: Array) -> None:
     """places[d] = where this member's records for d begin; all members have counted theirs."""
     start = np.int64(0)
-    for d in range(out.receivers):
+    for turn in range(out.receivers + 1):
+        d = turn if turn < out.receivers else out.own
+        if turn == out.own:
+            continue
         for member in range(team.size):
             if member == team.rank:
                 places[d] = start
