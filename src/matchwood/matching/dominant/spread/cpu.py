@@ -13,7 +13,7 @@ from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread import cpu_blocks as blocks
 from matchwood.matching.dominant.spread import cpu_owners as owners
 from matchwood.matching.dominant.spread import group_columns, group_rows, numbers_of
-from matchwood.matching.dominant.spread.cpu_records import GAP, Came, Out
+from matchwood.matching.dominant.spread.cpu_records import LINE, Came, Out
 from matchwood.matching.dominant.spread.cpu_scans import Block, Rows
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import Crew, crew, workspace
@@ -90,16 +90,16 @@ class Run:
     def _team(self, work: int) -> Crew:
         return crew(self.threads if work >= TOGETHER else 1, work=work)
 
-    def _out(self, team: Any, width: int, comm: Any) -> Out:
-        counts, places = np.zeros((2, team.size, comm.size + GAP), np.int64)
-        bits = np.empty((team.size, GAP), np.int64).view(self.bits)
+    def _out(self, team: Any, width: int, comm: Any, parts: int) -> Out:
+        counts, places = np.zeros((2, parts, -(-comm.size // LINE) * LINE), np.int64)
+        bits = np.empty((team.size, LINE), np.int64).view(self.bits)
         return Out(self.words, counts, places, bits, comm.size, comm.rank, width)
 
     def propose(self) -> Came:
         """Candidates that came for own vertices."""
         block, rows = self.block, self.rows
         team = self._team(block.indices.size + rows.following.size)
-        out = self._out(team, self.record, self.exchange.row)
+        out = self._out(team, self.record, self.exchange.row, rows.counts.size)
         team.run(blocks.propose, block, rows, self.ties, out)
         return self._sent(self.exchange.row, out)
 
@@ -112,8 +112,10 @@ class Run:
 
     def choose(self, came: Came, round_: int) -> tuple[Came, Any, Any]:
         """The packets that came, and what `settle` goes on with."""
-        team = self._team(4 * (came.words.size + came.kept.size))
-        out = self._out(team, self.packet, self.G.comm)
+        words = came.words.size + came.kept.size
+        team = self._team(4 * words)
+        most = self.grid.owned if round_ == 1 else min(self.grid.owned, words // came.width)
+        out = self._out(team, self.packet, self.G.comm, -(-most // owners.PLACES))
         buffers = np.empty((2, team.size, BUFFER), self.owned.queue.dtype)
         queued, matched = np.zeros((2, 1), np.int64)
         queues = owners.Queues(queued, matched, buffers)
@@ -142,7 +144,8 @@ class Run:
         tails = np.zeros((2, 1), np.int64)
         fresh = blocks.Queue(self.fresh, tails[0], buffers[0])
         queue = blocks.Queue(self.queue, tails[1], buffers[1])
-        out = self._out(team, self.record, self.exchange.row)
+        parts = team.size if self.rows.waiting.size else self.rows.counts.size
+        out = self._out(team, self.record, self.exchange.row, parts)
         team.run(
             blocks.wake, self.block, self.rows, self.ties,
             blocks.HeardOf(of_columns, of_rows, self.grid.c), fresh, queue, out,

@@ -14,7 +14,7 @@ Both owners see it then, without a reply:
 Races.  In `choose` each member stores its share of the records: a place gets one from each rank at
 most, so no two are for one slot.  Of the members that have records for a place the one that stamps
 it, by compare-and-swap, queues it.  In the first round nearly all places have records: members look
-at all of them then, each at a range.  In `settle` each member reads its share of the packets.  For
+at all of them then.  In `settle` each member reads its share of the packets.  For
 the first of those that wait for a vertex two words change together, so a member holds the vertex
 meanwhile.  The order of queues is arbitrary, and nothing depends on it.
 """
@@ -33,6 +33,7 @@ from matchwood.matching.dominant.spread.cpu_records import (
     get_bits,
     nobody,
     put_bits,
+    records_of,
     run_of,
 )
 from matchwood.primitives.cpu_hints import prefetch
@@ -48,6 +49,7 @@ from matchwood.teams import (
     interrupted,
     kernel,
     load_relaxed,
+    next_chunk,
     share,
     store_release,
 )
@@ -56,6 +58,7 @@ Array = np.ndarray[Any, Any]
 
 
 AHEAD = 16  # vertices between the one whose words are prefetched and the one that is looked at
+PLACES = 4096  # vertices that a member takes at a time
 
 
 class Candidates(NamedTuple):
@@ -200,53 +203,57 @@ def choose(
     _store(team, came, round_, candidates, owned, queues)
     if barrier(team):
         return
-    lo, end = share(team, queues.queued[0] if round_ > 1 else owned.queue.size)
+    total = queues.queued[0] if round_ > 1 else owned.queue.size
     matched, buffer = 0, queues.buffers[1, team.rank]
-    counts = out.counts[team.rank]
-    left = lo
-    for i in range(lo, end):
-        if interrupted(team, i):
-            return
-        k = np.uint64(i)
-        if round_ > 1:
-            soon = np.uint64(owned.queue[min(i + AHEAD, end - 1)])
-            prefetch(owned.pointer, soon)
-            prefetch(owned.waiter, soon)
-            prefetch(candidates.bits, soon * C)
-            k = np.uint64(owned.queue[i])
-        best, w = _best(k, C, owned.names[k], candidates, ties)
-        owned.weight[k] = w
-        if w == owned.weight.dtype.type(0):
-            owned.pointer[k] = nobody(owned.pointer)
-            continue
-        name = candidates.names[best]
-        if name == owned.pointer[k]:
-            continue
-        owned.pointer[k] = name
-        if owned.waiter[k] == name:
-            matched = push(buffer, matched, k, owned.matched, queues.matched)
-        target = candidates.ids[best] if renamed else name
-        counts[np.uint64(target) % p] += 1
-        owned.queue[left] = k
-        left += 1
+    parts = out.counts.shape[0]
+    part = next_chunk(team, parts, 1)
+    while part >= 0:
+        counts, end = out.counts[part], min((part + 1) * PLACES, total)
+        left = part * PLACES
+        for i in range(part * PLACES, end):
+            k = np.uint64(i)
+            if round_ > 1:
+                soon = np.uint64(owned.queue[min(i + AHEAD, end - 1)])
+                prefetch(owned.pointer, soon)
+                prefetch(owned.waiter, soon)
+                prefetch(candidates.bits, soon * C)
+                k = np.uint64(owned.queue[i])
+            best, w = _best(k, C, owned.names[k], candidates, ties)
+            owned.weight[k] = w
+            if w == owned.weight.dtype.type(0):
+                owned.pointer[k] = nobody(owned.pointer)
+                continue
+            name = candidates.names[best]
+            if name == owned.pointer[k]:
+                continue
+            owned.pointer[k] = name
+            if owned.waiter[k] == name:
+                matched = push(buffer, matched, k, owned.matched, queues.matched)
+            target = candidates.ids[best] if renamed else name
+            counts[np.uint64(target) % p] += 1
+            owned.queue[left] = k
+            left += 1
+        part = next_chunk(team, parts, 1)
     flush(buffer, matched, owned.matched, queues.matched)
-    if barrier(team):
+    if begin_records(team, out):
         return
-    places = out.places[team.rank]
-    begin_records(team, out, places)
-    for i in range(lo, left):
-        k = np.uint64(owned.queue[i])
-        target = np.uint64(owned.pointer[k])
-        if renamed:
-            best, _ = _best(k, C, owned.names[k], candidates, ties)
-            target = np.uint64(candidates.ids[best])
-        place = target // p
-        receiver = target - place * p
-        at = np.uint64(places[receiver] * out.width)
-        places[receiver] += 1
-        out.words[at] = place
-        out.words[at + np.uint64(1)] = owned.names[k]
-        put_bits(out.words, at + np.uint64(2), owned.weight, k)
+    part = next_chunk(team, parts, 1)
+    while part >= 0:
+        places = out.places[part]
+        for i in range(part * PLACES, part * PLACES + records_of(out, part)):
+            k = np.uint64(owned.queue[i])
+            target = np.uint64(owned.pointer[k])
+            if renamed:
+                best, _ = _best(k, C, owned.names[k], candidates, ties)
+                target = np.uint64(candidates.ids[best])
+            place = target // p
+            receiver = target - place * p
+            at = np.uint64(places[receiver] * out.width)
+            places[receiver] += 1
+            out.words[at] = place
+            out.words[at + np.uint64(1)] = owned.names[k]
+            put_bits(out.words, at + np.uint64(2), owned.weight, k)
+        part = next_chunk(team, parts, 1)
 
 
 @expanded

@@ -3,6 +3,12 @@
 One record comes after the other, in the order of the receivers, and those for the rank itself at
 the end: they are not sent, but read where they were written.  A weight of 64 bits takes two words
 of 32.
+
+A kernel writes records in two passes over its work.  The work is in parts, which members take one
+after the other: of two threads that share a core, or a core that the system needs, none keeps the
+others waiting.  The first pass counts the records of each part for each receiver, `begin_records`
+finds where they begin, and the second pass writes them.  So their order is that of the parts, on
+any team.
 """
 
 from __future__ import annotations
@@ -11,21 +17,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import Team, device, expanded
+from matchwood.teams import Team, barrier, device, expanded
 
 Array = np.ndarray[Any, Any]
 
 
-GAP = 16  # words between what two members count: else every count takes a cache line from others
+LINE = 8  # words of a cache line: parts that members count at a time lie in lines of their own
 
 
 class Out(NamedTuple):
     """Messages that a kernel writes, in the order of their receivers; the own ones come last."""
 
     words: Array
-    counts: Array  # (members, receivers + GAP) records that each member has for each receiver
-    places: Array  # (members, receivers + GAP) where they begin
-    bits: Array  # (members, GAP or more) scratch: [0] is the weight of a record
+    counts: Array  # (parts, receivers or more) records that each part has for each receiver
+    places: Array  # (parts, receivers or more) where they begin
+    bits: Array  # (members, LINE or more) scratch: [0] is the weight of a record
     receivers: int
     own: int  # this rank's number among them
     width: int  # words of a record
@@ -75,14 +81,29 @@ def get_bits(words: Array, at: Any, bits: Array) -> Any:
 
 
 @device
-def begin_records(team: Team, out: Out, places: Array) -> None:
-    """places[d] = where this member's records for d begin; all members have counted theirs."""
-    start = np.int64(0)
-    for turn in range(out.receivers + 1):
-        d = turn if turn < out.receivers else out.own
-        if turn == out.own:
-            continue
-        for member in range(team.size):
-            if member == team.rank:
-                places[d] = start
-            start += out.counts[member, d]
+def begin_records(team: Team, out: Out) -> bool:
+    """Fill out.places, when all members have counted; True: the team stops.
+
+    Two barriers, so members may take parts anew.
+    """
+    if barrier(team):
+        return True
+    if team.rank == 0:
+        start = np.int64(0)
+        for turn in range(out.receivers + 1):
+            d = turn if turn < out.receivers else out.own
+            if turn == out.own:
+                continue
+            for part in range(out.counts.shape[0]):
+                out.places[part, d] = start
+                start += out.counts[part, d]
+    return barrier(team)
+
+
+@device
+def records_of(out: Out, part: Any) -> Any:
+    """How many records a part has."""
+    total = np.int64(0)
+    for d in range(out.receivers):
+        total += out.counts[part, d]
+    return total
