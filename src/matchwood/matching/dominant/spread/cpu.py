@@ -13,7 +13,7 @@ from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread import cpu_blocks as blocks
 from matchwood.matching.dominant.spread import cpu_owners as owners
 from matchwood.matching.dominant.spread import group_columns, group_rows, numbers_of
-from matchwood.matching.dominant.spread.cpu_records import LINE, Came, Out
+from matchwood.matching.dominant.spread.cpu_records import LINE, Came, Candidates, Out
 from matchwood.matching.dominant.spread.cpu_scans import Block, Rows
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import Crew, crew, workspace
@@ -39,14 +39,15 @@ class Run:
             view.data.view(bits), names, grid.shape, renamed,
         )  # fmt: skip
         weight_words = max(1, bits.itemsize // word.itemsize)
-        self.record, self.packet = 2 + renamed + weight_words, 2 + weight_words
+        self.record = 1 if grid.C == 1 else 2 + renamed + weight_words
+        self.packet = 2 + weight_words
         self.space = space = G.keep(
             f"matching space {word} {local} {bits}", lambda: self._space(names, word, local, bits)
         )
         self.words, self.queue, self.bits = space.words, space.queue, bits
         self.fresh = np.empty(0, local)
         self.rows = Rows(space.taken, np.empty(0, local), space.following, space.free, space.counts)
-        self.candidates = owners.Candidates(space.ids, space.candidates, space.candidate_bits)
+        self.candidates = Candidates(space.ids, space.candidates, space.candidate_bits)
         self.owned = owners.Owned(
             space.names, np.empty(grid.owned, word), space.weight, space.waiter,
             space.waiter_weight, space.stamp, space.own_queue, space.matched,
@@ -100,7 +101,7 @@ class Run:
         block, rows = self.block, self.rows
         team = self._team(block.indices.size + rows.following.size)
         out = self._out(team, self.record, self.exchange.row, rows.counts.size)
-        team.run(blocks.propose, block, rows, self.ties, out)
+        team.run(blocks.propose, block, rows, self.ties, self.candidates, out)
         return self._sent(self.exchange.row, out)
 
     def _sent(self, comm: Any, out: Out) -> Came:
@@ -112,9 +113,9 @@ class Run:
 
     def choose(self, came: Came, round_: int) -> tuple[Came, Any, Any]:
         """The packets that came, and what `settle` goes on with."""
-        words = came.words.size + came.kept.size
-        team = self._team(4 * words)
-        most = self.grid.owned if round_ == 1 else min(self.grid.owned, words // came.width)
+        records = (came.words.size + came.kept.size) // came.width
+        team = self._team(12 * records)
+        most = self.grid.owned if round_ == 1 else min(self.grid.owned, records)
         out = self._out(team, self.packet, self.G.comm, -(-most // owners.PLACES))
         buffers = np.empty((2, team.size, BUFFER), self.owned.queue.dtype)
         queued, matched = np.zeros((2, 1), np.int64)
@@ -148,7 +149,7 @@ class Run:
         out = self._out(team, self.record, self.exchange.row, parts)
         team.run(
             blocks.wake, self.block, self.rows, self.ties,
-            blocks.HeardOf(of_columns, of_rows, self.grid.c), fresh, queue, out,
+            blocks.HeardOf(of_columns, of_rows, self.grid.c), fresh, queue, self.candidates, out,
         )  # fmt: skip
         return self._sent(self.exchange.row, out)
 

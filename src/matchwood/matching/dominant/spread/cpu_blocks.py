@@ -33,6 +33,7 @@ import numpy as np
 from matchwood.dist.grid.cpu import column_id
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread.cpu_records import (
+    Candidates,
     Out,
     begin_records,
     nobody,
@@ -129,15 +130,26 @@ def enlist(team: Team, rows: Rows) -> None:
 
 
 @expanded
-def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any) -> None:
+def _write(
+    block: Block, out: Out, candidates: Candidates, at: Any, k: Any, v: Any, bits: Array, i: Any
+) -> None:  # fmt: skip
     """A record: place k of a row, its candidate v, and the weight bits[i].
 
-    Where that is 0 there is no candidate, and the record names any vertex.
+    Where that is 0 there is no candidate, and the record names any vertex.  A block that has whole
+    rows is that of their owner: it stores the candidate, and the record is the place alone.
     """
     v = v if v != nobody(block.indices) else block.indices.dtype.type(0)
     at = np.uint64(at) * np.uint64(out.width)
     out.words[at] = k
-    out.words[at + np.uint64(1)] = column_id(block.shape, v)
+    number = column_id(block.shape, v)
+    if out.receivers == 1:
+        candidates.bits[k] = bits[i]
+        if block.renamed:
+            candidates.ids[k], candidates.names[k] = number, block.names[v]
+        else:
+            candidates.names[k] = number
+        return
+    out.words[at + np.uint64(1)] = number
     at += np.uint64(2)
     if block.renamed:
         out.words[at] = block.names[v]
@@ -146,7 +158,9 @@ def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any)
 
 
 @kernel
-def propose(team: Team, block: Block, rows: Rows, ties: Ties, out: Out) -> None:
+def propose(
+    team: Team, block: Block, rows: Rows, ties: Ties, candidates: Candidates, out: Out
+) -> None:  # fmt: skip
     """The candidate of every row that has an edge, for its owner.  All vertices are free.
 
     A record is (place, id[, name], weight) of a row, its candidate, and the edge.
@@ -180,7 +194,7 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, out: Out) -> None:
             rows.following[u] = v
             k = u // stripes
             c = u - k * stripes
-            _write(block, out, places[c], k, v, bits, 0)
+            _write(block, out, candidates, places[c], k, v, bits, 0)
             places[c] += 1
         part = next_chunk(team, parts, 1)
 
@@ -207,7 +221,7 @@ def _count(queue: Array, lo: Any, hi: Any, part: Any, out: Out) -> None:
 @expanded
 def _propose_again(
     team: Team, block: Block, rows: Rows, ties: Ties, queue: Array, lo: Any, hi: Any, part: Any,
-    out: Out,
+    candidates: Candidates, out: Out,
 ) -> None:  # fmt: skip
     """Another candidate for the rows of a part, queue[lo:hi]; as `propose`."""
     C = block.indices.dtype.type(out.receivers)
@@ -226,7 +240,7 @@ def _propose_again(
             _wait_for(rows, v, u, plain)
         k = u // C
         c = u - k * C
-        _write(block, out, places[c], k, v, bits, 0)
+        _write(block, out, candidates, places[c], k, v, bits, 0)
         places[c] += 1
 
 
@@ -314,7 +328,7 @@ def _slice(queue: Queue, part: Any, parts: Any) -> Any:
 @kernel
 def wake(
     team: Team, block: Block, rows: Rows, ties: Ties, heard: Any, fresh: Queue, queue: Queue,
-    out: Out,
+    candidates: Candidates, out: Out,
 ) -> None:  # fmt: skip
     """Mark matched vertices; rows whose candidate was one of them find another, for its owner.
 
@@ -349,5 +363,5 @@ def wake(
     while part >= 0:
         begin = _slice(queue, part, parts)[0] if listed else np.uint64(part * PASS)
         end = begin + np.uint64(records_of(out, part))
-        _propose_again(team, block, rows, ties, lost, begin, end, part, out)
+        _propose_again(team, block, rows, ties, lost, begin, end, part, candidates, out)
         part = next_chunk(team, parts, 1)

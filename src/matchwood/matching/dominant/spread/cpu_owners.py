@@ -28,6 +28,7 @@ import numpy as np
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread.cpu_records import (
     Came,
+    Candidates,
     Out,
     begin_records,
     get_bits,
@@ -59,14 +60,6 @@ Array = np.ndarray[Any, Any]
 
 AHEAD = 16  # vertices between the one whose words are prefetched and the one that is looked at
 PLACES = 4096  # vertices that a member takes at a time
-
-
-class Candidates(NamedTuple):
-    """By place * C + rank of the row."""
-
-    ids: Array  # the grid's ids; empty where they are the names
-    names: Array
-    bits: Array  # weights; 0 for none
 
 
 class Owned(NamedTuple):
@@ -158,6 +151,13 @@ def _store(
 ) -> None:  # fmt: skip
     """This member's share of the records; from the second round on their places are queued."""
     C, width, step = np.uint64(came.starts.size - 1), came.width, np.uint64(came.width)
+    if C == np.uint64(1):  # the block has stored its candidates, and each place comes once
+        lo, hi = share(team, came.kept.size if round_ > 1 else 0)
+        for i in range(lo, hi):
+            owned.queue[i] = came.kept[i]
+        if team.rank == 0:
+            queues.queued[0] = came.kept.size
+        return
     renamed, alone = candidates.ids.size > 0, team.size == 1
     buffer, count = queues.buffers[0, team.rank], 0
     for c in range(C):

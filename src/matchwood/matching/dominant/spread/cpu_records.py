@@ -25,6 +25,14 @@ Array = np.ndarray[Any, Any]
 LINE = 8  # words of a cache line: parts that members count at a time lie in lines of their own
 
 
+class Candidates(NamedTuple):
+    """What the owner of vertices knows of their candidates, by place * C + rank of the row."""
+
+    ids: Array  # the grid's ids; empty where they are the names
+    names: Array
+    bits: Array  # weights; 0 for none
+
+
 class Out(NamedTuple):
     """Messages that a kernel writes, in the order of their receivers; the own ones come last."""
 
