@@ -55,8 +55,11 @@ class Run:
         team = self._team(space.candidate_bits.size)
         team.run(owners.forget, space.taken, self.candidates, self.owned)
         self.mean_row = 1 + view.nnz // max(grid.n_rows, 1)
-        self.columns = group_columns(grid)
-        self.of_rows = group_rows(grid)
+        ranks = np.arange(grid.p).reshape(grid.R, grid.C)
+        self.groups = (
+            (self.exchange.column, ranks[:, grid.c], group_columns(grid)),
+            (self.exchange.row, ranks[grid.r], group_rows(grid)),
+        )
 
     def _space(self, names: Any, word: Any, local: Any, bits: Any) -> Any:
         """Arrays that all runs of a graph use.  Else each would have them from the system anew,
@@ -132,11 +135,36 @@ class Run:
         matched = int(queues.matched[0])
         return (self.owned.matched[:matched] if matched < bitmap.size else bitmap), matched
 
-    def wake(self, told: Any) -> Came:
+    def tell(self, matched: tuple[Any, int], few: bool) -> tuple[int, Any]:
+        """The number of vertices matched on all ranks, and what this rank was told about them.
+
+        In one exchange where they are few, or a group has all ranks in it anyway; else in three.
+        """
+        told, number = matched
+        if few or self.grid.C == 1:
+            words, sizes = self.G.comm.allgatherv(np.append(told, told.dtype.type(number)))
+            ends = np.cumsum(sizes) - 1  # there each rank has its number
+            starts = ends + 1 - sizes
+            heard = [
+                blocks.Heard(words, starts[ranks], ends[ranks], *places)
+                for _, ranks, places in self.groups
+            ]
+            return int(words[ends].sum(dtype=np.int64)), heard
+        everywhere = int(self.G.comm.allreduce(np.array([number], np.int64))[0])
+        if everywhere == 0:
+            return 0, None
+        heard = []
+        for comm, _, places in self.groups:
+            words, sizes = comm.allgatherv(told)
+            starts = _starts(sizes)
+            heard.append(blocks.Heard(words, starts[:-1], starts[1:], *places))
+        return everywhere, heard
+
+    def wake(self, heard: Any) -> Came:
         """As `propose`, for the rows whose candidate was matched."""
-        of_columns = self._heard(self.exchange.column, told, self.columns)
-        of_rows = self._heard(self.exchange.row, told, self.of_rows)
-        news = of_columns.words.size + of_rows.words.size
+        of_columns, of_rows = heard
+        news = int((of_columns.ends - of_columns.starts).sum())
+        news += int((of_rows.ends - of_rows.starts).sum())
         if not self.rows.waiting.size and news * FEW < self.rows.following.size:
             self._enlist()
         rows = 0 if self.rows.waiting.size else self.rows.following.size
@@ -159,10 +187,6 @@ class Run:
         self.fresh = np.empty(self.grid.n_columns, self.queue.dtype)
         team = self._team(4 * self.rows.following.size)
         team.run(blocks.enlist, self.rows)
-
-    def _heard(self, comm: Any, told: Any, places: Any) -> blocks.Heard:
-        words, sizes = comm.allgatherv(told)
-        return blocks.Heard(words, _starts(sizes), *places)
 
 
 def _starts(sizes: Any) -> Any:

@@ -80,7 +80,8 @@ class Heard(NamedTuple):
     """Matched vertices as ranks of a group told them: places, or a bitmap where that is shorter."""
 
     words: Array
-    starts: Array  # (ranks + 1) where the words of each rank begin
+    starts: Array  # (ranks) where the words of each rank begin,
+    ends: Array  # (ranks) and where they end
     owned: Array  # (ranks) vertices of each
     base: Array  # (ranks) the local id of place 0 of each,
     stride: Array  # (ranks) and how far those of two places are apart
@@ -250,7 +251,7 @@ def _take(
 ) -> int:  # fmt: skip
     """Mark this member's share of what rank s of a group told; `collect` them in `fresh`."""
     start = heard.starts[s]
-    size = heard.starts[s + 1] - start
+    size = heard.ends[s] - start
     width = 8 * heard.words.itemsize
     bitmap = size == (heard.owned[s] + width - 1) // width
     buffer = fresh.buffers[team.rank]
