@@ -95,7 +95,9 @@ class Run:
         return crew(self.threads if work >= TOGETHER else 1, work=work)
 
     def _out(self, team: Any, width: int, comm: Any, parts: int) -> Out:
-        counts, places = np.zeros((2, parts, -(-comm.size // LINE) * LINE), np.int64)
+        receivers = -(-comm.size // LINE) * LINE
+        counts = np.zeros((parts, receivers), np.int64)
+        places = np.empty((team.size, receivers), np.int64)
         bits = np.empty((team.size, LINE), np.int64).view(self.bits)
         return Out(self.words, counts, places, bits, comm.size, comm.rank, width)
 

@@ -35,6 +35,7 @@ from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread.cpu_records import (
     Candidates,
     Out,
+    begin_part,
     begin_records,
     nobody,
     put_bits,
@@ -182,10 +183,10 @@ def propose(
         part = next_chunk(team, parts, 1)
     if begin_records(team, out):
         return
-    stripes, bits = block.indices.dtype.type(C), out.bits[team.rank]
-    part = next_chunk(team, parts, 1)
+    stripes, bits, places = block.indices.dtype.type(C), out.bits[team.rank], out.places[team.rank]
+    done, part = 0, next_chunk(team, parts, 1)
     while part >= 0:
-        places, stop = out.places[part], part * PASS + rows.counts[part]
+        done, stop = begin_part(team, out, done, part), part * PASS + rows.counts[part]
         for i in range(part * PASS, stop):
             if interrupted(team, i):
                 return
@@ -221,12 +222,12 @@ def _count(queue: Array, lo: Any, hi: Any, part: Any, out: Out) -> None:
 
 @expanded
 def _propose_again(
-    team: Team, block: Block, rows: Rows, ties: Ties, queue: Array, lo: Any, hi: Any, part: Any,
+    team: Team, block: Block, rows: Rows, ties: Ties, queue: Array, lo: Any, hi: Any,
     candidates: Candidates, out: Out,
 ) -> None:  # fmt: skip
     """Another candidate for the rows of a part, queue[lo:hi]; as `propose`."""
     C = block.indices.dtype.type(out.receivers)
-    places, bits = out.places[part], out.bits[team.rank]
+    places, bits = out.places[team.rank], out.bits[team.rank]
     plain, listed = team.size == 1, rows.waiting.size > 0
     for i in range(lo, hi):
         if interrupted(team, np.int64(i)):
@@ -360,9 +361,10 @@ def wake(
         part = next_chunk(team, parts, 1)
     if begin_records(team, out):
         return
-    part = next_chunk(team, parts, 1)
+    done, part = 0, next_chunk(team, parts, 1)
     while part >= 0:
+        done = begin_part(team, out, done, part)
         begin = _slice(queue, part, parts)[0] if listed else np.uint64(part * PASS)
         end = begin + np.uint64(records_of(out, part))
-        _propose_again(team, block, rows, ties, lost, begin, end, part, candidates, out)
+        _propose_again(team, block, rows, ties, lost, begin, end, candidates, out)
         part = next_chunk(team, parts, 1)

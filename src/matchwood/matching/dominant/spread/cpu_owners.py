@@ -30,6 +30,7 @@ from matchwood.matching.dominant.spread.cpu_records import (
     Came,
     Candidates,
     Out,
+    begin_part,
     begin_records,
     get_bits,
     nobody,
@@ -151,13 +152,6 @@ def _store(
 ) -> None:  # fmt: skip
     """This member's share of the records; from the second round on their places are queued."""
     C, width, step = np.uint64(came.starts.size - 1), came.width, np.uint64(came.width)
-    if C == np.uint64(1):  # the block has stored its candidates, and each place comes once
-        lo, hi = share(team, came.kept.size if round_ > 1 else 0)
-        for i in range(lo, hi):
-            owned.queue[i] = came.kept[i]
-        if team.rank == 0:
-            queues.queued[0] = came.kept.size
-        return
     renamed, alone = candidates.ids.size > 0, team.size == 1
     buffer, count = queues.buffers[0, team.rank], 0
     for c in range(C):
@@ -200,10 +194,13 @@ def choose(
     """
     C, p = np.uint64(came.starts.size - 1), np.uint64(out.receivers)
     renamed = candidates.ids.size > 0
-    _store(team, came, round_, candidates, owned, queues)
-    if barrier(team):
-        return
-    total = queues.queued[0] if round_ > 1 else owned.queue.size
+    changed = came.kept  # of a block with whole rows: it has stored their candidates, each once
+    if C > np.uint64(1):
+        _store(team, came, round_, candidates, owned, queues)
+        if barrier(team):
+            return
+        changed = owned.queue[: queues.queued[0]]
+    total = changed.size if round_ > 1 else owned.queue.size
     matched, buffer = 0, queues.buffers[1, team.rank]
     parts = out.counts.shape[0]
     part = next_chunk(team, parts, 1)
@@ -213,11 +210,11 @@ def choose(
         for i in range(part * PLACES, end):
             k = np.uint64(i)
             if round_ > 1:
-                soon = np.uint64(owned.queue[min(i + AHEAD, end - 1)])
+                soon = np.uint64(changed[min(i + AHEAD, end - 1)])
                 prefetch(owned.pointer, soon)
                 prefetch(owned.waiter, soon)
                 prefetch(candidates.bits, soon * C)
-                k = np.uint64(owned.queue[i])
+                k = np.uint64(changed[i])
             best, w = _best(k, C, owned.names[k], candidates, ties)
             owned.weight[k] = w
             if w == owned.weight.dtype.type(0):
@@ -237,9 +234,10 @@ def choose(
     flush(buffer, matched, owned.matched, queues.matched)
     if begin_records(team, out):
         return
-    part = next_chunk(team, parts, 1)
+    places = out.places[team.rank]
+    done, part = 0, next_chunk(team, parts, 1)
     while part >= 0:
-        places = out.places[part]
+        done = begin_part(team, out, done, part)
         for i in range(part * PLACES, part * PLACES + records_of(out, part)):
             k = np.uint64(owned.queue[i])
             target = np.uint64(owned.pointer[k])

@@ -5,10 +5,10 @@ the end: they are not sent, but read where they were written.  A weight of 64 bi
 of 32.
 
 A kernel writes records in two passes over its work.  The work is in parts, which members take one
-after the other: of two threads that share a core, or a core that the system needs, none keeps the
-others waiting.  The first pass counts the records of each part for each receiver, `begin_records`
-finds where they begin, and the second pass writes them.  So their order is that of the parts, on
-any team.
+after the other: a thread that has to share its core keeps the others waiting for one part at most.
+The first pass counts the records of each part for each receiver.  In the second pass, which writes
+them, a member knows from the counts where those of its next part begin (`begin_records`, then
+`begin_part`).  So their order is that of the parts, on any team.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Out(NamedTuple):
 
     words: Array
     counts: Array  # (parts, receivers or more) records that each part has for each receiver
-    places: Array  # (parts, receivers or more) where they begin
+    places: Array  # (members, receivers or more) where those of a member's present part begin
     bits: Array  # (members, LINE or more) scratch: [0] is the weight of a record
     receivers: int
     own: int  # this rank's number among them
@@ -90,22 +90,33 @@ def get_bits(words: Array, at: Any, bits: Array) -> Any:
 
 @device
 def begin_records(team: Team, out: Out) -> bool:
-    """Fill out.places, when all members have counted; True: the team stops.
+    """When all members have counted: where the records of part 0 begin; True: the team stops.
 
-    Two barriers, so members may take parts anew.
+    Afterwards members take parts anew.
     """
     if barrier(team):
         return True
-    if team.rank == 0:
-        start = np.int64(0)
-        for turn in range(out.receivers + 1):
-            d = turn if turn < out.receivers else out.own
-            if turn == out.own:
-                continue
+    places, start = out.places[team.rank], np.int64(0)
+    for turn in range(out.receivers + 1):
+        d = turn if turn < out.receivers else out.own
+        if turn != out.own:
+            places[d] = start
             for part in range(out.counts.shape[0]):
-                out.places[part, d] = start
                 start += out.counts[part, d]
-    return barrier(team)
+    return False
+
+
+@device
+def begin_part(team: Team, out: Out, done: Any, part: Any) -> Any:
+    """Go on to a part; the parts below `done` are behind this member.  Returns the next `done`.
+
+    While records are written places[d] moves on by one for each, and so past the part itself.
+    """
+    places = out.places[team.rank]
+    for other in range(done, part):
+        for d in range(out.receivers):
+            places[d] += out.counts[other, d]
+    return part + 1
 
 
 @device
