@@ -299,11 +299,14 @@ def words_of(comm: Any, A: Any, sides: Any) -> tuple[float, int]:
     return (comm.traffic.bytes_received - before) / 8, found.rounds
 
 
-@pytest.mark.parametrize(("kind", "most"), [(np.float64, 2.5), (np.float32, 1.9)])
-def test_words_received(kind, most):
+@pytest.mark.parametrize(
+    ("kind", "sides", "most"),
+    [(np.float64, (4, 4), 2.5), (np.float32, (4, 4), 1.9), (np.float32, (16, 1), 0.9)],
+)
+def test_words_received(kind, sides, most):
     n = 1 << 16
     A = matchwood.generators.rmat(16, weights="uniform", dtype=kind)
-    ranks = dist.run(words_of, 16, A, (4, 4))
+    ranks = dist.run(words_of, 16, A, sides)
     words = max(received for received, _ in ranks) / (n / 4)
     assert words <= most <= WORDS
     assert {rounds for _, rounds in ranks} == {8}
