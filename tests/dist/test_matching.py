@@ -237,7 +237,7 @@ def settled(packets: Any, places: int, threads: int, by_hash: bool) -> owners.Ow
     bitmap = np.zeros(-(-places // 32), word)
     ties = Ties(np.uint64(3), by_hash)
     some = packets.size // 6 * 3  # from other ranks; the rest from this one
-    came = Came(packets[:some], np.zeros(1, np.int64), packets[some:], 0, 3)
+    came = Came(packets[:some], np.array([0, 0, some]), packets[some:], 0, 3)
     crew(threads, work=10**9).run(owners.settle, came, ties, owned, queues, bitmap)
     told = np.unpackbits(bitmap.view(np.uint8), bitorder="little")[:places]
     met = owned.matched[: matched[0]]

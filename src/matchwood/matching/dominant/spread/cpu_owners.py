@@ -11,11 +11,11 @@ Both owners see it then, without a reply:
                neighbours of k, so it is the first of those that wait: the one that is kept.
     `settle`   v points at k now, and k points at v, since this round or an earlier one.
 
-Races.  In `choose` each member stores its share of the records: a place gets one from each rank at
-most, so no two are for one slot.  Of the members that have records for a place the one that stamps
-it, by compare-and-swap, queues it.  In the first round nearly all places have records: members look
-at all of them then.  In `settle` each member reads its share of the packets.  For
-the first of those that wait for a vertex two words change together, so a member holds the vertex
+Races.  In `choose` members store the records, a stretch at a time: a place gets one from each rank
+at most, so no two are for one slot.  Of the members that have records for a place the one that
+stamps it, by compare-and-swap, queues it.  In the first round nearly all places have records, and
+members look at all of them then.  In `settle` members read the packets in stretches, too.  For the
+first of those that wait for a vertex two words change together, so a member holds the vertex
 meanwhile.  The order of queues is arbitrary, and nothing depends on it.
 """
 
@@ -36,7 +36,8 @@ from matchwood.matching.dominant.spread.cpu_records import (
     nobody,
     put_bits,
     records_of,
-    run_of,
+    stretch_of,
+    stretches,
 )
 from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.edge_order.cpu import prefers_tied
@@ -150,17 +151,14 @@ def _stamped(owned: Owned, k: Any, round_: int, alone: bool) -> bool:
 def _store(
     team: Team, came: Came, round_: int, candidates: Candidates, owned: Owned, queues: Queues
 ) -> None:  # fmt: skip
-    """This member's share of the records; from the second round on their places are queued."""
-    C, width, step = np.uint64(came.starts.size - 1), came.width, np.uint64(came.width)
+    """Store records; from the second round on their places are queued."""
+    C, step, total = np.uint64(came.starts.size - 1), np.uint64(came.width), stretches(came)
     renamed, alone = candidates.ids.size > 0, team.size == 1
     buffer, count = queues.buffers[0, team.rank], 0
-    for c in range(C):
-        records, start, stop = run_of(came, c)
-        lo, hi = share(team, (stop - start) // width)
-        end = np.uint64(start + hi * width)
-        for at in range(np.uint64(start + lo * width), end, step):
-            if interrupted(team, np.int64(at)):
-                return
+    number = next_chunk(team, total, 1)
+    while number >= 0:
+        records, start, end, c = stretch_of(came, number)
+        for at in range(start, end, step):
             if round_ > 1:
                 soon = np.uint64(records[min(at + np.uint64(AHEAD) * step, end - step)])
                 prefetch(owned.stamp, soon)
@@ -178,6 +176,7 @@ def _store(
             candidates.bits[slot] = get_bits(records, weight_at, candidates.bits)
             if round_ > 1 and _stamped(owned, k, round_, alone):
                 count = push(buffer, count, k, owned.queue, queues.queued)
+        number = next_chunk(team, total, 1)
     flush(buffer, count, owned.queue, queues.queued)
 
 
@@ -276,26 +275,24 @@ def _wait_for(owned: Owned, k: Any, name: Any, w: Any, ties: Ties, alone: bool) 
 
 
 @expanded
-def _settle(
-    team: Team, packets: Array, width: int, ties: Ties, owned: Owned, queues: Queues
-) -> None:  # fmt: skip
-    """This member's share of the packets."""
-    alone, step = team.size == 1, np.uint64(width)
-    lo, hi = share(team, packets.size // width)
+def _settle(team: Team, came: Came, ties: Ties, owned: Owned, queues: Queues) -> None:
+    """All packets."""
+    alone, step, total = team.size == 1, np.uint64(came.width), stretches(came)
     matched, buffer = 0, queues.buffers[1, team.rank]
-    end = np.uint64(hi) * step
-    for at in range(np.uint64(lo) * step, end, step):
-        if interrupted(team, np.int64(at)):
-            return
-        soon = np.uint64(packets[min(at + np.uint64(AHEAD) * step, end - step)])
-        prefetch(owned.pointer, soon)
-        prefetch(owned.waiter_weight, soon)
-        k, name = np.uint64(packets[at]), packets[at + np.uint64(1)]
-        if owned.pointer[k] == name:
-            matched = push(buffer, matched, k, owned.matched, queues.matched)
-        else:
-            w = get_bits(packets, at + np.uint64(2), owned.weight)
-            _wait_for(owned, k, name, w, ties, alone)
+    number = next_chunk(team, total, 1)
+    while number >= 0:
+        packets, start, end, _ = stretch_of(came, number)
+        for at in range(start, end, step):
+            soon = np.uint64(packets[min(at + np.uint64(AHEAD) * step, end - step)])
+            prefetch(owned.pointer, soon)
+            prefetch(owned.waiter_weight, soon)
+            k, name = np.uint64(packets[at]), packets[at + np.uint64(1)]
+            if owned.pointer[k] == name:
+                matched = push(buffer, matched, k, owned.matched, queues.matched)
+            else:
+                w = get_bits(packets, at + np.uint64(2), owned.weight)
+                _wait_for(owned, k, name, w, ties, alone)
+        number = next_chunk(team, total, 1)
     flush(buffer, matched, owned.matched, queues.matched)
 
 
@@ -308,8 +305,7 @@ def settle(
     owned.matched holds the matched vertices, and `bitmap` where that is shorter.
     Caller: queues.matched is that of `choose`, and the bitmap is 0.
     """
-    for packets in (came.words, came.kept):
-        _settle(team, packets, came.width, ties, owned, queues)
+    _settle(team, came, ties, owned, queues)
     if barrier(team):
         return
     total = queues.matched[0]

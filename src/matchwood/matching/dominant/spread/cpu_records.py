@@ -22,6 +22,7 @@ from matchwood.teams import Team, barrier, device, expanded
 Array = np.ndarray[Any, Any]
 
 
+STRETCH = 4096  # records that a member reads at a time
 LINE = 8  # words of a cache line: parts that members count at a time lie in lines of their own
 
 
@@ -56,11 +57,34 @@ class Came(NamedTuple):
 
 
 @expanded
-def run_of(came: Came, rank: Any) -> Any:
+def _run_of(came: Came, rank: Any) -> Any:
     """The messages of a rank: an array, and the words between which they lie."""
     if rank == came.own:
         return came.kept, np.int64(0), np.int64(came.kept.size)
     return came.words, came.starts[rank], came.starts[rank + 1]
+
+
+@device
+def stretches(came: Came) -> Any:
+    """The number of stretches: each has messages of one rank."""
+    words, total = STRETCH * came.width, np.int64(0)
+    for rank in range(came.starts.size - 1):
+        _, start, stop = _run_of(came, rank)
+        total += (stop - start + words - 1) // words
+    return total
+
+
+@expanded
+def stretch_of(came: Came, number: Any) -> Any:
+    """A stretch: an array, the words between which it lies, and the rank that sent it."""
+    words, rank = STRETCH * came.width, 0
+    array, start, stop = _run_of(came, rank)
+    while number * words >= stop - start:
+        number -= (stop - start + words - 1) // words
+        rank += 1
+        array, start, stop = _run_of(came, rank)
+    start += number * words
+    return array, np.uint64(start), np.uint64(min(start + words, stop)), np.uint64(rank)
 
 
 @device
