@@ -20,8 +20,10 @@ from matchwood.errors import CheckFailed
 from matchwood.matching import weighted_matching
 from matchwood.matching.check import check_locally_dominant, check_matching
 from matchwood.matching.cpu_rows import Ties
+from matchwood.matching.dominant import dist as rule
 from matchwood.matching.dominant.spread import cpu as steps
 from matchwood.matching.dominant.spread import cpu_owners as owners
+from matchwood.matching.dominant.spread.cpu_records import Came
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import crew
 from spread_graphs import GRIDS, USUAL_GRIDS, slab, tried
@@ -106,8 +108,8 @@ def test_long_chains():
 
 
 def test_every_row_proposes_once_on_any_team(monkeypatch):
-    """Of a block with many columns, shares of a team begin behind its rows."""
-    A, sent = sp.csr_array(path(20_000)), []
+    """Members take parts of the rows in any order; records are in the order of the parts."""
+    A, sent, first = sp.csr_array(path(20_000)), [], {}
     A.data = np.random.default_rng(3).random(A.nnz)
     begin, send = steps.Run.__init__, steps.Run._sent
 
@@ -116,14 +118,22 @@ def test_every_row_proposes_once_on_any_team(monkeypatch):
         run.words = np.empty(4 * run.words.size, run.words.dtype)
 
     def counted(run: Any, comm: Any, out: Any) -> Any:
-        sent.append((int(out.counts.sum()), run.grid.n_rows))
+        records = int(out.counts.sum())
+        sent.append((records, run.grid.n_rows))
+        key = (run.grid.R, run.grid.rank, run.threads)
+        first.setdefault(key, out.words[: records * out.width].copy())
         return send(run, comm, out)
 
     monkeypatch.setattr(steps.Run, "__init__", roomy)
     monkeypatch.setattr(steps.Run, "_sent", counted)
     monkeypatch.setattr(steps, "TOGETHER", 0)
-    compare(A, [(4, 1), (2, 1)], threads=5)
+    for threads in (1, 5):
+        compare(A, [(4, 1), (2, 1), (1, 2)], threads=threads)
     assert all(records <= rows for records, rows in sent)
+    assert len(first) == 16
+    for (R, rank, threads), words in first.items():
+        assert words.size > 0
+        assert np.array_equal(words, first[R, rank, 6 - threads])
 
 
 @pytest.mark.parametrize("few", [0, 8, 10**9])
@@ -132,6 +142,44 @@ def test_rows_wait_in_lists_from_any_round_on(few, monkeypatch):
     for name in ("few weights", "rmat", "star", "path", "float32", "int64 indices"):
         compare(ZOO[name](), [(2, 3)], "given")
         compare(ZOO[name](), [(2, 1)], "hashed", ties="index")
+
+
+@pytest.mark.parametrize("few", [0, 3, 10**9])
+def test_few_matched_vertices_are_told_to_all_ranks(few, monkeypatch):
+    """From the second round on, from any round on, never; also where that takes bitmaps."""
+    monkeypatch.setattr(rule, "FEW", few)
+    asked = []
+    tell = steps.Run.tell
+
+    def noted(run: Any, matched: Any, few: bool) -> Any:
+        asked.append(few)
+        return tell(run, matched, few)
+
+    monkeypatch.setattr(steps.Run, "tell", noted)
+    for name in ("few weights", "rmat", "star", "path", "int64 indices", "0x0"):
+        compare(ZOO[name](), [(2, 3)], "given")
+        compare(ZOO[name](), [(3, 1)], "hashed", ties="index")
+    assert (any(asked), all(asked)) == (few < 10**9, False)
+
+
+def test_nothing_is_sent_to_oneself(monkeypatch):
+    """Ranks read their own records where they wrote them; the others get theirs alone."""
+    A, given = ZOO["rmat"](), []
+    send = steps.Run._sent
+
+    def noted(run: Any, comm: Any, out: Any) -> Any:
+        came = send(run, comm, out)
+        counts = out.counts.sum(0)[: out.receivers] * out.width
+        assert (out.own, came.own) == (comm.rank, comm.rank)
+        assert came.kept.size == counts[comm.rank]
+        assert came.starts[comm.rank] == came.starts[comm.rank + 1]
+        assert np.shares_memory(came.kept, out.words) or came.kept.size == 0
+        given.append(counts.sum() - counts[comm.rank])
+        return came
+
+    monkeypatch.setattr(steps.Run, "_sent", noted)
+    compare(A, [(2, 2), (1, 3), (3, 1)])
+    assert max(given) > 0
 
 
 def test_steps_of_ranks_with_a_gpu(monkeypatch):
@@ -145,11 +193,14 @@ def test_steps_of_ranks_with_a_gpu(monkeypatch):
 def test_equal_weights_at_any_place_of_a_row():
     """Ties among the first edges of a row, behind them, and between blocks."""
     rng = np.random.default_rng(11)
-    for A in (complete(60), rmat(9, 8)):
+    for A in (complete(60), complete(230), rmat(9, 8)):
         upper = sp.triu(A, 1).tocoo()
         values = rng.choice([1.0, 2.0, 3.0, 4.0, 4.5, 5.0, 6.0, 7.0], upper.nnz)
         B = sp.coo_array((values, (upper.row, upper.col)), A.shape)
-        compare(sp.csr_array(B + B.T), [(1, 2), (2, 2), (3, 3)])
+        compare(sp.csr_array(B + B.T), [(1, 2), (2, 2), (3, 3), (2, 1)])
+        B.data[:] = rng.permutation(upper.nnz) + 1.0  # one place, wherever it is
+        B.data[rng.integers(0, upper.nnz, 20)] = upper.nnz + 1.0  # of a few rows two places or more
+        compare(sp.csr_array(B + B.T), [(1, 2), (2, 1)])
 
 
 def test_many_threads_on_a_rank(monkeypatch):
@@ -165,11 +216,11 @@ def test_many_threads_on_a_rank(monkeypatch):
             monkeypatch.setattr(steps, "FEW", few)
             compare(A, [(2, 2)], threads=threads)
             compare(weights, [(1, 3)], "hashed", threads=threads)
-    large = rmat(13, 8)  # members have more records than their buffers hold, and share places
+    large = rmat(15, 6)  # members have more records than their buffers hold, and share places
     tied = sp.csr_array((rng.integers(1, 9, large.nnz), large.indices, large.indptr), large.shape)
     for A in (large, tied):
-        compare(A, [(2, 2)], threads=3)
-        compare(A, [(1, 3)], "hashed", threads=4)
+        compare(A, [(2, 2), (3, 1)], threads=3)
+        compare(A, [(1, 3), (2, 1)], "hashed", threads=4)
 
 
 def settled(packets: Any, places: int, threads: int, by_hash: bool) -> owners.Owned:
@@ -185,7 +236,9 @@ def settled(packets: Any, places: int, threads: int, by_hash: bool) -> owners.Ow
     queues = owners.Queues(queued, matched, np.empty((2, threads, BUFFER), word))
     bitmap = np.zeros(-(-places // 32), word)
     ties = Ties(np.uint64(3), by_hash)
-    crew(threads, work=10**9).run(owners.settle, packets, 3, ties, owned, queues, bitmap)
+    some = packets.size // 6 * 3  # from other ranks; the rest from this one
+    came = Came(packets[:some], np.array([0, 0, some]), packets[some:], 0, 3)
+    crew(threads, work=10**9).run(owners.settle, came, ties, owned, queues, bitmap)
     told = np.unpackbits(bitmap.view(np.uint8), bitorder="little")[:places]
     met = owned.matched[: matched[0]]
     assert np.array_equal(np.unique(met), np.flatnonzero(told))
@@ -246,11 +299,14 @@ def words_of(comm: Any, A: Any, sides: Any) -> tuple[float, int]:
     return (comm.traffic.bytes_received - before) / 8, found.rounds
 
 
-@pytest.mark.parametrize(("kind", "most"), [(np.float64, 2.5), (np.float32, 1.9)])
-def test_words_received(kind, most):
+@pytest.mark.parametrize(
+    ("kind", "sides", "most"),
+    [(np.float64, (4, 4), 2.5), (np.float32, (4, 4), 1.9), (np.float32, (16, 1), 0.9)],
+)
+def test_words_received(kind, sides, most):
     n = 1 << 16
     A = matchwood.generators.rmat(16, weights="uniform", dtype=kind)
-    ranks = dist.run(words_of, 16, A, (4, 4))
+    ranks = dist.run(words_of, 16, A, sides)
     words = max(received for received, _ in ranks) / (n / 4)
     assert words <= most <= WORDS
     assert {rounds for _, rounds in ranks} == {8}

@@ -28,7 +28,11 @@ def total(values: Any) -> float:
 
 def half_of(values: Any) -> float:
     """Half the sum, where the sum itself may be too large."""
-    found = total(values)
+    return _half(total(values), values)
+
+
+def _half(found: float, values: Any) -> float:
+    """`half_of` the values whose sum is `found`."""
     return found / 2 if math.isfinite(found) else total(values.astype(np.float64) / 2)
 
 
@@ -37,7 +41,8 @@ def half_over_ranks(comm: Any, values: Any) -> float:
 
     Halves are added up only where a sum overflows: those of the smallest numbers are rounded.
     """
-    parts = np.array([total(values), half_of(values)])
+    found = total(values)
+    parts = np.array([found, _half(found, values)])
     with np.errstate(over="ignore"):
         whole, halves = (float(part) for part in comm.allreduce(parts))
     return whole / 2 if math.isfinite(whole) else halves

@@ -7,8 +7,9 @@ A round, on every rank:
     choose    owners point along the first of a vertex's candidates.  "I point at you" goes to the
               owner of the vertex pointed at (all ranks)
     settle    vertices that point at each other are matched, any other waits
-    wake      matched vertices are told to the ranks that have them as columns or as rows.  Rows
-              that waited for one of them propose again
+    tell      matched vertices are told to the ranks that have them as columns or as rows, and their
+              number to all.  Where they are few, all of it goes to all ranks, in one exchange
+    wake      rows that waited for one of them propose again
 
 Only what has changed is sent: a candidate when the one before was matched, a pointer when it
 differs from the one before.  The ranks tell matched vertices as a list of places, or as a bitmap
@@ -26,8 +27,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from matchwood import engines
 from matchwood.dist.agreement import same
 from matchwood.errors import EngineUnavailable
@@ -40,6 +39,7 @@ from matchwood.stopwatch import Stopwatch
 
 CALLER = "weighted_matching"
 METHODS = ("auto", "dominant")
+FEW = 64  # vertices for each that the round before matched, from which on matched ones are few
 
 
 def weighted_matching(
@@ -71,7 +71,7 @@ def weighted_matching(
     else:
         method = "dominant"
         run = steps_of(G).Run(G, view, seed, by_hash, threads)
-        rounds, matched = _rounds(G.comm, run)
+        rounds, matched = _rounds(G, run)
         mate = run.mate
         weight = half_over_ranks(G.comm, run.weights)
         edges = matched // 2
@@ -109,16 +109,18 @@ def steps_of(G: Any) -> Any:
     return engines.load(f"{__package__}.spread", G.engine)
 
 
-def _rounds(comm: Any, run: Any) -> tuple[int, int]:
+def _rounds(G: Any, run: Any) -> tuple[int, int]:
     """Rounds until none matches a vertex; how many did, and the vertices matched on all ranks."""
     rounds = total = 0
+    few = False
     candidates = run.propose()
     while True:
-        told, matched = run.settle(run.choose(candidates, rounds + 1))
-        everywhere = int(comm.allreduce(np.array([matched], np.int64))[0])
+        matched = run.settle(run.choose(candidates, rounds + 1))
+        everywhere, heard = run.tell(matched, few)
         if everywhere == 0:
             return rounds, total
         rounds += 1
         total += everywhere
-        comm.report(rounds, everywhere)
-        candidates = run.wake(told)
+        few = everywhere * FEW < G.n
+        G.comm.report(rounds, everywhere)
+        candidates = run.wake(heard)

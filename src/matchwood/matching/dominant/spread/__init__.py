@@ -1,6 +1,6 @@
 """The steps of dist.py on one rank: cpu.py with its kernels, gpu.py + gpu.cu.
 
-A class `Run` has them: `propose`, `choose`, `settle` and `wake`, then `mate` and `weights`.
+A class `Run` has them: `propose`, `choose`, `settle`, `tell` and `wake`, then `mate` and `weights`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread import cpu_blocks as blocks
 from matchwood.matching.dominant.spread import cpu_owners as owners
 from matchwood.matching.dominant.spread import group_columns, group_rows, numbers_of
-from matchwood.matching.dominant.spread.cpu_records import GAP, Out
+from matchwood.matching.dominant.spread.cpu_records import LINE, Came, Candidates, Out
 from matchwood.matching.dominant.spread.cpu_scans import Block, Rows
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import Crew, crew, workspace
@@ -39,14 +39,15 @@ class Run:
             view.data.view(bits), names, grid.shape, renamed,
         )  # fmt: skip
         weight_words = max(1, bits.itemsize // word.itemsize)
-        self.record, self.packet = 2 + renamed + weight_words, 2 + weight_words
+        self.record = 1 if grid.C == 1 else 2 + renamed + weight_words
+        self.packet = 2 + weight_words
         self.space = space = G.keep(
             f"matching space {word} {local} {bits}", lambda: self._space(names, word, local, bits)
         )
         self.words, self.queue, self.bits = space.words, space.queue, bits
         self.fresh = np.empty(0, local)
         self.rows = Rows(space.taken, np.empty(0, local), space.following, space.free, space.counts)
-        self.candidates = owners.Candidates(space.ids, space.candidates, space.candidate_bits)
+        self.candidates = Candidates(space.ids, space.candidates, space.candidate_bits)
         self.owned = owners.Owned(
             space.names, np.empty(grid.owned, word), space.weight, space.waiter,
             space.waiter_weight, space.stamp, space.own_queue, space.matched,
@@ -54,8 +55,11 @@ class Run:
         team = self._team(space.candidate_bits.size)
         team.run(owners.forget, space.taken, self.candidates, self.owned)
         self.mean_row = 1 + view.nnz // max(grid.n_rows, 1)
-        self.columns = group_columns(grid)
-        self.of_rows = group_rows(grid)
+        ranks = np.arange(grid.p).reshape(grid.R, grid.C)
+        self.groups = (
+            (self.exchange.column, ranks[:, grid.c], group_columns(grid)),
+            (self.exchange.row, ranks[grid.r], group_rows(grid)),
+        )
 
     def _space(self, names: Any, word: Any, local: Any, bits: Any) -> Any:
         """Arrays that all runs of a graph use.  Else each would have them from the system anew,
@@ -90,52 +94,79 @@ class Run:
     def _team(self, work: int) -> Crew:
         return crew(self.threads if work >= TOGETHER else 1, work=work)
 
-    def _out(self, team: Any, width: int, receivers: int) -> Out:
-        counts, places = np.zeros((2, team.size, receivers + GAP), np.int64)
-        bits = np.empty((team.size, GAP), np.int64).view(self.bits)
-        return Out(self.words, counts, places, bits, receivers, width)
+    def _out(self, team: Any, width: int, comm: Any, parts: int) -> Out:
+        receivers = -(-comm.size // LINE) * LINE
+        counts = np.zeros((parts, receivers), np.int64)
+        places = np.empty((team.size, receivers), np.int64)
+        bits = np.empty((team.size, LINE), np.int64).view(self.bits)
+        return Out(self.words, counts, places, bits, comm.size, comm.rank, width)
 
-    def propose(self) -> tuple[Any, Any]:
-        """What came for own vertices, and where that of each rank of the row begins."""
+    def propose(self) -> Came:
+        """Candidates that came for own vertices."""
         block, rows = self.block, self.rows
         team = self._team(block.indices.size + rows.following.size)
-        out = self._out(team, self.record, self.grid.C)
-        team.run(blocks.propose, block, rows, self.ties, out)
+        out = self._out(team, self.record, self.exchange.row, rows.counts.size)
+        team.run(blocks.propose, block, rows, self.ties, self.candidates, out)
         return self._sent(self.exchange.row, out)
 
-    def _sent(self, comm: Any, out: Out) -> tuple[Any, Any]:
+    def _sent(self, comm: Any, out: Out) -> Came:
         counts = out.counts.sum(0)[: out.receivers] * out.width
-        came, sizes = comm.alltoallv(out.words[: int(counts.sum())], counts)
-        return came, _starts(sizes)
+        end, counts[out.own] = int(counts.sum()), 0
+        sent = int(counts.sum())
+        words, sizes = comm.alltoallv(out.words[:sent], counts)
+        return Came(words, _starts(sizes), out.words[sent:end], out.own, out.width)
 
-    def choose(self, came: tuple[Any, Any], round_: int) -> tuple[Any, Any, Any]:
+    def choose(self, came: Came, round_: int) -> tuple[Came, Any, Any]:
         """The packets that came, and what `settle` goes on with."""
-        records, starts = came
-        team = self._team(4 * records.size)
-        out = self._out(team, self.packet, self.grid.p)
+        records = (came.words.size + came.kept.size) // came.width
+        team = self._team(12 * records)
+        most = self.grid.owned if round_ == 1 else min(self.grid.owned, records)
+        out = self._out(team, self.packet, self.G.comm, -(-most // owners.PLACES))
         buffers = np.empty((2, team.size, BUFFER), self.owned.queue.dtype)
         queued, matched = np.zeros((2, 1), np.int64)
         queues = owners.Queues(queued, matched, buffers)
-        team.run(
-            owners.choose, records, starts, self.record, round_, self.ties, self.candidates,
-            self.owned, queues, out,
-        )  # fmt: skip
-        return self._sent(self.G.comm, out)[0], team, queues
+        team.run(owners.choose, came, round_, self.ties, self.candidates, self.owned, queues, out)
+        return self._sent(self.G.comm, out), team, queues
 
-    def settle(self, came: tuple[Any, Any, Any]) -> tuple[Any, int]:
+    def settle(self, came: tuple[Came, Any, Any]) -> tuple[Any, int]:
         """What is told about the vertices that were matched, and their number."""
         packets, team, queues = came
         word = self.owned.pointer.dtype
         bitmap = np.zeros(-(-self.grid.owned // (8 * word.itemsize)), word)
-        team.run(owners.settle, packets, self.packet, self.ties, self.owned, queues, bitmap)
+        team.run(owners.settle, packets, self.ties, self.owned, queues, bitmap)
         matched = int(queues.matched[0])
         return (self.owned.matched[:matched] if matched < bitmap.size else bitmap), matched
 
-    def wake(self, told: Any) -> tuple[Any, Any]:
+    def tell(self, matched: tuple[Any, int], few: bool) -> tuple[int, Any]:
+        """The number of vertices matched on all ranks, and what this rank was told about them.
+
+        In one exchange where they are few, or a group has all ranks in it anyway; else in three.
+        """
+        told, number = matched
+        if few or self.grid.C == 1:
+            words, sizes = self.G.comm.allgatherv(np.append(told, told.dtype.type(number)))
+            ends = np.cumsum(sizes) - 1  # there each rank has its number
+            starts = ends + 1 - sizes
+            heard = [
+                blocks.Heard(words, starts[ranks], ends[ranks], *places)
+                for _, ranks, places in self.groups
+            ]
+            return int(words[ends].sum(dtype=np.int64)), heard
+        everywhere = int(self.G.comm.allreduce(np.array([number], np.int64))[0])
+        if everywhere == 0:
+            return 0, None
+        heard = []
+        for comm, _, places in self.groups:
+            words, sizes = comm.allgatherv(told)
+            starts = _starts(sizes)
+            heard.append(blocks.Heard(words, starts[:-1], starts[1:], *places))
+        return everywhere, heard
+
+    def wake(self, heard: Any) -> Came:
         """As `propose`, for the rows whose candidate was matched."""
-        of_columns = self._heard(self.exchange.column, told, self.columns)
-        of_rows = self._heard(self.exchange.row, told, self.of_rows)
-        news = of_columns.words.size + of_rows.words.size
+        of_columns, of_rows = heard
+        news = int((of_columns.ends - of_columns.starts).sum())
+        news += int((of_rows.ends - of_rows.starts).sum())
         if not self.rows.waiting.size and news * FEW < self.rows.following.size:
             self._enlist()
         rows = 0 if self.rows.waiting.size else self.rows.following.size
@@ -144,10 +175,11 @@ class Run:
         tails = np.zeros((2, 1), np.int64)
         fresh = blocks.Queue(self.fresh, tails[0], buffers[0])
         queue = blocks.Queue(self.queue, tails[1], buffers[1])
-        out = self._out(team, self.record, self.grid.C)
+        parts = team.size if self.rows.waiting.size else self.rows.counts.size
+        out = self._out(team, self.record, self.exchange.row, parts)
         team.run(
             blocks.wake, self.block, self.rows, self.ties,
-            blocks.HeardOf(of_columns, of_rows, self.grid.c), fresh, queue, out,
+            blocks.HeardOf(of_columns, of_rows, self.grid.c), fresh, queue, self.candidates, out,
         )  # fmt: skip
         return self._sent(self.exchange.row, out)
 
@@ -157,10 +189,6 @@ class Run:
         self.fresh = np.empty(self.grid.n_columns, self.queue.dtype)
         team = self._team(4 * self.rows.following.size)
         team.run(blocks.enlist, self.rows)
-
-    def _heard(self, comm: Any, told: Any, places: Any) -> blocks.Heard:
-        words, sizes = comm.allgatherv(told)
-        return blocks.Heard(words, _starts(sizes), *places)
 
 
 def _starts(sizes: Any) -> Any:

@@ -32,7 +32,15 @@ import numpy as np
 
 from matchwood.dist.grid.cpu import column_id
 from matchwood.matching.cpu_rows import Ties
-from matchwood.matching.dominant.spread.cpu_records import Out, begin_records, nobody, put_bits
+from matchwood.matching.dominant.spread.cpu_records import (
+    Candidates,
+    Out,
+    begin_part,
+    begin_records,
+    nobody,
+    put_bits,
+    records_of,
+)
 from matchwood.matching.dominant.spread.cpu_scans import (
     Block,
     Rows,
@@ -52,13 +60,12 @@ from matchwood.teams import (
     interrupted,
     kernel,
     load_acquire,
+    next_chunk,
     share,
-    share_rows,
-    stopping,
 )
 
 Array = np.ndarray[Any, Any]
-PASS = 4096  # rows whose free ones are listed together
+PASS = 4096  # rows whose free ones are listed together, and which a member takes at a time
 AHEAD = 16  # rows between the one whose columns are prefetched and the one that is scanned
 
 
@@ -74,7 +81,8 @@ class Heard(NamedTuple):
     """Matched vertices as ranks of a group told them: places, or a bitmap where that is shorter."""
 
     words: Array
-    starts: Array  # (ranks + 1) where the words of each rank begin
+    starts: Array  # (ranks) where the words of each rank begin,
+    ends: Array  # (ranks) and where they end
     owned: Array  # (ranks) vertices of each
     base: Array  # (ranks) the local id of place 0 of each,
     stride: Array  # (ranks) and how far those of two places are apart
@@ -124,15 +132,26 @@ def enlist(team: Team, rows: Rows) -> None:
 
 
 @expanded
-def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any) -> None:
+def _write(
+    block: Block, out: Out, candidates: Candidates, at: Any, k: Any, v: Any, bits: Array, i: Any
+) -> None:  # fmt: skip
     """A record: place k of a row, its candidate v, and the weight bits[i].
 
-    Where that is 0 there is no candidate, and the record names any vertex.
+    Where that is 0 there is no candidate, and the record names any vertex.  A block that has whole
+    rows is that of their owner: it stores the candidate, and the record is the place alone.
     """
     v = v if v != nobody(block.indices) else block.indices.dtype.type(0)
     at = np.uint64(at) * np.uint64(out.width)
     out.words[at] = k
-    out.words[at + np.uint64(1)] = column_id(block.shape, v)
+    number = column_id(block.shape, v)
+    if out.receivers == 1:
+        candidates.bits[k] = bits[i]
+        if block.renamed:
+            candidates.ids[k], candidates.names[k] = number, block.names[v]
+        else:
+            candidates.names[k] = number
+        return
+    out.words[at + np.uint64(1)] = number
     at += np.uint64(2)
     if block.renamed:
         out.words[at] = block.names[v]
@@ -141,24 +160,19 @@ def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any)
 
 
 @kernel
-def propose(team: Team, block: Block, rows: Rows, ties: Ties, out: Out) -> None:
+def propose(
+    team: Team, block: Block, rows: Rows, ties: Ties, candidates: Candidates, out: Out
+) -> None:  # fmt: skip
     """The candidate of every row that has an edge, for its owner.  All vertices are free.
 
     A record is (place, id[, name], weight) of a row, its candidate, and the edge.
     Caller: out.counts is 0.
     """
-    C, indptr = out.receivers, block.indptr
-    counts, places, bits = out.counts[team.rank], out.places[team.rank], out.bits[team.rank]
-    lo, hi = share_rows(team, indptr)  # it may begin behind the rows: those there are empty
-    last, parts = rows.following.size, rows.counts.size
-    first = min(lo // PASS, parts)
-    end = parts if team.rank + 1 == team.size else min(hi // PASS, parts)
-    c = first * PASS % C
-    for part in range(first, end):
-        if stopping(team):
-            return
-        begin = part * PASS
-        left = begin
+    C, indptr, last, parts = out.receivers, block.indptr, rows.following.size, rows.counts.size
+    part = next_chunk(team, parts, 1)
+    while part >= 0:
+        counts, begin = out.counts[part], part * PASS
+        c, left = begin % C, begin
         for i in range(begin, min(begin + PASS, last)):
             full = indptr[i] < indptr[i + 1]
             rows.free[left] = i
@@ -166,12 +180,13 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, out: Out) -> None:
             counts[c] += full
             c = c + 1 if c + 1 < C else 0
         rows.counts[part] = left - begin
-    if barrier(team):
+        part = next_chunk(team, parts, 1)
+    if begin_records(team, out):
         return
-    begin_records(team, out, places)
-    stripes = block.indices.dtype.type(C)
-    for part in range(first, end):
-        stop = part * PASS + rows.counts[part]
+    stripes, bits, places = block.indices.dtype.type(C), out.bits[team.rank], out.places[team.rank]
+    done, part = 0, next_chunk(team, parts, 1)
+    while part >= 0:
+        done, stop = begin_part(team, out, done, part), part * PASS + rows.counts[part]
         for i in range(part * PASS, stop):
             if interrupted(team, i):
                 return
@@ -181,8 +196,9 @@ def propose(team: Team, block: Block, rows: Rows, ties: Ties, out: Out) -> None:
             rows.following[u] = v
             k = u // stripes
             c = u - k * stripes
-            _write(block, out, places[c], k, v, bits, 0)
+            _write(block, out, candidates, places[c], k, v, bits, 0)
             places[c] += 1
+        part = next_chunk(team, parts, 1)
 
 
 @expanded
@@ -197,23 +213,27 @@ def _fetch(block: Block, u: Any) -> None:
 
 
 @expanded
-def _propose_again(
-    team: Team, block: Block, rows: Rows, ties: Ties, queue: Array, lo: int, hi: int, out: Out
-) -> None:  # fmt: skip
-    """Another candidate for queue[lo:hi]; as `propose`."""
-    C = block.indices.dtype.type(out.receivers)
-    counts, places, bits = out.counts[team.rank], out.places[team.rank], out.bits[team.rank]
-    plain, listed = team.size == 1, rows.waiting.size > 0
+def _count(queue: Array, lo: Any, hi: Any, part: Any, out: Out) -> None:
+    """Of a part, queue[lo:hi]: how many rows each rank has."""
+    C, counts = queue.dtype.type(out.receivers), out.counts[part]
     for i in range(lo, hi):
         counts[queue[i] % C] += 1
-    if barrier(team):
-        return
-    begin_records(team, out, places)
+
+
+@expanded
+def _propose_again(
+    team: Team, block: Block, rows: Rows, ties: Ties, queue: Array, lo: Any, hi: Any,
+    candidates: Candidates, out: Out,
+) -> None:  # fmt: skip
+    """Another candidate for the rows of a part, queue[lo:hi]; as `propose`."""
+    C = block.indices.dtype.type(out.receivers)
+    places, bits = out.places[team.rank], out.bits[team.rank]
+    plain, listed = team.size == 1, rows.waiting.size > 0
     for i in range(lo, hi):
-        if interrupted(team, i):
+        if interrupted(team, np.int64(i)):
             return
-        _fetch(block, queue[min(i + AHEAD, hi - 1)])
-        prefetch(block.indptr, queue[min(i + 2 * AHEAD, hi - 1)])
+        _fetch(block, queue[min(i + np.uint64(AHEAD), hi - np.uint64(1))])
+        prefetch(block.indptr, queue[min(i + np.uint64(2 * AHEAD), hi - np.uint64(1))])
         u = queue[i]
         v, bits[0] = first_free(block, u, rows.taken, ties)
         if not listed:
@@ -222,7 +242,7 @@ def _propose_again(
             _wait_for(rows, v, u, plain)
         k = u // C
         c = u - k * C
-        _write(block, out, places[c], k, v, bits, 0)
+        _write(block, out, candidates, places[c], k, v, bits, 0)
         places[c] += 1
 
 
@@ -232,7 +252,7 @@ def _take(
 ) -> int:  # fmt: skip
     """Mark this member's share of what rank s of a group told; `collect` them in `fresh`."""
     start = heard.starts[s]
-    size = heard.starts[s + 1] - start
+    size = heard.ends[s] - start
     width = 8 * heard.words.itemsize
     bitmap = size == (heard.owned[s] + width - 1) // width
     buffer = fresh.buffers[team.rank]
@@ -262,31 +282,25 @@ def _take(
 
 
 @expanded
-def _those_without(team: Team, rows: Rows, queue: Array) -> Any:
-    """This member's part of the queue, lo .. hi: free rows whose candidate was taken, ascending.
+def _those_without(rows: Rows, part: Any, queue: Array) -> Any:
+    """Queue, from `begin` to `end`, the free rows of a part whose candidate was taken, ascending.
 
     Rows that are taken, or have no candidate left, are not looked at again.
     """
     none, taken = nobody(rows.following), rows.taken
-    first, last = share(team, rows.counts.size)
-    lo = min(first * PASS, rows.following.size)
-    end = np.uint64(lo)
-    for part in range(first, last):
-        if stopping(team):
-            break
-        begin = np.uint64(part * PASS)
-        left = begin
-        for i in range(begin, begin + np.uint64(rows.counts[part])):
-            u = rows.free[i]
-            v = rows.following[u]
-            has = v != none
-            waits = np.uint64(has) & ~taken_bit(taken, u)  # no branches, as in scans
-            rows.free[left] = u
-            left += waits
-            queue[end] = u
-            end += waits & taken_bit(taken, v if has else u)
-        rows.counts[part] = left - begin
-    return lo, np.int64(end)
+    begin = np.uint64(part * PASS)
+    left = end = begin
+    for i in range(begin, begin + np.uint64(rows.counts[part])):
+        u = rows.free[i]
+        v = rows.following[u]
+        has = v != none
+        waits = np.uint64(has) & ~taken_bit(taken, u)  # no branches, as in scans
+        rows.free[left] = u
+        left += waits
+        queue[end] = u
+        end += waits & taken_bit(taken, v if has else u)
+    rows.counts[part] = left - begin
+    return begin, end
 
 
 @expanded
@@ -307,10 +321,16 @@ def _those_that_waited(team: Team, rows: Rows, fresh: Queue, queue: Queue) -> bo
     return barrier(team)
 
 
+@expanded
+def _slice(queue: Queue, part: Any, parts: Any) -> Any:
+    """Where a part of the queued rows begins and ends."""
+    return np.uint64(queue.tail[0] * part // parts), np.uint64(queue.tail[0] * (part + 1) // parts)
+
+
 @kernel
 def wake(
     team: Team, block: Block, rows: Rows, ties: Ties, heard: Any, fresh: Queue, queue: Queue,
-    out: Out,
+    candidates: Candidates, out: Out,
 ) -> None:  # fmt: skip
     """Mark matched vertices; rows whose candidate was one of them find another, for its owner.
 
@@ -328,10 +348,23 @@ def wake(
             _take(team, of_rows, s, rows, False, fresh, 0)
     if barrier(team):
         return
-    if listed:
-        if _those_that_waited(team, rows, fresh, queue):
-            return
-        lo, hi = share(team, queue.tail[0])
-    else:
-        lo, hi = _those_without(team, rows, queue.vertices)
-    _propose_again(team, block, rows, ties, queue.vertices, lo, hi, out)
+    parts, lost = out.counts.shape[0], queue.vertices
+    if listed and _those_that_waited(team, rows, fresh, queue):
+        return
+    part = next_chunk(team, parts, 1)
+    while part >= 0:
+        if listed:
+            begin, end = _slice(queue, part, parts)
+        else:
+            begin, end = _those_without(rows, part, lost)
+        _count(lost, begin, end, part, out)
+        part = next_chunk(team, parts, 1)
+    if begin_records(team, out):
+        return
+    done, part = 0, next_chunk(team, parts, 1)
+    while part >= 0:
+        done = begin_part(team, out, done, part)
+        begin = _slice(queue, part, parts)[0] if listed else np.uint64(part * PASS)
+        end = begin + np.uint64(records_of(out, part))
+        _propose_again(team, block, rows, ties, lost, begin, end, candidates, out)
+        part = next_chunk(team, parts, 1)

@@ -11,11 +11,11 @@ Both owners see it then, without a reply:
                neighbours of k, so it is the first of those that wait: the one that is kept.
     `settle`   v points at k now, and k points at v, since this round or an earlier one.
 
-Races.  In `choose` each member stores its share of the records: a place gets one from each rank at
-most, so no two are for one slot.  Of the members that have records for a place the one that stamps
-it, by compare-and-swap, queues it.  In the first round nearly all places have records: members look
-at all of them then, each at a range.  In `settle` each member reads its share of the packets.  For
-the first of those that wait for a vertex two words change together, so a member holds the vertex
+Races.  In `choose` members store the records, a stretch at a time: a place gets one from each rank
+at most, so no two are for one slot.  Of the members that have records for a place the one that
+stamps it, by compare-and-swap, queues it.  In the first round nearly all places have records, and
+members look at all of them then.  In `settle` members read the packets in stretches, too.  For the
+first of those that wait for a vertex two words change together, so a member holds the vertex
 meanwhile.  The order of queues is arbitrary, and nothing depends on it.
 """
 
@@ -27,11 +27,17 @@ import numpy as np
 
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread.cpu_records import (
+    Came,
+    Candidates,
     Out,
+    begin_part,
     begin_records,
     get_bits,
     nobody,
     put_bits,
+    records_of,
+    stretch_of,
+    stretches,
 )
 from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.edge_order.cpu import prefers_tied
@@ -46,6 +52,7 @@ from matchwood.teams import (
     interrupted,
     kernel,
     load_relaxed,
+    next_chunk,
     share,
     store_release,
 )
@@ -54,14 +61,7 @@ Array = np.ndarray[Any, Any]
 
 
 AHEAD = 16  # vertices between the one whose words are prefetched and the one that is looked at
-
-
-class Candidates(NamedTuple):
-    """By place * C + rank of the row."""
-
-    ids: Array  # the grid's ids; empty where they are the names
-    names: Array
-    bits: Array  # weights; 0 for none
+PLACES = 4096  # vertices that a member takes at a time
 
 
 class Owned(NamedTuple):
@@ -149,20 +149,16 @@ def _stamped(owned: Owned, k: Any, round_: int, alone: bool) -> bool:
 
 @expanded
 def _store(
-    team: Team, records: Array, starts: Array, width: int, round_: int, candidates: Candidates,
-    owned: Owned, queues: Queues,
+    team: Team, came: Came, round_: int, candidates: Candidates, owned: Owned, queues: Queues
 ) -> None:  # fmt: skip
-    """This member's share of the records; from the second round on their places are queued."""
-    C, step = np.uint64(starts.size - 1), np.uint64(width)
+    """Store records; from the second round on their places are queued."""
+    C, step, total = np.uint64(came.starts.size - 1), np.uint64(came.width), stretches(came)
     renamed, alone = candidates.ids.size > 0, team.size == 1
     buffer, count = queues.buffers[0, team.rank], 0
-    for c in range(C):
-        start = starts[c]
-        lo, hi = share(team, (starts[c + np.uint64(1)] - start) // width)
-        end = np.uint64(start + hi * width)
-        for at in range(np.uint64(start + lo * width), end, step):
-            if interrupted(team, np.int64(at)):
-                return
+    number = next_chunk(team, total, 1)
+    while number >= 0:
+        records, start, end, c = stretch_of(came, number)
+        for at in range(start, end, step):
             if round_ > 1:
                 soon = np.uint64(records[min(at + np.uint64(AHEAD) * step, end - step)])
                 prefetch(owned.stamp, soon)
@@ -180,72 +176,81 @@ def _store(
             candidates.bits[slot] = get_bits(records, weight_at, candidates.bits)
             if round_ > 1 and _stamped(owned, k, round_, alone):
                 count = push(buffer, count, k, owned.queue, queues.queued)
+        number = next_chunk(team, total, 1)
     flush(buffer, count, owned.queue, queues.queued)
 
 
 @kernel
 def choose(
-    team: Team, records: Array, starts: Array, width: int, round_: int, ties: Ties,
-    candidates: Candidates, owned: Owned, queues: Queues, out: Out,
+    team: Team, came: Came, round_: int, ties: Ties, candidates: Candidates, owned: Owned,
+    queues: Queues, out: Out,
 ) -> None:  # fmt: skip
     """Store the candidates that came, and point again where the first has changed.
 
-    `starts` says where the records of each rank of the row begin.  A packet is (place, name,
-    weight): of the vertex pointed at, of the one that points, and of the edge.
+    A packet is (place, name, weight): of the vertex pointed at, of the one that points, and of the
+    edge.  Packets may be written over what came from this rank itself: all of it is stored by then.
     Caller: out.counts and the lengths of the queues are 0.
     """
-    C, p = np.uint64(starts.size - 1), np.uint64(out.receivers)
+    C, p = np.uint64(came.starts.size - 1), np.uint64(out.receivers)
     renamed = candidates.ids.size > 0
-    _store(team, records, starts, width, round_, candidates, owned, queues)
-    if barrier(team):
-        return
-    lo, end = share(team, queues.queued[0] if round_ > 1 else owned.queue.size)
-    matched, buffer = 0, queues.buffers[1, team.rank]
-    counts = out.counts[team.rank]
-    left = lo
-    for i in range(lo, end):
-        if interrupted(team, i):
+    changed = came.kept  # of a block with whole rows: it has stored their candidates, each once
+    if C > np.uint64(1):
+        _store(team, came, round_, candidates, owned, queues)
+        if barrier(team):
             return
-        k = np.uint64(i)
-        if round_ > 1:
-            soon = np.uint64(owned.queue[min(i + AHEAD, end - 1)])
-            prefetch(owned.pointer, soon)
-            prefetch(owned.waiter, soon)
-            prefetch(candidates.bits, soon * C)
-            k = np.uint64(owned.queue[i])
-        best, w = _best(k, C, owned.names[k], candidates, ties)
-        owned.weight[k] = w
-        if w == owned.weight.dtype.type(0):
-            owned.pointer[k] = nobody(owned.pointer)
-            continue
-        name = candidates.names[best]
-        if name == owned.pointer[k]:
-            continue
-        owned.pointer[k] = name
-        if owned.waiter[k] == name:
-            matched = push(buffer, matched, k, owned.matched, queues.matched)
-        target = candidates.ids[best] if renamed else name
-        counts[np.uint64(target) % p] += 1
-        owned.queue[left] = k
-        left += 1
+        changed = owned.queue[: queues.queued[0]]
+    total = changed.size if round_ > 1 else owned.queue.size
+    matched, buffer = 0, queues.buffers[1, team.rank]
+    parts = out.counts.shape[0]
+    part = next_chunk(team, parts, 1)
+    while part >= 0:
+        counts, end = out.counts[part], min((part + 1) * PLACES, total)
+        left = part * PLACES
+        for i in range(part * PLACES, end):
+            k = np.uint64(i)
+            if round_ > 1:
+                soon = np.uint64(changed[min(i + AHEAD, end - 1)])
+                prefetch(owned.pointer, soon)
+                prefetch(owned.waiter, soon)
+                prefetch(candidates.bits, soon * C)
+                k = np.uint64(changed[i])
+            best, w = _best(k, C, owned.names[k], candidates, ties)
+            owned.weight[k] = w
+            if w == owned.weight.dtype.type(0):
+                owned.pointer[k] = nobody(owned.pointer)
+                continue
+            name = candidates.names[best]
+            if name == owned.pointer[k]:
+                continue
+            owned.pointer[k] = name
+            if owned.waiter[k] == name:
+                matched = push(buffer, matched, k, owned.matched, queues.matched)
+            target = candidates.ids[best] if renamed else name
+            counts[np.uint64(target) % p] += 1
+            owned.queue[left] = k
+            left += 1
+        part = next_chunk(team, parts, 1)
     flush(buffer, matched, owned.matched, queues.matched)
-    if barrier(team):
+    if begin_records(team, out):
         return
     places = out.places[team.rank]
-    begin_records(team, out, places)
-    for i in range(lo, left):
-        k = np.uint64(owned.queue[i])
-        target = np.uint64(owned.pointer[k])
-        if renamed:
-            best, _ = _best(k, C, owned.names[k], candidates, ties)
-            target = np.uint64(candidates.ids[best])
-        place = target // p
-        receiver = target - place * p
-        at = np.uint64(places[receiver] * out.width)
-        places[receiver] += 1
-        out.words[at] = place
-        out.words[at + np.uint64(1)] = owned.names[k]
-        put_bits(out.words, at + np.uint64(2), owned.weight, k)
+    done, part = 0, next_chunk(team, parts, 1)
+    while part >= 0:
+        done = begin_part(team, out, done, part)
+        for i in range(part * PLACES, part * PLACES + records_of(out, part)):
+            k = np.uint64(owned.queue[i])
+            target = np.uint64(owned.pointer[k])
+            if renamed:
+                best, _ = _best(k, C, owned.names[k], candidates, ties)
+                target = np.uint64(candidates.ids[best])
+            place = target // p
+            receiver = target - place * p
+            at = np.uint64(places[receiver] * out.width)
+            places[receiver] += 1
+            out.words[at] = place
+            out.words[at + np.uint64(1)] = owned.names[k]
+            put_bits(out.words, at + np.uint64(2), owned.weight, k)
+        part = next_chunk(team, parts, 1)
 
 
 @expanded
@@ -270,39 +275,37 @@ def _wait_for(owned: Owned, k: Any, name: Any, w: Any, ties: Ties, alone: bool) 
 
 
 @expanded
-def _settle(
-    team: Team, packets: Array, width: int, ties: Ties, owned: Owned, queues: Queues
-) -> None:  # fmt: skip
-    """This member's share of the packets."""
-    alone, step = team.size == 1, np.uint64(width)
-    lo, hi = share(team, packets.size // width)
+def _settle(team: Team, came: Came, ties: Ties, owned: Owned, queues: Queues) -> None:
+    """All packets."""
+    alone, step, total = team.size == 1, np.uint64(came.width), stretches(came)
     matched, buffer = 0, queues.buffers[1, team.rank]
-    end = np.uint64(hi) * step
-    for at in range(np.uint64(lo) * step, end, step):
-        if interrupted(team, np.int64(at)):
-            return
-        soon = np.uint64(packets[min(at + np.uint64(AHEAD) * step, end - step)])
-        prefetch(owned.pointer, soon)
-        prefetch(owned.waiter_weight, soon)
-        k, name = np.uint64(packets[at]), packets[at + np.uint64(1)]
-        if owned.pointer[k] == name:
-            matched = push(buffer, matched, k, owned.matched, queues.matched)
-        else:
-            w = get_bits(packets, at + np.uint64(2), owned.weight)
-            _wait_for(owned, k, name, w, ties, alone)
+    number = next_chunk(team, total, 1)
+    while number >= 0:
+        packets, start, end, _ = stretch_of(came, number)
+        for at in range(start, end, step):
+            soon = np.uint64(packets[min(at + np.uint64(AHEAD) * step, end - step)])
+            prefetch(owned.pointer, soon)
+            prefetch(owned.waiter_weight, soon)
+            k, name = np.uint64(packets[at]), packets[at + np.uint64(1)]
+            if owned.pointer[k] == name:
+                matched = push(buffer, matched, k, owned.matched, queues.matched)
+            else:
+                w = get_bits(packets, at + np.uint64(2), owned.weight)
+                _wait_for(owned, k, name, w, ties, alone)
+        number = next_chunk(team, total, 1)
     flush(buffer, matched, owned.matched, queues.matched)
 
 
 @kernel
 def settle(
-    team: Team, packets: Array, width: int, ties: Ties, owned: Owned, queues: Queues, bitmap: Array
+    team: Team, came: Came, ties: Ties, owned: Owned, queues: Queues, bitmap: Array
 ) -> None:  # fmt: skip
     """Match vertices that point at each other; the others wait for the one they point at.
 
     owned.matched holds the matched vertices, and `bitmap` where that is shorter.
     Caller: queues.matched is that of `choose`, and the bitmap is 0.
     """
-    _settle(team, packets, width, ties, owned, queues)
+    _settle(team, came, ties, owned, queues)
     if barrier(team):
         return
     total = queues.matched[0]

@@ -1,7 +1,14 @@
 """Messages of the distributed matching: flat arrays of the unsigned index type.
 
-One record comes after the other, in the order of the receivers.  A weight of 64 bits takes two
-words of 32.
+One record comes after the other, in the order of the receivers, and those for the rank itself at
+the end: they are not sent, but read where they were written.  A weight of 64 bits takes two words
+of 32.
+
+A kernel writes records in two passes over its work.  The work is in parts, which members take one
+after the other: a thread that has to share its core keeps the others waiting for one part at most.
+The first pass counts the records of each part for each receiver.  In the second pass, which writes
+them, a member knows from the counts where those of its next part begin (`begin_records`, then
+`begin_part`).  So their order is that of the parts, on any team.
 """
 
 from __future__ import annotations
@@ -10,23 +17,74 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import Team, device, expanded
+from matchwood.teams import Team, barrier, device, expanded
 
 Array = np.ndarray[Any, Any]
 
 
-GAP = 16  # words between what two members count: else every count takes a cache line from others
+STRETCH = 4096  # records that a member reads at a time
+LINE = 8  # words of a cache line: parts that members count at a time lie in lines of their own
+
+
+class Candidates(NamedTuple):
+    """What the owner of vertices knows of their candidates, by place * C + rank of the row."""
+
+    ids: Array  # the grid's ids; empty where they are the names
+    names: Array
+    bits: Array  # weights; 0 for none
 
 
 class Out(NamedTuple):
-    """Messages that a kernel writes, in the order of their receivers."""
+    """Messages that a kernel writes, in the order of their receivers; the own ones come last."""
 
     words: Array
-    counts: Array  # (members, receivers + GAP) records that each member has for each receiver
-    places: Array  # (members, receivers + GAP) where they begin
-    bits: Array  # (members, GAP or more) scratch: [0] is the weight of a record
+    counts: Array  # (parts, receivers or more) records that each part has for each receiver
+    places: Array  # (members, receivers or more) where those of a member's present part begin
+    bits: Array  # (members, LINE or more) scratch: [0] is the weight of a record
     receivers: int
+    own: int  # this rank's number among them
     width: int  # words of a record
+
+
+class Came(NamedTuple):
+    """Messages for this rank."""
+
+    words: Array  # those of the other ranks, by rank
+    starts: Array  # (ranks + 1) where those of each begin
+    kept: Array  # those of this rank
+    own: int  # its number
+    width: int  # words of a record
+
+
+@expanded
+def _run_of(came: Came, rank: Any) -> Any:
+    """The messages of a rank: an array, and the words between which they lie."""
+    if rank == came.own:
+        return came.kept, np.int64(0), np.int64(came.kept.size)
+    return came.words, came.starts[rank], came.starts[rank + 1]
+
+
+@device
+def stretches(came: Came) -> Any:
+    """The number of stretches: each has messages of one rank."""
+    words, total = STRETCH * came.width, np.int64(0)
+    for rank in range(came.starts.size - 1):
+        _, start, stop = _run_of(came, rank)
+        total += (stop - start + words - 1) // words
+    return total
+
+
+@expanded
+def stretch_of(came: Came, number: Any) -> Any:
+    """A stretch: an array, the words between which it lies, and the rank that sent it."""
+    words, rank = STRETCH * came.width, 0
+    array, start, stop = _run_of(came, rank)
+    while number * words >= stop - start:
+        number -= (stop - start + words - 1) // words
+        rank += 1
+        array, start, stop = _run_of(came, rank)
+    start += number * words
+    return array, np.uint64(start), np.uint64(min(start + words, stop)), np.uint64(rank)
 
 
 @device
@@ -55,11 +113,40 @@ def get_bits(words: Array, at: Any, bits: Array) -> Any:
 
 
 @device
-def begin_records(team: Team, out: Out, places: Array) -> None:
-    """places[d] = where this member's records for d begin; all members have counted theirs."""
-    start = np.int64(0)
+def begin_records(team: Team, out: Out) -> bool:
+    """When all members have counted: where the records of part 0 begin; True: the team stops.
+
+    Afterwards members take parts anew.
+    """
+    if barrier(team):
+        return True
+    places, start = out.places[team.rank], np.int64(0)
+    for turn in range(out.receivers + 1):
+        d = turn if turn < out.receivers else out.own
+        if turn != out.own:
+            places[d] = start
+            for part in range(out.counts.shape[0]):
+                start += out.counts[part, d]
+    return False
+
+
+@device
+def begin_part(team: Team, out: Out, done: Any, part: Any) -> Any:
+    """Go on to a part; the parts below `done` are behind this member.  Returns the next `done`.
+
+    While records are written places[d] moves on by one for each, and so past the part itself.
+    """
+    places = out.places[team.rank]
+    for other in range(done, part):
+        for d in range(out.receivers):
+            places[d] += out.counts[other, d]
+    return part + 1
+
+
+@device
+def records_of(out: Out, part: Any) -> Any:
+    """How many records a part has."""
+    total = np.int64(0)
     for d in range(out.receivers):
-        for member in range(team.size):
-            if member == team.rank:
-                places[d] = start
-            start += out.counts[member, d]
+        total += out.counts[part, d]
+    return total

@@ -15,6 +15,7 @@ from matchwood.teams import device, expanded
 Array = np.ndarray[Any, Any]
 
 SHORT_ROW = 32  # entries; longer rows are faster with branches, see suitor/cpu.py
+STRETCH = 64  # entries of a long row that are compared with its largest weight together
 
 
 class Block(NamedTuple):
@@ -103,6 +104,38 @@ def first_free(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
     return (best if best_w > weights.dtype.type(0) else nobody(indices)), best_w
 
 
+@device
+def _heaviest(part: Array) -> Any:
+    """The largest weight; LLVM compares several at a time."""
+    best = part.dtype.type(0)
+    for k in range(part.size):
+        best = max(best, part[k])
+    return best
+
+
+@device
+def _how_many(part: Array, w: Any) -> Any:
+    """How many weights are w; likewise."""
+    count = part.dtype.type(0)
+    for k in range(part.size):
+        count += part.dtype.type(part[k] == w)
+    return count
+
+
+@expanded
+def _first_of_long(weights: Array, start: Any, end: Any) -> Any:
+    """Where the largest weight of a row is, that weight, and whether there are several."""
+    best_w = _heaviest(weights[start:end])
+    at, found = start, np.int64(0)
+    for k in range(start, end, np.uint64(STRETCH)):
+        here = _how_many(weights[k : min(k + np.uint64(STRETCH), end)], best_w)
+        at = k if here else at
+        found += here
+    while weights[at] != best_w:
+        at += np.uint64(1)
+    return at, best_w, found > 1
+
+
 @expanded
 def first_of_all(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
     """`first_free` for the first round, when all vertices are free: only weights are read."""
@@ -116,11 +149,7 @@ def first_of_all(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
             tied |= w == best_w
             at, best_w = (k if w > best_w else at), max(w, best_w)
     else:
-        for k in range(start, end):
-            w = weights[k]
-            if w >= best_w:
-                tied |= w == best_w
-                at, best_w = k, w
+        at, best_w, tied = _first_of_long(weights, start, end)
     if tied:
         return _first_among_ties(block, start, end, u, taken, ties)
     return (indices[at] if start < end else nobody(indices)), best_w

@@ -165,6 +165,14 @@ class Run:
         """Records that came for own vertices."""
         return self._offer(True)
 
+    def tell(self, matched: tuple[Any, int], few: bool) -> tuple[int, Any]:
+        """The number of vertices matched on all ranks, and what this rank tells about its own.
+
+        `wake` exchanges that, between the ranks that need it, also where they are few.
+        """
+        told, number = matched
+        return int(self.exchange.comm.allreduce(np.array([number], np.int64))[0]), told
+
     def wake(self, told: Any) -> Any:
         """As `propose`, for the rows whose candidate was matched."""
         for comm, (owned, base, stride) in self.groups:
