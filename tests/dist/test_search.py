@@ -195,9 +195,33 @@ def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
         assert (known.best[:columns] == names[first].min()).all()
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_members_share_the_only_row(threads):
+    """Columns that were seen before are not found again, and each is found once."""
+    rng = np.random.default_rng(threads)
+    follow = remade(cpu_top_down._follow_one)
+    for size in (0, 1, 3, 700, 5000):
+        columns = np.sort(rng.choice(20_000, size, False)).astype(np.uint32)
+        indptr = np.array([0, 2, 2 + size, 2 + size], np.int32)
+        indices = np.concatenate([[7, 9], columns]).astype(np.uint32)
+        before, fresh = rng.integers(0, 1 << 63, (2, 313), np.uint64)
+        known = cpu_told.Columns(before.copy(), fresh.copy(), np.empty(0, np.uint32))
+        team = crew(threads, work=10**9)
+        found = stripes._queue(np.empty(size, np.uint32), team)
+        outward = cpu_top_down.Outward(indptr, indices, np.empty((0, 0), np.uint64))
+        team.run(follow, outward, np.uint64(1), known, found)
+        was = np.unpackbits(before.view(np.uint8), bitorder="little")
+        new = columns[was[columns] == 0]
+        assert np.array_equal(np.sort(found.vertices[: found.tail[0]]), new)
+        was[columns] = 1
+        assert np.array_equal(np.unpackbits(known.seen.view(np.uint8), bitorder="little"), was)
+        assert np.array_equal(known.fresh, fresh)
+
+
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+@pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
-def test_columns_are_packed_by_any_team(kind, share):
+def test_columns_are_packed_by_any_team(kind, share, same):
     """Messages are those of `pack_values`, whose lists may be in another order."""
     rng = np.random.default_rng(3)
     layout = Grid(20_003, 3, 2, 3)  # rank 3 of 3 x 2
@@ -211,6 +235,9 @@ def test_columns_are_packed_by_any_team(kind, share):
         seen, fresh = np.zeros((2, -(-layout.n_local // 64)), np.uint64)
         np.bitwise_or.at(fresh, found // 64, np.uint64(1) << np.uint64(found % 64))
         best = rng.integers(0, layout.n, layout.n_local).astype(kind)
+        parents = cpu_offers.Parents(same, kind(4711), best.copy())
+        if same:
+            best[:] = 4711
         marked, known = fresh.copy(), cpu_told.Columns(seen, fresh, best)
         team = crew(threads, work=10**9)
         expected = [pack_values(k, best[ids[k]], ids.size) for ids, k in pairs]
@@ -220,7 +247,7 @@ def test_columns_are_packed_by_any_team(kind, share):
         counts = np.empty((threads + 1, width), np.int64)
         starts = np.empty((threads, 2, width), np.int64)
         offers = cpu_offers.Offers(words, counts, starts, *stripes._stripes(listed))
-        team.run(offer, found, layout.shape, known, offers)
+        team.run(offer, found, layout.shape, known, parents, offers)
         assert counts[-1, : layout.R].tolist() == [k.size for k in some]
         for message, right, (_, _, size) in zip(
             np.split(words, np.cumsum(sizes)[:-1]), expected, listed, strict=True
@@ -229,8 +256,9 @@ def test_columns_are_packed_by_any_team(kind, share):
             order = np.argsort(got[0])
             assert np.array_equal(got[0][order], want[0])
             assert np.array_equal(got[1][order], want[1])
-        assert np.array_equal(seen, marked)
-        assert not fresh.any()
+        if not same:  # else they were seen when they were found
+            assert np.array_equal(seen, marked)
+            assert not fresh.any()
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -282,22 +310,21 @@ def test_bits_with_gaps(step):
     spread_bits = cpu_told.spread_bits
 
     @njit
-    def run(gaps, row, words, base, step, into, alone):
-        for i in range(words.size):
-            v = np.uint64(base + i * 64 * step)
-            spread_bits(gaps, row, words[i], v, np.uint64(step), into, alone)
+    def run(gaps, row, words, lo, base, step, into, alone):
+        spread_bits(gaps, row, words, lo, words.size, base, step, into, alone)
 
     for base, alone in ((0, True), (1, False), (63, True), (64, False), (137, True)):
         words = rng.integers(0, 1 << 64, 5, np.uint64, endpoint=False)
         words[1], words[3] = 0, np.uint64(1) << np.uint64(63)
         places = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
         last = base + step * int(places[-1])
-        into = np.zeros(last // 64 + 1, np.uint64)  # no word is touched that has no bits
+        into = np.zeros(last // 64 + 1 + cpu_told.spare_words(step), np.uint64)
         kept = rng.integers(0, last + 1, 3)
         np.bitwise_or.at(into, kept // 64, np.uint64(1) << (kept % 64).astype(np.uint64))
         for row, steps in enumerate(((step, 1), (1, step))):
             got = into.copy()
-            run(cpu_told.gaps(*steps), row, words, base, step, got, alone)
+            run(cpu_told.gaps(*steps), row, words, 2, base, step, got, alone)
+            run(cpu_told.gaps(*steps), row, words[:2], 0, base, step, got, alone)
             found = np.flatnonzero(np.unpackbits(got.view(np.uint8), bitorder="little"))
             assert np.array_equal(found, np.union1d(kept, base + step * places))
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.dist.grid.cpu import ONE
-from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
+from matchwood.primitives.cpu_hints import count_ones, prefetch, trailing_zeros
 from matchwood.teams import barrier, crew, device, expanded, interrupted, kernel, next_chunk, share
 from matchwood.traversal.breadth_first.dist.cpu_offers import WORDS, Found, Offers, offer_rows
 from matchwood.traversal.breadth_first.dist.cpu_told import (
@@ -31,13 +31,30 @@ from matchwood.traversal.breadth_first.dist.cpu_told import (
 
 Array = np.ndarray[Any, Any]
 
+HEADS = np.uint64(2)  # entries of a row that lie together with those of others
+
 
 class Inward(NamedTuple):
-    """The rows of a block of the transpose."""
+    """The rows of a block of the transpose.
+
+    The first two entries of the rows that have some lie together, by stripe and place; those of
+    the rows of word w of stripe s begin at starts[s, w].
+    """
 
     indptr: Array
     indices: Array
-    first: Array  # (C, places) the first entry of each row that has one
+    full: Array  # (C, words) bits by place: rows that have entries
+    longer: Array  # (C, words) those that have more than two
+    starts: Array  # (C, words)
+    first: Array
+    second: Array  # the first again where there is no other
+
+
+class Near(NamedTuple):
+    """What a member notes of the rows of a chunk, by place from its first one."""
+
+    entries: Array  # the entry that was tried last
+    late: Array  # rows whose other entries must be tried
 
 
 class Told(NamedTuple):
@@ -48,24 +65,38 @@ class Told(NamedTuple):
 
 
 @kernel
-def _first_entries(team: Any, indptr: Array, indices: Array, rows: int, first: Array) -> None:
-    stripes = first.shape[0]
-    lo, hi = share(team, first.shape[1])
-    for k in range(lo, hi):
-        if interrupted(team, k):
+def _take_heads(team: Any, rows: Inward) -> None:
+    """The first entries of rows, and which rows are longer.  A member has words of its own."""
+    stripes, words = rows.full.shape
+    lo, hi = share(team, words)
+    for s in range(stripes):
+        if interrupted(team, 0):
             return
-        for s in range(min(stripes, rows - k * stripes)):
-            v = np.uint64(k * stripes + s)
-            if indptr[v] < indptr[v + ONE]:
-                first[s, k] = indices[np.uint64(indptr[v])]
+        for w in range(lo, hi):
+            left, longer, at = rows.full[s, w], NONE, np.uint64(rows.starts[s, w])
+            while left != NONE:
+                b = trailing_zeros(left)
+                left &= left - ONE
+                v = _row(w, b, s, stripes)
+                begin = np.uint64(rows.indptr[v])
+                size = np.uint64(rows.indptr[v + ONE]) - begin
+                rows.first[at] = rows.indices[begin]
+                rows.second[at] = rows.indices[begin + min(size - ONE, ONE)]
+                longer |= np.uint64(size > HEADS) << b
+                at += ONE
+            rows.longer[s, w] = longer
 
 
-def first_entries(indptr: Array, indices: Array, grid: Any, threads: int | None) -> Array:
-    """(C, places) the first entry of each row of a block, by its place; 0 where there is none."""
-    places = -(-grid.most_owned // WORD) * WORD
-    first = np.zeros((grid.C, places), indices.dtype)
-    crew(threads, work=grid.n_rows).run(_first_entries, indptr, indices, grid.n_rows, first)
-    return first
+def with_heads(indptr: Array, indices: Array, full: Array, threads: int | None) -> Inward:
+    """The rows of a block; `full` has the bits of those that have entries."""
+    sizes = np.bitwise_count(full).astype(indices.dtype)
+    starts = np.zeros(full.size + 1, indices.dtype)
+    np.cumsum(sizes.ravel(), out=starts[1:])
+    first, second = (np.empty(int(starts[-1]), indices.dtype) for _ in range(2))
+    starts = starts[:-1].reshape(full.shape)
+    rows = Inward(indptr, indices, full, np.empty_like(full), starts, first, second)
+    crew(threads, work=8 * first.size).run(_take_heads, rows)
+    return rows
 
 
 @expanded
@@ -76,79 +107,107 @@ def _is_in(frontier: Array, u: Any) -> Any:
 
 
 @expanded
-def _try_first(
-    rows: Inward, frontier: Array, open: Array, w: int, found: Found, near: Array
-) -> None:
-    """The rows of word w whose first entry is in the frontier; the others are on their way.
+def _row(w: int, b: Any, s: int, stripes: int) -> Any:
+    """The row of bit b of word w of stripe s."""
+    return np.uint64((w * WORD + np.int64(b)) * stripes + s)
 
-    near[s]: an entry for each place of the word.
+
+@expanded
+def _try_head(
+    frontier: Array, head: Array, start: Any, full: Any, open: Any, entries: Array
+) -> Any:
+    """Bits of the open rows of a word that have this entry in the frontier.
+
+    entries[b] is the entry of the row of bit b.  No branch asks for the answer.
     """
-    stripes = open.shape[0]
-    for s in range(stripes):
-        left, bits = open[s, w], NONE
-        first, into = rows.first[s, w * WORD : (w + 1) * WORD], near[s]
-        while left != NONE:
-            b = trailing_zeros(left)
-            left &= left - ONE
-            u = first[b]
-            into[b] = u
-            bits |= _is_in(frontier, u) << b
+    bits = NONE
+    while open != NONE:
+        b = trailing_zeros(open)
+        open &= open - ONE
+        u = head[start + count_ones(full & ((ONE << b) - ONE))]
+        entries[b] = u
+        bits |= _is_in(frontier, u) << b
+    return bits
+
+
+@expanded
+def _try_heads(
+    rows: Inward, frontier: Array, open: Array, s: int, words: Any, found: Found, near: Near
+) -> Any:
+    """The rows of these words that have one of their first entries in the frontier.
+
+    Longer rows that have none are listed; returns how many.
+    """
+    first, end = words
+    late = NONE
+    for w in range(first, end):
+        base = (w - first) * WORD
+        entries = near.entries[base : base + WORD]
+        start, full, left = np.uint64(rows.starts[s, w]), rows.full[s, w], open[s, w]
+        bits = _try_head(frontier, rows.first, start, full, left, entries)
+        bits |= _try_head(frontier, rows.second, start, full, left & ~bits, entries)
         found.bits[s, w] = bits
-        left = open[s, w] & ~bits
+        left &= ~bits & rows.longer[s, w]
         while left != NONE:
-            v = np.uint64((w * WORD + np.int64(trailing_zeros(left))) * stripes + s)
+            near.late[late] = np.uint64(base) + trailing_zeros(left)
             left &= left - ONE
-            prefetch(rows.indices, np.uint64(rows.indptr[v]))
+            late += ONE
+    return late
 
 
 @expanded
 def _try_others(
-    rows: Inward, frontier: Array, names: Names, open: Array, w: int, chunk: int, found: Found,
-    near: Array,
-) -> None:  # fmt: skip
-    """The rows of word w that were not found by their first entry; then parents of all found."""
-    stripes, counts = open.shape[0], found.counts[chunk // WORDS]
-    kind = found.parents.dtype.type
-    for s in range(stripes):
-        bits, entries = found.bits[s, w], near[s]
-        left = open[s, w] & ~bits
-        while left != NONE:
-            b = trailing_zeros(left)
-            v = np.uint64((w * WORD + np.int64(b)) * stripes + s)
-            for k in range(np.uint64(rows.indptr[v]) + ONE, np.uint64(rows.indptr[v + ONE])):
-                u = rows.indices[k]
-                if _is_in(frontier, u) != NONE:
-                    entries[b] = u
-                    bits |= left & (~left + ONE)  # the lowest bit, which is v's
-                    break
-            left &= left - ONE
-        found.bits[s, w] = bits
-        open[s, w] &= ~bits
-        at = np.uint64(chunk * WORD + counts[s])
-        parents = found.parents[s]
+    rows: Inward, frontier: Array, s: int, first: int, late: Array, found: Found, near: Near
+) -> None:
+    """The other entries of the rows that are listed; first all rows are called for."""
+    stripes, bits = np.uint64(found.bits.shape[0]), found.bits[s]
+    base = np.uint64(first * WORD * found.bits.shape[0] + s)
+    for i in range(late.size):
+        prefetch(rows.indices, np.uint64(rows.indptr[base + late[i] * stripes]) + HEADS)
+    for i in range(late.size):
+        k = np.uint64(late[i])
+        v = base + k * stripes
+        for at in range(np.uint64(rows.indptr[v]) + HEADS, np.uint64(rows.indptr[v + ONE])):
+            u = rows.indices[at]
+            if _is_in(frontier, u) != NONE:
+                near.entries[k] = u
+                bits[np.uint64(first) + (k >> np.uint64(6))] |= ONE << (k & np.uint64(63))
+                break
+
+
+@expanded
+def _write_parents(names: Names, s: int, words: Any, found: Found, near: Near) -> int:
+    """The parents of the rows of these words that were found; returns their number."""
+    first, end = words
+    parents, kind = found.parents[s, first * WORD : end * WORD], found.parents.dtype.type
+    at = NONE
+    for w in range(first, end):
+        entries, bits = near.entries[(w - first) * WORD : (w - first + 1) * WORD], found.bits[s, w]
         while bits != NONE:
             parents[at] = kind(column_name(names, entries[trailing_zeros(bits)]))
             bits &= bits - ONE
             at += ONE
-        counts[s] = np.int64(at) - chunk * WORD
+    return np.int64(at)
 
 
 @device
 def search_rows(
     team: Any, rows: Inward, frontier: Array, names: Names, open: Array, found: Found
 ) -> None:
-    words = open.shape[1]
-    near = found.near[team.rank]
-    chunk = next_chunk(team, words, WORDS)
-    while chunk >= 0:
-        found.counts[chunk // WORDS, :] = 0
-        end = min(chunk + WORDS, words)
-        _try_first(rows, frontier, open, chunk, found, near[chunk % 2])
-        for w in range(chunk, end):
-            if w + 1 < end:
-                _try_first(rows, frontier, open, w + 1, found, near[(w + 1) % 2])
-            _try_others(rows, frontier, names, open, w, chunk, found, near[w % 2])
-        chunk = next_chunk(team, words, WORDS)
+    """Members take words of one stripe at a time."""
+    stripes, words = open.shape
+    chunks = found.counts.shape[1]
+    near = Near(found.entries[team.rank], found.late[team.rank])
+    taken = next_chunk(team, stripes * chunks, 1)
+    while taken >= 0:
+        s, chunk = taken // chunks, taken % chunks
+        first, end = chunk * WORDS, min((chunk + 1) * WORDS, words)
+        late = _try_heads(rows, frontier, open, s, (first, end), found, near)
+        _try_others(rows, frontier, s, first, near.late[:late], found, near)
+        for w in range(first, end):
+            open[s, w] &= ~found.bits[s, w]
+        found.counts[s, chunk] = _write_parents(names, s, (first, end), found, near)
+        taken = next_chunk(team, stripes * chunks, 1)
 
 
 @kernel

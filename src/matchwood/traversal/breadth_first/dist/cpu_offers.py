@@ -31,7 +31,7 @@ from matchwood.traversal.breadth_first.dist.cpu_told import NONE, WORD, Columns,
 
 Array = np.ndarray[Any, Any]
 
-WORDS = 16  # words of each stripe that a member takes at a time bottom up
+WORDS = 32  # words of a stripe that a member takes at a time bottom up
 PLACES = WORDS * WORD  # of such a chunk
 FEW = 4096  # vertices of a level whose entries are all counted; of more, one
 SAMPLED = 4  # of so many words of places
@@ -42,8 +42,9 @@ class Found(NamedTuple):
 
     bits: Array  # (C, words) places
     parents: Array  # (C, words * WORD) those of a chunk of places from its first place on
-    counts: Array  # (chunks, C + GAP)
-    near: Array  # (members, 2, C, WORD) an entry of each row of a word, of two words in turn
+    counts: Array  # (C, chunks) of places
+    entries: Array  # (members, PLACES); this and
+    late: Array  # (members, PLACES): see Near in cpu_bottom_up.py
 
 
 class Offers(NamedTuple):
@@ -58,6 +59,14 @@ class Offers(NamedTuple):
     base: Array
     step: Array
     size: Array
+
+
+class Parents(NamedTuple):
+    """The parents of columns."""
+
+    same: bool  # of all of them `only`, else
+    only: Any
+    best: Array  # by local id
 
 
 class Own(NamedTuple):
@@ -108,25 +117,26 @@ def _pack_stripe(
             words[start + i] = kind(found.bits[s, i // each] >> np.uint64(i % each * width))
     at = np.uint64(start + size + before)
     for chunk in range(lo, hi):
-        parents = found.parents[s, chunk * PLACES : chunk * PLACES + found.counts[chunk, s]]
+        parents = found.parents[s, chunk * PLACES : chunk * PLACES + found.counts[s, chunk]]
+        into = words[at : at + np.uint64(parents.size)]
         for i in range(parents.size):
-            words[at] = parents[i]
-            at += ONE
+            into[i] = parents[i]
+        at += np.uint64(parents.size)
 
 
 @expanded
 def offer_rows(team: Any, found: Found, offers: Offers) -> None:
     """A message for each stripe of the row group: places, then parents."""
     all_places = offers.counts[team.size]
-    lo, hi = share(team, found.counts.shape[0])
+    lo, hi = share(team, found.counts.shape[1])
     start = np.int64(0)
     for s in range(offers.size.size):
         if interrupted(team, 0):
             return
         before, total = np.int64(0), np.int64(0)
-        for chunk in range(found.counts.shape[0]):
-            before += found.counts[chunk, s] if chunk < lo else np.int64(0)
-            total += found.counts[chunk, s]
+        for chunk in range(found.counts.shape[1]):
+            before += found.counts[s, chunk] if chunk < lo else np.int64(0)
+            total += found.counts[s, chunk]
         _pack_stripe(found, s, lo, hi, before, total, offers, start)
         start += message_size(total, offers.size[s], offers.words)
         if team.rank == 0:
@@ -193,10 +203,14 @@ def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> No
 
 
 @expanded
-def _parents_behind(team: Any, best: Array, offers: Offers, s: int, start: int) -> None:
+def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: int) -> None:
     """Parents behind the bits of the message for rank s: those of this member's words."""
     words = offers.words
     kind, size = words.dtype.type, _words_for(offers.size[s], words)
+    if parents.same:
+        lo, hi = share(team, offers.counts[team.size, s])
+        words[start + size + lo : start + size + hi] = parents.only
+        return
     lo, hi = share(team, size)
     at = np.uint64(start + size)
     for w in range(start, start + lo):
@@ -208,23 +222,24 @@ def _parents_behind(team: Any, best: Array, offers: Offers, s: int, start: int) 
         while left != kind(0):
             k = w * (8 * words.itemsize) + np.int64(trailing_zeros(left))
             left &= left - kind(1)
-            words[at] = best[np.uint64(offers.base[s] + k * offers.step[s])]
+            words[at] = parents.best[np.uint64(offers.base[s] + k * offers.step[s])]
             at += ONE
 
 
 @device
 def offer_columns(
-    team: Any, found: Array, shape: GridShape, columns: Columns, offers: Offers
+    team: Any, found: Array, shape: GridShape, columns: Columns, parents: Parents, offers: Offers
 ) -> None:
     """A message for each rank of the column, and these columns are seen."""
-    words, best = offers.words, columns.best
+    words = offers.words
     kind, width = words.dtype.type, np.uint64(8 * words.itemsize)
     starts, ends = offers.starts[team.rank, 0], offers.starts[team.rank, 1]
     _count_columns(team, found, shape, offers)
     if barrier(team):
         return
     _begin_messages(team, offers, starts, ends)
-    _see_columns(team, found, columns)
+    if not parents.same:
+        _see_columns(team, found, columns)
     if barrier(team):
         return
     totals = offers.counts[team.size]
@@ -237,7 +252,8 @@ def offer_columns(
         if total < _words_for(offers.size[s], words):
             ends[s] -= 1
             words[start + ends[s]] = kind(k)
-            words[start + total + ends[s]] = best[found[i]]
+            best = parents.only if parents.same else parents.best[found[i]]
+            words[start + total + ends[s]] = best
         elif team.size == 1:
             words[start + np.int64(k // width)] |= kind(ONE << (k % width))
         else:
@@ -246,7 +262,7 @@ def offer_columns(
         return
     for s in range(offers.size.size):
         if totals[s] >= _words_for(offers.size[s], words):
-            _parents_behind(team, best, offers, s, starts[s])
+            _parents_behind(team, parents, offers, s, starts[s])
 
 
 @expanded
@@ -313,6 +329,9 @@ def _settle(
     below, count, arcs = own.level.dtype.type(depth), np.int64(0), np.int64(0)
     for w in range(lo, hi):
         count += np.int64(count_ones(own.told[w]))
+    many = count > hi - lo
+    if many:
+        spread_bits(gaps, 0, own.told, lo, hi, shape.c, shape.C, columns.seen, True)
     sampled, entries, after, low = count > FEW, np.int64(0), lo, True
     for w in range(lo, hi):
         if interrupted(team, w):
@@ -321,8 +340,6 @@ def _settle(
         if left == kind(0):
             continue
         own.reached[w] |= left
-        v = base * shape.C + shape.c
-        spread_bits(gaps, 0, np.uint64(left), v, shape.C, columns.seen, True)
         if sampled:
             if w >= after:
                 after, low = w + SAMPLED, not low
@@ -337,6 +354,9 @@ def _settle(
             own.level[k] = below
             if not sampled:
                 arcs += _entries(own, k, shape)
+            if not many:
+                v = k * shape.C + shape.c
+                columns.seen[v >> np.uint64(6)] |= ONE << (v & np.uint64(63))
     return count, arcs
 
 

@@ -80,6 +80,11 @@ def gaps(own: int, others: int) -> Gaps:
     return Gaps(tables, widths)
 
 
+def spare_words(step: int) -> int:
+    """Words that `spread_bits` may touch behind those that have bits."""
+    return step + 1  # a last word of up to 64 places may have one alone
+
+
 @device
 def column_name(names: Names, x: Any) -> Any:
     return np.uint64(names.given[x]) if names.given.size > 0 else column_id(names.shape, x)
@@ -176,29 +181,41 @@ def list_rows(team: Any, heard: Heard, full: Array, indptr: Array, rows: Queue) 
 
 @expanded
 def _join_bits(words: Array, at: Any, bits: Any, alone: bool) -> None:
-    if bits == NONE:
-        return
     if alone:
         words[at] |= bits
-    else:
+    elif bits != NONE:
         atomic_or(words, at, bits)
 
 
 @expanded
 def spread_bits(
-    gaps: Gaps, row: int, left: Any, v: Any, step: Any, into: Array, alone: bool
-) -> None:
-    """The bits `left` of places that begin at local id v, `step` apart, are joined to `into`."""
-    width = np.uint64(gaps.widths[row])
-    mask, table = (ONE << width) - ONE, gaps.tables[row]
-    while left != NONE:
-        piece, shift = table[left & mask], v & np.uint64(63)
-        _join_bits(into, v >> np.uint64(6), piece << shift, alone)
-        _join_bits(
-            into, (v >> np.uint64(6)) + ONE, (piece >> ONE) >> (np.uint64(63) - shift), alone
-        )
-        left >>= width
-        v += width * step
+    gaps: Gaps, row: int, words: Array, lo: int, hi: int, base: Any, step: Any, into: Array,
+    alone: bool,
+) -> None:  # fmt: skip
+    """The places whose bits are in words lo .. hi are joined to `into`, by their local ids.
+
+    Place k is local id base + k step.  Bits are collected until a word of `into` is complete.
+    Caller: there are `spare_words` words behind those that have bits.
+    """
+    width, table = np.uint64(gaps.widths[row]), gaps.tables[row]
+    mask, bits = (ONE << width) - ONE, np.uint64(8 * words.itemsize)
+    v = np.uint64(base) + np.uint64(lo) * bits * np.uint64(step)
+    at, joined = v >> np.uint64(6), NONE
+    for i in range(lo, hi):
+        left = np.uint64(words[i])
+        for _ in range(bits // width):
+            piece, shift = table[left & mask], v & np.uint64(63)
+            joined |= piece << shift
+            left >>= width
+            v += width * np.uint64(step)
+            if v >> np.uint64(6) != at:
+                _join_bits(into, at, joined, alone)
+                joined = (piece >> ONE) >> (np.uint64(63) - shift)
+                if v >> np.uint64(6) != at + ONE:
+                    _join_bits(into, at + ONE, joined, alone)
+                    joined = NONE
+                at = v >> np.uint64(6)
+    _join_bits(into, at, joined, alone)
 
 
 @expanded
@@ -209,17 +226,15 @@ def set_columns(team: Any, heard: Heard, gaps: Gaps, own: Any, frontier: Array) 
     """
     alone = team.size == 1
     for s in range(heard.size.size):
-        start, bitmap = heard.starts[s], _is_bitmap(heard, s)
+        words = heard.words[heard.starts[s] : heard.starts[s + 1]]
         base, step = np.uint64(heard.base[s]), np.uint64(heard.step[s])
-        row = 0 if np.uint64(s) == own else 1
-        lo, hi = share(team, heard.starts[s + 1] - start)
+        lo, hi = share(team, words.size)
+        if interrupted(team, 0):
+            return
+        if _is_bitmap(heard, s):
+            row = 0 if np.uint64(s) == own else 1
+            spread_bits(gaps, row, words, lo, hi, base, step, frontier, alone)
+            continue
         for i in range(lo, hi):
-            if interrupted(team, i):
-                return
-            word = np.uint64(heard.words[start + i])
-            if bitmap:
-                v = base + np.uint64(i * BITS) * step
-                spread_bits(gaps, row, word, v, step, frontier, alone)
-            else:
-                v = base + word * step
-                _join_bits(frontier, v >> np.uint64(6), ONE << (v & np.uint64(63)), alone)
+            v = base + np.uint64(words[i]) * step
+            _join_bits(frontier, v >> np.uint64(6), ONE << (v & np.uint64(63)), alone)

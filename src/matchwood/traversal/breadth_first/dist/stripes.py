@@ -45,7 +45,7 @@ class Steps:
         full = _full(G, outward, "entries" if same else "outgoing entries")
         into = full if same else _full(G, inward, "incoming entries")
         self.outward = cpu_top_down.Outward(*_unsigned(outward), full)
-        self.inward = cpu_bottom_up.Inward(*_unsigned(inward), _first(G, inward, same, threads))
+        self.inward = _inward(G, inward, into, same, threads)
         self.reachable = _reachable(G, into, same)
         self.of_rows, self.of_columns = _stripes(of_rows(grid)), _stripes(of_columns(grid))
         steps = (int(grid.C), int(grid.shape.others))
@@ -58,7 +58,8 @@ class Steps:
     def _make_room(self, word: Any, shape: tuple[int, int]) -> None:
         """Scratch.  A level goes one way: what both need lies in the same place."""
         grid, (stripes, words) = self.grid, shape
-        bits = words_of_bits(grid.n_local, np.uint64)
+        spare = cpu_told.spare_words(max(grid.C, grid.R))
+        bits = words_of_bits(grid.n_local, np.uint64) + spare
         longest = max(grid.n_rows, grid.n_columns)
         index, places = self.outward.indices.dtype, stripes * words * cpu_told.WORD
         queues = (grid.n_rows + 1 + grid.n_columns) * index.itemsize
@@ -127,12 +128,9 @@ class Steps:
         columns = self._heard(self.exchange.column, self.of_columns)
         team = crew(self.threads, work=self.inward.indices.size + self.grid.n_rows)
         stripes, words = self.open.shape
-        found = cpu_offers.Found(
-            self.bits,
-            self.parents,
-            np.empty((-(-words // cpu_offers.WORDS), stripes + cpu_told.GAP), np.int64),
-            np.empty((team.size, 2, stripes, cpu_told.WORD), self.inward.indices.dtype),
-        )
+        near = np.empty((2, team.size, cpu_offers.PLACES), self.inward.indices.dtype)
+        counts = np.empty((stripes, -(-words // cpu_offers.WORDS)), np.int64)
+        found = cpu_offers.Found(self.bits, self.parents, counts, *near)
         offers = self._offers(self.of_rows, team)
         team.run(
             cpu_bottom_up.bottom_up, cpu_bottom_up.Told(rows, columns), self.inward, self.open,
@@ -193,14 +191,16 @@ def _reachable(G: Any, into: Array, both: bool) -> int:
     return found
 
 
-def _first(G: Any, view: Any, both: bool, threads: int | None) -> Array:
-    """The first entries of rows, by place; kept by G."""
+def _inward(
+    G: Any, view: Any, full: Array, both: bool, threads: int | None
+) -> cpu_bottom_up.Inward:
+    """The rows with their first entries; kept by G."""
     what = "entries" if both else "incoming entries"
 
-    def make() -> Array:
-        return cpu_bottom_up.first_entries(*_unsigned(view), G.grid, threads)
+    def make() -> cpu_bottom_up.Inward:
+        return cpu_bottom_up.with_heads(*_unsigned(view), full, threads)
 
-    made: Array = G.keep(f"bfs, first {what}", make)
+    made: cpu_bottom_up.Inward = G.keep(f"bfs, first {what}", make)
     return made
 
 
