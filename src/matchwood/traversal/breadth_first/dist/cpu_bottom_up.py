@@ -132,22 +132,27 @@ def _try_head(
 
 @expanded
 def _try_heads(
-    rows: Inward, frontier: Array, open: Array, s: int, words: Any, found: Found, near: Near
+    rows: Inward, frontier: Array, open: Array, s: int, chunk: Any, bits: Array, near: Near
 ) -> Any:
-    """The rows of these words that have one of their first entries in the frontier.
+    """Which rows of a chunk have one of their first entries in the frontier; `bits` tells.
 
     Longer rows that have none are listed; returns how many.
     """
-    first, end = words
+    first, end = chunk
+    full, longer = rows.full[s, first:end], rows.longer[s, first:end]
+    starts, open = rows.starts[s, first:end], open[s, first:end]
     late = NONE
-    for w in range(first, end):
-        base = (w - first) * WORD
-        entries = near.entries[base : base + WORD]
-        start, full, left = np.uint64(rows.starts[s, w]), rows.full[s, w], open[s, w]
-        bits = _try_head(frontier, rows.first, start, full, left, entries)
-        bits |= _try_head(frontier, rows.second, start, full, left & ~bits, entries)
-        found.bits[s, w] = bits
-        left &= ~bits & rows.longer[s, w]
+    for w in range(open.size):
+        left = open[w]
+        if left == NONE:
+            bits[w] = NONE
+            continue
+        base = w * WORD
+        start, entries = np.uint64(starts[w]), near.entries[base : base + WORD]
+        hit = _try_head(frontier, rows.first, start, full[w], left, entries)
+        hit |= _try_head(frontier, rows.second, start, full[w], left & ~hit, entries)
+        bits[w] = hit
+        left &= ~hit & longer[w]
         while left != NONE:
             near.late[late] = np.uint64(base) + trailing_zeros(left)
             left &= left - ONE
@@ -157,11 +162,12 @@ def _try_heads(
 
 @expanded
 def _try_others(
-    rows: Inward, frontier: Array, s: int, first: int, late: Array, found: Found, near: Near
+    rows: Inward, frontier: Array, base: Any, stripes: Any, late: Array, bits: Array, near: Near
 ) -> None:
-    """The other entries of the rows that are listed; first all rows are called for."""
-    stripes, bits = np.uint64(found.bits.shape[0]), found.bits[s]
-    base = np.uint64(first * WORD * found.bits.shape[0] + s)
+    """The other entries of the rows that are listed; first all rows are called for.
+
+    The row of place k of the chunk is base + k * stripes.
+    """
     for i in range(late.size):
         prefetch(rows.indices, np.uint64(rows.indptr[base + late[i] * stripes]) + HEADS)
     for i in range(late.size):
@@ -171,21 +177,19 @@ def _try_others(
             u = rows.indices[at]
             if _is_in(frontier, u) != NONE:
                 near.entries[k] = u
-                bits[np.uint64(first) + (k >> np.uint64(6))] |= ONE << (k & np.uint64(63))
+                bits[k >> np.uint64(6)] |= ONE << (k & np.uint64(63))
                 break
 
 
 @expanded
-def _write_parents(names: Names, s: int, words: Any, found: Found, near: Near) -> int:
-    """The parents of the rows of these words that were found; returns their number."""
-    first, end = words
-    parents, kind = found.parents[s, first * WORD : end * WORD], found.parents.dtype.type
-    at = NONE
-    for w in range(first, end):
-        entries, bits = near.entries[(w - first) * WORD : (w - first + 1) * WORD], found.bits[s, w]
-        while bits != NONE:
-            parents[at] = kind(column_name(names, entries[trailing_zeros(bits)]))
-            bits &= bits - ONE
+def _write_parents(names: Names, bits: Array, entries: Array, parents: Array) -> int:
+    """The parents of the rows of a chunk that were found; returns their number."""
+    kind, at = parents.dtype.type, NONE
+    for w in range(bits.size):
+        left, near = bits[w], entries[w * WORD : (w + 1) * WORD]
+        while left != NONE:
+            parents[at] = kind(column_name(names, near[trailing_zeros(left)]))
+            left &= left - ONE
             at += ONE
     return np.int64(at)
 
@@ -202,11 +206,14 @@ def search_rows(
     while taken >= 0:
         s, chunk = taken // chunks, taken % chunks
         first, end = chunk * WORDS, min((chunk + 1) * WORDS, words)
-        late = _try_heads(rows, frontier, open, s, (first, end), found, near)
-        _try_others(rows, frontier, s, first, near.late[:late], found, near)
+        bits = found.bits[s, first:end]
+        late = near.late[: _try_heads(rows, frontier, open, s, (first, end), bits, near)]
+        base = np.uint64(first * WORD * stripes + s)
+        _try_others(rows, frontier, base, np.uint64(stripes), late, bits, near)
+        parents = found.parents[s, first * WORD : end * WORD]
+        found.counts[s, chunk] = _write_parents(names, bits, near.entries, parents)
         for w in range(first, end):
             open[s, w] &= ~found.bits[s, w]
-        found.counts[s, chunk] = _write_parents(names, s, (first, end), found, near)
         taken = next_chunk(team, stripes * chunks, 1)
 
 

@@ -27,7 +27,14 @@ from matchwood.teams import (
     kernel,
     share,
 )
-from matchwood.traversal.breadth_first.dist.cpu_told import NONE, WORD, Columns, Gaps, spread_bits
+from matchwood.traversal.breadth_first.dist.cpu_told import (
+    NONE,
+    WORD,
+    Columns,
+    Gaps,
+    spread_bits,
+    word_bits,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -83,7 +90,7 @@ class Own(NamedTuple):
 @device
 def _words_for(places: int, words: Array) -> int:
     """Words of one bit for each place."""
-    width = 8 * words.itemsize
+    width = word_bits(words)
     return (places + width - 1) // width
 
 
@@ -100,7 +107,7 @@ def _pack_stripe(
 ) -> None:
     """The part of the message for stripe s that chunks lo .. hi have, behind `before` places."""
     words = offers.words
-    kind, width = words.dtype.type, 8 * words.itemsize
+    kind, width = words.dtype.type, word_bits(words)
     first, last = lo * WORDS, min(hi * WORDS, found.bits.shape[1])
     size = _words_for(offers.size[s], words)
     if total < size:  # a list
@@ -220,7 +227,7 @@ def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: 
             return
         left = words[start + w]
         while left != kind(0):
-            k = w * (8 * words.itemsize) + np.int64(trailing_zeros(left))
+            k = w * word_bits(words) + np.int64(trailing_zeros(left))
             left &= left - kind(1)
             words[at] = parents.best[np.uint64(offers.base[s] + k * offers.step[s])]
             at += ONE
@@ -232,7 +239,7 @@ def offer_columns(
 ) -> None:
     """A message for each rank of the column, and these columns are seen."""
     words = offers.words
-    kind, width = words.dtype.type, np.uint64(8 * words.itemsize)
+    kind, width = words.dtype.type, np.uint64(word_bits(words))
     starts, ends = offers.starts[team.rank, 0], offers.starts[team.rank, 1]
     _count_columns(team, found, shape, offers)
     if barrier(team):
@@ -268,7 +275,7 @@ def offer_columns(
 @expanded
 def _accept_list(own: Own, words: Array, start: int, end: int, lo: int, hi: int) -> None:
     """What a list offers to the places in words lo .. hi of bits."""
-    kind, width = words.dtype.type, words.dtype.type(8 * words.itemsize)
+    kind, width = words.dtype.type, words.dtype.type(word_bits(words))
     half = (end - start) // 2
     for i in range(start, start + half):
         k = words[i]
@@ -281,7 +288,7 @@ def _accept_list(own: Own, words: Array, start: int, end: int, lo: int, hi: int)
 @device
 def _accept_bits(team: Any, own: Own, words: Array, start: int, lo: int, hi: int) -> None:
     """What bits offer to the places in words lo .. hi of them."""
-    kind, width = words.dtype.type, np.uint64(8 * words.itemsize)
+    kind, width = words.dtype.type, np.uint64(word_bits(words))
     at = np.uint64(start + own.told.size)
     for w in range(start, start + lo):
         at += np.uint64(count_ones(words[w]))
@@ -325,7 +332,7 @@ def _settle(
     a word, since of some graphs even vertices have more entries than odd ones.  No other member has
     bits in the words of `seen`: lo and hi are multiples of 64 places.
     """
-    kind, width = own.told.dtype.type, np.uint64(8 * own.told.itemsize)
+    kind, width = own.told.dtype.type, np.uint64(word_bits(own.told))
     below, count, arcs = own.level.dtype.type(depth), np.int64(0), np.int64(0)
     for w in range(lo, hi):
         count += np.int64(count_ones(own.told[w]))
@@ -363,7 +370,7 @@ def _settle(
 @expanded
 def _list_told(own: Own) -> None:
     at = 0
-    kind, width = own.told.dtype.type, 8 * own.told.itemsize
+    kind, width = own.told.dtype.type, word_bits(own.told)
     for w in range(own.told.size):
         left = own.told[w]
         while left != kind(0):
@@ -382,7 +389,7 @@ def accept(
     totals: how many vertices are reached in this level; their entries in this block.  Caller:
     own.told and totals are 0.
     """
-    each = 64 // (8 * words.itemsize)  # words that have 64 places
+    each = 64 // word_bits(words)  # words that have 64 places
     size = own.told.size
     lo, hi = share(team, (size + each - 1) // each)
     lo, hi = lo * each, min(hi * each, size)

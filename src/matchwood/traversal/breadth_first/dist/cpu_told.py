@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.dist.grid import GridShape
-from matchwood.dist.grid.cpu import ONE, column_id, row_id
+from matchwood.dist.grid.cpu import ONE, row_id
 from matchwood.primitives.cpu_hints import trailing_zeros
 from matchwood.primitives.frontier.cpu import flush, push
 from matchwood.teams import atomic_or, device, expanded, inlined, interrupted, share
@@ -85,9 +85,29 @@ def spare_words(step: int) -> int:
     return step + 1  # a last word of up to 64 places may have one alone
 
 
-@device
+@expanded
+def word_bits(words: Array) -> Any:
+    """Bits of a word.  LLVM does not know `itemsize`, and would divide by it."""
+    return np.iinfo(words.dtype).bits
+
+
+@expanded
 def column_name(names: Names, x: Any) -> Any:
-    return np.uint64(names.given[x]) if names.given.size > 0 else column_id(names.shape, x)
+    """The user's number of a column, by its local id.
+
+    The column group is numbered by id // C, and own columns are every R-th of it, from r on.  So
+    of those before another column, there are as many as the quotient says; it is exact, since
+    x + 1/2 is no nearer to a multiple than 1/2.  A division of integers takes three times as long.
+    """
+    if names.given.size > 0:
+        return np.uint64(names.given[x])
+    shape = names.shape
+    local = np.uint64(x)
+    own = (local - shape.c) * shape.R + shape.r * shape.C
+    other = local - shape.rows
+    after = np.float64(np.int64(other + shape.others - shape.r)) + 0.5
+    before = np.uint64(np.int64(after * (1.0 / np.float64(shape.others))))
+    return (own if local < shape.rows else (other + before) * shape.C) + shape.c
 
 
 @device
@@ -198,7 +218,7 @@ def spread_bits(
     Caller: there are `spare_words` words behind those that have bits.
     """
     width, table = np.uint64(gaps.widths[row]), gaps.tables[row]
-    mask, bits = (ONE << width) - ONE, np.uint64(8 * words.itemsize)
+    mask, bits = (ONE << width) - ONE, np.uint64(word_bits(words))
     v = np.uint64(base) + np.uint64(lo) * bits * np.uint64(step)
     at, joined = v >> np.uint64(6), NONE
     for i in range(lo, hi):
