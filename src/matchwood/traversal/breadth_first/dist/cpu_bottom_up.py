@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import ONE
 from matchwood.primitives.cpu_hints import count_ones, prefetch, trailing_zeros
 from matchwood.teams import barrier, crew, device, expanded, interrupted, kernel, next_chunk, share
@@ -20,40 +21,39 @@ from matchwood.traversal.breadth_first.dist.cpu_offers import WORDS, Found, Offe
 from matchwood.traversal.breadth_first.dist.cpu_told import (
     NONE,
     WORD,
-    Columns,
     Gaps,
     Heard,
     Names,
     close,
     column_name,
+    column_position,
     set_columns,
 )
 
 Array = np.ndarray[Any, Any]
 
-HEADS = np.uint64(2)  # entries of a row that lie together with those of others
+HEADS = np.uint64(3)  # entries of a row that lie together with those of others
 
 
 class Inward(NamedTuple):
     """The rows of a block of the transpose.
 
-    The first two entries of the rows that have some lie together, by stripe and place; those of
-    the rows of word w of stripe s begin at starts[s, w].
+    The first entries of the rows that have some lie together, by stripe and place, as positions
+    of columns; those of the rows of word w of stripe s begin at starts[s, w].
     """
 
     indptr: Array
     indices: Array
     full: Array  # (C, words) bits by place: rows that have entries
-    longer: Array  # (C, words) those that have more than two
+    longer: Array  # (C, words) those that have more than HEADS
     starts: Array  # (C, words)
-    first: Array
-    second: Array  # the first again where there is no other
+    heads: Array  # (HEADS, rows that have entries); the last one again where there are fewer
 
 
 class Near(NamedTuple):
     """What a member notes of the rows of a chunk, by place from its first one."""
 
-    entries: Array  # the entry that was tried last
+    entries: Array  # the entry that was tried last, as the position of a column
     late: Array  # rows whose other entries must be tried
 
 
@@ -65,7 +65,7 @@ class Told(NamedTuple):
 
 
 @kernel
-def _take_heads(team: Any, rows: Inward) -> None:
+def _take_heads(team: Any, rows: Inward, shape: GridShape) -> None:
     """The first entries of rows, and which rows are longer.  A member has words of its own."""
     stripes, words = rows.full.shape
     lo, hi = share(team, words)
@@ -80,30 +80,33 @@ def _take_heads(team: Any, rows: Inward) -> None:
                 v = _row(w, b, s, stripes)
                 begin = np.uint64(rows.indptr[v])
                 size = np.uint64(rows.indptr[v + ONE]) - begin
-                rows.first[at] = rows.indices[begin]
-                rows.second[at] = rows.indices[begin + min(size - ONE, ONE)]
+                for i in range(HEADS):
+                    u = rows.indices[begin + min(size - ONE, i)]
+                    rows.heads[i, at] = column_position(shape, u)
                 longer |= np.uint64(size > HEADS) << b
                 at += ONE
             rows.longer[s, w] = longer
 
 
-def with_heads(indptr: Array, indices: Array, full: Array, threads: int | None) -> Inward:
+def with_heads(
+    indptr: Array, indices: Array, full: Array, shape: GridShape, threads: int | None
+) -> Inward:
     """The rows of a block; `full` has the bits of those that have entries."""
     sizes = np.bitwise_count(full).astype(indices.dtype)
     starts = np.zeros(full.size + 1, indices.dtype)
     np.cumsum(sizes.ravel(), out=starts[1:])
-    first, second = (np.empty(int(starts[-1]), indices.dtype) for _ in range(2))
+    heads = np.empty((int(HEADS), int(starts[-1])), indices.dtype)
     starts = starts[:-1].reshape(full.shape)
-    rows = Inward(indptr, indices, full, np.empty_like(full), starts, first, second)
-    crew(threads, work=8 * first.size).run(_take_heads, rows)
+    rows = Inward(indptr, indices, full, np.empty_like(full), starts, heads)
+    crew(threads, work=8 * heads.size).run(_take_heads, rows, shape)
     return rows
 
 
 @expanded
-def _is_in(frontier: Array, u: Any) -> Any:
-    """1 where column u is in the frontier, else 0."""
-    v = np.uint64(u)
-    return (frontier[v >> np.uint64(6)] >> (v & np.uint64(63))) & ONE
+def _is_in(frontier: Array, position: Any) -> Any:
+    """1 where a column is in the frontier, else 0."""
+    k = np.uint64(position)
+    return (frontier[k >> np.uint64(6)] >> (k & np.uint64(63))) & ONE
 
 
 @expanded
@@ -149,8 +152,9 @@ def _try_heads(
             continue
         base = w * WORD
         start, entries = np.uint64(starts[w]), near.entries[base : base + WORD]
-        hit = _try_head(frontier, rows.first, start, full[w], left, entries)
-        hit |= _try_head(frontier, rows.second, start, full[w], left & ~hit, entries)
+        hit = _try_head(frontier, rows.heads[0], start, full[w], left, entries)
+        for i in range(ONE, HEADS):
+            hit |= _try_head(frontier, rows.heads[i], start, full[w], left & ~hit, entries)
         bits[w] = hit
         left &= ~hit & longer[w]
         while left != NONE:
@@ -162,19 +166,19 @@ def _try_heads(
 
 @expanded
 def _try_others(
-    rows: Inward, frontier: Array, base: Any, stripes: Any, late: Array, bits: Array, near: Near
+    rows: Inward, frontier: Array, shape: GridShape, base: Any, late: Array, bits: Array, near: Near
 ) -> None:
     """The other entries of the rows that are listed; first all rows are called for.
 
-    The row of place k of the chunk is base + k * stripes.
+    The row of place k of the chunk is base + k C.
     """
     for i in range(late.size):
-        prefetch(rows.indices, np.uint64(rows.indptr[base + late[i] * stripes]) + HEADS)
+        prefetch(rows.indices, np.uint64(rows.indptr[base + late[i] * shape.C]) + HEADS)
     for i in range(late.size):
         k = np.uint64(late[i])
-        v = base + k * stripes
+        v = base + k * shape.C
         for at in range(np.uint64(rows.indptr[v]) + HEADS, np.uint64(rows.indptr[v + ONE])):
-            u = rows.indices[at]
+            u = column_position(shape, rows.indices[at])
             if _is_in(frontier, u) != NONE:
                 near.entries[k] = u
                 bits[k >> np.uint64(6)] |= ONE << (k & np.uint64(63))
@@ -209,7 +213,7 @@ def search_rows(
         bits = found.bits[s, first:end]
         late = near.late[: _try_heads(rows, frontier, open, s, (first, end), bits, near)]
         base = np.uint64(first * WORD * stripes + s)
-        _try_others(rows, frontier, base, np.uint64(stripes), late, bits, near)
+        _try_others(rows, frontier, names.shape, base, late, bits, near)
         parents = found.parents[s, first * WORD : end * WORD]
         found.counts[s, chunk] = _write_parents(names, bits, near.entries, parents)
         for w in range(first, end):
@@ -219,8 +223,8 @@ def search_rows(
 
 @kernel
 def bottom_up(
-    team: Any, told: Told, rows: Inward, open: Array, names: Names, columns: Columns, gaps: Gaps,
-    frontier: Array, found: Found, offers: Offers,
+    team: Any, told: Told, rows: Inward, open: Array, names: Names, gaps: Gaps, frontier: Array,
+    found: Found, offers: Offers,
 ) -> None:  # fmt: skip
     """Open rows look for what the ranks of the column told; a message for each owner."""
     lo, hi = share(team, frontier.size)
@@ -228,11 +232,9 @@ def bottom_up(
     close(team, told.rows, open)
     if barrier(team):
         return
-    set_columns(team, told.columns, gaps, names.shape.r, frontier)
+    set_columns(team, told.columns, gaps, frontier)
     if barrier(team):
         return
-    for w in range(lo, hi):
-        columns.seen[w] |= frontier[w]
     search_rows(team, rows, frontier, names, open, found)
     if barrier(team):
         return

@@ -3,8 +3,8 @@
 Read stripes.py first.  Messages are read as unsigned words.  Places come as a list of words, or as
 the bits of words where that is shorter: the length tells which (dist/exchanges/packing.py).
 
-Places whose bits lie together are columns that are some ids apart.  A table has for each byte of
-such bits (or for less, where columns are far apart) the same bits with the gaps between them.
+Places whose bits lie together are vertices of a group that are some positions apart.  A table has
+for each byte of such bits (or for less, where they are far apart) the bits with gaps between them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ NONE = np.uint64(0)
 
 
 class Names(NamedTuple):
-    """How to find the user's number of a local vertex."""
+    """How to find the user's number of a vertex."""
 
     shape: GridShape
-    given: Array  # by local id; empty where ids are names
+    given: Array  # by local id; empty where ids are names, and so are
+    columns: Array  # those of the column group, by position
 
 
 class Heard(NamedTuple):
@@ -48,7 +49,7 @@ class Heard(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """Bits with gaps between them: row 0 for own vertices, row 1 for the others of the column."""
+    """Bits with gaps between them: row 0 for rows of a stripe, row 1 for columns of one."""
 
     tables: Array  # (2, 256)
     widths: Array  # bits that are looked up at a time
@@ -70,10 +71,10 @@ class Queue(NamedTuple):
     buffers: Array  # one row for each member
 
 
-def gaps(own: int, others: int) -> Gaps:
-    """For columns that are `own` and `others` ids apart."""
+def gaps(rows: int, columns: int) -> Gaps:
+    """For rows and for columns that are so far apart."""
     tables, widths, every = np.zeros((2, 256), np.uint64), np.zeros(2, np.int64), np.arange(256)
-    for row, step in enumerate((own, others)):
+    for row, step in enumerate((rows, columns)):
         widths[row] = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
         for k in range(int(widths[row])):
             tables[row, every >> k & 1 == 1] |= np.uint64(1 << (k * step))
@@ -92,22 +93,27 @@ def word_bits(words: Array) -> Any:
 
 
 @expanded
-def column_name(names: Names, x: Any) -> Any:
-    """The user's number of a column, by its local id.
+def column_position(shape: GridShape, x: Any) -> Any:
+    """The position of a column in its group, by its local id.
 
-    The column group is numbered by id // C, and own columns are every R-th of it, from r on.  So
-    of those before another column, there are as many as the quotient says; it is exact, since
-    x + 1/2 is no nearer to a multiple than 1/2.  A division of integers takes three times as long.
+    Own columns are every R-th from r on, so a quotient tells how many of them are before another.
+    It is exact: x + 1/2 is no nearer to a multiple than 1/2.  A division of integers takes longer.
     """
-    if names.given.size > 0:
-        return np.uint64(names.given[x])
-    shape = names.shape
     local = np.uint64(x)
-    own = (local - shape.c) * shape.R + shape.r * shape.C
+    own = local < shape.rows
     other = local - shape.rows
-    after = np.float64(np.int64(other + shape.others - shape.r)) + 0.5
-    before = np.uint64(np.int64(after * (1.0 / np.float64(shape.others))))
-    return (own if local < shape.rows else (other + before) * shape.C) + shape.c
+    shifted = local if own else other + shape.others - shape.r
+    inverse = 1.0 / np.float64(shape.C) if own else 1.0 / np.float64(shape.others)
+    quotient = np.uint64(np.int64((np.float64(np.int64(shifted)) + 0.5) * inverse))
+    return quotient * shape.R + shape.r if own else other + quotient
+
+
+@expanded
+def column_name(names: Names, position: Any) -> Any:
+    """The user's number of a column, by its position."""
+    if names.columns.size > 0:
+        return np.uint64(names.columns[position])
+    return np.uint64(position) * names.shape.C + names.shape.c
 
 
 @device
@@ -212,9 +218,9 @@ def spread_bits(
     gaps: Gaps, row: int, words: Array, lo: int, hi: int, base: Any, step: Any, into: Array,
     alone: bool,
 ) -> None:  # fmt: skip
-    """The places whose bits are in words lo .. hi are joined to `into`, by their local ids.
+    """The places whose bits are in words lo .. hi are joined to `into`, with gaps between them.
 
-    Place k is local id base + k step.  Bits are collected until a word of `into` is complete.
+    Place k is bit base + k step there.  Bits are collected until a word of `into` is complete.
     Caller: there are `spare_words` words behind those that have bits.
     """
     width, table = np.uint64(gaps.widths[row]), gaps.tables[row]
@@ -239,22 +245,20 @@ def spread_bits(
 
 
 @expanded
-def set_columns(team: Any, heard: Heard, gaps: Gaps, own: Any, frontier: Array) -> None:
-    """The bits of the columns that the ranks of the column told; `own` is this rank among them.
+def set_columns(team: Any, heard: Heard, gaps: Gaps, frontier: Array) -> None:
+    """The bits, by position, of the columns that the ranks of the column told.
 
     Caller: the frontier is 0.
     """
-    alone = team.size == 1
+    alone, ranks = team.size == 1, np.uint64(heard.size.size)
     for s in range(heard.size.size):
         words = heard.words[heard.starts[s] : heard.starts[s + 1]]
-        base, step = np.uint64(heard.base[s]), np.uint64(heard.step[s])
         lo, hi = share(team, words.size)
         if interrupted(team, 0):
             return
         if _is_bitmap(heard, s):
-            row = 0 if np.uint64(s) == own else 1
-            spread_bits(gaps, row, words, lo, hi, base, step, frontier, alone)
+            spread_bits(gaps, 1, words, lo, hi, s, ranks, frontier, alone)
             continue
         for i in range(lo, hi):
-            v = base + np.uint64(words[i]) * step
-            _join_bits(frontier, v >> np.uint64(6), ONE << (v & np.uint64(63)), alone)
+            k = np.uint64(s) + np.uint64(words[i]) * ranks
+            _join_bits(frontier, k >> np.uint64(6), ONE << (k & np.uint64(63)), alone)
