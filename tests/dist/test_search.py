@@ -16,11 +16,13 @@ import matchwood
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist
 from matchwood.check import check_bfs, is_bfs
+from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
 from matchwood.dist.exchanges.packing import pack_values, unpack_values
 from matchwood.dist.grid import Grid, GridShape
 from matchwood.teams import crew, load_relaxed
 from matchwood.teams.atomics import relax_core
 from matchwood.traversal.breadth_first.dist import (
+    cpu_bottom_up,
     cpu_offers,
     cpu_told,
     cpu_top_down,
@@ -193,6 +195,99 @@ def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
         team.run(slow, outward, frontier, cpu_told.Names(shape, names, names), known, found)
         assert set(found.vertices[: found.tail[0]]) == set(range(columns))
         assert (known.best[:columns] == names[first].min()).all()
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (1, 4), (4, 1), (2, 2), (3, 2), (7, 5), (13, 1), (65, 2)]
+)
+def test_positions_and_names_of_columns(shape):
+    position, name = cpu_told.column_position, cpu_told.column_name
+
+    @njit
+    def run(names, columns, positions, found):
+        for i in range(columns.size):
+            positions[i] = position(names.shape, columns[i])
+            found[i] = name(names, positions[i])
+
+    for n in (1, 2, 100, 20_003):
+        for rank in range(0, shape[0] * shape[1], 3):
+            layout = Grid(n, *shape, rank)
+            columns = layout.columns_to_local
+            positions, found = np.empty((2, columns.size), np.int64)
+            given = np.random.default_rng(n).permutation(layout.n_local)
+            for names in (given[:0], given):
+                by_position = names[columns] if names.size else names
+                run(cpu_told.Names(layout.shape, names, by_position), columns, positions, found)
+                assert np.array_equal(positions, np.arange(columns.size))
+                right = names[columns] if names.size else layout.original(columns)
+                assert np.array_equal(found, right)
+
+
+def test_positions_of_columns_of_large_graphs():
+    """The largest that 64 bits of a float have to tell apart: no quotient is rounded up."""
+    position = njit(cpu_told.column_position.py_func)
+    for R, C in ((2, 2), (4, 4), (7, 3), (1000, 999)):
+        for r in (0, R - 1):
+            places = (1 << 48) // C
+            rows = places * C
+            shape = GridShape(*map(np.uint64, (R, C, r, 1, R - 1, rows)))
+            for place in (places - 2, places - 1):
+                assert position(shape, np.uint64(place * C + 1)) == place * R + r
+                for t in {0, max(0, r - 1), min(r, R - 2), R - 2}:
+                    local = np.uint64(rows + place * (R - 1) + t)
+                    assert position(shape, local) == place * R + t + (t >= r)
+
+
+def block_of(layout, lengths, rng):
+    """Rows with so many random columns each, as a block has them: in the order of positions."""
+    rows = [np.sort(rng.choice(layout.n_columns, k, False)) for k in lengths]
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    positions = np.concatenate(rows)
+    return indptr, layout.columns_to_local[positions].astype(np.uint32), rows
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
+def test_open_rows_find_their_first_column(threads, share):
+    """Rows that are shorter and longer than the entries that lie together; closed ones are left."""
+    rng = np.random.default_rng(5)
+    search = remade(cpu_bottom_up.search_rows)
+    for n, R, C, rank in ((9_001, 2, 3, 4), (13_000, 3, 2, 1), (70, 1, 2, 0)):
+        layout = Grid(n, R, C, rank)
+        lengths = rng.integers(0, 7, layout.n_rows) * (rng.random(layout.n_rows) < 0.7)
+        lengths[::97] = min(40, layout.n_columns)
+        indptr, indices, rows = block_of(layout, lengths, rng)
+        full = rows_with_entries(indptr, layout)
+        inward = cpu_bottom_up.with_heads(indptr, indices, full, layout.shape, threads)
+        told = np.flatnonzero(rng.random(layout.n_columns) < share)
+        frontier = np.zeros(layout.n_columns // 64 + 1, np.uint64)
+        np.bitwise_or.at(frontier, told // 64, np.uint64(1) << (told % 64).astype(np.uint64))
+        open = full & rng.integers(0, 1 << 63, full.shape, np.uint64)
+        left, team = open.copy(), crew(threads, work=10**9)
+        chunks = -(-full.shape[1] // cpu_offers.WORDS)
+        found = cpu_offers.Found(
+            np.full_like(full, 77),
+            np.empty((C, full.shape[1] * 64), np.uint32),
+            np.empty((C, chunks), np.int64),
+            *np.empty((2, threads, cpu_offers.PLACES), np.uint32),
+        )
+        none = np.empty(0, np.uint32)
+        team.run(search, inward, frontier, cpu_told.Names(layout.shape, none, none), left, found)
+        for s in range(C):
+            marked = np.unpackbits(found.bits[s].view(np.uint8), bitorder="little")
+            was = np.unpackbits(open[s].view(np.uint8), bitorder="little")
+            right = {
+                k: int(hits[0]) * C + layout.c
+                for k in np.flatnonzero(was).tolist()
+                if (hits := np.intersect1d(rows[k * C + s], told)).size
+            }
+            assert np.flatnonzero(marked).tolist() == list(right)
+            assert np.array_equal(left[s], open[s] & ~found.bits[s])
+            parents = [
+                found.parents[s, chunk * cpu_offers.PLACES :][: found.counts[s, chunk]]
+                for chunk in range(chunks)
+            ]
+            assert np.concatenate(parents).tolist() == list(right.values())
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -172,7 +172,7 @@ def _queue(vertices: Array, team: Crew) -> cpu_told.Queue:
 
 
 def _names(G: Any, word: Any) -> tuple[Array, Array]:
-    """Names by local id, and those of columns by position; empty where ids are names.  Kept by G."""
+    """Names by local id, and of columns by position; empty where ids are names.  Kept by G."""
     if G.names is None:
         return np.empty(0, word), np.empty(0, word)
 
