@@ -19,7 +19,7 @@ from matchwood.check import check_bfs, is_bfs
 from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
 from matchwood.dist.exchanges.packing import pack_values, unpack_values
 from matchwood.dist.grid import Grid, GridShape
-from matchwood.teams import crew, load_relaxed
+from matchwood.teams import barrier, crew, load_relaxed
 from matchwood.teams.atomics import relax_core
 from matchwood.traversal.breadth_first.dist import (
     cpu_bottom_up,
@@ -251,7 +251,14 @@ def block_of(layout, lengths, rng):
 def test_open_rows_find_their_first_column(threads, share):
     """Rows that are shorter and longer than the entries that lie together; closed ones are left."""
     rng = np.random.default_rng(5)
-    search = remade(cpu_bottom_up.search_rows)
+    search, offer = cpu_bottom_up.search_rows, cpu_offers.offer_rows
+
+    @njit
+    def searched(team, rows, frontier, names, open, found, offers):
+        search(team, rows, frontier, names, open, found, offers)
+        if not barrier(team):
+            offer(team, found, offers)
+
     for n, R, C, rank in ((9_001, 2, 3, 4), (13_000, 3, 2, 1), (70, 1, 2, 0)):
         layout = Grid(n, R, C, rank)
         lengths = rng.integers(0, 7, layout.n_rows) * (rng.random(layout.n_rows) < 0.7)
@@ -269,10 +276,15 @@ def test_open_rows_find_their_first_column(threads, share):
             np.full_like(full, 77),
             np.empty((C, full.shape[1] * 64), np.uint32),
             np.empty((C, chunks), np.int64),
-            *np.empty((2, threads, cpu_offers.PLACES), np.uint32),
+            *cpu_offers.room_near(threads, np.uint32),
         )
-        none = np.empty(0, np.uint32)
-        team.run(search, inward, frontier, cpu_told.Names(layout.shape, none, none), left, found)
+        none, listed = np.empty(0, np.uint32), stripes.of_rows(layout)
+        words = np.full(layout.n_rows + 3 * full.size, 77, np.uint32)
+        counts = np.empty((threads + 1, C), np.int64)
+        offers = cpu_offers.Offers(words, counts, counts[None], *stripes._stripes(listed))
+        names = cpu_told.Names(layout.shape, none, none)
+        team.run(searched, inward, frontier, names, left, found, offers)
+        at = 0
         for s in range(C):
             marked = np.unpackbits(found.bits[s].view(np.uint8), bitorder="little")
             was = np.unpackbits(open[s].view(np.uint8), bitorder="little")
@@ -283,11 +295,11 @@ def test_open_rows_find_their_first_column(threads, share):
             }
             assert np.flatnonzero(marked).tolist() == list(right)
             assert np.array_equal(left[s], open[s] & ~found.bits[s])
-            parents = [
-                found.parents[s, chunk * cpu_offers.PLACES :][: found.counts[s, chunk]]
-                for chunk in range(chunks)
-            ]
-            assert np.concatenate(parents).tolist() == list(right.values())
+            assert counts[-1, s] == len(right)
+            places, parents = np.array([*right], int), np.array([*right.values()], np.uint32)
+            message = pack_values(places, parents, listed[s][2])
+            assert np.array_equal(words[at : at + message.size], message)
+            at += message.size
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

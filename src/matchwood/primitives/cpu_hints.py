@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -155,3 +156,45 @@ def rotated(typingctx: Any, word: Any, left: Any) -> Any:
         return builder.call(turn, [args[0], args[0], args[1]])
 
     return types.uint32(types.uint32, types.uint32), codegen
+
+
+def _deposit(bits: Any, mask: Any) -> Any:
+    one, found = np.uint64(1), np.uint64(0)
+    while (bits != np.uint64(0)) & (mask != np.uint64(0)):
+        found |= (mask & (~mask + one)) * (bits & one)
+        mask &= mask - one
+        bits >>= one
+    return found
+
+
+def _extract(bits: Any, mask: Any) -> Any:
+    one, found, place = np.uint64(1), np.uint64(0), np.uint64(0)
+    while bits & mask != np.uint64(0):
+        low = mask & (~mask + one)
+        found |= np.uint64(bits & low != np.uint64(0)) << place
+        mask &= mask - one
+        place += one
+    return found
+
+
+def _by_instruction(name: str, otherwise: Any) -> Any:
+    """An intrinsic on words of 64 bits: an instruction of x86-64 processors, a loop on others."""
+
+    def word(typingctx: Any, bits: Any, mask: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _, processor, features = context.codegen().magic_tuple()
+            if "+bmi2" not in features or processor in SLOW_BITS:
+                return context.compile_internal(builder, otherwise, signature, args)
+            wide = ir.IntType(64)
+            kind = ir.FunctionType(wide, [wide, wide])
+            call = builder.module.declare_intrinsic(f"llvm.x86.bmi.{name}.64", (), kind)
+            return builder.call(call, args)
+
+        return types.uint64(types.uint64, types.uint64), codegen
+
+    return intrinsic(word)
+
+
+SLOW_BITS = ("znver1", "znver2")  # processors that have these instructions, as slow as the loops
+deposited = _by_instruction("pdep", _deposit)  # (bits, mask): lowest bits, to where the mask has 1s
+extracted = _by_instruction("pext", _extract)  # (bits, mask): those where the mask has 1s, together

@@ -16,9 +16,21 @@ import numpy as np
 
 from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import ONE
-from matchwood.primitives.cpu_hints import count_ones, prefetch, trailing_zeros
-from matchwood.teams import barrier, crew, device, expanded, interrupted, kernel, next_chunk, share
-from matchwood.traversal.breadth_first.dist.cpu_offers import WORDS, Found, Offers, offer_rows
+from matchwood.primitives.cpu_hints import (
+    count_ones,
+    deposited,
+    extracted,
+    prefetch,
+    trailing_zeros,
+)
+from matchwood.teams import barrier, crew, device, expanded, kernel, next_chunk, share
+from matchwood.traversal.breadth_first.dist.cpu_offers import (
+    WORDS,
+    Found,
+    Offers,
+    offer_rows,
+    parents_begin,
+)
 from matchwood.traversal.breadth_first.dist.cpu_told import (
     NONE,
     WORD,
@@ -34,28 +46,31 @@ from matchwood.traversal.breadth_first.dist.cpu_told import (
 Array = np.ndarray[Any, Any]
 
 HEADS = np.uint64(3)  # entries of a row that lie together with those of others
+MANY = np.uint64(16)  # open rows of 64; with more, all are tried
+SIX, LOW = np.uint64(6), np.uint64(63)
 
 
 class Inward(NamedTuple):
     """The rows of a block of the transpose.
 
-    The first entries of the rows that have some lie together, by stripe and place, as positions
-    of columns; those of the rows of word w of stripe s begin at starts[s, w].
+    The rows of a chunk that have entries are numbered by place.  Their first entries lie together,
+    as positions of columns, from starts[s, chunk] on, a multiple of 64.
     """
 
     indptr: Array
     indices: Array
     full: Array  # (C, words) bits by place: rows that have entries
-    longer: Array  # (C, words) those that have more than HEADS
-    starts: Array  # (C, words)
-    heads: Array  # (HEADS, rows that have entries); the last one again where there are fewer
+    starts: Array  # (C, chunks)
+    heads: Array  # (HEADS, numbers); the last one again where there are fewer
+    longer: Array  # bits by number: rows that have more than HEADS
 
 
 class Near(NamedTuple):
-    """What a member notes of the rows of a chunk, by place from its first one."""
+    """What a member notes of the rows of a chunk."""
 
-    entries: Array  # the entry that was tried last, as the position of a column
-    late: Array  # rows whose other entries must be tried
+    bits: Array  # (2, WORDS + 1) by number: those that are open; those that are found
+    entries: Array  # by number: the entry that was tried last
+    late: Array  # (2, rows): numbers and places of those whose other entries must be tried
 
 
 class Told(NamedTuple):
@@ -67,37 +82,38 @@ class Told(NamedTuple):
 
 @kernel
 def _take_heads(team: Any, rows: Inward, shape: GridShape) -> None:
-    """The first entries of rows, and which rows are longer.  A member has words of its own."""
-    stripes, words = rows.full.shape
-    lo, hi = share(team, words)
-    for s in range(stripes):
-        if interrupted(team, 0):
-            return
-        for w in range(lo, hi):
-            left, longer, at = rows.full[s, w], NONE, np.uint64(rows.starts[s, w])
+    """The first entries of rows, and which rows are longer.  A member has chunks of its own."""
+    stripes, chunks = rows.starts.shape
+    taken = next_chunk(team, stripes * chunks, 1)
+    while taken >= 0:
+        s, chunk = taken // chunks, taken % chunks
+        at = np.uint64(rows.starts[s, chunk])
+        for w in range(chunk * WORDS, min((chunk + 1) * WORDS, rows.full.shape[1])):
+            left = rows.full[s, w]
             while left != NONE:
-                b = trailing_zeros(left)
+                v = np.uint64((w * WORD + np.int64(trailing_zeros(left))) * stripes + s)
                 left &= left - ONE
-                v = _row(w, b, s, stripes)
-                begin = np.uint64(rows.indptr[v])
-                last = np.uint64(rows.indptr[v + ONE]) - ONE
+                begin, last = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + ONE]) - ONE
                 for i in range(HEADS):
                     u = rows.indices[min(begin + np.uint64(i), last)]
                     rows.heads[i, at] = column_position(shape, u)
-                longer |= np.uint64(begin + HEADS <= last) << b
+                rows.longer[at >> SIX] |= np.uint64(begin + HEADS <= last) << (at & LOW)
                 at += ONE
-            rows.longer[s, w] = longer
+        taken = next_chunk(team, stripes * chunks, 1)
 
 
 def with_heads(
     indptr: Array, indices: Array, full: Array, shape: GridShape, threads: int | None
 ) -> Inward:
     """The rows of a block; `full` has the bits of those that have entries."""
-    starts = np.zeros(full.size + 1, indices.dtype)
-    np.cumsum(np.unpackbits(full.view(np.uint8)).reshape(-1, WORD).sum(1), out=starts[1:])
-    heads = np.empty((int(HEADS), int(starts[-1])), indices.dtype)
-    starts = starts[:-1].reshape(full.shape)
-    rows = Inward(indptr, indices, full, np.empty_like(full), starts, heads)
+    stripes, words = full.shape
+    ones = np.unpackbits(full.view(np.uint8)).reshape(stripes, words, WORD).sum(2)
+    sizes = np.add.reduceat(ones, np.arange(0, words, WORDS), axis=1) if words else ones
+    starts = np.zeros(sizes.size + 1, np.int64)
+    np.cumsum(-(-sizes.ravel() // WORD) * WORD, out=starts[1:])
+    heads = np.zeros((int(HEADS), int(starts[-1])), indices.dtype)
+    longer = np.zeros(int(starts[-1]) // WORD, np.uint64)
+    rows = Inward(indptr, indices, full, starts[:-1].reshape(sizes.shape), heads, longer)
     crew(threads, work=8 * heads.size).run(_take_heads, rows, shape)
     return rows
 
@@ -106,118 +122,168 @@ def with_heads(
 def _is_in(frontier: Array, position: Any) -> Any:
     """1 where a column is in the frontier, else 0."""
     k = np.uint64(position)
-    return (frontier[k >> np.uint64(6)] >> (k & np.uint64(63))) & ONE
+    return (frontier[k >> SIX] >> (k & LOW)) & ONE
 
 
 @expanded
-def _row(w: int, b: Any, s: int, stripes: int) -> Any:
-    """The row of bit b of word w of stripe s."""
-    return np.uint64((w * WORD + np.int64(b)) * stripes + s)
-
-
-@expanded
-def _try_head(
-    frontier: Array, head: Array, start: Any, full: Any, open: Any, entries: Array
-) -> Any:
-    """Bits of the open rows of a word that have this entry in the frontier.
-
-    entries[b] is the entry of the row of bit b.  No branch asks for the answer.
-    """
+def _try_all(frontier: Array, head: Array, entries: Array) -> Any:
+    """Bits of 64 rows that have this entry in the frontier; without a branch, many at a time."""
     bits = NONE
-    while open != NONE:
-        b = trailing_zeros(open)
-        open &= open - ONE
-        u = head[start + count_ones(full & ((ONE << b) - ONE))]
-        entries[b] = u
-        bits |= _is_in(frontier, u) << b
+    for b in range(WORD):
+        entries[b] = head[b]
+        bits |= _is_in(frontier, head[b]) << np.uint64(b)
     return bits
 
 
 @expanded
-def _try_heads(
-    rows: Inward, frontier: Array, open: Array, s: int, chunk: Any, bits: Array, near: Near
-) -> Any:
-    """Which rows of a chunk have one of their first entries in the frontier; `bits` tells.
+def _try_some(frontier: Array, head: Array, open: Any, entries: Array) -> Any:
+    """The same of the open rows alone.  No branch asks for the answer."""
+    bits = NONE
+    while open != NONE:
+        b = trailing_zeros(open)
+        open &= open - ONE
+        entries[b] = head[b]
+        bits |= _is_in(frontier, head[b]) << b
+    return bits
 
-    Longer rows that have none are listed; returns how many.
-    """
-    first, end = chunk
-    full, longer = rows.full[s, first:end], rows.longer[s, first:end]
-    starts, open = rows.starts[s, first:end], open[s, first:end]
-    late = NONE
+
+@expanded
+def _number_open(full: Array, open: Array, numbered: Array) -> Any:
+    """The bits of open rows by number; returns how many words."""
+    at = NONE
+    numbered[0] = NONE
     for w in range(open.size):
-        left = open[w]
-        if left == NONE:
-            bits[w] = NONE
-            continue
-        base = w * WORD
-        start, entries = np.uint64(starts[w]), near.entries[base : base + WORD]
-        hit = _try_head(frontier, rows.heads[0], start, full[w], left, entries)
-        for i in range(ONE, HEADS):
-            hit |= _try_head(frontier, rows.heads[i], start, full[w], left & ~hit, entries)
-        bits[w] = hit
-        left &= ~hit & longer[w]
+        bits, q, shift = extracted(open[w], full[w]), at >> SIX, at & LOW
+        numbered[q] |= bits << shift
+        numbered[q + ONE] = (bits >> ONE) >> (LOW - shift)
+        at += count_ones(full[w])
+    return (at + LOW) >> SIX
+
+
+@expanded
+def _by_place(numbered: Array, at: Any, full: Any) -> Any:
+    """The bits by place of the rows `full` of a word, which are numbered from `at` on."""
+    q, shift = at >> SIX, at & LOW
+    bits = numbered[q] >> shift | (numbered[q + ONE] << ONE) << (LOW - shift)
+    return deposited(bits, full)
+
+
+@expanded
+def _try_heads(rows: Inward, frontier: Array, start: int, words: Any, near: Near) -> Any:
+    """Which open rows of a chunk have one of their first entries in the frontier.
+
+    Longer rows that have none stay open; returns whether there are any.
+    """
+    open, found = near.bits[0], near.bits[1]
+    longer, late = rows.longer[start // WORD :], NONE
+    for q in range(words):
+        first, left = start + np.int64(q) * WORD, open[q]
+        entries = near.entries[q * np.uint64(WORD) : (q + ONE) * np.uint64(WORD)]
+        if count_ones(left) > MANY:
+            bits = _try_all(frontier, rows.heads[0, first : first + WORD], entries) & left
+        else:
+            bits = _try_some(frontier, rows.heads[0, first : first + WORD], left, entries)
+        for i in range(1, HEADS):
+            head = rows.heads[i, first : first + WORD]
+            bits |= _try_some(frontier, head, left & ~bits, entries)
+        found[q] = bits
+        open[q] = left & ~bits & longer[q]
+        late |= open[q]
+    found[words] = open[words] = NONE
+    return late != NONE
+
+
+@expanded
+def _list_late(full: Array, near: Near) -> Any:
+    """Numbers and places of the rows that are still open; returns how many."""
+    count, at = NONE, NONE
+    for w in range(full.size):
+        left = _by_place(near.bits[0], at, full[w])
         while left != NONE:
-            near.late[late] = np.uint64(base) + trailing_zeros(left)
+            b = trailing_zeros(left)
             left &= left - ONE
-            late += ONE
-    return late
+            near.late[0, count] = at + count_ones(full[w] & ((ONE << b) - ONE))
+            near.late[1, count] = np.uint64(w * WORD) + b
+            count += ONE
+        at += count_ones(full[w])
+    return count
 
 
 @expanded
 def _try_others(
-    rows: Inward, frontier: Array, shape: GridShape, base: Any, late: Array, bits: Array, near: Near
+    rows: Inward, frontier: Array, shape: GridShape, base: Any, count: Any, near: Near
 ) -> None:
     """The other entries of the rows that are listed; first all rows are called for.
 
     The row of place k of the chunk is base + k C.
     """
-    for i in range(late.size):
-        prefetch(rows.indices, np.uint64(rows.indptr[base + late[i] * shape.C]) + HEADS)
-    for i in range(late.size):
-        k = np.uint64(late[i])
-        v = base + k * shape.C
+    found = near.bits[1]
+    numbers, places = near.late[0, :count], near.late[1, :count]
+    for i in range(places.size):
+        prefetch(rows.indices, np.uint64(rows.indptr[base + places[i] * shape.C]) + HEADS)
+    for i in range(places.size):
+        v = base + places[i] * shape.C
         for at in range(np.uint64(rows.indptr[v]) + HEADS, np.uint64(rows.indptr[v + ONE])):
             u = column_position(shape, rows.indices[at])
             if _is_in(frontier, u) != NONE:
+                k = np.uint64(numbers[i])
                 near.entries[k] = u
-                bits[k >> np.uint64(6)] |= ONE << (k & np.uint64(63))
+                found[k >> SIX] |= ONE << (k & LOW)
                 break
 
 
 @expanded
-def _write_parents(names: Names, bits: Array, entries: Array, parents: Array) -> Any:
+def _write_parents(names: Names, words: Any, near: Near, parents: Array) -> Any:
     """The parents of the rows of a chunk that were found; returns their number."""
     kind, at = parents.dtype.type, NONE
-    for w in range(bits.size):
-        left, near = bits[w], entries[w * WORD : (w + 1) * WORD]
+    for q in range(words):
+        entries = near.entries[q * np.uint64(WORD) : (q + ONE) * np.uint64(WORD)]
+        left = near.bits[1, q]
         while left != NONE:
-            parents[at] = kind(column_name(names, near[trailing_zeros(left)]))
+            parents[at] = kind(column_name(names, entries[trailing_zeros(left)]))
             left &= left - ONE
             at += ONE
     return np.int64(at)
 
 
+@expanded
+def _mark_found(full: Array, open: Array, near: Near, bits: Array) -> None:
+    """The bits by place of the rows of a chunk that were found; these are open no more."""
+    at = NONE
+    for w in range(full.size):
+        bits[w] = _by_place(near.bits[1], at, full[w])
+        open[w] &= ~bits[w]
+        at += count_ones(full[w])
+
+
 @device
 def search_rows(
-    team: Any, rows: Inward, frontier: Array, names: Names, open: Array, found: Found
-) -> None:
-    """Members take words of one stripe at a time."""
-    stripes, words = open.shape
-    chunks = found.counts.shape[1]
-    near = Near(found.entries[team.rank], found.late[team.rank])
+    team: Any, rows: Inward, frontier: Array, names: Names, open: Array, found: Found,
+    offers: Offers,
+) -> None:  # fmt: skip
+    """Members take the words of a chunk.  One that is alone writes parents into the messages."""
+    stripes, chunks = rows.starts.shape
+    near = Near(found.near[team.rank], found.entries[team.rank], found.late[team.rank])
+    at, alone = np.int64(0), team.size == 1
     taken = next_chunk(team, stripes * chunks, 1)
     while taken >= 0:
         s, chunk = taken // chunks, taken % chunks
-        first, end = chunk * WORDS, min((chunk + 1) * WORDS, words)
-        bits = found.bits[s, first:end]
-        late = near.late[: _try_heads(rows, frontier, open, s, (first, end), bits, near)]
-        base = np.uint64(first * WORD * stripes + s)
-        _try_others(rows, frontier, names.shape, base, late, bits, near)
-        parents = found.parents[s, first * WORD : end * WORD]
-        found.counts[s, chunk] = _write_parents(names, bits, near.entries, parents)
-        for w in range(first, end):
-            open[s, w] &= ~found.bits[s, w]
+        first, end = chunk * WORDS, min((chunk + 1) * WORDS, open.shape[1])
+        full, mine, bits = rows.full[s, first:end], open[s, first:end], found.bits[s, first:end]
+        words = _number_open(full, mine, near.bits[0])
+        if _try_heads(rows, frontier, rows.starts[s, chunk], words, near):
+            base, late = np.uint64(first * WORD * stripes + s), _list_late(full, near)
+            _try_others(rows, frontier, names.shape, base, late, near)
+        _mark_found(full, mine, near, bits)
+        if alone:
+            if chunk == 0:
+                at = parents_begin(found, s, offers)
+            count = _write_parents(names, words, near, offers.words[at:])
+            at += count
+        else:
+            parents = found.parents[s, first * WORD : end * WORD]
+            count = _write_parents(names, words, near, parents)
+        found.counts[s, chunk] = count
         taken = next_chunk(team, stripes * chunks, 1)
 
 
@@ -235,7 +301,7 @@ def bottom_up(
     set_columns(team, told.columns, gaps, frontier)
     if barrier(team):
         return
-    search_rows(team, rows, frontier, names, open, found)
+    search_rows(team, rows, frontier, names, open, found, offers)
     if barrier(team):
         return
     offer_rows(team, found, offers)

@@ -50,8 +50,18 @@ class Found(NamedTuple):
     bits: Array  # (C, words) places
     parents: Array  # (C, words * WORD) those of a chunk of places from its first place on
     counts: Array  # (C, chunks) of places
-    entries: Array  # (members, PLACES); this and
-    late: Array  # (members, PLACES): see Near in cpu_bottom_up.py
+    near: Array  # (members, 2, WORDS + 1) for these three see Near in cpu_bottom_up.py
+    entries: Array  # (members, PLACES)
+    late: Array  # (members, 2, PLACES)
+
+
+def room_near(members: int, index: Any) -> tuple[Array, Array, Array]:
+    """The last three fields of Found."""
+    return (
+        np.empty((members, 2, WORDS + 1), np.uint64),
+        np.empty((members, PLACES), index),
+        np.empty((members, 2, PLACES), index),
+    )
 
 
 class Offers(NamedTuple):
@@ -102,52 +112,82 @@ def message_size(places: int, owned: int, words: Array) -> int:
 
 
 @expanded
-def _pack_stripe(
+def _pack_places(
     found: Found, s: int, lo: int, hi: int, before: int, total: int, offers: Offers, start: int
-) -> None:
-    """The part of the message for stripe s that chunks lo .. hi have, behind `before` places."""
-    words = offers.words
-    kind, width = words.dtype.type, word_bits(words)
-    first, last = lo * WORDS, min(hi * WORDS, found.bits.shape[1])
+) -> int:
+    """The places that words lo .. hi of stripe s have, into its message; words of all places.
+
+    There are `total` places, and `before` of them are in words below lo.
+    """
+    words, bits = offers.words, found.bits[s]
+    kind, each = words.dtype.type, WORD // word_bits(words)
     size = _words_for(offers.size[s], words)
-    if total < size:  # a list
-        size, at = total, np.uint64(start + before)
-        for w in range(first, last):
-            left = found.bits[s, w]
-            while left != NONE:
-                words[at] = kind(np.uint64(w * WORD) + trailing_zeros(left))
-                left &= left - ONE
-                at += ONE
-    else:
-        each = WORD // width
-        for i in range(first * each, min(last * each, size)):
-            words[start + i] = kind(found.bits[s, i // each] >> np.uint64(i % each * width))
-    at = np.uint64(start + size + before)
-    for chunk in range(lo, hi):
-        parents = found.parents[s, chunk * PLACES : chunk * PLACES + found.counts[s, chunk]]
-        into = words[at : at + np.uint64(parents.size)]
-        for i in range(parents.size):
-            into[i] = parents[i]
-        at += np.uint64(parents.size)
+    if total >= size:
+        for i in range(lo * each, min(hi * each, size)):
+            words[start + i] = kind(bits[i // each] >> np.uint64(i % each * word_bits(words)))
+        return size
+    at = np.uint64(start + before)
+    for w in range(lo, hi):
+        left = bits[w]
+        while left != NONE:
+            words[at] = kind(np.uint64(w * WORD) + trailing_zeros(left))
+            left &= left - ONE
+            at += ONE
+    return total
+
+
+@expanded
+def _copy(source: Array, into: Array) -> None:
+    for i in range(source.size):
+        into[i] = source[i]
+
+
+@expanded
+def _places_before(found: Found, s: int, chunk: int) -> int:
+    count = np.int64(0)
+    for i in range(chunk):
+        count += found.counts[s, i]
+    return count
+
+
+@device
+def parents_begin(found: Found, s: int, offers: Offers) -> int:
+    """Where the parents of stripe s begin if it has many; those before it are complete."""
+    at = np.int64(0)
+    for before in range(s):
+        total = _places_before(found, before, found.counts.shape[1])
+        at += message_size(total, offers.size[before], offers.words)
+    return at + _words_for(offers.size[s], offers.words)
 
 
 @expanded
 def offer_rows(team: Any, found: Found, offers: Offers) -> None:
-    """A message for each stripe of the row group: places, then parents."""
-    all_places = offers.counts[team.size]
-    lo, hi = share(team, found.counts.shape[1])
+    """A message for each stripe of the row group: places, then parents.
+
+    A member that is alone has written parents to where they begin behind bits.  Where they come
+    behind a list they are moved, before the next message is written there.
+    """
+    words, chunks = offers.words, found.counts.shape[1]
+    lo, hi = share(team, chunks)
+    first, last = lo * WORDS, min(hi * WORDS, found.bits.shape[1])
     start = np.int64(0)
     for s in range(offers.size.size):
         if interrupted(team, 0):
             return
-        before, total = np.int64(0), np.int64(0)
-        for chunk in range(found.counts.shape[1]):
-            before += found.counts[s, chunk] if chunk < lo else np.int64(0)
-            total += found.counts[s, chunk]
-        _pack_stripe(found, s, lo, hi, before, total, offers, start)
-        start += message_size(total, offers.size[s], offers.words)
+        before, total = _places_before(found, s, lo), _places_before(found, s, chunks)
+        bits = _words_for(offers.size[s], words)
+        if team.size == 1 and total < bits:
+            _copy(words[start + bits : start + bits + total], words[start + total :])
+        size = _pack_places(found, s, first, last, before, total, offers, start)
+        if team.size > 1:
+            at = start + size + before
+            for chunk in range(lo, hi):
+                count, from_place = found.counts[s, chunk], chunk * PLACES
+                _copy(found.parents[s, from_place : from_place + count], words[at:])
+                at += count
+        start += size + total
         if team.rank == 0:
-            all_places[s] = total
+            offers.counts[team.size, s] = total
 
 
 @kernel

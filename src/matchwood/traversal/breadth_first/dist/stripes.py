@@ -126,8 +126,8 @@ class Steps:
         columns = self._heard(self.exchange.column, self.of_columns)
         team = crew(self.threads, work=self.inward.indices.size + self.grid.n_rows)
         stripes, words = self.open.shape
-        near = np.empty((2, team.size, cpu_offers.PLACES), self.inward.indices.dtype)
         counts = np.empty((stripes, -(-words // cpu_offers.WORDS)), np.int64)
+        near = cpu_offers.room_near(team.size, self.inward.indices.dtype)
         found = cpu_offers.Found(self.bits, self.parents, counts, *near)
         offers = self._offers(self.of_rows, team)
         team.run(
