@@ -192,7 +192,7 @@ def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
         found = stripes._queue(np.empty(n, kind), team)
         frontier = np.arange(rows, dtype=kind)
         outward = cpu_top_down.Outward(indptr, indices, np.empty((0, 0), np.uint64))
-        team.run(slow, outward, frontier, cpu_told.Names(shape, names, names), known, found)
+        team.run(slow, outward, frontier, cpu_told.Names(shape, np.uint64(6), names, names), known, found)
         assert set(found.vertices[: found.tail[0]]) == set(range(columns))
         assert (known.best[:columns] == names[first].min()).all()
 
@@ -200,42 +200,45 @@ def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
 @pytest.mark.parametrize(
     "shape", [(1, 1), (1, 4), (4, 1), (2, 2), (3, 2), (7, 5), (13, 1), (65, 2)]
 )
-def test_positions_and_names_of_columns(shape):
-    position, name = cpu_told.column_position, cpu_told.column_name
+def test_bits_and_names_of_columns(shape):
+    bit, name = cpu_told.column_bit, cpu_told.column_name
 
     @njit
-    def run(names, columns, positions, found):
+    def run(names, columns, bits, found):
         for i in range(columns.size):
-            positions[i] = position(names.shape, columns[i])
-            found[i] = name(names, positions[i])
+            bits[i] = bit(names, columns[i])
+            found[i] = name(names, bits[i])
 
     for n in (1, 2, 100, 20_003):
         for rank in range(0, shape[0] * shape[1], 3):
             layout = Grid(n, *shape, rank)
-            columns = layout.columns_to_local
-            positions, found = np.empty((2, columns.size), np.int64)
+            columns, shift = layout.columns_to_local, stripes._shift(layout)
+            ranks, places = np.arange(columns.size) % shape[0], np.arange(columns.size) // shape[0]
+            bits, found = np.empty((2, columns.size), np.int64)
             given = np.random.default_rng(n).permutation(layout.n_local)
             for names in (given[:0], given):
                 by_position = names[columns] if names.size else names
-                run(cpu_told.Names(layout.shape, names, by_position), columns, positions, found)
-                assert np.array_equal(positions, np.arange(columns.size))
+                run(cpu_told.Names(layout.shape, shift, names, by_position), columns, bits, found)
+                assert np.array_equal(bits, (ranks << int(shift)) + places)
+                assert places.max(initial=0) < 1 << int(shift)
                 right = names[columns] if names.size else layout.original(columns)
                 assert np.array_equal(found, right)
 
 
-def test_positions_of_columns_of_large_graphs():
-    """The largest that 64 bits of a float have to tell apart: no quotient is rounded up."""
-    position = njit(cpu_told.column_position.py_func)
+def test_bits_of_columns_of_large_graphs():
+    """No quotient is rounded up, where numbers have 48 bits."""
+    bit, none = njit(cpu_told.column_bit.py_func), np.empty(0, np.uint64)
     for R, C in ((2, 2), (4, 4), (7, 3), (1000, 999)):
         for r in (0, R - 1):
-            places = (1 << 48) // C
+            places = (1 << 48) // max(R, C)
             rows = places * C
             shape = GridShape(*map(np.uint64, (R, C, r, 1, R - 1, rows)))
+            names = cpu_told.Names(shape, np.uint64(50), none, none)
             for place in (places - 2, places - 1):
-                assert position(shape, np.uint64(place * C + 1)) == place * R + r
+                assert bit(names, np.uint64(place * C + 1)) == (r << 50) + place
                 for t in {0, max(0, r - 1), min(r, R - 2), R - 2}:
                     local = np.uint64(rows + place * (R - 1) + t)
-                    assert position(shape, local) == place * R + t + (t >= r)
+                    assert bit(names, local) == (t + (t >= r) << 50) + place
 
 
 def block_of(layout, lengths, rng):
@@ -265,10 +268,13 @@ def test_open_rows_find_their_first_column(threads, share):
         lengths[::97] = min(40, layout.n_columns)
         indptr, indices, rows = block_of(layout, lengths, rng)
         full = rows_with_entries(indptr, layout)
-        inward = cpu_bottom_up.with_heads(indptr, indices, full, layout.shape, threads)
+        none, shift = np.empty(0, np.uint32), stripes._shift(layout)
+        names = cpu_told.Names(layout.shape, shift, none, none)
+        inward = cpu_bottom_up.with_heads(indptr, indices, full, names, threads)
         told = np.flatnonzero(rng.random(layout.n_columns) < share)
-        frontier = np.zeros(layout.n_columns // 64 + 1, np.uint64)
-        np.bitwise_or.at(frontier, told // 64, np.uint64(1) << (told % 64).astype(np.uint64))
+        frontier = np.zeros(R << int(shift) >> 6, np.uint64)
+        bits = (told % R << int(shift)) + told // R
+        np.bitwise_or.at(frontier, bits // 64, np.uint64(1) << (bits % 64).astype(np.uint64))
         open = full & rng.integers(0, 1 << 63, full.shape, np.uint64)
         left, team = open.copy(), crew(threads, work=10**9)
         chunks = -(-full.shape[1] // cpu_offers.WORDS)
@@ -278,11 +284,10 @@ def test_open_rows_find_their_first_column(threads, share):
             np.empty((C, chunks), np.int64),
             *cpu_offers.room_near(threads, np.uint32),
         )
-        none, listed = np.empty(0, np.uint32), stripes.of_rows(layout)
+        listed = stripes.of_rows(layout)
         words = np.full(layout.n_rows + 3 * full.size, 77, np.uint32)
         counts = np.empty((threads + 1, C), np.int64)
         offers = cpu_offers.Offers(words, counts, counts[None], *stripes._stripes(listed))
-        names = cpu_told.Names(layout.shape, none, none)
         team.run(searched, inward, frontier, names, left, found, offers)
         at = 0
         for s in range(C):
@@ -417,23 +422,21 @@ def test_bits_with_gaps(step):
     spread_bits = cpu_told.spread_bits
 
     @njit
-    def run(gaps, row, words, lo, base, step, into, alone):
-        spread_bits(gaps, row, words, lo, words.size, base, step, into, alone)
+    def run(gaps, words, lo, base, step, into):
+        spread_bits(gaps, words, lo, words.size, base, step, into)
 
-    for base, alone in ((0, True), (1, False), (63, True), (64, False), (137, True)):
+    for base in (0, 1, 63, 64, 137):
         words = rng.integers(0, 1 << 64, 5, np.uint64, endpoint=False)
         words[1], words[3] = 0, np.uint64(1) << np.uint64(63)
         places = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
         last = base + step * int(places[-1])
-        into = np.zeros(last // 64 + 1 + cpu_told.spare_words(step), np.uint64)
+        got = np.zeros(last // 64 + 1 + cpu_told.spare_words(step), np.uint64)
         kept = rng.integers(0, last + 1, 3)
-        np.bitwise_or.at(into, kept // 64, np.uint64(1) << (kept % 64).astype(np.uint64))
-        for row, steps in enumerate(((step, 1), (1, step))):
-            got = into.copy()
-            run(cpu_told.gaps(*steps), row, words, 2, base, step, got, alone)
-            run(cpu_told.gaps(*steps), row, words[:2], 0, base, step, got, alone)
-            found = np.flatnonzero(np.unpackbits(got.view(np.uint8), bitorder="little"))
-            assert np.array_equal(found, np.union1d(kept, base + step * places))
+        np.bitwise_or.at(got, kept // 64, np.uint64(1) << (kept % 64).astype(np.uint64))
+        run(cpu_told.gaps(step), words, 2, base, step, got)
+        run(cpu_told.gaps(step), words[:2], 0, base, step, got)
+        found = np.flatnonzero(np.unpackbits(got.view(np.uint8), bitorder="little"))
+        assert np.array_equal(found, np.union1d(kept, base + step * places))
 
 
 @given(graphs(max_n=300), st.data())

@@ -159,21 +159,27 @@ def rotated(typingctx: Any, word: Any, left: Any) -> Any:
 
 
 def _deposit(bits: Any, mask: Any) -> Any:
-    one, found = np.uint64(1), np.uint64(0)
-    while (bits != np.uint64(0)) & (mask != np.uint64(0)):
-        found |= (mask & (~mask + one)) * (bits & one)
-        mask &= mask - one
-        bits >>= one
+    """A byte of the mask at a time, so that those without bits are passed quickly."""
+    one, found, shift = np.uint64(1), np.uint64(0), np.uint64(0)
+    while bits != np.uint64(0) and shift < np.uint64(64):
+        part = (mask >> shift) & np.uint64(255)
+        size = count_ones(part)
+        piece = bits & ((one << size) - one)
+        while piece != np.uint64(0):
+            found |= ((part & (~part + one)) * (piece & one)) << shift
+            part &= part - one
+            piece >>= one
+        bits >>= size
+        shift += np.uint64(8)
     return found
 
 
 def _extract(bits: Any, mask: Any) -> Any:
-    one, found, place = np.uint64(1), np.uint64(0), np.uint64(0)
-    while bits & mask != np.uint64(0):
-        low = mask & (~mask + one)
-        found |= np.uint64(bits & low != np.uint64(0)) << place
-        mask &= mask - one
-        place += one
+    one, found, left = np.uint64(1), np.uint64(0), bits & mask
+    while left != np.uint64(0):
+        low = left & (~left + one)
+        found |= one << count_ones(mask & (low - one))
+        left &= left - one
     return found
 
 

@@ -4,8 +4,10 @@ Open rows look for their first column in the frontier, which is the smallest.  I
 one of the first entries, and the first entries of all rows lie together, by place: on R-MAT 22 one
 row in a hundred is read from its own place, and these are called for many at a time.
 
-Columns are known by their positions in the column group, from which their names follow, and the
-frontier is a bitmap by position.  No races: a member takes whole words of places.
+Columns are known by their bits in the frontier, from which their names follow.  Of the rows of a
+chunk those that have entries are numbered, and open ones are known by their numbers meanwhile.
+
+No races: a member takes whole words of places.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import ONE
 from matchwood.primitives.cpu_hints import (
     count_ones,
@@ -34,12 +35,11 @@ from matchwood.traversal.breadth_first.dist.cpu_offers import (
 from matchwood.traversal.breadth_first.dist.cpu_told import (
     NONE,
     WORD,
-    Gaps,
     Heard,
     Names,
     close,
+    column_bit,
     column_name,
-    column_position,
     set_columns,
 )
 
@@ -54,7 +54,7 @@ class Inward(NamedTuple):
     """The rows of a block of the transpose.
 
     The rows of a chunk that have entries are numbered by place.  Their first entries lie together,
-    as positions of columns, from starts[s, chunk] on, a multiple of 64.
+    as bits of the frontier, from starts[s, chunk] on, a multiple of 64.
     """
 
     indptr: Array
@@ -69,7 +69,7 @@ class Near(NamedTuple):
     """What a member notes of the rows of a chunk."""
 
     bits: Array  # (2, WORDS + 1) by number: those that are open; those that are found
-    entries: Array  # by number: the entry that was tried last
+    entries: Array  # by number: the entry that was tried last, as a bit of the frontier
     late: Array  # (2, rows): numbers and places of those whose other entries must be tried
 
 
@@ -81,7 +81,7 @@ class Told(NamedTuple):
 
 
 @kernel
-def _take_heads(team: Any, rows: Inward, shape: GridShape) -> None:
+def _take_heads(team: Any, rows: Inward, names: Names) -> None:
     """The first entries of rows, and which rows are longer.  A member has chunks of its own."""
     stripes, chunks = rows.starts.shape
     taken = next_chunk(team, stripes * chunks, 1)
@@ -96,14 +96,14 @@ def _take_heads(team: Any, rows: Inward, shape: GridShape) -> None:
                 begin, last = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + ONE]) - ONE
                 for i in range(HEADS):
                     u = rows.indices[min(begin + np.uint64(i), last)]
-                    rows.heads[i, at] = column_position(shape, u)
+                    rows.heads[i, at] = column_bit(names, u)
                 rows.longer[at >> SIX] |= np.uint64(begin + HEADS <= last) << (at & LOW)
                 at += ONE
         taken = next_chunk(team, stripes * chunks, 1)
 
 
 def with_heads(
-    indptr: Array, indices: Array, full: Array, shape: GridShape, threads: int | None
+    indptr: Array, indices: Array, full: Array, names: Names, threads: int | None
 ) -> Inward:
     """The rows of a block; `full` has the bits of those that have entries."""
     stripes, words = full.shape
@@ -114,14 +114,14 @@ def with_heads(
     heads = np.zeros((int(HEADS), int(starts[-1])), indices.dtype)
     longer = np.zeros(int(starts[-1]) // WORD, np.uint64)
     rows = Inward(indptr, indices, full, starts[:-1].reshape(sizes.shape), heads, longer)
-    crew(threads, work=8 * heads.size).run(_take_heads, rows, shape)
+    crew(threads, work=8 * heads.size).run(_take_heads, rows, names)
     return rows
 
 
 @expanded
-def _is_in(frontier: Array, position: Any) -> Any:
+def _is_in(frontier: Array, bit: Any) -> Any:
     """1 where a column is in the frontier, else 0."""
-    k = np.uint64(position)
+    k = np.uint64(bit)
     return (frontier[k >> SIX] >> (k & LOW)) & ONE
 
 
@@ -211,7 +211,7 @@ def _list_late(full: Array, near: Near) -> Any:
 
 @expanded
 def _try_others(
-    rows: Inward, frontier: Array, shape: GridShape, base: Any, count: Any, near: Near
+    rows: Inward, frontier: Array, names: Names, base: Any, count: Any, near: Near
 ) -> None:
     """The other entries of the rows that are listed; first all rows are called for.
 
@@ -220,11 +220,11 @@ def _try_others(
     found = near.bits[1]
     numbers, places = near.late[0, :count], near.late[1, :count]
     for i in range(places.size):
-        prefetch(rows.indices, np.uint64(rows.indptr[base + places[i] * shape.C]) + HEADS)
+        prefetch(rows.indices, np.uint64(rows.indptr[base + places[i] * names.shape.C]) + HEADS)
     for i in range(places.size):
-        v = base + places[i] * shape.C
+        v = base + places[i] * names.shape.C
         for at in range(np.uint64(rows.indptr[v]) + HEADS, np.uint64(rows.indptr[v + ONE])):
-            u = column_position(shape, rows.indices[at])
+            u = column_bit(names, rows.indices[at])
             if _is_in(frontier, u) != NONE:
                 k = np.uint64(numbers[i])
                 near.entries[k] = u
@@ -273,7 +273,7 @@ def search_rows(
         words = _number_open(full, mine, near.bits[0])
         if _try_heads(rows, frontier, rows.starts[s, chunk], words, near):
             base, late = np.uint64(first * WORD * stripes + s), _list_late(full, near)
-            _try_others(rows, frontier, names.shape, base, late, near)
+            _try_others(rows, frontier, names, base, late, near)
         _mark_found(full, mine, near, bits)
         if alone:
             if chunk == 0:
@@ -289,8 +289,8 @@ def search_rows(
 
 @kernel
 def bottom_up(
-    team: Any, told: Told, rows: Inward, open: Array, names: Names, gaps: Gaps, frontier: Array,
-    found: Found, offers: Offers,
+    team: Any, told: Told, rows: Inward, open: Array, names: Names, frontier: Array, found: Found,
+    offers: Offers,
 ) -> None:  # fmt: skip
     """Open rows look for what the ranks of the column told; a message for each owner."""
     lo, hi = share(team, frontier.size)
@@ -298,7 +298,7 @@ def bottom_up(
     close(team, told.rows, open)
     if barrier(team):
         return
-    set_columns(team, told.columns, gaps, frontier)
+    set_columns(team, told.columns, names.shift, frontier)
     if barrier(team):
         return
     search_rows(team, rows, frontier, names, open, found, offers)

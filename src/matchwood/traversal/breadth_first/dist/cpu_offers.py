@@ -378,7 +378,7 @@ def _settle(
         count += np.int64(count_ones(own.told[w]))
     many = count > hi - lo
     if many:
-        spread_bits(gaps, 0, own.told, lo, hi, shape.c, shape.C, columns.seen, True)
+        spread_bits(gaps, own.told, lo, hi, shape.c, shape.C, columns.seen)
     sampled, entries, after, low = count > FEW, np.int64(0), lo, True
     for w in range(lo, hi):
         if interrupted(team, w):

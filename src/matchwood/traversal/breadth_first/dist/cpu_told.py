@@ -3,8 +3,8 @@
 Read stripes.py first.  Messages are read as unsigned words.  Places come as a list of words, or as
 the bits of words where that is shorter: the length tells which (dist/exchanges/packing.py).
 
-Places whose bits lie together are vertices of a group that are some positions apart.  A table has
-for each byte of such bits (or for less, where they are far apart) the bits with gaps between them.
+Bottom up, what the ranks of the column told is put together as it comes: the frontier has the bits
+of one rank after the other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import ONE, row_id
 from matchwood.primitives.cpu_hints import trailing_zeros
 from matchwood.primitives.frontier.cpu import flush, push
-from matchwood.teams import atomic_or, device, expanded, inlined, interrupted, share
+from matchwood.teams import device, expanded, inlined, interrupted, share
 
 Array = np.ndarray[Any, Any]
 
@@ -31,6 +31,7 @@ class Names(NamedTuple):
     """How to find the user's number of a vertex."""
 
     shape: GridShape
+    shift: Any  # the bit of a column in the frontier is (rank of its owner) << shift | place
     given: Array  # by local id; empty where ids are names, and so are
     columns: Array  # those of the column group, by position
 
@@ -49,10 +50,10 @@ class Heard(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """Bits with gaps between them: row 0 for rows of a stripe, row 1 for columns of one."""
+    """Bits with gaps between them, for each byte of such bits, or for less."""
 
-    tables: Array  # (2, 256)
-    widths: Array  # bits that are looked up at a time
+    table: Array  # (256,)
+    width: int  # bits that are looked up at a time
 
 
 class Columns(NamedTuple):
@@ -71,14 +72,13 @@ class Queue(NamedTuple):
     buffers: Array  # one row for each member
 
 
-def gaps(rows: int, columns: int) -> Gaps:
-    """For rows and for columns that are so far apart."""
-    tables, widths, every = np.zeros((2, 256), np.uint64), np.zeros(2, np.int64), np.arange(256)
-    for row, step in enumerate((rows, columns)):
-        widths[row] = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
-        for k in range(int(widths[row])):
-            tables[row, every >> k & 1 == 1] |= np.uint64(1 << (k * step))
-    return Gaps(tables, widths)
+def gaps(step: int) -> Gaps:
+    """For bits that get `step` places apart."""
+    width = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
+    table, every = np.zeros(256, np.uint64), np.arange(256)
+    for k in range(width):
+        table[every >> k & 1 == 1] |= np.uint64(1 << (k * step))
+    return Gaps(table, width)
 
 
 def spare_words(step: int) -> int:
@@ -93,27 +93,30 @@ def word_bits(words: Array) -> Any:
 
 
 @expanded
-def column_position(shape: GridShape, x: Any) -> Any:
-    """The position of a column in its group, by its local id.
+def column_bit(names: Names, x: Any) -> Any:
+    """The bit of a column in the frontier, by its local id.
 
-    Own columns are every R-th from r on, so a quotient tells how many of them are before another.
-    It is exact: x + 1/2 is no nearer to a multiple than 1/2.  A division of integers takes longer.
+    A quotient of floats is exact here, since x + 1/2 is no nearer to a multiple than 1/2, and
+    takes less time than one of integers.
     """
-    local = np.uint64(x)
+    shape, local = names.shape, np.uint64(x)
     own = local < shape.rows
     other = local - shape.rows
-    shifted = local if own else other + shape.others - shape.r
     inverse = 1.0 / np.float64(shape.C) if own else 1.0 / np.float64(shape.others)
-    quotient = np.uint64(np.int64((np.float64(np.int64(shifted)) + 0.5) * inverse))
-    return quotient * shape.R + shape.r if own else other + quotient
+    place = np.uint64(np.int64((np.float64(np.int64(local if own else other)) + 0.5) * inverse))
+    rank = other - place * shape.others
+    rank += ONE if rank >= shape.r else NONE
+    return (shape.r if own else rank) << names.shift | place
 
 
 @expanded
-def column_name(names: Names, position: Any) -> Any:
-    """The user's number of a column, by its position."""
+def column_name(names: Names, bit: Any) -> Any:
+    """The user's number of a column, by its bit."""
+    rank, place = np.uint64(bit) >> names.shift, np.uint64(bit) & ((ONE << names.shift) - ONE)
+    position = place * names.shape.R + rank
     if names.columns.size > 0:
         return np.uint64(names.columns[position])
-    return np.uint64(position) * names.shape.C + names.shape.c
+    return position * names.shape.C + names.shape.c
 
 
 @device
@@ -133,23 +136,29 @@ def has(bits: Array, v: Any) -> bool:
 
 
 @expanded
+def _word(words: Array, i: int) -> Any:
+    """The i-th 64 bits of these words."""
+    bits = np.uint64(words[2 * i])
+    if 2 * i + 1 < words.size:
+        bits |= np.uint64(words[2 * i + 1]) << np.uint64(BITS)
+    return bits
+
+
+@expanded
 def close(team: Any, heard: Heard, open: Array) -> None:
     """Rows of the frontier, which the ranks of the row told, are open no more.
 
     Lists are short: one member reads them.
     """
     for s in range(heard.size.size):
-        start, end = heard.starts[s], heard.starts[s + 1]
+        words = heard.words[heard.starts[s] : heard.starts[s + 1]]
         if _is_bitmap(heard, s):
-            lo, hi = share(team, (end - start + 1) // 2)
+            lo, hi = share(team, (words.size + 1) // 2)
             for i in range(lo, hi):
-                bits = np.uint64(heard.words[start + 2 * i])
-                if start + 2 * i + 1 < end:
-                    bits |= np.uint64(heard.words[start + 2 * i + 1]) << np.uint64(BITS)
-                open[s, i] &= ~bits
+                open[s, i] &= ~_word(words, i)
         elif team.rank == 0:
-            for i in range(start, end):
-                k = np.uint64(heard.words[i])
+            for i in range(words.size):
+                k = np.uint64(words[i])
                 open[s, k >> np.uint64(6)] &= ~(ONE << (k & np.uint64(63)))
 
 
@@ -206,24 +215,15 @@ def list_rows(team: Any, heard: Heard, full: Array, indptr: Array, rows: Queue) 
 
 
 @expanded
-def _join_bits(words: Array, at: Any, bits: Any, alone: bool) -> None:
-    if alone:
-        words[at] |= bits
-    elif bits != NONE:
-        atomic_or(words, at, bits)
-
-
-@expanded
 def spread_bits(
-    gaps: Gaps, row: int, words: Array, lo: int, hi: int, base: Any, step: Any, into: Array,
-    alone: bool,
-) -> None:  # fmt: skip
+    gaps: Gaps, words: Array, lo: int, hi: int, base: Any, step: Any, into: Array
+) -> None:
     """The places whose bits are in words lo .. hi are joined to `into`, with gaps between them.
 
     Place k is bit base + k step there.  Bits are collected until a word of `into` is complete.
     Caller: there are `spare_words` words behind those that have bits.
     """
-    width, table = np.uint64(gaps.widths[row]), gaps.tables[row]
+    width, table = np.uint64(gaps.width), gaps.table
     mask, bits = (ONE << width) - ONE, np.uint64(word_bits(words))
     v = np.uint64(base) + np.uint64(lo) * bits * np.uint64(step)
     at, joined = v >> np.uint64(6), NONE
@@ -235,30 +235,32 @@ def spread_bits(
             left >>= width
             v += width * np.uint64(step)
             if v >> np.uint64(6) != at:
-                _join_bits(into, at, joined, alone)
+                into[at] |= joined
                 joined = (piece >> ONE) >> (np.uint64(63) - shift)
                 if v >> np.uint64(6) != at + ONE:
-                    _join_bits(into, at + ONE, joined, alone)
+                    into[at + ONE] |= joined
                     joined = NONE
                 at = v >> np.uint64(6)
-    _join_bits(into, at, joined, alone)
+    if joined != NONE:  # else the word may be another member's
+        into[at] |= joined
 
 
 @expanded
-def set_columns(team: Any, heard: Heard, gaps: Gaps, frontier: Array) -> None:
-    """The bits, by position, of the columns that the ranks of the column told.
+def set_columns(team: Any, heard: Heard, shift: Any, frontier: Array) -> None:
+    """The bits of the columns that the ranks of the column told.
 
     Caller: the frontier is 0.
     """
-    alone, ranks = team.size == 1, np.uint64(heard.size.size)
     for s in range(heard.size.size):
-        words = heard.words[heard.starts[s] : heard.starts[s + 1]]
-        lo, hi = share(team, words.size)
         if interrupted(team, 0):
             return
+        words, first = heard.words[heard.starts[s] : heard.starts[s + 1]], np.uint64(s) << shift
         if _is_bitmap(heard, s):
-            spread_bits(gaps, 1, words, lo, hi, s, ranks, frontier, alone)
-            continue
-        for i in range(lo, hi):
-            k = np.uint64(s) + np.uint64(words[i]) * ranks
-            _join_bits(frontier, k >> np.uint64(6), ONE << (k & np.uint64(63)), alone)
+            into = frontier[first >> np.uint64(6) :]
+            lo, hi = share(team, (words.size + 1) // 2)
+            for i in range(lo, hi):
+                into[i] = _word(words, i)
+        elif team.rank == 0:
+            for i in range(words.size):
+                k = first + np.uint64(words[i])
+                frontier[k >> np.uint64(6)] |= ONE << (k & np.uint64(63))

@@ -37,15 +37,15 @@ class Steps:
     def __init__(self, G: Any, outward: Any, inward: Any, kind: Any, threads: int | None) -> None:
         self.grid, self.exchange, self.threads = G.grid, G.exchange, threads
         grid, word = self.grid, np.dtype(f"u{np.dtype(kind).itemsize}")
-        self.names = cpu_told.Names(grid.shape, *_names(G, word))
+        self.names = cpu_told.Names(grid.shape, _shift(grid), *_names(G, word))
         same = inward is outward
         full = _full(G, outward, "entries" if same else "outgoing entries")
         into = full if same else _full(G, inward, "incoming entries")
         self.outward = cpu_top_down.Outward(*_unsigned(outward), full)
-        self.inward = _inward(G, inward, into, same, threads)
+        self.inward = _inward(G, inward, into, self.names, same, threads)
         self.reachable = _reachable(G, into, same)
         self.of_rows, self.of_columns = _stripes(of_rows(grid)), _stripes(of_columns(grid))
-        self.gaps = G.keep("bfs, gaps", lambda: cpu_told.gaps(int(grid.C), int(grid.R)))
+        self.gaps = G.keep("bfs, gaps", lambda: cpu_told.gaps(int(grid.C)))
         self.level, self.parent = (np.empty(grid.owned, word) for _ in range(2))
         self.open = into.copy()
         self._make_room(word, into.shape)
@@ -55,13 +55,12 @@ class Steps:
         """Scratch.  A level goes one way: what both need lies in the same place."""
         grid, (stripes, words) = self.grid, shape
         bits = words_of_bits(grid.n_local, np.uint64) + cpu_told.spare_words(grid.C)
-        columns = words_of_bits(grid.n_columns, np.uint64) + cpu_told.spare_words(grid.R)
         longest = max(grid.n_rows, grid.n_columns)
         index, places = self.outward.indices.dtype, stripes * words * cpu_told.WORD
         queues = (grid.n_rows + 1 + grid.n_columns) * index.itemsize
         space = workspace(
             marks=((2, bits), np.uint64),
-            frontier=(columns, np.uint64),
+            frontier=(int(grid.R) << int(self.names.shift) >> 6, np.uint64),
             found=((stripes, words), np.uint64),
             best=(grid.n_local, word),
             words=(longest + (words + 1) * 2 * max(grid.R, grid.C), word),
@@ -132,7 +131,7 @@ class Steps:
         offers = self._offers(self.of_rows, team)
         team.run(
             cpu_bottom_up.bottom_up, cpu_bottom_up.Told(rows, columns), self.inward, self.open,
-            self.names, self.gaps, self.frontier, found, offers,
+            self.names, self.frontier, found, offers,
         )  # fmt: skip
         return self._accepted(self.exchange.row, offers, depth + 1)
 
@@ -171,6 +170,11 @@ def _queue(vertices: Array, team: Crew) -> cpu_told.Queue:
     return cpu_told.Queue(vertices, np.zeros(1, np.int64), buffers)
 
 
+def _shift(grid: Any) -> Any:
+    """Bits of the number of a place, in whole words."""
+    return np.uint64(max(6, int(grid.most_owned - 1).bit_length()))
+
+
 def _names(G: Any, word: Any) -> tuple[Array, Array]:
     """Names by local id, and of columns by position; empty where ids are names.  Kept by G."""
     if G.names is None:
@@ -203,13 +207,13 @@ def _reachable(G: Any, into: Array, both: bool) -> int:
 
 
 def _inward(
-    G: Any, view: Any, full: Array, both: bool, threads: int | None
+    G: Any, view: Any, full: Array, names: cpu_told.Names, both: bool, threads: int | None
 ) -> cpu_bottom_up.Inward:
     """The rows with their first entries; kept by G."""
     what = "entries" if both else "incoming entries"
 
     def make() -> cpu_bottom_up.Inward:
-        return cpu_bottom_up.with_heads(*_unsigned(view), full, G.grid.shape, threads)
+        return cpu_bottom_up.with_heads(*_unsigned(view), full, names, threads)
 
     made: cpu_bottom_up.Inward = G.keep(f"bfs, first {what}", make)
     return made
