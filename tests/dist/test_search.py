@@ -192,7 +192,9 @@ def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
         found = stripes._queue(np.empty(n, kind), team)
         frontier = np.arange(rows, dtype=kind)
         outward = cpu_top_down.Outward(indptr, indices, np.empty((0, 0), np.uint64))
-        team.run(slow, outward, frontier, cpu_told.Names(shape, np.uint64(6), names, names), known, found)
+        team.run(
+            slow, outward, frontier, cpu_told.Names(shape, np.uint64(6), names, names), known, found
+        )
         assert set(found.vertices[: found.tail[0]]) == set(range(columns))
         assert (known.best[:columns] == names[first].min()).all()
 

@@ -149,8 +149,12 @@ def _try_some(frontier: Array, head: Array, open: Any, entries: Array) -> Any:
 
 @expanded
 def _number_open(full: Array, open: Array, numbered: Array) -> Any:
-    """The bits of open rows by number; returns how many words."""
-    at = NONE
+    """The bits of open rows by number; returns how many words, 0 where none is open."""
+    at = any_open = NONE
+    for w in range(open.size):
+        any_open |= open[w]
+    if any_open == NONE:
+        return NONE
     numbered[0] = NONE
     for w in range(open.size):
         bits, q, shift = extracted(open[w], full[w]), at >> SIX, at & LOW
@@ -247,8 +251,11 @@ def _write_parents(names: Names, words: Any, near: Near, parents: Array) -> Any:
 
 
 @expanded
-def _mark_found(full: Array, open: Array, near: Near, bits: Array) -> None:
+def _mark_found(full: Array, open: Array, near: Near, words: Any, bits: Array) -> None:
     """The bits by place of the rows of a chunk that were found; these are open no more."""
+    if words == NONE:
+        bits[:] = NONE
+        return
     at = NONE
     for w in range(full.size):
         bits[w] = _by_place(near.bits[1], at, full[w])
@@ -271,10 +278,10 @@ def search_rows(
         first, end = chunk * WORDS, min((chunk + 1) * WORDS, open.shape[1])
         full, mine, bits = rows.full[s, first:end], open[s, first:end], found.bits[s, first:end]
         words = _number_open(full, mine, near.bits[0])
-        if _try_heads(rows, frontier, rows.starts[s, chunk], words, near):
+        if words != NONE and _try_heads(rows, frontier, rows.starts[s, chunk], words, near):
             base, late = np.uint64(first * WORD * stripes + s), _list_late(full, near)
             _try_others(rows, frontier, names, base, late, near)
-        _mark_found(full, mine, near, bits)
+        _mark_found(full, mine, near, words, bits)
         if alone:
             if chunk == 0:
                 at = parents_begin(found, s, offers)

@@ -41,7 +41,8 @@ Array = np.ndarray[Any, Any]
 WORDS = 32  # words of a stripe that a member takes at a time bottom up
 PLACES = WORDS * WORD  # of such a chunk
 FEW = 4096  # vertices of a level whose entries are all counted; of more, one
-SAMPLED = 4  # of so many words of places
+SAMPLED = 4  # of so many words of places, but at most
+SAMPLES = 512  # in all
 
 
 class Found(NamedTuple):
@@ -143,7 +144,8 @@ def _copy(source: Array, into: Array) -> None:
 
 
 @expanded
-def _places_before(found: Found, s: int, chunk: int) -> int:
+def _places_before(found: Found, s: int, chunk: int) -> Any:
+    """Places of stripe s that were found in the chunks before this one."""
     count = np.int64(0)
     for i in range(chunk):
         count += found.counts[s, i]
@@ -151,7 +153,7 @@ def _places_before(found: Found, s: int, chunk: int) -> int:
 
 
 @device
-def parents_begin(found: Found, s: int, offers: Offers) -> int:
+def parents_begin(found: Found, s: int, offers: Offers) -> Any:
     """Where the parents of stripe s begin if it has many; those before it are complete."""
     at = np.int64(0)
     for before in range(s):
@@ -380,6 +382,7 @@ def _settle(
     if many:
         spread_bits(gaps, own.told, lo, hi, shape.c, shape.C, columns.seen)
     sampled, entries, after, low = count > FEW, np.int64(0), lo, True
+    apart = max(SAMPLED, (hi - lo) // SAMPLES)
     for w in range(lo, hi):
         if interrupted(team, w):
             break
@@ -389,7 +392,7 @@ def _settle(
         own.reached[w] |= left
         if sampled:
             if w >= after:
-                after, low = w + SAMPLED, not low
+                after, low = w + apart, not low
                 b = np.uint64(trailing_zeros(left))
                 if not low:
                     b = width - ONE - np.uint64(leading_zeros(left))
