@@ -16,11 +16,13 @@ import matchwood
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist
 from matchwood.check import check_bfs, is_bfs
+from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
 from matchwood.dist.exchanges.packing import pack_values, unpack_values
 from matchwood.dist.grid import Grid, GridShape
-from matchwood.teams import crew, load_relaxed
+from matchwood.teams import barrier, crew, load_relaxed
 from matchwood.teams.atomics import relax_core
 from matchwood.traversal.breadth_first.dist import (
+    cpu_bottom_up,
     cpu_offers,
     cpu_told,
     cpu_top_down,
@@ -190,14 +192,150 @@ def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
         found = stripes._queue(np.empty(n, kind), team)
         frontier = np.arange(rows, dtype=kind)
         outward = cpu_top_down.Outward(indptr, indices, np.empty((0, 0), np.uint64))
-        team.run(slow, outward, frontier, cpu_told.Names(shape, names), known, found)
+        team.run(
+            slow, outward, frontier, cpu_told.Names(shape, np.uint64(6), names, names), known, found
+        )
         assert set(found.vertices[: found.tail[0]]) == set(range(columns))
         assert (known.best[:columns] == names[first].min()).all()
 
 
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (1, 4), (4, 1), (2, 2), (3, 2), (7, 5), (13, 1), (65, 2)]
+)
+def test_bits_and_names_of_columns(shape):
+    bit, name = cpu_told.column_bit, cpu_told.column_name
+
+    @njit
+    def run(names, columns, bits, found):
+        for i in range(columns.size):
+            bits[i] = bit(names, columns[i])
+            found[i] = name(names, bits[i])
+
+    for n in (1, 2, 100, 20_003):
+        for rank in range(0, shape[0] * shape[1], 3):
+            layout = Grid(n, *shape, rank)
+            columns, shift = layout.columns_to_local, stripes._shift(layout)
+            ranks, places = np.arange(columns.size) % shape[0], np.arange(columns.size) // shape[0]
+            bits, found = np.empty((2, columns.size), np.int64)
+            given = np.random.default_rng(n).permutation(layout.n_local)
+            for names in (given[:0], given):
+                by_position = names[columns] if names.size else names
+                run(cpu_told.Names(layout.shape, shift, names, by_position), columns, bits, found)
+                assert np.array_equal(bits, (ranks << int(shift)) + places)
+                assert places.max(initial=0) < 1 << int(shift)
+                right = names[columns] if names.size else layout.original(columns)
+                assert np.array_equal(found, right)
+
+
+def test_bits_of_columns_of_large_graphs():
+    """No quotient is rounded up, where numbers have 48 bits."""
+    bit, none = njit(cpu_told.column_bit.py_func), np.empty(0, np.uint64)
+    for R, C in ((2, 2), (4, 4), (7, 3), (1000, 999)):
+        for r in (0, R - 1):
+            places = (1 << 48) // max(R, C)
+            rows = places * C
+            shape = GridShape(*map(np.uint64, (R, C, r, 1, R - 1, rows)))
+            names = cpu_told.Names(shape, np.uint64(50), none, none)
+            for place in (places - 2, places - 1):
+                assert bit(names, np.uint64(place * C + 1)) == (r << 50) + place
+                for t in {0, max(0, r - 1), min(r, R - 2), R - 2}:
+                    local = np.uint64(rows + place * (R - 1) + t)
+                    assert bit(names, local) == (t + (t >= r) << 50) + place
+
+
+def block_of(layout, lengths, rng):
+    """Rows with so many random columns each, as a block has them: in the order of positions."""
+    rows = [np.sort(rng.choice(layout.n_columns, k, False)) for k in lengths]
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    positions = np.concatenate(rows)
+    return indptr, layout.columns_to_local[positions].astype(np.uint32), rows
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
+def test_open_rows_find_their_first_column(threads, share):
+    """Rows that are shorter and longer than the entries that lie together; closed ones are left."""
+    rng = np.random.default_rng(5)
+    search, offer = cpu_bottom_up.search_rows, cpu_offers.offer_rows
+
+    @njit
+    def searched(team, rows, frontier, names, open, found, offers):
+        search(team, rows, frontier, names, open, found, offers)
+        if not barrier(team):
+            offer(team, found, offers)
+
+    for n, R, C, rank in ((9_001, 2, 3, 4), (13_000, 3, 2, 1), (70, 1, 2, 0)):
+        layout = Grid(n, R, C, rank)
+        lengths = rng.integers(0, 7, layout.n_rows) * (rng.random(layout.n_rows) < 0.7)
+        lengths[::97] = min(40, layout.n_columns)
+        indptr, indices, rows = block_of(layout, lengths, rng)
+        full = rows_with_entries(indptr, layout)
+        none, shift = np.empty(0, np.uint32), stripes._shift(layout)
+        names = cpu_told.Names(layout.shape, shift, none, none)
+        inward = cpu_bottom_up.with_heads(indptr, indices, full, names, threads)
+        told = np.flatnonzero(rng.random(layout.n_columns) < share)
+        frontier = np.zeros(R << int(shift) >> 6, np.uint64)
+        bits = (told % R << int(shift)) + told // R
+        np.bitwise_or.at(frontier, bits // 64, np.uint64(1) << (bits % 64).astype(np.uint64))
+        open = full & rng.integers(0, 1 << 63, full.shape, np.uint64)
+        left, team = open.copy(), crew(threads, work=10**9)
+        chunks = -(-full.shape[1] // cpu_offers.WORDS)
+        found = cpu_offers.Found(
+            np.full_like(full, 77),
+            np.empty((C, full.shape[1] * 64), np.uint32),
+            np.empty((C, chunks), np.int64),
+            *cpu_offers.room_near(threads, np.uint32),
+        )
+        listed = stripes.of_rows(layout)
+        words = np.full(layout.n_rows + 3 * full.size, 77, np.uint32)
+        counts = np.empty((threads + 1, C), np.int64)
+        offers = cpu_offers.Offers(words, counts, counts[None], *stripes._stripes(listed))
+        team.run(searched, inward, frontier, names, left, found, offers)
+        at = 0
+        for s in range(C):
+            marked = np.unpackbits(found.bits[s].view(np.uint8), bitorder="little")
+            was = np.unpackbits(open[s].view(np.uint8), bitorder="little")
+            right = {
+                k: int(hits[0]) * C + layout.c
+                for k in np.flatnonzero(was).tolist()
+                if (hits := np.intersect1d(rows[k * C + s], told)).size
+            }
+            assert np.flatnonzero(marked).tolist() == list(right)
+            assert np.array_equal(left[s], open[s] & ~found.bits[s])
+            assert counts[-1, s] == len(right)
+            places, parents = np.array([*right], int), np.array([*right.values()], np.uint32)
+            message = pack_values(places, parents, listed[s][2])
+            assert np.array_equal(words[at : at + message.size], message)
+            at += message.size
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_members_share_the_only_row(threads):
+    """Columns that were seen before are not found again, and each is found once."""
+    rng = np.random.default_rng(threads)
+    follow = remade(cpu_top_down._follow_one)
+    for size in (0, 1, 3, 700, 5000):
+        columns = np.sort(rng.choice(20_000, size, False)).astype(np.uint32)
+        indptr = np.array([0, 2, 2 + size, 2 + size], np.int32)
+        indices = np.concatenate([[7, 9], columns]).astype(np.uint32)
+        before, fresh = rng.integers(0, 1 << 63, (2, 313), np.uint64)
+        known = cpu_told.Columns(before.copy(), fresh.copy(), np.empty(0, np.uint32))
+        team = crew(threads, work=10**9)
+        found = stripes._queue(np.empty(size, np.uint32), team)
+        outward = cpu_top_down.Outward(indptr, indices, np.empty((0, 0), np.uint64))
+        team.run(follow, outward, np.uint64(1), known, found)
+        was = np.unpackbits(before.view(np.uint8), bitorder="little")
+        new = columns[was[columns] == 0]
+        assert np.array_equal(np.sort(found.vertices[: found.tail[0]]), new)
+        was[columns] = 1
+        assert np.array_equal(np.unpackbits(known.seen.view(np.uint8), bitorder="little"), was)
+        assert np.array_equal(known.fresh, fresh)
+
+
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+@pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
-def test_columns_are_packed_by_any_team(kind, share):
+def test_columns_are_packed_by_any_team(kind, share, same):
     """Messages are those of `pack_values`, whose lists may be in another order."""
     rng = np.random.default_rng(3)
     layout = Grid(20_003, 3, 2, 3)  # rank 3 of 3 x 2
@@ -211,6 +349,9 @@ def test_columns_are_packed_by_any_team(kind, share):
         seen, fresh = np.zeros((2, -(-layout.n_local // 64)), np.uint64)
         np.bitwise_or.at(fresh, found // 64, np.uint64(1) << np.uint64(found % 64))
         best = rng.integers(0, layout.n, layout.n_local).astype(kind)
+        parents = cpu_offers.Parents(same, kind(4711), best.copy())
+        if same:
+            best[:] = 4711
         marked, known = fresh.copy(), cpu_told.Columns(seen, fresh, best)
         team = crew(threads, work=10**9)
         expected = [pack_values(k, best[ids[k]], ids.size) for ids, k in pairs]
@@ -220,7 +361,7 @@ def test_columns_are_packed_by_any_team(kind, share):
         counts = np.empty((threads + 1, width), np.int64)
         starts = np.empty((threads, 2, width), np.int64)
         offers = cpu_offers.Offers(words, counts, starts, *stripes._stripes(listed))
-        team.run(offer, found, layout.shape, known, offers)
+        team.run(offer, found, layout.shape, known, parents, offers)
         assert counts[-1, : layout.R].tolist() == [k.size for k in some]
         for message, right, (_, _, size) in zip(
             np.split(words, np.cumsum(sizes)[:-1]), expected, listed, strict=True
@@ -229,8 +370,9 @@ def test_columns_are_packed_by_any_team(kind, share):
             order = np.argsort(got[0])
             assert np.array_equal(got[0][order], want[0])
             assert np.array_equal(got[1][order], want[1])
-        assert np.array_equal(seen, marked)
-        assert not fresh.any()
+        if not same:  # else they were seen when they were found
+            assert np.array_equal(seen, marked)
+            assert not fresh.any()
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -282,24 +424,21 @@ def test_bits_with_gaps(step):
     spread_bits = cpu_told.spread_bits
 
     @njit
-    def run(gaps, row, words, base, step, into, alone):
-        for i in range(words.size):
-            v = np.uint64(base + i * 64 * step)
-            spread_bits(gaps, row, words[i], v, np.uint64(step), into, alone)
+    def run(gaps, words, lo, base, step, into):
+        spread_bits(gaps, words, lo, words.size, base, step, into)
 
-    for base, alone in ((0, True), (1, False), (63, True), (64, False), (137, True)):
+    for base in (0, 1, 63, 64, 137):
         words = rng.integers(0, 1 << 64, 5, np.uint64, endpoint=False)
         words[1], words[3] = 0, np.uint64(1) << np.uint64(63)
         places = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
         last = base + step * int(places[-1])
-        into = np.zeros(last // 64 + 1, np.uint64)  # no word is touched that has no bits
+        got = np.zeros(last // 64 + 1 + cpu_told.spare_words(step), np.uint64)
         kept = rng.integers(0, last + 1, 3)
-        np.bitwise_or.at(into, kept // 64, np.uint64(1) << (kept % 64).astype(np.uint64))
-        for row, steps in enumerate(((step, 1), (1, step))):
-            got = into.copy()
-            run(cpu_told.gaps(*steps), row, words, base, step, got, alone)
-            found = np.flatnonzero(np.unpackbits(got.view(np.uint8), bitorder="little"))
-            assert np.array_equal(found, np.union1d(kept, base + step * places))
+        np.bitwise_or.at(got, kept // 64, np.uint64(1) << (kept % 64).astype(np.uint64))
+        run(cpu_told.gaps(step), words, 2, base, step, got)
+        run(cpu_told.gaps(step), words[:2], 0, base, step, got)
+        found = np.flatnonzero(np.unpackbits(got.view(np.uint8), bitorder="little"))
+        assert np.array_equal(found, np.union1d(kept, base + step * places))
 
 
 @given(graphs(max_n=300), st.data())

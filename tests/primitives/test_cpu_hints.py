@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 
+from matchwood.primitives import cpu_hints
 from matchwood.primitives.cpu_hints import (
     converted,
     count_ones,
+    deposited,
+    extracted,
     natural,
     opaque,
     prefetch_write,
@@ -87,6 +91,39 @@ def test_bits():
     assert _ones(np.uint64(0)) == 0
     assert _turned(np.uint32(0x80000001), np.uint32(4)) == 0x00000018
     assert _turned(np.uint32(0x12345678), np.uint32(0)) == 0x12345678
+
+
+@kernel
+def _spread(bits, mask):
+    return deposited(bits, mask)
+
+
+@kernel
+def _joined(bits, mask):
+    return extracted(bits, mask)
+
+
+def test_bits_to_and_from_a_mask():
+    """By an instruction where the processor has one, and by a loop."""
+    rng = np.random.default_rng(1)
+    masks = [
+        0,
+        1,
+        2**63,
+        2**64 - 1,
+        0xFF00FF,
+        0x8000000000000001,
+        *map(int, rng.integers(1 << 62, size=40)),
+    ]
+    words = [0, 1, 2**63, 2**64 - 1, *map(int, rng.integers(1 << 62, size=20))]
+    for to, back in ((_spread, _joined), (njit(cpu_hints._deposit), njit(cpu_hints._extract))):
+        for mask in masks:
+            places = [k for k in range(64) if mask >> k & 1]
+            for word in words:
+                given = np.uint64(word), np.uint64(mask)
+                spread = sum((word >> i & 1) << k for i, k in enumerate(places))
+                joined = sum((word >> k & 1) << i for i, k in enumerate(places))
+                assert (to(*given), back(*given)) == (spread, joined)
 
 
 @kernel

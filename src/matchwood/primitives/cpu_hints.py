@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import binding, ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
 # Else LLVM ends the process when it meets a line of assembly: Numba has it read them on x86 only.
 binding.initialize_native_asmparser()
@@ -155,3 +156,72 @@ def rotated(typingctx: Any, word: Any, left: Any) -> Any:
         return builder.call(turn, [args[0], args[0], args[1]])
 
     return types.uint32(types.uint32, types.uint32), codegen
+
+
+@register_jitable
+def _moves(mask: Any, kept: Any, by: int) -> Any:
+    """Which of the bits of a mask move by so many places when they are put together.
+
+    Also the mask after that, and what the next step needs (Warren, Hacker's Delight, 7-4).
+    """
+    odd = kept ^ (kept << np.uint64(1))
+    for shift in (2, 4, 8, 16, 32):
+        odd ^= odd << np.uint64(shift)
+    move = odd & mask
+    return move, (mask ^ move) | (move >> np.uint64(by)), kept & ~odd
+
+
+@register_jitable
+def _apart(bits: Any, move: Any, by: int) -> Any:
+    return (bits & ~move) | ((bits << np.uint64(by)) & move)
+
+
+def _deposit(bits: Any, mask: Any) -> Any:
+    if bits == np.uint64(0):
+        return bits
+    one, left, kept = _moves(mask, ~mask << np.uint64(1), 1)
+    two, left, kept = _moves(left, kept, 2)
+    four, left, kept = _moves(left, kept, 4)
+    eight, left, kept = _moves(left, kept, 8)
+    sixteen, left, kept = _moves(left, kept, 16)
+    bits = _apart(bits, _moves(left, kept, 32)[0], 32)
+    bits = _apart(_apart(bits, sixteen, 16), eight, 8)
+    return _apart(_apart(_apart(bits, four, 4), two, 2), one, 1) & mask
+
+
+def _extract(bits: Any, mask: Any) -> Any:
+    one, found, bits = np.uint64(1), np.uint64(0), bits & mask
+    if count_ones(bits) < np.uint64(FEW_BITS):
+        while bits != np.uint64(0):
+            found |= one << count_ones(mask & ((bits & (~bits + one)) - one))
+            bits &= bits - one
+        return found
+    kept = ~mask << one
+    for by in (1, 2, 4, 8, 16, 32):
+        move, mask, kept = _moves(mask, kept, by)
+        bits = (bits & ~move) | ((bits & move) >> np.uint64(by))
+    return bits
+
+
+def _by_instruction(name: str, otherwise: Any) -> Any:
+    """An intrinsic on words of 64 bits: an instruction of x86-64 processors, a loop on others."""
+
+    def word(typingctx: Any, bits: Any, mask: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _, processor, features = context.codegen().magic_tuple()
+            if "+bmi2" not in features or processor in SLOW_BITS:
+                return context.compile_internal(builder, otherwise, signature, args)
+            wide = ir.IntType(64)
+            kind = ir.FunctionType(wide, [wide, wide])
+            call = builder.module.declare_intrinsic(f"llvm.x86.bmi.{name}.64", (), kind)
+            return builder.call(call, args)
+
+        return types.uint64(types.uint64, types.uint64), codegen
+
+    return intrinsic(word)
+
+
+FEW_BITS = 8  # that are counted one by one as quickly
+SLOW_BITS = ("znver1", "znver2")  # processors that have these instructions, as slow as the loops
+deposited = _by_instruction("pdep", _deposit)  # (bits, mask): lowest bits, to where the mask has 1s
+extracted = _by_instruction("pext", _extract)  # (bits, mask): those where the mask has 1s, together

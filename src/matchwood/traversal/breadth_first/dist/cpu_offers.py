@@ -27,14 +27,22 @@ from matchwood.teams import (
     kernel,
     share,
 )
-from matchwood.traversal.breadth_first.dist.cpu_told import NONE, WORD, Columns, Gaps, spread_bits
+from matchwood.traversal.breadth_first.dist.cpu_told import (
+    NONE,
+    WORD,
+    Columns,
+    Gaps,
+    spread_bits,
+    word_bits,
+)
 
 Array = np.ndarray[Any, Any]
 
-WORDS = 16  # words of each stripe that a member takes at a time bottom up
+WORDS = 32  # words of a stripe that a member takes at a time bottom up
 PLACES = WORDS * WORD  # of such a chunk
 FEW = 4096  # vertices of a level whose entries are all counted; of more, one
-SAMPLED = 4  # of so many words of places
+SAMPLED = 4  # of so many words of places, but at most
+SAMPLES = 512  # in all
 
 
 class Found(NamedTuple):
@@ -42,8 +50,19 @@ class Found(NamedTuple):
 
     bits: Array  # (C, words) places
     parents: Array  # (C, words * WORD) those of a chunk of places from its first place on
-    counts: Array  # (chunks, C + GAP)
-    near: Array  # (members, 2, C, WORD) an entry of each row of a word, of two words in turn
+    counts: Array  # (C, chunks) of places
+    near: Array  # (members, 2, WORDS + 1) for these three see Near in cpu_bottom_up.py
+    entries: Array  # (members, PLACES)
+    late: Array  # (members, 2, PLACES)
+
+
+def room_near(members: int, index: Any) -> tuple[Array, Array, Array]:
+    """The last three fields of Found."""
+    return (
+        np.empty((members, 2, WORDS + 1), np.uint64),
+        np.empty((members, PLACES), index),
+        np.empty((members, 2, PLACES), index),
+    )
 
 
 class Offers(NamedTuple):
@@ -60,6 +79,14 @@ class Offers(NamedTuple):
     size: Array
 
 
+class Parents(NamedTuple):
+    """The parents of columns."""
+
+    same: bool  # of all of them `only`, else
+    only: Any
+    best: Array  # by local id
+
+
 class Own(NamedTuple):
     """Own vertices by place; level and parent are all ones, that is -1, where not reached."""
 
@@ -74,7 +101,7 @@ class Own(NamedTuple):
 @device
 def _words_for(places: int, words: Array) -> int:
     """Words of one bit for each place."""
-    width = 8 * words.itemsize
+    width = word_bits(words)
     return (places + width - 1) // width
 
 
@@ -86,51 +113,83 @@ def message_size(places: int, owned: int, words: Array) -> int:
 
 
 @expanded
-def _pack_stripe(
+def _pack_places(
     found: Found, s: int, lo: int, hi: int, before: int, total: int, offers: Offers, start: int
-) -> None:
-    """The part of the message for stripe s that chunks lo .. hi have, behind `before` places."""
-    words = offers.words
-    kind, width = words.dtype.type, 8 * words.itemsize
-    first, last = lo * WORDS, min(hi * WORDS, found.bits.shape[1])
+) -> int:
+    """The places that words lo .. hi of stripe s have, into its message; words of all places.
+
+    There are `total` places, and `before` of them are in words below lo.
+    """
+    words, bits = offers.words, found.bits[s]
+    kind, each = words.dtype.type, WORD // word_bits(words)
     size = _words_for(offers.size[s], words)
-    if total < size:  # a list
-        size, at = total, np.uint64(start + before)
-        for w in range(first, last):
-            left = found.bits[s, w]
-            while left != NONE:
-                words[at] = kind(np.uint64(w * WORD) + trailing_zeros(left))
-                left &= left - ONE
-                at += ONE
-    else:
-        each = WORD // width
-        for i in range(first * each, min(last * each, size)):
-            words[start + i] = kind(found.bits[s, i // each] >> np.uint64(i % each * width))
-    at = np.uint64(start + size + before)
-    for chunk in range(lo, hi):
-        parents = found.parents[s, chunk * PLACES : chunk * PLACES + found.counts[chunk, s]]
-        for i in range(parents.size):
-            words[at] = parents[i]
+    if total >= size:
+        for i in range(lo * each, min(hi * each, size)):
+            words[start + i] = kind(bits[i // each] >> np.uint64(i % each * word_bits(words)))
+        return size
+    at = np.uint64(start + before)
+    for w in range(lo, hi):
+        left = bits[w]
+        while left != NONE:
+            words[at] = kind(np.uint64(w * WORD) + trailing_zeros(left))
+            left &= left - ONE
             at += ONE
+    return total
+
+
+@expanded
+def _copy(source: Array, into: Array) -> None:
+    for i in range(source.size):
+        into[i] = source[i]
+
+
+@expanded
+def _places_before(found: Found, s: int, chunk: int) -> Any:
+    """Places of stripe s that were found in the chunks before this one."""
+    count = np.int64(0)
+    for i in range(chunk):
+        count += found.counts[s, i]
+    return count
+
+
+@device
+def parents_begin(found: Found, s: int, offers: Offers) -> Any:
+    """Where the parents of stripe s begin if it has many; those before it are complete."""
+    at = np.int64(0)
+    for before in range(s):
+        total = _places_before(found, before, found.counts.shape[1])
+        at += message_size(total, offers.size[before], offers.words)
+    return at + _words_for(offers.size[s], offers.words)
 
 
 @expanded
 def offer_rows(team: Any, found: Found, offers: Offers) -> None:
-    """A message for each stripe of the row group: places, then parents."""
-    all_places = offers.counts[team.size]
-    lo, hi = share(team, found.counts.shape[0])
+    """A message for each stripe of the row group: places, then parents.
+
+    A member that is alone has written parents to where they begin behind bits.  Where they come
+    behind a list they are moved, before the next message is written there.
+    """
+    words, chunks = offers.words, found.counts.shape[1]
+    lo, hi = share(team, chunks)
+    first, last = lo * WORDS, min(hi * WORDS, found.bits.shape[1])
     start = np.int64(0)
     for s in range(offers.size.size):
         if interrupted(team, 0):
             return
-        before, total = np.int64(0), np.int64(0)
-        for chunk in range(found.counts.shape[0]):
-            before += found.counts[chunk, s] if chunk < lo else np.int64(0)
-            total += found.counts[chunk, s]
-        _pack_stripe(found, s, lo, hi, before, total, offers, start)
-        start += message_size(total, offers.size[s], offers.words)
+        before, total = _places_before(found, s, lo), _places_before(found, s, chunks)
+        bits = _words_for(offers.size[s], words)
+        if team.size == 1 and total < bits:
+            _copy(words[start + bits : start + bits + total], words[start + total :])
+        size = _pack_places(found, s, first, last, before, total, offers, start)
+        if team.size > 1:
+            at = start + size + before
+            for chunk in range(lo, hi):
+                count, from_place = found.counts[s, chunk], chunk * PLACES
+                _copy(found.parents[s, from_place : from_place + count], words[at:])
+                at += count
+        start += size + total
         if team.rank == 0:
-            all_places[s] = total
+            offers.counts[team.size, s] = total
 
 
 @kernel
@@ -193,10 +252,14 @@ def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> No
 
 
 @expanded
-def _parents_behind(team: Any, best: Array, offers: Offers, s: int, start: int) -> None:
+def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: int) -> None:
     """Parents behind the bits of the message for rank s: those of this member's words."""
     words = offers.words
     kind, size = words.dtype.type, _words_for(offers.size[s], words)
+    if parents.same:
+        lo, hi = share(team, offers.counts[team.size, s])
+        words[start + size + lo : start + size + hi] = parents.only
+        return
     lo, hi = share(team, size)
     at = np.uint64(start + size)
     for w in range(start, start + lo):
@@ -206,25 +269,26 @@ def _parents_behind(team: Any, best: Array, offers: Offers, s: int, start: int) 
             return
         left = words[start + w]
         while left != kind(0):
-            k = w * (8 * words.itemsize) + np.int64(trailing_zeros(left))
+            k = w * word_bits(words) + np.int64(trailing_zeros(left))
             left &= left - kind(1)
-            words[at] = best[np.uint64(offers.base[s] + k * offers.step[s])]
+            words[at] = parents.best[np.uint64(offers.base[s] + k * offers.step[s])]
             at += ONE
 
 
 @device
 def offer_columns(
-    team: Any, found: Array, shape: GridShape, columns: Columns, offers: Offers
+    team: Any, found: Array, shape: GridShape, columns: Columns, parents: Parents, offers: Offers
 ) -> None:
     """A message for each rank of the column, and these columns are seen."""
-    words, best = offers.words, columns.best
-    kind, width = words.dtype.type, np.uint64(8 * words.itemsize)
+    words = offers.words
+    kind, width = words.dtype.type, np.uint64(word_bits(words))
     starts, ends = offers.starts[team.rank, 0], offers.starts[team.rank, 1]
     _count_columns(team, found, shape, offers)
     if barrier(team):
         return
     _begin_messages(team, offers, starts, ends)
-    _see_columns(team, found, columns)
+    if not parents.same:
+        _see_columns(team, found, columns)
     if barrier(team):
         return
     totals = offers.counts[team.size]
@@ -237,7 +301,8 @@ def offer_columns(
         if total < _words_for(offers.size[s], words):
             ends[s] -= 1
             words[start + ends[s]] = kind(k)
-            words[start + total + ends[s]] = best[found[i]]
+            best = parents.only if parents.same else parents.best[found[i]]
+            words[start + total + ends[s]] = best
         elif team.size == 1:
             words[start + np.int64(k // width)] |= kind(ONE << (k % width))
         else:
@@ -246,13 +311,13 @@ def offer_columns(
         return
     for s in range(offers.size.size):
         if totals[s] >= _words_for(offers.size[s], words):
-            _parents_behind(team, best, offers, s, starts[s])
+            _parents_behind(team, parents, offers, s, starts[s])
 
 
 @expanded
 def _accept_list(own: Own, words: Array, start: int, end: int, lo: int, hi: int) -> None:
     """What a list offers to the places in words lo .. hi of bits."""
-    kind, width = words.dtype.type, words.dtype.type(8 * words.itemsize)
+    kind, width = words.dtype.type, words.dtype.type(word_bits(words))
     half = (end - start) // 2
     for i in range(start, start + half):
         k = words[i]
@@ -265,7 +330,7 @@ def _accept_list(own: Own, words: Array, start: int, end: int, lo: int, hi: int)
 @device
 def _accept_bits(team: Any, own: Own, words: Array, start: int, lo: int, hi: int) -> None:
     """What bits offer to the places in words lo .. hi of them."""
-    kind, width = words.dtype.type, np.uint64(8 * words.itemsize)
+    kind, width = words.dtype.type, np.uint64(word_bits(words))
     at = np.uint64(start + own.told.size)
     for w in range(start, start + lo):
         at += np.uint64(count_ones(words[w]))
@@ -309,11 +374,15 @@ def _settle(
     a word, since of some graphs even vertices have more entries than odd ones.  No other member has
     bits in the words of `seen`: lo and hi are multiples of 64 places.
     """
-    kind, width = own.told.dtype.type, np.uint64(8 * own.told.itemsize)
+    kind, width = own.told.dtype.type, np.uint64(word_bits(own.told))
     below, count, arcs = own.level.dtype.type(depth), np.int64(0), np.int64(0)
     for w in range(lo, hi):
         count += np.int64(count_ones(own.told[w]))
+    many = count > hi - lo
+    if many:
+        spread_bits(gaps, own.told, lo, hi, shape.c, shape.C, columns.seen)
     sampled, entries, after, low = count > FEW, np.int64(0), lo, True
+    apart = max(SAMPLED, (hi - lo) // SAMPLES)
     for w in range(lo, hi):
         if interrupted(team, w):
             break
@@ -321,11 +390,9 @@ def _settle(
         if left == kind(0):
             continue
         own.reached[w] |= left
-        v = base * shape.C + shape.c
-        spread_bits(gaps, 0, np.uint64(left), v, shape.C, columns.seen, True)
         if sampled:
             if w >= after:
-                after, low = w + SAMPLED, not low
+                after, low = w + apart, not low
                 b = np.uint64(trailing_zeros(left))
                 if not low:
                     b = width - ONE - np.uint64(leading_zeros(left))
@@ -337,13 +404,16 @@ def _settle(
             own.level[k] = below
             if not sampled:
                 arcs += _entries(own, k, shape)
+            if not many:
+                v = k * shape.C + shape.c
+                columns.seen[v >> np.uint64(6)] |= ONE << (v & np.uint64(63))
     return count, arcs
 
 
 @expanded
 def _list_told(own: Own) -> None:
     at = 0
-    kind, width = own.told.dtype.type, 8 * own.told.itemsize
+    kind, width = own.told.dtype.type, word_bits(own.told)
     for w in range(own.told.size):
         left = own.told[w]
         while left != kind(0):
@@ -362,7 +432,7 @@ def accept(
     totals: how many vertices are reached in this level; their entries in this block.  Caller:
     own.told and totals are 0.
     """
-    each = 64 // (8 * words.itemsize)  # words that have 64 places
+    each = 64 // word_bits(words)  # words that have 64 places
     size = own.told.size
     lo, hi = share(team, (size + each - 1) // each)
     lo, hi = lo * each, min(hi * each, size)

@@ -3,8 +3,8 @@
 Read stripes.py first.  Messages are read as unsigned words.  Places come as a list of words, or as
 the bits of words where that is shorter: the length tells which (dist/exchanges/packing.py).
 
-Places whose bits lie together are columns that are some ids apart.  A table has for each byte of
-such bits (or for less, where columns are far apart) the same bits with the gaps between them.
+Bottom up, what the ranks of the column told is put together as it comes: the frontier has the bits
+of one rank after the other.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.dist.grid import GridShape
-from matchwood.dist.grid.cpu import ONE, column_id, row_id
+from matchwood.dist.grid.cpu import ONE, row_id
 from matchwood.primitives.cpu_hints import trailing_zeros
 from matchwood.primitives.frontier.cpu import flush, push
-from matchwood.teams import atomic_or, device, expanded, inlined, interrupted, share
+from matchwood.teams import device, expanded, inlined, interrupted, share
 
 Array = np.ndarray[Any, Any]
 
@@ -28,10 +28,12 @@ NONE = np.uint64(0)
 
 
 class Names(NamedTuple):
-    """How to find the user's number of a local vertex."""
+    """How to find the user's number of a vertex."""
 
     shape: GridShape
-    given: Array  # by local id; empty where ids are names
+    shift: Any  # the bit of a column in the frontier is (rank of its owner) << shift | place
+    given: Array  # by local id; empty where ids are names, and so are
+    columns: Array  # those of the column group, by position
 
 
 class Heard(NamedTuple):
@@ -48,10 +50,10 @@ class Heard(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """Bits with gaps between them: row 0 for own vertices, row 1 for the others of the column."""
+    """Bits with gaps between them, for each byte of such bits, or for less."""
 
-    tables: Array  # (2, 256)
-    widths: Array  # bits that are looked up at a time
+    table: Array  # (256,)
+    width: int  # bits that are looked up at a time
 
 
 class Columns(NamedTuple):
@@ -70,19 +72,51 @@ class Queue(NamedTuple):
     buffers: Array  # one row for each member
 
 
-def gaps(own: int, others: int) -> Gaps:
-    """For columns that are `own` and `others` ids apart."""
-    tables, widths, every = np.zeros((2, 256), np.uint64), np.zeros(2, np.int64), np.arange(256)
-    for row, step in enumerate((own, others)):
-        widths[row] = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
-        for k in range(int(widths[row])):
-            tables[row, every >> k & 1 == 1] |= np.uint64(1 << (k * step))
-    return Gaps(tables, widths)
+def gaps(step: int) -> Gaps:
+    """For bits that get `step` places apart."""
+    width = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
+    table, every = np.zeros(256, np.uint64), np.arange(256)
+    for k in range(width):
+        table[every >> k & 1 == 1] |= np.uint64(1 << (k * step))
+    return Gaps(table, width)
 
 
-@device
-def column_name(names: Names, x: Any) -> Any:
-    return np.uint64(names.given[x]) if names.given.size > 0 else column_id(names.shape, x)
+def spare_words(step: int) -> int:
+    """Words that `spread_bits` may touch behind those that have bits."""
+    return step + 1  # a last word of up to 64 places may have one alone
+
+
+@expanded
+def word_bits(words: Array) -> Any:
+    """Bits of a word.  LLVM does not know `itemsize`, and would divide by it."""
+    return np.iinfo(words.dtype).bits
+
+
+@expanded
+def column_bit(names: Names, x: Any) -> Any:
+    """The bit of a column in the frontier, by its local id.
+
+    A quotient of floats is exact here, since x + 1/2 is no nearer to a multiple than 1/2, and
+    takes less time than one of integers.
+    """
+    shape, local = names.shape, np.uint64(x)
+    own = local < shape.rows
+    other = local - shape.rows
+    inverse = 1.0 / np.float64(shape.C) if own else 1.0 / np.float64(shape.others)
+    place = np.uint64(np.int64((np.float64(np.int64(local if own else other)) + 0.5) * inverse))
+    rank = other - place * shape.others
+    rank += ONE if rank >= shape.r else NONE
+    return (shape.r if own else rank) << names.shift | place
+
+
+@expanded
+def column_name(names: Names, bit: Any) -> Any:
+    """The user's number of a column, by its bit."""
+    rank, place = np.uint64(bit) >> names.shift, np.uint64(bit) & ((ONE << names.shift) - ONE)
+    position = place * names.shape.R + rank
+    if names.columns.size > 0:
+        return np.uint64(names.columns[position])
+    return position * names.shape.C + names.shape.c
 
 
 @device
@@ -102,23 +136,29 @@ def has(bits: Array, v: Any) -> bool:
 
 
 @expanded
+def _word(words: Array, i: int) -> Any:
+    """The i-th 64 bits of these words."""
+    bits = np.uint64(words[2 * i])
+    if 2 * i + 1 < words.size:
+        bits |= np.uint64(words[2 * i + 1]) << np.uint64(BITS)
+    return bits
+
+
+@expanded
 def close(team: Any, heard: Heard, open: Array) -> None:
     """Rows of the frontier, which the ranks of the row told, are open no more.
 
     Lists are short: one member reads them.
     """
     for s in range(heard.size.size):
-        start, end = heard.starts[s], heard.starts[s + 1]
+        words = heard.words[heard.starts[s] : heard.starts[s + 1]]
         if _is_bitmap(heard, s):
-            lo, hi = share(team, (end - start + 1) // 2)
+            lo, hi = share(team, (words.size + 1) // 2)
             for i in range(lo, hi):
-                bits = np.uint64(heard.words[start + 2 * i])
-                if start + 2 * i + 1 < end:
-                    bits |= np.uint64(heard.words[start + 2 * i + 1]) << np.uint64(BITS)
-                open[s, i] &= ~bits
+                open[s, i] &= ~_word(words, i)
         elif team.rank == 0:
-            for i in range(start, end):
-                k = np.uint64(heard.words[i])
+            for i in range(words.size):
+                k = np.uint64(words[i])
                 open[s, k >> np.uint64(6)] &= ~(ONE << (k & np.uint64(63)))
 
 
@@ -175,51 +215,52 @@ def list_rows(team: Any, heard: Heard, full: Array, indptr: Array, rows: Queue) 
 
 
 @expanded
-def _join_bits(words: Array, at: Any, bits: Any, alone: bool) -> None:
-    if bits == NONE:
-        return
-    if alone:
-        words[at] |= bits
-    else:
-        atomic_or(words, at, bits)
-
-
-@expanded
 def spread_bits(
-    gaps: Gaps, row: int, left: Any, v: Any, step: Any, into: Array, alone: bool
+    gaps: Gaps, words: Array, lo: int, hi: int, base: Any, step: Any, into: Array
 ) -> None:
-    """The bits `left` of places that begin at local id v, `step` apart, are joined to `into`."""
-    width = np.uint64(gaps.widths[row])
-    mask, table = (ONE << width) - ONE, gaps.tables[row]
-    while left != NONE:
-        piece, shift = table[left & mask], v & np.uint64(63)
-        _join_bits(into, v >> np.uint64(6), piece << shift, alone)
-        _join_bits(
-            into, (v >> np.uint64(6)) + ONE, (piece >> ONE) >> (np.uint64(63) - shift), alone
-        )
-        left >>= width
-        v += width * step
+    """The places whose bits are in words lo .. hi are joined to `into`, with gaps between them.
+
+    Place k is bit base + k step there.  Bits are collected until a word of `into` is complete.
+    Caller: there are `spare_words` words behind those that have bits.
+    """
+    width, table = np.uint64(gaps.width), gaps.table
+    mask, bits = (ONE << width) - ONE, np.uint64(word_bits(words))
+    v = np.uint64(base) + np.uint64(lo) * bits * np.uint64(step)
+    at, joined = v >> np.uint64(6), NONE
+    for i in range(lo, hi):
+        left = np.uint64(words[i])
+        for _ in range(bits // width):
+            piece, shift = table[left & mask], v & np.uint64(63)
+            joined |= piece << shift
+            left >>= width
+            v += width * np.uint64(step)
+            if v >> np.uint64(6) != at:
+                into[at] |= joined
+                joined = (piece >> ONE) >> (np.uint64(63) - shift)
+                if v >> np.uint64(6) != at + ONE:
+                    into[at + ONE] |= joined
+                    joined = NONE
+                at = v >> np.uint64(6)
+    if joined != NONE:  # else the word may be another member's
+        into[at] |= joined
 
 
 @expanded
-def set_columns(team: Any, heard: Heard, gaps: Gaps, own: Any, frontier: Array) -> None:
-    """The bits of the columns that the ranks of the column told; `own` is this rank among them.
+def set_columns(team: Any, heard: Heard, shift: Any, frontier: Array) -> None:
+    """The bits of the columns that the ranks of the column told.
 
     Caller: the frontier is 0.
     """
-    alone = team.size == 1
     for s in range(heard.size.size):
-        start, bitmap = heard.starts[s], _is_bitmap(heard, s)
-        base, step = np.uint64(heard.base[s]), np.uint64(heard.step[s])
-        row = 0 if np.uint64(s) == own else 1
-        lo, hi = share(team, heard.starts[s + 1] - start)
-        for i in range(lo, hi):
-            if interrupted(team, i):
-                return
-            word = np.uint64(heard.words[start + i])
-            if bitmap:
-                v = base + np.uint64(i * BITS) * step
-                spread_bits(gaps, row, word, v, step, frontier, alone)
-            else:
-                v = base + word * step
-                _join_bits(frontier, v >> np.uint64(6), ONE << (v & np.uint64(63)), alone)
+        if interrupted(team, 0):
+            return
+        words, first = heard.words[heard.starts[s] : heard.starts[s + 1]], np.uint64(s) << shift
+        if _is_bitmap(heard, s):
+            into = frontier[first >> np.uint64(6) :]
+            lo, hi = share(team, (words.size + 1) // 2)
+            for i in range(lo, hi):
+                into[i] = _word(words, i)
+        elif team.rank == 0:
+            for i in range(words.size):
+                k = first + np.uint64(words[i])
+                frontier[k >> np.uint64(6)] |= ONE << (k & np.uint64(63))

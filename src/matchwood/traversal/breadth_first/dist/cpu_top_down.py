@@ -14,9 +14,19 @@ import numpy as np
 
 from matchwood.dist.grid.cpu import ONE
 from matchwood.primitives.frontier.cpu import claim_bit, flush, push
-from matchwood.teams import atomic_min, barrier, device, expanded, kernel, load_relaxed, next_chunk
-from matchwood.traversal.breadth_first.dist.cpu_offers import Offers, offer_columns
+from matchwood.teams import (
+    atomic_min,
+    barrier,
+    device,
+    expanded,
+    kernel,
+    load_relaxed,
+    next_chunk,
+    share,
+)
+from matchwood.traversal.breadth_first.dist.cpu_offers import Offers, Parents, offer_columns
 from matchwood.traversal.breadth_first.dist.cpu_told import (
+    NONE,
     Columns,
     Heard,
     Names,
@@ -78,6 +88,30 @@ def _lower(rows: Outward, u: Any, name: Any, columns: Columns) -> None:
             atomic_min(columns.best, v, name)
 
 
+@expanded
+def _follow_one(team: Any, rows: Outward, u: Any, columns: Columns, found: Queue) -> None:
+    """Follow the only row of the frontier, whose entries members share.
+
+    Its columns are seen at once: no other row leads to them.
+    """
+    alone, buffer, at = team.size == 1, found.buffers[team.rank], 0
+    begin = np.int64(rows.indptr[u])
+    lo, hi = share(team, np.int64(rows.indptr[u + ONE]) - begin)
+    for k in range(np.uint64(begin + lo), np.uint64(begin + hi)):
+        v = rows.indices[k]
+        if not alone:
+            if claim_bit(columns.seen, np.int64(v)):
+                at = push(buffer, at, v, found.vertices, found.tail)
+        elif not has(columns.seen, v):
+            columns.seen[np.uint64(v) >> np.uint64(6)] |= ONE << (np.uint64(v) & np.uint64(63))
+            found.vertices[at] = v
+            at += 1
+    if alone:
+        found.tail[0] = at
+    else:
+        flush(buffer, at, found.vertices, found.tail)
+
+
 @device
 def follow(
     team: Any, rows: Outward, frontier: Array, names: Names, columns: Columns, found: Queue
@@ -122,7 +156,13 @@ def top_down(
     list_rows(team, heard, rows.full, rows.indptr, frontier)
     if barrier(team):
         return
-    follow(team, rows, frontier.vertices[: frontier.tail[0]], names, columns, found)
+    told = frontier.vertices[: frontier.tail[0]]
+    if told.size == 1:
+        _follow_one(team, rows, np.uint64(told[0]), columns, found)
+    else:
+        follow(team, rows, told, names, columns, found)
     if barrier(team):
         return
-    offer_columns(team, found.vertices[: found.tail[0]], names.shape, columns, offers)
+    only = columns.best.dtype.type(row_name(names, told[0]) if told.size == 1 else NONE)
+    parents = Parents(told.size == 1, only, columns.best)
+    offer_columns(team, found.vertices[: found.tail[0]], names.shape, columns, parents, offers)

@@ -37,19 +37,15 @@ class Steps:
     def __init__(self, G: Any, outward: Any, inward: Any, kind: Any, threads: int | None) -> None:
         self.grid, self.exchange, self.threads = G.grid, G.exchange, threads
         grid, word = self.grid, np.dtype(f"u{np.dtype(kind).itemsize}")
-        names = np.empty(0, word)
-        if G.names is not None:
-            names = G.keep(f"names of bfs {word}", lambda: np.ascontiguousarray(G.names, word))
-        self.names = cpu_told.Names(grid.shape, names)
+        self.names = cpu_told.Names(grid.shape, _shift(grid), *_names(G, word))
         same = inward is outward
         full = _full(G, outward, "entries" if same else "outgoing entries")
         into = full if same else _full(G, inward, "incoming entries")
         self.outward = cpu_top_down.Outward(*_unsigned(outward), full)
-        self.inward = cpu_bottom_up.Inward(*_unsigned(inward), _first(G, inward, same, threads))
+        self.inward = _inward(G, inward, into, self.names, same, threads)
         self.reachable = _reachable(G, into, same)
         self.of_rows, self.of_columns = _stripes(of_rows(grid)), _stripes(of_columns(grid))
-        steps = (int(grid.C), int(grid.shape.others))
-        self.gaps = G.keep("bfs, gaps between columns", lambda: cpu_told.gaps(*steps))
+        self.gaps = G.keep("bfs, gaps", lambda: cpu_told.gaps(int(grid.C)))
         self.level, self.parent = (np.empty(grid.owned, word) for _ in range(2))
         self.open = into.copy()
         self._make_room(word, into.shape)
@@ -58,18 +54,20 @@ class Steps:
     def _make_room(self, word: Any, shape: tuple[int, int]) -> None:
         """Scratch.  A level goes one way: what both need lies in the same place."""
         grid, (stripes, words) = self.grid, shape
-        bits = words_of_bits(grid.n_local, np.uint64)
+        bits = words_of_bits(grid.n_local, np.uint64) + cpu_told.spare_words(grid.C)
         longest = max(grid.n_rows, grid.n_columns)
         index, places = self.outward.indices.dtype, stripes * words * cpu_told.WORD
         queues = (grid.n_rows + 1 + grid.n_columns) * index.itemsize
         space = workspace(
-            marks=((3, bits), np.uint64),
+            marks=((2, bits), np.uint64),
+            frontier=(int(grid.R) << int(self.names.shift) >> 6, np.uint64),
             found=((stripes, words), np.uint64),
             best=(grid.n_local, word),
             words=(longest + (words + 1) * 2 * max(grid.R, grid.C), word),
             either=(max(queues, places * word.itemsize), np.uint8),
         )
-        seen, fresh, self.frontier = space.marks
+        seen, fresh = space.marks
+        self.frontier = space.frontier
         seen.fill(0)
         fresh.fill(0)
         self.columns = cpu_told.Columns(seen, fresh, space.best)
@@ -127,16 +125,13 @@ class Steps:
         columns = self._heard(self.exchange.column, self.of_columns)
         team = crew(self.threads, work=self.inward.indices.size + self.grid.n_rows)
         stripes, words = self.open.shape
-        found = cpu_offers.Found(
-            self.bits,
-            self.parents,
-            np.empty((-(-words // cpu_offers.WORDS), stripes + cpu_told.GAP), np.int64),
-            np.empty((team.size, 2, stripes, cpu_told.WORD), self.inward.indices.dtype),
-        )
+        counts = np.empty((stripes, -(-words // cpu_offers.WORDS)), np.int64)
+        near = cpu_offers.room_near(team.size, self.inward.indices.dtype)
+        found = cpu_offers.Found(self.bits, self.parents, counts, *near)
         offers = self._offers(self.of_rows, team)
         team.run(
             cpu_bottom_up.bottom_up, cpu_bottom_up.Told(rows, columns), self.inward, self.open,
-            self.names, self.columns, self.gaps, self.frontier, found, offers,
+            self.names, self.frontier, found, offers,
         )  # fmt: skip
         return self._accepted(self.exchange.row, offers, depth + 1)
 
@@ -175,6 +170,24 @@ def _queue(vertices: Array, team: Crew) -> cpu_told.Queue:
     return cpu_told.Queue(vertices, np.zeros(1, np.int64), buffers)
 
 
+def _shift(grid: Any) -> Any:
+    """Bits of the number of a place, in whole words."""
+    return np.uint64(max(6, int(grid.most_owned - 1).bit_length()))
+
+
+def _names(G: Any, word: Any) -> tuple[Array, Array]:
+    """Names by local id, and of columns by position; empty where ids are names.  Kept by G."""
+    if G.names is None:
+        return np.empty(0, word), np.empty(0, word)
+
+    def make() -> tuple[Array, Array]:
+        names = np.ascontiguousarray(G.names, word)
+        return names, names[G.grid.columns_to_local]
+
+    made: tuple[Array, Array] = G.keep(f"names of bfs {word}", make)
+    return made
+
+
 def _full(G: Any, view: Any, what: str) -> Array:
     """Which rows have entries: (stripes of the row group, words) bits by place; kept by G."""
     made: Array = G.keep(f"bfs, rows with {what}", lambda: rows_with_entries(view.indptr, G.grid))
@@ -193,14 +206,16 @@ def _reachable(G: Any, into: Array, both: bool) -> int:
     return found
 
 
-def _first(G: Any, view: Any, both: bool, threads: int | None) -> Array:
-    """The first entries of rows, by place; kept by G."""
+def _inward(
+    G: Any, view: Any, full: Array, names: cpu_told.Names, both: bool, threads: int | None
+) -> cpu_bottom_up.Inward:
+    """The rows with their first entries; kept by G."""
     what = "entries" if both else "incoming entries"
 
-    def make() -> Array:
-        return cpu_bottom_up.first_entries(*_unsigned(view), G.grid, threads)
+    def make() -> cpu_bottom_up.Inward:
+        return cpu_bottom_up.with_heads(*_unsigned(view), full, names, threads)
 
-    made: Array = G.keep(f"bfs, first {what}", make)
+    made: cpu_bottom_up.Inward = G.keep(f"bfs, first {what}", make)
     return made
 
 
