@@ -80,11 +80,25 @@ SHAPES = {
     "repeated": lambda a: np.broadcast_to(a[:4], (3, 4)),
     "not aligned": lambda a: np.frombuffer(b"x" + a.tobytes(), a.dtype, offset=1),
 }
+FEW_SHAPES = ("a row", "every other", "part of a table")
+EVERY_SHAPE = (np.uint16, np.float64, PAIRS)
 
 
 @pytest.mark.parametrize("dtype", [*NUMBERS, PAIRS], ids=str)
-@looped("shape", SHAPES)
-def test_arrays_of_all_kinds_arrive(way, dtype, shape):
+def test_arrays_of_all_kinds_arrive(way, dtype):
+    """Every shape for some types, some shapes for every type; each pair costs two compilations."""
+    for shape in SHAPES if dtype in EVERY_SHAPE else FEW_SHAPES:
+        assert_arrives(way, dtype, shape)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [kind for kind in NUMBERS if kind not in EVERY_SHAPE], ids=str)
+@looped("shape", [shape for shape in SHAPES if shape not in FEW_SHAPES])
+def test_all_arrays_arrive(way, dtype, shape):
+    assert_arrives(way, dtype, shape)
+
+
+def assert_arrives(way, dtype, shape):
     a = np.arange(24).astype(dtype) if dtype is not PAIRS else np.zeros(24, PAIRS)
     a = SHAPES[shape](a)
     assert goes_natively(_describe, a, np.zeros(12, np.int64)) == (way == "natively")
@@ -544,7 +558,15 @@ ENDING = """
 
 
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
-@pytest.mark.parametrize("ending", ["pass", "os._exit(0)", "sys.exit(0)", "time.sleep(0.01)"])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "pass",
+        "os._exit(0)",
+        pytest.param("sys.exit(0)", marks=pytest.mark.slow),  # the same end, by an exception
+        "time.sleep(0.01)",
+    ],
+)
 def test_a_process_may_end_at_any_time(tmp_path, ending, busy):
     """Members sleep, look for work, or are inside a kernel when the interpreter goes down."""
     assert run_script(tmp_path, ENDING.replace("BUSY", str(busy)) + f"    {ending}\n") == "fine"
