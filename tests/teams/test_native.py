@@ -470,24 +470,23 @@ def test_an_index_out_of_bounds_is_an_error_where_numba_tests_it(tmp_path):
 # Where it is not possible
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        "runs.POSSIBLE = False",
-        "cpu_trial.posts = lambda: {}",
-        "del cpu_trial.cpu_posts.attend",
-        "cpu_trial.entry = lambda code: None",
-        "cpu_trial._lies_as_expected = lambda sample: False",
-        "cpu_trial.posts = lambda: 1 / 0",
-    ],
+NO_POSTS = (
+    "runs.POSSIBLE = False",
+    "cpu_trial.posts = lambda: {}",
+    "del cpu_trial.cpu_posts.attend",
+    "cpu_trial.entry = lambda code: None",
+    "cpu_trial._lies_as_expected = lambda sample: False",
+    "cpu_trial.posts = lambda: 1 / 0",
 )
-def test_without_posts_everything_works(tmp_path, how):
-    script = f"""
+
+
+def test_without_posts_everything_works(tmp_path):
+    """Each way in a child of one process that has imported everything and begun nothing."""
+    script = """
+    import os, sys, traceback
     import numpy as np
     from matchwood.teams import atomic_add, barrier, crew, kernel
     from matchwood.teams.native import cpu_trial, runs
-
-    {how}
 
     @kernel
     def count(team, x):
@@ -495,14 +494,29 @@ def test_without_posts_everything_works(tmp_path, how):
         if barrier(team):
             return
 
-    for size in (1, 2, 3):
-        x, done = np.zeros(1, np.int64), []
-        crew(size, work=10**9).run(count, x)
-        crew(size, work=10**9).spread(done.append, 3)
-        assert x[0] == size and sorted(done) == [0, 1, 2], (x, done)
-    print(runs.ready())
+    def work():
+        for size in (1, 2, 3):
+            x, done = np.zeros(1, np.int64), []
+            crew(size, work=10**9).run(count, x)
+            crew(size, work=10**9).spread(done.append, 3)
+            assert x[0] == size and sorted(done) == [0, 1, 2], (x, done)
+        assert not runs.ready()
+
+    for how in sys.argv[1:]:
+        child = os.fork()
+        if child == 0:
+            try:
+                exec(how)
+                work()
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        _, status = os.waitpid(child, 0)
+        assert status == 0, how
+        print(how)
     """
-    assert run_script(tmp_path, script) == "False"
+    assert run_script(tmp_path, script, *NO_POSTS).splitlines() == list(NO_POSTS)
 
 
 def test_the_trial_notices_what_is_wrong(monkeypatch):
