@@ -15,7 +15,7 @@ from matchwood import dist
 from spread_graphs import slab, tried
 
 RANKS = 3
-PATH = (5, np.array([[0, 1], [1, 2], [2, 3], [3, 4]]), np.array([3.0, 1.0, 2.0, 5.0]))
+PATH = (5, np.array([[0, 1], [1, 2], [2, 3], [3, 4]], np.int32), np.array([3.0, 1.0, 2.0, 5.0]))
 
 
 def other(usual: Any, wrong: Any) -> Any:

@@ -19,6 +19,14 @@ from support import run_verb_json as run_json
 GRAPH = "delaunay:n=60,seed=2"
 
 
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file with weights of 64 bits: for these most other tests compile the methods."""
+    path = tmp_path_factory.mktemp("graphs") / "delaunay.npz"
+    matchwood.io.write(path, matchwood.generators.delaunay(60, rng=2, dtype=np.float64))
+    return str(path)
+
+
 def test_match(tmp_path: Path) -> None:
     A = matchwood.generators.delaunay(60, rng=2)
     expected = matchwood.weighted_matching(A)
@@ -75,7 +83,7 @@ def test_coarsen(tmp_path: Path) -> None:
     "method", ["suitor", "augmented", "streaming", "random_weighted", "exact", "proposal"]
 )
 def test_match_check_refuses_an_empty_matching(
-    method: str, monkeypatch: pytest.MonkeyPatch
+    method: str, wide: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if method == "exact" and NO_RUSTWORKX:
         pytest.skip(NO_RUSTWORKX)
@@ -86,25 +94,25 @@ def test_match_check_refuses_an_empty_matching(
         found = real(A, **options)
         return dataclasses.replace(found, mate=np.full(len(found.mate), -1), weight=0.0)
 
-    args = ["match", GRAPH, "--method", method, "--check"]
+    args = ["match", wide, "--method", method, "--check"]
     assert CliRunner().invoke(app, args).exit_code == 0
     monkeypatch.setattr(matchwood, name, nothing)
     assert CliRunner().invoke(app, args).exit_code != 0
 
 
-def test_match_with_one_round() -> None:
-    one = run_json("match", GRAPH, "--method", "augmented", "--rounds", "1", "--check")
+def test_match_with_one_round(wide: str) -> None:
+    one = run_json("match", wide, "--method", "augmented", "--rounds", "1", "--check")
     assert one["rounds"] <= 1
-    refused = CliRunner().invoke(app, ["match", GRAPH, "--rounds", "1"])
+    refused = CliRunner().invoke(app, ["match", wide, "--rounds", "1"])
     assert refused.exit_code == 2
     assert "--rounds needs --method augmented" in refused.output
 
 
-def test_match_augmented_and_maximum() -> None:
-    greedy = run_json("match", GRAPH)
-    heavier = run_json("match", GRAPH, "--method", "augmented", "--check")
+def test_match_augmented_and_maximum(wide: str) -> None:
+    greedy = run_json("match", wide)
+    heavier = run_json("match", wide, "--method", "augmented", "--check")
     assert heavier["weight"] >= greedy["weight"]
-    largest = run_json("match", GRAPH, "--maximum", "--check")
+    largest = run_json("match", wide, "--maximum", "--check")
     assert largest["edges"] >= heavier["edges"]
     assert largest["method"] == "blossom"
     forced = run_json("match", "path:9", "--method", "hopcroft_karp", "--check")

@@ -142,6 +142,7 @@ def test_seeds_differ_and_repeat() -> None:
     assert not same(matchwood.leiden(G, rng=1).labels, matchwood.leiden(G, rng=2).labels)
 
 
+@pytest.mark.slow  # compiles every kernel once more
 def test_index_types_agree() -> None:
     A = ZOO["rmat"]()
     for function in FUNCTIONS.values():

@@ -70,7 +70,8 @@ def test_random_graphs(A: sp.csr_array) -> None:
     check_strongly_connected_components(A, reference)
 
 
-@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+# For the wider type each method is compiled once more.
+@pytest.mark.parametrize("index_dtype", [np.int32, pytest.param(np.int64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", HARD)
 def test_hard_cases_agree_with_scipy(name: str, index_dtype: type) -> None:
     A = HARD[name]()

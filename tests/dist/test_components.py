@@ -76,6 +76,7 @@ def test_labels_of_hashed_vertices():
         compared(zoo_on(shape), (shape,), ["auto"], order="hashed")
 
 
+@pytest.mark.slow  # compiles every kernel once more
 def test_wide_indices():
     """The labels have the type of the graph's indices, as on one machine."""
 

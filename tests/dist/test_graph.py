@@ -42,7 +42,7 @@ def test_rows_of_each_rank_are_the_graph_of_all(name):
     expected = whole(matchwood.graph(A))
     turn = list(ZOO).index(name)
     for k, grid in enumerate(GRIDS):
-        if (k + turn) % 3 == 0 or name in EVERYWHERE:
+        if (k + turn) % 4 == 0 or name in EVERYWHERE:
             compare(on_ranks(spread_rows, grid, A, ORDERS[(k + turn // 3) % 2]), expected)
 
 

@@ -41,8 +41,8 @@ THREADS = (1, 2, 3, 5)
 TYPES = [
     (np.int32, np.float32),
     (np.int32, np.float64),
-    (np.int64, np.float64),
     # each compiles its kernels once more
+    pytest.param(np.int64, np.float64, marks=pytest.mark.slow),
     pytest.param(np.int64, np.float32, marks=pytest.mark.slow),
 ]
 

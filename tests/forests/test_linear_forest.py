@@ -92,7 +92,15 @@ def test_paths_beside_cycles(ties: bool, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.undo()
 
 
-@pytest.mark.parametrize(("index_dtype", "dtype"), [(np.int32, np.float32), (np.int64, np.float64)])
+@pytest.mark.parametrize(
+    ("index_dtype", "dtype"),
+    [
+        (np.int32, np.float32),
+        (np.int32, np.float64),
+        # compiles every kernel once more
+        pytest.param(np.int64, np.float64, marks=pytest.mark.slow),
+    ],
+)
 def test_types(index_dtype: type, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forests_cpu, "SPACING", 50)
     for A in (rmat(9, 6), grid(30, 40, 1.0), paths_and_cycles([300, 1], [200, 3])):

@@ -25,6 +25,7 @@ from support import cores
 
 METHODS = ["proposal", "serial"]
 WEIGHTED = [False, True]
+INDEX_TYPES = [np.int32, pytest.param(np.int64, marks=pytest.mark.slow)]  # compiles all once more
 THREADS = sorted({1, 2, 3, 2 * cores() + 1})
 
 
@@ -96,25 +97,25 @@ def test_least_degree_first_is_larger() -> None:
     assert sizes[2] > 1.05 * sizes[0]
 
 
-def test_larger_graphs_by_rank() -> None:
+@pytest.mark.parametrize("kind", INDEX_TYPES)
+def test_larger_graphs_by_rank(kind: type) -> None:
     A = shuffled(disjoint([rmat(10, 6), path(4000), star(700), grid(40, 50)]), isolated=100)
     expected = maximal_matching(A, prefer="degree", engine="reference")
-    for kind in (np.int32, np.int64):
-        G = matchwood.graph(A, index_dtype=kind)
-        right = dataclasses.replace(expected, mate=expected.mate.astype(kind))
-        for threads in 3 * THREADS:  # other schedules
-            assert_same(maximal_matching(G, prefer="degree", threads=threads), right)
+    G = matchwood.graph(A, index_dtype=kind)
+    right = dataclasses.replace(expected, mate=expected.mate.astype(kind))
+    for threads in 3 * THREADS:  # other schedules
+        assert_same(maximal_matching(G, prefer="degree", threads=threads), right)
 
 
+@pytest.mark.parametrize("kind", INDEX_TYPES)
 @pytest.mark.parametrize("weighted", WEIGHTED)
-def test_larger_graphs(weighted: bool) -> None:
+def test_larger_graphs(weighted: bool, kind: type) -> None:
     A = shuffled(disjoint([rmat(10, 6), path(4000), star(700), grid(40, 50)]), isolated=100)
     expected = maximal_matching(A, weighted=weighted, engine="reference")
-    for kind in (np.int32, np.int64):
-        G = matchwood.graph(A, index_dtype=kind)
-        right = dataclasses.replace(expected, mate=expected.mate.astype(kind))
-        for threads in 3 * THREADS:  # other schedules
-            assert_same(maximal_matching(G, weighted=weighted, threads=threads), right)
+    G = matchwood.graph(A, index_dtype=kind)
+    right = dataclasses.replace(expected, mate=expected.mate.astype(kind))
+    for threads in 3 * THREADS:  # other schedules
+        assert_same(maximal_matching(G, weighted=weighted, threads=threads), right)
 
 
 def test_vertex_0_never_changes_its_colour() -> None:

@@ -79,8 +79,8 @@ def test_random_graphs(A: sp.csr_array) -> None:
     [
         (np.int32, np.float32),
         (np.int32, np.float64),
-        (np.int64, np.float64),
         # each compiles its kernels once more
+        pytest.param(np.int64, np.float64, marks=pytest.mark.slow),
         pytest.param(np.int64, np.float32, marks=pytest.mark.slow),
     ],
 )

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matchwood.teams import compiled
+from matchwood._version import __version__
+from matchwood.teams import cache, compiled, crew
 from support import SOURCES, environment, run_script
 
 HELPER = """
@@ -45,13 +46,30 @@ def run(n=1000):
 SCRIPT = "from matchwood.probe.cpu_caller import run\nprint(*run())"
 
 
+@compiled.kernel
+def nothing(team):
+    """Run by a team, it makes the engine compile what its members wait in."""
+
+
+def keep_posts(folder):
+    """What members wait in is compiled for this process, and the same in all with these sources.
+
+    It is no matter of these tests, and would take most of the time of twenty processes.
+    """
+    crew(2, work=10**9).run(nothing)
+    place = folder / __version__
+    place.mkdir(0o700, parents=True)
+    folder.chmod(0o700)
+    for path in cache.cache_folder().glob("matchwood.teams.native.*.nbc"):
+        shutil.copy(path, place)
+
+
 @pytest.fixture
 def package(tmp_path):
     """A copy of the package with a kernel and, in another file, the helper it calls."""
+    keep_posts(tmp_path / "cache")
     root = tmp_path / "copy"
-    shutil.copytree(
-        SOURCES / "matchwood", root / "matchwood", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(SOURCES / "matchwood", root / "matchwood")  # with bytecode, which fits its age
     probe = root / "matchwood" / "probe"
     probe.mkdir()
     (probe / "__init__.py").write_text("")
@@ -187,7 +205,7 @@ def test_without_a_folder_to_write_everything_still_works(package):
     (package.parent / "file").write_text("")
     nowhere = str(package.parent / "file" / "cache")
     temporary = package.parent / "temporary"
-    temporary.mkdir()
+    keep_posts(temporary / cache._temporary().name)
     for hits in (0, 1):  # the folder for temporary files serves instead
         found = result(package, MATCHWOOD_CACHE_DIR=nowhere, TMPDIR=str(temporary))
         assert found == (1000, hits)

@@ -80,11 +80,25 @@ SHAPES = {
     "repeated": lambda a: np.broadcast_to(a[:4], (3, 4)),
     "not aligned": lambda a: np.frombuffer(b"x" + a.tobytes(), a.dtype, offset=1),
 }
+FEW_SHAPES = ("a row", "every other", "part of a table")
+EVERY_SHAPE = (np.uint16, np.float64, PAIRS)
 
 
 @pytest.mark.parametrize("dtype", [*NUMBERS, PAIRS], ids=str)
-@looped("shape", SHAPES)
-def test_arrays_of_all_kinds_arrive(way, dtype, shape):
+def test_arrays_of_all_kinds_arrive(way, dtype):
+    """Every shape for some types, some shapes for every type; each pair costs two compilations."""
+    for shape in SHAPES if dtype in EVERY_SHAPE else FEW_SHAPES:
+        assert_arrives(way, dtype, shape)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [kind for kind in NUMBERS if kind not in EVERY_SHAPE], ids=str)
+@looped("shape", [shape for shape in SHAPES if shape not in FEW_SHAPES])
+def test_all_arrays_arrive(way, dtype, shape):
+    assert_arrives(way, dtype, shape)
+
+
+def assert_arrives(way, dtype, shape):
     a = np.arange(24).astype(dtype) if dtype is not PAIRS else np.zeros(24, PAIRS)
     a = SHAPES[shape](a)
     assert goes_natively(_describe, a, np.zeros(12, np.int64)) == (way == "natively")
@@ -456,24 +470,23 @@ def test_an_index_out_of_bounds_is_an_error_where_numba_tests_it(tmp_path):
 # Where it is not possible
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        "runs.POSSIBLE = False",
-        "cpu_trial.posts = lambda: {}",
-        "del cpu_trial.cpu_posts.attend",
-        "cpu_trial.entry = lambda code: None",
-        "cpu_trial._lies_as_expected = lambda sample: False",
-        "cpu_trial.posts = lambda: 1 / 0",
-    ],
+NO_POSTS = (
+    "runs.POSSIBLE = False",
+    "cpu_trial.posts = lambda: {}",
+    "del cpu_trial.cpu_posts.attend",
+    "cpu_trial.entry = lambda code: None",
+    "cpu_trial._lies_as_expected = lambda sample: False",
+    "cpu_trial.posts = lambda: 1 / 0",
 )
-def test_without_posts_everything_works(tmp_path, how):
-    script = f"""
+
+
+def test_without_posts_everything_works(tmp_path):
+    """Each way in a child of one process that has imported everything and begun nothing."""
+    script = """
+    import os, sys, traceback
     import numpy as np
     from matchwood.teams import atomic_add, barrier, crew, kernel
     from matchwood.teams.native import cpu_trial, runs
-
-    {how}
 
     @kernel
     def count(team, x):
@@ -481,14 +494,29 @@ def test_without_posts_everything_works(tmp_path, how):
         if barrier(team):
             return
 
-    for size in (1, 2, 3):
-        x, done = np.zeros(1, np.int64), []
-        crew(size, work=10**9).run(count, x)
-        crew(size, work=10**9).spread(done.append, 3)
-        assert x[0] == size and sorted(done) == [0, 1, 2], (x, done)
-    print(runs.ready())
+    def work():
+        for size in (1, 2, 3):
+            x, done = np.zeros(1, np.int64), []
+            crew(size, work=10**9).run(count, x)
+            crew(size, work=10**9).spread(done.append, 3)
+            assert x[0] == size and sorted(done) == [0, 1, 2], (x, done)
+        assert not runs.ready()
+
+    for how in sys.argv[1:]:
+        child = os.fork()
+        if child == 0:
+            try:
+                exec(how)
+                work()
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        _, status = os.waitpid(child, 0)
+        assert status == 0, how
+        print(how)
     """
-    assert run_script(tmp_path, script) == "False"
+    assert run_script(tmp_path, script, *NO_POSTS).splitlines() == list(NO_POSTS)
 
 
 def test_the_trial_notices_what_is_wrong(monkeypatch):
@@ -544,7 +572,15 @@ ENDING = """
 
 
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
-@pytest.mark.parametrize("ending", ["pass", "os._exit(0)", "sys.exit(0)", "time.sleep(0.01)"])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "pass",
+        "os._exit(0)",
+        pytest.param("sys.exit(0)", marks=pytest.mark.slow),  # the same end, by an exception
+        "time.sleep(0.01)",
+    ],
+)
 def test_a_process_may_end_at_any_time(tmp_path, ending, busy):
     """Members sleep, look for work, or are inside a kernel when the interpreter goes down."""
     assert run_script(tmp_path, ENDING.replace("BUSY", str(busy)) + f"    {ending}\n") == "fine"
