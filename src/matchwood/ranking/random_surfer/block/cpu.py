@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 BUSIEST = 1 << 12  # columns; what so many give, 32 KiB, stays in the nearest cache of a core
 BUSY = TILE  # columns; what so many give, 512 KiB, stays in its second-level cache
-SMALL = 8  # times BUSY: what so many columns give nearly fits there itself
+SMALL = 2  # times BUSY: what so many columns give fits into the caches as it is
 MOST = 64  # tiles; larger blocks were not measured
 LOOK, LOOKS = 4096, 64  # entries at which a block is looked, and how often
 SPREAD = 6  # tiles over which they must be spread: what these give is larger than most caches
