@@ -71,7 +71,8 @@ LARGER = {
 }
 
 
-@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+# For the wider type each method is compiled once more.
+@pytest.mark.parametrize("index_dtype", [np.int32, pytest.param(np.int64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", LARGER)
 def test_larger_graphs(name: str, method: str, index_dtype: type) -> None:

@@ -18,9 +18,15 @@ from matchwood.networkx_backend.memory.layout import layout_is_known
 from matchwood.networkx_backend.memory.plain import plain_rows
 from matchwood.networkx_backend.memory.quick import quick_rows, quick_values
 
-quick_only = pytest.mark.skipif(
-    not layout_is_known(), reason="the layout of dictionaries is not known here"
-)
+
+@pytest.fixture(scope="module")
+def known_layout():
+    """Asked when a test begins: it compiles kernels, and every worker collects all tests."""
+    if not layout_is_known():
+        pytest.skip("the layout of dictionaries is not known here")
+
+
+quick_only = pytest.mark.usefixtures("known_layout")
 
 
 def same(one, other):

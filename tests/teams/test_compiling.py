@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.teams import compiled, crew, device, kernel
+from matchwood.teams import crew, device, kernel
 
 
 class Single(NamedTuple):
@@ -33,33 +33,6 @@ def doubled(x):
 @device
 def negated(x):
     return -x
-
-
-def test_options_are_those_of_numba():
-    """Ours are compared with Numba's own, and both are keys of its tables."""
-    from numba.core.compiler import Flags as NumbasFlags
-
-    theirs = NumbasFlags()
-    for name, value in (("nrt", True), ("release_gil", True), ("error_model", "numpy")):
-        ours = compiled.Flags(theirs)
-        assert ours.values() == theirs.values() == NumbasFlags.values(ours)
-        assert ours == theirs
-        assert hash(ours) == hash(theirs)
-        setattr(ours, name, value)
-        assert ours.values() == NumbasFlags.values(ours) != theirs.values()
-        assert ours != theirs
-        setattr(theirs, name, value)
-        assert ours == theirs
-        assert ours.get_mangle_string() == theirs.get_mangle_string()  # which symbols contain
-
-
-def test_kernels_are_compiled_with_our_options(monkeypatch):
-    made, real = [], compiled.Flags.values
-    monkeypatch.setattr(compiled.Flags, "values", lambda self: made.append(self) or real(self))
-    numbers = np.zeros(1, np.int16)
-    crew(1, work=1).run(apply, negated, numbers)
-    assert any(flags.no_cpython_wrapper for flags in made)  # what is called by the kernel
-    assert any(not flags.no_cpython_wrapper for flags in made)
 
 
 def test_records_of_one_name_take_no_test_of_types(monkeypatch):

@@ -23,7 +23,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import compiler, serialize, types
+from numba.core import serialize, types
 from numba.core.caching import _Cache as _NumbaCache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
@@ -43,7 +43,6 @@ _OPTIONS: dict[str, bool | str] = {
 # What unpacks records of many arrays from Python is often more code than the function itself, and
 # it took a fifth of the time to compile a search.  Only kernels are called from Python.
 _INSIDE = {**_OPTIONS, "no_cpython_wrapper": True}
-_DEFAULTS = {name: option.default for name, option in compiler.Flags.options.items()}
 
 
 def _holds_kernels(path: Path) -> bool:
@@ -139,20 +138,6 @@ class _Cache(_NumbaCache):  # type: ignore[misc]
         return folder / f"{name}.{digest}.nbc"
 
 
-class Flags(compiler.Flags):  # type: ignore[misc]
-    """Numba's options of a compilation, all read at once.
-
-    Numba compares them for each candidate of each operation whose type it looks up.  Its own class
-    then reads 30 options one by one, which took a twelfth of the time of a compilation.
-    """
-
-    __slots__ = ()
-
-    def values(self) -> dict[str, Any]:
-        """As Numba's: each option, by name."""
-        return {**_DEFAULTS, **self._values}
-
-
 def _name(value: Any) -> str | None:
     """A name, the same in every process, for an argument's type or a value of a closure.
 
@@ -186,16 +171,10 @@ def _require_hashed(function: Callable[..., Any]) -> None:
         )
 
 
-def _compiling(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    made = numba.njit(**options)(function)
-    made._compiler._customize_flags = Flags  # called with Numba's, of which it makes a copy
-    return made
-
-
 def _inside(function: Callable[..., Any], **options: Any) -> Any:
     """Compiled for kernels alone.  A call from Python would enter at no address: it is refused."""
     _require_hashed(function)
-    made = _compiling(function, {**_INSIDE, **options})
+    made = numba.njit(**_INSIDE, **options)(function)
 
     def refuse(*arguments: Any, **named: Any) -> None:
         raise TypeError(f"{function.__qualname__}: only kernels can call this function")
@@ -238,7 +217,7 @@ def holding(function: Callable[..., Any]) -> Any:
 
 def _from_python(function: Callable[..., Any], options: dict[str, bool | str]) -> Any:
     _require_hashed(function)
-    dispatcher = _compiling(function, options)
+    dispatcher = numba.njit(**options)(function)
     if _file(function).is_relative_to(PACKAGE):
         dispatcher._cache = _Cache(function)
     return dispatcher
