@@ -13,12 +13,20 @@ from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import ONE
 from matchwood.primitives.cpu_hints import count_ones, leading_zeros, trailing_zeros
 from matchwood.teams import atomic_add, barrier, device, expanded, interrupted, kernel, share
-from matchwood.traversal.breadth_first.dist.cpu_told import Columns, Gaps, spread_bits, word_bits
+from matchwood.traversal.breadth_first.dist.cpu_offers import words_for
+from matchwood.traversal.breadth_first.dist.cpu_told import (
+    NONE,
+    WORD,
+    Columns,
+    Gaps,
+    spread_bits,
+    word_of,
+)
 
 Array = np.ndarray[Any, Any]
 
 FEW = 4096  # vertices of a level whose entries are all counted; of more, one
-SAMPLED = 4  # of so many words of places, but at most
+SAMPLED = 2  # of so many words of places, but at most
 SAMPLES = 512  # in all
 
 
@@ -27,7 +35,7 @@ class Own(NamedTuple):
 
     level: Array
     parent: Array
-    reached: Array  # bits, in words of the type of the messages
+    reached: Array  # bits, in words of 64
     told: Array  # bits of those reached in this level
     listed: Array  # the same as a list, where that is shorter than the bits
     indptr: Array  # of the block, which has some of their entries
@@ -42,44 +50,40 @@ def begin(team: Any, level: Array, parent: Array) -> None:
 
 
 @expanded
-def _accept_list(own: Own, words: Array, start: int, end: int, lo: int, hi: int) -> None:
+def _accept_list(own: Own, places: Array, parents: Array, lo: int, hi: int) -> None:
     """What a list offers to the places in words lo .. hi of bits."""
-    kind, width = words.dtype.type, words.dtype.type(word_bits(words))
-    half = (end - start) // 2
-    for i in range(start, start + half):
-        k = words[i]
-        w, bit = np.int64(k // width), kind(1) << (k % width)
-        if lo <= w and w < hi and own.reached[w] & bit == kind(0):
+    for i in range(places.size):
+        k = np.uint64(places[i])
+        w, bit = np.int64(k >> np.uint64(6)), ONE << (k & np.uint64(63))
+        if lo <= w and w < hi and own.reached[w] & bit == NONE:
             own.told[w] |= bit
-            own.parent[k] = min(own.parent[k], words[i + half])
+            own.parent[k] = min(own.parent[k], parents[i])
 
 
 @device
-def _accept_bits(team: Any, own: Own, words: Array, start: int, lo: int, hi: int) -> None:
+def _accept_bits(team: Any, own: Own, bits: Array, parents: Array, lo: int, hi: int) -> None:
     """What bits offer to the places in words lo .. hi of them."""
-    kind, width = words.dtype.type, np.uint64(word_bits(words))
-    at = np.uint64(start + own.told.size)
-    for w in range(start, start + lo):
-        at += np.uint64(count_ones(words[w]))
+    at = NONE
+    for w in range(lo):
+        at += count_ones(word_of(bits, w))
     for w in range(lo, hi):
         if interrupted(team, w):
             return
-        offered, known = words[start + w], own.reached[w]
+        offered, known = word_of(bits, w), own.reached[w]
         own.told[w] |= offered & ~known
-        base = np.uint64(w) * width
-        if offered & known == kind(0):  # mostly
-            while offered != kind(0):
-                k = base + np.uint64(trailing_zeros(offered))
-                own.parent[k] = min(own.parent[k], words[at])
-                offered &= offered - kind(1)
+        base = np.uint64(w * WORD)
+        if offered & known == NONE:  # mostly
+            while offered != NONE:
+                k = base + trailing_zeros(offered)
+                own.parent[k] = min(own.parent[k], parents[at])
+                offered &= offered - ONE
                 at += ONE
             continue
-        while offered != kind(0):
+        while offered != NONE:
             b = trailing_zeros(offered)
-            if (known >> b) & kind(1) == kind(0):
-                k = base + np.uint64(b)
-                own.parent[k] = min(own.parent[k], words[at])
-            offered &= offered - kind(1)
+            if (known >> b) & ONE == NONE:
+                own.parent[base + b] = min(own.parent[base + b], parents[at])
+            offered &= offered - ONE
             at += ONE
 
 
@@ -99,9 +103,8 @@ def _settle(
 
     Where they are many, one of some words stands for the others; in turn the first and the last of
     a word, since of some graphs even vertices have more entries than odd ones.  No other member has
-    bits in the words of `seen`: lo and hi are multiples of 64 places.
+    bits in the words of `seen`, since these have 64 places of one member or of the other.
     """
-    kind, width = own.told.dtype.type, np.uint64(word_bits(own.told))
     below, count, arcs = own.level.dtype.type(depth), np.int64(0), np.int64(0)
     for w in range(lo, hi):
         count += np.int64(count_ones(own.told[w]))
@@ -113,21 +116,19 @@ def _settle(
     for w in range(lo, hi):
         if interrupted(team, w):
             break
-        left, base = own.told[w], np.uint64(w) * width
-        if left == kind(0):
+        left, base = own.told[w], np.uint64(w * WORD)
+        if left == NONE:
             continue
         own.reached[w] |= left
         if sampled:
             if w >= after:
                 after, low = w + apart, not low
-                b = np.uint64(trailing_zeros(left))
-                if not low:
-                    b = width - ONE - np.uint64(leading_zeros(left))
+                b = trailing_zeros(left) if low else np.uint64(63) - leading_zeros(left)
                 entries = _entries(own, base + b, shape)
             arcs += entries * np.int64(count_ones(left))
-        while left != kind(0):
-            k = base + np.uint64(trailing_zeros(left))
-            left &= left - kind(1)
+        while left != NONE:
+            k = base + trailing_zeros(left)
+            left &= left - ONE
             own.level[k] = below
             if not sampled:
                 arcs += _entries(own, k, shape)
@@ -140,12 +141,11 @@ def _settle(
 @expanded
 def _list_told(own: Own) -> None:
     at = 0
-    kind, width = own.told.dtype.type, word_bits(own.told)
     for w in range(own.told.size):
         left = own.told[w]
-        while left != kind(0):
-            own.listed[at] = w * width + np.int64(trailing_zeros(left))
-            left &= left - kind(1)
+        while left != NONE:
+            own.listed[at] = np.uint64(w * WORD) + trailing_zeros(left)
+            left &= left - ONE
             at += 1
 
 
@@ -159,16 +159,15 @@ def accept(
     totals: how many vertices are reached in this level; their entries in this block.  Caller:
     own.told and totals are 0.
     """
-    each = 64 // word_bits(words)  # words that have 64 places
-    size = own.told.size
-    lo, hi = share(team, (size + each - 1) // each)
-    lo, hi = lo * each, min(hi * each, size)
+    lo, hi = share(team, own.told.size)
+    size = words_for(own.level.size, words)
     for s in range(starts.size - 1):
-        start, end = starts[s], starts[s + 1]
-        if end - start < 2 * size:
-            _accept_list(own, words, start, end, lo, hi)
+        offered = words[starts[s] : starts[s + 1]]
+        if offered.size < 2 * size:
+            half = offered.size // 2
+            _accept_list(own, offered[:half], offered[half:], lo, hi)
         else:
-            _accept_bits(team, own, words, start, lo, hi)
+            _accept_bits(team, own, offered[:size], offered[size:], lo, hi)
     count, arcs = _settle(team, own, depth, columns, gaps, shape, lo, hi)
     atomic_add(totals, 0, count)
     atomic_add(totals, 1, arcs)

@@ -81,7 +81,7 @@ class Parents(NamedTuple):
 
 
 @device
-def _words_for(places: int, words: Array) -> int:
+def words_for(places: int, words: Array) -> int:
     """Words of one bit for each place."""
     width = word_bits(words)
     return (places + width - 1) // width
@@ -90,7 +90,7 @@ def _words_for(places: int, words: Array) -> int:
 @device
 def message_size(places: int, owned: int, words: Array) -> int:
     """Words of a message about so many of an owner's places."""
-    bits = _words_for(owned, words)
+    bits = words_for(owned, words)
     return 2 * places if places < bits else bits + places
 
 
@@ -104,7 +104,7 @@ def _pack_places(
     """
     words, bits = offers.words, found.bits[s]
     kind, each = words.dtype.type, WORD // word_bits(words)
-    size = _words_for(offers.size[s], words)
+    size = words_for(offers.size[s], words)
     if total >= size:
         for i in range(lo * each, min(hi * each, size)):
             words[start + i] = kind(bits[i // each] >> np.uint64(i % each * word_bits(words)))
@@ -141,7 +141,7 @@ def parents_begin(found: Found, s: int, offers: Offers) -> Any:
     for before in range(s):
         total = _places_before(found, before, found.counts.shape[1])
         at += message_size(total, offers.size[before], offers.words)
-    return at + _words_for(offers.size[s], offers.words)
+    return at + words_for(offers.size[s], offers.words)
 
 
 @expanded
@@ -159,7 +159,7 @@ def offer_rows(team: Any, found: Found, offers: Offers) -> None:
         if interrupted(team, 0):
             return
         before, total = _places_before(found, s, lo), _places_before(found, s, chunks)
-        bits = _words_for(offers.size[s], words)
+        bits = words_for(offers.size[s], words)
         if team.size == 1 and total < bits:
             _copy(words[start + bits : start + bits + total], words[start + total :])
         size = _pack_places(found, s, first, last, before, total, offers, start)
@@ -216,7 +216,7 @@ def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> No
             if member == team.rank:
                 ends[s] = total
         starts[s] = start
-        size = _words_for(offers.size[s], words)
+        size = words_for(offers.size[s], words)
         if total >= size:
             lo, hi = share(team, size)
             words[start + lo : start + hi] = words.dtype.type(0)
@@ -229,7 +229,7 @@ def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> No
 def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: int) -> None:
     """Parents behind the bits of the message for rank s: those of this member's words."""
     words = offers.words
-    kind, size = words.dtype.type, _words_for(offers.size[s], words)
+    kind, size = words.dtype.type, words_for(offers.size[s], words)
     if parents.same:
         lo, hi = share(team, offers.counts[team.size, s])
         words[start + size + lo : start + size + hi] = parents.only
@@ -272,7 +272,7 @@ def offer_columns(
             return
         s, k = column_place(shape, found[i])
         start, total = starts[s], totals[s]
-        if total < _words_for(offers.size[s], words):
+        if total < words_for(offers.size[s], words):
             ends[s] -= 1
             words[start + ends[s]] = kind(k)
             best = parents.only if parents.same else parents.best[found[i]]
@@ -284,5 +284,5 @@ def offer_columns(
     if barrier(team):
         return
     for s in range(offers.size.size):
-        if totals[s] >= _words_for(offers.size[s], words):
+        if totals[s] >= words_for(offers.size[s], words):
             _parents_behind(team, parents, offers, s, starts[s])

@@ -82,8 +82,7 @@ class Steps:
         self.rows, self.found = rows[: grid.n_rows + 1], rows[grid.n_rows + 1 :]
         parents = space.either[: places * word.itemsize].view(word)
         self.bits, self.parents = space.found, parents.reshape(stripes, -1)
-        reached = np.zeros(words_of_bits(grid.owned, np.uint64), np.uint64)
-        self.reached = reached.view(word)
+        self.reached = np.zeros(words_of_bits(grid.owned, np.uint64), np.uint64)
 
     def _team(self, work: int) -> Crew:
         """The team for so many steps."""
@@ -152,22 +151,16 @@ class Steps:
     def _taken(self, came: Array, counts: Array, depth: int) -> int:
         """Own vertices that are reached now are the frontier; returns their number."""
         totals, few = np.zeros(2, np.int64), words_of_bits(self.grid.owned, np.uint32)
-        told, listed = np.zeros(2 * self.reached.nbytes // 8, np.uint32), np.empty(few, np.uint32)
-        bits = words_of_bits(self.grid.owned, self.parent.dtype)
+        told, listed = np.zeros_like(self.reached), np.empty(few, np.uint32)
         own = cpu_accept.Own(
-            self.level,
-            self.parent,
-            self.reached[:bits],
-            told.view(self.parent.dtype)[:bits],
-            listed,
-            self.outward.indptr,
+            self.level, self.parent, self.reached, told, listed, self.outward.indptr
         )
         self._team(2 * came.size).run(
             cpu_accept.accept, came, _starts(counts), depth, own, self.columns, self.gaps,
             self.grid.shape, totals,
         )  # fmt: skip
         reached, self.entries = totals.tolist()
-        self.told = listed[:reached] if reached < few else told[:few]
+        self.told = listed[:reached] if reached < few else told.view(np.uint32)[:few]
         return int(reached)
 
 
