@@ -16,23 +16,19 @@ import numpy as np
 
 from matchwood.dist.grid import GridShape
 from matchwood.dist.grid.cpu import ONE, column_place
-from matchwood.primitives.cpu_hints import count_ones, leading_zeros, trailing_zeros
+from matchwood.primitives.cpu_hints import count_ones, trailing_zeros
 from matchwood.teams import (
-    atomic_add,
     atomic_or,
     barrier,
     device,
     expanded,
     interrupted,
-    kernel,
     share,
 )
 from matchwood.traversal.breadth_first.dist.cpu_told import (
     NONE,
     WORD,
     Columns,
-    Gaps,
-    spread_bits,
     word_bits,
 )
 
@@ -40,9 +36,6 @@ Array = np.ndarray[Any, Any]
 
 WORDS = 32  # words of a stripe that a member takes at a time bottom up
 PLACES = WORDS * WORD  # of such a chunk
-FEW = 4096  # vertices of a level whose entries are all counted; of more, one
-SAMPLED = 4  # of so many words of places, but at most
-SAMPLES = 512  # in all
 
 
 class Found(NamedTuple):
@@ -87,19 +80,8 @@ class Parents(NamedTuple):
     best: Array  # by local id
 
 
-class Own(NamedTuple):
-    """Own vertices by place; level and parent are all ones, that is -1, where not reached."""
-
-    level: Array
-    parent: Array
-    reached: Array  # bits, in words of the type of the messages
-    told: Array  # bits of those reached in this level
-    listed: Array  # the same as a list, where that is shorter than the bits
-    indptr: Array  # of the block, which has some of their entries
-
-
 @device
-def _words_for(places: int, words: Array) -> int:
+def words_for(places: int, words: Array) -> int:
     """Words of one bit for each place."""
     width = word_bits(words)
     return (places + width - 1) // width
@@ -108,7 +90,7 @@ def _words_for(places: int, words: Array) -> int:
 @device
 def message_size(places: int, owned: int, words: Array) -> int:
     """Words of a message about so many of an owner's places."""
-    bits = _words_for(owned, words)
+    bits = words_for(owned, words)
     return 2 * places if places < bits else bits + places
 
 
@@ -122,7 +104,7 @@ def _pack_places(
     """
     words, bits = offers.words, found.bits[s]
     kind, each = words.dtype.type, WORD // word_bits(words)
-    size = _words_for(offers.size[s], words)
+    size = words_for(offers.size[s], words)
     if total >= size:
         for i in range(lo * each, min(hi * each, size)):
             words[start + i] = kind(bits[i // each] >> np.uint64(i % each * word_bits(words)))
@@ -159,7 +141,7 @@ def parents_begin(found: Found, s: int, offers: Offers) -> Any:
     for before in range(s):
         total = _places_before(found, before, found.counts.shape[1])
         at += message_size(total, offers.size[before], offers.words)
-    return at + _words_for(offers.size[s], offers.words)
+    return at + words_for(offers.size[s], offers.words)
 
 
 @expanded
@@ -177,7 +159,7 @@ def offer_rows(team: Any, found: Found, offers: Offers) -> None:
         if interrupted(team, 0):
             return
         before, total = _places_before(found, s, lo), _places_before(found, s, chunks)
-        bits = _words_for(offers.size[s], words)
+        bits = words_for(offers.size[s], words)
         if team.size == 1 and total < bits:
             _copy(words[start + bits : start + bits + total], words[start + total :])
         size = _pack_places(found, s, first, last, before, total, offers, start)
@@ -190,14 +172,6 @@ def offer_rows(team: Any, found: Found, offers: Offers) -> None:
         start += size + total
         if team.rank == 0:
             offers.counts[team.size, s] = total
-
-
-@kernel
-def begin(team: Any, level: Array, parent: Array) -> None:
-    """No vertex is reached."""
-    lo, hi = share(team, level.size)
-    level[lo:hi] = ~level.dtype.type(0)
-    parent[lo:hi] = ~parent.dtype.type(0)
 
 
 @expanded
@@ -242,7 +216,7 @@ def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> No
             if member == team.rank:
                 ends[s] = total
         starts[s] = start
-        size = _words_for(offers.size[s], words)
+        size = words_for(offers.size[s], words)
         if total >= size:
             lo, hi = share(team, size)
             words[start + lo : start + hi] = words.dtype.type(0)
@@ -255,7 +229,7 @@ def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> No
 def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: int) -> None:
     """Parents behind the bits of the message for rank s: those of this member's words."""
     words = offers.words
-    kind, size = words.dtype.type, _words_for(offers.size[s], words)
+    kind, size = words.dtype.type, words_for(offers.size[s], words)
     if parents.same:
         lo, hi = share(team, offers.counts[team.size, s])
         words[start + size + lo : start + size + hi] = parents.only
@@ -298,7 +272,7 @@ def offer_columns(
             return
         s, k = column_place(shape, found[i])
         start, total = starts[s], totals[s]
-        if total < _words_for(offers.size[s], words):
+        if total < words_for(offers.size[s], words):
             ends[s] -= 1
             words[start + ends[s]] = kind(k)
             best = parents.only if parents.same else parents.best[found[i]]
@@ -310,142 +284,5 @@ def offer_columns(
     if barrier(team):
         return
     for s in range(offers.size.size):
-        if totals[s] >= _words_for(offers.size[s], words):
+        if totals[s] >= words_for(offers.size[s], words):
             _parents_behind(team, parents, offers, s, starts[s])
-
-
-@expanded
-def _accept_list(own: Own, words: Array, start: int, end: int, lo: int, hi: int) -> None:
-    """What a list offers to the places in words lo .. hi of bits."""
-    kind, width = words.dtype.type, words.dtype.type(word_bits(words))
-    half = (end - start) // 2
-    for i in range(start, start + half):
-        k = words[i]
-        w, bit = np.int64(k // width), kind(1) << (k % width)
-        if lo <= w and w < hi and own.reached[w] & bit == kind(0):
-            own.told[w] |= bit
-            own.parent[k] = min(own.parent[k], words[i + half])
-
-
-@device
-def _accept_bits(team: Any, own: Own, words: Array, start: int, lo: int, hi: int) -> None:
-    """What bits offer to the places in words lo .. hi of them."""
-    kind, width = words.dtype.type, np.uint64(word_bits(words))
-    at = np.uint64(start + own.told.size)
-    for w in range(start, start + lo):
-        at += np.uint64(count_ones(words[w]))
-    for w in range(lo, hi):
-        if interrupted(team, w):
-            return
-        offered, known = words[start + w], own.reached[w]
-        own.told[w] |= offered & ~known
-        base = np.uint64(w) * width
-        if offered & known == kind(0):  # mostly
-            while offered != kind(0):
-                k = base + np.uint64(trailing_zeros(offered))
-                own.parent[k] = min(own.parent[k], words[at])
-                offered &= offered - kind(1)
-                at += ONE
-            continue
-        while offered != kind(0):
-            b = trailing_zeros(offered)
-            if (known >> b) & kind(1) == kind(0):
-                k = base + np.uint64(b)
-                own.parent[k] = min(own.parent[k], words[at])
-            offered &= offered - kind(1)
-            at += ONE
-
-
-@expanded
-def _entries(own: Own, k: Any, shape: GridShape) -> Any:
-    """Of own vertex k, in this block."""
-    v = k * shape.C + shape.c
-    return np.int64(own.indptr[v + ONE]) - np.int64(own.indptr[v])
-
-
-@device
-def _settle(
-    team: Any, own: Own, depth: int, columns: Columns, gaps: Gaps, shape: GridShape, lo: int,
-    hi: int,
-) -> Any:  # fmt: skip
-    """Levels of those reached in words lo .. hi; they are seen.  How many, and their entries.
-
-    Where they are many, one of some words stands for the others; in turn the first and the last of
-    a word, since of some graphs even vertices have more entries than odd ones.  No other member has
-    bits in the words of `seen`: lo and hi are multiples of 64 places.
-    """
-    kind, width = own.told.dtype.type, np.uint64(word_bits(own.told))
-    below, count, arcs = own.level.dtype.type(depth), np.int64(0), np.int64(0)
-    for w in range(lo, hi):
-        count += np.int64(count_ones(own.told[w]))
-    many = count > hi - lo
-    if many:
-        spread_bits(gaps, own.told, lo, hi, shape.c, shape.C, columns.seen)
-    sampled, entries, after, low = count > FEW, np.int64(0), lo, True
-    apart = max(SAMPLED, (hi - lo) // SAMPLES)
-    for w in range(lo, hi):
-        if interrupted(team, w):
-            break
-        left, base = own.told[w], np.uint64(w) * width
-        if left == kind(0):
-            continue
-        own.reached[w] |= left
-        if sampled:
-            if w >= after:
-                after, low = w + apart, not low
-                b = np.uint64(trailing_zeros(left))
-                if not low:
-                    b = width - ONE - np.uint64(leading_zeros(left))
-                entries = _entries(own, base + b, shape)
-            arcs += entries * np.int64(count_ones(left))
-        while left != kind(0):
-            k = base + np.uint64(trailing_zeros(left))
-            left &= left - kind(1)
-            own.level[k] = below
-            if not sampled:
-                arcs += _entries(own, k, shape)
-            if not many:
-                v = k * shape.C + shape.c
-                columns.seen[v >> np.uint64(6)] |= ONE << (v & np.uint64(63))
-    return count, arcs
-
-
-@expanded
-def _list_told(own: Own) -> None:
-    at = 0
-    kind, width = own.told.dtype.type, word_bits(own.told)
-    for w in range(own.told.size):
-        left = own.told[w]
-        while left != kind(0):
-            own.listed[at] = w * width + np.int64(trailing_zeros(left))
-            left &= left - kind(1)
-            at += 1
-
-
-@kernel
-def accept(
-    team: Any, words: Array, starts: Array, depth: int, own: Own, columns: Columns, gaps: Gaps,
-    shape: GridShape, totals: Array,
-) -> None:  # fmt: skip
-    """The smallest of the parents that are offered.
-
-    totals: how many vertices are reached in this level; their entries in this block.  Caller:
-    own.told and totals are 0.
-    """
-    each = 64 // word_bits(words)  # words that have 64 places
-    size = own.told.size
-    lo, hi = share(team, (size + each - 1) // each)
-    lo, hi = lo * each, min(hi * each, size)
-    for s in range(starts.size - 1):
-        start, end = starts[s], starts[s + 1]
-        if end - start < 2 * size:
-            _accept_list(own, words, start, end, lo, hi)
-        else:
-            _accept_bits(team, own, words, start, lo, hi)
-    count, arcs = _settle(team, own, depth, columns, gaps, shape, lo, hi)
-    atomic_add(totals, 0, count)
-    atomic_add(totals, 1, arcs)
-    if barrier(team):
-        return
-    if team.rank == 0 and totals[0] < own.listed.size:
-        _list_told(own)

@@ -136,8 +136,10 @@ def has(bits: Array, v: Any) -> bool:
 
 
 @expanded
-def _word(words: Array, i: int) -> Any:
-    """The i-th 64 bits of these words."""
+def word_of(words: Array, i: int) -> Any:
+    """The i-th 64 bits of words of 32 or 64."""
+    if word_bits(words) == WORD:
+        return np.uint64(words[i])
     bits = np.uint64(words[2 * i])
     if 2 * i + 1 < words.size:
         bits |= np.uint64(words[2 * i + 1]) << np.uint64(BITS)
@@ -155,7 +157,7 @@ def close(team: Any, heard: Heard, open: Array) -> None:
         if _is_bitmap(heard, s):
             lo, hi = share(team, (words.size + 1) // 2)
             for i in range(lo, hi):
-                open[s, i] &= ~_word(words, i)
+                open[s, i] &= ~word_of(words, i)
         elif team.rank == 0:
             for i in range(words.size):
                 k = np.uint64(words[i])
@@ -259,7 +261,7 @@ def set_columns(team: Any, heard: Heard, shift: Any, frontier: Array) -> None:
             into = frontier[first >> np.uint64(6) :]
             lo, hi = share(team, (words.size + 1) // 2)
             for i in range(lo, hi):
-                into[i] = _word(words, i)
+                into[i] = word_of(words, i)
         elif team.rank == 0:
             for i in range(words.size):
                 k = first + np.uint64(words[i])

@@ -19,6 +19,7 @@ from matchwood.teams import (
     barrier,
     device,
     expanded,
+    interrupted,
     kernel,
     load_relaxed,
     next_chunk,
@@ -98,6 +99,8 @@ def _follow_one(team: Any, rows: Outward, u: Any, columns: Columns, found: Queue
     begin = np.int64(rows.indptr[u])
     lo, hi = share(team, np.int64(rows.indptr[u + ONE]) - begin)
     for k in range(np.uint64(begin + lo), np.uint64(begin + hi)):
+        if interrupted(team, k):
+            break
         v = rows.indices[k]
         if not alone:
             if claim_bit(columns.seen, np.int64(v)):

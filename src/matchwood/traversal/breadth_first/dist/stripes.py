@@ -2,8 +2,8 @@
 
 Kernels read the messages that come and write those that go, so a level makes no lists of what is
 told as bits.  There are two in a level: one follows rows (cpu_top_down.py) or looks for the
-frontier (cpu_bottom_up.py) and writes what is offered to the owners, the other takes what is
-offered (cpu_offers.py).  A rank knows
+frontier (cpu_bottom_up.py) and writes what is offered to the owners (cpu_offers.py), the other
+takes what is offered (cpu_accept.py).  A rank knows
 
     open      rows that are not reached and have entries: a bit for each place of each stripe of the
               row group.  Only these are looked at bottom up
@@ -24,7 +24,13 @@ from matchwood.dist.exchanges.packing import pack_values, words_of_bits
 from matchwood.dist.exchanges.routing import to_group
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import Crew, crew, workspace
-from matchwood.traversal.breadth_first.dist import cpu_bottom_up, cpu_offers, cpu_told, cpu_top_down
+from matchwood.traversal.breadth_first.dist import (
+    cpu_accept,
+    cpu_bottom_up,
+    cpu_offers,
+    cpu_told,
+    cpu_top_down,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +55,7 @@ class Steps:
         self.level, self.parent = (np.empty(grid.owned, word) for _ in range(2))
         self.open = into.copy()
         self._make_room(word, into.shape)
-        self._team(grid.owned).run(cpu_offers.begin, self.level, self.parent)
+        self._team(grid.owned).run(cpu_accept.begin, self.level, self.parent)
 
     def _make_room(self, word: Any, shape: tuple[int, int]) -> None:
         """Scratch.  A level goes one way: what both need lies in the same place."""
@@ -76,8 +82,7 @@ class Steps:
         self.rows, self.found = rows[: grid.n_rows + 1], rows[grid.n_rows + 1 :]
         parents = space.either[: places * word.itemsize].view(word)
         self.bits, self.parents = space.found, parents.reshape(stripes, -1)
-        reached = np.zeros(words_of_bits(grid.owned, np.uint64), np.uint64)
-        self.reached = reached.view(word)
+        self.reached = np.zeros(words_of_bits(grid.owned, np.uint64), np.uint64)
 
     def _team(self, work: int) -> Crew:
         """The team for so many steps."""
@@ -146,22 +151,16 @@ class Steps:
     def _taken(self, came: Array, counts: Array, depth: int) -> int:
         """Own vertices that are reached now are the frontier; returns their number."""
         totals, few = np.zeros(2, np.int64), words_of_bits(self.grid.owned, np.uint32)
-        told, listed = np.zeros(2 * self.reached.nbytes // 8, np.uint32), np.empty(few, np.uint32)
-        bits = words_of_bits(self.grid.owned, self.parent.dtype)
-        own = cpu_offers.Own(
-            self.level,
-            self.parent,
-            self.reached[:bits],
-            told.view(self.parent.dtype)[:bits],
-            listed,
-            self.outward.indptr,
+        told, listed = np.zeros_like(self.reached), np.empty(few, np.uint32)
+        own = cpu_accept.Own(
+            self.level, self.parent, self.reached, told, listed, self.outward.indptr
         )
         self._team(2 * came.size).run(
-            cpu_offers.accept, came, _starts(counts), depth, own, self.columns, self.gaps,
+            cpu_accept.accept, came, _starts(counts), depth, own, self.columns, self.gaps,
             self.grid.shape, totals,
         )  # fmt: skip
         reached, self.entries = totals.tolist()
-        self.told = listed[:reached] if reached < few else told[:few]
+        self.told = listed[:reached] if reached < few else told.view(np.uint32)[:few]
         return int(reached)
 
 
