@@ -132,15 +132,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _spread(chosen: list[pytest.Item], items: list[pytest.Item]) -> None:
-    """Each worker has one of the chosen in the middle of its part: they take long.
+    """Each worker begins with one of the chosen: they take long.
 
-    By then others have compiled most of what they need, and other tests are left to be taken over.
+    From the middle of a worker's part they would be taken over, and then come last of all.
     """
     workers, total = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")), len(items)
     for item in chosen:
         items.remove(item)
     for k, item in enumerate(chosen):
-        items.insert((2 * (k % workers) + 1) * total // (2 * workers), item)
+        items.insert(k % workers * total // workers + (k > 0), item)
 
 
 def pytest_collection_finish() -> None:
