@@ -134,30 +134,35 @@ import matchwood as mw
 from dist.test_algorithms_gpu import FEW, NAMES, compare
 from graphs import ZOO
 
+some, everywhere = (tuple(parts.split()) for parts in sys.argv[2:])
 with mw.dist.world("gpu", transport=sys.argv[1]) as comm:
-    for place, name in enumerate(FEW if sys.argv[3] == "few" else NAMES):
-        order = ("given", "hashed")[place % 2]
-        compare(comm, ZOO[name](), order, parts=(sys.argv[2],))
-        if comm.rank == 0:
-            print("right:", name, order, flush=True)
+    for place, name in enumerate(NAMES):
+        parts = (*everywhere, *some) if name in FEW else everywhere
+        if parts:
+            turn = FEW.index(name) if name in FEW else place
+            order = ("given", "hashed")[turn % 2]
+            compare(comm, ZOO[name](), order, parts=parts)
+            if comm.rank == 0:
+                print("right:", name, order, parts, flush=True)
 """
+JOBS = {  # parts for few graphs, parts for all of them: what one start of the ranks has to do
+    ("auto", 4): [("matchings components", "forests"), ("ranks_and_labels", "searches")],
+    ("host", 2): [(" ".join(PARTS), "")],
+    ("auto", 1): [(" ".join(PARTS), "")],
+}
 
 
 @pytest.mark.gpu
 @pytest.mark.mpi
-@pytest.mark.parametrize(("transport", "ranks"), [("auto", 4), ("host", 2), ("auto", 1)])
+@pytest.mark.parametrize(("transport", "ranks"), JOBS)
 def test_answers_of_ranks_with_gpus(transport, ranks):
-    """All parts at the same time: on a new machine most of it is compiling.
+    """On a new machine most of it is compiling, which every process does for itself.
 
     Threads have all graphs in the other parts, see below.
     """
-    all_graphs = ("forests", "searches") if (transport, ranks) == ("auto", 4) else ()
-    with ThreadPoolExecutor(len(PARTS)) as starts:
-        for done in [
-            starts.submit(mpiexec, ranks, ON_GPU, transport, part, wanted, timeout=300)
-            for part in PARTS
-            for wanted in ["all" if part in all_graphs else "few"]
-        ]:
+    jobs = JOBS[transport, ranks]
+    with ThreadPoolExecutor(len(jobs)) as starts:
+        for done in [starts.submit(mpiexec, ranks, ON_GPU, transport, *job) for job in jobs]:
             done.result()
 
 
