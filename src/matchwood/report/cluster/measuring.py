@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from matchwood import engines
 
+PACE_VALUES = 1 << 21  # more bytes than the cache of one CPU has
+PACE_READS = 1 << 18
 OPERATIONS = (
     "barrier", "allreduce", "reduce_scatter", "allgather", "allgatherv", "alltoallv", "broadcast",
     "objects",
@@ -28,18 +33,24 @@ def settling(G: Any) -> Callable[[], None]:
     return wait
 
 
+@dataclasses.dataclass
+class Talk:
+    """What a rank did in collectives."""
+
+    seconds: float = 0.0  # waiting for others included
+    steps: int = 0  # messages that wait for one another: log2(size) in a collective
+
+
 @contextlib.contextmanager
-def communicating(
-    *communicators: Any, settle: Callable[[], None] = _nothing
-) -> Iterator[list[float]]:
-    """Time spent in the collectives of these communicators, waiting for others included.
+def communicating(*communicators: Any, settle: Callable[[], None] = _nothing) -> Iterator[Talk]:
+    """What this rank does in the collectives of these communicators, which grows.
 
-    The list has one entry, which grows.  `settle` comes before each collective, so that what the
-    GPU computes meanwhile does not count as talk.
+    `settle` comes before each collective, so that what the GPU computes meanwhile does not count
+    as talk.
     """
-    spent = [0.0]
+    talk = Talk()
 
-    def timed(operation: Callable[..., Any]) -> Callable[..., Any]:
+    def timed(operation: Callable[..., Any], steps: int) -> Callable[..., Any]:
         @functools.wraps(operation)
         def call(*arguments: Any, **options: Any) -> Any:
             settle()
@@ -47,19 +58,37 @@ def communicating(
             try:
                 return operation(*arguments, **options)
             finally:
-                spent[0] += time.perf_counter() - start
+                talk.seconds += time.perf_counter() - start
+                talk.steps += steps
 
         return call
 
     for comm in communicators:
         for name in OPERATIONS:
-            setattr(comm, name, timed(getattr(comm, name)))  # hides the method of the class
+            steps = (comm.size - 1).bit_length()
+            setattr(comm, name, timed(getattr(comm, name), steps))  # hides that of the class
     try:
-        yield spent
+        yield talk
     finally:
         for comm in communicators:
             for name in OPERATIONS:
                 delattr(comm, name)
+
+
+def pace(comm: Any, repeats: int = 9) -> float:
+    """Seconds that ranks take for the same reads at the same time, each from memory of its own.
+
+    Alone on its core a CPU is faster than beside another one, and all of them share the memory.
+    """
+    values = np.ones(PACE_VALUES)
+    places = np.random.default_rng(comm.rank).integers(0, PACE_VALUES, PACE_READS)
+    times = []
+    for _ in range(repeats):
+        comm.barrier()
+        start = time.perf_counter()
+        values.take(places)
+        times.append(time.perf_counter() - start)
+    return float(comm.allreduce(np.array([np.median(times)]), "max")[0])
 
 
 def measure(G: Any, work: Callable[[Any], Any], repeats: int) -> dict[str, Any]:
@@ -68,24 +97,25 @@ def measure(G: Any, work: Callable[[Any], Any], repeats: int) -> dict[str, Any]:
     All ranks call it.  One call more comes first, which prepares views and compiles.  Of the
     repeats the one of median time counts.
     """
-    import numpy as np
-
     comm, rows, settle = G.comm, [], settling(G)
     work(G)
     for _ in range(repeats):
         settle()
         comm.barrier()
         comm.traffic.clear()
-        with communicating(comm, G.exchange.row, G.exchange.column, settle=settle) as spent:
+        with communicating(comm, G.exchange.row, G.exchange.column, settle=settle) as talk:
             start = time.perf_counter()
             work(G)
             settle()
             seconds = time.perf_counter() - start
         traffic = comm.traffic
-        row = [seconds, seconds - spent[0], traffic.bytes_received, traffic.messages, spent[0]]
+        row = [
+            seconds, seconds - talk.seconds, traffic.bytes_received, traffic.messages, talk.seconds,
+            talk.steps,
+        ]  # fmt: skip
         rows.append(comm.allreduce(np.array(row), "max").tolist())
     rows.sort()
-    seconds, computing, received, messages, talking = rows[len(rows) // 2]
+    seconds, computing, received, messages, talking, steps = rows[len(rows) // 2]
     entries = G.comm.allreduce(np.array([G.undirected_pattern().nnz], np.int64), "max")
     return {
         "seconds": seconds,
@@ -94,5 +124,6 @@ def measure(G: Any, work: Callable[[Any], Any], repeats: int) -> dict[str, Any]:
         "in_collectives": talking,  # of the rank that is there longest: it waits for others too
         "received": int(received),
         "messages": int(messages),
+        "steps": int(steps),
         "entries": int(entries[0]),  # of the rank that has most
     }
