@@ -9,6 +9,7 @@ import numpy as np
 from matchwood import gpu
 from matchwood.matching.augmented import LIMIT, two_factors
 from matchwood.matching.methods import Found, load
+from matchwood.primitives.extremes import extremes
 from matchwood.primitives.wide_sums import total
 
 WIDTHS = (2, 8)  # lanes for a row in the first round
@@ -87,7 +88,8 @@ class _Rounds:
     def scan(self) -> None:
         k, space, n = self.k, self.space, self.n
         k.own_weights(n, (*self.rows, self.mate, space.own))
-        space.factors.set(np.array(two_factors(max(0.0, float(space.own.max())))))
+        heaviest = float(extremes(space.own)[1])
+        space.factors.set(np.array(two_factors(max(0.0, heaviest))))
         k.prepare(n, (n, space.own, space.factors, self.mate, space.words, space.ends))
         self.clear(QUEUED, CONTROL_WORDS)
         width = next((w for w in WIDTHS if self.view.nnz <= EACH * w * n), WIDTHS[-1])

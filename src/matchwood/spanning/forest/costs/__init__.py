@@ -15,6 +15,7 @@ import numpy as np
 
 from matchwood import csr, engines
 from matchwood.gate import refusals
+from matchwood.primitives.extremes import extremes
 from matchwood.primitives.inspect import trusted_values as values
 from matchwood.primitives.transpose import trusted_transpose as transpose
 
@@ -92,7 +93,7 @@ def _with_range(indptr: Any, indices: Any, data: Any) -> Costs:
     kind = data.dtype.type
     if data.size == 0:
         return Costs(indptr, indices, data, kind(0), kind(0))
-    return Costs(indptr, indices, data, kind(data.min().item()), kind(data.max().item()))
+    return Costs(indptr, indices, data, *extremes(data))
 
 
 def _exact_integers(G: csr.Graph, caller: str, rule: str) -> csr.View:
