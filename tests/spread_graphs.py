@@ -19,8 +19,6 @@ USUAL_GRIDS = tuple(grid for grid in GRIDS if grid not in ((5, 3), (2, 8), (8, 2
 SHAPES = [
     grid if grid in USUAL_GRIDS else pytest.param(grid, marks=pytest.mark.slow) for grid in GRIDS
 ]
-REST = [False, pytest.param(True, marks=pytest.mark.slow)]
-"""Of tests that do half of the cases, and the other half where slow tests are asked for."""
 EVERYWHERE = ("0x0", "one edge", "disconnected", "rmat", "rmat, directed", "star")
 
 VIEWS = (

@@ -78,7 +78,11 @@ def fail_at_random_collectives(seed):
     A, rng = graph(), random.Random(seed)
     for _ in range(12):
         comm = mw.dist.world()
-        name, victim, at = rng.choice(list(ALGORITHMS)), rng.randrange(comm.size), rng.randint(1, 25)
+        name, victim, at = (
+            rng.choice(list(ALGORITHMS)),
+            rng.randrange(comm.size),
+            rng.randint(1, 25),
+        )
         with pytest.raises((Boom, mw.RankFailed)) as failed:
             failing(comm, A, name, victim, at)
         assert getattr(failed.value, "type", "Boom") == "Boom", (name, victim, at)

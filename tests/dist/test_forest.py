@@ -18,8 +18,9 @@ from matchwood.check import check_spanning_forest
 from matchwood.spanning.forest.spread import cpu as loops
 from matchwood.spanning.forest.spread import gpu as gpu_loops
 from matchwood.spanning.forest.spread import rounds
-from spread_graphs import FEW_GRIDS, GRIDS, REST, USUAL_GRIDS, part, slab, tried
+from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, part, slab, tried
 from strategies import graphs
+from support import REST
 
 EVERYWHERE = ("0x0", "one edge", "rmat, directed")
 

@@ -12,19 +12,9 @@ import matchwood
 from graphs import ZOO
 from matchwood import dist
 from matchwood.errors import EngineUnavailable
-from spread_graphs import (
-    FEW_GRIDS,
-    GRIDS,
-    REST,
-    USUAL_GRIDS,
-    blocks,
-    compare,
-    part,
-    slab,
-    tried,
-    whole,
-)
+from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, blocks, compare, part, slab, tried, whole
 from strategies import graphs
+from support import REST
 
 ORDERS = ("given", "hashed")
 EVERYWHERE = ("0x0", "1x1 loop", "rmat, directed", "duplicates, unsorted", "explicit zeros")

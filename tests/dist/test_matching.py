@@ -26,8 +26,9 @@ from matchwood.matching.dominant.spread import cpu_owners as owners
 from matchwood.matching.dominant.spread.cpu_records import Came
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import crew
-from spread_graphs import GRIDS, REST, USUAL_GRIDS, slab, tried
+from spread_graphs import GRIDS, USUAL_GRIDS, slab, tried
 from strategies import graphs
+from support import REST
 
 WORDS = 4.5  # received by a rank, over n / sqrt(p)
 EVERYWHERE = ("0x0", "one edge", "rmat, directed")

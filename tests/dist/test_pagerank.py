@@ -22,8 +22,9 @@ from matchwood.communities.propagation.tallies import cpu as tables
 from matchwood.errors import CheckFailed
 from matchwood.ranking.random_surfer.block import cpu as cpu_block
 from matchwood.ranking.random_surfer.block import cpu_tiles
-from spread_graphs import GRIDS, REST, USUAL_GRIDS, slab
+from spread_graphs import GRIDS, USUAL_GRIDS, slab
 from strategies import graphs
+from support import REST
 
 NEAR = 1e-10
 EVERYWHERE = ("0x0", "1x1", "rmat, directed", "first and last isolated")
@@ -137,7 +138,7 @@ def skewed(rows, n_columns, seed, longest=0):
     return indptr, np.concatenate(parts)
 
 
-@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("index", [np.int32, pytest.param(np.int64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_tiles_add_up_what_the_columns_give(monkeypatch, index, kind, threads):
@@ -174,7 +175,8 @@ def test_tiles_of_any_shape(seed, rows, threads):
             monkeypatch, 8, busiest, int(rng.integers(1, 40)), int(rng.integers(1, 20)),
             int(rng.integers(1, 200)),
         )  # fmt: skip
-        block = cpu_block.block_of(indptr, columns.astype(np.int64), None, 80, threads)
+        narrow = indptr.astype(np.int32), columns.astype(np.int32)
+        block = cpu_block.block_of(*narrow, None, 80, threads)
     given = rng.integers(0, 1000, 80).astype(np.float64)
     A = sp.csr_array((np.ones(columns.size), columns, indptr), shape=(rows, 80))
     assert np.array_equal(cpu_block.pull(block, given, threads), A @ given)
