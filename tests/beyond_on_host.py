@@ -10,9 +10,6 @@ import contextlib
 import ctypes
 import functools
 import re
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,11 +17,12 @@ from unittest import mock
 
 import numpy as np
 
+import host_compiler
 from matchwood import engines
 from matchwood.gpu.signature import C_NAMES
 
 HEADER = Path(__file__).parent / "beyond" / "warp_on_host.h"
-available = shutil.which("g++") is not None
+available = host_compiler.available
 PTX = [  # each instruction of ours in C, and a constant
     (r'asm volatile\("ld\.[^"]*" : "=\w"\(x\) : "l"\(p\) : "memory"\);', "x = *p;"),
     (r'asm volatile\("st\.[^"]*" ::"l"\(p\), "\w"\([^;]*\) : "memory"\);', "*p = x;"),
@@ -158,11 +156,7 @@ def library(source: Any, types: tuple[tuple[str, str], ...]) -> Any:
         given = ", ".join(f"a{i}" for i in range(len(kinds)))
         lines.append(f'extern "C" void call_{alias}(int blocks, {listed})')
         lines.append(f"{{ launch(blocks, [=] {{ {expression}({given}); }}); }}")
-    folder = Path(tempfile.mkdtemp())
-    (folder / "kernels.cpp").write_text("\n".join(lines))
-    flags = ["-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-o", str(folder / "kernels.so")]
-    subprocess.run(["g++", *flags, str(folder / "kernels.cpp")], check=True)
-    loaded = ctypes.CDLL(str(folder / "kernels.so"))
+    loaded = host_compiler.library("\n".join(lines))
     made = SimpleNamespace(set_order=loaded.set_order)
     for alias, signature in signatures.items():
         setattr(

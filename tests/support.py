@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import matchwood
 
 SOURCES = Path(matchwood.__file__).resolve().parent.parent
@@ -36,6 +38,9 @@ NO_RUSTWORKX = (
 
 THREADS = sorted({1, 2, 3, 2 * cores() + 1})
 """Team sizes to try: one, two, three, and more than there are cores."""
+
+REST = [False, pytest.param(True, marks=pytest.mark.slow)]
+"""Of tests that do half of the cases, and the other half where slow tests are asked for."""
 
 
 def looped(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[..., Any]:

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,29 +14,24 @@ from unittest import mock
 
 import numpy as np
 
+import host_compiler
 import matchwood
 from matchwood.tridiagonal import gpu_elements
 from matchwood.tridiagonal.block import gpu as blocks
 from matchwood.tridiagonal.plain import gpu as plain
 
-CODE = Path(__file__).parent / "tridiagonal" / "on_host.cpp"
+CODE = (Path(__file__).parent / "tridiagonal" / "on_host.cpp").read_text()
 LONG, PLACE, WORD = ctypes.c_longlong, ctypes.c_void_p, ctypes.c_uint
 TEXTS = {1: plain.SOURCE.text(), 2: blocks.SOURCE.text()}
-available = shutil.which("g++") is not None
+available = host_compiler.available
 
 
 @functools.cache
 def _library(p: int, kind: str) -> Any:
-    folder = Path(tempfile.mkdtemp())
-    source = folder / "kernels.cu"
-    source.write_text(TEXTS[p])
+    source = host_compiler.written(TEXTS[p], ".cu")
     real = {"float32": "float", "float64": "double"}[kind]
-    target = folder / "kernels.so"
-    names = [f'-DSOURCE="{source}"', f"-DREAL={real}", f"-DBLOCK_SIZE={p}", "-o", str(target)]
-    flags = ["-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-ffp-contract=fast", "-march=native"]
-    command = ["g++", *flags, *names, str(CODE)]
-    subprocess.run(command, check=True)
-    library = ctypes.CDLL(str(target))
+    names = [f'-DSOURCE="{source}"', f"-DREAL={real}", f"-DBLOCK_SIZE={p}"]
+    library = host_compiler.library(CODE, "-ffp-contract=fast", "-march=native", *names)
     number = ctypes.c_float if kind == "float32" else ctypes.c_double
     size = [ctypes.c_int, ctypes.c_int]
     level = [PLACE, LONG, LONG, LONG]

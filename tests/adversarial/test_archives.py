@@ -78,7 +78,7 @@ def test_every_word_of_the_header_replaced():
 
 def test_random_damage():
     contents = archives()
-    for k in attempts(1.5):
+    for k in attempts(0.7):
         rng = np.random.default_rng(k)
         wrong = bytearray(contents[k % len(contents)])
         for _ in range(int(rng.integers(1, 5))):

@@ -5,21 +5,19 @@ from __future__ import annotations
 import fractions
 import random
 import signal
-import subprocess
-import sys
-import textwrap
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import pytest
 
 from adversarial.clock import attempts, seconds
+from forked import forked_script
 from matchwood.networkx_backend import CALLS, reading, register
 from matchwood.networkx_backend.info import DEFAULTS
-from support import environment
 
 
 class Alike:
@@ -148,7 +146,7 @@ def same(theirs: tuple[Any, ...], ours: tuple[Any, ...]) -> bool:
 
 def test_every_answer_is_that_of_networkx() -> None:
     compare(-1)  # loads compiled code, which takes longer than all that follows
-    for number in attempts(1.5):
+    for number in attempts(0.7):
         compare(number)
 
 
@@ -269,17 +267,12 @@ print(answers)
 @pytest.mark.parametrize(
     ("kind", "label"), [("Graph", "numbers"), ("DiGraph", "names"), ("MultiGraph", "numbers")]
 )
-def test_a_graph_that_another_thread_changes(kind: str, label: str) -> None:
+def test_a_graph_that_another_thread_changes(tmp_path: Path, kind: str, label: str) -> None:
     limit = str(seconds(2) / 3)
-    done = subprocess.run(
-        [sys.executable, "-c", CHANGING, kind, label, limit],
-        env=environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 0
+    assert int(forked_script(tmp_path, CHANGING, kind, label, limit)) > 0
 
 
-def test_ctrl_c_while_reading() -> None:
+def test_ctrl_c_while_reading(tmp_path: Path) -> None:
     script = """
         import networkx as nx, os, signal, threading, time
         from matchwood.networkx_backend import reading
@@ -293,11 +286,7 @@ def test_ctrl_c_while_reading() -> None:
         except KeyboardInterrupt:
             print("heard")
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        env=environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.stdout.strip() == "heard", done.stderr
+    assert forked_script(tmp_path, script) == "heard"
 
 
 def test_a_signal_that_waits_ends_a_kernel_and_is_handled() -> None:

@@ -45,7 +45,7 @@ def shares(rng, m, size):
 
 def test_any_way_to_spread_a_graph(monkeypatch, tmp_path):
     rng = np.random.default_rng(2024)
-    for _ in attempts(2):
+    for _ in attempts(1):
         n, edges, weights = drawn(rng)
         rule = DUPLICATES[int(rng.integers(len(DUPLICATES)))]
         R, C = int(rng.integers(1, 5)), int(rng.integers(1, 5))
@@ -81,7 +81,7 @@ def test_any_text_cut_anywhere(tmp_path):
     """Lines of any length, blanks, comments and faults: the graph or the error of one machine."""
     rng = np.random.default_rng(7)
     path = tmp_path / "list.txt"
-    for _ in attempts(1.5):
+    for _ in attempts(0.7):
         lines = []
         for _ in range(int(rng.integers(0, 40))):
             u, v = rng.integers(0, 10 ** int(rng.integers(1, 4)), 2)
@@ -115,7 +115,7 @@ def test_any_text_cut_anywhere(tmp_path):
 
 def test_slabs_of_any_height():
     rng = np.random.default_rng(11)
-    for _ in attempts(1):
+    for _ in attempts(0.5):
         n = int(rng.integers(1, 25))
         A = sp.csr_array(sp.random_array((n, n), density=rng.random(), rng=rng, format="csr"))
         size = int(rng.integers(1, 10))

@@ -73,7 +73,7 @@ def test_a_vertex_that_lost_its_turn_keeps_its_charge_up_to_date() -> None:
 
 def test_one_factor_at_odd_numbers_of_threads() -> None:
     rng = np.random.default_rng(1)
-    for _ in attempts(0.5):
+    for _ in attempts(0.3):
         G, options = random_graph(rng), random_options(rng)
         expected = facts(degree_factor(G, engine="reference", **options))
         for threads in rng.choice(THREADS, 3, replace=False).tolist():
@@ -85,7 +85,7 @@ def test_one_factor_at_odd_numbers_of_threads() -> None:
 
 def test_one_forest_at_odd_numbers_of_threads() -> None:
     rng = np.random.default_rng(2)
-    for _ in attempts(0.4):
+    for _ in attempts(0.2):
         G = random_graph(rng)
         options = {"rounds": None, "rng": int(rng.integers(99)), "directed": bool(rng.integers(2))}
         expected = linear_forest(G, engine="reference", **options)
@@ -154,7 +154,7 @@ def refused(check: Any, *arguments: Any, **options: Any) -> bool:
 def test_checks_decide_about_spoiled_factors() -> None:
     """As plain tables by the definition; held to the arguments, only the one answer passes."""
     rng = np.random.default_rng(3)
-    for _ in attempts(0.5):
+    for _ in attempts(0.3):
         G, options = random_graph(rng), random_options(rng)
         found = degree_factor(G, threads=1, **options)
         found.check(G)

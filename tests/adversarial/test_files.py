@@ -227,7 +227,7 @@ def test_compressed_files_within_limits(tmp_path: Path) -> None:
 
     rng = random.Random(5)
     text = b"0 1\n" * 1000
-    for _ in attempts(0.5):
+    for _ in attempts(0.3):
         suffix = rng.choice(PACKED)
         packed = compressed(text, suffix, rng)
         found = expanded(packed, suffix, 3000)

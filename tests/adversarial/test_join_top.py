@@ -31,7 +31,7 @@ def sampled(monkeypatch):
 
 def test_the_best_k_are_the_first_of_all(sampled):
     """Few distinct elements make many ties; the sample of half the records often guesses wrong."""
-    for seed in attempts(2):
+    for seed in attempts(1):
         rng = random.Random(seed)
         left, right = records(rng, 14), rng.choice((None, records(rng, 14)))
         options = {
@@ -114,7 +114,7 @@ def _choice(threads):
 
 
 def test_the_best_of_each_record_in_shards():
-    for seed in attempts(1):
+    for seed in attempts(0.5):
         rng = random.Random(seed)
         rows = records(rng, 12)
         each = rng.choice((1, 2, 5))

@@ -99,7 +99,7 @@ def in_some_type(rng: np.random.Generator, mate: list[int]) -> Any:
 def test_checks_decide_about_spoiled_mates() -> None:
     """Never accept what is wrong, never refuse what is right, whatever the type of the integers."""
     rng = np.random.default_rng(1)
-    for _ in attempts(0.5):
+    for _ in attempts(0.3):
         G, edges = random_case(rng)
         right = weighted_matching(G, threads=1).mate.tolist()
         for _ in range(20):
@@ -139,7 +139,7 @@ def test_what_is_no_integer_is_no_mate() -> None:
 def test_wrong_mates_reach_no_kernel() -> None:
     """`matching_bound` and `coarsen` refuse what is not mutual; what they accept is right."""
     rng = np.random.default_rng(2)
-    for _ in attempts(0.4):
+    for _ in attempts(0.2):
         G, _edges = random_case(rng)
         mate = rng.integers(-2, G.n + 1, G.n) if rng.random() < 0.5 else rng.permutation(G.n)
         if rng.random() < 0.1:
@@ -183,7 +183,7 @@ def spoiled_number(rng: np.random.Generator, value: float) -> Any:
 
 def test_checks_refuse_spoiled_numbers() -> None:
     rng = np.random.default_rng(3)
-    for _ in attempts(0.4):
+    for _ in attempts(0.2):
         G, edges = random_case(rng)
         if not edges:
             continue
@@ -221,7 +221,7 @@ def test_each_method_is_held_to_its_promise() -> None:
     """Another matching than the one answer is refused, where there is only one answer."""
     pytest.importorskip("rustworkx", reason="a heaviest matching needs rustworkx here")
     rng = np.random.default_rng(4)
-    for _ in attempts(0.4):
+    for _ in attempts(0.2):
         G, edges = random_case(rng)
         by_order = weighted_matching(G, method="random_weighted", threads=1)
         best = weighted_matching(G, method="exact")
@@ -282,7 +282,7 @@ def _spoiled_coarsenings(rng: np.random.Generator, right: Any) -> Any:
 def test_weights_at_the_ends_of_double_precision() -> None:
     """An answer that passes its own check, with a true bound; or an error by name."""
     rng = np.random.default_rng(6)
-    for k in attempts(0.5):
+    for k in attempts(0.3):
         few = rng.choice(EXTREMES, 2) if k % 2 else EXTREMES
         G, edges = random_case(rng, few)
         for method in METHODS:
@@ -349,7 +349,7 @@ def test_one_answer_at_odd_numbers_of_threads(method: str) -> None:
 
 def test_proposals_and_levels_at_odd_numbers_of_threads() -> None:
     rng = np.random.default_rng(8)
-    for _ in attempts(0.5):
+    for _ in attempts(0.3):
         G, _ = random_case(rng)
         options: dict[str, Any] = {
             "rng": int(rng.integers(100)), "weighted": bool(rng.integers(2)),

@@ -85,7 +85,7 @@ def small_parts(monkeypatch):
 
 
 def test_arrays_and_blocks(small_parts):
-    for k in attempts(2):
+    for k in attempts(1):
         rng = np.random.default_rng(k)
         small_parts(rng)
         packets, options = random_packets(rng), random_options(rng)
@@ -105,7 +105,7 @@ def test_arrays_and_blocks(small_parts):
 
 
 def test_files(small_parts, tmp_path):
-    for k in attempts(2):
+    for k in attempts(1):
         rng = np.random.default_rng(k)
         small_parts(rng)
         options = random_options(rng)
@@ -127,7 +127,7 @@ def test_files(small_parts, tmp_path):
 
 
 def test_archives(small_parts, tmp_path):
-    for k in attempts(1):
+    for k in attempts(0.5):
         rng = np.random.default_rng(k)
         small_parts(rng)
         options = {**random_options(rng), "window": 1000}
@@ -239,7 +239,7 @@ def test_any_text_is_taken_or_refused_by_name():
     """Windows, memory and ranges as text."""
     src = np.arange(10, dtype=np.uint32)
     time = np.arange(10)
-    for k in attempts(1):
+    for k in attempts(0.5):
         rng = np.random.default_rng(k)
         text = "".join(rng.choice(WORDS, int(rng.integers(1, 4))))
         for options in ({"window": text}, {"memory": text}, {"ranges": [[text]]}):

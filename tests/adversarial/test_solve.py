@@ -41,7 +41,7 @@ def drawn(r: np.random.Generator) -> sp.csr_array:
 
 def test_what_is_said_to_be_solved_is() -> None:
     """By the residual in float64, on scaled numbers; and nothing but named errors comes out."""
-    for number in attempts(1):
+    for number in attempts(0.5):
         r = np.random.default_rng(number)
         A = drawn(r)
         n = A.shape[0]
@@ -145,7 +145,7 @@ MAKERS = (
 
 def test_definite_is_what_the_eigenvalues_say() -> None:
     seen = set()
-    for number in attempts(1):
+    for number in attempts(0.5):
         r = np.random.default_rng(number)
         A = spd(r, int(r.integers(2, 60)))
         for make in MAKERS:

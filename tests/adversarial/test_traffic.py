@@ -52,7 +52,7 @@ def small_parts(monkeypatch):
 
 def test_matrices_and_statistics(small_parts):
     rng = np.random.default_rng(16)
-    for _ in attempts(2):
+    for _ in attempts(1):
         src, dst = random_traffic(rng)
         threads = int(rng.integers(1, 6))
         A = traffic_matrix(src, dst, threads=threads)
@@ -69,7 +69,7 @@ def test_matrices_and_statistics(small_parts):
 
 def test_streams(small_parts, monkeypatch):
     rng = np.random.default_rng(17)
-    for _ in attempts(2):
+    for _ in attempts(1):
         src, dst = random_traffic(rng)
         time = np.cumsum(rng.integers(0, 50, src.size)) + rng.integers(-20, 20, src.size)
         window = int(rng.integers(1, 400)) if rng.random() < 0.7 else f"{rng.integers(1, 5000)}ns"
@@ -105,7 +105,7 @@ def test_streams(small_parts, monkeypatch):
 
 def test_sliding_windows():
     rng = np.random.default_rng(18)
-    for _ in attempts(1.5):
+    for _ in attempts(0.7):
         src, dst = random_traffic(rng)
         window, stride = int(rng.integers(1, 300)), int(rng.integers(1, 20))
         found = sliding_statistics(src, dst, window, stride, threads=int(rng.integers(1, 5)))

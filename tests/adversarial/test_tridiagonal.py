@@ -31,7 +31,7 @@ def test_drawn_systems(engine: str, block: bool) -> None:
     run = solver(engine, block=block)
     rng = np.random.default_rng(seed())
     drawn: Any = iter(())
-    for _ in attempts(0.4):
+    for _ in attempts(0.2):
         following = next(drawn, None)
         if following is None:
             drawing, dtype = int(rng.integers(1 << 40)), rng.choice([np.float32, np.float64])
@@ -74,7 +74,7 @@ def test_climbed_systems(engine: str, block: bool) -> None:
     first = seed()
     rng = np.random.default_rng(first)
     best, times, stuck = np.zeros(0), 0.0, 99
-    for _ in attempts(0.7):
+    for _ in attempts(0.4):
         if stuck > 40:
             n, period = int(rng.integers(2, 300)), int(rng.integers(1, 5))
             best = _start(rng, (period, 14 if block else 4))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -12,32 +10,39 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from forked import forked_script
 from matchwood.cli import app
 from matchwood.cli.load import parsed
-from support import environment
 
 SUFFIXES = [".npy", ".npz", ".txt", ".csv"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no limit on the size of files there")
-@pytest.mark.parametrize(("verb", "suffix"), [("bfs", ".npy"), ("mst", ".npz"), ("mis", ".csv")])
-def test_full_disk_leaves_the_old_result(tmp_path: Path, suffix: str, verb: str) -> None:
+def test_full_disk_leaves_the_old_result(tmp_path: Path) -> None:
     """A limit on the size of files stands for a disk that is full."""
-    path = tmp_path / f"a{suffix}"
-    path.write_bytes(b"what was here")
-    code = (
-        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "import matchwood.cli;"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, -1)); matchwood.cli.main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, verb, "path:30000", "-o", str(path)],
-        env=environment(), capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
-    assert done.returncode == 2, done.stderr
-    assert "File too large" in done.stderr
-    assert path.read_bytes() == b"what was here"
-    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    folder = tmp_path / "results"
+    folder.mkdir()
+    paths = [folder / name for name in ("bfs.npy", "mst.npz", "mis.csv")]
+    for path in paths:
+        path.write_bytes(b"what was here")
+    script = """
+        import contextlib, io, pathlib, resource, signal, sys
+        import matchwood.cli
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, -1))
+        for path in sys.argv[1:]:
+            sys.argv[1:] = [pathlib.Path(path).stem, "path:30000", "-o", path]
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said):
+                try:
+                    matchwood.cli.main()
+                except SystemExit as left:
+                    print(left.code, "File too large" in said.getvalue())
+    """
+    said = forked_script(tmp_path, script, *map(str, paths))
+    assert said.splitlines() == ["2 True"] * 3
+    assert all(path.read_bytes() == b"what was here" for path in paths)
+    assert sorted(folder.iterdir()) == sorted(paths)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")

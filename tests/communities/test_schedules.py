@@ -53,7 +53,10 @@ def many(name: str, seeds: range, graphs: Iterable[str] = GRAPHS) -> None:
                 assert found.rounds == expected.rounds, (graph, seed, threads)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(
+    "name",
+    ["leiden", *(pytest.param(name, marks=pytest.mark.slow) for name in ("moving", "labels"))],
+)  # the one that compiles most of what the others do
 def test_delays(name: str, late: None) -> None:
     many(name, range(1), ("rmat", "weights"))
 

@@ -41,11 +41,12 @@ def test_random_graphs(A: sp.csr_array) -> None:
     assert_same(found, matchwood.condensation(A, engine="reference"))
 
 
-def test_a_larger_graph() -> None:
+@pytest.mark.parametrize("index", [np.int32, pytest.param(np.int64, marks=pytest.mark.slow)])
+def test_a_larger_graph(index: type) -> None:
     A = shuffled(rmat(11, 4, symmetric=False))
-    found = matchwood.condensation(matchwood.graph(A, index_dtype=np.int64))
+    found = matchwood.condensation(matchwood.graph(A, index_dtype=index))
     check_condensation(A, found)
-    assert found.labels.dtype == np.int64
+    assert found.labels.dtype == index
     assert found.count == matchwood.strongly_connected_components(A).count
     assert (np.diff(found.levels) >= 0).all()
     longest = matchwood.condensation(from_edges(9, range(8), range(1, 9), symmetric=False))

@@ -15,27 +15,26 @@ from support import looped, run_script
 
 pytestmark = needs_mpi
 
-DEBUGGED = """
+WORLDS = """
+import os
+import numpy as np
 import matchwood as mw
 from dist import bodies
+from dist.mpi import say
 
+rank = int(os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK")))
+try:
+    mw.dist.world(transport="host" if rank == 1 else "auto")
+except (ValueError, mw.RankFailed) as error:
+    say("different:", error)
+os.environ["MATCHWOOD_DIST_DEBUG"] = "1"
 with mw.dist.world() as comm:
     assert comm.session.debug
     bodies.reductions(comm, ["int16"], (0, 5))
     bodies.gathers(comm, ["float32"], (0, 5))
     bodies.splits(comm)
     bodies.things(comm)
-"""
-
-
-def test_operations_while_debugging():
-    mpiexec(3, DEBUGGED, MATCHWOOD_DIST_DEBUG="1")
-
-
-WORLDS = """
-import numpy as np
-import matchwood as mw
-
+del os.environ["MATCHWOOD_DIST_DEBUG"]
 with mw.dist.world() as first, mw.dist.world() as second:
     assert first.allreduce(np.ones(1))[0] == second.allreduce(np.ones(1))[0] == first.size
     found = mw.dist.describe(first, mode="dicts")
@@ -56,13 +55,20 @@ left_open.barrier()
 
 
 def test_several_worlds():
-    """Also one that is never closed; the first is described."""
+    """One whose ranks want different things, one while debugging, and one that is never closed.
+
+    One that is neither is described.
+    """
     done = mpiexec(3, WORLDS, MATCHWOOD_NUM_THREADS="3")
     assert done.stderr == ""
     assert "kind       mpi, 3 ranks" in done.stdout
     assert done.stdout.count("threads 3") == 3
     assert "timeout 200 s, debugging off" in done.stdout
     assert ("CPU data   by memory that the ranks share" in done.stdout) == SHARES
+    different = [line for line in done.lines if line.startswith("different:")]
+    assert len(different) == 3
+    for line in different:
+        assert "rank 1 called world(cpu, host), but ranks 0 and 2 called world(cpu, auto)" in line
 
 
 # How a program was started
@@ -124,22 +130,3 @@ def test_a_missing_mpi4py_is_named(tmp_path):
     said = run_script(tmp_path, script, PMI_SIZE="4")
     assert "mpiexec of MPICH or Intel MPI asks for MPI, and mpi4py is not installed" in said
     assert "pip install matchwood[mpi]" in said
-
-
-DIFFERENT = """
-import os
-import matchwood as mw
-from dist.mpi import say
-rank = int(os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK")))
-try:
-    mw.dist.world(transport="host" if rank == 1 else "auto")
-except (ValueError, mw.RankFailed) as error:
-    say(error)
-"""
-
-
-def test_ranks_that_want_different_things():
-    done = mpiexec(3, DIFFERENT)
-    assert len(done.lines) == 3
-    for line in done.lines:
-        assert "rank 1 called world(cpu, host), but ranks 0 and 2 called world(cpu, auto)" in line

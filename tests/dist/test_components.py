@@ -109,7 +109,7 @@ def test_right_answers_pass_their_check():
     matrices = [make() for name, make in ZOO.items() if name not in SLOW]
 
     def body(comm, order):
-        for A in matrices:
+        for A in matrices[order == "hashed" :: 2]:
             G = spread(comm, A, (2, 2), order=order)
             answer = matchwood.connected_components(G)
             check_connected_components(G, answer)
@@ -120,7 +120,7 @@ def test_right_answers_pass_their_check():
 
 
 @given(graphs(max_n=40))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_random_graphs(A: sp.csr_array) -> None:
     compared([A], ((2, 2), (1, 5), (3, 2)), ["auto", "colour"])
 

@@ -16,6 +16,7 @@ import json, sys, time
 import numpy as np
 import matchwood as mw
 from dist.mpi import by_messages, say
+from dist.test_faults_algorithms import fail_at_random_collectives
 from dist.walks import outcome
 
 def opened():
@@ -27,6 +28,7 @@ for seed in range(int(sys.argv[1]), int(sys.argv[2])):
     fails = {}
     how, when = outcome(opened, seed, fails)   # monotonic clocks agree on one host
     say(json.dumps([seed, how, when, fails.get("at")]))
+fail_at_random_collectives(int(sys.argv[2]))
 with mw.dist.world() as comm:                # after all that, a new one works
     assert comm.allreduce(np.ones(1))[0] == comm.size
 """
@@ -47,6 +49,7 @@ def inject(ranks, first, last):
 
 
 def test_injected_failures():
+    """In walks of all collectives, and at those of the distributed algorithms."""
     inject(4, 0, 12)
 
 
@@ -83,7 +86,9 @@ def work(comm, how):
             elif how == "differs":
                 comm.allreduce(np.ones(11))
 
-for how in sys.argv[1:]:
+for way in sys.argv[1:]:
+    how, *settings = way.split(",")
+    os.environ.update(setting.split("=") for setting in settings)
     try:
         with mw.dist.world() as comm:
             work(comm, how)
@@ -97,16 +102,21 @@ if how != "sleeps":  # a new communicator works after all that
 
 
 def said(*ways, **extra):
-    """What the ranks say when rank 1 of 3 does each of those, one line a rank."""
+    """What the ranks say when rank 1 of 3 does each of those, one line a rank.
+
+    A way may be followed by settings of the environment, which count from there on.
+    """
     lines = [line.rstrip() for line in mpiexec(3, FAULTS, *ways, **extra).lines]
-    found = {way: [line[len(way) + 1 :] for line in lines if line.startswith(way)] for way in ways}
+    names = [way.split(",")[0] for way in ways]
+    found = {way: [line[len(way) + 1 :] for line in lines if line.startswith(way)] for way in names}
     for way, those in found.items():
         assert [line[0] for line in those] == ["0", "1", "2"], (way, those)
     return found
 
 
 def test_failures_reach_all_ranks():
-    found = said("raises", "is-interrupted", "leaves")
+    """While debugging it is also told who differs."""
+    found = said("raises", "is-interrupted", "leaves", "differs,MATCHWOOD_DIST_DEBUG=1")
     told = "RankFailed rank 1 failed: ValueError: boom traced"
     assert found["raises"] == [f"0 {told}", "1 ValueError boom", f"2 {told}"]
     assert found["is-interrupted"][1] == "1 KeyboardInterrupt"
@@ -114,6 +124,8 @@ def test_failures_reach_all_ranks():
         assert "RankFailed rank 1 failed: KeyboardInterrupt" in line
     for line in found["leaves"]:
         assert "RankFailed rank 1 failed: RuntimeError: it left while others wait" in line
+    for line in found["differs"]:
+        assert "rank 1 called allreduce(float64, (11,), sum), but ranks 0 and 2 called" in line
 
 
 def test_the_timeout_names_who_did_not_come():
@@ -134,11 +146,6 @@ def who_did_not_come(seconds):
     for line in found["sleeps"]:
         assert f"rank 1 failed: {told}" in line
         assert "rank 1 does not answer" in line
-
-
-def test_debugging_names_who_differs():
-    for line in said("differs", MATCHWOOD_DIST_DEBUG="1")["differs"]:
-        assert "rank 1 called allreduce(float64, (11,), sum), but ranks 0 and 2 called" in line
 
 
 def test_a_killed_rank_ends_the_job():

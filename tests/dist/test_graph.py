@@ -14,6 +14,7 @@ from matchwood import dist
 from matchwood.errors import EngineUnavailable
 from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, blocks, compare, part, slab, tried, whole
 from strategies import graphs
+from support import REST
 
 ORDERS = ("given", "hashed")
 EVERYWHERE = ("0x0", "1x1 loop", "rmat, directed", "duplicates, unsorted", "explicit zeros")
@@ -36,13 +37,14 @@ def spread_edges(comm, grid, n, edges, weights, **options):
     return blocks(matchwood.distribute(share, comm=comm, grid=grid, **options))
 
 
+@pytest.mark.parametrize("rest", REST)
 @pytest.mark.parametrize("name", ZOO)
-def test_rows_of_each_rank_are_the_graph_of_all(name):
+def test_rows_of_each_rank_are_the_graph_of_all(name, rest):
     A = ZOO[name]()
     expected = whole(matchwood.graph(A))
     turn = list(ZOO).index(name)
     for k, grid in enumerate(GRIDS):
-        if (k + turn) % 4 == 0 or name in EVERYWHERE:
+        if (k + turn) % 8 == 4 * rest or (name in EVERYWHERE and not rest):
             compare(on_ranks(spread_rows, grid, A, ORDERS[(k + turn // 3) % 2]), expected)
 
 
@@ -59,26 +61,27 @@ def test_the_layout_of_the_thesis_has_the_same_views(name):
 
 EDGES = np.random.default_rng(3).integers(0, 23, (160, 2))
 WEIGHTS = np.random.default_rng(4).normal(size=160)
+RULES = (None, "sum", "min", "max", "first", "error")
 
 
-@pytest.mark.parametrize("rule", [None, "sum", "min", "max", "first", "error"])
-def test_edges_of_each_rank_and_every_rule_for_duplicates(rule):
+@pytest.mark.parametrize("rest", REST)
+@pytest.mark.parametrize("rule", RULES)
+def test_edges_of_each_rank_and_every_rule_for_duplicates(rule, rest):
     kinds = [None, WEIGHTS, WEIGHTS.astype(np.float32), (100 * WEIGHTS).astype(np.int64),
              (100 * WEIGHTS).astype(np.int32), WEIGHTS > 0, np.abs(WEIGHTS)]  # fmt: skip
     for turn, weights in enumerate(kinds):
         one = (23, EDGES) if weights is None else (23, EDGES, weights)
         expected = tried(lambda one=one: whole(matchwood.graph(one, duplicates=rule)))
-        for grid in FEW_GRIDS[turn % 2 :: 2]:
-            found = on_ranks(
-                lambda comm, grid, weights=weights: tried(
-                    lambda: spread_edges(comm, grid, 23, EDGES, weights, duplicates=rule)
-                ),
-                grid,
-            )
-            if isinstance(expected, str):
-                assert set(found) == {expected.replace(" graph:", " distribute:")}
-            else:
-                compare(found, expected)
+        found = on_ranks(
+            lambda comm, grid, weights=weights: tried(
+                lambda: spread_edges(comm, grid, 23, EDGES, weights, duplicates=rule)
+            ),
+            FEW_GRIDS[(turn + RULES.index(rule) + 2 * rest) % 4],
+        )
+        if isinstance(expected, str):
+            assert set(found) == {expected.replace(" graph:", " distribute:")}
+        else:
+            compare(found, expected)
 
 
 @settings(max_examples=40)

@@ -21,7 +21,7 @@ from matchwood.communities.propagation import dist as spread_engine
 from matchwood.communities.propagation.tallies import cpu as tables
 from matchwood.communities.propagation.tallies import gpu as sorted_lists
 from matchwood.errors import CheckFailed
-from spread_graphs import GRIDS, USUAL_GRIDS, slab
+from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, slab
 from strategies import graphs
 
 EVERYWHERE = ("0x0", "self loops", "rmat, directed", "first and last isolated")
@@ -78,7 +78,13 @@ def compared(A, shapes, cases=({},), **options):
 @pytest.mark.parametrize(("turn", "name"), list(enumerate(ZOO)))
 def test_labels_are_those_of_one_machine(turn, name):
     A = abs(ZOO[name]())
-    compared(A, USUAL_GRIDS if name in EVERYWHERE else (((2, 3), (1, 2), (3, 1))[turn % 3],))
+    compared(A, FEW_GRIDS if name in EVERYWHERE else (((2, 3), (1, 2), (3, 1))[turn % 3],))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_labels_on_more_grids(name):
+    compared(abs(ZOO[name]()), [shape for shape in USUAL_GRIDS if shape not in FEW_GRIDS])
 
 
 @pytest.mark.parametrize("name", ["few weights", "rmat, directed", "shuffled grid"])

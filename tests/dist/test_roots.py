@@ -64,8 +64,14 @@ def some_parents(n):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 30, 257])
 def test_roots_are_those_of_one_machine(n):
-    compared(n, some_parents(n), GRIDS if n < 30 else FEW_GRIDS)
+    compared(n, some_parents(n), FEW_GRIDS)
     compared(n, some_parents(n), ((2, 3),), order="hashed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_few_roots_on_all_grids(n):
+    compared(n, some_parents(n), GRIDS)
 
 
 @given(st.lists(st.integers(-1, 19), min_size=1, max_size=20))

@@ -135,7 +135,7 @@ def compared_wide(A, calls):
             assert np.array_equal(parent, one.parent)
 
 
-@pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize("threads", [pytest.param(2, marks=pytest.mark.slow), 5])
 def test_messages_are_read_and_written_by_a_team(monkeypatch, threads):
     """However short they are; members share words of bits, lists, and what begins within words."""
     monkeypatch.setattr(stripes, "TOGETHER", 0)
@@ -147,11 +147,17 @@ def test_messages_are_read_and_written_by_a_team(monkeypatch, threads):
     others = [A for A in zoo_on((2, 2), LONG) if A.shape[0] > 1]
     compared(others, ((2, 2),), [([1], rules)])
     if threads == 5:
-        for A in (rmat(10, 8, symmetric=False), grid(37, 11)):
-            compared_wide(A, calls)
         large = rmat(14, 8)  # ranks have several chunks of rows, members begin within messages
         compared([large], ((2, 2),), [([5], rules)])
-        compared_wide(large, [([5], rules)])
+
+
+@pytest.mark.slow  # compiles every kernel once more
+def test_wide_messages_are_read_and_written_by_a_team(monkeypatch):
+    monkeypatch.setattr(stripes, "TOGETHER", 0)
+    calls = [([5], {"threads": 5}), ([0, 1, 2], {"directed": False, "threads": 5})]
+    for A in (rmat(10, 8, symmetric=False), grid(37, 11)):
+        compared_wide(A, calls)
+    compared_wide(rmat(14, 8), calls[:1])
 
 
 njit = numba.njit(nogil=True, error_model="numpy")
@@ -460,6 +466,7 @@ def test_random_graphs(A: sp.csr_array, limit: int, data: st.DataObject) -> None
     compared([A], ((2, 2), (1, 5), (3, 2)), [(sources, {"depth_limit": limit}), (sources, {})])
 
 
+@pytest.mark.slow  # compiles every kernel once more
 def test_wide_indices():
     A = rmat(9, 8, symmetric=False)
     G = matchwood.graph(A, index_dtype=np.int64)

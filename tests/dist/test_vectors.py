@@ -20,8 +20,11 @@ def vectors(comm, grid, n, kind, order="given", layout="stripes"):
 @pytest.mark.parametrize("layout", ["stripes", "ranges"])
 @pytest.mark.parametrize("order", ["given", "hashed"])
 def test_gather_and_save(tmp_path, order, layout):
+    turn = (layout == "ranges") + (order == "hashed")
     for n in (0, 3, 50):
         for k, (R, C) in enumerate(GRIDS):
+            if (k + turn) % 2 == 0 and R * C > 4:  # many ranks in every other test
+                continue
             kind = (np.int32, np.float64, np.uint8)[k % 3]
             expected = (3 * np.arange(n) + 1).astype(kind)
             path = tmp_path / f"{n}-{k}.npy"

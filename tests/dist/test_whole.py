@@ -66,7 +66,7 @@ def same_views(comm, A, grid, order):
 @looped("order", ("given", "hashed"))
 def test_the_view_of_one_machine(name, order):
     A = ZOO[name]()
-    for grid in GRIDS:
+    for grid in GRIDS[(NAMES.index(name) + (order == "hashed")) % 2 :: 2]:
         run(same_views, ranks_of(grid), A, grid, order)
 
 

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 import matchwood
 from forests.tables import paths_and_cycles
-from graphs import grid, path, rmat, with_dtypes
+from graphs import ZOO, grid, path, rmat, with_dtypes
 from matchwood.factors import Factor, degree_factor
 from matchwood.forests import LinearForest, check_linear_forest, linear_forest, tridiagonal_of
 from matchwood.forests.splitters import cpu as forests_cpu
 from matchwood.forests.walk import cpu as walk_cpu
 from strategies import graphs
+from support import REST
 
 ARRAYS = ("perm", "path", "position", "place", "offsets", "removed")
 METHODS = ("splitters", "ranges", "walk", "doubling")
@@ -42,12 +43,15 @@ def all_methods(A: Any, expected: LinearForest, **options: Any) -> None:
         same(linear_forest(A, method=method, threads=threads, **options), expected)
 
 
-def test_zoo(zoo_graph: sp.csr_array) -> None:
+@pytest.mark.parametrize("rest", REST)
+@pytest.mark.parametrize(("place", "name"), list(enumerate(ZOO)))
+def test_zoo(place: int, name: str, rest: bool) -> None:
+    zoo_graph = ZOO[name]()
     before = zoo_graph.copy()
-    for options in ({}, {"rounds": None, "directed": True}):
-        expected = linear_forest(zoo_graph, engine="reference", **options)
-        expected.check(zoo_graph)
-        all_methods(zoo_graph, expected, **options)
+    options: Any = ({}, {"rounds": None, "directed": True})[(place + rest) % 2]
+    expected = linear_forest(zoo_graph, engine="reference", **options)
+    expected.check(zoo_graph)
+    all_methods(zoo_graph, expected, **options)
     assert np.array_equal(zoo_graph.data, before.data)
     assert np.array_equal(zoo_graph.indices, before.indices)
 

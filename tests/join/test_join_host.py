@@ -16,7 +16,7 @@ import pytest
 import matchwood
 from matchwood.join import collection, fuzzy_join
 from matchwood.join.fuzzy import estimate
-from support import environment
+from support import REST, environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -78,15 +78,16 @@ def _collections():
     yield "by group", tagged(5_000, 7), {"by": [i % 7 for i in range(5_000)]}
 
 
-@pytest.mark.parametrize("case", list(_collections()), ids=lambda case: case[0])
-def test_estimates_know_their_error(case):
+@pytest.mark.parametrize("rest", REST)
+@pytest.mark.parametrize(("place", "case"), list(enumerate(_collections())))
+def test_estimates_know_their_error(place, case, rest):
     _, rows, options = case
-    for delta in (0.5, 0.8):
-        found = estimate(rows, **options, delta=delta)
-        wanted = len(fuzzy_join(rows, **options, delta=delta, scores=False))
-        assert abs(found["pairs"] - wanted) <= found["error"], (delta, wanted, found)
-        assert found["sampled"] <= 1001
-        assert found["error"] <= 0.5 * wanted + 3 * len(rows)
+    delta = (0.5, 0.8)[(place + rest) % 2]
+    found = estimate(rows, **options, delta=delta)
+    wanted = len(fuzzy_join(rows, **options, delta=delta, scores=False))
+    assert abs(found["pairs"] - wanted) <= found["error"], (case[0], wanted, found)
+    assert found["sampled"] <= 1001
+    assert found["error"] <= 0.5 * wanted + 3 * len(rows)
 
 
 def test_an_estimate_of_few_records_is_exact():
@@ -147,7 +148,7 @@ def test_ctrl_c_ends_one_large_pair(make, options):
 
 
 @pytest.mark.parametrize(
-    "ranks", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 4))]
+    "ranks", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3, 4))]
 )
 def test_shards_over_ranks(ranks, tmp_path):
     pytest.importorskip("mpi4py", reason="the example of shards needs mpi4py")

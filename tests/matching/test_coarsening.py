@@ -46,8 +46,9 @@ def test_equals_the_reference(name: str) -> None:
     assert abs(A - before).nnz == 0
 
 
-@given(graphs(max_n=30, max_m=60), st.integers(0, 99), st.sampled_from([np.int32, np.int64]))
-def test_random_graphs(A: sp.csr_array, rng: int, kind: type) -> None:
+@pytest.mark.parametrize("kind", [np.int32, pytest.param(np.int64, marks=pytest.mark.slow)])
+@given(A=graphs(max_n=30, max_m=60), rng=st.integers(0, 99))
+def test_random_graphs(kind: type, A: sp.csr_array, rng: int) -> None:
     G = matchwood.graph(A, index_dtype=kind)
     mate = weighted_matching(G, rng=rng).mate
     mate = pair_free(G.undirected_weights(), mate)

@@ -119,11 +119,10 @@ def test_given_starts() -> None:
 
 LARGER = [
     *[(method, np.int32) for method in METHODS],
-    ("serial", np.int64),
     # each compiles its kernels once more
     *[
         pytest.param(method, np.int64, marks=pytest.mark.slow)
-        for method in ("auto", "unordered", "batch_basic", "batch")
+        for method in ("serial", "auto", "unordered", "batch_basic", "batch")
     ],
 ]
 

@@ -28,7 +28,7 @@ from matchwood.preconditioners.check import check_preconditioner
 from matchwood.preconditioners.definite import cpu as definite_cpu
 from matchwood.preconditioners.definite import reference as definite_reference
 from strategies import graphs
-from support import cores
+from support import REST, cores
 
 THREADS = sorted({1, 2, 3, 2 * cores() + 1})
 
@@ -255,11 +255,12 @@ HOPELESS = {"bcsstk13", "bcsstk19", "cryg2500"}  # no convergence with the scala
 SINGULAR = {"fidapex6"}  # both preconditioners are singular, see below
 
 
-@pytest.mark.parametrize("name", sorted(PROBLEMS.keys() - HOPELESS - SINGULAR))
-def test_blocks_are_no_worse(name: str) -> None:
-    A = PROBLEMS[name]()
-    scalar = iterations(A, algebraic_tridiagonal(A), 3)
-    assert iterations(A, algebraic_block_tridiagonal(A), 3) <= 1.1 * scalar
+@pytest.mark.parametrize("rest", REST)
+def test_blocks_are_no_worse(rest: bool) -> None:
+    for name in sorted(PROBLEMS.keys() - HOPELESS - SINGULAR)[rest::2]:
+        A = PROBLEMS[name]()
+        scalar = iterations(A, algebraic_tridiagonal(A), 3)
+        assert iterations(A, algebraic_block_tridiagonal(A), 3) <= 1.1 * scalar, name
 
 
 def test_a_matrix_along_which_both_are_singular() -> None:

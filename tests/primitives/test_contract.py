@@ -23,7 +23,7 @@ from matchwood.primitives.contract import (
 from matchwood.primitives.contract.check import check_contracted
 from matchwood.primitives.contract.tallied import cpu as tallied
 from strategies import graphs
-from support import looped
+from support import REST, looped
 
 TEAMS = (1, 2, 3, 7)
 SUMS = {None: np.int64, np.int32: np.int64}  # types of sums that differ from those of the data
@@ -81,10 +81,14 @@ def test_equals_the_reference(A: Any, seed: int, count: int) -> None:
                 assert_same(found, expected)
 
 
-def test_zoo() -> None:
+@pytest.mark.parametrize("wide", REST)
+def test_zoo(wide: bool) -> None:
+    """Those with indices of 64 bits compile every kernel once more."""
     rng = np.random.default_rng(2)
     for make in ZOO.values():
         A = make()
+        if (A.indices.dtype == np.int64) != wide:
+            continue
         A.sum_duplicates()
         n = A.shape[0]
         count = max(1, n // 3)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from forked import forked_script
 from matchwood._version import __version__
 from matchwood.teams import cache, compiled, crew
-from support import SOURCES, environment, run_script
+from support import SOURCES
 
 HELPER = """
 from matchwood.teams import device
@@ -82,7 +82,7 @@ def result(package, script=SCRIPT, **extra):
     """(answer, times the cache was used) of a fresh process."""
     folder = package.parent
     extra.setdefault("MATCHWOOD_CACHE_DIR", str(folder / "cache"))
-    return tuple(map(int, run_script(folder, script, sources=package, **extra).split()))
+    return tuple(map(int, forked_script(folder, script, sources=package, **extra).split()))
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -177,26 +177,29 @@ def test_a_damaged_file_costs_a_compilation_and_no_more(package):
     assert result(package) == (1000, 1)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(package):
     """Different signatures of one kernel, saved together, must not end up as each other's."""
     script = """
-    import sys
+    import os
     import numpy as np
     from matchwood.probe.cpu_caller import add_up
     from matchwood.teams import crew
-    out = np.zeros(1, sys.argv[1])
-    crew(2, work=10**9).run(add_up, np.dtype(sys.argv[2]).type(1000), out)
-    print(int(out[0]))
-    """
-    path = package.parent / "script.py"
-    path.write_text("\n".join(line[4:] for line in script.splitlines()))
+
+    def work(kind, count):
+        out = np.zeros(1, kind)
+        crew(2, work=10**9).run(add_up, np.dtype(count).type(1000), out)
+        os._exit(0 if out[0] == 1000 else 1)
+
     kinds = [(out, n) for out in ("int64", "uint64") for n in ("int32", "int64")]
-    variables = environment(package, MATCHWOOD_CACHE_DIR=str(package.parent / "cache"))
-    together = [
-        subprocess.Popen([sys.executable, path, *kind], env=variables, stdout=subprocess.PIPE)
-        for kind in kinds
-    ]
-    assert [int(child.communicate(timeout=240)[0]) for child in together] == [1000] * 4
+    together = []
+    for kind in kinds:
+        together.append(os.fork())
+        if together[-1] == 0:
+            work(*kind)
+    print(*(os.waitpid(child, 0)[1] for child in together))
+    """
+    assert result(package, script) == (0, 0, 0, 0)
     assert len(list((package.parent / "cache").rglob("matchwood.probe.*.nbc"))) == 4
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from forked import forked_script
 from matchwood.teams import atomic_add, barrier, compiling, crew, device, kernel, members
 from matchwood.teams.compiling import compiled
 from matchwood.teams.native import cpu_trial, runs
@@ -516,7 +517,7 @@ def test_without_posts_everything_works(tmp_path):
         assert status == 0, how
         print(how)
     """
-    assert run_script(tmp_path, script, *NO_POSTS).splitlines() == list(NO_POSTS)
+    assert forked_script(tmp_path, script, *NO_POSTS).splitlines() == list(NO_POSTS)
 
 
 def test_the_trial_notices_what_is_wrong(monkeypatch):
@@ -583,4 +584,5 @@ ENDING = """
 )
 def test_a_process_may_end_at_any_time(tmp_path, ending, busy):
     """Members sleep, look for work, or are inside a kernel when the interpreter goes down."""
-    assert run_script(tmp_path, ENDING.replace("BUSY", str(busy)) + f"    {ending}\n") == "fine"
+    script = ENDING.replace("BUSY", str(busy)) + f"    {ending}\n"
+    assert forked_script(tmp_path, script) == "fine"

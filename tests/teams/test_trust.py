@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from forked import forked_script
 from matchwood._version import __version__
 from matchwood.teams import cache
-from support import run_script
 
 pytestmark = pytest.mark.skipif(not cache.OWNED, reason="no owners of files on this system")
 
@@ -286,7 +286,7 @@ import numpy as np
 from matchwood.primitives.compact import compact
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
-    for threads in (1, 2):
+    for threads in THREADS:
         v = compact(np.arange(5) > 2, threads=threads)
     compact(np.arange(5) > 2, np.arange(5))
 told = [str(w.message) for w in told if w.category is RuntimeWarning]
@@ -309,18 +309,19 @@ def test_code_that_others_could_have_written_is_not_run(tmp_path):
     once that it compiles in every process."""
     base, mark = tmp_path / "base", tmp_path / "mark"
     variables = {"MATCHWOOD_CACHE_DIR": str(base)}
-    assert run_script(tmp_path, CALL, **variables) == "[3, 4] False 0"
+    alone, team = CALL.replace("THREADS", "(1,)"), CALL.replace("THREADS", "(1, 2)")
+    assert forked_script(tmp_path, alone, **variables) == "[3, 4] False 0"
     hostile = pickle.dumps(Hostile(mark))
     files = list(base.rglob("*.nbc"))
     assert files
     for path in files:
         path.write_bytes(hashlib.sha256(hostile).digest() + hostile)
     base.chmod(0o777)
-    assert run_script(tmp_path, CALL, **variables) == "[3, 4] True 1"
+    assert forked_script(tmp_path, team, **variables) == "[3, 4] True 1"
     assert not mark.exists()
     base.chmod(0o700)
     for path in files:
         path.chmod(0o666)
-    assert run_script(tmp_path, CALL, **variables) == "[3, 4] False 0"
+    assert forked_script(tmp_path, alone, **variables) == "[3, 4] False 0"
     assert not mark.exists()
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in files)  # made anew

@@ -55,7 +55,7 @@ def test_random_graphs(A: sp.csr_array, limit: int, data: st.DataObject) -> None
     check_bfs(A, sources, found, depth_limit=limit)
 
 
-@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("index_dtype", [np.int32, pytest.param(np.int64, marks=pytest.mark.slow)])
 def test_all_ways_to_expand_a_level(
     monkeypatch: pytest.MonkeyPatch, threads: int, index_dtype: type
 ) -> None:
