@@ -2,8 +2,8 @@
 
 A crew owns its threads from the first to the last instruction of a kernel.  Crews share no thread
 pool with a queue: two crews could then each wait at a barrier for members that the other holds.
-members.py has the threads, cpus.py says how many, compiling.py compiles, and native/ has the way to
-the kernel that needs no interpreter.
+members.py has the threads, cpus.py says how many, pinning.py which CPUs they stay on, compiling.py
+compiles, and native/ has the way to the kernel that needs no interpreter.
 
 The calling thread does not run the kernel: it waits, reports progress, and reacts to Ctrl-C.  Only
 a kernel so small that a hand-over would cost more runs in the calling thread itself.
@@ -25,6 +25,7 @@ from matchwood.teams.compiling import compiled
 from matchwood.teams.cpus import called_function, checked_threads, default_threads
 from matchwood.teams.members import Member, dismiss, enlist
 from matchwood.teams.native.runs import WAIT_SECONDS, Run
+from matchwood.teams.pinning import arrange
 from matchwood.teams.team import DETAIL, DONE, FAILURE, STOP, TOTAL, WORDS, Team
 
 INLINE_WORK = 20_000
@@ -230,6 +231,7 @@ class Crew:
         members: list[Member] = []
         try:
             if self._call(members):
+                arrange(members, kernel=isinstance(run, Run))
                 run.begin(members)
                 while not run.wait():
                     _report(team.words)
