@@ -15,7 +15,7 @@ import pytest
 import matchwood as mw
 from dist import bodies
 from dist.mpi import SHARES
-from matchwood.dist.networks.shared import Shared, board
+from matchwood.dist.networks.shared import Shared, board, communicator, cpu_copies
 
 pytestmark = pytest.mark.skipif(not SHARES, reason="the system has no anonymous files")
 
@@ -59,6 +59,52 @@ def test_operations_in_many_steps():
 
     for ranks in (2, 3):
         mw.dist.run(work, ranks)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_operations_by_the_threads_of_a_rank(monkeypatch, threads):
+    """However little is copied."""
+    copied = []
+    run = cpu_copies.crew
+
+    def counted(count, work):
+        copied.append(count)
+        return run(count, work=work)
+
+    monkeypatch.setattr(cpu_copies, "crew", counted)
+    for module in (cpu_copies, communicator):
+        monkeypatch.setattr(module, "ALONE_BYTES", 0)
+
+    def work(comm):
+        bodies.everything(neighbour(comm), few=True)
+        small = neighbour(comm, 256 * comm.size)
+        bodies.reductions(small, [np.float32, np.complex128], (0, 1, 63, 64, 65, 300))
+        bodies.gathers(small, [np.int16, np.float64, np.uint8], (0, 5, 128, 129))
+        bodies.strides(small)
+
+    mw.dist.run(work, 3, threads=threads)
+    assert set(copied) == {threads}
+
+
+@pytest.mark.parametrize("kind", ["u1", "i2", "f4", "c16", "?"])
+def test_runs_of_any_type_are_copied(kind):
+    rng = np.random.default_rng(5)
+    size = 1 << 15
+    old = rng.integers(0, 2, size * np.dtype(kind).itemsize, np.uint8)
+    for threads in (1, 2, 5):
+        new, other = np.full_like(old, 7), np.full_like(old, 7)
+        item, runs, to = np.dtype(kind).itemsize, [], 0
+        for begin, length in ((3, 1), (900, 0), (17, size // 2), (size - 9, 9)):
+            runs.append((begin * item, to * item, length * item))
+            to += length
+        first = cpu_copies.Copy(old, new, runs)
+        cpu_copies.copy(threads, item, first, cpu_copies.Copy(old, other, runs[2:]))
+        parts = [old[begin : begin + length] for begin, _, length in runs]
+        assert np.array_equal(new[: to * item], np.concatenate(parts))
+        assert (new[to * item :] == 7).all()
+        end = runs[3][1] + runs[3][2]
+        assert np.array_equal(other[runs[2][1] : end], np.concatenate(parts[2:]))
+        assert (other[: runs[2][1]] == 7).all()
 
 
 def test_nobody_writes_what_others_still_read():

@@ -20,5 +20,13 @@ def test_arrays_of_a_workspace_do_not_overlap():
     assert all(array.flags.c_contiguous and array.flags.aligned for array in vars(space).values())
 
 
+def test_arrays_begin_with_a_cache_line():
+    """Wherever the system's memory begins: members that have a line each share none."""
+    kept = []
+    for size in range(1, 200, 7):
+        kept += [np.empty(size, np.uint8), workspace(first=(size, np.int8), second=(3, np.int64))]
+        assert all(array.ctypes.data % 64 == 0 for array in vars(kept[-1]).values())
+
+
 def test_an_empty_workspace():
     assert workspace(nothing=(0, np.int32)).nothing.size == 0

@@ -37,6 +37,9 @@ SECOND_THREAD_WORK = 100_000
 """Steps below which a team has one member.  Two are faster from some 70,000 steps of 2 ns on, 1.25
 times at 120,000 and 1.7 times at a million.  Measured: bench/teams/overhead.py, 2 cores."""
 
+TOGETHER = 1 << 15
+"""Steps of a short kernel below which one member is as quick as several that are awake."""
+
 STOPPING_SECONDS = 0.0005  # between two tests whether members that were told to stop have ended
 
 Progress = Callable[[int, int], None]
@@ -273,3 +276,11 @@ def crew(threads: int | None = None, *, work: int) -> Crew:
     else:
         size = checked_threads(threads)
     return Crew(size, inline=size == 1 and work < INLINE_WORK)
+
+
+def crew_for_step(threads: int | None, *, work: int) -> Crew:
+    """The crew for one of the many steps of a call, of which some are small.
+
+    As `crew`, but one member where several would not be quicker, also if `threads` are given.
+    """
+    return crew(threads if work >= TOGETHER else 1, work=work)

@@ -28,7 +28,8 @@ def workspace(**arrays: tuple[int | tuple[int, ...], Any]) -> Any:
     for shape, kind in arrays.values():
         starts.append(total)
         total += -(-_size(shape, kind) // LINE) * LINE
-    block = np.empty(total, np.uint8)
+    block = np.empty(total + LINE, np.uint8)
+    block = block[-block.ctypes.data % LINE :]  # NumPy's begin anywhere within a line
     space = SimpleNamespace()
     for (name, (shape, kind)), start in zip(arrays.items(), starts, strict=True):
         part = block[start : start + _size(shape, kind)]
