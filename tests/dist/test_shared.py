@@ -15,7 +15,7 @@ import pytest
 import matchwood as mw
 from dist import bodies
 from dist.mpi import SHARES
-from matchwood.dist.networks.shared import Shared, board, communicator, cpu_copies
+from matchwood.dist.networks.shared import Shared, board, cpu_copies
 
 pytestmark = pytest.mark.skipif(not SHARES, reason="the system has no anonymous files")
 
@@ -72,8 +72,7 @@ def test_operations_by_the_threads_of_a_rank(monkeypatch, threads):
         return run(count, work=work)
 
     monkeypatch.setattr(cpu_copies, "crew", counted)
-    for module in (cpu_copies, communicator):
-        monkeypatch.setattr(module, "ALONE_BYTES", 0)
+    monkeypatch.setattr(cpu_copies, "LARGE", 0)
 
     def work(comm):
         bodies.everything(neighbour(comm), few=True)
@@ -87,24 +86,15 @@ def test_operations_by_the_threads_of_a_rank(monkeypatch, threads):
 
 
 @pytest.mark.parametrize("kind", ["u1", "i2", "f4", "c16", "?"])
-def test_runs_of_any_type_are_copied(kind):
+def test_large_arrays_of_any_type_are_copied(kind):
     rng = np.random.default_rng(5)
-    size = 1 << 15
-    old = rng.integers(0, 2, size * np.dtype(kind).itemsize, np.uint8)
+    old = rng.integers(0, 2, cpu_copies.LARGE + 16 * 3, np.uint8).view(kind)
     for threads in (1, 2, 5):
-        new, other = np.full_like(old, 7), np.full_like(old, 7)
-        item, runs, to = np.dtype(kind).itemsize, [], 0
-        for begin, length in ((3, 1), (900, 0), (17, size // 2), (size - 9, 9)):
-            runs.append((begin * item, to * item, length * item))
-            to += length
-        first = cpu_copies.Copy(old, new, runs)
-        cpu_copies.copy(threads, item, first, cpu_copies.Copy(old, other, runs[2:]))
-        parts = [old[begin : begin + length] for begin, _, length in runs]
-        assert np.array_equal(new[: to * item], np.concatenate(parts))
-        assert (new[to * item :] == 7).all()
-        end = runs[3][1] + runs[3][2]
-        assert np.array_equal(other[runs[2][1] : end], np.concatenate(parts[2:]))
-        assert (other[: runs[2][1]] == 7).all()
+        new = np.full(old.nbytes + 32, 7, np.uint8)
+        cpu_copies.copy(threads, old, new[16:-16])
+        assert np.array_equal(new[16:-16].view(kind), old)
+        assert (new[:16] == 7).all()
+        assert (new[-16:] == 7).all()
 
 
 def test_nobody_writes_what_others_still_read():

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from matchwood.teams import barrier, crew, kernel, members, pinning
+from matchwood.teams.native import runs
+from matchwood.teams.native.cpu_posts import PATIENCE
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2,
@@ -60,6 +62,20 @@ def test_members_stay_where_there_are_as_many_as_cpus(cpus):
             pytest.skip("kernels run through Python here")
         assert allowed() == [{cpu} for cpu in cpus]
     assert os.sched_getaffinity(0) == set(cpus)  # the calling thread may go anywhere
+
+
+def test_members_that_stay_wait_longer_for_the_next_kernel(cpus):
+    def patience():
+        return {int(member.post._words[PATIENCE]) for member in members._free}
+
+    ran(len(cpus))
+    if not native():
+        pytest.skip("kernels run through Python here")
+    assert patience() == {runs.PATIENCE}
+    pinning.reserve(cpus, lambda: True)
+    ran(len(cpus))
+    assert patience() == {runs.OWN_PATIENCE}
+    assert runs.OWN_PATIENCE > runs.PATIENCE
 
 
 def test_nothing_is_reserved_at_first(cpus):

@@ -18,7 +18,7 @@ from matchwood.dist.faults import difference
 from matchwood.dist.networks.headers import NUMBERS, described, header
 from matchwood.dist.networks.polled import Polled
 from matchwood.dist.networks.shared.board import ALIGNED, LOOKS, Board, open_board, room_for
-from matchwood.dist.networks.shared.cpu_copies import ALONE_BYTES, Copy, copy
+from matchwood.dist.networks.shared.cpu_copies import copy
 from matchwood.dist.protocol import Communicator
 from matchwood.errors import RankFailed
 
@@ -80,17 +80,7 @@ class Shared(Communicator):
 
     def _write(self, array: Array, at: int = 0) -> None:
         """The array into the row of this rank, `at` bytes from its beginning."""
-        self._copy_all(array, self._board.rows[self.rank], at)
-
-    def _copy_all(self, array: Array, into: Array, at: int = 0) -> None:
-        """The whole array into bytes from `at` on."""
-        if array.nbytes < ALONE_BYTES:
-            into[at : at + array.nbytes] = array.view(np.uint8)
-        else:
-            self._copy(array.itemsize, Copy(array.view(np.uint8), into, [(0, at, array.nbytes)]))
-
-    def _copy(self, itemsize: int, first: Copy, second: Copy | None = None) -> None:
-        copy(self.threads, itemsize, first, second)
+        copy(self.threads, array, self._board.rows[self.rank, at : at + array.nbytes])
 
     def wait_until(self, done: Callable[[], Any]) -> None:
         """As `Polled.wait_until`."""
@@ -146,13 +136,13 @@ class Shared(Communicator):
     def _joined(self, array: Array, at: int, nbytes: int, borrowed: bool = False) -> Array:
         """Arrays that all write to where they belong; `nbytes` of all ranks."""
         self._begin("gather", nbytes)
-        self._copy_all(array, self._board.whole, at)
+        copy(self.threads, array, self._board.whole[at : at + array.nbytes])
         self._meet()
         found: Array = self._board.whole[:nbytes].view(array.dtype)
         if borrowed:
             return found
         result = np.empty_like(found)
-        self._copy_all(found, result.view(np.uint8))
+        copy(self.threads, found, result.view(np.uint8))
         return result
 
     def _pieces(self, longest: int, itemsize: int) -> list[tuple[int, int]]:
@@ -162,13 +152,14 @@ class Shared(Communicator):
 
     def _read_all(self, result: Array, counts: Counts, lo: int, hi: int) -> None:
         """Elements lo to hi of all ranks, to where they belong."""
-        item, place, runs = result.itemsize, 0, []
+        rows, item = self._board.rows, result.itemsize
+        into, place = result.view(np.uint8), 0
         for rank, length in enumerate(counts.tolist()):
             nbytes = (min(hi, length) - lo) * item
             if nbytes > 0:
-                runs.append((rank * self._board.room, place + lo * item, nbytes))
+                start = place + lo * item
+                into[start : start + nbytes] = rows[rank, :nbytes]
             place += length * item
-        self._copy(item, Copy(self._board.whole, result.view(np.uint8), runs))
 
     def raw_allgatherv(self, array: Any) -> tuple[Any, Counts]:
         if type(array) is not np.ndarray:
@@ -214,54 +205,43 @@ class Shared(Communicator):
         return result, receives
 
     def _read_runs(self, result: Array, begins: Counts, stops: Counts) -> None:
-        item, place, runs = result.itemsize, 0, []
+        rows, item, into, place = self._board.rows, result.itemsize, result.view(np.uint8), 0
         for rank, (lo, hi) in enumerate(zip(begins.tolist(), stops.tolist(), strict=True)):
             if hi > lo:
-                runs.append((rank * self._board.room + lo * item, place, (hi - lo) * item))
-                place += (hi - lo) * item
-        self._copy(item, Copy(self._board.whole, result.view(np.uint8), runs))
+                nbytes = (hi - lo) * item
+                into[place : place + nbytes] = rows[rank, lo * item : hi * item]
+                place += nbytes
 
     def _exchange_in_steps(
         self, array: Array, ends: list[int], result: Array, receives: Counts, longest: int
     ) -> None:
-        """A piece of every run at a time; `ends` are those of the runs that this rank sends.
-
-        While a piece is read, the next one is written: the rows of two meetings are not the same.
-        """
-        slot, item = self._slot(self._exchanged), array.itemsize
-        read: Copy | None = None
-        for lo in range(0, longest, slot // item):
-            self._begin("more", item)
-            self._copy(item, self._piece_shown(array, ends, lo, slot), read)
-            self._meet()
-            read = self._piece_read(result, receives, lo, slot)
-        if read is not None:
-            self._copy(item, read)
-
-    def _piece_read(self, result: Array, receives: Counts, lo: int, slot: int) -> Copy:
-        """What all ranks show this one, from element `lo` of their runs on."""
-        item, place, runs = result.itemsize, 0, []
-        for rank, length in enumerate(receives.tolist()):
-            nbytes = (min(lo + slot // item, length) - lo) * item
-            if nbytes > 0:
-                at = rank * self._board.room + self.rank * slot
-                runs.append((at, place + lo * item, nbytes))
-            place += length * item
-        return Copy(self._board.whole, result.view(np.uint8), runs)
+        """A piece of every run at a time; `ends` are those of the runs that this rank sends."""
+        slot, item, into = self._slot(self._exchanged), array.itemsize, result.view(np.uint8)
+        piece, at = slot // item, self.rank * slot
+        for lo in range(0, longest, piece):
+            self._show_pieces(array, ends, lo, slot)
+            place = 0
+            for rank, length in enumerate(receives.tolist()):
+                nbytes = (min(lo + piece, length) - lo) * item
+                if nbytes > 0:
+                    start = place + lo * item
+                    row = self._board.rows[rank, at : at + nbytes]
+                    into[start : start + nbytes] = row
+                place += length * item
 
     def _slot(self, nbytes: int) -> int:
         """Bytes for each rank of so many in a row."""
         return nbytes // self.size // ALIGNED * ALIGNED
 
-    def _piece_shown(self, array: Array, ends: list[int], lo: int, slot: int) -> Copy:
+    def _show_pieces(self, array: Array, ends: list[int], lo: int, slot: int) -> None:
         """Elements from `lo` on of the run for each rank, into the slots of this rank's row."""
-        item, runs = array.itemsize, []
+        piece = slot // array.itemsize
+        self._begin("more", array.itemsize)
         for rank in range(self.size):
-            begin = ends[rank] + lo
-            end = min(begin + slot // item, ends[rank + 1])
+            begin, end = ends[rank] + lo, min(ends[rank] + lo + piece, ends[rank + 1])
             if end > begin:
-                runs.append((begin * item, rank * slot, (end - begin) * item))
-        return Copy(array.view(np.uint8), self._board.rows[self.rank], runs)
+                self._write(array[begin:end], rank * slot)
+        self._meet()
 
     def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
         if type(array) is not np.ndarray:
@@ -280,9 +260,7 @@ class Shared(Communicator):
         slot = self._slot(self._board.room)
         piece = slot // item
         for lo in range(0, int(counts.max()), piece):
-            self._begin("more", item)
-            self._copy(item, self._piece_shown(array, ends, lo, slot))
-            self._meet()
+            self._show_pieces(array, ends, lo, slot)
             self._reduce(result[lo : lo + piece], self.rank * slot, op)
         return result
 
