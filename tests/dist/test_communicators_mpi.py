@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import matchwood as mw
 from dist.mpi import SHARES, clean_environment, mpiexec, needs_mpi
 from matchwood.dist.start import opening
 from matchwood.dist.start.launchers import mpi_launchers
+from matchwood.teams.native.runs import POSSIBLE
 from support import looped, run_script
 
 pytestmark = needs_mpi
@@ -69,6 +71,44 @@ def test_several_worlds():
     assert len(different) == 3
     for line in different:
         assert "rank 1 called world(cpu, host), but ranks 0 and 2 called world(cpu, auto)" in line
+
+
+OWN_CPUS = """
+import os
+import numpy as np
+import matchwood as mw
+from matchwood.teams import crew, kernel, members
+
+@kernel
+def nothing(team, x):
+    x[team.rank] = 1
+
+def where(count):
+    crew(count, work=1 << 20).run(nothing, np.zeros(count))
+    assert all(member.post is not None for member in members._free)
+    return [os.sched_getaffinity(member.native_id) for member in members._free[-count:]]
+
+rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")))
+cpus, each = sorted(os.sched_getaffinity(0)), EACH
+mine = cpus[rank * each : (rank + 1) * each]
+crew(each, work=1 << 20).run(nothing, np.zeros(each))
+members._free.clear()
+os.sched_setaffinity(0, mine)
+with mw.dist.world(threads=each) as comm:
+    assert where(each) == [{cpu} for cpu in mine] == where(each)
+    assert where(each + 1) == [set(mine)] * (each + 1)
+    assert where(each) == [{cpu} for cpu in mine]
+    assert os.sched_getaffinity(0) == set(mine)
+assert where(each) == [set(mine)] * each
+"""
+
+
+@pytest.mark.skipif(
+    not POSSIBLE or len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs, and Linux"
+)
+def test_ranks_with_cpus_of_their_own_keep_members_there():
+    each = min(2, len(os.sched_getaffinity(0)) // 2)
+    mpiexec(2, OWN_CPUS.replace("EACH", str(each)))
 
 
 # How a program was started

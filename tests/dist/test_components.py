@@ -20,7 +20,7 @@ from matchwood.components.connected.dist.blocks import gpu as gpu_ranks
 from matchwood.components.connected.dist.cpu_sample import largest_tree
 from matchwood.errors import CheckFailed
 from matchwood.primitives.number.dist import number_labels
-from spread_graphs import GRIDS, SHAPES, slab, tried, zoo_on
+from spread_graphs import CREW, GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
 
 COLOURS = [method for method in METHODS if method != "auto"]
@@ -125,18 +125,50 @@ def test_random_graphs(A: sp.csr_array) -> None:
     compared([A], ((2, 2), (1, 5), (3, 2)), ["auto", "colour"])
 
 
-def test_ranks_with_several_threads():
+@pytest.mark.parametrize("together", [0, None])
+def test_ranks_with_several_threads(monkeypatch, together):
+    """Also where members share what is small.  The second call leaves out the largest component."""
+    if together is not None:
+        monkeypatch.setattr(CREW, "TOGETHER", together)
     A = shuffled(sp.csr_array(matchwood.graph(matchwood.generators.rmat(12)).sparse()), isolated=9)
-    expected = matchwood.connected_components(A)
+    B = shuffled(sp.block_diag([grid(7, 90), path(300), A], "csr"), isolated=50)
+    for graph in (A, B):
+        expected = matchwood.connected_components(graph)
 
-    def body(comm):
-        G = spread(comm, A, (2, 2))
-        found = matchwood.connected_components(G, threads=3)
-        return found.count, found.labels.gather(None)
+        def body(comm, graph=graph):
+            G = spread(comm, graph, (2, 2))
+            answers = [matchwood.connected_components(G, threads=3) for _ in range(4)]
+            return [(found.count, found.labels.gather(None)) for found in answers]
 
-    for count, labels in dist.run(body, 4, threads=3):
-        assert count == expected.count
-        assert np.array_equal(labels, expected.labels)
+        for answers in dist.run(body, 4, threads=3):
+            for count, labels in answers:
+                assert count == expected.count
+                assert np.array_equal(labels, expected.labels)
+
+
+def connected_members(comm, A, threads):
+    """What a sample finds is in one component, and how much it is, call after call."""
+    G = spread(comm, A, (2, 2))
+    ids = G.ids
+    found = []
+    for _ in range(4):
+        bits = np.unpackbits(giant.members(G, threads).own.view(np.uint8), bitorder="little")
+        found.append(ids[np.flatnonzero(bits[: ids.size])])
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_a_sample_by_a_team_is_connected(threads):
+    """Members may lose a join to each other; then fewer vertices are known, never wrong ones."""
+    R = sp.csr_array(matchwood.graph(matchwood.generators.rmat(13)).sparse())
+    A = shuffled(sp.block_diag([R, R, grid(40, 40)], "csr"))
+    labels = matchwood.connected_components(A).labels
+    alone = dist.run(connected_members, 4, A, 1)
+    most = sum(each[0].size for each in alone)
+    for k, ranks in enumerate(zip(*dist.run(connected_members, 4, A, threads), strict=True)):
+        known = np.concatenate(ranks)
+        assert np.unique(labels[known]).size == 1, k
+        assert known.size > 0.9 * most
 
 
 def numbered(comm, labels, n):
@@ -204,10 +236,10 @@ def test_most_entries_are_not_read():
 def sampled_turns(comm, A, shape):
     """Turns that were needed, own vertices that are known, and all own vertices.
 
-    A second call, on more threads and with all turns at once, finds the same.
+    A second call, with all turns at once, finds the same; one on more threads nearly the same.
     """
     G = spread(comm, A, shape)
-    first, second = giant.members(G, 1), giant.members(G, 3)
+    first, second = giant.members(G, 1), giant.members(G, 1)
     turns = G.keep("turns of a sample", list)[0]
     marks, size, _ = largest_tree(G.entries(), G.grid, (G.grid.c + 1) % G.grid.C, 64, 1)
     again, other, _ = largest_tree(G.entries(), G.grid, (G.grid.c + 1) % G.grid.C, 64, 1, turns)
@@ -215,6 +247,7 @@ def sampled_turns(comm, A, shape):
     assert np.array_equal(marks, again)
     assert np.array_equal(first.own, second.own)
     known = np.unpackbits(first.own.view(np.uint8)).sum()
+    assert np.unpackbits(giant.members(G, 3).own.view(np.uint8)).sum() >= 0.9 * known
     return turns, int(known), G.grid.owned
 
 

@@ -26,7 +26,7 @@ from matchwood.matching.dominant.spread import cpu_owners as owners
 from matchwood.matching.dominant.spread.cpu_records import Came
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import crew
-from spread_graphs import GRIDS, USUAL_GRIDS, slab, tried
+from spread_graphs import CREW, GRIDS, USUAL_GRIDS, slab, tried
 from strategies import graphs
 from support import REST
 
@@ -128,7 +128,7 @@ def test_every_row_proposes_once_on_any_team(monkeypatch):
 
     monkeypatch.setattr(steps.Run, "__init__", roomy)
     monkeypatch.setattr(steps.Run, "_sent", counted)
-    monkeypatch.setattr(steps, "TOGETHER", 0)
+    monkeypatch.setattr(CREW, "TOGETHER", 0)
     for threads in (1, 5):
         compare(A, [(4, 1), (2, 1), (1, 2)], threads=threads)
     assert all(records <= rows for records, rows in sent)
@@ -207,9 +207,8 @@ def test_equal_weights_at_any_place_of_a_row():
 
 def test_many_threads_on_a_rank(monkeypatch):
     """Kernels share their work among members also where it is small."""
-    module = __import__("matchwood.teams.crew", fromlist=["x"])
-    monkeypatch.setattr(module, "INLINE_WORK", 0)
-    monkeypatch.setattr(steps, "TOGETHER", 0)
+    monkeypatch.setattr(CREW, "INLINE_WORK", 0)
+    monkeypatch.setattr(CREW, "TOGETHER", 0)
     assert crew(3, work=1).size == 3
     rng = np.random.default_rng(2)
     for A in (rmat(8, 6), grid(9, 9), star(100)):

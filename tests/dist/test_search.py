@@ -28,7 +28,7 @@ from matchwood.traversal.breadth_first.dist import (
     cpu_top_down,
     stripes,
 )
-from spread_graphs import FEW_GRIDS, GRIDS, SHAPES, slab, tried, zoo_on
+from spread_graphs import CREW, FEW_GRIDS, GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
 
 LONG = ("long path", "shuffled path", "thin grid")  # hundreds of levels
@@ -138,7 +138,7 @@ def compared_wide(A, calls):
 @pytest.mark.parametrize("threads", [pytest.param(2, marks=pytest.mark.slow), 5])
 def test_messages_are_read_and_written_by_a_team(monkeypatch, threads):
     """However short they are; members share words of bits, lists, and what begins within words."""
-    monkeypatch.setattr(stripes, "TOGETHER", 0)
+    monkeypatch.setattr(CREW, "TOGETHER", 0)
     rules = {"threads": threads}
     calls = [([5], rules), ([0, 1, 2], {"directed": False, **rules})]
     for A in (rmat(11, 8), rmat(10, 8, symmetric=False), grid(37, 11), path(130)):
@@ -454,7 +454,7 @@ def test_random_graphs_by_teams(A: sp.csr_array, data: st.DataObject) -> None:
     n = A.shape[0]
     sources = data.draw(st.lists(st.integers(0, n - 1), max_size=60)) if n else []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stripes, "TOGETHER", 0)
+        patch.setattr(CREW, "TOGETHER", 0)
         compared([A], ((2, 2), (1, 3)), [(sources, {"threads": 3})])
 
 

@@ -15,7 +15,7 @@ import pytest
 import matchwood as mw
 from dist import bodies
 from dist.mpi import SHARES
-from matchwood.dist.networks.shared import Shared, board
+from matchwood.dist.networks.shared import Shared, board, cpu_copies
 
 pytestmark = pytest.mark.skipif(not SHARES, reason="the system has no anonymous files")
 
@@ -59,6 +59,42 @@ def test_operations_in_many_steps():
 
     for ranks in (2, 3):
         mw.dist.run(work, ranks)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_operations_by_the_threads_of_a_rank(monkeypatch, threads):
+    """However little is copied."""
+    copied = []
+    run = cpu_copies.crew
+
+    def counted(count, work):
+        copied.append(count)
+        return run(count, work=work)
+
+    monkeypatch.setattr(cpu_copies, "crew", counted)
+    monkeypatch.setattr(cpu_copies, "LARGE", 0)
+
+    def work(comm):
+        bodies.everything(neighbour(comm), few=True)
+        small = neighbour(comm, 256 * comm.size)
+        bodies.reductions(small, [np.float32, np.complex128], (0, 1, 63, 64, 65, 300))
+        bodies.gathers(small, [np.int16, np.float64, np.uint8], (0, 5, 128, 129))
+        bodies.strides(small)
+
+    mw.dist.run(work, 3, threads=threads)
+    assert set(copied) == {threads}
+
+
+@pytest.mark.parametrize("kind", ["u1", "i2", "f4", "c16", "?"])
+def test_large_arrays_of_any_type_are_copied(kind):
+    rng = np.random.default_rng(5)
+    old = rng.integers(0, 2, cpu_copies.LARGE + 16 * 3, np.uint8).view(kind)
+    for threads in (1, 2, 5):
+        new = np.full(old.nbytes + 32, 7, np.uint8)
+        cpu_copies.copy(threads, old, new[16:-16])
+        assert np.array_equal(new[16:-16].view(kind), old)
+        assert (new[:16] == 7).all()
+        assert (new[-16:] == 7).all()
 
 
 def test_nobody_writes_what_others_still_read():

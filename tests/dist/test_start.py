@@ -74,6 +74,17 @@ def test_more_ranks_than_cpus_are_known():
     assert place_of(0, [site(range(2))] * 3).crowded
 
 
+def test_cpus_that_a_launcher_has_dealt_out_are_known():
+    def apart(*sites):
+        return [place_of(rank, sites).apart for rank in range(len(sites))]
+
+    assert apart(site(range(4)), site(range(4, 8))) == [True, True]
+    assert apart(site(range(8))) == [False]  # nothing says that it is alone
+    assert apart(site(range(4)), site(range(3, 8)), site((9,))) == [False, False, True]
+    assert apart(site(range(4)), site(range(4))) == [False, False]
+    assert apart(site(range(4)), site(range(4), host="b")) == [False, False]
+
+
 def test_gpus_go_round():
     sites = [site(range(4), devices=2) for _ in range(5)]
     sites.insert(2, site(range(4), host="b", devices=2))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from forked import forked_script
-from matchwood.teams import atomic_add, barrier, compiling, crew, device, kernel, members
+from matchwood.teams import atomic_add, barrier, compiling, crew, device, kernel, members, pinning
 from matchwood.teams.compiling import compiled
 from matchwood.teams.native import cpu_trial, runs
 from matchwood.teams.team import STOP, WORDS, Team
@@ -387,7 +387,7 @@ def test_a_caller_that_was_torn_away_does_no_harm():
 
 class _Place:
     def __init__(self):
-        self.post = runs.Post()
+        self.post, self.cpu = runs.Post(), pinning.ANYWHERE
 
 
 def test_a_task_whose_call_was_lost_is_done_with_the_next():

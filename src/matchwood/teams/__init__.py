@@ -30,7 +30,7 @@ from matchwood.teams.atomics import (
 from matchwood.teams.cache import cache_folder, user_cache
 from matchwood.teams.compiled import device, expanded, inlined, kernel
 from matchwood.teams.cpus import available_cpus, default_threads, most_threads
-from matchwood.teams.crew import Crew, counting, crew, on_progress, tell_progress
+from matchwood.teams.crew import Crew, counting, crew, crew_for_step, on_progress, tell_progress
 from matchwood.teams.team import (
     Team,
     advance,
@@ -62,6 +62,7 @@ __all__ = [
     "cache_folder",
     "counting",
     "crew",
+    "crew_for_step",
     "default_threads",
     "device",
     "expanded",

@@ -2,8 +2,8 @@
 
 A crew owns its threads from the first to the last instruction of a kernel.  Crews share no thread
 pool with a queue: two crews could then each wait at a barrier for members that the other holds.
-members.py has the threads, cpus.py says how many, compiling.py compiles, and native/ has the way to
-the kernel that needs no interpreter.
+members.py has the threads, cpus.py says how many, pinning.py which CPUs they stay on, compiling.py
+compiles, and native/ has the way to the kernel that needs no interpreter.
 
 The calling thread does not run the kernel: it waits, reports progress, and reacts to Ctrl-C.  Only
 a kernel so small that a hand-over would cost more runs in the calling thread itself.
@@ -25,6 +25,7 @@ from matchwood.teams.compiling import compiled
 from matchwood.teams.cpus import called_function, checked_threads, default_threads
 from matchwood.teams.members import Member, dismiss, enlist
 from matchwood.teams.native.runs import WAIT_SECONDS, Run
+from matchwood.teams.pinning import arrange
 from matchwood.teams.team import DETAIL, DONE, FAILURE, STOP, TOTAL, WORDS, Team
 
 INLINE_WORK = 20_000
@@ -35,6 +36,9 @@ limit is not larger, since Ctrl-C does not work meanwhile.  Measured: bench/team
 SECOND_THREAD_WORK = 100_000
 """Steps below which a team has one member.  Two are faster from some 70,000 steps of 2 ns on, 1.25
 times at 120,000 and 1.7 times at a million.  Measured: bench/teams/overhead.py, 2 cores."""
+
+TOGETHER = 1 << 15
+"""Steps of a short kernel below which one member is as quick as several that are awake."""
 
 STOPPING_SECONDS = 0.0005  # between two tests whether members that were told to stop have ended
 
@@ -230,6 +234,7 @@ class Crew:
         members: list[Member] = []
         try:
             if self._call(members):
+                arrange(members, kernel=isinstance(run, Run))
                 run.begin(members)
                 while not run.wait():
                     _report(team.words)
@@ -271,3 +276,11 @@ def crew(threads: int | None = None, *, work: int) -> Crew:
     else:
         size = checked_threads(threads)
     return Crew(size, inline=size == 1 and work < INLINE_WORK)
+
+
+def crew_for_step(threads: int | None, *, work: int) -> Crew:
+    """The crew for one of the many steps of a call, of which some are small.
+
+    As `crew`, but one member where several would not be quicker, also if `threads` are given.
+    """
+    return crew(threads if work >= TOGETHER else 1, work=work)

@@ -4,7 +4,8 @@ An idle member waits at its post (native/), where kernels reach it without the i
 task in Python it leaves the post.  Members that were started before posts were ready have none.
 
 A team never waits for threads of another team: it gets as many as it needs, idle ones first and
-then new ones.  Idle threads are kept for the next team, as many as the largest team may have.
+then new ones.  Idle threads are kept for the next team, as many as the largest team may have.  One
+team after another has them in the same order: what a member wrote is then in its own cache.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable
 
 from matchwood.teams.cpus import most_threads
 from matchwood.teams.native import runs
+from matchwood.teams.pinning import ANYWHERE
 
 KEPT_THREADS = most_threads()  # most idle threads that are kept
 JOIN_SECONDS = 5  # longest wait for an idle thread to end
@@ -31,6 +33,7 @@ class Member(threading.Thread):
         # interrupted may never wake its waiter.
         self._tasks: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self.post = runs.Post() if runs.ready() else None
+        self.cpu = ANYWHERE  # on which it stays, see pinning.py
         self.start()
 
     def assign(self, task: Callable[[], None]) -> None:
@@ -86,8 +89,10 @@ def enlist(count: int, members: list[Member]) -> None:
     """
     outdated: list[Member] = []
     with _free_lock:
-        while _free and len(members) < count:
-            member = _free.pop()
+        first = max(0, len(_free) - count)
+        taken = _free[first:]
+        del _free[first:]
+        for member in taken:
             (outdated if runs.ready() and member.post is None else members).append(member)
     for member in outdated:
         member.retire()

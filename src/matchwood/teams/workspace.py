@@ -1,10 +1,13 @@
-"""Scratch arrays of a call, in one block of memory.
+"""Scratch arrays of a call, in few blocks of memory.
 
 Several arrays of a few megabytes each lie at the top of the heap.  When the call ends, glibc gives
 them back to the system, and the next call has a page fault for each 4 KiB: for the forest of half a
 million vertices 3,300 of them, a third of its time.  With one large block this does not happen:
 glibc keeps free memory up to twice the largest block so far.  So a workspace that is larger than
 the results of the call stays with the process.  NumPy also asks for huge pages from 4 MB on.
+
+A block of 32 MB or more glibc always has from the system, and gives it back at once.  So no block
+is so large, unless an array is.
 """
 
 from __future__ import annotations
@@ -16,24 +19,43 @@ from typing import Any
 import numpy as np
 
 LINE = 64  # bytes of a cache line: arrays do not share one
+LARGEST = (32 << 20) - (1 << 16)  # bytes of a block of several arrays, with room for what is around
 
 
 def workspace(**arrays: tuple[int | tuple[int, ...], Any]) -> Any:
     """Uninitialised arrays by name, ``workspace(queue=(n, np.int32), bits=((64, 2), np.uint32))``.
 
-    The block lives as long as any of its arrays.  So a function must return none of them; results
+    A block lives as long as any of its arrays.  So a function must return none of them; results
     are separate arrays.
     """
-    total, starts = 0, []
-    for shape, kind in arrays.values():
-        starts.append(total)
-        total += -(-_size(shape, kind) // LINE) * LINE
-    block = np.empty(total, np.uint8)
     space = SimpleNamespace()
-    for (name, (shape, kind)), start in zip(arrays.items(), starts, strict=True):
+    block: list[tuple[str, int | tuple[int, ...], Any]] = []
+    total = 0
+    for name, (shape, kind) in arrays.items():
+        size = _padded(shape, kind)
+        if block and total + size > LARGEST:
+            _lay_out(space, block, total)
+            block, total = [], 0
+        block.append((name, shape, kind))
+        total += size
+    _lay_out(space, block, total)
+    return space
+
+
+def _lay_out(
+    space: SimpleNamespace, arrays: list[tuple[str, int | tuple[int, ...], Any]], total: int
+) -> None:
+    """These arrays in a block of so many bytes."""
+    block = np.empty(total + LINE, np.uint8)
+    start = -block.ctypes.data % LINE  # NumPy's begin anywhere within a line
+    for name, shape, kind in arrays:
         part = block[start : start + _size(shape, kind)]
         setattr(space, name, part.view(kind).reshape(shape))
-    return space
+        start += _padded(shape, kind)
+
+
+def _padded(shape: int | tuple[int, ...], kind: Any) -> int:
+    return -(-_size(shape, kind) // LINE) * LINE
 
 
 def _size(shape: int | tuple[int, ...], kind: Any) -> int:

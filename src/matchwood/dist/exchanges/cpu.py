@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import barrier, crew, interrupted, kernel, share
+from matchwood.teams import barrier, crew, crew_for_step, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +40,7 @@ def _place(team: Any, destinations: Array, firsts: Array, order: Array) -> None:
 
 def by_destination(destinations: Array, parts: int, threads: int | None) -> tuple[Array, Array]:
     """(order, counts): a stable order by destination, and how many go to each of `parts`."""
-    team = crew(threads, work=destinations.size)
+    team = crew_for_step(threads, work=destinations.size)
     counts = np.empty((team.size, parts), np.int64)
     team.run(_count, destinations, counts)
     firsts = np.zeros(team.size * parts, np.int64)

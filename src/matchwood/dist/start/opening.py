@@ -14,6 +14,7 @@ from matchwood.dist.serial import Serial
 from matchwood.dist.start.launchers import OPEN_MPI, library_of, mpi_launchers, torchrun
 from matchwood.dist.start.placement import Site, place_of, site, take_gpu
 from matchwood.errors import EngineUnavailable
+from matchwood.teams import pinning
 from matchwood.teams.cpus import checked_threads
 
 KINDS = (None, "serial", "mpi", "torch")
@@ -110,7 +111,10 @@ def _settled(comm: Communicator, engine: str, transport: str, threads: int | Non
     comm.session.debug = any(each[2] for each in told)
     sites = comm.objects(site(engine))
     place = place_of(comm.rank, sites)
-    comm.session.place, comm.session.crowded = place, place.crowded
+    session = comm.session
+    session.place, session.crowded = place, place.crowded
+    if place.apart:
+        pinning.reserve(place.cpus, lambda: not session.closed)
     comm.threads = place.threads if threads is None else threads
     comm.traffic.clear()
     if engine == "cpu":

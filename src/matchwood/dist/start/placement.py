@@ -35,7 +35,8 @@ class Place:
     """Where a rank runs among the others.
 
     `gpu` is the number of its device, None for ranks that compute on CPUs.  `crowded` says that
-    the ranks of its host are more than their CPUs.
+    the ranks of its host are more than their CPUs, `apart` that no other rank may run on those of
+    this one: the launcher has dealt them out.
     """
 
     host: str
@@ -46,6 +47,7 @@ class Place:
     crowded: bool
     gpu: int | None
     devices: int
+    apart: bool = False
 
 
 def site(engine: str = "cpu") -> Site:
@@ -88,6 +90,7 @@ def place_of(rank: int, sites: Sequence[Site]) -> Place:
         crowded=allowed < 1 - 1e-9,
         gpu=gpu,
         devices=own.devices,
+        apart=len(neighbours) > 1 and all(users[cpu] == 1 for cpu in own.cpus),
     )
 
 

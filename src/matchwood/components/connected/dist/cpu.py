@@ -18,6 +18,7 @@ from matchwood.primitives.frontier.cpu import claim_bit
 from matchwood.teams import (
     atomic_min,
     crew,
+    crew_for_step,
     device,
     interrupted,
     kernel,
@@ -216,7 +217,7 @@ def hook(own: Own, places: Array, labels: Array, threads: int | None) -> tuple[A
     kind = own.parent.dtype
     if places.size == 0:
         return np.empty(0, kind), np.empty(0, kind)
-    team = crew(threads, work=2 * places.size)
+    team = crew_for_step(threads, work=2 * places.size)
     highs, lows = np.empty(places.size, kind), np.empty(places.size, kind)
     counts = np.zeros(team.size, np.int64)
     recent = np.empty((team.size, RECENT, 2), np.int64)
@@ -270,7 +271,8 @@ def climb(own: Own, head: int, threads: int | None) -> tuple[Array, Array]:
     Those whose parent is `head` stay where they are.
     """
     size = own.parent.size
-    team = crew(threads, work=2 * size)
+    work = own.hooked.size + WORD * int(np.count_nonzero(own.hooked))
+    team = crew_for_step(threads, work=work)
     places, parents = np.empty(size, np.int64), np.empty(size, own.parent.dtype)
     ends = np.zeros((team.size, 2), np.int64)
     team.run(_climb, own, own.parent.dtype.type(head), places, parents, ends)

@@ -14,19 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.components.connected.cpu import SAMPLES, join_ends
+from matchwood.components.connected.cpu import SAMPLES
 from matchwood.components.connected.dist.cpu_giant import WORD
 from matchwood.primitives.cpu_hints import count_ones, prefetch, select
-from matchwood.primitives.union_find.cpu import compress
+from matchwood.primitives.union_find.cpu import compress, find
 from matchwood.teams import (
     barrier,
     crew,
     device,
-    expanded,
     interrupted,
     kernel,
+    load_relaxed,
     share,
     stopping,
+    store_relaxed,
     workspace,
 )
 
@@ -99,26 +100,20 @@ def _look_up(
 
 
 @device
-def _join_alone(parent: Array, u: Any, v: Any) -> None:
-    """`join_ends` where no other member is at work: without a swap, which waits for all stores."""
-    a, b = parent[parent[u]], parent[parent[v]]
+def _join_two(parent: Array, u: Any, v: Any) -> None:
+    """The two are in one tree afterwards, unless another member joins one of them meanwhile.
+
+    A store may then take the place of another one, and a join is lost.  Nothing wrong comes of it:
+    whatever is stored is connected with the vertex, and smaller.  A swap would wait for all stores
+    before it.
+    """
+    a = load_relaxed(parent, load_relaxed(parent, u))
+    b = load_relaxed(parent, load_relaxed(parent, v))
     if a == b:
         return
-    while parent[a] != a:
-        parent[a] = parent[parent[a]]  # paths are halved
-        a = parent[a]
-    while parent[b] != b:
-        parent[b] = parent[parent[b]]
-        b = parent[b]
-    parent[max(a, b)] = min(a, b)
-
-
-@expanded
-def _join_two(parent: Array, u: Any, v: Any, alone: bool) -> None:
-    if alone:
-        _join_alone(parent, u, v)
-    else:
-        join_ends(parent, u, v)
+    a, b = find(parent, a), find(parent, b)
+    if a != b:
+        store_relaxed(parent, max(a, b), min(a, b))
 
 
 @kernel
@@ -128,7 +123,7 @@ def _join(
 ) -> None:  # fmt: skip
     """Each row of the stripe joins its entries of these turns: counted from both ends."""
     parent, first, other = joined
-    ends, alone = other[team.rank], team.size == 1
+    ends = other[team.rank]
     if turns[0] == 0:
         lo, hi = share(team, parent.size)
         for v in range(lo, hi):
@@ -151,10 +146,10 @@ def _join(
                 if first[k] == parent.size - 1:
                     continue
                 if turn > 0:
-                    _join_two(parent, first[k], ends[0, k - block], alone)
+                    _join_two(parent, first[k], ends[0, k - block])
                 elif stripe.are_columns:
-                    _join_two(parent, first[k], parent.dtype.type(k), alone)
-                _join_two(parent, first[k], ends[1, k - block], alone)
+                    _join_two(parent, first[k], parent.dtype.type(k))
+                _join_two(parent, first[k], ends[1, k - block])
 
 
 @device

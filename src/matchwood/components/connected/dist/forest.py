@@ -43,6 +43,7 @@ from matchwood.dist.exchanges.packing import (
 from matchwood.dist.exchanges.routing import ask, deliver, to_group
 from matchwood.dist.grid import Grid
 from matchwood.primitives.union_find.cpu import union_find
+from matchwood.teams import crew_for_step
 
 Array = np.ndarray[Any, Any]
 
@@ -168,7 +169,8 @@ def stars(found: list[tuple[Array, Array]], threads: int | None) -> tuple[Array,
         return highs.astype(np.int64), lows
     ids, places = np.unique(np.concatenate([highs, lows]), return_inverse=True)
     above, below = np.split(places.reshape(-1), 2)
-    smallest = union_find(ids.size, above, below, threads=threads)
+    team = crew_for_step(threads, work=ids.size + above.size)
+    smallest = union_find(ids.size, above, below, threads=team.size)
     joined = smallest != np.arange(ids.size)
     return ids[joined].astype(np.int64), ids[smallest[joined]]
 

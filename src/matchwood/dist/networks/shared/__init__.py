@@ -6,6 +6,7 @@ library copies anything in between, and one meeting does what takes MPI two (len
 
     board.py          the memory: how ranks get it, and who writes where
     cpu_flags.py      raising a flag, and looking at those of the others
+    cpu_copies.py     copying what is large, by the threads of a rank
     communicator.py   the operations
 """
 

@@ -18,6 +18,7 @@ from matchwood.dist.faults import difference
 from matchwood.dist.networks.headers import NUMBERS, described, header
 from matchwood.dist.networks.polled import Polled
 from matchwood.dist.networks.shared.board import ALIGNED, LOOKS, Board, open_board, room_for
+from matchwood.dist.networks.shared.cpu_copies import copy
 from matchwood.dist.protocol import Communicator
 from matchwood.errors import RankFailed
 
@@ -79,7 +80,7 @@ class Shared(Communicator):
 
     def _write(self, array: Array, at: int = 0) -> None:
         """The array into the row of this rank, `at` bytes from its beginning."""
-        self._board.rows[self.rank, at : at + array.nbytes] = array.view(np.uint8)
+        copy(self.threads, array, self._board.rows[self.rank, at : at + array.nbytes])
 
     def wait_until(self, done: Callable[[], Any]) -> None:
         """As `Polled.wait_until`."""
@@ -135,10 +136,14 @@ class Shared(Communicator):
     def _joined(self, array: Array, at: int, nbytes: int, borrowed: bool = False) -> Array:
         """Arrays that all write to where they belong; `nbytes` of all ranks."""
         self._begin("gather", nbytes)
-        self._board.whole[at : at + array.nbytes] = array.view(np.uint8)
+        copy(self.threads, array, self._board.whole[at : at + array.nbytes])
         self._meet()
         found: Array = self._board.whole[:nbytes].view(array.dtype)
-        return found if borrowed else found.copy()
+        if borrowed:
+            return found
+        result = np.empty_like(found)
+        copy(self.threads, found, result.view(np.uint8))
+        return result
 
     def _pieces(self, longest: int, itemsize: int) -> list[tuple[int, int]]:
         """Ranges of elements that fit into a row."""

@@ -13,12 +13,11 @@ from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread import cpu_blocks as blocks
 from matchwood.matching.dominant.spread import cpu_owners as owners
 from matchwood.matching.dominant.spread import group_columns, group_rows, numbers_of
-from matchwood.matching.dominant.spread.cpu_records import LINE, Came, Candidates, Out
+from matchwood.matching.dominant.spread.cpu_records import LINE, Came, Candidates, Out, row_words
 from matchwood.matching.dominant.spread.cpu_scans import Block, Rows
 from matchwood.primitives.frontier.cpu import BUFFER
-from matchwood.teams import Crew, crew, workspace
+from matchwood.teams import Crew, crew_for_step, workspace
 
-TOGETHER = 1 << 15  # steps; with fewer, one member is as quick as several
 FEW = 32  # rows for each word about matched vertices, from which on rows wait in lists
 
 
@@ -92,12 +91,12 @@ class Run:
         return self.owned.weight.view(self.weight_type)
 
     def _team(self, work: int) -> Crew:
-        return crew(self.threads if work >= TOGETHER else 1, work=work)
+        return crew_for_step(self.threads, work=work)
 
     def _out(self, team: Any, width: int, comm: Any, parts: int) -> Out:
-        receivers = -(-comm.size // LINE) * LINE
-        counts = np.zeros((parts, receivers), np.int64)
-        places = np.empty((team.size, receivers), np.int64)
+        row = row_words(comm.size)
+        counts = np.zeros((parts, row), np.int64)
+        places = np.empty((team.size, row), np.int64)
         bits = np.empty((team.size, LINE), np.int64).view(self.bits)
         return Out(self.words, counts, places, bits, comm.size, comm.rank, width)
 

@@ -23,7 +23,7 @@ from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
 from matchwood.dist.exchanges.packing import pack_values, words_of_bits
 from matchwood.dist.exchanges.routing import to_group
 from matchwood.primitives.frontier.cpu import BUFFER
-from matchwood.teams import Crew, crew, workspace
+from matchwood.teams import Crew, crew, crew_for_step, workspace
 from matchwood.traversal.breadth_first.dist import (
     cpu_accept,
     cpu_bottom_up,
@@ -33,8 +33,6 @@ from matchwood.traversal.breadth_first.dist import (
 )
 
 Array = np.ndarray[Any, Any]
-
-TOGETHER = 1 << 15  # steps; with fewer, one member reads or writes a message as quickly as several
 
 
 class Steps:
@@ -86,7 +84,7 @@ class Steps:
 
     def _team(self, work: int) -> Crew:
         """The team for so many steps."""
-        return crew(self.threads if work >= TOGETHER else 1, work=work)
+        return crew_for_step(self.threads, work=work)
 
     def start(self, places: Array, ids: Array) -> int:
         """These own places, with these names, are of level 0; returns their number."""
