@@ -153,6 +153,7 @@ def main() -> None:
     found: dict[str, list[Row]] = {}
     for path in options.rows:
         found |= json.loads(path.read_text())["figures"]
+    found.setdefault("strong", found.pop("bars", []))  # the same, and matchings
     draw(found, options.out)
 
 

@@ -94,7 +94,7 @@ def test_suitor_beyond_the_caches(monkeypatch):
     for name, kind, by_hash in itertools.product(LARGER, (np.float32, np.float64), (True, False)):
         A = LARGER[name](kind)
         right = reference.match(view_of(A, np.int32), SEED, by_hash)
-        for index_type, lists in itertools.product((np.int32, np.int64), (True, False)):
+        for index_type, lists in ((np.int32, by_hash), (np.int64, not by_hash)):
             there = on_gpu(view_of(A, index_type))
             with monkeypatch.context() as patched:
                 if lists:  # for giants, too

@@ -11,8 +11,8 @@ from matchwood.teams import crew, kernel, share
 Array = np.ndarray[Any, Any]
 
 LARGE = 1 << 21
-"""Bytes from which on a team copies: 8 MB take it 0.7 ms, one thread 1.6 ms.  Half a megabyte takes
-both as long, since members have to be called."""
+"""Bytes from which on a team copies.  For less, calling its members takes what they save: with small
+copies by a team, too, searches and components on ranks became slower."""
 WIDEST = 8  # bytes of the widest element
 
 
