@@ -11,8 +11,8 @@ from matchwood.teams import crew, kernel, share
 Array = np.ndarray[Any, Any]
 
 LARGE = 1 << 21
-"""Bytes from which on a team copies.  For less, calling its members takes what they save: with small
-copies by a team, too, searches and components on ranks became slower."""
+"""Bytes from which on a team copies.  For less, calling its members takes what they save: with
+small copies by a team, too, searches and components on ranks became slower."""
 WIDEST = 8  # bytes of the widest element
 
 
