@@ -1,13 +1,12 @@
 """The time of a run on ranks, explained by what the ranks count.
 
-    T = (entries / rate  +  bytes / bandwidth  +  messages * latency) * crowding
+    T = entries / rate  +  bytes / bandwidth  +  messages * latency
 
 `entries` are those of the fullest rank, `bytes` what the busiest rank received.  `messages` are
 those that wait for one another, log2(ranks) in each collective: the others travel meanwhile.  The
 three numbers of a machine are fitted, for each algorithm, to runs on 1 to 9 ranks; the run on 16 is
-then predicted (bar: within 25 %).  `crowding` is not fitted but measured, by reads that have
-nothing to do with graphs (`pace`): ranks are slower beside each other, on one core or as more ranks
-than CPUs.
+then predicted (bar: within 25 %).  Where there are more ranks than CPUs, they take turns: all three
+terms are longer by that factor.
 
     mpiexec -n 16 python -m bench.dist.figures bars --scale 20 --json rows.json
     python -m bench.dist.model rows.json [--plot model.svg]
@@ -56,17 +55,21 @@ class Machine(NamedTuple):
         )
 
 
-def terms(row: dict[str, Any]) -> Counts:
-    """What the rank of a row does, in the time of a machine where nobody else is at work."""
-    counts = (row["entries"], row["received"], row["steps"])
-    return Counts(*(row["pace"] * count for count in counts))
+def crowding(ranks: int, cpus: int) -> float:
+    """By how much longer things take where ranks share CPUs."""
+    return max(1.0, ranks / cpus)
 
 
-def fit(rows: Iterable[dict[str, Any]]) -> Machine:
+def counts_of(row: dict[str, Any]) -> Counts:
+    return Counts(row["entries"], row["received"], row["steps"])
+
+
+def fit(rows: Iterable[dict[str, Any]], cpus: int) -> Machine:
     """The machine that explains these rows best; relative errors count, no number is negative."""
     chosen = list(rows)
-    table = np.array([terms(row) for row in chosen], float)
+    table = np.array([counts_of(row) for row in chosen], float)
     times = np.array([row["seconds"] for row in chosen])
+    table *= np.array([crowding(row["ranks"], cpus) for row in chosen])[:, None]
     scale = table.max(axis=0)
     scale[scale == 0] = 1
     found, _ = nnls(table / scale / times[:, None], np.ones(times.size))
@@ -78,20 +81,19 @@ def fit(rows: Iterable[dict[str, Any]]) -> Machine:
     return Machine(inverse(per_entry), inverse(per_byte), float(per_message))
 
 
-def relative(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with their crowding in place of the pace: that of the quickest row is 1."""
-    quickest = min(row["pace"] for row in rows)
-    return [{**row, "pace": row["pace"] / quickest} for row in rows]
+def predicted(machine: Machine, row: dict[str, Any], cpus: int) -> float:
+    """The time of a row by the model."""
+    return crowding(row["ranks"], cpus) * machine.seconds(counts_of(row))
 
 
-def judge(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def judge(rows: list[dict[str, Any]], cpus: int) -> list[dict[str, Any]]:
     """Each row with its predicted time; fitted are those on few ranks."""
-    found, rows = [], relative(rows)
+    found = []
     for algorithm in dict.fromkeys(row["algorithm"] for row in rows):
         own = [row for row in rows if row["algorithm"] == algorithm]
-        machine = fit(row for row in own if row["ranks"] <= FITTED)
+        machine = fit((row for row in own if row["ranks"] <= FITTED), cpus)
         for row in own:
-            time = machine.seconds(terms(row))
+            time = predicted(machine, row, cpus)
             found.append({**row, "predicted": time, "off": time / row["seconds"] - 1})
     return found
 
@@ -239,9 +241,10 @@ def main() -> None:
     judged: list[dict[str, Any]] = []
     if options.rows is not None:
         content = json.loads(options.rows.read_text())
+        cpus = int(content["environment"]["machine"]["cpus"])
         figures = content["figures"]
         rows = [row for name in ("strong", "complex", "bars") for row in figures.get(name, ())]
-        judged = judge(rows)
+        judged = judge(rows, cpus)
         for row in judged:
             part = "within the bar" if abs(row["off"]) <= BAR else "OUTSIDE THE BAR"
             part = "fitted" if row["ranks"] <= FITTED else part

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from matchwood.report.cluster.measuring import measure, pace
+from matchwood.report.cluster.measuring import measure
 
 Row = dict[str, Any]
 PAGERANK_ITERATIONS = 20  # as in the thesis
@@ -135,11 +135,11 @@ def on_first(comm: Any, count: int, work: Callable[[Any], list[Row]]) -> list[Ro
 
 def timed(G: Any, calls: dict[str, Any], asked: Asked, **facts: Any) -> list[Row]:
     """A row for each call on a graph."""
-    rows, own_pace = [], pace(G.comm)
+    rows = []
     for name, call in calls.items():
         rows.append({
             "algorithm": name, "ranks": G.comm.size, "threads": G.threads, "grid": G.grid.name,
-            "vertices": G.n, "pace": own_pace, **facts, **measure(G, call, asked.repeats),
+            "vertices": G.n, **facts, **measure(G, call, asked.repeats),
         })  # fmt: skip
         if asked.told is not None and G.comm.rank == 0:
             asked.told(rows[-1])

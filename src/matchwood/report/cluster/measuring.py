@@ -13,8 +13,6 @@ import numpy as np
 
 from matchwood import engines
 
-PACE_VALUES = 1 << 21  # more bytes than the cache of one CPU has
-PACE_READS = 1 << 18
 OPERATIONS = (
     "barrier", "allreduce", "reduce_scatter", "allgather", "allgatherv", "alltoallv", "broadcast",
     "objects",
@@ -73,22 +71,6 @@ def communicating(*communicators: Any, settle: Callable[[], None] = _nothing) ->
         for comm in communicators:
             for name in OPERATIONS:
                 delattr(comm, name)
-
-
-def pace(comm: Any, repeats: int = 9) -> float:
-    """Seconds that ranks take for the same reads at the same time, each from memory of its own.
-
-    Alone on its core a CPU is faster than beside another one, and all of them share the memory.
-    """
-    values = np.ones(PACE_VALUES)
-    places = np.random.default_rng(comm.rank).integers(0, PACE_VALUES, PACE_READS)
-    times = []
-    for _ in range(repeats):
-        comm.barrier()
-        start = time.perf_counter()
-        values.take(places)
-        times.append(time.perf_counter() - start)
-    return float(comm.allreduce(np.array([np.median(times)]), "max")[0])
 
 
 def measure(G: Any, work: Callable[[Any], Any], repeats: int) -> dict[str, Any]:
