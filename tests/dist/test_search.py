@@ -153,7 +153,7 @@ def test_messages_are_read_and_written_by_a_team(monkeypatch, threads):
 
 @pytest.mark.slow  # compiles every kernel once more
 def test_wide_messages_are_read_and_written_by_a_team(monkeypatch):
-    monkeypatch.setattr(stripes, "TOGETHER", 0)
+    monkeypatch.setattr(CREW, "TOGETHER", 0)
     calls = [([5], {"threads": 5}), ([0, 1, 2], {"directed": False, "threads": 5})]
     for A in (rmat(10, 8, symmetric=False), grid(37, 11)):
         compared_wide(A, calls)
