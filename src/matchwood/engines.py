@@ -93,6 +93,20 @@ def moved(array: Any, engine: str) -> Any:
     return cupy().asarray(array) if engine == "gpu" else array.get()
 
 
+def frozen(array: Any) -> Any:
+    """The memory of an array as one that nobody can write to, nor make writeable again.
+
+    For arrays of ours that users see and kernels trust later.  Only its owner may still hold the
+    array that was passed.  CuPy has no such arrays: one of a GPU comes back as it is.
+    """
+    if location(array) == "gpu":
+        return array
+    import numpy as np
+
+    memory = memoryview(np.ascontiguousarray(array)).toreadonly()
+    return np.frombuffer(memory, array.dtype).reshape(array.shape)
+
+
 def resolve(where: str, engine: str | None, caller: str | None = None, threads: Any = None) -> str:
     """The engine of a call on data that lives at `where`; `caller` is named in messages.
 

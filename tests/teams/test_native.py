@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from forked import forked_script
+from matchwood.engines import frozen
 from matchwood.teams import atomic_add, barrier, compiling, crew, device, kernel, members, pinning
 from matchwood.teams.compiling import compiled
 from matchwood.teams.native import cpu_trial, runs
@@ -113,6 +115,20 @@ def assert_arrives(way, dtype, shape):
         total = np.zeros(1, np.complex128)
         crew(2, work=LARGE).run(_add_up, a, total)
         assert total[0] == a.sum(dtype=np.complex128)
+
+
+@kernel
+def _first(team, arrays, found):
+    found[0] = arrays[0][0] + arrays[1][0]
+
+
+def test_read_only_arrays_need_no_code_of_their_own(way):
+    a, found = np.arange(1, 5), np.zeros(1, np.int64)
+    for arrays in itertools.product((a, frozen(a)), repeat=2):
+        crew(2, work=LARGE).run(_first, arrays, found)
+        assert found[0] == 2
+        crew(1, work=1).run(_first, arrays, found)
+    assert len(_first.overloads) == 1
 
 
 @kernel

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite.binding import ffi
+from numba.core import types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 
@@ -33,7 +34,7 @@ from matchwood.teams.team import Team
 
 WAIT_SECONDS = 0.05  # of one wait; on some systems Ctrl-C works only between waits
 FORK_SECONDS = 60.0  # that a fork waits for a compilation; the longest one takes 6
-LAYOUT = 0x503  # bits of `ndarray.flags.num`: C order, Fortran order, aligned, writeable
+LAYOUT = 0x103  # bits of `ndarray.flags.num`: C order, Fortran order, aligned
 LARGEST = np.iinfo(np.int64).max  # Numba takes a larger int for unsigned
 PLAIN = frozenset({int, float, bool, complex, type(None)})  # whose type decides Numba's type
 _LOCKS = [  # in the order in which Numba takes them
@@ -77,8 +78,9 @@ def compiled(kernel: Any, team: Team, args: tuple[Any, ...], handed_over: bool) 
                 f"{called_function()}: {kernel.__name__} has no form for arguments of the types "
                 f"{found}"
             ) from error
-        plain = all(map(_is_plain, args))
-        call = kernel.overloads[_signature(kernel, (team, *args))].entry_point if plain else kernel
+        values = (team, *args)
+        plain = all(map(_is_plain, values))
+        call = kernel.overloads[_signature(kernel, values)].entry_point if plain else kernel
         code = _compiled[kinds] = Code(call, way, handed_over)
     return code
 
@@ -121,7 +123,22 @@ def _compile_here(kernel: Any, values: tuple[Any, ...], ways: list[Entry | None]
 
 
 def _signature(kernel: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(kernel.typeof_pyval(value) for value in values)
+    """Numba's types of the arguments.
+
+    A read-only array is of the same type as others: a kernel writes only to what it was given to
+    write to, and one form of it is enough.
+    """
+    kinds = tuple(kernel.typeof_pyval(value) for value in values)
+    return tuple(map(_writeable, kinds)) if all(map(_is_plain, values)) else kinds
+
+
+def _writeable(kind: Any) -> Any:
+    if isinstance(kind, types.Array):
+        return kind if kind.mutable else kind.copy(readonly=False)
+    if isinstance(kind, types.BaseTuple):
+        inner = list(map(_writeable, kind))
+        return types.BaseTuple.from_types(inner, getattr(kind, "instance_class", None))
+    return kind
 
 
 def _in_own_thread(task: Callable[[], object], name: str) -> None:
@@ -172,7 +189,7 @@ def _kind(value: Any) -> Any:
 
 def _described(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        return f"{value.dtype} array" if value.flags.writeable else f"read-only {value.dtype} array"
+        return f"{value.dtype} array"
     return type(value).__name__
 
 
