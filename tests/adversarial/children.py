@@ -19,6 +19,8 @@ import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from adversarial.clock import record
+
 HERE = Path(__file__).resolve().parent
 DEATHS = 20  # children that may die before we give up
 HANG_SECONDS = 180.0  # one attack, on a busy machine; five times that with every index checked
@@ -48,7 +50,7 @@ def faults_of(script: str, *arguments: str, **variables: str) -> list[str]:
             elif line.startswith("bad "):
                 found.append(f"{attack[4:]}: {line[4:]}")
         if lines and lines[-1].startswith("done "):
-            print(f"{script}: {lines[-1][5:]} attacks, {len(found)} faults")
+            record(int(lines[-1][5:]))
             return found
         found.append(f"{attack[4:]}: the process died with {done.returncode}, {last_words}")
         if int(attack.split()[1]) <= first:
