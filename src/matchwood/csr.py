@@ -59,10 +59,15 @@ class Graph(GraphRules, Entries):
     """
 
     def __init__(
-        self, raw: inputs.Raw, index_dtype: Any, caller: str, duplicates: str | None = None
+        self,
+        raw: inputs.Raw,
+        index_dtype: Any,
+        caller: str,
+        duplicates: str | None = None,
+        memory: str = "borrowed",
     ) -> None:
         self.n = raw.n
-        super().__init__(raw, index_dtype, caller, duplicates)
+        super().__init__(raw, index_dtype, caller, duplicates, memory)
 
     def __repr__(self) -> str:
         kind = getattr(self._source, "dtype", "unread")
@@ -165,10 +170,6 @@ class Graph(GraphRules, Entries):
 
         return self.keep("diagonal", make)
 
-    def remade(self, raw: inputs.Raw, index_dtype: Any) -> Graph:
-        """A Graph of these arrays, duplicates as here."""
-        return Graph(raw, index_dtype, "graph", self.duplicates)
-
 
 def graph(
     A: Any,
@@ -176,6 +177,7 @@ def graph(
     index_dtype: Any = None,
     weight: str | None = "weight",
     duplicates: str | None = None,
+    copy: bool = True,
 ) -> Graph:
     """Check a matrix once and keep what many calls need.
 
@@ -255,7 +257,10 @@ def graph(
     >>> matchwood.minimum_spanning_forest(matchwood.graph(A, duplicates="sum")).total
     6.0
     """
-    return as_graph(A, "graph", index_dtype=index_dtype, weight=weight, duplicates=duplicates)
+    memory = "copied" if arguments.flag("graph", "copy", copy) else "shared"
+    return as_graph(
+        A, "graph", index_dtype=index_dtype, weight=weight, duplicates=duplicates, memory=memory
+    )
 
 
 def as_graph(
@@ -265,19 +270,25 @@ def as_graph(
     index_dtype: Any = None,
     weight: str | None = "weight",
     duplicates: str | None = None,
+    memory: str = "borrowed",
 ) -> Graph:
-    """The Graph of an argument `A`; a Graph itself passes."""
+    """The Graph of an argument `A`; a Graph itself passes, if its memory is as it was.
+
+    `memory` says whose the arrays of a new Graph are: see gate/holding.py.
+    """
     arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
     if not isinstance(A, Graph):
         try:
-            return Graph(inputs.read(A, caller, weight), index_dtype, caller, duplicates)
+            return Graph(inputs.read(A, caller, weight), index_dtype, caller, duplicates, memory)
         except MemoryError as error:
             raise engines.out_of_memory(error) from error
+    A.require_unchanged(caller)
     inputs.no_attribute(weight, caller)
     same_type = index_dtype is None or np.dtype(index_dtype) == A.index_dtype
     same_rule = duplicates is None or duplicates == A.duplicates
-    if same_type and same_rule and (weight is not None or not A.weighted):
+    same_memory = A.owns_memory or memory != "copied"
+    if same_type and same_rule and same_memory and (weight is not None or not A.weighted):
         return A
     kind = A.index_dtype if index_dtype is None else index_dtype
     raw = A.raw() if weight is not None else A.raw()._replace(data=None)
-    return Graph(raw, kind, caller, A.duplicates if same_rule else duplicates)
+    return Graph(raw, kind, caller, A.duplicates if same_rule else duplicates, memory)
