@@ -9,6 +9,7 @@ import numpy as np
 from matchwood import arguments
 from matchwood.dist.exchanges import Exchange
 from matchwood.dist.vectors import DistributedVector
+from matchwood.gate import holding
 from matchwood.gate.blocks import saved
 from matchwood.gate.blocks.views import Places
 from matchwood.gate.entries import RULES
@@ -58,7 +59,7 @@ class DistributedGraph(GraphRules):
         self.threads = places.threads
         self.engine = "cpu"
         self.edges, self.duplicates = facts.edges, facts.duplicates
-        self._block = block
+        self._block = holding.frozen(block)
         super().__init__()
         once = places.distinct(block)
         self._ascending = self.nnz == places.total(once)[0]

@@ -30,7 +30,9 @@ T = TypeVar("T")
 class Entries(EntryRules):
     """Checked arrays as they were given, and views of them with sorted rows."""
 
+    _own = False  # nobody else has the arrays
     _frozen = False  # the arrays are read-only, and watched where they are the caller's
+    _watch: holding.Watch | None = None
 
     def __init__(
         self,
@@ -64,7 +66,6 @@ class Entries(EntryRules):
         self._indices = indices.astype(kind, copy=False)
         self._source = data
         self._own = raw.own or memory in ("adopted", "copied")
-        self._watch: holding.Watch | None = None
         self.edges = raw.edges
         self._ordered = raw.ordered
         self.duplicates = duplicates
@@ -118,20 +119,16 @@ class Entries(EntryRules):
     def made(self, make: Callable[[], T]) -> T:
         """What is worked out of the arrays, as it is to be kept."""
         self.require_unchanged("graph")
-        made: T = holding.frozen(make()) if self._frozen else make()
-        return made
+        return super().made(make) if self._frozen else make()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> Any:
+        """A copy, or what comes out of a pickle, has memory of its own and passes the gate."""
         raw = self.raw()
         if not raw.own:
             arrays = (raw.indptr, raw.indices, holding.plain_values(raw.data))
             indptr, indices, data = holding.copies([(array, array) for array in arrays])
             raw = raw._replace(indptr=indptr, indices=indices, data=data, own=True)
-        return {"raw": raw, "duplicates": self.duplicates}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        raw = state["raw"]
-        self.__init__(raw, raw.indptr.dtype, "graph", state["duplicates"], "adopted")
+        return type(self), (raw, self.index_dtype, "graph", self.duplicates, "adopted")
 
     @property
     def weighted(self) -> bool:

@@ -60,7 +60,7 @@ class Column:
 
     def copied(self) -> Column:
         """The same values, which nobody else has."""
-        return Column(self.values.copy() if hasattr(self.values, "copy") else self.values, self.order)
+        return Column(self.values.copy(), self.order)
 
 
 def read(A: Any, caller: str, weight: str | None = "weight") -> Raw:

@@ -80,7 +80,7 @@ class Values(NamedTuple):
     symmetric: bool  # pattern and values; rows must be ascending
 
 
-# Odd numbers with bits in no order, of `checksum`: the digits of the golden ratio, then of MurmurHash
+# Odd numbers of `checksum`, with bits in no order: of the golden ratio, and two of MurmurHash3
 FIRST, SECOND, SPREAD = 0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
 
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
