@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import pickle
 import sys
 import time
@@ -183,18 +182,6 @@ def given(A: Any) -> list[np.ndarray[Any, Any]]:
     return [array for _, array in leaves(inner)]
 
 
-@functools.cache
-def graph_calls() -> list[tuple[str, Call]]:
-    """The calls that take a graph first."""
-    return [
-        (name, call)
-        for name, calls in table().items()
-        if not name.startswith((*ELSEWHERE, "matchwood.graph", "matchwood.Graph", "matchwood.io."))
-        for call in calls()
-        if call.arguments and call.arguments[0] is matrix()
-    ]
-
-
 def attack_graph(way: str, copy: bool, used: bool, inside: bool, number: Any, call: Call) -> str:
     """Write into the arrays of a graph (`inside`), or into those it was made of; then call."""
     rest = call.arguments[1:]
@@ -216,26 +203,36 @@ def attack_graph(way: str, copy: bool, used: bool, inside: bool, number: Any, ca
 # Results
 
 
-@functools.cache
-def result_calls() -> list[tuple[str, Call]]:
-    found = [
-        (name, call)
-        for name, calls in table().items()
-        if not name.startswith(ELSEWHERE)
-        for call in calls()
-    ]
-    for kind in ("jacobi", "tridiagonal", "algebraic_tridiagonal", "algebraic_block_tridiagonal"):
-        made = getattr(mw.preconditioners, kind)
-        found.append((f"matchwood.preconditioners.{kind}, kept", Call(made, (matrix(),))))
+def kept_calls() -> dict[str, Callable[[], list[Call]]]:
+    """Calls that make what is prepared for many others; those of the table use it at once."""
     bands = tuple(np.linspace(k, 2, 7) for k in (1, 9, 1))
     blocks = tuple(np.ones((5, 2, 2)) + k * np.eye(2) for k in (0, 9, 0))
     spread = functools.partial(mw.distribute, comm=mw.dist.Serial())
-    return [
-        *found,
-        ("matchwood.tridiagonal.factorize, kept", Call(mw.tridiagonal.factorize, bands)),
-        ("matchwood.block_tridiagonal, kept", Call(mw.block_tridiagonal.factorize, blocks)),
-        ("matchwood.distribute, kept", Call(spread, (matrix(),))),
-    ]
+    made = {
+        "tridiagonal.factorize": [Call(mw.tridiagonal.factorize, bands)],
+        "block_tridiagonal.factorize": [Call(mw.block_tridiagonal.factorize, blocks)],
+        "distribute": [Call(spread, (matrix(),))],
+    }
+    for kind in ("jacobi", "tridiagonal", "algebraic_tridiagonal", "algebraic_block_tridiagonal"):
+        made[f"preconditioners.{kind}"] = [Call(getattr(mw.preconditioners, kind), (matrix(),))]
+    return {f"kept {name}": lambda calls=calls: calls for name, calls in made.items()}
+
+
+@functools.cache
+def all_calls() -> dict[str, Callable[[], list[Call]]]:
+    own = {name: calls for name, calls in table().items() if not name.startswith(ELSEWHERE)}
+    return {**kept_calls(), **own}
+
+
+@functools.cache
+def calls_of(name: str) -> list[Call]:
+    return all_calls()[name]()
+
+
+def takes_graph(name: str, call: Call) -> bool:
+    """Whether the call takes a matrix first, for which it can be given a Graph."""
+    other = name.startswith(("matchwood.graph", "matchwood.Graph", "matchwood.io."))
+    return not other and bool(call.arguments) and call.arguments[0] is matrix()
 
 
 def results(call: Call) -> list[Any]:
@@ -272,48 +269,43 @@ def attack_argument(number: Any, call: Call) -> str:
 
 
 def attacks(end: float, seed: int, only: str) -> Iterator[Attack]:
-    """All functions with the worst first; then at random, until the time is over."""
-    for name, call in result_calls():
-        if only in name:
-            for inside in (False, True):
-                yield (
-                    f"{name}, inside {inside}",
-                    functools.partial(attack_result, inside, HOSTILE[0], call),
-                )
-            if any(map(is_ours, call.arguments)):
-                yield (
-                    f"{name}, argument",
-                    functools.partial(attack_argument, HOSTILE[0], call),
-                )
-    for name, call in graph_calls():
-        if only in name:
-            for copy in (True, False):
-                yield (
-                    f"{name}, copy {copy}",
-                    functools.partial(attack_graph, "csr", copy, False, False, HOSTILE[0], call),
-                )
-    rng = np.random.default_rng(seed)
-    some = [(name, call) for name, call in graph_calls() if only in name]
-    others = [(name, call) for name, call in result_calls() if only in name]
-    for k in itertools.count():
+    """All functions, those first that make something for later; then at random, until the end."""
+    names = [name for name in all_calls() if only in name]
+    for name in names:
         if time.time() > end:
             return
+        for call in calls_of(name):
+            for what, attack in worst(name, call):
+                yield f"{name}, {what}", attack
+    rng = np.random.default_rng(seed)
+    while time.time() < end:
+        name = names[rng.integers(len(names))]
+        calls = calls_of(name)
+        call = calls[rng.integers(len(calls))]
         number = HOSTILE[rng.integers(len(HOSTILE))]
-        if some and k % 2:
-            name, call = some[rng.integers(len(some))]
-            way = list(WAYS)[rng.integers(len(WAYS))]
-            copy, used, inside = map(bool, rng.integers(0, 2, 3))
+        way = list(WAYS)[rng.integers(len(WAYS))]
+        copy, used, inside, graph = map(bool, rng.integers(0, 2, 4))
+        if graph and takes_graph(name, call):
             yield (
                 f"{name}, {way}, copy {copy}, used {used}, inside {inside}, {number}",
                 functools.partial(attack_graph, way, copy, used, inside, number, call),
             )
-        elif others:
-            name, call = others[rng.integers(len(others))]
-            inside = bool(rng.integers(2))
-            yield (
-                f"{name}, inside {inside}, {number}",
-                functools.partial(attack_result, inside, number, call),
-            )
+        else:
+            what = functools.partial(attack_result, inside, number, call)
+            yield f"{name}, inside {inside}, {number}", what
+
+
+def worst(name: str, call: Call) -> Iterator[Attack]:
+    """Indices beyond everything, in each way once."""
+    number = HOSTILE[0]
+    for inside in (False, True):
+        yield f"inside {inside}", functools.partial(attack_result, inside, number, call)
+    if any(map(is_ours, call.arguments)):
+        yield "argument", functools.partial(attack_argument, number, call)
+    if takes_graph(name, call):
+        for copy in (True, False):
+            attack = functools.partial(attack_graph, "csr", copy, False, False, number, call)
+            yield f"copy {copy}", attack
 
 
 if __name__ == "__main__":

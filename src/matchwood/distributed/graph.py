@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import arguments
+from matchwood import arguments, engines
 from matchwood.dist.exchanges import Exchange
 from matchwood.dist.vectors import DistributedVector
 from matchwood.gate import holding
@@ -152,7 +152,7 @@ class DistributedGraph(GraphRules):
 
         def make() -> DistributedVector:
             lengths = np.diff(self.undirected_pattern().indptr[: self.grid.n_rows + 1])
-            return self.vector(self.exchange.fold(lengths, "sum"))
+            return self.vector(engines.frozen(self.exchange.fold(lengths, "sum")))
 
         return self.keep("degrees", make)
 
