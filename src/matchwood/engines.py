@@ -103,8 +103,17 @@ def frozen(array: Any) -> Any:
         return array
     import numpy as np
 
-    memory = memoryview(np.ascontiguousarray(array)).toreadonly()
+    memory = np.ascontiguousarray(array).data.toreadonly()
     return np.frombuffer(memory, array.dtype).reshape(array.shape)
+
+
+def shown(array: Any) -> tuple[Any, Any]:
+    """For an array that users see and we go on to trust: theirs, ours.
+
+    On the CPU both are the same, read-only; on a GPU the user has a copy.
+    """
+    seen = array.copy() if location(array) == "gpu" else frozen(array)
+    return seen, array if location(array) == "gpu" else seen
 
 
 def resolve(where: str, engine: str | None, caller: str | None = None, threads: Any = None) -> str:

@@ -179,13 +179,13 @@ def degree_factor(
     })  # fmt: skip
     plan = make_plan(caller, n, method=method, rng=rng, ties=ties, directed=directed, **words)
     call = calls.enter(A, caller, engine, threads, beyond=True)
-    graph = call.graph
+    graph = call.graph.watched()  # the factor keeps the view
     view = directed_magnitudes(graph, caller) if directed else graph.undirected_weights(caller)
     engine_of_method = call.load(f"{__name__}.{plan.method}")
     options = {"keep": graph.keep, **call.options}
     found: Found = engine_of_method.find(view, plan, threads=threads, **options)
     arrays = call.back(found.neighbours, found.weights)
-    return sealed(arrays, found.rounds, found.maximal, directed, view, plan, found.stats)
+    return sealed(arrays, found.rounds, found.maximal, directed, view, plan, graph, found.stats)
 
 
 def factor(A: Any, n: int, **options: Any) -> Factor:

@@ -38,6 +38,7 @@ class Raw(NamedTuple):
     ordered: bool = False  # rows are sorted, equal entries in the order in which they were given
     columns: int | None = None  # None: as many as rows
     spare: bool = False  # indices and data may be longer than indptr[-1]; the rest is not used
+    own: bool = False  # the arrays were made here, and nobody else has them
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -56,6 +57,10 @@ class Column:
         """The values as a NumPy array of real numbers."""
         array = self.values if hasattr(self.values, "dtype") else _real_numbers(self.values, caller)
         return array if self.order is None else array[self.order]
+
+    def copied(self) -> Column:
+        """The same values, which nobody else has."""
+        return Column(self.values.copy(), self.order)
 
 
 def read(A: Any, caller: str, weight: str | None = "weight") -> Raw:
@@ -194,7 +199,7 @@ def sorted_entries(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
 
     They must be within the shape.  `data` is an array of any type, a Column or None.
     """
-    return _sorted(shape, u, v, data)._replace(ordered=True, columns=shape[1])
+    return _sorted(shape, u, v, data)._replace(ordered=True, columns=shape[1], own=True)
 
 
 def _sorted(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
@@ -280,7 +285,7 @@ def from_dense(A: Any, caller: str, square: bool = True) -> Raw:
     xp = engines.xp(A)
     indptr = xp.zeros(n + 1, np.int64)
     indptr[1:] = xp.cumsum(xp.bincount(rows, minlength=n)[:n]) if n else indptr[1:]
-    return Raw(n, indptr, cols, carried(data), columns=columns)
+    return Raw(n, indptr, cols, carried(data), columns=columns, own=True)
 
 
 def is_foreign_array(A: Any) -> bool:

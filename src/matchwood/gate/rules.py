@@ -7,14 +7,18 @@ pass over the entries is made, so they supply the passes; which pass is made whe
 from __future__ import annotations
 
 import abc
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from matchwood import arguments
+from matchwood.gate import holding
 from matchwood.gate.keeping import Keeper
 from matchwood.gate.views import View, ones
 from matchwood.primitives.inspect import Symmetry, Values
+
+T = TypeVar("T")
 
 
 class EntryRules(Keeper, abc.ABC):
@@ -30,6 +34,11 @@ class EntryRules(Keeper, abc.ABC):
 
     edges: bool
     duplicates: str | None
+
+    def made(self, make: Callable[[], T]) -> T:
+        """What is kept is read-only: kernels trust it, and users see it."""
+        made: T = holding.frozen(make())
+        return made
 
     @property
     @abc.abstractmethod

@@ -105,7 +105,7 @@ class Ranks(NamedTuple):
         from matchwood import csr, distributed
 
         A = together(self.comm, lambda: make() if self.comm.rank == 0 else None)
-        graph = None if A is None else csr.graph(A)
+        graph = None if A is None else csr.as_graph(A, caller)
         G = distributed.distribute(graph, comm=self.comm, grid=self.grid, order=self.order)
         return G.on(self.engine or "cpu")
 

@@ -166,7 +166,7 @@ def maximal_matching(
     clock.lap("match")
     # a maximal matching meets every edge, so the largest has at most twice as many
     bound = None if weighted else min(2 * weight, float(call.given.n // 2))
-    origin = Origin(call.given if weighted else None, bound, weighted, number)
+    origin = Origin(call.given.watched() if weighted else None, bound, weighted, number)
     return Matching(
         call.back(mate),
         weight,

@@ -167,7 +167,7 @@ def weighted_matching(
     weight = settled_weight(caller, view, found.mate, found.weight)
     bound = None if found.bound is None else finite(caller, "the bound", found.bound)
     clock.lap("match")
-    origin = Origin(call.given, bound, seed=number, ties=ties, rounds=most.get("rounds"))
+    origin = Origin(call.given.watched(), bound, seed=number, ties=ties, rounds=most.get("rounds"))
     mate = call.back(found.mate)
     return Matching(
         mate, weight, found.rounds, method, clock.seconds, stats=found.stats, _origin=origin

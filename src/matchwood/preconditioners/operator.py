@@ -10,7 +10,7 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -106,7 +106,9 @@ def solving_operator(
     """The operator that solves with `system`, dl, d and du: the end of every tridiagonal setup.
 
     `order` holds the vertex of each row, or the two of each pair; `what` names those in errors.
+    What is computed later needs the matrix as it is now.
     """
+    G = G.watched()
     if definite:
         system = made_definite(G, system, caller, threads)
         clock.lap("definite")
@@ -119,10 +121,16 @@ def solving_operator(
         raise np.linalg.LinAlgError(f"{where}: {error}") from None
     clock.lap("solver")
     core = Core(
-        caller, G.n, system[1].dtype, G.engine, Solved(made, order), coverage, clock.seconds,
-        lambda: is_definite(G, system, threads),
+        caller, G.n, system[1].dtype, G.engine, Solved(made, order),
+        lambda: _unchanged(G, caller) and coverage(), clock.seconds,
+        lambda: _unchanged(G, caller) and is_definite(G, system, threads),
     )  # fmt: skip
     return operator(core, **extra)
+
+
+def _unchanged(G: Graph, caller: str) -> Literal[True]:
+    G.require_unchanged(caller)
+    return True
 
 
 class SetupClock:

@@ -129,5 +129,6 @@ def factorize(
     >>> made.solve([6.0, 8.0, 7.0]).round(12).tolist()
     [1.0, 1.0, 1.0]
     """
-    made = system("tridiagonal.factorize", f"{__name__}.plain", dl, d, du, block=False)
+    package = f"{__name__}.plain"
+    made = system("tridiagonal.factorize", package, dl, d, du, block=False, copy=True)
     return Factorization(made, allow_singular, threads)

@@ -196,8 +196,10 @@ def _floating(array: Any, name: str, caller: str) -> Any:
     return array.astype(np.float64)
 
 
-def system(caller: str, package: str, dl: Any, d: Any, du: Any, *, block: bool) -> System:
-    """The coefficients, checked."""
+def system(
+    caller: str, package: str, dl: Any, d: Any, du: Any, *, block: bool, copy: bool = False
+) -> System:
+    """The coefficients, checked; copied for a system that outlives the call."""
     given = {"dl": dl, "d": d, "du": du}
     arrays = {name: _floating(array, name, caller) for name, array in given.items()}
     shape = arrays["d"].shape
@@ -214,9 +216,8 @@ def system(caller: str, package: str, dl: Any, d: Any, du: Any, *, block: bool) 
     if len(places) > 1:
         raise TypeError(f"{caller}: dl, d and du must lie on one engine, CPU or GPU")
     kind = np.result_type(*(array.dtype for array in arrays.values()))
-    xp = _module(places.pop())
-    lower, diagonal, upper = (xp.ascontiguousarray(array, dtype=kind) for array in arrays.values())
-    return System(caller, package, lower, diagonal, upper)
+    taken = (array.astype(kind, order="C", copy=copy) for array in arrays.values())
+    return System(caller, package, *taken)
 
 
 class Factorization:

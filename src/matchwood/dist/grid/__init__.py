@@ -29,6 +29,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood import engines
+
 
 class GridShape(NamedTuple):
     """What kernels take of a `Grid`, unsigned; the arithmetic is in cpu.py."""
@@ -223,9 +225,9 @@ class Grid:
 
     @property
     def columns_to_local(self) -> Any:
-        """The local id of each vertex of the column group, by position; not to be changed."""
+        """The local id of each vertex of the column group, by position; read-only."""
         if self._to_local is None:
-            self._to_local = self._columns_to_local()
+            self._to_local = engines.frozen(self._columns_to_local())
         return self._to_local
 
     def _columns_to_local(self) -> Any:

@@ -134,7 +134,7 @@ def _dealt(path: PathLike, asked: Asked) -> Any:
     found = together(comm, load, told=False)
     named = asked.options.compact or asked.options.names
     alone = found.matrix if named and found is not None else found
-    graph = None if alone is None else csr.graph(alone)
+    graph = None if alone is None else csr.as_graph(alone, "read")
     G = distributed.distribute(graph, comm=comm, grid=asked.grid, order=asked.order)
     if not named:
         return G

@@ -66,8 +66,8 @@ class Hierarchy:
             size, most = self.sizes[k : k + 2]
             name = f"levels[{k}].map"
             map = integers("Hierarchy", name, level.map, size=size, low=0, high=most - 1)
-            whole = map if whole is None else map[whole]
-        return whole
+            whole = map.copy() if whole is None else map[whole]
+        return engines.frozen(whole)
 
     def project(self, values: Any) -> Any:
         """Give every vertex of the graph the value of its vertex in the coarsest graph.

@@ -1,6 +1,6 @@
 """What the gate needs to know of a CSR matrix, in one pass over its entries.
 
-Read on in reference.py, keys.py, cpu.py, gpu.py + gpu.cu.
+Read on in reference.py, keys.py, cpu.py, cpu_words.py, gpu.py + gpu.cu.
 
 Whether a large matrix is symmetric is decided without a transpose, by hashes under a key that each
 process draws for itself (keys.py).  A matrix that is symmetric always passes, whatever the key.
@@ -47,6 +47,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from matchwood import engines
 from matchwood.primitives.patterns import FLOATS, csr_arrays, look_through
 
@@ -77,6 +79,9 @@ class Values(NamedTuple):
     zeros: int
     symmetric: bool  # pattern and values; rows must be ascending
 
+
+# Odd numbers of `checksum`, with bits in no order: of the golden ratio, and two of MurmurHash3
+FIRST, SECOND, SPREAD = 0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
 
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
 
@@ -130,3 +135,24 @@ def trusted_values_and_loops(indptr: Any, indices: Any, data: Any) -> tuple[Valu
     engine = engines.load(__name__, "cpu")
     found: tuple[Values, int | None] = engine.values_and_loops(indptr, indices, data)
     return found
+
+
+def checksum(array: Any, *, threads: int | None = None) -> tuple[int, ...]:
+    """What tells whether a contiguous array of numbers has been changed, at one place for sure.
+
+    With w_k the words of its memory and the steps h -> h ^ (h >> s), which can be undone,
+
+        h_k = step(w_k FIRST),    sum of h_k (2 k + 1),    sum of step(h_k + k SPREAD) SECOND
+
+    modulo 2^64.  The multipliers are odd: a word that is another one makes the first sum another.
+    Changes of several words leave both sums as they were by chance only; but they are no secret, so
+    who wants to can find such changes.  Words are as long as the array's place in memory allows.
+    """
+    where = engines.location(array)
+    raw = array.reshape(-1).view(np.uint8)
+    address = raw.data.ptr if where == "gpu" else raw.__array_interface__["data"][0]
+    width = next(width for width in (8, 4, 1) if address % width == 0)
+    end = raw.size - raw.size % width
+    engine = engines.load(__name__, "gpu" if where == "gpu" else "cpu_words")
+    words = raw[:end].view(f"u{width}")
+    return (*engine.word_sums(words, threads=threads), *raw[end:].tolist())

@@ -282,3 +282,21 @@ values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
     publish_most(table, LEAST, any ? ~wide_key<W>(least) : 0);
     publish_most(table, MOST, any ? wide_key<W>(most) : 0);
 }
+
+// The two sums of `checksum` of __init__.py over words of any width.
+template <typename U>
+__global__ void sum_words(long long count, const U* __restrict__ words, unsigned long long first,
+                          unsigned long long second, unsigned long long spread,
+                          unsigned long long* table)
+{
+    Hash one = 0, two = 0;
+    for (long long k = global_thread(); k < count; k += all_threads()) {
+        Hash h = (Hash)words[k] * first;
+        h ^= h >> 32;
+        one += h * (2 * (Hash)k + 1);
+        h += (Hash)k * spread;
+        two += (h ^ h >> 29) * second;
+    }
+    publish_sum(table, SUM1, one);
+    publish_sum(table, SUM2, two);
+}

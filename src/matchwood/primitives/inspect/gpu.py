@@ -7,11 +7,23 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values, keys
+from matchwood.primitives.inspect import (
+    FAULTS,
+    FIRST,
+    SECOND,
+    SPREAD,
+    Structure,
+    Symmetry,
+    Values,
+    keys,
+)
 from matchwood.primitives.row_reduce.gpu import CHUNK_THREADS, Chunks
 
 SOURCE = gpu.Source(
-    __package__, "gpu.cu", ("check_indptr<I>", "structure<I>", "symmetry<I>", "values<I,W>")
+    __package__,
+    "gpu.cu",
+    ("check_indptr<I>", "structure<I>", "symmetry<I>", "values<I,W>", "sum_words<U>"),
+    types={"U": (np.uint8, np.uint32, np.uint64)},
 )
 
 # places in the table of facts
@@ -103,3 +115,13 @@ def _extreme(key: int) -> float:
     bits = key & _SOUND
     bits = bits ^ 1 << 63 if bits >> 63 else bits ^ _SOUND
     return float(np.uint64(bits).view(np.float64))
+
+
+def word_sums(words: Any, *, threads: int | None = None) -> tuple[int, int]:
+    """See matchwood.primitives.inspect.checksum."""
+    table = _table()
+    kernel = SOURCE.kernels("sum_words", U=words.dtype).sum_words
+    blocks = min(words.size // 256 + 1, kernel.resident())
+    kernel(None, (words.size, words, FIRST, SECOND, SPREAD, table), grid=blocks)
+    facts = table.get().tolist()
+    return facts[_SUM1], facts[_SUM2]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.inspect import Structure, Symmetry, Values
+from matchwood.primitives.inspect import FIRST, SECOND, SPREAD, Structure, Symmetry, Values
 
 
 def _entries(indptr: Any, indices: Any) -> list[tuple[int, int]]:
@@ -60,3 +60,14 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
         zeros=sum(a == 0 for a in off),
         symmetric=all((j, i) in entry and entry[j, i] == a for (i, j), a in entry.items()),
     )
+
+
+def word_sums(words: Any, *, threads: int | None = None) -> tuple[int, int]:
+    one = two = 0
+    for k, word in enumerate(words.tolist()):
+        h = word * FIRST % 2**64
+        h ^= h >> 32
+        one += h * (2 * k + 1)
+        h = (h + k * SPREAD) % 2**64
+        two += (h ^ (h >> 29)) * SECOND
+    return one % 2**64, two % 2**64
