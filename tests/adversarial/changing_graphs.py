@@ -26,7 +26,7 @@ import networkx as nx
 
 from matchwood.networkx_backend import convert_from_nx, convert_to_nx, register
 
-N, STATES = 600, 3
+N, STATES = 200, 3
 
 
 class Own:

@@ -198,15 +198,15 @@ class Graph:
         if edges.data is None:
             return [{} for _ in range(numbers.size)]
         if own:
-            return list(map(edges.own.__getitem__, numbers.tolist()))
-        return edges.data.dictionaries(numbers)
+            return [edges.own[i] for i in numbers.tolist()]
+        return [edges.data[i].copy() for i in numbers.tolist()]
 
     def edge_values(self, name: Any) -> tuple[Any, ...]:
         """An attribute of every edge, 1 where it is missing."""
         edges = self.edges
         data = edges.data
         if data is not None:
-            return self.keep(("values", name), lambda: data.column(name))
+            return self.keep(("values", name), lambda: tuple(each.get(name, 1) for each in data))
         return edges.columns.get(name, (1,) * edges.u.size)
 
     @property

@@ -2,8 +2,8 @@
 
 Another thread may change a graph whenever it gets the interpreter lock.  Python gives the lock
 away between the steps of its own code, never inside a compiled function that only goes through
-dictionaries.  So one call of such a function reads all that is wanted, `_at_once`; what follows
-works on lists that nobody else has.
+dictionaries.  So one call of such a function reads all that must fit together, `_at_once`; what
+follows works on lists that nobody else has.
 
 Views of graphs, subclasses of dict and Pythons without the lock run other code on the way.  There
 the graph is read twice, and a RuntimeError says that it was changed where the two differ.
@@ -15,8 +15,8 @@ import functools
 import sys
 from array import array
 from collections.abc import Mapping
-from itertools import chain, compress, repeat
-from operator import call, eq, is_, methodcaller
+from itertools import chain, compress
+from operator import call, is_, methodcaller
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from matchwood import engines
 from matchwood.networkx_backend.building import collector_paused
 
 Array = np.ndarray[Any, Any]
+TRIES = 5  # readings of a graph that another thread keeps changing; then it is given up
 
 
 class Rows(NamedTuple):
@@ -37,48 +38,6 @@ class Rows(NamedTuple):
     indices: Array
 
 
-class Data(NamedTuple):
-    """What many dictionaries held, one after the other."""
-
-    ends: Array  # ends[i] : ends[i + 1] are the places of dictionary i in the other two
-    names: tuple[Any, ...]
-    values: tuple[Any, ...]
-
-    @property
-    def only(self) -> Any:
-        """The name of the only value that each of them has, in a tuple; () where there is none."""
-        name, m = self.names[:1], self.ends.size - 1
-        alike = name and len(self.names) == m and (np.diff(self.ends) == 1).all()
-        return name if alike and all(map(is_, self.names, repeat(name[0]))) else ()
-
-    def dictionaries(self, chosen: Any = None) -> list[dict[Any, Any]]:
-        """All or some of them, made again."""
-        if chosen is None:
-            chosen = np.arange(self.ends.size - 1)
-        if only := self.only:
-            (name,) = only
-            return [{name: value} for value in map(self.values.__getitem__, chosen.tolist())]
-        begin, end = self.ends[chosen].tolist(), self.ends[chosen + 1].tolist()
-        return [
-            dict(zip(self.names[a:b], self.values[a:b], strict=True))
-            for a, b in zip(begin, end, strict=True)
-        ]
-
-    def column(self, name: Any) -> tuple[Any, ...]:
-        """The value of that name in each of them, 1 where it is missing."""
-        m = self.ends.size - 1
-        if type(name) is not str or not set(map(type, self.names)) <= {str}:
-            return tuple(each.get(name, 1) for each in self.dictionaries())
-        if self.only == (name,):
-            return self.values
-        here = np.fromiter(map(eq, self.names, repeat(name)), bool, len(self.names))
-        owners = np.repeat(np.arange(m), np.diff(self.ends))[here]
-        found: list[Any] = [1] * m
-        for i, value in zip(owners.tolist(), compress(self.values, here.tobytes()), strict=True):
-            found[i] = value
-        return tuple(found)
-
-
 class Edges(NamedTuple):
     """Every edge once, in the order of ``G.edges``; of a multigraph every parallel one."""
 
@@ -86,7 +45,7 @@ class Edges(NamedTuple):
     v: Array
     keys: tuple[Any, ...] | None = None  # of a multigraph
     columns: Mapping[str, tuple[Any, ...]] = MappingProxyType({})  # attributes by name
-    data: Data | None = None  # all attributes
+    data: tuple[dict[Any, Any], ...] | None = None  # all attributes, copied
     own: tuple[dict[Any, Any], ...] = ()  # with them, the graph's own dictionaries
 
 
@@ -120,19 +79,18 @@ def sources(rows: Rows) -> Array:
 
 def read(G: Any, wanted: Wanted) -> Reading:
     """A NetworkX graph as it is now."""
-    found = _quick(G, wanted)
+    found = _quick(G, wanted) if getattr(sys, "_is_gil_enabled", lambda: True)() else None
     if found is None:
+        depth = 2 if G.is_multigraph() else 1
         try:
-            found, again = (_at_once(_copied_streams(G, wanted)) for _ in range(2))
+            found, again = (_attempt(G, _copied(G._adj, depth), wanted) for _ in range(2))
         except (KeyError, RuntimeError) as error:
-            raise changed() from error
-        if not all(map(_same, found.values(), again.values())):
+            raise changed(f": {error}") from error
+        if not _same(found, again):
             raise changed()
-    rows = _numbered(found["nodes"], found["lengths"], found["neighbours"])
-    node_data = None
+    rows, node_data = found["rows"], None
     if wanted.node_data:
-        names = found["nodes with data"]
-        node_data = dict(zip(names, _data(found, "node ").dictionaries(), strict=True))
+        node_data = dict(zip(found["named"], found["node data"], strict=True))
         if len(node_data) != len(rows.nodes) or not all(map(node_data.__contains__, rows.nodes)):
             raise changed(": not all nodes have attributes")
     plain = not (G.is_multigraph() or wanted.columns or wanted.edge_data)
@@ -140,22 +98,51 @@ def read(G: Any, wanted: Wanted) -> Reading:
         rows,
         None if plain else edges_of(rows, G.is_directed(), found),
         node_data,
-        _data(found, "graph ").dictionaries()[0] if wanted.attributes else {},
+        found["attributes"][0] if wanted.attributes else {},
     )
 
 
 def _quick(G: Any, wanted: Wanted) -> dict[str, Any] | None:
-    """What one call finds; None where other code could run meanwhile."""
-    if type(G._adj) is not dict or not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return None
-    try:
-        found = _at_once(_streams(G._adj, G, wanted))
-    except (AttributeError, TypeError):  # something that is no dictionary
-        return None
-    except RuntimeError as error:
-        raise changed() from error
-    kinds = found["kinds"].union(map(type, found.get("own", ())))
-    return found if kinds <= {dict} else None
+    """What is found without other code running meanwhile; None where some could."""
+    for _ in range(TRIES):
+        adjacency = G._adj
+        try:
+            found = _attempt(G, adjacency, wanted)
+        except (AttributeError, TypeError):  # something that is no dictionary
+            return None
+        except RuntimeError as error:
+            problem = error
+        else:
+            return found if {type(adjacency), *found["kinds"]} <= {dict} else None
+    raise problem
+
+
+def _attempt(G: Any, adjacency: Any, wanted: Wanted) -> dict[str, Any]:
+    """Nodes and neighbours; then both once more, to see that they are the same, with attributes.
+
+    An edge of an undirected graph is at two places, and only numbers tell which is the first.  To
+    look into its dictionary costs more than all the rest, so that is done once.
+    """
+    found = _at_once(_structure(adjacency, G.is_multigraph()))
+    found["rows"] = rows = _numbered(found["nodes"], found["lengths"], found["neighbours"])
+    if not any(wanted):
+        return found
+    half = None
+    if not G.is_directed():
+        half = np.repeat(sources(rows) <= rows.indices, found.get("times", 1)).tobytes()
+    streams = _structure(adjacency, G.is_multigraph())
+    again = _at_once({**streams, **_attributes(adjacency, G, wanted, half)})
+    if not _same({part: found[part] for part in streams}, again):
+        raise changed()
+    for name in wanted.columns:
+        pairs = again[f"column {name}"]
+        again["kinds"].update(pairs[::2])
+        again[f"column {name}"] = pairs[1::2]
+    if wanted.edge_data:
+        pairs = again["edge data"]
+        again["own"], again["edge data"] = pairs[::2], pairs[1::2]
+        again["kinds"].update(map(type, again["own"]))
+    return {**found, **again}
 
 
 def _at_once(streams: dict[str, Any]) -> dict[str, Any]:
@@ -164,8 +151,11 @@ def _at_once(streams: dict[str, Any]) -> dict[str, Any]:
     The collector would run methods written in Python, of what it finds to be garbage.
     """
     makers, iterables = zip(*streams.values(), strict=True)
-    with collector_paused():
-        filled = list(map(call, makers, iterables))
+    try:
+        with collector_paused():
+            filled = list(map(call, makers, iterables))
+    except RuntimeError as error:  # of an iterator, about the size
+        raise changed() from error
     return dict(zip(streams, filled, strict=True))
 
 
@@ -178,55 +168,48 @@ def _inside(level: Any) -> Any:
     return chain.from_iterable(map(_values, level))
 
 
-def _streams(adjacency: Any, G: Any, wanted: Wanted) -> dict[str, Any]:
+def _structure(adjacency: Any, multi: bool) -> dict[str, Any]:
     """What is to be read: by name, the container for it and what to fill it from."""
-    rows, multi = adjacency.values, G.is_multigraph()
-    kinds = [rows()]
+    rows = adjacency.values
     streams = {
         "nodes": (tuple, adjacency),
         "lengths": (_counts, map(len, rows())),
         "neighbours": (list, chain.from_iterable(rows())),
+        "kinds": (set, map(type, chain(rows(), _inside(rows()) if multi else ()))),
     }
-
-    def edges() -> Any:
-        return _inside(_inside(rows())) if multi else _inside(rows())
-
     if multi:
-        kinds.append(_inside(rows()))
         streams["times"] = _counts, map(len, _inside(rows()))
         streams["keys"] = list, chain.from_iterable(_inside(rows()))
-    if wanted.columns:
-        kinds.append(edges())
-    for name in wanted.columns:
-        streams[f"column {name}"] = list, map(methodcaller("get", name, 1), edges())
-    if wanted.edge_data:
-        streams["own"] = list, edges()
-        streams.update(_data_streams("", edges))
-    if wanted.node_data:
-        kinds.append(G._node.values())
-        streams["nodes with data"] = tuple, G._node
-        streams.update(_data_streams("node ", G._node.values))
-    if wanted.attributes:
-        kinds.append((G.graph,))
-        streams.update(_data_streams("graph ", lambda: (G.graph,)))
-    streams["kinds"] = set, map(type, chain(*kinds))
     return streams
 
 
-def _data_streams(prefix: str, level: Any) -> dict[str, Any]:
-    return {
-        f"{prefix}sizes": (_counts, map(len, level())),
-        f"{prefix}names": (list, chain.from_iterable(level())),
-        f"{prefix}values": (list, _inside(level())),
+def _attributes(adjacency: Any, G: Any, wanted: Wanted, half: bytes | None) -> dict[str, Any]:
+    """As `_structure`, of the edges that `half` says."""
+
+    def edges() -> Any:
+        every = _inside(adjacency.values())
+        every = _inside(every) if G.is_multigraph() else every
+        return every if half is None else compress(every, half)
+
+    def pairs(one: Any, other: Any) -> Any:  # what is looked at twice in a row waits in the cache
+        return list, chain.from_iterable(zip(one, other, strict=True))
+
+    streams = {
+        f"column {name}": pairs(map(type, edges()), map(methodcaller("get", name, 1), edges()))
+        for name in wanted.columns
     }
-
-
-def _copied_streams(G: Any, wanted: Wanted) -> dict[str, Any]:
-    """As `_streams`, for mappings of any kind."""
-    return _streams(_copied(G._adj, 2 if G.is_multigraph() else 1), G, wanted)
+    if wanted.edge_data:
+        streams["edge data"] = pairs(edges(), map(dict, edges()))
+    if wanted.node_data:
+        streams["named"] = tuple, G._node
+        streams["node data"] = list, map(dict, G._node.values())
+    if wanted.attributes:
+        streams["attributes"] = list, map(dict, (G.graph,))
+    return streams
 
 
 def _copied(level: Any, depth: int) -> dict[Any, Any]:
+    """Mappings of any kind as dictionaries, without those of attributes."""
     if not isinstance(level, Mapping):
         raise TypeError(f"convert_from_nx: G must hold mappings of mappings, got {level!r}")
     if depth == 0:
@@ -234,13 +217,23 @@ def _copied(level: Any, depth: int) -> dict[Any, Any]:
     return {key: _copied(inner, depth - 1) for key, inner in level.items()}
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Did two readings find the same?  Objects are the same, numbers are equal."""
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Did two readings find the same?"""
+    return all(_alike(part, one[part], other[part]) for part in one if part != "rows")
+
+
+def _alike(part: str, one: Any, other: Any) -> bool:
+    """Equal numbers and types, the same objects, copies of dictionaries that hold the same ones."""
     if isinstance(one, np.ndarray):
         return np.array_equal(one, other)
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(is_, one, other))
-    return bool(one == other)
+    if isinstance(one, set):
+        return bool(one == other)
+    if part in ("edge data", "node data", "attributes"):
+        sizes, others = (list(map(len, each)) for each in (one, other))
+        one, other = ([*chain.from_iterable(each), *_inside(each)] for each in (one, other))
+        if sizes != others:
+            return False
+    return len(one) == len(other) and all(map(is_, one, other))
 
 
 def _numbered(nodes: tuple[Any, ...], lengths: Array, neighbours: list[Any]) -> Rows:
@@ -267,17 +260,6 @@ def _numbered(nodes: tuple[Any, ...], lengths: Array, neighbours: list[Any]) -> 
     return Rows(nodes, numbered, engines.frozen(indptr), engines.frozen(indices.astype(dtype)))
 
 
-def _data(found: Mapping[str, Any], prefix: str, chosen: Array | None = None) -> Data:
-    """Dictionaries that were read, or those of them for which `chosen` is true."""
-    sizes, *parts = (found[prefix + part] for part in ("sizes", "names", "values"))
-    if chosen is not None:
-        inside = np.repeat(chosen, sizes).tobytes()
-        sizes, *parts = sizes[chosen], *(compress(part, inside) for part in parts)
-    ends = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(sizes, out=ends[1:])
-    return Data(engines.frozen(ends), *map(tuple, parts))
-
-
 def edges_of(rows: Rows, directed: bool, found: Mapping[str, Any] = {}) -> Edges:
     """The edges, with what was read of them.
 
@@ -287,19 +269,19 @@ def edges_of(rows: Rows, directed: bool, found: Mapping[str, Any] = {}) -> Edges
     chosen = None if directed else u <= v
     if chosen is not None:
         u, v = u[chosen], v[chosen]
-    if "times" in found:
+    keys = found.get("keys")
+    if keys is not None:
         times = found["times"]
-        u, v = (np.repeat(x, times if chosen is None else times[chosen]) for x in (u, v))
-        chosen = None if chosen is None else np.repeat(chosen, times)
-
-    def picked(part: str) -> tuple[Any, ...]:
-        return tuple(found[part] if chosen is None else compress(found[part], chosen.tobytes()))
+        if chosen is not None:
+            keys = compress(keys, np.repeat(chosen, times).tobytes())
+            times = times[chosen]
+        u, v, keys = np.repeat(u, times), np.repeat(v, times), tuple(keys)
 
     return Edges(
         engines.frozen(u),
         engines.frozen(v),
-        picked("keys") if "keys" in found else None,
-        MappingProxyType({part[7:]: picked(part) for part in found if part.startswith("column ")}),
-        _data(found, "", chosen) if "own" in found else None,
-        picked("own") if "own" in found else (),
+        keys,
+        MappingProxyType({part[7:]: tuple(found[part]) for part in found if part[:7] == "column "}),
+        tuple(found["edge data"]) if "own" in found else None,
+        tuple(found.get("own", ())),
     )
