@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import fractions
 import random
-import signal
 import warnings
+from collections import OrderedDict
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,10 +14,11 @@ from typing import Any
 
 import networkx as nx
 import pytest
+from networkx.algorithms.approximation.kcomponents import _AntiGraph
 
 from adversarial.clock import attempts, seconds
 from forked import forked_script
-from matchwood.networkx_backend import CALLS, reading, register
+from matchwood.networkx_backend import CALLS, convert_from_nx, register
 from matchwood.networkx_backend.info import DEFAULTS
 
 
@@ -39,12 +41,27 @@ class Alike:
 BIG = 2**61 - 1  # the modulus of Python's hashes of numbers: that of BIG is 0
 ODD = [
     0, 1, 2, 3, -1, -2, BIG, BIG + 1, 2 * BIG, -BIG, 2**61, 2**62, 2**63, 2**64, 10**40, -(2**63),
-    0.5, float(2**61), float("inf"), float("nan"), 1e300, "", "a", "ab", b"", b"a", (), (0,),
-    (1, 2), frozenset(), frozenset({1}), fractions.Fraction(1, 3), 1j, Ellipsis, int, len,
+    True, 1.0, 0.5, float(2**61), float("inf"), float("nan"), 1e300, "", "a", "ab", b"", b"a", (),
+    (0,), (1, 2), frozenset(), frozenset({1}), fractions.Fraction(1, 3), 1j, Ellipsis, int, len,
     *(Alike(i) for i in range(6)),
 ]  # fmt: skip
 NUMBERED = [BIG, *range(1, 12)]  # the hashes are 0, 1, 2, ...
-KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
+KINDS: list[Any] = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
+
+
+def ordered(kind: Any) -> Any:
+    """A subclass with other dictionaries at every level."""
+    factories = ("node", "node_attr", "adjlist_outer", "adjlist_inner", "edge_key", "edge_attr")
+    return type("Ordered", (kind,), {f"{name}_dict_factory": OrderedDict for name in factories})
+
+
+def thin(kind: Any) -> Any:
+    """A subclass whose edges share one dictionary."""
+    shared = {"weight": 2}
+    return type("Thin", (kind,), {"edge_attr_dict_factory": lambda self: shared})
+
+
+KINDS += [ordered(kind) for kind in KINDS[:4]] + [thin(nx.Graph), thin(nx.DiGraph)]
 WEIGHTS = [
     lambda r: r.random(),
     lambda r: r.randrange(4),
@@ -57,10 +74,9 @@ WEIGHTS = [
 
 
 @pytest.fixture(autouse=True)
-def backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def backend() -> Iterator[None]:
     register()
     CALLS.clear()
-    monkeypatch.setattr(reading, "QUICK_FROM", 0)  # small graphs are read in memory too
     with nx.config.backends.matchwood(**DEFAULTS), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -85,9 +101,14 @@ def drawn(r: random.Random) -> Any:
             data["other"] = r.choice(["text", None, [1], 3])
         G.add_edge(r.choice(pool), r.choice(pool), **data)
     if r.random() < 0.3 and G.number_of_edges():
-        G.remove_edges_from(r.sample(list(G.edges), 1))  # a hole in a table
+        with contextlib.suppress(KeyError, nx.NetworkXError):  # which a loop at NaN gives
+            G.remove_edges_from(r.sample(list(G.edges), 1))  # a hole in a table
     if r.random() < 0.2 and len(G) > 1:
         G.remove_node(r.choice(list(G)))
+    if r.random() < 0.2:
+        G = G.subgraph(r.sample(list(G), r.randrange(len(G) + 1)))
+    elif r.random() < 0.1:
+        G = G.reverse(copy=False) if G.is_directed() else G.to_directed(as_view=True)
     return G
 
 
@@ -163,7 +184,13 @@ def compare(number: int) -> None:
         H.add_nodes_from(G)
         assert nx.is_maximal_matching(H, found)
     if not G.is_directed() and len(G):
-        found = set(nx.maximal_independent_set(G, seed=abs(number), backend="matchwood"))
+        call = partial(nx.maximal_independent_set, G, seed=abs(number))
+        theirs, ours = (outcome("", call, b) for b in ("networkx", "matchwood"))
+        assert theirs[0] == ours[0], (number, list(G.edges))  # an error where there is a loop
+        if ours[0] == "error":
+            assert theirs == ours, number
+            return
+        found = set(ours[1])
         assert all(v in found or not found.isdisjoint(G[v]) for v in G), number
         between = [(u, v) for u, v in G.edges() if u != v and u is not v]  # NaN differs from itself
         assert not any(u in found and v in found for u, v in between), number
@@ -200,104 +227,42 @@ def test_a_broken_graph_is_refused() -> None:
     G._adj[3][590] = {}  # at one end only
     with pytest.raises(RuntimeError, match="at one of its ends only"):
         nx.maximal_matching(G, backend="matchwood")
-    for neighbour in (9999, -1, "x"):
-        H = nx.path_graph(600)
-        H._adj[3][neighbour] = {}
-        with pytest.raises(RuntimeError, match="changed while"):
-            list(nx.bfs_edges(H, 0, backend="matchwood"))
 
 
-CHANGING = """
-import random, sys, threading, time, warnings
-import networkx as nx
-from matchwood.networkx_backend import convert_from_nx, interface as ours, register
-
-register()
-warnings.simplefilter("ignore")
-kind, label, limit = getattr(nx, sys.argv[1]), sys.argv[2], float(sys.argv[3])
-sys.setswitchinterval(5e-5)
-G = kind(nx.gnm_random_graph(1500, 5000, seed=1, directed="Di" in sys.argv[1]))
-if label == "names":
-    G = nx.relabel_nodes(G, lambda i: f"node {i}")
-nodes, over = list(G), threading.Event()
-
-
-def change():
-    r = random.Random(2)
-    while not over.is_set():
-        time.sleep(r.choice([0, 3e-4, 3e-3]))
-        for _ in range(r.randrange(40)):
-            u, v = r.choice(nodes), r.choice(nodes)
-            what = r.random()
-            if what < 0.4:
-                G.add_edge(u, v, weight=r.random())
-            elif what < 0.8 and G[u]:
-                G.remove_edge(u, next(iter(G[u])))
-            elif what < 0.9:
-                G.remove_node(u)
-                G.add_node(u)
-                G.add_edges_from([(u, w) for w in r.sample(nodes, 6)], weight=1)
-            else:
-                G.add_edges_from([(u, (w, u)) for w in range(60)], weight=2.5)
-                G.remove_nodes_from([(w, u) for w in range(60)])
+def test_a_complement_is_left_to_networkx() -> None:
+    """Its dictionaries hold the edges that are not there."""
+    G = _AntiGraph(nx.star_graph(40).edges)
+    with (
+        nx.config.backend_priority(algos=["matchwood"]),
+        nx.config.backends.matchwood(small_graphs=True),
+    ):
+        found = nx.maximal_independent_set(G, seed=1)
+    assert len(found) == (2 if 0 in found else 1)  # all others are neighbours
+    assert not CALLS
+    with pytest.raises(TypeError, match="_AntiGraph has its own"):
+        convert_from_nx(G)
 
 
-thread = threading.Thread(target=change)
-thread.start()
-end, answers = time.monotonic() + limit, 0
-while time.monotonic() < end or (not answers and time.monotonic() < end + 100):
-    M = None
-    try:
-        M = convert_from_nx(G, preserve_all_attrs=True)
-        assert (M.indptr[-1], len(M.indptr)) == (len(M.indices), len(M.nodes) + 1)
-        if G.is_directed():
-            list(ours.strongly_connected_components(M))
-        else:
-            ours.maximal_independent_set(M, seed=1)
-        answers += 1
-        ours.minimum_spanning_tree(M) if not G.is_directed() else M.edge_values("weight")
-    except RuntimeError as error:
-        assert "chang" in str(error), error
-over.set()
-thread.join()
-print(answers)
-"""
-
-
-@pytest.mark.parametrize(
-    ("kind", "label"), [("Graph", "numbers"), ("DiGraph", "names"), ("MultiGraph", "numbers")]
-)
-def test_a_graph_that_another_thread_changes(tmp_path: Path, kind: str, label: str) -> None:
-    limit = str(seconds(2) / 3)
-    assert int(forked_script(tmp_path, CHANGING, kind, label, limit)) > 0
+def test_graphs_that_another_thread_changes(tmp_path: Path) -> None:
+    script = Path(__file__).with_name("changing_graphs.py").read_text()
+    said = forked_script(tmp_path, script, str(seconds(3))).splitlines()
+    assert len(said) == 12
+    assert not [line for line in said if "fault" in line]
+    assert not [line for line in said if " 0 answers" in line or " 0 changes" in line]
 
 
 def test_ctrl_c_while_reading(tmp_path: Path) -> None:
     script = """
         import networkx as nx, os, signal, threading, time
-        from matchwood.networkx_backend import reading
+        from matchwood.networkx_backend import convert_from_nx
         G = nx.gnm_random_graph(20000, 100000, seed=1)
-        reading.read_rows(G._adj)
+        convert_from_nx(G)
         begin = time.monotonic()
         try:
             threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             while time.monotonic() < begin + 60:
-                reading.read_rows(G._adj)
+                convert_from_nx(G)
         except KeyboardInterrupt:
             print("heard")
     """
     assert forked_script(tmp_path, script) == "heard"
-
-
-def test_a_signal_that_waits_ends_a_kernel_and_is_handled() -> None:
-    """The handler is called once, and what was being read is read to its end."""
-    heard = []
-    before = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
-    try:
-        G = nx.gnm_random_graph(3000, 9000, seed=1)
-        signal.raise_signal(signal.SIGINT)
-        rows = reading.read_rows(G._adj)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert heard == [1]
-    assert rows.indices.size == 18000

@@ -154,12 +154,88 @@ def test_conversions_are_kept_until_the_graph_changes():
     assert nx.number_connected_components(G, backend="matchwood") == 3
 
 
-def test_both_ways_of_reading_give_the_same_answers():
-    G = nx.gnm_random_graph(900, 1000, seed=7)
-    quick = list(nx.connected_components(G, backend="matchwood"))
-    G.__networkx_cache__.clear()
-    with nx.config.backends.matchwood(read_memory=False):
-        assert list(nx.connected_components(G, backend="matchwood")) == quick
+def test_a_converted_graph_is_what_the_graph_was():
+    G = nx.path_graph(4)
+    G.edges[1, 2]["weight"] = 5
+    M = convert_from_nx(G, preserve_all_attrs=True)
+    T = interface.minimum_spanning_tree(M)
+    T.edges[1, 2]["weight"] = 6
+    G.edges[1, 2]["weight"] = 7
+    G.remove_edge(0, 1)
+    G.add_node("new", colour=1)
+    assert M.edge_values("weight") == (1, 5, 1)
+    assert convert_to_nx(M)._adj == {0: {1: {}}, 1: {0: {}, 2: {"weight": 5}},
+                                     2: {1: {"weight": 5}, 3: {}}, 3: {2: {}}}  # fmt: skip
+    assert list(M) == list(M.node_data) == [0, 1, 2, 3]
+
+
+def test_edges_of_trees_bring_their_own_dictionaries():
+    G = nx.path_graph(600)
+    for u, v, data in nx.minimum_spanning_edges(G, backend="matchwood"):
+        assert data is G._adj[u][v]
+    T = nx.minimum_spanning_tree(G, backend="matchwood")
+    assert T._adj[5][6] is T._adj[6][5]
+    assert T._adj[5][6] is not G._adj[5][6]
+
+
+def test_nothing_of_a_converted_graph_can_be_written_to():
+    M = convert_from_nx(nx.MultiGraph([("a", "b"), ("b", "c")]), preserve_all_attrs=True)
+    arrays = [M.indptr, M.indices, M.sources, M.edges.u, M.edges.v]
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 10**6
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+    for name in ("nodes", "indptr", "indices", "edges"):
+        with pytest.raises(AttributeError):
+            setattr(M, name, None)
+    unchanging = (M.nodes, M.edge_values("weight"), M.edges.keys, M.edges.own, M.edges.data)
+    assert all(type(each) is tuple for each in unchanging)
+    with pytest.raises(TypeError):
+        M.edges.columns["weight"] = ()
+
+
+@pytest.mark.parametrize("nodes", [[0, 1, 2], ["a", "b", "c"]])
+def test_arguments_of_a_converted_graph(nodes):
+    M = convert_from_nx(nx.path_graph(nodes), preserve_all_attrs=True)
+    assert M.names([2, 0]) == [nodes[2], nodes[0]]
+    assert M.edge_data([1]) == [{}]
+    assert list(M.sets(2, np.array([1, 0, 1], np.int8))) == [{nodes[1]}, {nodes[0], nodes[2]}]
+    for method in (M.names, M.edge_data):
+        for wrong in ([10**9], [-1], np.array([2**63], np.uint64), [3]):
+            with pytest.raises(ValueError, match=f"{method.__name__}: .* must lie within 0"):
+                method(wrong)
+        for wrong in ([0.5], ["a"], [None]):
+            with pytest.raises(TypeError, match=f"{method.__name__}: .* integers"):
+                method(wrong)
+        with pytest.raises(ValueError, match="one-dimensional"):
+            method(0)
+    for count, labels in ((2, [0, 1]), (2, [0, 1, 2]), (1, [-1, 0, 0])):
+        with pytest.raises(ValueError, match="sets: labels"):
+            list(M.sets(count, labels))
+
+
+def test_what_is_no_graph_is_refused():
+    for wrong in (5, None, {0: {1: {}}}, [(0, 1)]):
+        with pytest.raises(TypeError, match="convert_from_nx: G must be a graph of NetworkX, got"):
+            convert_from_nx(wrong)
+    with pytest.raises(TypeError, match="convert_from_nx: edge_attrs must be None or a dict"):
+        convert_from_nx(nx.path_graph(3), edge_attrs="weight")
+
+
+def test_classes_with_their_own_neighbours_are_left_to_networkx():
+    class Own(nx.Graph):
+        def neighbors(self, n):
+            return iter(())
+
+    class Harmless(nx.Graph):
+        def size(self):
+            return 0
+
+    assert can_run("is_connected", (Own([(0, 1)]),), {}) == "its class has its own neighbors"
+    assert can_run("is_connected", (Harmless([(0, 1)]),), {}) is True
+    with pytest.raises(TypeError, match="Own has its own neighbors"):
+        convert_from_nx(Own([(0, 1)]))
 
 
 def test_the_graph_is_not_changed():
@@ -203,13 +279,6 @@ def test_the_work_can_be_done_on_a_gpu():
             with nx.config.backends.matchwood(engine=engine):
                 answers.append(list(function(graph, backend="matchwood")))
         assert answers[0] == answers[1]
-
-
-def test_dictionaries_are_read_with_the_lock_held():
-    from matchwood.networkx_backend.memory import cpu
-
-    held = [cpu.survey, cpu.read_rows, cpu.read_values, cpu.gather, cpu.join]
-    assert all(kernel.targetoptions["nogil"] is False for kernel in held)
 
 
 # Results

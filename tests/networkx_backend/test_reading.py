@@ -1,9 +1,11 @@
-"""Reading dictionaries in memory gives what reading them in Python gives."""
+"""A graph of dictionaries becomes arrays: nodes, neighbours, edges and attributes of one moment."""
 
 from __future__ import annotations
 
 import collections
 import enum
+import fractions
+import gc
 import math
 import sys
 
@@ -13,38 +15,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchwood.networkx_backend import reading
-from matchwood.networkx_backend.memory.layout import layout_is_known
-from matchwood.networkx_backend.memory.plain import plain_rows
-from matchwood.networkx_backend.memory.quick import quick_rows, quick_values
+from matchwood.networkx_backend import Graph, convert_from_nx
+from matchwood.networkx_backend.building import collector_paused
+from matchwood.networkx_backend.reading import Wanted, edges_of, read
+
+EVERYTHING = Wanted((), True, True, True)
 
 
-@pytest.fixture(scope="module")
-def known_layout():
-    """Asked when a test begins: it compiles kernels, and every worker collects all tests."""
-    if not layout_is_known():
-        pytest.skip("the layout of dictionaries is not known here")
-
-
-quick_only = pytest.mark.usefixtures("known_layout")
-
-
-def same(one, other):
-    return (
-        one.nodes == other.nodes
-        and [type(node) for node in one.nodes] == [type(node) for node in other.nodes]
-        and one.numbered == other.numbered
-        and one.indptr.dtype == other.indptr.dtype
-        and np.array_equal(one.indptr, other.indptr)
-        and one.indices.dtype == other.indices.dtype
-        and np.array_equal(one.indices, other.indices)
-    )
-
-
-def test_the_layout_is_known_to_supported_pythons():
-    supported = (3, 11) <= sys.version_info[:2] <= (3, 14)
-    if sys.implementation.name == "cpython" and supported and sys.maxsize > 2**32:
-        assert layout_is_known()
+def assert_read(G):
+    """Everything is where NetworkX has it."""
+    found = read(G, EVERYTHING)
+    rows, edges = found.rows, found.edges
+    M = Graph(found, directed=G.is_directed(), multigraph=G.is_multigraph())
+    assert rows.nodes == tuple(G)
+    ends = rows.indptr.tolist()
+    for i, (node, row) in enumerate(G._adj.items()):
+        neighbours = [rows.nodes[v] for v in rows.indices[ends[i] : ends[i + 1]]]
+        assert neighbours == list(row)
+        assert rows.nodes[i] is node or node == rows.nodes[i]
+    assert rows.indptr.size == len(rows.nodes) + 1
+    options = {"keys": True} if G.is_multigraph() else {}
+    theirs = list(G.edges(data=True, **options))
+    names = [[rows.nodes[i] for i in column] for column in edges[:2]]
+    keys = [edges.keys] if G.is_multigraph() else []
+    ours = list(zip(*names, *keys, edges.data, strict=True))
+    assert ours == theirs
+    assert all(one is edge[-1] for one, edge in zip(edges.own, theirs, strict=True))
+    assert found.node_data == dict(G.nodes(data=True))
+    assert found.attributes == G.graph
+    for name in ("weight", "other"):
+        values = tuple(edge[-1].get(name, 1) for edge in theirs)
+        assert M.edge_values(name) == values
+        assert read(G, Wanted((name,))).edges.columns[name] == values
+    if not G.is_multigraph():
+        plain = edges_of(read(G, Wanted()).rows, G.is_directed())
+        assert (plain.u.tolist(), plain.v.tolist()) == (edges.u.tolist(), edges.v.tolist())
+    return rows
 
 
 NODES = {
@@ -58,45 +64,50 @@ NODES = {
     "sets": lambda i: frozenset({i, -i}),
     "of all kinds": lambda i: [i, str(i), (i,), i + 0.5, b"%d" % i][i % 5],
 }
+KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 
 
-@quick_only
 @pytest.mark.parametrize("name", NODES)
-@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
-def test_quick_is_plain(name, kind):
-    G = kind(nx.gnm_random_graph(200, 700, seed=3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_graphs_views_and_subclasses(name, kind):
+    class Ordered(kind):
+        node_dict_factory = node_attr_dict_factory = collections.OrderedDict
+        adjlist_outer_dict_factory = adjlist_inner_dict_factory = collections.OrderedDict
+        edge_key_dict_factory = edge_attr_dict_factory = collections.OrderedDict
+
+    G = kind(nx.gnm_random_graph(60, 200, seed=3), title="a graph")
     G.remove_edges_from([edge[:2] for edge in list(G.edges)[::5]])  # leaves holes in the tables
     G.remove_nodes_from(list(G)[::11])
+    G.add_nodes_from(range(60))
+    for i, (*_, data) in enumerate(G.edges(data=True)):
+        data.update([{}, {"weight": i}, {"weight": i / 2, "other": "text"}, {7: None}][i % 4])
     H = nx.relabel_nodes(G, NODES[name])
-    quick = quick_rows(H._adj)
-    assert quick is not None
-    assert same(quick, plain_rows(H._adj))
+    assert_read(H)
+    assert_read(Ordered(H))
+    assert_read(H.subgraph(list(H)[5:50]))
+    assert_read(nx.restricted_view(H, list(H)[:3], []))
+    if H.is_directed():
+        assert_read(H.reverse(copy=False))
+        assert_read(H.to_undirected(as_view=True))
+    else:
+        assert_read(H.to_directed(as_view=True))
 
 
-@quick_only
 @given(
     st.lists(
         st.tuples(*[st.one_of(st.integers(-3, 12), st.text("ab", max_size=2))] * 2), max_size=40
     ),
-    st.booleans(),
+    st.sampled_from(KINDS),
 )
-def test_any_small_graph(pairs, directed):
-    G = nx.DiGraph(pairs) if directed else nx.Graph(pairs)
-    quick, plain = quick_rows(G._adj), plain_rows(G._adj)
-    if len(set(map(hash, G))) < len(G):  # as those of -1 and -2, or of 0 and ""
-        assert quick is None
-    else:
-        assert same(quick, plain)
+def test_any_small_graph(pairs, kind):
+    assert_read(kind(pairs))
 
 
-def test_equal_hashes_are_left_to_plain_python():
-    G = nx.path_graph([-1, -2, 5])
-    if layout_is_known():
-        assert quick_rows(G._adj) is None
-    assert reading.read_rows(G._adj).indices.tolist() == [1, 0, 2, 1]
+def test_sizes():
+    for G in (nx.empty_graph(0), nx.empty_graph(1), nx.empty_graph(70), nx.complete_graph(60)):
+        assert_read(G)
 
 
-@quick_only
 def test_neighbours_that_are_equal_but_not_the_same():
     """1, 1.0 and True are one node; whichever came first names it."""
 
@@ -106,45 +117,55 @@ def test_neighbours_that_are_equal_but_not_the_same():
     G = nx.Graph()
     G.add_nodes_from(range(4))
     G.add_edges_from([(0, 1.0), (True, 2), (3, np.int64(1)), (Number.ONE, 1)])
-    quick = quick_rows(G._adj)
-    assert same(quick, plain_rows(G._adj))
-    assert quick.numbered
-    H = nx.Graph([(1.0, 0), (0, 2), (True, 2)])
-    assert same(quick_rows(H._adj), plain_rows(H._adj))
-    assert not quick_rows(H._adj).numbered
+    assert assert_read(G).numbered
+    H = nx.Graph([(1.0, 0), (0, 2), (True, 2), (fractions.Fraction(2), 1)])
+    assert not assert_read(H).numbered
 
 
-@quick_only
-def test_what_is_no_plain_dictionary_is_refused():
-    rows = {i: {(i + 1) % 5: {}} for i in range(5)}
-    assert quick_rows(rows) is not None
-    assert quick_rows(collections.OrderedDict(rows)) is None
-    assert quick_rows({**rows, 3: collections.OrderedDict(rows[3])}) is None
-    assert quick_rows({**rows, 3: [1]}) is None
-    assert quick_rows({**rows, 3: {99: {}}}) is None  # 99 is no node
-    assert quick_rows({**rows, 3: {"x": {}}}) is None
+class Index:
+    """Not equal to the integer that it stands for as an index."""
 
-    class Shared:
-        """Instances share the keys of their dictionaries."""
-
-        def __init__(self):
-            self.a, self.b = {}, {}
-
-    for table in (vars(Shared()), vars(Shared())):
-        found = quick_rows(table)
-        assert found is None or found.nodes == ["a", "b"]
+    def __index__(self):
+        return 1
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_sizes(quick, monkeypatch):
-    monkeypatch.setattr(reading, "QUICK_FROM", 0)
-    for G in (nx.empty_graph(0), nx.empty_graph(1), nx.empty_graph(700), nx.complete_graph(600)):
-        rows = reading.read_rows(G._adj, quick=quick)
-        assert rows.nodes == list(G)
-        assert np.array_equal(np.diff(rows.indptr), [degree for _, degree in G.degree])
+class Renamed(int):
+    """An integer that is another node than its value."""
+
+    def __hash__(self):
+        return 77
+
+    def __eq__(self, other):
+        return self is other
 
 
-# Edges and attributes
+@pytest.mark.parametrize("wrapped", [dict, collections.OrderedDict])
+@pytest.mark.parametrize(
+    "wrong",
+    [1.7, "1", b"1", np.float64(1.5), Index(), Renamed(1), (1,), None, -1, 99, 2**63, 2**70,
+     -(2**70), math.nan, math.inf],
+)  # fmt: skip
+def test_neighbours_that_are_no_nodes(wrong, wrapped):
+    for kind in KINDS:
+        for label in (int, str):
+            if label(1) == wrong:
+                continue
+            G = nx.relabel_nodes(nx.path_graph(5, kind), label)
+            G._adj = wrapped(G._adj)
+            G._adj[label(3)][wrong] = {}
+            with pytest.raises(RuntimeError, match=r"changed while.*no node"):
+                read(G, Wanted())
+
+
+def test_what_is_no_mapping_is_refused():
+    for change in ({3: [1]}, {3: 5}, {3: None}):
+        G = nx.path_graph(5)
+        G._adj.update(change)
+        with pytest.raises(TypeError, match="convert_from_nx: G must hold mappings"):
+            read(G, Wanted())
+
+
+# Attributes
 
 
 def graph_with(values):
@@ -156,18 +177,10 @@ def graph_with(values):
     return G
 
 
-def read(G, name, quick):
-    rows = reading.read_rows(G._adj)
-    found = reading.read_values(rows, G._adj, G.is_directed(), name, quick=quick)
-    return found.tolist() if isinstance(found, np.ndarray) else found
-
-
-@pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize(
     "values",
     [
         [0.5, -1.5, math.inf, -0.0],
-        [0, 1, -1, 255, -256, 2**30 - 1, 1 - 2**30],
         [2**30, 2**31, 2**62, 2**70],
         [1, 0.5, None, 3],
         [None, None],
@@ -177,68 +190,101 @@ def read(G, name, quick):
         [np.float64(2.5), np.int32(4)],
     ],
 )
-def test_values(values, quick, monkeypatch):
-    monkeypatch.setattr(reading, "QUICK_FROM", 0)
+def test_values(values):
     G = graph_with(values)
-    assert read(G, "weight", quick) == [1 if value is None else value for value in values]
-    assert read(G, "other", quick) == [1] * len(values)
-    assert read(G, None, quick) == [1] * len(values)
+    expected = [1 if value is None else value for value in values]
+    M = convert_from_nx(G, preserve_all_attrs=True)
+    for name, column in (("weight", expected), ("other", [1] * len(values))):
+        assert list(read(G, Wanted((name,))).edges.columns[name]) == column
+        assert list(M.edge_values(name)) == column
+    assert list(M.edge_values(None)) == [1] * len(values)
+    G.edges[0, 1][5] = "five"
+    for options in ({"preserve_all_attrs": True}, {"edge_attrs": {5: 1}}):
+        assert convert_from_nx(G, **options).edge_values(5)[0] == "five"
 
 
-@quick_only
-def test_numbers_are_read_in_memory(monkeypatch):
-    """Not only by the way round through Python, which gives the same."""
-    monkeypatch.setattr(reading, "QUICK_FROM", 0)
-    for G in (nx.gnm_random_graph(60, 150, seed=1), nx.gnm_random_graph(60, 150, 1, True)):
-        for i, (_, _, data) in enumerate(G.edges(data=True)):
-            data["weight"] = i if i % 2 else i / 2
-        rows = reading.read_rows(G._adj)
-        values = quick_values(rows, G._adj, G.is_directed(), "weight")
-        assert values.tolist() == [data["weight"] for _, _, data in G.edges(data=True)]
-        chosen = np.array([7, 0, 149, 7])
-        found = reading.read_data(rows, G._adj, G.is_directed(), 150, chosen)
-        every = [data for _, _, data in G.edges(data=True)]
-        assert all(a is every[i] for a, i in zip(found, chosen, strict=True))
-
-
-@quick_only
-def test_references_are_counted(monkeypatch):
-    monkeypatch.setattr(reading, "QUICK_FROM", 0)
-    G = nx.path_graph(30)
-    rows = reading.read_rows(G._adj)
-    data = G.edges[3, 4]
-    before = sys.getrefcount(data)
-    found = reading.read_data(rows, G._adj, False, 29, np.arange(29))
-    assert sys.getrefcount(data) == before + 1
-    del found
-    assert sys.getrefcount(data) == before
-
-
-def test_names_that_are_equal_but_not_the_same(monkeypatch):
-    monkeypatch.setattr(reading, "QUICK_FROM", 0)
+def test_names_that_are_equal_but_not_the_same():
     G = nx.path_graph(3)
     G.edges[0, 1]["".join(["we", "ight"])] = 2.5
-    assert read(G, "weight", True) == [2.5, 1]
+    assert read(G, Wanted(("weight",))).edges.columns["weight"] == (2.5, 1)
 
 
-@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
-def test_edges_come_in_the_order_of_networkx(kind):
-    G = kind()
-    G.add_edges_from([(3, 1), (1, 2), (2, 2), (5, 3), (1, 5), (3, 1), (2, 1)])
-    rows = reading.read_rows(G._adj)
-    edges = reading.read_edges(rows, G._adj, G.is_directed(), G.is_multigraph())
-    u, v = ([rows.nodes[i] for i in column] for column in edges[:2])
-    if G.is_multigraph():
-        assert list(zip(u, v, edges.keys, strict=True)) == list(G.edges(keys=True))
-        assert all(a is b for a, (_, _, b) in zip(edges.data, G.edges(data=True), strict=True))
-    else:
-        assert list(zip(u, v, strict=True)) == list(G.edges)
+def test_references_are_given_back():
+    G = graph_with([1.5] * 30)
+    counts = [sys.getrefcount(row) for row in G._adj.values()]
+    node, data = list(G)[7], G.edges[3, 4]
+    before = sys.getrefcount(node), sys.getrefcount(data)
+    for _ in range(3):
+        read(G, EVERYTHING)
+    assert [sys.getrefcount(row) for row in G._adj.values()] == counts
+    assert (sys.getrefcount(node), sys.getrefcount(data)) == before
 
 
-def test_a_changed_graph_is_not_read_as_if_it_were_the_old_one(monkeypatch):
-    monkeypatch.setattr(reading, "QUICK_FROM", 0)
+# Changes meanwhile
+
+
+class Meddling(dict):
+    """A row that changes the graph when it is read for the second time."""
+
+    meddle = None
+
+    def items(self):
+        if Meddling.meddle is not None:
+            Meddling.meddle()
+        return super().items()
+
+
+@pytest.mark.parametrize("what", ["add", "remove", "move", "weight", "node"])
+def test_a_graph_that_changes_while_other_code_runs(what):
     G = graph_with([1.0, 2.0, 3.0])
-    rows = reading.read_rows(G._adj)
-    G.add_edge(0, 3)
-    with pytest.raises(RuntimeError, match="changed while"):
-        quick_values(rows, G._adj, False, "weight")
+    G._adj[2] = Meddling(G._adj[2])
+    times = []
+
+    def move():
+        G._adj[0][3] = G._adj[0].pop(1)
+        G._adj[3][0] = G._adj[1].pop(0)
+
+    changes = {
+        "add": lambda: G.add_edge(0, 3),
+        "remove": lambda: G.remove_edge(2, 3),
+        "move": move,
+        "weight": lambda: G.edges[0, 1].update(weight=9.0),
+        "node": lambda: G.add_node(17),
+    }
+
+    def meddle():
+        times.append(1)
+        if len(times) == 2:
+            changes[what]()
+
+    Meddling.meddle = meddle
+    try:
+        with pytest.raises(RuntimeError, match="changed while"):
+            read(G, Wanted(("weight",)))
+        assert read(G, Wanted()).rows.nodes == tuple(G)
+    finally:
+        Meddling.meddle = None
+
+
+def test_attributes_of_a_node_that_is_just_being_added():
+    G = nx.path_graph(3)
+    G._adj[3] = {}  # as in the middle of add_node
+    assert read(G, Wanted()).rows.nodes == (0, 1, 2, 3)
+    with pytest.raises(RuntimeError, match=r"changed while.*not all nodes have attributes"):
+        read(G, EVERYTHING)
+
+
+def test_the_collector_starts_again_after_the_last_pause():
+    assert gc.isenabled()
+    with collector_paused():
+        with collector_paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with collector_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterator
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import setitem
 from typing import Any
 
-from matchwood.networkx_backend.info import settings
-from matchwood.networkx_backend.memory.layout import layout_is_known
-from matchwood.networkx_backend.reading import QUICK_FROM
+import numpy as np
+
+_pausing = threading.Lock()
+_pauses = 0
+_was_enabled = False
 
 
 @contextlib.contextmanager
@@ -18,31 +24,34 @@ def collector_paused() -> Iterator[None]:
 
     It starts whenever a quarter more objects are alive, and a graph of a million dictionaries
     takes it a tenth of a second; a tree of 100,000 nodes was built five times slower for it.
-    What is built inside is all in use, so there is nothing to collect.
+    What is built inside is all in use, so there is nothing to collect.  Of several threads inside
+    the last one starts the collector again.
     """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
+    global _pauses, _was_enabled
+    with _pausing:
+        if _pauses == 0:
+            _was_enabled = gc.isenabled()
+            gc.disable()
+        _pauses += 1
     try:
         yield
     finally:
-        gc.enable()
+        with _pausing:
+            _pauses -= 1
+            if _pauses == 0 and _was_enabled:
+                gc.enable()
 
 
-def joined_rows(nodes: list[Any], u: Any, v: Any, data: list[Any]) -> list[dict[Any, Any]]:
+def joined_rows(
+    names: Sequence[Any], u: Any, v: Any, data: list[dict[Any, Any]]
+) -> list[dict[Any, Any]]:
     """The row of each node in an undirected adjacency with these edges, in their order.
 
-    `u` and `v` are places in `nodes`.  Both ends of an edge share a copy of its dictionary.
+    `u` and `v` are places in `names`.  Both ends of an edge share its dictionary.
     """
-    rows: list[dict[Any, Any]] = [{} for _ in nodes]
-    nodes, data = list(nodes), list(data)  # nodes may have methods that let other threads run
-    done = 0
-    if len(nodes) >= QUICK_FROM and settings().read_memory and layout_is_known():
-        from matchwood.networkx_backend.memory import cpu
-
-        done = cpu.join(id(rows), id(nodes), id(data), id(dict), u, v)
-    rest = zip(u[done:].tolist(), v[done:].tolist(), data[done:], strict=True)
-    for a, b, attributes in rest:
-        rows[a][nodes[b]] = rows[b][nodes[a]] = attributes.copy()
+    rows: list[dict[Any, Any]] = [{} for _ in names]
+    ends, others = (np.stack(pair, axis=1).ravel().tolist() for pair in ((u, v), (v, u)))
+    twice = chain.from_iterable(zip(data, data, strict=True))
+    entered = map(setitem, map(rows.__getitem__, ends), map(names.__getitem__, others), twice)
+    deque(entered, maxlen=0)
     return rows

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.networkx_backend.graph import Graph
-from matchwood.networkx_backend.info import settings
-from matchwood.networkx_backend.reading import plain_adjacency, read_rows
+from matchwood.networkx_backend.reading import Wanted, read
+from matchwood.networkx_backend.rules import own_access
 
 
 def convert_from_nx(
@@ -26,16 +26,15 @@ def convert_from_nx(
     """Convert a NetworkX graph.
 
     NetworkX calls this, and keeps the result while the graph does not change.  A program that
-    wants to convert once itself calls it with ``preserve_all_attrs=True``, and does not change
-    the graph while it uses the result.
+    wants to convert once itself calls it with ``preserve_all_attrs=True``.  The result is the
+    graph at one moment: changes that follow do not reach it.
 
     Parameters
     ----------
     G : networkx.Graph, DiGraph, MultiGraph, MultiDiGraph or a view of one
         Not changed.
     edge_attrs, node_attrs : dict or None
-        Attributes that will be asked for.  The result then shares the dictionaries of `G`, and
-        reads them when a function needs what they hold.
+        Attributes that will be asked for, as keys.
     preserve_edge_attrs, preserve_node_attrs, preserve_graph_attrs, preserve_all_attrs : bool
         Keep all attributes.
     name, graph_name : str or None
@@ -45,6 +44,13 @@ def convert_from_nx(
     -------
     Graph
 
+    Raises
+    ------
+    TypeError
+        If `G` is no graph of NetworkX, or is not made of mappings of mappings.
+    RuntimeError
+        If `G` was seen to change meanwhile, or a neighbour is none of its nodes.
+
     Examples
     --------
     >>> import networkx as nx
@@ -53,23 +59,37 @@ def convert_from_nx(
     >>> G
     <matchwood Graph: 3 nodes, 2 edges>
     >>> G.nodes, G.indices.tolist()
-    (['a', 'b', 'c'], [1, 0, 2, 1])
+    (('a', 'b', 'c'), [1, 0, 2, 1])
     """
+    import networkx as nx
+
     if isinstance(G, Graph):
         return G
-    directed, multi = G.is_directed(), G.is_multigraph()
-    adjacency = plain_adjacency(G)
-    rows = read_rows(adjacency, quick=settings().read_memory)
-    edge_data = preserve_all_attrs or preserve_edge_attrs or bool(edge_attrs)
-    node_data = preserve_all_attrs or preserve_node_attrs or bool(node_attrs)
-    graph_data = preserve_all_attrs or preserve_graph_attrs
+    if not isinstance(G, nx.Graph):
+        kind = type(G).__name__
+        raise TypeError(f"convert_from_nx: G must be a graph of NetworkX, got {kind}")
+    if own := own_access(type(G)):
+        kind = type(G).__name__
+        raise TypeError(
+            f"convert_from_nx: G must read as its dictionaries, {kind} has its own {own}"
+        )
+    for name, given in (("edge_attrs", edge_attrs), ("node_attrs", node_attrs)):
+        if given is not None and not isinstance(given, dict):
+            raise TypeError(f"convert_from_nx: {name} must be None or a dict, got {given!r}")
+    columns = tuple(edge_attrs or ())
+    wanted = Wanted(
+        columns,
+        # to look up another name could run code of its own
+        edge_data=preserve_all_attrs or preserve_edge_attrs or not set(map(type, columns)) <= {str},
+        node_data=preserve_all_attrs or preserve_node_attrs or bool(node_attrs),
+        attributes=preserve_all_attrs or preserve_graph_attrs,
+    )
+    if wanted.edge_data:
+        wanted = wanted._replace(columns=())
     return Graph(
-        rows,
-        directed=directed,
-        multigraph=multi,
-        adjacency=adjacency if edge_data or multi else None,
-        node_data=G._node if node_data else None,
-        attributes=dict(G.graph) if graph_data else None,
+        read(G, wanted),
+        directed=G.is_directed(),
+        multigraph=G.is_multigraph(),
         nx_class=type(G),
     )
 

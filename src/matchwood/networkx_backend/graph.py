@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from operator import getitem
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 
-from matchwood import csr
+from matchwood import arguments, csr, engines
 from matchwood.gate import inputs
-from matchwood.networkx_backend.info import settings
-from matchwood.networkx_backend.memory.plain import Rows, attribute, changed, sources
-from matchwood.networkx_backend.reading import Edges, read_data, read_edges, read_values
+from matchwood.networkx_backend.reading import Edges, Reading, changed, edges_of, sources
 from matchwood.primitives.inspect import Symmetry, trusted_symmetry
 from matchwood.primitives.sort import radix_sort
 
@@ -29,7 +26,7 @@ class Structure(csr.Graph):
     def __init__(self, indptr: Any, indices: Any) -> None:
         super().__init__(inputs.Raw(indptr.size - 1, indptr, indices, None), None, "networkx")
         if not self.symmetry().symmetric:
-            raise RuntimeError(f"{changed()}: an edge is stored at one of its ends only")
+            raise changed(": an edge is stored at one of its ends only")
 
     def symmetry(self) -> Symmetry:
         """As of any graph, without sorting: no row of NetworkX holds a node twice."""
@@ -44,16 +41,19 @@ class Graph:
     they came from until those change.  A program may hold one itself and give it to NetworkX's
     functions instead of the graph, which saves the conversion.
 
+    All that it holds was read at one moment, and nothing of it can be written to.
+
     Attributes
     ----------
-    nodes : list
+    nodes : tuple
         The nodes in NetworkX's order; vertex i of the arrays is ``nodes[i]``.
     indptr, indices : arrays
         The neighbours of each vertex, in NetworkX's order.  Of an undirected graph an edge
         appears at both ends.
-    adjacency, node_data : dict or None
-        The graph's own dictionaries, where attributes were asked for or the graph is a
-        multigraph.  They are shared, so the graph must not be changed while this one is in use.
+    edges : Edges
+        Every edge once, in the order of ``G.edges``, with the attributes that were asked for.
+    node_data : dict or None
+        Attributes of the nodes, where they were asked for.
     graph : dict
         Attributes of the graph.
     """
@@ -61,24 +61,25 @@ class Graph:
     __networkx_backend__ = "matchwood"
 
     def __init__(
-        self,
-        rows: Rows,
-        *,
-        directed: bool,
-        multigraph: bool,
-        adjacency: dict[Any, Any] | None = None,
-        node_data: Mapping[Any, dict[Any, Any]] | None = None,
-        attributes: dict[Any, Any] | None = None,
-        nx_class: type | None = None,
+        self, reading: Reading, *, directed: bool, multigraph: bool, nx_class: type | None = None
     ) -> None:
-        self.rows = rows
-        self.nodes, self.numbered, self.indptr, self.indices = rows
-        self.adjacency, self.node_data = adjacency, node_data
-        self.graph = attributes if attributes is not None else {}
+        self._rows, self._edges, self.node_data, self.graph = reading
         self.nx_class = nx_class
         self._directed, self._multigraph = directed, multigraph
         self.__networkx_cache__: dict[str, Any] = {}
         self._kept: dict[Any, Any] = {}
+
+    @property
+    def nodes(self) -> tuple[Any, ...]:
+        return self._rows.nodes
+
+    @property
+    def indptr(self) -> Any:
+        return self._rows.indptr
+
+    @property
+    def indices(self) -> Any:
+        return self._rows.indices
 
     # What NetworkX asks of a graph
 
@@ -120,7 +121,9 @@ class Graph:
 
     def number_of(self, node: Any) -> int | None:
         """The vertex that stands for a node; None where it is no node of the graph."""
-        if self.numbered:  # equal objects have equal hashes, and that of a small integer is itself
+        if (
+            self._rows.numbered
+        ):  # equal objects have equal hashes, and that of a small integer is itself
             i = hash(node)
             return i if 0 <= i < len(self.nodes) and self.nodes[i] == node else None
         found: int | None = self.keep(
@@ -130,7 +133,8 @@ class Graph:
 
     def names(self, vertices: Any) -> list[Any]:
         """The nodes that an array of vertices stands for."""
-        if self.numbered:
+        vertices = arguments.integers("names", "vertices", vertices, low=0, high=len(self) - 1)
+        if self._rows.numbered:
             found: list[Any] = vertices.tolist()
             return found
         table = self.keep("names", lambda: np.fromiter(self.nodes, object, len(self.nodes)))
@@ -138,6 +142,8 @@ class Graph:
 
     def sets(self, count: int, labels: Any) -> Iterator[set[Any]]:
         """The nodes of each label 0 .. count - 1."""
+        count = arguments.count("sets", "count", count)
+        labels = arguments.integers("sets", "labels", labels, size=len(self), low=0, high=count - 1)
         sizes = np.bincount(labels, minlength=count)
         largest = int(sizes.argmax()) if count else 0
         others = labels
@@ -147,8 +153,7 @@ class Graph:
             others = labels[rest]
             sizes[largest] = 0
         bits = max(1, int(count - 1).bit_length())
-        unsigned = others.view(np.uint32 if others.dtype.itemsize == 4 else np.uint64)
-        place = radix_sort(unsigned, bits=bits)[1]
+        place = radix_sort(others.astype(np.uint32 if bits <= 32 else np.uint64), bits=bits)[1]
         names = self.names(place if rest is None else rest[place])
         ends = np.cumsum(sizes).tolist()
         start = 0
@@ -173,47 +178,42 @@ class Graph:
     @property
     def sources(self) -> Any:
         """The vertex at which each entry of `indices` stands."""
-        return self.keep("sources", lambda: sources(self.rows))
+        return self.keep("sources", lambda: engines.frozen(sources(self._rows)))
 
     @property
     def edges(self) -> Edges:
         """Every edge once, in the order of ``G.edges``."""
-        return self.keep(
-            "edges",
-            lambda: read_edges(self.rows, self.adjacency, self._directed, self._multigraph),
-        )
+        if self._edges is not None:
+            return self._edges
+        return self.keep("edges", lambda: edges_of(self._rows, self._directed))
 
-    def edge_data(self, numbers: Any) -> list[dict[Any, Any]]:
-        """The dictionaries of edges, given by their places in `edges`."""
+    def edge_data(self, numbers: Any, *, own: bool = False) -> list[dict[Any, Any]]:
+        """The attributes of edges, given by their places in `edges`, as they were read.
+
+        With `own` the graph's own dictionaries, which may have been changed since.
+        """
         edges = self.edges
-        if edges.data is not None:
-            return list(map(edges.data.__getitem__, numbers.tolist()))
-        if self.adjacency is None:
+        high = edges.u.size - 1
+        numbers = arguments.integers("edge_data", "numbers", numbers, low=0, high=high)
+        if edges.data is None:
             return [{} for _ in range(numbers.size)]
-        quick = settings().read_memory
-        found = read_data(
-            self.rows, self.adjacency, self._directed, edges.u.size, numbers, quick=quick
-        )
-        if found is not None:
-            return found
-        rows = map(self.adjacency.__getitem__, self.names(edges.u[numbers]))
-        try:
-            return list(map(getitem, rows, self.names(edges.v[numbers])))
-        except KeyError:
-            raise changed() from None
+        if own:
+            return [edges.own[i] for i in numbers.tolist()]
+        return [edges.data[i].copy() for i in numbers.tolist()]
 
-    def edge_values(self, name: Any) -> Any:
-        """An attribute of every edge, 1 where it is missing: an array, or a list of anything."""
+    def edge_values(self, name: Any) -> tuple[Any, ...]:
+        """An attribute of every edge, 1 where it is missing."""
+        edges = self.edges
+        data = edges.data
+        if data is not None:
+            return self.keep(("values", name), lambda: tuple(each.get(name, 1) for each in data))
+        return edges.columns.get(name, (1,) * edges.u.size)
 
-        def find() -> Any:
-            if self._multigraph:
-                return attribute(self.edges.data or [], name)
-            if self.adjacency is None:
-                return np.ones(self.edges.u.size)
-            quick = settings().read_memory
-            return read_values(self.rows, self.adjacency, self._directed, name, quick=quick)
-
-        return self.keep(("values", name), find)
+    @property
+    def has_edge_data(self) -> bool:
+        """Were attributes of edges asked for?"""
+        read = self._edges
+        return read is not None and (read.data is not None or bool(read.columns))
 
     @property
     def structure(self) -> csr.Graph:

@@ -17,7 +17,6 @@ DEFAULTS: dict[str, Any] = {
     "engine": None,  # "gpu" does the work there; the graphs themselves stay in memory
     "approximate_matching": False,  # may max_weight_matching be answered with a lighter one?
     "small_graphs": False,  # run also where NetworkX itself is quicker
-    "read_memory": True,  # read the dictionaries of CPython where they lie, when converting
 }
 
 _SAME_ORDER = "The same edges, in the order that NetworkX gives them."

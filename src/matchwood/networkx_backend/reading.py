@@ -1,103 +1,287 @@
-"""From dictionaries of dictionaries to CSR arrays: which rows, which neighbours, which edges.
+"""From dictionaries of dictionaries to CSR arrays: a graph as it was at one moment.
 
-There are two ways.  The quick one reads the dictionaries' memory (quick.py); the plain one is for
-Pythons, subclasses and nodes that the quick one does not know (plain.py).  Both give the same
-arrays.  A graph that another thread changes meanwhile is read in one of its states, or a
-RuntimeError says that it was changed.
+Another thread may change a graph whenever it gets the interpreter lock.  Python gives the lock
+away between the steps of its own code, never inside a compiled function that only goes through
+dictionaries.  So one call of such a function reads all that must fit together, `_at_once`; what
+follows works on lists that nobody else has.
+
+Views of graphs, subclasses of dict and Pythons without the lock run other code on the way.  There
+the graph is read twice, and a RuntimeError says that it was changed where the two differ.
 """
 
 from __future__ import annotations
 
+import functools
+import sys
+from array import array
 from collections.abc import Mapping
-from itertools import chain
-from operator import methodcaller
+from itertools import chain, compress
+from operator import call, is_, methodcaller
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.networkx_backend.memory.layout import layout_is_known
-from matchwood.networkx_backend.memory.plain import (
-    Rows,
-    attribute,
-    plain_cells,
-    plain_rows,
-    sources,
-)
-from matchwood.networkx_backend.memory.quick import quick_data, quick_rows, quick_values
+from matchwood import engines
+from matchwood.networkx_backend.building import collector_paused
 
-QUICK_FROM = 500  # nodes; the first use of the quick way loads compiled code
+Array = np.ndarray[Any, Any]
+TRIES = 5  # readings of a graph that another thread keeps changing; then it is given up
+
+
+class Rows(NamedTuple):
+    """The structure of a graph.  Neighbours of a node stand in the order NetworkX keeps them."""
+
+    nodes: tuple[Any, ...]
+    numbered: bool  # the nodes are the integers 0, 1, 2, ...
+    indptr: Array
+    indices: Array
 
 
 class Edges(NamedTuple):
     """Every edge once, in the order of ``G.edges``; of a multigraph every parallel one."""
 
-    u: np.ndarray[Any, Any]
-    v: np.ndarray[Any, Any]
-    keys: list[Any] | None = None  # of a multigraph
-    data: list[dict[Any, Any]] | None = None  # of a multigraph: the graph's own dictionaries
+    u: Array
+    v: Array
+    keys: tuple[Any, ...] | None = None  # of a multigraph
+    columns: Mapping[str, tuple[Any, ...]] = MappingProxyType({})  # attributes by name
+    data: tuple[dict[Any, Any], ...] | None = None  # all attributes, copied
+    own: tuple[dict[Any, Any], ...] = ()  # with them, the graph's own dictionaries
 
 
-def plain_adjacency(G: Any) -> dict[Any, Any]:
-    """The adjacency as dictionaries all through; a view of a graph is copied into some."""
-    adjacency = G._adj
-    if isinstance(adjacency, dict):
-        return adjacency
-    if G.is_multigraph():
-        return {u: {v: dict(kd) for v, kd in row.items()} for u, row in adjacency.items()}
-    return {u: dict(row) for u, row in adjacency.items()}
+class Reading(NamedTuple):
+    """A graph at one moment."""
+
+    rows: Rows
+    edges: Edges | None  # where they can be found from the rows
+    node_data: dict[Any, dict[Any, Any]] | None
+    attributes: dict[Any, Any]
 
 
-def read_rows(adjacency: dict[Any, Mapping[Any, Any]], *, quick: bool = True) -> Rows:
-    """The rows of an adjacency, nodes numbered in its order."""
-    found = None
-    if quick and len(adjacency) >= QUICK_FROM and layout_is_known():
-        found = quick_rows(adjacency)
-    return plain_rows(adjacency) if found is None else found
+class Wanted(NamedTuple):
+    """What is to be read besides nodes and neighbours."""
+
+    columns: tuple[str, ...] = ()  # attributes of edges
+    edge_data: bool = False  # all of them
+    node_data: bool = False
+    attributes: bool = False  # of the graph
 
 
-def read_edges(rows: Rows, adjacency: Any, directed: bool, multi: bool) -> Edges:
-    """The edges of an adjacency; only of a multigraph does it need to look there."""
-    u, v = (sources(rows), rows.indices) if directed else _upper(rows)
-    if not multi:
-        return Edges(u, v)
-    bundles = list(map(methodcaller("items"), plain_cells(rows, adjacency, directed)))
-    pairs = list(map(list, bundles))  # one call: an edge and its key stay together
-    times = np.fromiter(map(len, pairs), np.int64, len(pairs))
-    together = list(chain.from_iterable(pairs))
-    keys, data = map(list, zip(*together, strict=True)) if together else ([], [])
-    return Edges(np.repeat(u, times), np.repeat(v, times), keys, data)
+def changed(why: str = "") -> RuntimeError:
+    """The error for a graph that is not what it was a moment ago."""
+    return RuntimeError(f"the graph was changed while matchwood was reading it{why}")
 
 
-def _upper(rows: Rows) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Of the two entries of an edge the one at the node that comes first."""
-    from matchwood.networkx_backend.memory import cpu_numbers
-    from matchwood.teams import crew
-
-    # one more: where to put what does not count, after all that do
-    u, v = (np.empty(rows.indices.size + 1, rows.indices.dtype) for _ in range(2))
-    count = np.zeros(1, np.int64)
-    crew(1, work=u.size).run(cpu_numbers.upper, rows.indptr, rows.indices, u, v, count)
-    return u[: count[0]].copy(), v[: count[0]].copy()
+def sources(rows: Rows) -> Array:
+    """The vertex at which each entry of ``rows.indices`` stands."""
+    return np.repeat(np.arange(len(rows.nodes), dtype=rows.indices.dtype), np.diff(rows.indptr))
 
 
-def read_values(
-    rows: Rows, adjacency: Any, directed: bool, name: Any, *, quick: bool = True
-) -> np.ndarray[Any, Any] | list[Any]:
-    """An attribute of every edge of a graph that is no multigraph, 1 where it is missing.
+def read(G: Any, wanted: Wanted) -> Reading:
+    """A NetworkX graph as it is now."""
+    found = _quick(G, wanted) if getattr(sys, "_is_gil_enabled", lambda: True)() else None
+    if found is None:
+        depth = 2 if G.is_multigraph() else 1
+        try:
+            found, again = (_attempt(G, _copied(G._adj, depth), wanted) for _ in range(2))
+        except (KeyError, RuntimeError) as error:
+            raise changed(f": {error}") from error
+        if not _same(found, again):
+            raise changed()
+    rows, node_data = found["rows"], None
+    if wanted.node_data:
+        node_data = dict(zip(found["named"], found["node data"], strict=True))
+        if len(node_data) != len(rows.nodes) or not all(map(node_data.__contains__, rows.nodes)):
+            raise changed(": not all nodes have attributes")
+    plain = not (G.is_multigraph() or wanted.columns or wanted.edge_data)
+    return Reading(
+        rows,
+        None if plain else edges_of(rows, G.is_directed(), found),
+        node_data,
+        found["attributes"][0] if wanted.attributes else {},
+    )
 
-    An array of floats where all are floats or small integers, and the quick way can be used.
+
+def _quick(G: Any, wanted: Wanted) -> dict[str, Any] | None:
+    """What is found without other code running meanwhile; None where some could."""
+    for _ in range(TRIES):
+        adjacency = G._adj
+        try:
+            found = _attempt(G, adjacency, wanted)
+        except (AttributeError, TypeError):  # something that is no dictionary
+            return None
+        except RuntimeError as error:
+            problem = error
+        else:
+            return found if {type(adjacency), *found["kinds"]} <= {dict} else None
+    raise problem
+
+
+def _attempt(G: Any, adjacency: Any, wanted: Wanted) -> dict[str, Any]:
+    """Nodes and neighbours; then both once more, to see that they are the same, with attributes.
+
+    An edge of an undirected graph is at two places, and only numbers tell which is the first.  To
+    look into its dictionary costs more than all the rest, so that is done once.
     """
-    if quick and len(adjacency) >= QUICK_FROM and layout_is_known():
-        found = quick_values(rows, adjacency, directed, name)
-        if found is not None:
-            return found
-    return attribute(plain_cells(rows, adjacency, directed), name)
+    found = _at_once(_structure(adjacency, G.is_multigraph()))
+    found["rows"] = rows = _numbered(found["nodes"], found["lengths"], found["neighbours"])
+    if not any(wanted):
+        return found
+    half = None
+    if not G.is_directed():
+        half = np.repeat(sources(rows) <= rows.indices, found.get("times", 1)).tobytes()
+    streams = _structure(adjacency, G.is_multigraph())
+    again = _at_once({**streams, **_attributes(adjacency, G, wanted, half)})
+    if not _same({part: found[part] for part in streams}, again):
+        raise changed()
+    for name in wanted.columns:
+        pairs = again[f"column {name}"]
+        again["kinds"].update(pairs[::2])
+        again[f"column {name}"] = pairs[1::2]
+    if wanted.edge_data:
+        pairs = again["edge data"]
+        again["own"], again["edge data"] = pairs[::2], pairs[1::2]
+        again["kinds"].update(map(type, again["own"]))
+    return {**found, **again}
 
 
-def read_data(
-    rows: Rows, adjacency: Any, directed: bool, count: int, chosen: Any, *, quick: bool = True
-) -> list[Any] | None:
-    """The dictionaries of some of the `count` edges; None where only Python can find them."""
-    if not quick or len(adjacency) < QUICK_FROM or not layout_is_known():
-        return None
-    return quick_data(rows, adjacency, directed, count, chosen)
+def _at_once(streams: dict[str, Any]) -> dict[str, Any]:
+    """Fill a container from each stream, all by one call of a compiled function.
+
+    The collector would run methods written in Python, of what it finds to be garbage.
+    """
+    makers, iterables = zip(*streams.values(), strict=True)
+    try:
+        with collector_paused():
+            filled = list(map(call, makers, iterables))
+    except RuntimeError as error:  # of an iterator, about the size
+        raise changed() from error
+    return dict(zip(streams, filled, strict=True))
+
+
+_counts = functools.partial(np.fromiter, dtype=np.int64)
+_values = methodcaller("values")
+
+
+def _inside(level: Any) -> Any:
+    """The values of all mappings of a level, row by row."""
+    return chain.from_iterable(map(_values, level))
+
+
+def _structure(adjacency: Any, multi: bool) -> dict[str, Any]:
+    """What is to be read: by name, the container for it and what to fill it from."""
+    rows = adjacency.values
+    streams = {
+        "nodes": (tuple, adjacency),
+        "lengths": (_counts, map(len, rows())),
+        "neighbours": (list, chain.from_iterable(rows())),
+        "kinds": (set, map(type, chain(rows(), _inside(rows()) if multi else ()))),
+    }
+    if multi:
+        streams["times"] = _counts, map(len, _inside(rows()))
+        streams["keys"] = list, chain.from_iterable(_inside(rows()))
+    return streams
+
+
+def _attributes(adjacency: Any, G: Any, wanted: Wanted, half: bytes | None) -> dict[str, Any]:
+    """As `_structure`, of the edges that `half` says."""
+
+    def edges() -> Any:
+        every = _inside(adjacency.values())
+        every = _inside(every) if G.is_multigraph() else every
+        return every if half is None else compress(every, half)
+
+    def pairs(one: Any, other: Any) -> Any:  # what is looked at twice in a row waits in the cache
+        return list, chain.from_iterable(zip(one, other, strict=True))
+
+    streams = {
+        f"column {name}": pairs(map(type, edges()), map(methodcaller("get", name, 1), edges()))
+        for name in wanted.columns
+    }
+    if wanted.edge_data:
+        streams["edge data"] = pairs(edges(), map(dict, edges()))
+    if wanted.node_data:
+        streams["named"] = tuple, G._node
+        streams["node data"] = list, map(dict, G._node.values())
+    if wanted.attributes:
+        streams["attributes"] = list, map(dict, (G.graph,))
+    return streams
+
+
+def _copied(level: Any, depth: int) -> dict[Any, Any]:
+    """Mappings of any kind as dictionaries, without those of attributes."""
+    if not isinstance(level, Mapping):
+        raise TypeError(f"convert_from_nx: G must hold mappings of mappings, got {level!r}")
+    if depth == 0:
+        return dict(level.items())
+    return {key: _copied(inner, depth - 1) for key, inner in level.items()}
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Did two readings find the same?"""
+    return all(_alike(part, one[part], other[part]) for part in one if part != "rows")
+
+
+def _alike(part: str, one: Any, other: Any) -> bool:
+    """Equal numbers and types, the same objects, copies of dictionaries that hold the same ones."""
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
+    if isinstance(one, set):
+        return bool(one == other)
+    if part in ("edge data", "node data", "attributes"):
+        sizes, others = (list(map(len, each)) for each in (one, other))
+        one, other = ([*chain.from_iterable(each), *_inside(each)] for each in (one, other))
+        if sizes != others:
+            return False
+    return len(one) == len(other) and all(map(is_, one, other))
+
+
+def _numbered(nodes: tuple[Any, ...], lengths: Array, neighbours: list[Any]) -> Rows:
+    """Nodes and neighbours by number, in the order of the nodes."""
+    n, nnz = len(nodes), len(neighbours)
+    numbered = set(map(type, nodes)) <= {int} and nodes == tuple(range(n))
+    try:
+        if numbered and set(map(type, neighbours)) <= {int}:
+            indices = np.frombuffer(array("q", neighbours or (0,)), np.int64)[:nnz]
+            if nnz and not 0 <= indices.min() <= indices.max() < n:
+                raise KeyError(next(v for v in neighbours if not 0 <= v < n))
+        else:  # what equals a node is that node
+            place = dict(zip(nodes, range(n), strict=True))
+            if len(place) < n:
+                raise changed(": two of its nodes are equal")
+            indices = np.fromiter(map(place.__getitem__, neighbours), np.int64, nnz)
+    except KeyError as error:
+        raise changed(f": {error} is a neighbour but no node") from None
+    except OverflowError:
+        raise changed(": a neighbour is no node") from None
+    dtype = np.int32 if max(n, nnz) <= np.iinfo(np.int32).max else np.int64
+    indptr = np.zeros(n + 1, dtype)
+    np.cumsum(lengths, out=indptr[1:])
+    return Rows(nodes, numbered, engines.frozen(indptr), engines.frozen(indices.astype(dtype)))
+
+
+def edges_of(rows: Rows, directed: bool, found: Mapping[str, Any] = {}) -> Edges:
+    """The edges, with what was read of them.
+
+    Of the two entries of an undirected edge the one at the node that comes first.
+    """
+    u, v = sources(rows), rows.indices
+    chosen = None if directed else u <= v
+    if chosen is not None:
+        u, v = u[chosen], v[chosen]
+    keys = found.get("keys")
+    if keys is not None:
+        times = found["times"]
+        if chosen is not None:
+            keys = compress(keys, np.repeat(chosen, times).tobytes())
+            times = times[chosen]
+        u, v, keys = np.repeat(u, times), np.repeat(v, times), tuple(keys)
+
+    return Edges(
+        engines.frozen(u),
+        engines.frozen(v),
+        keys,
+        MappingProxyType({part[7:]: tuple(found[part]) for part in found if part[:7] == "column "}),
+        tuple(found["edge data"]) if "own" in found else None,
+        tuple(found.get("own", ())),
+    )

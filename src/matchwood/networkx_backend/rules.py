@@ -45,6 +45,15 @@ COMMUNITIES = frozenset(
     }
 )
 
+CLASSES = frozenset(
+    f"networkx.classes.{name}" for name in ("graph", "digraph", "multigraph", "multidigraph")
+)
+ACCESS = (
+    *("__contains__", "__getitem__", "__iter__", "__len__"),
+    *("adj", "adjacency", "edges", "neighbors", "nodes", "pred", "predecessors", "succ"),
+    *("successors",),
+)  # a subclass that overrides one of these may answer otherwise than its dictionaries say
+
 SAMPLE = 64  # rows looked at to guess the number of edges; to count them takes NetworkX too long
 
 
@@ -59,6 +68,8 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
     given.apply_defaults()
     asked = given.arguments
     G = asked["G"]
+    if own := own_access(type(G)):
+        return f"its class has its own {own}"
     if asked.get("sort_neighbors") is not None:
         return "neighbours are visited in the order of the graph"
     if asked.get("neighbors") is not None:
@@ -84,6 +95,13 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
         if asked["maxcardinality"]:
             return "maxcardinality needs the exact algorithm"
     return True
+
+
+def own_access(kind: type) -> str:
+    """What a class does otherwise than NetworkX's graphs when it is asked for neighbours; or ""."""
+    base = next((each for each in kind.__mro__ if each.__module__ in CLASSES), kind)
+    own = (name for name in ACCESS if getattr(kind, name, None) is not getattr(base, name, None))
+    return next(own, "")
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:

@@ -60,7 +60,7 @@ def pagerank(
 
 def _arcs(G: Graph, weight: Any) -> csr.Graph | None:
     """The arcs with their weights, parallel ones added up; None where a weight is not for us."""
-    if not G.is_multigraph() and (weight is None or G.adjacency is None):
+    if not G.is_multigraph() and (weight is None or not G.has_edge_data):
         return G.structure
 
     def make() -> csr.Graph | None:

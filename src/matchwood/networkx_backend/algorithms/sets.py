@@ -24,6 +24,12 @@ def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> An
         return [random.choice(G.nodes)]  # the error that NetworkX gives
     pattern: Any = G.structure
     chosen = list(set(nodes)) if nodes else []
+    loops = G.indices[G.sources == G.indices]
+    if loops.size and not chosen:
+        # NetworkX draws the first node before it looks for loops, so its error depends on the seed
+        first = random.choice(G.nodes)
+        if G.number_of(first) in loops:
+            raise nx.NetworkXUnfeasible(f"{ {first} } is not an independent set of G")
     free = np.arange(len(G))
     if chosen:
         free = _free_beside(G, chosen)

@@ -27,8 +27,6 @@ EXACT = {np.float32: 1 << 24, np.float64: 1 << 53}  # integers up to this are ex
 
 def as_numbers(values: Any) -> Any | None:
     """Values as an int64 or float64 array; None where that would lose something."""
-    if isinstance(values, np.ndarray):
-        return values
     try:
         array = np.array(values) if values else np.empty(0)
     except (ValueError, OverflowError):  # lists of several lengths, say
@@ -75,7 +73,7 @@ def _kruskal_order(G: Graph, weight: Any, minimum: bool, ignore_nan: bool) -> An
 def _edge(G: Graph, i: int) -> tuple[Any, ...]:
     edges = G.edges
     keys = () if edges.keys is None else (edges.keys[i],)
-    return (G.nodes[edges.u[i]], G.nodes[edges.v[i]], *keys, *G.edge_data(np.array([i])))
+    return (G.nodes[edges.u[i]], G.nodes[edges.v[i]], *keys, *G.edge_data([i]))
 
 
 def _entries(G: Graph) -> tuple[Any, Any, Any]:
@@ -119,7 +117,7 @@ def _forest(G: Graph, weight: Any, minimum: bool, ignore_nan: bool) -> Any:
 
 
 def _spanning_edges(
-    G: Graph, minimum: bool, weight: Any, keys: bool, data: Any, ignore_nan: bool
+    G: Graph, minimum: bool, weight: Any, keys: bool, data: Any, ignore_nan: bool, own: bool = True
 ) -> list[tuple[Any, ...]]:
     edges = G.edges
     chosen = _forest(G, weight, minimum, ignore_nan)
@@ -127,7 +125,7 @@ def _spanning_edges(
     if keys and edges.keys is not None:
         columns.append(list(map(edges.keys.__getitem__, chosen.tolist())))
     if data:
-        columns.append(G.edge_data(chosen))
+        columns.append(G.edge_data(chosen, own=own))
     return list(zip(*columns, strict=True))
 
 
@@ -179,7 +177,7 @@ def _tree(G: Graph, minimum: bool, weight: Any, ignore_nan: bool) -> Any:
 
     if nx_class(G) is not nx.Graph:
         T = empty_like(G)
-        T.add_edges_from(_spanning_edges(G, minimum, weight, True, True, ignore_nan))
+        T.add_edges_from(_spanning_edges(G, minimum, weight, True, True, ignore_nan, own=False))
         return T
     chosen = _forest(G, weight, minimum, ignore_nan)
     with collector_paused():
@@ -190,7 +188,7 @@ def _tree(G: Graph, minimum: bool, weight: Any, ignore_nan: bool) -> Any:
             T._node.update(zip(G.nodes, [{} for _ in G.nodes], strict=True))
         else:
             T._node.update(zip(G.node_data, map(dict.copy, G.node_data.values()), strict=True))
-        data = G.edge_data(chosen)
-        rows = joined_rows(G.nodes, G.edges.u[chosen], G.edges.v[chosen], data)
+        ends = G.edges.u[chosen], G.edges.v[chosen]
+        rows = joined_rows(G.nodes, *ends, G.edge_data(chosen))
         T._adj.update(zip(G.nodes, rows, strict=True))
     return T

@@ -2,7 +2,7 @@
 
 NetworkX looks at neighbours in the order in which edges were added, and shows it: in the order of
 edges, layers and dictionaries, and in the parents.  matchwood's own search has other parents (the
-smallest), so the order is found by a queue of its own, in compiled code (cpu_numbers.queue_order).
+smallest), so the order is found by a queue of its own, in compiled code (cpu.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Search(NamedTuple):
 
 
 def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
-    from matchwood.networkx_backend.memory import cpu_numbers
+    from matchwood.networkx_backend.algorithms import cpu
     from matchwood.teams import crew
 
     indptr, indices = pattern
@@ -40,7 +40,7 @@ def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
     layers[0] = len(sources)
     depth = n if limit is None or limit >= n else max(0, math.ceil(limit))
     crew(1, work=indices.size + n).run(
-        cpu_numbers.queue_order, indptr, indices, order, parent, layers, depth
+        cpu.queue_order, indptr, indices, order, parent, layers, depth
     )
     ends = layers[: layers[-1]].tolist()
     return Search(order[: ends[-1]], parent, ends)
