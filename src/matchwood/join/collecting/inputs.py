@@ -158,7 +158,9 @@ def require_valid(data: Any, caller: str, name: str) -> None:
     if type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "validate"):
         try:
             data.validate(full=True)
-        except ValueError as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # of pyarrow's own classes
             raise ValueError(f"{caller}: {name} is no valid Arrow array: {error}") from None
 
 
