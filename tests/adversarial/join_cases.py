@@ -1,4 +1,4 @@
-"""Joins that attacks begin with: right answers to spoil for problems.py, sets by their definition."""
+"""Joins to attack: right answers to spoil, for problems.py, and joins of sets by definition."""
 
 from __future__ import annotations
 

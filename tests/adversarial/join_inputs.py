@@ -138,7 +138,7 @@ FORMS: dict[str, Callable[[Any], Any]] = {
     "indexed only": Indexed,
     "iterator": iter,
     "generator": lambda items: (item for item in items),
-    "map": lambda items: map(lambda item: item, items),
+    "map": functools.partial(map, copy.copy),
     "dict keys": lambda items: dict.fromkeys(
         tuple(item) if type(item) is list else item for item in items
     ).keys(),
@@ -168,21 +168,20 @@ def lists_that_lie() -> Iterator[Attack]:
 
 
 def changed_by_a_thread(seed: int, size: int) -> str:
-    """No element is in two records at any time, so that there is no pair."""
-    rows: list[Any] = [[f"r{i}", f"s{i}"] for i in range(size)]
+    """Each record repeats an element of its own, so that at no time there is a pair."""
+    rows: list[Any] = [[f"r{i}"] * 2 for i in range(size)]
     over = threading.Event()
 
     def change() -> None:
         rng = np.random.default_rng(seed)
         while not over.is_set():
-            i = int(rng.integers(len(rows)))
-            name = rows[i][0][1:] if rows[i] else None
-            if rng.random() < 0.1:
-                rows.append([f"r{size + i}.{rng.integers(2**60)}"])
-            elif rng.random() < 0.1 and len(rows) > size:
-                rows.pop()
-            elif name is not None:
-                rows[i][:] = [f"r{name}", *(f"{j}.{name}" for j in range(int(rng.integers(60))))]
+            for at, way, count in rng.integers((size, 20, 60), size=(100, 3)).tolist():
+                if seed % 2 and way == 0:
+                    rows.append([f"r{len(rows)}"])
+                elif seed % 2 and way == 1 and len(rows) > size:
+                    rows.pop()
+                else:
+                    rows[at][:] = [f"r{at}"] * count
 
     thread = threading.Thread(target=change)
     kept = sys.getswitchinterval()
@@ -246,7 +245,7 @@ class Whole(int):
         return 3
 
 
-class Word(str, enum.Enum):
+class Word(str, enum.Enum):  # noqa: UP042 - its str() is not its text
     ab, cd, x, xyz = "ab", "cd", "x", "xyz"
 
 
@@ -277,9 +276,11 @@ def elements() -> Iterator[Attack]:
             f"split {form.__name__}",
             lambda made=made: judged(lambda: joined(made, separator=";"), pairs_of_sets(ROWS)),
         )
-    wrong = (None, np.nan, np.float32("nan"), 1.0, True, b"ab", bytearray(b"ab"), "\ud800", "\udfff",
-             [], {}, set(), Unhashable(), object(), type, np.datetime64("NaT"), np.array("ab"),
-             np.array(["ab"]), np.void(b"12"), 3j, mw, np.ma.masked, ("ab",), Ellipsis)  # fmt: skip
+    wrong = (
+        None, np.nan, np.float32("nan"), 1.0, True, 3j, b"ab", bytearray(b"ab"), "\ud800", "\udfff",
+        [], {}, set(), ("ab",), Unhashable(), object(), type, mw, Ellipsis, np.void(b"12"),
+        np.datetime64("NaT"), np.array("ab"), np.array(["ab"]), np.ma.masked,
+    )  # fmt: skip
     for similarity in ("equal", "jaccard", "edit"):
         for item in wrong:
             for row in ([item], [item, "ab"], ["ab", item], ["ab", item, 1]):
@@ -302,8 +303,9 @@ def refused(call: Callable[[], Any], *names: str) -> str:
 def arrow_columns(pa: Any) -> list[Any]:
     lists, numbers = [*ROWS, None], [*NUMBERS, None]
     texts = [";".join(row) for row in ROWS] + [None]
+    coded = pa.dictionary(pa.int8(), pa.string())
     kinds = (pa.list_(pa.string()), pa.large_list(pa.large_string()), pa.list_view(pa.string()),
-             pa.list_(pa.string_view()), pa.list_(pa.dictionary(pa.int8(), pa.string())))  # fmt: skip
+             pa.list_(pa.string_view()), pa.list_(coded))  # fmt: skip
     return [
         *(pa.array(lists, kind) for kind in kinds),
         pa.array(numbers, pa.list_(pa.int32())),
@@ -379,8 +381,8 @@ def hostile_arrow(seed: int, draw: int) -> str:
 
 # Options
 
-WRONG = (None, True, -1, 1, 2**31, 10**30, -(10**30), 0.0, 0.5, 5e-324, np.nan, np.inf, 3j, "", "ab",
-         "\ud800", b"cpu", (), (0, 1), (0, 10**30), [[]], {}, object(), Unhashable(), len,
+WRONG = (None, True, -1, 1, 2**31, 10**30, -(10**30), 0.0, 0.5, 5e-324, np.nan, np.inf, 3j, "",
+         "ab", "\ud800", b"cpu", (), (0, 1), (0, 10**30), [[]], {}, object(), Unhashable(), len,
          np.array(3), np.array([1, 2]), np.zeros((2, 2)), np.datetime64("NaT"), iter(()),
          ("strip", None))  # fmt: skip
 
@@ -442,8 +444,8 @@ def spoilt_results() -> Iterator[Attack]:
 
     arrays = [
         np.array([0, 1, -1]), np.array([0, 1, 10**9]), np.array([0, 1, 6]), np.array([0, 1]),
-        np.array([0.0, 1.0, 2.0]), np.array([[0, 1, 2]]), np.array(["a", "b", "c"]), [0, 1, 9], None,
-        7, np.array([0, 1, 2**63], np.uint64), np.array([], np.int64), np.full(3, np.nan),
+        np.array([0.0, 1.0, 2.0]), np.array([[0, 1, 2]]), np.array(["a", "b", "c"]), [0, 1, 9],
+        None, 7, np.array([0, 1, 2**63], np.uint64), np.array([], np.int64), np.full(3, np.nan),
         np.array([0, 1, 2], object), "abc",
     ]  # fmt: skip
     plain = {"name": list("abcdef"), "tags": ROWS}
@@ -523,7 +525,7 @@ def attacks(end: float, seed: int) -> Iterator[Attack]:
 
     def drawn() -> Iterator[Attack]:
         for k in itertools.count():
-            thread = functools.partial(changed_by_a_thread, seed + k, 1 + 7 * k % 300)
+            thread = functools.partial(changed_by_a_thread, seed + k, 20_000)
             yield f"a thread, seed {seed}, draw {k}", thread
             for j in range(30 * k, 30 * k + 30):
                 yield f"arrow, seed {seed}, draw {j}", functools.partial(hostile_arrow, seed, j)

@@ -153,7 +153,9 @@ def read_groups(
                 -1 if inputs.is_missing(v) else known.setdefault(v, len(known)) for v in values
             ]
         except Exception as error:  # whatever comparing them raises
-            raise TypeError(f"{caller}: by must hold values that can be compared: {error}") from error
+            raise TypeError(
+                f"{caller}: by must hold values that can be compared: {error}"
+            ) from error
         found.append(np.array(numbers, np.int64).reshape(-1))
     return tuple(found)
 

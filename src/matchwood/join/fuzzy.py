@@ -57,8 +57,8 @@ def fuzzy_join(
     left, right : collections, lists or columns
         Lists of lists of text or integers; lists of text with a `separator`; columns of pandas,
         polars or Arrow, or tables with `on`; sparse matrices of SciPy or CuPy, whose rows are sets
-        of columns; or what `collection` returns.  `right` None joins `left` with itself: each pair once,
-        left < right.
+        of columns; or what `collection` returns.  `right` None joins `left` with itself: each pair
+        once, left < right.
     delta : float
         Above 0, up to 1.  None is 0.7, or 0 with `k` or `per_left`.
     k : int

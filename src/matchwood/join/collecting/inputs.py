@@ -150,7 +150,7 @@ def require_valid(data: Any, caller: str, name: str) -> None:
     Columns of pandas may have such an array inside.
     """
     if type(data).__module__.partition(".")[0] == "pandas":
-        kind = getattr(data, "dtype", None)
+        kind: Any = getattr(data, "dtype", None)
         if hasattr(kind, "categories"):
             require_valid(kind.categories, caller, name)
         if getattr(kind, "storage", None) == "pyarrow":
