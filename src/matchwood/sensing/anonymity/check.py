@@ -40,11 +40,13 @@ def check_anonymized(
 
     Examples
     --------
+    >>> import secrets
     >>> import numpy as np
     >>> from matchwood import anonymize
     >>> from matchwood.check import check_anonymized
     >>> a = np.array([167772161, 167772162, 167772161], np.uint32)
-    >>> check_anonymized(a, anonymize(a, "permutation", bytes(32)), "permutation", key=bytes(32))
+    >>> key = secrets.token_bytes(32)
+    >>> check_anonymized(a, anonymize(a, "permutation", key), "permutation", key=key)
     """
     caller = "check_anonymized"
     one_of(caller, "method", method, METHODS)

@@ -17,7 +17,7 @@ from matchwood.sensing.stream.sources import Block, Source
 from matchwood.sensing.stream.sums import Folder, RunSums
 from matchwood.sensing.stream.totals import blocks_of, total_of
 from matchwood.sensing.stream.windows import PacketWindows, TimeWindows
-from matchwood.sensing.traffic import TrafficMatrix
+from matchwood.sensing.traffic import TrafficMatrix, require_sum
 
 CHUNK_BYTES = 64  # that a packet of a chunk takes: itself, two keys, destination, run
 CHUNK_PART = 4  # of the memory that is allowed a quarter is for a chunk ...
@@ -230,10 +230,11 @@ class Runner:
         if ranges is None:
             return None
         src, dst = (ranges.classify(self._original(x)) for x in block[:2])
-        pairs = src * len(ranges.names) + dst
+        src *= len(ranges.names)
+        src += dst
         if len(ranges.names) ** 2 <= 1 << 16:
-            pairs = pairs.astype(np.uint16)  # sorted by counting
-        return engines.moved(pairs, engines.home(self.options.engine))
+            src = src.astype(np.uint16)  # sorted by counting
+        return engines.moved(src, engines.home(self.options.engine))
 
     def _without_broadcast(self, block: Block, pairs: Any) -> tuple[Block, Any]:
         kept = (block.src != LEFT_OUT) & (block.dst != LEFT_OUT)
@@ -287,6 +288,7 @@ class Runner:
     def _add_matrices(self) -> None:
         for matrix in self._matrices():
             since = CLOCK()
+            require_sum("sense", "source", self._packets + matrix.packets)
             if self.listeners.on_window is not None:
                 self.listeners.on_window(matrix, None)
             found = self.worker.statistics(matrix)
@@ -336,7 +338,7 @@ class Runner:
             self.listeners.on_chunk({**self._capture(), "windows": self._windows()})
 
     def _windows(self) -> Windows:
-        table = np.concatenate(self._tables) if self._tables else np.empty((0, len(NAMES)))
+        table = np.concatenate(self._tables) if self._tables else np.empty((0, len(NAMES)), np.int64)
         known = len(table) and self._times and not self._timeless
         times = np.array(self._times[: len(table)], np.int64) if known else None
         return Windows(table, np.array(self._firsts, np.int64), times)

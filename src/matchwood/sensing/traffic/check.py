@@ -8,6 +8,7 @@ import numpy as np
 
 from matchwood import answers, engines
 from matchwood.errors import CheckFailed
+from matchwood.sensing.traffic.matrix import MOST_PACKETS, TrafficMatrix, addresses, packets_of
 
 
 def fault_of_arrays(sources: Any, indptr: Any, destinations: Any, counts: Any) -> str | None:
@@ -31,6 +32,8 @@ def fault_of_arrays(sources: Any, indptr: Any, destinations: Any, counts: Any) -
     at = answers.first(counts < 1)
     if at is not None:
         return f"every link must have a packet, got {counts[at]} at {at}"
+    if (packets := packets_of(counts)) > MOST_PACKETS:
+        return f"counts must be at most 2^63 - 1 packets in all, got {packets}"
     if rows == 0 and links:
         return "links must have sources, got none"
     return None
@@ -71,8 +74,6 @@ def check_traffic_matrix(src: Any, dst: Any, matrix: Any) -> None:
     >>> src, dst = np.array([1, 1, 2]), np.array([2, 2, 3])
     >>> check_traffic_matrix(src, dst, traffic_matrix(src, dst))
     """
-    from matchwood.sensing.traffic.matrix import TrafficMatrix, addresses
-
     if not isinstance(matrix, TrafficMatrix):
         raise TypeError(
             f"check_traffic_matrix: matrix must be a TrafficMatrix, got {type(matrix).__name__}"
