@@ -24,13 +24,14 @@ NARROWED = (1, 3)  # places of h and i among the arrays
 VALUES = 4  # place of x
 WIDE = (8, 9)  # types of counts whose sum may leave int64; so many of the others never come
 BLOCK = 1 << 26  # bytes of an array that are compressed as one block
+WIDENED = 1 << 22  # addresses that are made 64-bit numbers at once
 
 
 class Packer:
     """Makes the bytes of matrices; its buffers serve one matrix after the other."""
 
-    def __init__(self, compression: str | None, level: int) -> None:
-        self._compress = zstd.compressor(level) if compression else None
+    def __init__(self, compression: str | None, level: int, stop: Any = None) -> None:
+        self._compress = zstd.compressor(level, stop) if compression else None
         self._level = level
         self._wide = [np.empty(0, "<u8"), np.empty(0, "<u8")]
 
@@ -67,7 +68,8 @@ class Packer:
         if self._wide[which].size < narrow.size:
             self._wide[which] = np.empty(narrow.size + narrow.size // 4, "<u8")
         found = self._wide[which][: narrow.size]
-        found[:] = narrow
+        for k in range(0, narrow.size, WIDENED):  # Ctrl-C is heard in between
+            found[k : k + WIDENED] = narrow[k : k + WIDENED]
         return found
 
 

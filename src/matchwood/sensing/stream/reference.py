@@ -17,6 +17,7 @@ from matchwood.sensing.statistics import Histogram, Histograms, Statistics, Wind
 from matchwood.sensing.statistics.quantities import NAMES, as_row
 from matchwood.sensing.statistics.reference import of_links, per_entity
 from matchwood.sensing.stream.result import Sensing
+from matchwood.sensing.stream.sources import anonymized
 from matchwood.sensing.traffic import require_sum, trusted
 from matchwood.sensing.traffic.reference import rows_of_run, run_of_links
 
@@ -86,8 +87,8 @@ def _entries(
 def _anonymous(addresses: Any, anonymizer: Any, turned: bool) -> Any:
     """Compat reads the bytes of addresses the other way round; the key is for the others."""
     if not turned:
-        return anonymizer.apply(addresses)
-    return anonymizer.apply(addresses.byteswap()).byteswap()
+        return anonymized("sense", anonymizer, addresses)
+    return anonymized("sense", anonymizer, addresses.byteswap()).byteswap()
 
 
 def _left_out(entry: Entry, options: Any) -> bool:

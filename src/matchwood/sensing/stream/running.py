@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -9,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
+from matchwood.primitives.sort import radix_sort
 from matchwood.sensing.statistics import Ranges, Statistics, Windows
 from matchwood.sensing.statistics.quantities import NAMES, as_row
 from matchwood.sensing.stream.chunks import CHUNK, Buffer
 from matchwood.sensing.stream.result import Sensing
-from matchwood.sensing.stream.sources import Block, Source
+from matchwood.sensing.stream.sources import Block, Source, anonymized
 from matchwood.sensing.stream.sums import Folder, RunSums
 from matchwood.sensing.stream.totals import blocks_of, total_of
 from matchwood.sensing.stream.windows import PacketWindows, TimeWindows
@@ -167,15 +169,15 @@ class Runner:
 
     def _add_pairs(self, src: Any, dst: Any, pairs: Any) -> None:
         """Packets by pairs of ranges, each added to its own sum."""
-        xp = engines.xp(pairs)
-        order = xp.argsort(pairs, kind="stable")
-        sizes = engines.moved(xp.bincount(pairs), "cpu").tolist()
-        end = 0
-        for pair, size in enumerate(sizes):
-            if size:
-                here = order[end : end + size]
-                self._add_pair(pair, self.worker.run_of_packets(src[here], dst[here]))
-                end += size
+        narrow = pairs.dtype == np.uint16
+        ordered, order = radix_sort(
+            pairs.astype(np.uint32 if narrow else np.uint64), threads=self.options.threads
+        )
+        heads = engines.xp(pairs).flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        cuts = [0, *heads.tolist(), int(pairs.size)]
+        for start, end in itertools.pairwise(cuts):
+            here = order[start:end]
+            self._add_pair(int(ordered[start]), self.worker.run_of_packets(src[here], dst[here]))
 
     def _add_pair(self, pair: int, run: Any) -> None:
         if pair not in self._pairs:
@@ -222,7 +224,7 @@ class Runner:
         return addresses.byteswap() if self.options.compat and self.source.files else addresses
 
     def _anonymized(self, addresses: Any) -> Any:
-        changed = self.options.anonymizer.apply(self._original(addresses))
+        changed = anonymized("sense", self.options.anonymizer, self._original(addresses))
         return self._original(changed)  # turned back
 
     def _classified(self, block: Block) -> Any:
@@ -233,7 +235,7 @@ class Runner:
         src *= len(ranges.names)
         src += dst
         if len(ranges.names) ** 2 <= 1 << 16:
-            src = src.astype(np.uint16)  # sorted by counting
+            src = src.astype(np.uint16)
         return engines.moved(src, engines.home(self.options.engine))
 
     def _without_broadcast(self, block: Block, pairs: Any) -> tuple[Block, Any]:
@@ -338,7 +340,7 @@ class Runner:
             self.listeners.on_chunk({**self._capture(), "windows": self._windows()})
 
     def _windows(self) -> Windows:
-        table = np.concatenate(self._tables) if self._tables else np.empty((0, len(NAMES)), np.int64)
+        table = np.concatenate([np.empty((0, len(NAMES)), np.int64), *self._tables])
         known = len(table) and self._times and not self._timeless
         times = np.array(self._times[: len(table)], np.int64) if known else None
         return Windows(table, np.array(self._firsts, np.int64), times)

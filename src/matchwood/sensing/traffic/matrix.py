@@ -12,6 +12,7 @@ from matchwood.arguments import integers, plain, same_size
 
 PACKAGE = __name__.rpartition(".")[0]
 ADDRESSES = 1 << 32
+AT_ONCE = 1 << 18  # addresses that are looked up at once
 MOST_PACKETS = (1 << 63) - 1  # of a matrix: then every sum of counts fits into int64
 
 
@@ -164,19 +165,26 @@ class TrafficMatrix:
     def graph(self) -> tuple[Any, Any]:
         """(Graph, addresses): vertex v is addresses[v], an arc is a link, its weight the packets.
 
-        So components, matchings or a breadth-first search run on traffic.
+        So components, matchings or a breadth-first search run on traffic.  Functions that read the
+        weights raise ValueError where one is above 2^53: they are exact in float64 up to there.
         """
         import scipy.sparse as sp
 
         from matchwood import csr
+        from matchwood.primitives.sort import sort_keys
 
-        source, destination, packets = (engines.moved(x, "cpu") for x in self.tocoo())
-        addresses = np.union1d(source, destination)
+        sources, indptr, destinations, packets = (engines.moved(x, "cpu") for x in self._arrays)
+        found = sort_keys(np.concatenate([sources, destinations]))
+        addresses = found[np.append(True, found[1:] != found[:-1])[: found.size]]
         n = addresses.size
-        where = np.searchsorted(addresses, source), np.searchsorted(addresses, destination)
-        made = sp.coo_array((packets, where), shape=(n, n)).tocsr()
-        graph = csr.graph(made)
-        return graph.on(self.engine), engines.moved(addresses, self.engine)
+        vertices = np.empty(packets.size, np.int64)
+        for start in range(0, packets.size, AT_ONCE):  # Ctrl-C is heard in between
+            part = slice(start, start + AT_ONCE)
+            vertices[part] = np.searchsorted(addresses, destinations[part])
+        degrees = np.zeros(n + 1, np.int64)
+        degrees[np.searchsorted(addresses, sources) + 1] = np.diff(indptr)
+        made = sp.csr_array((packets, vertices, np.cumsum(degrees)), shape=(n, n))
+        return csr.graph(made).on(self.engine), engines.moved(addresses, self.engine)
 
     def check(self) -> None:
         """Raise `CheckFailed` unless the arrays are a traffic matrix."""
