@@ -46,7 +46,7 @@ class Anonymizer:
         if (bits is None) == (method == "truncate"):
             given = "needs bits=" if bits is None else "takes no bits"
             raise ValueError(f"{caller}: the method {method!r} {given}")
-        self.bits = None if bits is None else _checked_bits(caller, bits)
+        self.bits = None if bits is None else checked_bits(caller, bits)
         secret = checked_key(caller, key) if keyed else b""
         if method == "cryptopan":
             self._cipher = _cipher(caller, secret[:16])
@@ -143,7 +143,7 @@ class Anonymizer:
             team.run(cpu.read_flips, packed, self._table, secret, out, state)
 
 
-def _checked_bits(caller: str, bits: Any) -> int:
+def checked_bits(caller: str, bits: Any) -> int:
     bits = count(caller, "bits", bits)
     if bits > 32:
         raise ValueError(f"{caller}: bits must be at most 32, got {bits}")

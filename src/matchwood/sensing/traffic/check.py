@@ -8,7 +8,13 @@ import numpy as np
 
 from matchwood import answers, engines
 from matchwood.errors import CheckFailed
-from matchwood.sensing.traffic.matrix import MOST_PACKETS, TrafficMatrix, addresses, packets_of
+from matchwood.sensing.traffic.matrix import (
+    MOST_PACKETS,
+    TrafficMatrix,
+    addresses,
+    packets_of,
+    places_among,
+)
 
 
 def fault_of_arrays(sources: Any, indptr: Any, destinations: Any, counts: Any) -> str | None:
@@ -88,7 +94,7 @@ def check_traffic_matrix(src: Any, dst: Any, matrix: Any) -> None:
     found = np.zeros(keys.size + 1, np.int64)
     for begin, end in answers.pieces(int(src.size)):
         packets = (src[begin:end].astype(np.uint64) << np.uint64(32)) | dst[begin:end]
-        place = np.searchsorted(keys, packets)
+        place = places_among(keys, packets)
         known = keys[np.minimum(place, max(keys.size - 1, 0))] if keys.size else packets + 1
         at = answers.first(known != packets)
         if at is not None:

@@ -12,7 +12,7 @@ from matchwood.arguments import integers, plain, same_size
 
 PACKAGE = __name__.rpartition(".")[0]
 ADDRESSES = 1 << 32
-AT_ONCE = 1 << 18  # addresses that are looked up at once
+AT_ONCE = 1 << 15  # numbers that are looked up at once: 15 ms among 10^7
 MOST_PACKETS = (1 << 63) - 1  # of a matrix: then every sum of counts fits into int64
 
 
@@ -177,13 +177,10 @@ class TrafficMatrix:
         found = sort_keys(np.concatenate([sources, destinations]))
         addresses = found[np.append(True, found[1:] != found[:-1])[: found.size]]
         n = addresses.size
-        vertices = np.empty(packets.size, np.int64)
-        for start in range(0, packets.size, AT_ONCE):  # Ctrl-C is heard in between
-            part = slice(start, start + AT_ONCE)
-            vertices[part] = np.searchsorted(addresses, destinations[part])
         degrees = np.zeros(n + 1, np.int64)
-        degrees[np.searchsorted(addresses, sources) + 1] = np.diff(indptr)
-        made = sp.csr_array((packets, vertices, np.cumsum(degrees)), shape=(n, n))
+        degrees[places_among(addresses, sources) + 1] = np.diff(indptr)
+        indices = places_among(addresses, destinations)
+        made = sp.csr_array((packets, indices, np.cumsum(degrees)), shape=(n, n))
         return csr.graph(made).on(self.engine), engines.moved(addresses, self.engine)
 
     def check(self) -> None:
@@ -206,6 +203,15 @@ def trusted(
     made._hold(sources, indptr, destinations, counts)
     made._owner, made._packets = owner, packets
     return made
+
+
+def places_among(ascending: Any, values: Any) -> Any:
+    """As np.searchsorted, in pieces: Ctrl-C is heard in between."""
+    found = np.empty(values.size, np.int64)
+    for start in range(0, values.size, AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        found[part] = np.searchsorted(ascending, values[part])
+    return found
 
 
 def packets_of(counts: Any) -> int:
