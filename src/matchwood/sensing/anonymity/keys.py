@@ -46,8 +46,9 @@ def read_key(path: Any, caller: str = "read_key") -> bytes:
     where others than the owner may read or write the file (on systems with such rights).
     A path that cannot be opened is not named in the error: it may be a key, given by mistake.
     """
-    with os.fdopen(_opened(path, caller), "rb") as stream:
-        facts, name = os.fstat(stream.fileno()), os.fspath(path)
+    descriptor, name = _opened(path, caller), os.fspath(path)
+    try:
+        facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
             raise ValueError(f"{caller}: the key file {name} must be a regular file")
         mode = stat.S_IMODE(facts.st_mode)
@@ -56,7 +57,9 @@ def read_key(path: Any, caller: str = "read_key") -> bytes:
                 f"{caller}: the key file {name} can be used by others "
                 f"(mode {mode:04o}); make it private: chmod 600"
             )
-        content = stream.read(LONGEST + 1)
+        content = os.read(descriptor, LONGEST + 1)
+    finally:
+        os.close(descriptor)
     if len(content) == KEY_BYTES:
         return content
     digits = _HEX.fullmatch(content)
