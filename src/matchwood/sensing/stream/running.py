@@ -169,6 +169,11 @@ class Runner:
 
     def _add_pairs(self, src: Any, dst: Any, pairs: Any) -> None:
         """Packets by pairs of ranges, each added to its own sum."""
+        for pair, here in self._by_pair(pairs):
+            self._add_pair(pair, self.worker.run_of_packets(src[here], dst[here]))
+
+    def _by_pair(self, pairs: Any) -> Iterator[tuple[int, Any]]:
+        """(pair, where it is) for all pairs that there are."""
         narrow = pairs.dtype == np.uint16
         ordered, order = radix_sort(
             pairs.astype(np.uint32 if narrow else np.uint64), threads=self.options.threads
@@ -176,8 +181,8 @@ class Runner:
         heads = engines.xp(pairs).flatnonzero(ordered[1:] != ordered[:-1]) + 1
         cuts = [0, *heads.tolist(), int(pairs.size)]
         for start, end in itertools.pairwise(cuts):
-            here = order[start:end]
-            self._add_pair(int(ordered[start]), self.worker.run_of_packets(src[here], dst[here]))
+            if start < end:
+                yield int(ordered[start]), order[start:end]
 
     def _add_pair(self, pair: int, run: Any) -> None:
         if pair not in self._pairs:
@@ -323,15 +328,14 @@ class Runner:
         if options.anonymizer is not None:
             src, dst = (self._anonymized(x) for x in (src, dst))
         keys = (src.astype(np.uint64) << np.uint64(32)) | dst
-        kept = np.ones(keys.size, bool)
         if options.compat:
             kept = (src != LEFT_OUT) & (dst != LEFT_OUT)
             self.dropped += int(counts[~kept].sum())
+            keys, counts = keys[kept], counts[kept]
         if options.ranges is not None:
-            for pair in np.unique(pairs[kept]).tolist():
-                here = kept & (pairs == pair)
+            for pair, here in self._by_pair(pairs[kept] if options.compat else pairs):
                 self._add_pair(pair, self.worker.run_of_links(keys[here], counts[here]))
-        return self.worker.matrix_of_run(self.worker.run_of_links(keys[kept], counts[kept]))
+        return self.worker.matrix_of_run(self.worker.run_of_links(keys, counts))
 
     # The end
 
