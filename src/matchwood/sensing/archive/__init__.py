@@ -152,6 +152,9 @@ def write_archive(
     if not isinstance(matrices, Iterable):
         kind = type(matrices).__name__
         raise TypeError(f"write_archive: matrices must be an iterable of them, got {kind}")
+    if not (times is None or isinstance(times, Iterable)):
+        kind = type(times).__name__
+        raise TypeError(f"write_archive: times must be an iterable of integers, got {kind}")
     writing = archive_writer(path, each=each, compression=compression, level=level, threads=threads)
     with writing as writer:
         moments: Iterator[Any] = itertools.repeat(None) if times is None else iter(times)

@@ -15,20 +15,23 @@ from matchwood.io.limits import Limits
 from matchwood.sensing.archive import layout, zstd
 from matchwood.sensing.archive.layout import Header, damaged
 from matchwood.sensing.traffic import TrafficMatrix, trusted
+from matchwood.sensing.traffic.matrix import MOST_PACKETS, packets_of
 
 Array = np.ndarray[Any, Any]
 
 ADDRESSES = 2**32
 NARROWED = (1, 3)  # places of h and i among the arrays
 VALUES = 4  # place of x
+WIDE = (8, 9)  # types of counts whose sum may leave int64; so many of the others never come
 BLOCK = 1 << 26  # bytes of an array that are compressed as one block
+WIDENED = 1 << 22  # addresses that are made 64-bit numbers at once
 
 
 class Packer:
     """Makes the bytes of matrices; its buffers serve one matrix after the other."""
 
-    def __init__(self, compression: str | None, level: int) -> None:
-        self._compress = zstd.compressor(level) if compression else None
+    def __init__(self, compression: str | None, level: int, stop: Any = None) -> None:
+        self._compress = zstd.compressor(level, stop) if compression else None
         self._level = level
         self._wide = [np.empty(0, "<u8"), np.empty(0, "<u8")]
 
@@ -65,7 +68,8 @@ class Packer:
         if self._wide[which].size < narrow.size:
             self._wide[which] = np.empty(narrow.size + narrow.size // 4, "<u8")
         found = self._wide[which][: narrow.size]
-        found[:] = narrow
+        for k in range(0, narrow.size, WIDENED):  # Ctrl-C is heard in between
+            found[k : k + WIDENED] = narrow[k : k + WIDENED]
         return found
 
 
@@ -233,9 +237,16 @@ def _counts(name: str, offset: int, header: Header, content: Any) -> Array:
         raise damaged(name, offset, f"{int(values.max())} packets are more than 2^63 - 1")
     if values.size and int(values.min()) < stored:  # of a dense matrix 0 means no link
         raise damaged(name, offset, f"a link of {int(values.min())} packets")
+    packets = 0
     if header.iso and values.size:
         size = header.nvals if stored else header.vlen * header.vdim
-        return np.full(size, values[0], np.int64)
+        packets = size * int(values[0])
+        values = np.full(size, values[0], np.int64)
+    elif header.kind in WIDE:
+        values = values.astype(np.int64, copy=False)
+        packets = packets_of(values)
+    if stored and packets > MOST_PACKETS:  # links of a dense matrix are looked at later
+        raise damaged(name, offset, f"{packets} packets in all are more than 2^63 - 1")
     return values.astype(np.int64, copy=False)
 
 

@@ -7,19 +7,27 @@ pipes, compressed files), headers.py, writing.py.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from matchwood.arguments import count, flag, one_of
+from matchwood.arguments import at_most, count, flag, one_of
 from matchwood.io.files import PathLike
 from matchwood.io.limits import Limits
 from matchwood.sensing.capture.reading import Capture
-from matchwood.sensing.capture.writing import Layout, checked_packets, require_times, write
+from matchwood.sensing.capture.writing import (
+    Layout,
+    checked_packets,
+    has_nanoseconds,
+    require_times,
+    write,
+)
 from matchwood.sensing.packets import Packets
 
 __all__ = ["Capture", "Packets", "iter_capture", "read_capture", "write_capture"]
 
 FORMATS = ("pcap", "pcapng")
 ORDERS = ("little", "big")
+LONGEST = 1 << 62  # packets of a block
 
 
 def read_capture(
@@ -147,6 +155,7 @@ def _opened(
 ) -> Capture:
     packets = count(caller, "packets", packets, 1)
     compat = flag(caller, "compat", compat)
+    at_most(caller, "packets", packets, LONGEST, "packets of a block")
     return Capture(caller, path, packets, compat, threads, Limits(bytes=most).checked(caller))
 
 
@@ -201,6 +210,8 @@ def write_capture(
     True
     """
     caller = "write_capture"
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{caller}: path must be a path, got {type(path).__name__}")
     packets = checked_packets(caller, packets)
     if format is None:
         name = str(path).lower()
@@ -212,7 +223,7 @@ def write_capture(
     big = one_of(caller, "order", order, ORDERS) == "big"
     require_times(caller, packets.time, blocks)
     if nanoseconds is None:
-        fine = bool((packets.time % 1000).any())
+        fine = has_nanoseconds(packets.time)
     else:
         fine = flag(caller, "nanoseconds", nanoseconds)
     write(path, packets, Layout(blocks, big, fine, captured), threads)
