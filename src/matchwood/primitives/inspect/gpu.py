@@ -15,10 +15,10 @@ SOURCE = gpu.Source(
 )
 
 # places in the table of facts
-_STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST, _SUM1, _SUM2, _WORDS = (
+_STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST, _SUM1, _SUM2, _NEGATIVE_LOOP, _WORDS = (
     SOURCE.constants(
         *("STATUS", "DESCENTS", "LONGEST", "LOOPS", "ZEROS", "LEAST", "MOST"),
-        *("SUM1", "SUM2", "WORDS"),
+        *("SUM1", "SUM2", "NEGATIVE_LOOP", "WORDS"),
     )
 )
 _KEY_WORDS = SOURCE.constant("KEY_WORDS")
@@ -86,7 +86,7 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
     _launch(k.values, Chunks(indptr, indices.size), (indices, data), rest)
     facts = table.get().tolist()
     if facts[_STATUS] != _SOUND:
-        return Values(False, facts[_STATUS] % (1 << _DETAIL_BITS), 0.0, 0.0, 0, False)
+        return Values(False, facts[_STATUS] % (1 << _DETAIL_BITS), 0.0, 0.0, 0, False, False)
     any_off_diagonal = facts[_MOST] != 0
     return Values(
         finite=True,
@@ -95,6 +95,7 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
         maximum=_extreme(facts[_MOST]) if any_off_diagonal else 0.0,
         zeros=facts[_ZEROS],
         symmetric=_balanced(facts),
+        negative_loop=facts[_NEGATIVE_LOOP] != 0,
     )
 
 
