@@ -35,8 +35,8 @@ def check_communities(
     ------
     CheckFailed
         If the answer is wrong; says what and where.
-    TypeError
-        If it cannot be an answer: labels do not hold integers.
+    TypeError, ValueError
+        If it cannot be an answer: labels do not hold integers; or `A` has negative weights.
 
     Notes
     -----

@@ -15,12 +15,10 @@ SOURCE = gpu.Source(
 )
 
 # places in the table of facts
-_STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST, _SUM1, _SUM2, _NEGATIVE_LOOP, _WORDS = (
-    SOURCE.constants(
-        *("STATUS", "DESCENTS", "LONGEST", "LOOPS", "ZEROS", "LEAST", "MOST"),
-        *("SUM1", "SUM2", "NEGATIVE_LOOP", "WORDS"),
-    )
+_STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST = SOURCE.constants(
+    "STATUS", "DESCENTS", "LONGEST", "LOOPS", "ZEROS", "LEAST", "MOST"
 )
+_SUM1, _SUM2, _NEGATIVE_LOOP, _WORDS = SOURCE.constants("SUM1", "SUM2", "NEGATIVE_LOOP", "WORDS")
 _KEY_WORDS = SOURCE.constant("KEY_WORDS")
 _SOUND = 0xFFFF_FFFF_FFFF_FFFF  # the status without a failure; see status.cuh
 _DETAIL_BITS = 56  # bits of a status below its code

@@ -45,7 +45,8 @@ def check_pagerank(
     CheckFailed
         If something is wrong; says what.
     TypeError, ValueError
-        If the answer has no such numbers, or an argument is wrong.
+        If the answer has no such numbers, a weight that is read is negative, or an argument is
+        wrong.
 
     Notes
     -----
