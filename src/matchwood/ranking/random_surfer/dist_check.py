@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, engines
-from matchwood.dist.agreement import own_part, raise_first
+from matchwood.dist.agreement import own_part, raise_first, same
 from matchwood.errors import CheckFailed
 from matchwood.ranking.random_surfer import dist
 from matchwood.ranking.random_surfer.check import PLACES, Steps, check_numbers, judge, replayed
@@ -20,6 +20,7 @@ from matchwood.ranking.random_surfer.problem import Options
 
 def check(G: Any, answer: Any, asked: Options, caller: str, replay: bool) -> None:
     """See `check_pagerank`; all ranks call it, each with its own answer."""
+    same(G.comm, caller, replay=replay)
     error: Exception | None = None
     found: tuple[float, int] = 0.0, 0
     try:
