@@ -120,9 +120,9 @@ class Graph(GraphRules, Entries):
         """The transpose."""
         return View(*trusted_transpose(*view, self.n))
 
-    def least_given(self, caller: str) -> float:
-        """The least of the values as they were given."""
-        return float(self.given_values(caller).min())
+    def least(self, values: Any) -> float:
+        """The least of these values."""
+        return float(values.min())
 
     def raise_infinite(self, view: View, facts: Values, caller: str) -> None:
         """Raise the error that names the entry which is not finite."""

@@ -196,9 +196,8 @@ class DistributedGraph(GraphRules):
         """The block of the transpose of the matrix of which `view` is a block."""
         return self.places.mirror(view)
 
-    def least_given(self, caller: str) -> float:
-        """The least of the values as they were given."""
-        values = self._block.data
+    def least(self, values: Any) -> float:
+        """The least of these values, of all ranks."""
         mine = -float(values.min()) if values.size else -np.inf
         return -float(self.comm.allreduce(np.array([mine]), "max")[0])
 

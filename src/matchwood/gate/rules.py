@@ -55,6 +55,10 @@ class EntryRules(Keeper, abc.ABC):
         """The entries as they were given."""
 
     @abc.abstractmethod
+    def given_values(self, caller: str) -> Any:
+        """The values as they were given, by `entries`; or None."""
+
+    @abc.abstractmethod
     def canonical(self, data: Any, rule: str = "sum") -> View:
         """The entries with these values, duplicates joined by `rule`."""
 
@@ -115,8 +119,12 @@ class GraphRules(EntryRules):
         """The transpose."""
 
     @abc.abstractmethod
-    def least_given(self, caller: str) -> float:
-        """The least of the values as they were given."""
+    def least(self, values: Any) -> float:
+        """The least of these values, of all ranks; there must be some."""
+
+    @abc.abstractmethod
+    def diagonal(self, caller: str = "graph") -> Any:
+        """The values a_ii, of own vertices on ranks; 0 where none is stored."""
 
     @abc.abstractmethod
     def raise_infinite(self, view: View, facts: Values, caller: str) -> None:
@@ -204,10 +212,13 @@ class GraphRules(EntryRules):
         return union
 
     def refuse_negative(self, caller: str) -> None:
-        """Raise unless all values are finite and at least 0."""
-        least = self._checked_values(self.heaviest_weights(caller), caller).minimum
+        """Raise unless all values, loops among them, are finite and at least 0."""
+        facts = self._checked_values(self.heaviest_weights(caller), caller)
+        least = facts.minimum
+        if facts.negative_loop:
+            least = min(least, self.least(self.diagonal(caller)))
         if self.has_parallel_edges:  # one that does not count may be negative too
-            least = min(least, self.least_given(caller))
+            least = min(least, self.least(self.given_values(caller)))
         if least < 0:
             raise ValueError(
                 f"{caller}: weights must not be negative, got {least:g}; "

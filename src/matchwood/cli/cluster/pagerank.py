@@ -31,11 +31,13 @@ def command(
     import matchwood
     from matchwood.cli.cluster.summary import highest
 
-    options: dict[str, Any] = {"damping": damping, "tol": tol, "weighted": weighted}
+    options: dict[str, Any] = {
+        "damping": damping, "tol": tol, "max_iterations": iterations, "weighted": weighted,
+    }  # fmt: skip
     with cluster.load(graph) as session:
         G = session.graph
         with session.timed("ranking"):
-            found = matchwood.pagerank(G, max_iterations=iterations, **options)
+            found = matchwood.pagerank(G, **options)
         session.verify(matchwood.check.check_pagerank, found, **options)
         session.write(found.scores)
         top = highest(G, found.scores, SHOWN)

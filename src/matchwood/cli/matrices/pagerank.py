@@ -38,11 +38,11 @@ def command(
 
     import matchwood
 
-    options: dict[str, Any] = {"damping": damping, "tol": tol, "weighted": weighted}
+    options: dict[str, Any] = {
+        "damping": damping, "tol": tol, "max_iterations": iterations, "weighted": weighted,
+    }  # fmt: skip
     with timed("ranking") as taken:
-        found = matchwood.pagerank(
-            loaded.matrix, max_iterations=iterations, **options, **shared.where
-        )
+        found = matchwood.pagerank(loaded.matrix, **options, **shared.where)
     shared.verify(matchwood.check.check_pagerank, loaded.matrix, found, **options)
     scores = found.scores
     first = np.argsort(-scores, kind="stable")[:SHOWN].tolist()

@@ -132,12 +132,12 @@ class Places:
         )
         extremes = self.comm.allreduce(np.array([-least, most, float(bad >= 0)]), "max")
         if extremes[2]:
-            return Values(False, 0, 0.0, 0.0, 0, False)
+            return Values(False, 0, 0.0, 0.0, 0, False, False)
         least, most = -float(extremes[0]), float(extremes[1])
         if least > most:
             least = most = 0.0
-        zeros, one, two = self.total(*sums)
-        return Values(True, -1, least, most, zeros, one == two == 0)
+        zeros, one, two, _, negative = self.total(*sums)
+        return Values(True, -1, least, most, zeros, one == two == 0, negative > 0)
 
     # Views
 

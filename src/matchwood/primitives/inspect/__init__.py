@@ -70,14 +70,15 @@ class Symmetry(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Facts about the stored values, the diagonal left out except for `finite`."""
+    """Facts about the stored values; what lies on the diagonal is left out unless it is said."""
 
-    finite: bool
+    finite: bool  # all, those on the diagonal too
     at: int  # first entry that is not finite, or -1
     minimum: float  # 0.0 where there are no entries
     maximum: float
     zeros: int
     symmetric: bool  # pattern and values; rows must be ascending
+    negative_loop: bool  # a value on the diagonal is below 0
 
 
 # Odd numbers of `checksum`, with bits in no order: of the golden ratio, and two of MurmurHash3

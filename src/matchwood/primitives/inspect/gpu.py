@@ -27,12 +27,10 @@ SOURCE = gpu.Source(
 )
 
 # places in the table of facts
-_STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST, _SUM1, _SUM2, _WORDS = (
-    SOURCE.constants(
-        *("STATUS", "DESCENTS", "LONGEST", "LOOPS", "ZEROS", "LEAST", "MOST"),
-        *("SUM1", "SUM2", "WORDS"),
-    )
+_STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST = SOURCE.constants(
+    "STATUS", "DESCENTS", "LONGEST", "LOOPS", "ZEROS", "LEAST", "MOST"
 )
+_SUM1, _SUM2, _NEGATIVE_LOOP, _WORDS = SOURCE.constants("SUM1", "SUM2", "NEGATIVE_LOOP", "WORDS")
 _KEY_WORDS = SOURCE.constant("KEY_WORDS")
 _SOUND = 0xFFFF_FFFF_FFFF_FFFF  # the status without a failure; see status.cuh
 _DETAIL_BITS = 56  # bits of a status below its code
@@ -98,7 +96,7 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
     _launch(k.values, Chunks(indptr, indices.size), (indices, data), rest)
     facts = table.get().tolist()
     if facts[_STATUS] != _SOUND:
-        return Values(False, facts[_STATUS] % (1 << _DETAIL_BITS), 0.0, 0.0, 0, False)
+        return Values(False, facts[_STATUS] % (1 << _DETAIL_BITS), 0.0, 0.0, 0, False, False)
     any_off_diagonal = facts[_MOST] != 0
     return Values(
         finite=True,
@@ -107,6 +105,7 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
         maximum=_extreme(facts[_MOST]) if any_off_diagonal else 0.0,
         zeros=facts[_ZEROS],
         symmetric=_balanced(facts),
+        negative_loop=facts[_NEGATIVE_LOOP] != 0,
     )
 
 

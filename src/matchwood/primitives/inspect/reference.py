@@ -59,6 +59,7 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
         maximum=float(max(off, default=0.0)),
         zeros=sum(a == 0 for a in off),
         symmetric=all((j, i) in entry and entry[j, i] == a for (i, j), a in entry.items()),
+        negative_loop=any(a < 0 for (i, j), a in entry.items() if i == j),
     )
 
 
