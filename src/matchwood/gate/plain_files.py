@@ -11,6 +11,7 @@ import io
 import os
 import stat
 import threading
+import weakref
 from typing import Any, NamedTuple
 
 from matchwood.errors import FileFormatError
@@ -57,6 +58,19 @@ def changed(name: str) -> FileFormatError:
     )
 
 
+def open_file(path: Any) -> PlainFile | io.FileIO:
+    """A plain file, or the stream of a pipe or a terminal; devices are refused: some never end."""
+    stream = open(path, "rb", buffering=0)  # noqa: SIM115
+    try:
+        kind = kind_of(stream)
+        if kind == "a device" and not stream.isatty():
+            raise FileFormatError(f"{os.fspath(path)}: expected a file or a pipe, got {kind}")
+    except BaseException:
+        stream.close()
+        raise
+    return stream if kind else PlainFile(path, stream)
+
+
 def _without_waiting(path: Any, flags: int) -> int:
     """A pipe is opened at once, whether it has a writer or not."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
@@ -78,7 +92,7 @@ class PlainFile:
         self.name = os.fspath(path)
         if stream is None:
             stream = open(path, "rb", buffering=0, opener=_without_waiting)  # noqa: SIM115
-        self._stream: io.FileIO = stream
+        self.stream: io.FileIO = stream
         self._turn = threading.Lock()
         try:
             kind = kind_of(stream)
@@ -91,18 +105,23 @@ class PlainFile:
             stream.close()
             raise
         self.size = self.identity.size
+        self.close = weakref.finalize(self, stream.close)  # at the latest when nobody has it
 
     def __len__(self) -> int:
         return self.size
+
+    def __getitem__(self, part: slice) -> memoryview:
+        """The bytes start..stop, which must be in the file."""
+        start = part.start or 0
+        goal = memoryview(bytearray(part.stop - start))
+        self.fill(start, goal)
+        return goal
 
     def __enter__(self) -> PlainFile:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def close(self) -> None:
-        self._stream.close()
 
     def fill(self, start: int, goal: Any) -> None:
         """Read from byte `start` on until all of `goal` (contiguous memory) is filled."""
@@ -117,13 +136,13 @@ class PlainFile:
 
     def _read_at(self, start: int, goal: memoryview) -> int:
         if hasattr(os, "preadv"):
-            return os.preadv(self._stream.fileno(), [goal], start)
+            return os.preadv(self.stream.fileno(), [goal], start)
         with self._turn:  # Windows
-            self._stream.seek(start)
-            return self._stream.readinto(goal) or 0
+            self.stream.seek(start)
+            return self.stream.readinto(goal) or 0
 
     def require_unchanged(self, *, may_grow: bool = False) -> None:
         """Raise if the file was written to since it was opened; it may have grown, if so asked."""
-        now = identity(self._stream)
+        now = identity(self.stream)
         if now != self.identity and not (may_grow and now.size > self.size):
             raise changed(self.name)

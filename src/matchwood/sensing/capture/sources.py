@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.errors import FileFormatError
-from matchwood.gate.plain_files import PlainFile, kind_of
+from matchwood.gate.plain_files import PlainFile, open_file
 from matchwood.io.compression import Damaged, unpacked
 from matchwood.io.limits import Limits
 
@@ -233,10 +233,10 @@ def _filled(stream: Any, count: int) -> bytes:
     return found
 
 
-def compression_of(first: bytes | bytearray) -> str:
+def compression_of(first: bytes | memoryview) -> str:
     """The suffix that files compressed like this have; "" for none."""
     for signature, suffix in SIGNATURES.items():
-        if first.startswith(signature):
+        if first[: len(signature)] == signature:
             return suffix
     return ""
 
@@ -253,17 +253,10 @@ def open_source(caller: str, path: Any, limits: Limits) -> Source:
     name = os.fspath(path)
     if name == "-":
         return Stream("<standard input>", sys.stdin.buffer, limits, own=False)
-    stream = open(path, "rb", buffering=0)  # noqa: SIM115  the source closes it
-    try:
-        if kind_of(stream):
-            return Stream(name, stream, limits, own=True)
-        file = PlainFile(path, stream)
-        first = bytearray(min(LONGEST_SIGNATURE, file.size))
-        file.fill(0, first)
-        if compression_of(first):
-            stream.seek(0)
-            return Stream(name, stream, limits, own=True, file=file)
+    file = open_file(path)
+    if not isinstance(file, PlainFile):
+        return Stream(name, file, limits, own=True)
+    if not compression_of(file[: min(LONGEST_SIGNATURE, file.size)]):
         return Plain(file)
-    except BaseException:
-        stream.close()
-        raise
+    file.stream.seek(0)
+    return Stream(name, file.stream, limits, own=True, file=file)
