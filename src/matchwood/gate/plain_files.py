@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from matchwood.errors import FileFormatError
 
 PIECE = 1 << 24  # bytes read at once: 5 ms, so that Ctrl-C is heard
+STEP = 1 << 20  # bytes that are copied at once: they stay in a cache until then
 KINDS = (
     (stat.S_ISFIFO, "a pipe"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
@@ -110,12 +111,19 @@ class PlainFile:
     def __len__(self) -> int:
         return self.size
 
-    def __getitem__(self, part: slice) -> memoryview:
-        """The bytes start..stop, which must be in the file."""
-        start = part.start or 0
-        goal = memoryview(bytearray(part.stop - start))
-        self.fill(start, goal)
-        return goal
+    def __getitem__(self, part: slice) -> bytearray:
+        """The bytes start..stop, which must be in the file.
+
+        Memory grows as they come: to clear all of it at once, as bytearray(size) does, could not be
+        stopped by Ctrl-C.
+        """
+        start, found = part.start or 0, bytearray()
+        piece = memoryview(bytearray(min(STEP, part.stop - start)))
+        while len(found) < part.stop - start:
+            goal = piece[: part.stop - start - len(found)]
+            self.fill(start + len(found), goal)
+            found += goal
+        return found
 
     def __enter__(self) -> PlainFile:
         return self

@@ -28,7 +28,7 @@ class Member(NamedTuple):
     size: int
 
 
-def is_tar(content: memoryview) -> bool:
+def is_tar(content: bytearray | memoryview) -> bool:
     """Whether the bytes begin with the header of an archive, or with the end of an empty one."""
     if len(content) < BLOCK:
         return False

@@ -233,10 +233,10 @@ def _filled(stream: Any, count: int) -> bytes:
     return found
 
 
-def compression_of(first: bytes | memoryview) -> str:
+def compression_of(first: bytes | bytearray) -> str:
     """The suffix that files compressed like this have; "" for none."""
     for signature, suffix in SIGNATURES.items():
-        if first[: len(signature)] == signature:
+        if first.startswith(signature):
             return suffix
     return ""
 
