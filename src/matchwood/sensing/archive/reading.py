@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from matchwood.errors import FileFormatError
 from matchwood.gate.plain_files import PlainFile, open_file
 from matchwood.gate.resources import require_memory
@@ -55,7 +57,7 @@ class Packed(NamedTuple):
             size = self.stop - self.start
             if size > MOST_SCRATCH:
                 require_memory("read_archive", size, self.name)
-                found = memoryview(bytearray(size))
+                found = np.empty(size, np.uint8).data
             else:
                 found = zstd.scratch(SCRATCH, size)
             self.content.fill(self.start, found)
