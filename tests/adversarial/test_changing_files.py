@@ -30,6 +30,7 @@ from adversarial.children import Attack, faults_of, make
 from adversarial.clock import seconds, seed
 from matchwood import dist
 from matchwood.errors import FileFormatError, OutOfMemory
+from matchwood.gate.plain_files import PlainFile
 from matchwood.sensing import (
     Packets,
     iter_capture,
@@ -40,6 +41,7 @@ from matchwood.sensing import (
     write_capture,
 )
 from matchwood.sensing.capture import sources
+from sensing import frames
 
 PACKETS, EDGES = 60_000, 20_000  # some megabytes, read in some milliseconds
 DESCRIPTION = "matchwood-graph.json"
@@ -362,9 +364,192 @@ def attacks(end: float, number: int) -> Iterator[Attack]:
 
 @pytest.mark.timeout(4 * 3600)
 def test_files_that_change_give_an_answer_or_an_error() -> None:
-    end = time.time() + seconds(8)
+    end = time.time() + seconds(4)
     found = faults_of("test_changing_files.py", str(end), str(seed()))
     assert not found, "\n".join(found)
+
+
+# One change each, at a moment that is known
+
+
+@pytest.fixture
+def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BUFFER", 1 << 16)
+    monkeypatch.setattr(sources, "BUFFER_OF_MEMBER", 1 << 16)
+
+
+def _later(path: Path) -> None:
+    """The clock of the file system may not have moved since the last write."""
+    facts = path.stat()
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns + 10**7))
+
+
+@pytest.mark.parametrize("name", ["a.pcap", "a.pcapng"])
+def test_captures_that_get_shorter_grow_or_are_overwritten(name, tmp_path, small_buffers):
+    path, packets = tmp_path / name, _packets(0)
+    for change, error in (("shorter", "became shorter"), ("other", "was changed"), ("longer", "")):
+        write_capture(path, packets)
+        content = path.read_bytes()
+        with iter_capture(path, packets=1000) as capture:
+            found = [next(capture)]
+            if change == "shorter":
+                os.truncate(path, len(content) // 2)
+            elif change == "longer":
+                _append(path, content[-56:])
+            else:
+                _overwrite(path, content)
+                _later(path)
+            if error:
+                with pytest.raises(FileFormatError, match=f"{name}, byte .*{error}"):
+                    found.extend(capture)
+            else:
+                found.extend(capture)
+        src = np.concatenate([block.src for block in found])
+        assert np.array_equal(src, packets.src[: src.size])
+        assert (src.size < packets.src.size) == (change == "shorter")
+
+
+def test_a_record_longer_than_a_buffer(tmp_path, small_buffers):
+    """Long records between short ones: what is kept of a buffer is larger than the next one."""
+    rng = np.random.default_rng(1)
+    packets = [frames.ipv4(k, k + 1) + bytes(int(rng.choice([0, 262_000]))) for k in range(40)]
+    path = tmp_path / "long.pcap"
+    path.write_bytes(frames.pcap(packets))
+    for threads in (1, 2):
+        assert read_capture(path, threads=threads).src.tolist() == list(range(40))
+    blocks = frames.section() + frames.interface()
+    blocks += frames.block(5, bytes(1 << 21)) + frames.enhanced(packets[3], 5)
+    path.write_bytes(blocks)
+    assert read_capture(path).src.tolist() == [3]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_archives_that_get_shorter_or_are_overwritten(threads, tmp_path):
+    path = tmp_path / "plain.tar"
+    for change, error in (("shorter", "became shorter"), ("other", "was changed")):
+        _write_archive(path, 0)
+        content = path.read_bytes()
+        matrices = read_archive(path, threads=threads)
+        first = next(matrices)
+        if change == "shorter":
+            os.truncate(path, len(content) // 2)
+        else:
+            _overwrite(path, content)
+            _later(path)
+        with pytest.raises(FileFormatError, match=f"plain.tar, byte .*{error}"):
+            list(matrices)
+        first.check()  # its memory is its own
+
+
+@pytest.mark.parametrize("change", ["truncate", "append", "overwrite"])
+@pytest.mark.parametrize("name", ["a.txt", "a.mtx", "a.npz", "ranks.txt", "graph"])
+def test_graphs_in_files_that_change(name, change, tmp_path, monkeypatch):
+    target = Target(name, tmp_path)
+    target.put(target.states[0], target.place)
+    path = target.path("columns-00001.npy", target.place)
+    content, fill, done = path.read_bytes(), PlainFile.fill, []
+
+    def changed_meanwhile(self: PlainFile, start: int, goal: Any) -> None:
+        fill(self, start, goal)
+        if Path(self.name) == path and not done:
+            done.append(True)
+            if change == "truncate":
+                os.truncate(path, len(content) // 3)
+            elif change == "append":
+                _append(path, b"1 2\n")
+            else:
+                _overwrite(path, content)
+            _later(path)
+
+    monkeypatch.setattr(PlainFile, "fill", changed_meanwhile)
+    with pytest.raises(FileFormatError, match=f"{name}.*(was changed|became shorter)"):
+        target.read(target.place)
+    assert done
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such files there")
+def test_what_is_no_plain_file(tmp_path):
+    """Nothing is waited for, and nothing is read for ever."""
+    with pytest.raises(FileFormatError, match="/dev/zero: expected a file or a pipe, got a device"):
+        matchwood.io.read("/dev/zero", format="edges")
+    for read in (read_capture, lambda path: list(read_archive(path))):
+        with pytest.raises(FileFormatError, match="got a device"):
+            read("/dev/zero")
+        with pytest.raises(FileFormatError, match="got a device"):
+            read("/dev/urandom")
+    os.mkfifo(tmp_path / "x.tar")
+    with pytest.raises(FileFormatError, match=r"x\.tar: expected a plain file, got a pipe"):
+        list(read_archive(tmp_path))
+    loop = tmp_path / "loop.txt"
+    loop.symlink_to(loop)
+    for read in (matchwood.io.read, read_capture, lambda path: list(read_archive(path))):
+        with pytest.raises(OSError, match=r"loop\.txt"):
+            read(loop)
+    target = Target("graph", tmp_path)
+    target.put(target.states[0], target.place)
+    (target.place / "rows-00001.npy").unlink()
+    os.mkfifo(target.place / "rows-00001.npy")
+    with pytest.raises(
+        FileFormatError, match=r"rows-00001\.npy: expected a plain file, got a pipe"
+    ):
+        target.read(target.place)
+
+
+def test_holes_of_terabytes_are_not_read(tmp_path):
+    for name in ("a.txt", "a.npz", "a.grb"):
+        path = tmp_path / name
+        path.write_bytes(b"1 2\n")
+        try:
+            os.truncate(path, 1 << 42)
+        except OSError:
+            pytest.skip("no such large files here")
+        with pytest.raises(OutOfMemory):
+            list(read_archive(path)) if name == "a.grb" else matchwood.io.read(path)
+        path.unlink()
+
+
+FACTS = [
+    ("version", 2), ("version", True), ("version", 1.0), ("n", -1), ("n", 2**63), ("n", 3000.0),
+    ("n", "3000"), ("n", float("nan")), ("nnz", 19_984.0), ("nnz", -1), ("nnz", 5),
+    ("nnz", True), ("nnz", 2**70), ("entries", 5), ("entries", [19_984.0]), ("entries", {}),
+    ("entries", [-1, 19_985]), ("entries", [True, 19_983]), ("entries", [2**62, 2**62]),
+    ("index", None), ("index", "|O"), ("index", "<f8"), ("values", "|O"), ("values", "i4,i4"),
+    ("values", ["<f8"]), ("values", True), ("edges", 1), ("edges", None), ("duplicates", "all"),
+    ("duplicates", ["sum"]), ("index_dtype", "int16"), ("index_dtype", None), ("values", "<U3"),
+]  # fmt: skip
+
+
+def test_every_fact_of_a_saved_graph_is_checked(tmp_path):
+    target = Target("weighted", tmp_path)
+    target.put(target.states[0], target.place)
+    path = target.place / DESCRIPTION
+    facts = json.loads(path.read_text())
+    for name, value in FACTS:
+        path.write_text(json.dumps({**facts, name: value}))
+        with pytest.raises(FileFormatError, match=f"no description of a graph: {name} must be"):
+            target.read(target.place)
+    path.write_text(json.dumps({**facts, "nnz": facts["nnz"] + 1}))
+    with pytest.raises(FileFormatError, match="nnz must be 19984, the sum of entries, got 19985"):
+        target.read(target.place)
+    for wrong in ({**facts, "more": 1}, {k: facts[k] for k in facts if k != "nnz"}, [facts], None):
+        path.write_text(json.dumps(wrong))
+        with pytest.raises(FileFormatError, match="no description of a graph: expected an object"):
+            target.read(target.place)
+    path.write_text("[" * 100_000)
+    with pytest.raises(FileFormatError, match="no description of a graph"):
+        target.read(target.place)
+
+
+def test_saved_graphs_of_machines_with_another_order_of_bytes(tmp_path):
+    target = Target("weighted", tmp_path)
+    target.put(target.states[0], target.place)
+    right = target.read(target.place)
+    for file in target.place.glob("*.npy"):
+        array = np.load(file)
+        np.save(file, array.astype(array.dtype.newbyteorder("S")))
+    path = target.place / DESCRIPTION
+    path.write_text(path.read_text().replace("<i", ">i"))
+    assert target.read(target.place) == right
 
 
 if __name__ == "__main__":
