@@ -374,8 +374,8 @@ def test_files_that_change_give_an_answer_or_an_error() -> None:
 
 @pytest.fixture
 def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "BUFFER", 1 << 16)
-    monkeypatch.setattr(sources, "BUFFER_OF_MEMBER", 1 << 16)
+    monkeypatch.setattr(sources, "AHEAD", 1 << 16)
+    monkeypatch.setattr(sources, "AHEAD_OF_MEMBER", 1 << 16)
 
 
 def _later(path: Path) -> None:
@@ -553,5 +553,5 @@ def test_saved_graphs_of_machines_with_another_order_of_bytes(tmp_path):
 
 
 if __name__ == "__main__":
-    sources.BUFFER = sources.BUFFER_OF_MEMBER = 1 << 18  # captures come in several parts
+    sources.AHEAD = sources.AHEAD_OF_MEMBER = 1 << 18  # captures come in several parts
     make(attacks(float(sys.argv[2]), int(sys.argv[3])), int(sys.argv[1]))

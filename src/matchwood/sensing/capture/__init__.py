@@ -123,9 +123,9 @@ def iter_capture(
 
     Notes
     -----
-    Memory: 21 bytes a packet of a block, and at most 2 MiB a thread beside it; a buffer of 8 MiB,
-    which grows where one record is larger, or for a plain file two of these, of 4 MiB a thread
-    where that is more.
+    Memory: 21 bytes a packet of a block, and at most 2 MiB a thread beside it.  A plain file has
+    two buffers of 16 MiB, or of 4 MiB a thread: one is read while the other is parsed.  A
+    compressed file or a pipe has one of 8 MiB.  They grow where one record is larger.
 
     Examples
     --------

