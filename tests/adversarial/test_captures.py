@@ -117,6 +117,9 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(reading, "SMALL_PART", 64)
     monkeypatch.setattr(reading, "PART", 64)
     monkeypatch.setattr(sources, "BUFFER", 40)
+    monkeypatch.setattr(sources, "AHEAD", 40)
+    monkeypatch.setattr(sources, "AHEAD_OF_MEMBER", 40)
+    monkeypatch.setattr(sources, "ROOM", 50)
 
 
 @pytest.mark.parametrize("name", CAPTURES)

@@ -69,7 +69,7 @@ def read(path: PathLike, asked: Asked) -> Any:
         options=asked.options.checked(), limits=asked.limits.checked("read"),
         kind=build.value_type(asked.kind), pattern=flag("read", "pattern", asked.pattern),
     )  # fmt: skip
-    folder = together(comm, lambda: _what(path), told=False)
+    folder = comm.objects(together(comm, lambda: _what(path), told=False))[0]
     if folder == "saved":
         return saved.load(Path(path), comm, asked.grid, asked.order)
     if folder == "folder":

@@ -61,7 +61,8 @@ def read_archive(
     -----
     GraphBLAS itself compares lengths only; here every index is looked at: rows and columns ascend
     and lie within 2^32, offsets never fall, counts are positive.  Matrices stored by column or
-    densely are turned.  Plain files are mapped and must not be made shorter meanwhile.
+    densely are turned.  A plain file is read matrix by matrix; one that gets shorter meanwhile, or
+    is written to, is refused.
 
     References
     ----------

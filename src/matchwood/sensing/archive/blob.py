@@ -133,7 +133,7 @@ def _arrays(name: str, offset: int, blob: memoryview, header: Header) -> Iterato
         ends = np.frombuffer(blob, "<i8", blocks, table).tolist()
         table += 8 * blocks
         packed = header.methods[k] != layout.UNCOMPRESSED
-        goal = _goal(k, header, length) if packed else None
+        goal = _goal(k, header, length) if packed or not _is_changed(k, header) else None
         pieces = []
         for block, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
             if not start <= end <= len(blob) - place:
@@ -141,18 +141,20 @@ def _arrays(name: str, offset: int, blob: memoryview, header: Header) -> Iterato
                               f"from {start} to {end}, outside of the matrix")  # fmt: skip
             lo, hi = _bound(block, length, blocks), _bound(block + 1, length, blocks)
             piece = blob[place + start : place + end]
-            if goal is None:
-                found: Any = piece
-                if len(piece) != hi - lo:
-                    raise damaged(name, offset + place + start,
-                                  f"a block of {len(piece)} bytes where {hi - lo} are")  # fmt: skip
-            else:
+            found: Any = piece
+            if packed and goal is not None:
                 try:
                     found = zstd.unpacked(piece, hi - lo, goal[lo:hi])
                 except ValueError as error:
                     raise damaged(name, offset + place + start, str(error)) from None
                 if blocks > 1 and isinstance(found, bytes):  # of a package that fills no memory
                     goal[lo:hi] = found
+            elif len(piece) != hi - lo:
+                raise damaged(name, offset + place + start,
+                              f"a block of {len(piece)} bytes where {hi - lo} are")  # fmt: skip
+            elif goal is not None:
+                goal[lo:hi] = piece
+                found = goal[lo:hi]
             pieces.append(found)
         place += ends[-1] if ends else 0
         if len(pieces) > 1 and goal is not None:
@@ -166,10 +168,14 @@ def _goal(k: int, header: Header, length: int) -> memoryview:
 
     Arrays that are copied to another type at once share theirs with those of other matrices.
     """
-    changed = k == VALUES and layout.TYPES[header.kind] is not np.int64
-    if changed or k in NARROWED:
+    if _is_changed(k, header):
         return zstd.scratch(k, length)
     return np.empty(length, np.uint8).data
+
+
+def _is_changed(k: int, header: Header) -> bool:
+    """Whether the matrix has the array in another type; else it keeps these bytes."""
+    return k in NARROWED or (k == VALUES and layout.TYPES[header.kind] is not np.int64)
 
 
 def _numbers(content: Any, kind: Any) -> Array:

@@ -50,7 +50,7 @@ def read_capture(
         little-endian order, one VLAN tag at most, link layers 1, 12 and 101 alone, and packets
         from or to 255.255.255.255 are dropped.
     threads : int or None
-        Threads that parse; a mapped file gains most.
+        Threads that parse; a plain file gains most.
     most_bytes : int or None
         Bytes that compressed data may unpack to; None takes 200 for each compressed byte, and
         100 MB in any case.
@@ -74,8 +74,9 @@ def read_capture(
     -----
     The same packets at any number of threads.  Link layers: 0 and 108 (BSD loopback), 1 (Ethernet
     with any number of VLAN tags), 12, 14, 101 and 228 (no link layer), 113 and 276 (Linux cooked).
-    Plain files are mapped, not copied: they must not be made shorter meanwhile.  Times beyond the
-    year 2262 are given as the largest int64.  The formats: [1]_, [2]_.
+    A plain file may grow while it is read: what it had at first counts.  One that gets shorter, or
+    is written to, is refused.  Times beyond the year 2262 are given as the largest int64.  The
+    formats: [1]_, [2]_.
 
     References
     ----------
@@ -130,8 +131,9 @@ def iter_capture(
 
     Notes
     -----
-    Memory: 21 bytes a packet of a block, and at most 2 MiB a thread beside it; a compressed file
-    or a pipe has a buffer of 8 MiB, which grows where one record is larger.
+    Memory: 21 bytes a packet of a block, and at most 2 MiB a thread beside it.  A plain file has
+    two buffers of 16 MiB, or of 4 MiB a thread: one is read while the other is parsed.  A
+    compressed file or a pipe has one of 8 MiB.  They grow where one record is larger.
 
     Examples
     --------
