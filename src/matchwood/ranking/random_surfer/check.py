@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, calls, engines
+from matchwood import answers, arguments, calls, engines
 from matchwood.errors import CheckFailed
 from matchwood.ranking.random_surfer.problem import Problem, options
 
@@ -87,8 +87,7 @@ def check_numbers(caller: str, answer: Any, n: int, tol: float) -> tuple[float, 
             raise TypeError(f"{caller}: answer must be a Ranking, got {type(answer).__name__}")
     error = float(answers.number(caller, "error", answer.error))
     iterations = answers.whole(caller, "iterations", answer.iterations)
-    if not isinstance(answer.converged, (bool, np.bool_)):
-        raise TypeError(f"{caller}: converged must be True or False, got {answer.converged!r}")
+    arguments.flag(caller, "converged", answer.converged)
     if not error >= 0:
         raise CheckFailed(f"pagerank: the error is {error}, but must not be negative")
     if bool(answer.converged) != (n == 0 or error < n * tol):
