@@ -221,6 +221,15 @@ def path(function: str, name: str, value: Any) -> str:
     return value
 
 
+def without_ranks(function: str, grid: Any, order: Any) -> None:
+    """Raise unless what places a graph on ranks is left out: without ranks it would be ignored."""
+    for name, value, default in (("grid", grid, None), ("order", order, "auto")):
+        if value is not default and not (isinstance(value, str) and value == default):
+            raise ValueError(
+                f"{function}: {name} must be {default!r} without comm, got {shown(value)}"
+            )
+
+
 def callback(function: str, name: str, value: Any) -> Any:
     """`value`, which can be called, or None."""
     if value is not None and not callable(value):

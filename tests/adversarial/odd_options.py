@@ -77,7 +77,8 @@ WHOLE = (-(10**30), -(2**63), -1, 0, 1, 2, 3, 9, 2**31 - 1, 2**31, 2**63 - 1, 2*
 REAL = (0.0, -0.0, 3.0, 3.5, -0.5, 1.0, 5e-324, 1e-310, 1e-30, 1e308, math.nan, math.inf, -math.inf,
         np.float32(0.5), np.float16(2), np.longdouble("1e4000"), np.float64(1e-300))  # fmt: skip
 OTHER = (
-    True, False, np.bool_(True), None, 3j, "", "3", "nonsense", "auto", "a\0b", "\udcff", "x" * 5000,
+    True, False, np.bool_(True), None, 3j, "", "3", "nonsense", "auto", "a\0b", "\udcff",
+    "x" * 5000,
     Text("cpu"), b"cpu", [], [3], (3,), (1, 2, 3), (-1, 2.5), [None], {}, {"a": 1}, set(), range(3),
     np.array(3), np.array([3]), np.array([1, 2, 3]), np.zeros(0), np.array(["a"]),
     np.array([None]), np.ma.masked_array([1, 2], [0, 1]), np.timedelta64(3, "s"), object(), Index(),
@@ -251,9 +252,10 @@ def one_each(chosen: list[str], rng: np.random.Generator) -> Iterator[tuple[str,
                 continue
             count = min(len(parameters), int(rng.choice([1, 1, 1, 2, 3])))
             some = rng.choice(len(parameters), count, replace=False)
-            yield name, {
-                unknown(parameters[k]): VALUES[int(rng.integers(len(VALUES)))] for k in some
-            }
+            yield (
+                name,
+                {unknown(parameters[k]): VALUES[int(rng.integers(len(VALUES)))] for k in some},
+            )
 
 
 def all_attacks(end: float, seed: int, only: str) -> Iterator[Attack]:

@@ -11,17 +11,18 @@ import functools
 import inspect
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import matchwood as mw
-from adversarial import public_calls, sensing_calls
-from adversarial.public_calls import SETS, arcs, bands, matrix, perm, vector
-from matchwood import block_tridiagonal, check, generators, preconditioners, sensing, tridiagonal
-from matchwood.primitives import contract, hashing, path_scan, row_reduce
+from adversarial import public_calls
+from adversarial.public_calls import SETS, bands, csr, matrix, perm, vector
+from adversarial.sensing_calls import KEY, files, packets, sent
+from adversarial.sensing_calls import matrix as seen
+from matchwood import preconditioners, sensing, tridiagonal
 from test_house_public import PUBLIC
 
 
@@ -44,10 +45,17 @@ def folder() -> Path:
     (made / "a.gr").write_text("p sp 3 2\na 1 2 5\na 2 3 7\n")
     (made / "a.co").write_text("p aux sp co 2\nv 1 3 4\nv 2 5 6\n")
     (made / "names.txt").write_text("one\ntwo\n")
-    mw.write_capture(made / "a.pcap", sensing_calls.sent())
-    mw.write_archive(made / "a.tar", [sensing_calls.matrix()], compression=None)
-    os.chdir(made)
+    os.chdir(made)  # so that names which are accepted do no harm
     return made
+
+
+LABELS = np.arange(12) // 4
+ROW = np.arange(3)
+PRIVATE = [["10.0.0.0/8"]]
+
+
+def pair() -> dict[str, Any]:
+    return dict(zip(("src", "dst"), packets(), strict=True))
 
 
 def one(comm: Any) -> int:
@@ -77,160 +85,173 @@ def operation() -> Any:
     return public_calls.largest_degree()._replace(combine=larger)
 
 
-def _generators() -> dict[str, dict[str, Any]]:
-    small = {"n": 6}
-    return {
-        "aniso": {"kind": 1, "shape": (3, 4)}, "complete": small, "cycle": small,
-        "delaunay": small, "dense_random": {"n": 6, "density": 0.5},
-        "erdos_renyi": {"n": 6, "m": 7}, "grid": {"shape": (3, 4)}, "mesh": {"shape": (3, 4)},
-        "mycielskian": {"k": 4}, "packets": {"n": 20, "hosts": 9}, "path": small,
-        "random_geometric": {"n": 9, "radius": 0.4}, "random_points": small,
-        "rmat": {"scale": 4}, "star": small,
-        "stencil": {"weights": np.arange(9.0).reshape(3, 3), "shape": (3, 4)},
-    }  # fmt: skip
+SMALL = {"n": 6}
+ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "generators.aniso": lambda: {"kind": 1, "shape": (3, 4)},
+    "generators.complete": lambda: SMALL,
+    "generators.cycle": lambda: SMALL,
+    "generators.delaunay": lambda: SMALL,
+    "generators.dense_random": lambda: {"n": 6, "density": 0.5},
+    "generators.erdos_renyi": lambda: {"n": 6, "m": 7},
+    "generators.grid": lambda: {"shape": (3, 4)},
+    "generators.mesh": lambda: {"shape": (3, 4)},
+    "generators.mycielskian": lambda: {"k": 4},
+    "generators.packets": lambda: {"n": 20, "hosts": 9},
+    "generators.path": lambda: SMALL,
+    "generators.random_geometric": lambda: {"n": 9, "radius": 0.4},
+    "generators.random_points": lambda: SMALL,
+    "generators.rmat": lambda: {"scale": 4},
+    "generators.star": lambda: SMALL,
+    "generators.stencil": lambda: {"weights": np.arange(9.0).reshape(3, 3), "shape": (3, 4)},
+    "io.read": lambda: {"path": folder() / "a.mtx"},
+    "io.read_coordinates": lambda: {"path": folder() / "a.co"},
+    "io.read_dimacs": lambda: {"path": folder() / "a.gr"},
+    "io.read_hmetis": lambda: {"path": folder() / "a.hgr"},
+    "io.read_metis": lambda: {"path": folder() / "a.graph"},
+    "io.read_names": lambda: {"path": folder() / "names.txt"},
+    "io.write": lambda: {"path": folder() / "b.mtx", "A": matrix()},
+    "read_capture": lambda: {"path": files()[0]},
+    "iter_capture": lambda: {"path": files()[0]},
+    "write_capture": lambda: {"path": folder() / "b.pcap", "packets": sent()},
+    "read_archive": lambda: {"path": files()[1]},
+    "write_archive": lambda: {"path": folder() / "b.tar", "matrices": [seen()]},
+    "sensing.archive_writer": lambda: {"path": folder() / "c.tar"},
+    "new_key": lambda: {"path": folder() / "key"},
+    "check.check_capture": lambda: {"path": files()[0], "packets": sent()},
+    "check.check_archive": lambda: {"path": files()[1], "matrices": [seen()]},
+    "graph": lambda: {"A": matrix()},
+    "distribute": lambda: {"A": matrix(), "comm": serial()},
+    "streaming_matching": lambda: {"edges": [(*public_calls._ends(), vector(4))], "n": 12},
+    "coarsening_hierarchy": lambda: {"A": matrix(), "until": 3},
+    "degree_factor": lambda: {"A": matrix(), "n": 2},
+    "factor": lambda: {"A": matrix(), "n": 2},
+    "solve": lambda: {"A": matrix(), "b": vector()},
+    "reverse_cuthill_mckee": lambda: {"A": matrix()},
+    "cuthill_mckee": lambda: {"A": matrix()},
+    "is_rcm_order": lambda: {"A": matrix(), "perm": perm()},
+    "refine_order": lambda: {"A": matrix(), "order": perm()},
+    "pagerank": lambda: {"A": matrix()},
+    "sense": lambda: {"source": packets(), "window": 20},
+    "anonymize": lambda: {"addresses": packets()[0], "method": "permutation", "key": KEY},
+    "sum_matrices": lambda: {"matrices": [seen()] * 2},
+    "traffic_statistics": lambda: {"traffic": packets()},
+    "traffic_histograms": lambda: {"traffic": packets()},
+    "sliding_statistics": lambda: {**pair(), "window": 20},
+    "fuzzy_join": lambda: {"left": SETS, "delta": 0.4},
+    "iter_fuzzy_join": lambda: {"left": SETS, "delta": 0.4},
+    "collection": lambda: {"data": SETS},
+    "explain": lambda: {"R": ["a", "b"], "S": ["b", "c"]},
+    "on_progress": lambda: {"callback": lambda done, total: None},
+    "show_config": dict,
+    "warmup": lambda: {"only": "sort, uint32, int32"},
+    "check.check_modularity": lambda: {
+        "A": matrix(), "labels": LABELS, "value": mw.modularity(matrix(), LABELS)
+    },
+    "check.check_preconditioner": lambda: {"A": matrix(), "M": preconditioners.jacobi(matrix())},
+    "check.check_measures": lambda: {"A": matrix(), "answer": mw.order_measures(matrix())},
+    "check.check_gaps": lambda: {"A": matrix(), "answer": mw.gaps(matrix())},
+    "check.check_refinement": lambda: {"A": matrix(), "answer": mw.refine_order(matrix())},
+    "check.check_anonymized": lambda: {
+        "addresses": packets()[0], "found": mw.anonymize(packets()[0], "permutation", KEY),
+        "method": "permutation", "key": KEY,
+    },
+    "check.check_traffic_matrix": lambda: {**pair(), "matrix": seen()},
+    "check.check_statistics": lambda: {
+        "traffic": packets(), "statistics": mw.traffic_statistics(packets())
+    },
+    "check.check_histograms": lambda: {
+        "traffic": packets(), "histograms": mw.traffic_histograms(packets())
+    },
+    "check.check_sliding": lambda: {**pair(), "found": mw.sliding_statistics(*packets(), 20)},
+    "check.check_sensing": lambda: {
+        "packets": packets(), "found": mw.sense(packets(), window=20), "window": 20
+    },
+    "check.check_fuzzy_join": lambda: {"pairs": joined(), "left": SETS, "delta": 0.4},
+    "dist.world": lambda: {"kind": "serial"},
+    "dist.run": lambda: {"function": one, "ranks": 2},
+    "dist.describe": lambda: {"mode": "dicts"},
+    "preconditioners.algebraic_block_tridiagonal": lambda: {"A": matrix()},
+    "preconditioners.algebraic_tridiagonal": lambda: {"A": matrix()},
+    "preconditioners.jacobi": lambda: {"A": matrix()},
+    "preconditioners.tridiagonal": lambda: {"A": matrix()},
+    "primitives.hashing.bit_barrier": lambda: {"p": 0.5},
+    "primitives.hashing.round_number": lambda: {"seed": 1, "k": 2},
+    "primitives.row_reduce.reduce_rows": lambda: {
+        "operation": operation(), **dict(zip(("indptr", "indices", "data"), csr(), strict=True)),
+        "x": np.ones(12, np.int64), "out": np.zeros(12, np.int64),
+    },
+    "tridiagonal.factorize": lambda: dict(zip(("dl", "d", "du"), bands(), strict=True)),
+}  # fmt: skip
+"""The arguments of functions that public_calls.py does not call by themselves."""
 
-
-def _files() -> dict[str, dict[str, Any]]:
-    here = folder()
-    return {
-        "io.read": {"path": here / "a.mtx"},
-        "io.read_coordinates": {"path": here / "a.co"},
-        "io.read_dimacs": {"path": here / "a.gr"},
-        "io.read_hmetis": {"path": here / "a.hgr"},
-        "io.read_metis": {"path": here / "a.graph"},
-        "io.read_names": {"path": here / "names.txt"},
-        "io.write": {"path": here / "b.mtx", "A": matrix()},
-        "read_capture": {"path": here / "a.pcap"},
-        "iter_capture": {"path": here / "a.pcap"},
-        "write_capture": {"path": here / "b.pcap", "packets": sensing_calls.sent()},
-        "read_archive": {"path": here / "a.tar"},
-        "write_archive": {"path": here / "b.tar", "matrices": [sensing_calls.matrix()]},
-        "sensing.archive_writer": {"path": here / "c.tar"},
-        "new_key": {"path": here / "key"},
-        "check.check_capture": {"path": here / "a.pcap", "packets": sensing_calls.sent()},
-        "check.check_archive": {"path": here / "a.tar", "matrices": [sensing_calls.matrix()]},
-    }
-
-
-def _rest() -> dict[str, dict[str, Any]]:
-    src, dst = sensing_calls.packets()
-    dl, d, du = bands()
-    A, labels, pair = matrix(), np.arange(12) // 4, (src, dst)
-    indptr, indices, data = public_calls.csr()
-    return {
-        "graph": {"A": A}, "distribute": {"A": A, "comm": serial()},
-        "streaming_matching": {"edges": [(*public_calls._ends(), vector(4))], "n": 12},
-        "coarsening_hierarchy": {"A": A, "until": 3},
-        "degree_factor": {"A": A, "n": 2}, "factor": {"A": A, "n": 2},
-        "solve": {"A": A, "b": vector()},
-        "reverse_cuthill_mckee": {"A": A}, "cuthill_mckee": {"A": A},
-        "is_rcm_order": {"A": A, "perm": perm()},
-        "refine_order": {"A": A, "order": perm()}, "pagerank": {"A": A},
-        "sense": {"source": pair, "window": 20},
-        "anonymize": {"addresses": src, "method": "permutation", "key": sensing_calls.KEY},
-        "sum_matrices": {"matrices": [sensing_calls.matrix()] * 2},
-        "traffic_statistics": {"traffic": pair}, "traffic_histograms": {"traffic": pair},
-        "sliding_statistics": {"src": src, "dst": dst, "window": 20},
-        "fuzzy_join": {"left": SETS, "delta": 0.4}, "iter_fuzzy_join": {"left": SETS, "delta": 0.4},
-        "collection": {"data": SETS}, "explain": {"R": ["a", "b"], "S": ["b", "c"]},
-        "on_progress": {"callback": lambda done, total: None}, "show_config": {},
-        "warmup": {"only": "sort, uint32, int32"},
-        "check.check_modularity": {"A": A, "labels": labels, "value": mw.modularity(A, labels)},
-        "check.check_preconditioner": {"A": A, "M": preconditioners.jacobi(A)},
-        "check.check_measures": {"A": A, "answer": mw.order_measures(A)},
-        "check.check_gaps": {"A": A, "answer": mw.gaps(A)},
-        "check.check_refinement": {"A": A, "answer": mw.refine_order(A)},
-        "check.check_anonymized": {
-            "addresses": src, "found": mw.anonymize(src, "permutation", sensing_calls.KEY),
-            "method": "permutation", "key": sensing_calls.KEY,
-        },
-        "check.check_traffic_matrix": {"src": src, "dst": dst, "matrix": sensing_calls.matrix()},
-        "check.check_statistics": {"traffic": pair, "statistics": mw.traffic_statistics(pair)},
-        "check.check_histograms": {"traffic": pair, "histograms": mw.traffic_histograms(pair)},
-        "check.check_sliding": {
-            "src": src, "dst": dst, "found": mw.sliding_statistics(src, dst, 20)
-        },
-        "check.check_sensing": {
-            "packets": pair, "found": mw.sense(pair, window=20), "window": 20
-        },
-        "check.check_fuzzy_join": {"pairs": joined(), "left": SETS, "delta": 0.4},
-        "dist.world": {"kind": "serial"}, "dist.run": {"function": one, "ranks": 2},
-        "dist.describe": {"mode": "dicts"},
-        "preconditioners.algebraic_block_tridiagonal": {"A": A},
-        "preconditioners.algebraic_tridiagonal": {"A": A},
-        "preconditioners.jacobi": {"A": A}, "preconditioners.tridiagonal": {"A": A},
-        "primitives.hashing.bit_barrier": {"p": 0.5},
-        "primitives.hashing.round_number": {"seed": 1, "k": 2},
-        "primitives.row_reduce.reduce_rows": {
-            "operation": operation(), "indptr": indptr, "indices": indices, "data": data,
-            "x": np.ones(12, np.int64), "out": np.zeros(12, np.int64),
-        },
-        "tridiagonal.factorize": {"dl": dl, "d": d, "du": du},
-    }  # fmt: skip
-
-
-def _methods() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
-    """Methods and classes that users call, by the names that users write."""
-    A, src = matrix(), sensing_calls.packets()[0]
-    here, comm, row = folder(), serial(), np.arange(3)
-    factors = tridiagonal.factorize(*bands())
-    blocks = block_tridiagonal.factorize(*public_calls.blocks())
-    solution = mw.solve(A, vector())
-    hierarchy = public_calls.hierarchy()
-    seen = sensing_calls.matrix()
-    fitted = mw.traffic_histograms(sensing_calls.packets()).source_packets.fit()
-    return {
-        "BFS.path": (mw.bfs(A, 0).path, {"v": 0}),
-        "Matching.check": (public_calls.matching().check, {"A": A}),
-        "Factor.check": (public_calls.factored().check, {"A": A}),
-        "LinearForest.check": (public_calls.forest().check, {"A": A}),
-        "Solution.check": (solution.check, {"A": A, "b": vector()}),
-        "Hierarchy.project": (hierarchy.project, {"values": np.arange(hierarchy.sizes[-1])}),
-        "Graph.on": (mw.graph(A).on, {"engine": "cpu"}),
-        "Devices": (mw.Devices, {}),
-        "DistributedGraph.vector": (spread().vector, {"local": vector()}),
-        "DistributedGraph.save": (spread().save, {"folder": here / "spread"}),
-        "DistributedVector.gather": (spread().vector(vector()).gather, {}),
-        "DistributedVector.save": (spread().vector(vector()).save, {"path": here / "v.npy"}),
-        "Packets.part": (sensing_calls.sent().part, {"start": 2, "stop": 5}),
-        "Packets.empty": (mw.Packets.empty, {"count": 3}),
-        "Anonymizer": (mw.Anonymizer, {"method": "permutation", "key": sensing_calls.KEY}),
-        "Anonymizer.apply": (
-            mw.Anonymizer("permutation", sensing_calls.KEY).apply, {"addresses": src}
-        ),
-        "TrafficMatrix.keys": (seen.keys, {}),
-        "TrafficMatrix.source_sums": (seen.source_sums, {}),
-        "TrafficMatrix.destination_sums": (seen.destination_sums, {}),
-        "sensing.Fit.probability": (fitted.probability, {"values": row + 1}),
-        "sensing.Ranges": (sensing.Ranges, {"given": [["10.0.0.0/8"]]}),
-        "sensing.Ranges.classify": (sensing.Ranges([["10.0.0.0/8"]]).classify, {"addresses": src}),
-        "Pairs.check": (joined().check, {"left": SETS}),
-        "Pairs.merge": (_table_pairs().merge, {"left": _table()}),
-        "Collection.record": (mw.collection(SETS).record, {"row": 1}),
-        "tridiagonal.Factorization.solve": (factors.solve, {"b": vector(7)}),
-        "tridiagonal.Factorization.solve_ordered": (factors.solve_ordered, {"b": vector(7)[None]}),
-        "block_tridiagonal.factorize.solve": (blocks.solve, {"b": np.ones((5, 2))}),
-        "dist.Serial": (mw.dist.Serial, {}),
-        "dist.Serial.allgather": (comm.allgather, {"array": row}),
-        "dist.Serial.allgatherv": (comm.allgatherv, {"array": row}),
-        "dist.Serial.allreduce": (comm.allreduce, {"array": row}),
-        "dist.Serial.alltoallv": (comm.alltoallv, {"array": row, "counts": [3]}),
-        "dist.Serial.broadcast": (comm.broadcast, {"array": row}),
-        "dist.Serial.reduce_scatter": (comm.reduce_scatter, {"array": row, "counts": [3]}),
-        "dist.Serial.split": (comm.split, {"color": 0}),
-    }  # fmt: skip
+METHODS: dict[str, Callable[[], tuple[Callable[..., Any], dict[str, Any]]]] = {
+    "BFS.path": lambda: (mw.bfs(matrix(), 0).path, {"v": 0}),
+    "Matching.check": lambda: (public_calls.matching().check, {"A": matrix()}),
+    "Factor.check": lambda: (public_calls.factored().check, {"A": matrix()}),
+    "LinearForest.check": lambda: (public_calls.forest().check, {"A": matrix()}),
+    "Solution.check": lambda: (
+        mw.solve(matrix(), vector()).check, {"A": matrix(), "b": vector()}
+    ),
+    "Hierarchy.project": lambda: (
+        public_calls.hierarchy().project, {"values": np.arange(public_calls.hierarchy().sizes[-1])}
+    ),
+    "Graph.on": lambda: (mw.graph(matrix()).on, {"engine": "cpu"}),
+    "Devices": lambda: (mw.Devices, {}),
+    "DistributedGraph.vector": lambda: (spread().vector, {"local": vector()}),
+    "DistributedGraph.save": lambda: (spread().save, {"folder": folder() / "spread"}),
+    "DistributedVector.gather": lambda: (spread().vector(vector()).gather, {}),
+    "DistributedVector.save": lambda: (
+        spread().vector(vector()).save, {"path": folder() / "v.npy"}
+    ),
+    "Packets.part": lambda: (sent().part, {"start": 2, "stop": 5}),
+    "Packets.empty": lambda: (mw.Packets.empty, {"count": 3}),
+    "Anonymizer": lambda: (mw.Anonymizer, {"method": "permutation", "key": KEY}),
+    "Anonymizer.apply": lambda: (
+        mw.Anonymizer("permutation", KEY).apply, {"addresses": packets()[0]}
+    ),
+    "TrafficMatrix.keys": lambda: (seen().keys, {}),
+    "TrafficMatrix.source_sums": lambda: (seen().source_sums, {}),
+    "TrafficMatrix.destination_sums": lambda: (seen().destination_sums, {}),
+    "sensing.Fit.probability": lambda: (
+        mw.traffic_histograms(packets()).source_packets.fit().probability, {"values": ROW + 1}
+    ),
+    "sensing.Ranges": lambda: (sensing.Ranges, {"given": PRIVATE}),
+    "sensing.Ranges.classify": lambda: (
+        sensing.Ranges(PRIVATE).classify, {"addresses": packets()[0]}
+    ),
+    "Pairs.check": lambda: (joined().check, {"left": SETS}),
+    "Pairs.merge": lambda: (table_pairs().merge, {"left": words()}),
+    "Collection.record": lambda: (mw.collection(SETS).record, {"row": 1}),
+    "tridiagonal.Factorization.solve": lambda: (
+        tridiagonal.factorize(*bands()).solve, {"b": vector(7)}
+    ),
+    "tridiagonal.Factorization.solve_ordered": lambda: (
+        tridiagonal.factorize(*bands()).solve_ordered, {"b": vector(7)[None]}
+    ),
+    "dist.Serial": lambda: (mw.dist.Serial, {}),
+    "dist.Serial.allgather": lambda: (serial().allgather, {"array": ROW}),
+    "dist.Serial.allgatherv": lambda: (serial().allgatherv, {"array": ROW}),
+    "dist.Serial.allreduce": lambda: (serial().allreduce, {"array": ROW}),
+    "dist.Serial.alltoallv": lambda: (serial().alltoallv, {"array": ROW, "counts": [3]}),
+    "dist.Serial.broadcast": lambda: (serial().broadcast, {"array": ROW}),
+    "dist.Serial.reduce_scatter": lambda: (
+        serial().reduce_scatter, {"array": ROW, "counts": [3]}
+    ),
+    "dist.Serial.split": lambda: (serial().split, {"color": 0}),
+}  # fmt: skip
+"""Methods and classes that users call with arguments, by the names that users write."""
 
 
 @functools.cache
-def _table() -> Any:
+def words() -> Any:
     import pandas as pd
 
     return pd.DataFrame({"words": ["graph join", "graph joins", "a"]})
 
 
 @functools.cache
-def _table_pairs() -> Any:
-    return mw.fuzzy_join(_table(), on="words", separator=" ", delta=0.3)
+def table_pairs() -> Any:
+    return mw.fuzzy_join(words(), on="words", separator=" ", delta=0.3)
 
 
 CHECKS = {
@@ -243,20 +264,7 @@ CHECKS = {
 """Methods that call a check, which names itself."""
 
 
-@functools.cache
-def own() -> dict[str, OptionCall]:
-    """The calls that are written down here."""
-    made: dict[str, OptionCall] = {}
-    given = {**{f"generators.{k}": v for k, v in _generators().items()}, **_files(), **_rest()}
-    for name, arguments in given.items():
-        made[name] = OptionCall(PUBLIC[f"matchwood.{name}"], arguments, (name.split(".")[-1],))
-    for name, (function, arguments) in _methods().items():
-        *before, last = name.split(".")
-        said = (last, *before[-1:], ".".join((*before[-1:], last)))
-        made[name] = OptionCall(function, arguments, (*said, *CHECKS.get(name, ())))
-    for name in ("iter_capture", "read_archive", "iter_fuzzy_join"):
-        made[name] = made[name]._replace(read=list)
-    return made
+IN_PIECES = ("iter_capture", "read_archive", "iter_fuzzy_join")
 
 
 def names() -> list[str]:
@@ -264,20 +272,26 @@ def names() -> list[str]:
     functions = [
         name.removeprefix("matchwood.") for name, f in PUBLIC.items() if not inspect.isclass(f)
     ]
-    return sorted({*functions, *_methods()})
+    return sorted({*functions, *METHODS})
 
 
 @functools.cache
 def call_of(name: str) -> OptionCall:
     """The valid call of that name."""
-    if name in own():
-        return own()[name]
+    *before, last = name.split(".")
+    if name in METHODS:
+        function, arguments = METHODS[name]()
+        said = (last, *before[-1:], ".".join((*before[-1:], last)), *CHECKS.get(name, ()))
+        return OptionCall(function, arguments, said)
     function = PUBLIC[f"matchwood.{name}"]
+    if name in ARGUMENTS:
+        made = OptionCall(function, ARGUMENTS[name](), (last, name))
+        return made._replace(read=list) if name in IN_PIECES else made
     for call in public_calls.table()[f"matchwood.{name}"]():
         found, options = call.function, {}
         while isinstance(found, functools.partial):
             found, options = found.func, {**found.keywords, **options}
         if found is function:
             bound = inspect.signature(function).bind(*call.arguments, **options)
-            return OptionCall(function, dict(bound.arguments), (name.split(".")[-1],))
+            return OptionCall(function, dict(bound.arguments), (last, name))
     raise LookupError(f"{name} has no call in option_calls.py")

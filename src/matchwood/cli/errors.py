@@ -52,7 +52,6 @@ class OneLineErrors(typer.core.TyperGroup):
             typer.echo("matchwood: interrupted", err=True)
         sys.exit(code)
 
-
     def _as_typed(self, text: str, words: list[str]) -> str:
         """A message in the words of the command line: the verb, and its options.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from matchwood.arguments import flag, is_integer, one_of, shown
+from matchwood.engines import check_threads
 
 ID_MAX = 10**18  # ids have at most 18 digits, so that they fit int64 whatever is added
 NO_MARKS = "+-.\n\r\"'\0"  # what a number, a line or a quoted name may hold
@@ -42,6 +43,7 @@ class Options(NamedTuple):
             raise ValueError(f"{caller}: delimiter must be a sign or a blank, got {shown(mark)}")
         for name in ("symmetric", "compact", "names", "strict"):
             flag(caller, name, getattr(self, name))
+        check_threads(self.threads)
         if self.header is not None:
             flag(caller, "header", self.header)
         for name in ("base", "skip"):
