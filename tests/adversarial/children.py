@@ -59,13 +59,15 @@ def faults_of(script: str, *arguments: str, **variables: str) -> list[str]:
     return found
 
 
-def make(attacks: Iterable[tuple[str, Callable[[], str]]], first: int) -> None:
+def make(
+    attacks: Iterable[tuple[str, Callable[[], str]]], first: int, hang: float = HANG_SECONDS
+) -> None:
     """In the child: make the attacks behind the first ones, and print how they went."""
     report = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     faulthandler.enable()
     warnings.simplefilter("ignore")
-    seconds = HANG_SECONDS * (5 if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else 1)
+    seconds = hang * (5 if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else 1)
     k, armed = 0, -math.inf
     with contextlib.redirect_stdout(io.StringIO()):
         for what, attack in attacks:

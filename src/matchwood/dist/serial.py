@@ -11,6 +11,7 @@ from matchwood.dist.checks import Counts
 from matchwood.dist.faults import failure_of
 from matchwood.dist.protocol import Communicator, Session
 from matchwood.dist.traffic import Traffic
+from matchwood.engines import check_threads
 
 
 class Serial(Communicator):
@@ -21,6 +22,7 @@ class Serial(Communicator):
     def __init__(
         self, threads: int = 1, session: Session | None = None, traffic: Traffic | None = None
     ) -> None:
+        check_threads(threads)
         super().__init__(0, 1, threads, Session() if session is None else session, traffic)
 
     def raw_compare(self, operation: str, *details: Any) -> None:

@@ -73,12 +73,16 @@ def check_factor(
         "rounds": rounds, "period": period, "uncharged": uncharged,
         "charge_probability": charge_probability,
     })  # fmt: skip
-    view, n, _listed, table = _pairs(A, answer, directed=directed if method is not None else None)
-    plan = origin_of(answer).plan
-    if method is not None:
-        plan = make_plan(
-            "check_factor", n, method=method, rng=rng, ties=ties, directed=directed, **options
+
+    def asked(n: int) -> Plan:
+        chosen = "auto" if method is None else method
+        return make_plan(
+            "check_factor", n, method=chosen, rng=rng, ties=ties, directed=directed, **options
         )
+
+    asked(1)  # without a method the others do not count, but must make sense
+    view, n, _listed, table = _pairs(A, answer, directed=directed if method is not None else None)
+    plan = origin_of(answer).plan if method is None else asked(n)
     if plan is not None:
         _check_plan(plan, n, answer)
         check_by_plan(view, plan, table, answer)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from matchwood import engines
+from matchwood.arguments import without_ranks
 from matchwood.dist.agreement import same
 from matchwood.dist.exchanges.agreement import together
 from matchwood.errors import EngineUnavailable
@@ -44,6 +45,7 @@ class Ranks(NamedTuple):
     def agreed(self, caller: str, plan: Callable[[], T]) -> T:
         """What `plan` returns: the same on all ranks, or all raise."""
         if self.comm is None:
+            without_ranks(caller, self.grid, self.order)
             return plan()
         from matchwood.distributed import require_comm
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from matchwood import arguments
 from matchwood.arguments import one_of
 from matchwood.errors import FileFormatError, OutOfMemory
 from matchwood.gate.plain_files import PlainFile, open_file
@@ -51,6 +52,7 @@ def split_name(path: PathLike) -> tuple[str, str]:
 
 def format_of(path: PathLike, chosen: str | None, caller: str) -> str:
     """The name of the format: as asked, else by the file's name."""
+    path = arguments.path(caller, "path", path)
     if chosen is not None:
         return str(one_of(caller, "format", chosen, tuple(FORMATS)))
     suffix, _ = split_name(path)
@@ -59,7 +61,7 @@ def format_of(path: PathLike, chosen: str | None, caller: str) -> str:
             return "edges"
         known = " ".join(_FORMAT_OF)
         raise ValueError(
-            f"{caller}: cannot tell the format of {os.fspath(path)} by its name "
+            f"{caller}: cannot tell the format of {arguments.shown(path)} by its name "
             f"(known: {known}, and these with {' '.join(COMPRESSIONS)}); pass format="
         )
     return _FORMAT_OF[suffix]

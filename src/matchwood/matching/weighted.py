@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from matchwood import calls
-from matchwood.arguments import one_of, seed
+from matchwood.arguments import one_of, seed, shown
 from matchwood.matching.augmented import rounds_asked
 from matchwood.matching.mates import settled_weight
 from matchwood.matching.methods import AUTO, METHODS, Found, Origin, load
@@ -144,7 +144,7 @@ def weighted_matching(
         one_of(caller, "method", method, METHODS)
         one_of(caller, "ties", ties, ("hash", "index"))
         if rounds is not None and method != "augmented":
-            raise ValueError(f'{caller}: rounds needs method="augmented", got {method!r}')
+            raise ValueError(f'{caller}: rounds needs method="augmented", got {shown(method)}')
         most = {} if rounds is None else {"rounds": rounds_asked(caller, rounds)}
         return seed(caller, rng), most
 

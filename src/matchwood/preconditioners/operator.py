@@ -22,8 +22,13 @@ from matchwood.preconditioners.definite import is_definite, made_definite
 from matchwood.tridiagonal.system import trusted_solve_ordered
 
 
-def matrix_on(A: Any, caller: str, engine: str | None, threads: int | None) -> Graph:
-    """The Graph of A on the engine of the call; complex and rectangular matrices are refused."""
+def matrix_on(A: Any, caller: str, engine: str | None, threads: int | None, **flags: bool) -> Graph:
+    """The Graph of A on the engine of the call; complex and rectangular matrices are refused.
+
+    So are `flags`, arguments by name, that are neither True nor False.
+    """
+    for name, value in flags.items():
+        arguments.flag(caller, name, value)
     call = calls.enter(A, caller, engine, threads)
     if call.engine == "reference":
         raise EngineUnavailable(f"{caller} has no 'reference' engine")

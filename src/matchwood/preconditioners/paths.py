@@ -73,7 +73,8 @@ def algebraic_tridiagonal(
     """
     caller = "algebraic_tridiagonal"
     words = options_in_words(caller, options, OPTIONS)
-    G = matrix_on(A, caller, engine, threads)
+    flags = {"definite": definite, "allow_singular": allow_singular}
+    G = matrix_on(A, caller, engine, threads, **flags)
     forest = linear_forest(G, threads=threads, **words)
     clock = SetupClock(G.engine, lambda: forest.seconds)
     system = tridiagonal_of(G, forest, threads=threads)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import integers, plain
+from matchwood.arguments import flag, integers, plain
 from matchwood.errors import CheckFailed
 from matchwood.tridiagonal import trust
 from matchwood.tridiagonal.check import check_tridiagonal_solution
@@ -84,6 +84,7 @@ class System:
         self, b: Any, allow_singular: bool, engine: str | None, threads: int | None
     ) -> tuple[Any, bool]:
         """x, and whether the matrix is too hard to be solved by the engine alone."""
+        flag(self.caller, "allow_singular", allow_singular)
         b = self.right_hand_side(b)
         kind = np.result_type(self.d.dtype, b.dtype)
         chosen = engines.resolve(self.where, engine, threads=threads)
@@ -269,6 +270,7 @@ class Factorization:
         >>> made.solve([3.0, 2.0]).tolist(), made.solve([3.0, 2.0], transpose=True).tolist()
         ([1.0, 1.0], [1.0, 1.0])
         """
+        flag(self._system.caller, "transpose", transpose)
         made = self._system.transposed if transpose else self._system
         return made.solve(b, allow_singular=True, threads=self._threads)
 
@@ -299,6 +301,7 @@ class Factorization:
             If `b` or `order` have another type or shape, or an element of `order` is no place in
             `b`.
         """
+        flag("solve_ordered", "transpose", transpose)
         b, order = _ordered_arrays(self._system, b, order)
         return self._solve_ordered(b, order, transpose) if b.size else b
 

@@ -12,6 +12,7 @@ from matchwood.cli.matrices.pagerank import (
     Tol,
     Weighted,
     facts_of_ranking,
+    require_converged,
 )
 from matchwood.cli.options import Graph
 from matchwood.cli.output import print_table
@@ -44,3 +45,4 @@ def command(
         told = facts_of_ranking(G.n, found, damping, top)
         if session.report("rank", f"pagerank of {graph}", **told):
             print_table("highest scores", ("vertex", "score"), top)
+        require_converged(found, "dist pagerank", tol)

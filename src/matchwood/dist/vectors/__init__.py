@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import arguments, engines
 from matchwood.dist import checks
 from matchwood.dist.vectors.files import write_npy
 
@@ -77,7 +77,10 @@ class DistributedVector:
 
         Every rank writes a range of it, so all must see the same file system.
         """
-        self._agree("save", path=str(path))
+        from matchwood.dist.exchanges.agreement import together  # not above: it imports this file
+
+        path = together(self.comm, lambda: arguments.path("save", "path", path))
+        self._agree("save", path=path)
         lo, values = self._range()
         write_npy(self.comm, path, values, lo, self.n)
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.arguments import path
 from matchwood.dist.agreement import same
 from matchwood.dist.exchanges.agreement import together
 from matchwood.errors import FileFormatError
@@ -59,8 +60,8 @@ def _file(folder: Path, part: str, rank: int) -> Path:
 def save(G: Any, folder: Any, caller: str = "save") -> None:
     """Write a graph; all ranks call this, and all must see the same file system."""
     comm = G.comm
+    folder = Path(together(comm, lambda: path(caller, "folder", folder)))
     same(comm, caller, folder=str(folder))
-    folder = Path(folder)
     together(comm, lambda: _begin(folder, caller) if comm.rank == 0 else None)
     view = G.entries()
     names = G.original_local

@@ -112,7 +112,8 @@ def algebraic_block_tridiagonal(
     caller = "algebraic_block_tridiagonal"
     words = {"ties": "index", **options_in_words(caller, options, OPTIONS)}
     period = words.pop("period", period)  # where it was given by its old name, m
-    G = matrix_on(A, caller, engine, threads)
+    flags = {"definite": definite, "allow_singular": allow_singular}
+    G = matrix_on(A, caller, engine, threads, **flags)
     clock = SetupClock(G.engine)
     if period is not None:
         best = _block_pattern(G, "by_factor", clock, threads, {**words, "period": period})

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import INDEX, count, vector
+from matchwood.arguments import INDEX, count, one_of, shown, vector
 from matchwood.engines import call
 from matchwood.primitives.patterns import ANY, NUMBERS, csr_arrays, look_through
 
@@ -116,11 +116,9 @@ def reduce_rows(
     """
     indptr, indices, data = csr_arrays("reduce_rows", indptr, indices, data)
     if not isinstance(operation, Operation):
-        raise TypeError(f"reduce_rows: operation must be an Operation, got {operation!r}")
+        raise TypeError(f"reduce_rows: operation must be an Operation, got {shown(operation)}")
     engines.check_threads(threads)
-    chosen = "cpu" if engine is None else engine
-    if chosen not in ("reference", "cpu"):
-        raise ValueError(f"reduce_rows: engine must be None, 'reference' or 'cpu', got {engine!r}")
+    chosen = one_of("reduce_rows", "engine", engine, (None, "reference", "cpu")) or "cpu"
     columns = ANY if columns is None else count("reduce_rows", "columns", columns)
     look_through("reduce_rows", indptr, indices, columns)
     function = engines.load(__name__, chosen).run_operation

@@ -105,8 +105,7 @@ def check_numbers(caller: str, answer: Any, n: int, asked: Options) -> tuple[flo
             raise TypeError(f"{caller}: answer must be a Ranking, got {type(answer).__name__}")
     error = float(answers.number(caller, "error", answer.error))
     iterations = answers.whole(caller, "iterations", answer.iterations)
-    if not isinstance(answer.converged, (bool, np.bool_)):
-        raise TypeError(f"{caller}: converged must be True or False, got {answer.converged!r}")
+    arguments.flag(caller, "converged", answer.converged)
     if not error >= 0:
         raise CheckFailed(f"pagerank: the error is {error}, but must not be negative")
     if bool(answer.converged) != (n == 0 or error < n * asked.tol):

@@ -134,6 +134,7 @@ def bfs(
     >>> matchwood.bfs(A, 3, directed=False).level.tolist()
     [2, 1, 1, 0]
     """
+    calls.agreed(A, lambda: arguments.flag("bfs", "directed", directed))
     if calls.is_distributed(A):
         spread = calls.spread(A, "bfs", __name__, engine, threads)
         found: BFS = spread.search(A, sources, depth_limit, directed, threads=threads)
