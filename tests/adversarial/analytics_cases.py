@@ -155,9 +155,9 @@ def gains(W: Any, labels: Any, resolution: float) -> int:
 
 
 def is_quiet(W: Any, labels: Any, resolution: float) -> bool:
-    """At most half of the vertices with neighbours gain by moving."""
+    """At most three quarters of the vertices with neighbours gain by moving."""
     tied = np.count_nonzero((W - np.diag(W.diagonal())).any(axis=1)) if labels.size else 0
-    return tied == 0 or 2 * gains(W, labels, resolution) <= tied
+    return tied == 0 or 4 * gains(W, labels, resolution) <= 3 * tied
 
 
 def community_cases(replay: bool, engine: str | None = None) -> Iterator[Case]:
