@@ -240,7 +240,7 @@ def _change(target: Target, rng: Any) -> tuple[str, Callable[[], None], list[dic
 def _changed_while_read(target: Target, rng: Any, last: list[float]) -> str:
     target.put(target.states[0], target.place)
     what, change, states = _change(target, rng)
-    wait = float(rng.random()) * last[0]
+    wait = 10 ** float(rng.uniform(-4, 0)) * last[0]  # files are read at the beginning, mostly
     begin = threading.Event()
 
     def later() -> None:

@@ -245,6 +245,10 @@ class Capture(Iterator[Packets]):
         except FileFormatError as error:  # after the packets before it
             self._error = error
             self._finished = True
+        except BaseException:  # Ctrl-C: packets of this block are lost, so no other may follow
+            self._error = damaged(self.name, self.bytes, "reading was interrupted here before")
+            self._finished = True
+            raise
         return filled
 
     def _react(self, outcome: int) -> None:
