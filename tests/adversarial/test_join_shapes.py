@@ -103,6 +103,7 @@ def arrow_columns(pa):
 
 def test_arrow_columns_in_chunks_coded_and_with_nulls():
     import pyarrow as pa
+
     for options, column in arrow_columns(pa):
         table = pa.table({"tags": column, "g": pa.chunked_array([[1, 1], [1, None, 1]])})
         for given in (
@@ -122,6 +123,7 @@ def test_arrow_columns_in_chunks_coded_and_with_nulls():
 
 def test_polars_columns_coded_and_with_nulls():
     import polars as pl
+
     texts, lists = pl.Series("tags", TEXTS), pl.Series("tags", ROWS)
     for options, column in (
         ({}, lists),
@@ -140,6 +142,7 @@ def test_polars_columns_coded_and_with_nulls():
 
 def test_pandas_columns_coded_and_with_nulls():
     import pandas as pd
+
     for kind in ("object", "string", "category"):
         column = pd.Series(TEXTS, index=[5, 5, 1, 0, 2]).astype(kind)
         by = pd.array([1, 1, 1, None, 1], dtype="Int64")
