@@ -119,7 +119,7 @@ def spread_told(G: Any) -> Any:
 
 
 def is_ours(value: Any) -> bool:
-    return type(value).__module__.startswith("matchwood") and not callable(value)
+    return type(value).__module__.startswith("matchwood")
 
 
 def use_of(value: Any) -> Callable[[Any], Any]:
@@ -271,6 +271,7 @@ def attack_argument(number: Any, call: Call) -> str:
 def attacks(end: float, seed: int, only: str) -> Iterator[Attack]:
     """All functions, those first that make something for later; then at random, until the end."""
     names = [name for name in all_calls() if only in name]
+    end = max(end, time.time() + 3)  # it may have taken long to get here
     for name in names:
         if time.time() > end:
             return

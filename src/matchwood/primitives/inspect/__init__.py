@@ -81,8 +81,7 @@ class Values(NamedTuple):
     negative_loop: bool  # a value on the diagonal is below 0
 
 
-# Odd numbers of `checksum`, with bits in no order: of the golden ratio, and two of MurmurHash3
-FIRST, SECOND, SPREAD = 0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
+SPREAD = 0x9E3779B97F4A7C15  # of `checksum`: odd, bits in no order (of the golden ratio)
 
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
 
@@ -141,11 +140,11 @@ def trusted_values_and_loops(indptr: Any, indices: Any, data: Any) -> tuple[Valu
 def checksum(array: Any, *, threads: int | None = None) -> tuple[int, ...]:
     """What tells whether a contiguous array of numbers has been changed, at one place for sure.
 
-    With w_k the words of its memory and the steps h -> h ^ (h >> s), which can be undone,
+    With w_0, w_1, ... the n words of its memory, modulo 2^64,
 
-        h_k = step(w_k FIRST),    sum of h_k (2 k + 1),    sum of step(h_k + k SPREAD) SECOND
+        h_k = u ^ (u >> 32) with u = w_k SPREAD,    sum of h_k,    sum of (n - k) h_k
 
-    modulo 2^64.  The multipliers are odd: a word that is another one makes the first sum another.
+    Another word has another h_k, since both steps can be undone: the first sum is another one.
     Changes of several words leave both sums as they were by chance only; but they are no secret, so
     who wants to can find such changes.  Words are as long as the array's place in memory allows.
     """

@@ -287,17 +287,15 @@ values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
 
 // The two sums of `checksum` of __init__.py over words of any width.
 template <typename U>
-__global__ void sum_words(long long count, const U* __restrict__ words, unsigned long long first,
-                          unsigned long long second, unsigned long long spread,
+__global__ void sum_words(long long count, const U* __restrict__ words, unsigned long long spread,
                           unsigned long long* table)
 {
     Hash one = 0, two = 0;
     for (long long k = global_thread(); k < count; k += all_threads()) {
-        Hash h = (Hash)words[k] * first;
-        h ^= h >> 32;
-        one += h * (2 * (Hash)k + 1);
-        h += (Hash)k * spread;
-        two += (h ^ h >> 29) * second;
+        Hash u = (Hash)words[k] * spread;
+        Hash h = u ^ u >> 32;
+        one += h;
+        two += h * (Hash)(count - k);
     }
     publish_sum(table, SUM1, one);
     publish_sum(table, SUM2, two);

@@ -9,8 +9,6 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.primitives.inspect import (
     FAULTS,
-    FIRST,
-    SECOND,
     SPREAD,
     Structure,
     Symmetry,
@@ -121,6 +119,6 @@ def word_sums(words: Any, *, threads: int | None = None) -> tuple[int, int]:
     table = _table()
     kernel = SOURCE.kernels("sum_words", U=words.dtype).sum_words
     blocks = min(words.size // 256 + 1, kernel.resident())
-    kernel(None, (words.size, words, FIRST, SECOND, SPREAD, table), grid=blocks)
+    kernel(None, (words.size, words, SPREAD, table), grid=blocks)
     facts = table.get().tolist()
     return facts[_SUM1], facts[_SUM2]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.inspect import FIRST, SECOND, SPREAD, Structure, Symmetry, Values
+from matchwood.primitives.inspect import SPREAD, Structure, Symmetry, Values
 
 
 def _entries(indptr: Any, indices: Any) -> list[tuple[int, int]]:
@@ -66,9 +66,7 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
 def word_sums(words: Any, *, threads: int | None = None) -> tuple[int, int]:
     one = two = 0
     for k, word in enumerate(words.tolist()):
-        h = word * FIRST % 2**64
-        h ^= h >> 32
-        one += h * (2 * k + 1)
-        h = (h + k * SPREAD) % 2**64
-        two += (h ^ (h >> 29)) * SECOND
+        u = word * SPREAD % 2**64
+        one += u ^ (u >> 32)
+        two += (u ^ (u >> 32)) * (len(words) - k)
     return one % 2**64, two % 2**64
