@@ -245,7 +245,7 @@ def test_a_complement_is_left_to_networkx() -> None:
 
 def test_graphs_that_another_thread_changes(tmp_path: Path) -> None:
     script = Path(__file__).with_name("changing_graphs.py").read_text()
-    said = forked_script(tmp_path, script, str(seconds(3))).splitlines()
+    said = forked_script(tmp_path, script, str(seconds(2))).splitlines()
     assert len(said) == 12
     assert not [line for line in said if "fault" in line]
     assert not [line for line in said if " 0 answers" in line or " 0 changes" in line]

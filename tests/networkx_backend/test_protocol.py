@@ -20,7 +20,7 @@ from conftest import ROOT
 from matchwood.networkx_backend import Graph, convert_from_nx, convert_to_nx, interface, testing
 from matchwood.networkx_backend.info import DEFAULTS, FUNCTIONS, get_info
 from matchwood.networkx_backend.names import CALLS
-from matchwood.networkx_backend.rules import can_run, should_run
+from matchwood.networkx_backend.rules import ONE_PASS, can_run, should_run
 from support import environment
 
 PROTOCOL = {"can_run", "should_run", "convert_from_nx", "convert_to_nx", "on_start_tests"}
@@ -362,24 +362,28 @@ def test_what_is_refused_is_answered_by_networkx():
 
 
 def test_large_graphs_are_taken_small_ones_left():
-    small, large = nx.path_graph(50), nx.path_graph(LARGE)
-    dense = nx.complete_graph(300)
-    assert isinstance(should_run("connected_components", (small,), {}), str)
-    assert should_run("connected_components", (large,), {}) is True
-    assert should_run("connected_components", (), {"G": dense}) is True
+    small, large = (nx.path_graph(n, nx.DiGraph) for n in (50, LARGE))
+    dense = nx.complete_graph(300, nx.DiGraph)
+    name = "number_strongly_connected_components"
+    assert isinstance(should_run(name, (small,), {}), str)
+    assert should_run(name, (large,), {}) is True
+    assert should_run(name, (), {"G": dense}) is True
     with nx.config.backend_priority(algos=["matchwood"]):
-        assert nx.number_connected_components(small) == 1
-        assert CALLS["number_connected_components"] == 0
-        assert nx.number_connected_components(large) == 1
-        assert CALLS["number_connected_components"] == 1
+        assert nx.number_strongly_connected_components(small) == 50
+        assert CALLS[name] == 0
+        assert nx.number_strongly_connected_components(large) == LARGE
+        assert CALLS[name] == 1
         with nx.config.backends.matchwood(small_graphs=True):
-            assert nx.number_connected_components(small) == 1
-        assert CALLS["number_connected_components"] == 2
+            assert nx.number_strongly_connected_components(small) == 50
+        assert CALLS[name] == 2
 
 
-def test_a_converted_graph_is_worth_more():
-    G = nx.path_graph(5000)
-    assert isinstance(should_run("connected_components", (G,), {}), str)
+@pytest.mark.parametrize("n", [5000, LARGE])
+def test_one_pass_is_worth_it_on_a_converted_graph(n):
+    G = nx.path_graph(n)
+    for name in ("connected_components", "bfs_edges", "maximal_matching"):
+        assert isinstance(should_run(name, (G,), {}), str)
+    assert ONE_PASS <= FUNCTIONS.keys()
     nx.is_connected(G, backend="matchwood")
     assert should_run("connected_components", (G,), {}) is True
 

@@ -7,6 +7,7 @@ import enum
 import fractions
 import gc
 import math
+import os
 import sys
 
 import networkx as nx
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchwood.networkx_backend import Graph, convert_from_nx
+from matchwood.networkx_backend import Graph, convert_from_nx, reading
 from matchwood.networkx_backend.building import collector_paused
 from matchwood.networkx_backend.reading import Wanted, edges_of, read
 
@@ -101,6 +102,13 @@ def test_graphs_views_and_subclasses(name, kind):
 )
 def test_any_small_graph(pairs, kind):
     assert_read(kind(pairs))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pythons_without_the_lock_read_twice(kind, monkeypatch):
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    monkeypatch.setattr(reading, "_quick", None)
+    assert_read(kind(nx.gnm_random_graph(60, 200, seed=3), title="a graph"))
 
 
 def test_sizes():
@@ -272,6 +280,15 @@ def test_attributes_of_a_node_that_is_just_being_added():
     assert read(G, Wanted()).rows.nodes == (0, 1, 2, 3)
     with pytest.raises(RuntimeError, match=r"changed while.*not all nodes have attributes"):
         read(G, EVERYTHING)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_collects():
+    with collector_paused():
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if gc.isenabled() else 1)
+        assert os.waitpid(child, 0)[1] == 0
 
 
 def test_the_collector_starts_again_after_the_last_pause():

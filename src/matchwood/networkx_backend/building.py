@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,19 @@ import numpy as np
 _pausing = threading.Lock()
 _pauses = 0
 _was_enabled = False
+
+
+def _forget_pauses() -> None:
+    """In a forked process, which has none of the threads that paused the collector."""
+    global _pausing, _pauses
+    _pausing = threading.Lock()
+    if _pauses and _was_enabled:
+        gc.enable()
+    _pauses = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pauses)
 
 
 @contextlib.contextmanager

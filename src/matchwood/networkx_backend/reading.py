@@ -106,6 +106,8 @@ def _quick(G: Any, wanted: Wanted) -> dict[str, Any] | None:
     """What is found without other code running meanwhile; None where some could."""
     for _ in range(TRIES):
         adjacency = G._adj
+        if type(adjacency) is not dict:
+            return None
         try:
             found = _attempt(G, adjacency, wanted)
         except (AttributeError, TypeError):  # something that is no dictionary
@@ -113,7 +115,7 @@ def _quick(G: Any, wanted: Wanted) -> dict[str, Any] | None:
         except RuntimeError as error:
             problem = error
         else:
-            return found if {type(adjacency), *found["kinds"]} <= {dict} else None
+            return found if found["kinds"] <= {dict} else None
     raise problem
 
 
@@ -142,6 +144,7 @@ def _attempt(G: Any, adjacency: Any, wanted: Wanted) -> dict[str, Any]:
         pairs = again["edge data"]
         again["own"], again["edge data"] = pairs[::2], pairs[1::2]
         again["kinds"].update(map(type, again["own"]))
+    again["kinds"].update(again["other kinds"])
     return {**found, **again}
 
 
@@ -200,8 +203,10 @@ def _attributes(adjacency: Any, G: Any, wanted: Wanted, half: bytes | None) -> d
     }
     if wanted.edge_data:
         streams["edge data"] = pairs(edges(), map(dict, edges()))
+    streams["other kinds"] = set, map(type, (G._node, G.graph))
     if wanted.node_data:
         streams["named"] = tuple, G._node
+        streams["other kinds"] = set, map(type, chain((G._node, G.graph), G._node.values()))
         streams["node data"] = list, map(dict, G._node.values())
     if wanted.attributes:
         streams["attributes"] = list, map(dict, (G.graph,))
