@@ -274,7 +274,7 @@ def as_graph(
         except MemoryError as error:
             raise engines.out_of_memory(error) from error
     inputs.no_attribute(weight, caller)
-    same_type = index_dtype is None or np.dtype(index_dtype) == A.index_dtype
+    same_type = index_dtype is None or arguments.any_type(index_dtype) == A.index_dtype
     same_rule = duplicates is None or duplicates == A.duplicates
     if same_type and same_rule and (weight is not None or not A.weighted):
         return A

@@ -143,7 +143,7 @@ def as_matrix(A: Any, caller: str) -> Matrix:
     else:
         from matchwood import csr
 
-        G = csr.graph(A)
+        G = csr.as_graph(A, caller)
         if G.engine != "cpu":
             raise TypeError(f"{caller}: A lives on the GPU; copy it to the host first")
         matrix = wrap(G.indptr, G.indices, G.data, (G.n, G.n))

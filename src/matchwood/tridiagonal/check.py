@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import plain
+from matchwood.arguments import plain, real
 from matchwood.errors import CheckFailed
 from matchwood.tridiagonal.trust import product
 
@@ -90,7 +90,9 @@ def check_tridiagonal_solution(
     if bad.size:
         raise CheckFailed(f"tridiagonal: x is not finite at row {int(bad[0][0])}")
     kind = np.finfo(found.dtype if found.dtype.kind == "f" else np.float64)
-    allowed = _default(len(found), kind) if tolerance is None else float(tolerance)
+    allowed = (
+        _default(len(found), kind) if tolerance is None else real(caller, "tolerance", tolerance, 0)
+    )
     columns = 1 + block
     rights = right.reshape(*right.shape[:columns], -1)
     answers = found.reshape(*right.shape[:columns], -1).astype(np.longdouble)
