@@ -20,7 +20,7 @@ from adversarial.odd_options import allowed
 from test_house_public import PUBLIC
 
 ENGINES_ONLY = {"Graph", "DistributedGraph", "dist.Communicator", "dist.Serial", "dist.Traffic"}
-"""Classes with methods for the engines, which pass what was checked; users have those in METHODS."""
+"""Classes with methods for the engines, which pass what was checked.  Users call some: METHODS."""
 
 
 def test_every_public_function_and_method_is_attacked():

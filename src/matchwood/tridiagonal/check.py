@@ -40,6 +40,9 @@ def check_tridiagonal_solution(
 
     Notes
     -----
+    `tridiagonal.solve` promises more than this default asks for; see there.  It accepts the
+    solutions of other stable solvers too.
+
     Why this default: a stable elimination leaves a few rounding units in most rows, but no
     elimination bounds the residual of each row by the row's own terms.  Where three neighbouring
     unknowns happen to be small, rounding errors of the rows around are large for that row.  In

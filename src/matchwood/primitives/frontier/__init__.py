@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from matchwood.arguments import INDEX, any_type, count, index_type, shown, vector
 from matchwood.engines import call, location
 from matchwood.memory import require_memory
