@@ -11,6 +11,7 @@ which functions belong to them.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator
@@ -243,12 +244,26 @@ def holds(check: Callable[..., None], *given: Any, **options: Any) -> bool:
     They name the function that was called: the one that calls this.
     """
     try:
-        check(*given, **options)
+        with in_the_name_of(sys._getframe(1).f_code.co_name):
+            check(*given, **options)
     except CheckFailed:
         return False
-    except (TypeError, ValueError) as error:
-        function, _, text = str(error).partition(":")
-        if type(error) not in (TypeError, ValueError) or not function.startswith("check_"):
-            raise
-        raise type(error)(f"{sys._getframe(1).f_code.co_name}:{text}") from None
     return True
+
+
+@contextlib.contextmanager
+def in_the_name_of(caller: str) -> Iterator[None]:
+    """Errors about arguments that a function of ours raises inside name the caller instead."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        function, colon, text = str(error).partition(": ")
+        if type(error) not in (TypeError, ValueError) or not colon or " " in function:
+            raise
+        raise type(error)(f"{caller}: {text}") from None
+
+
+def require(caller: str, name: str, value: Any, kind: str, *attributes: str) -> None:
+    """TypeError unless the value has what an answer of that kind has."""
+    if not all(hasattr(value, attribute) for attribute in attributes):
+        raise TypeError(f"{caller}: {name} must be a {kind}, got {type(value).__name__}")

@@ -292,7 +292,7 @@ def as_graph(
             raise engines.out_of_memory(error) from error
     A.require_unchanged(caller)
     inputs.no_attribute(weight, caller)
-    same_type = index_dtype is None or np.dtype(index_dtype) == A.index_dtype
+    same_type = index_dtype is None or arguments.any_type(index_dtype) == A.index_dtype
     same_rule = duplicates is None or duplicates == A.duplicates
     same_memory = A.owns_memory or memory != "copied"
     if same_type and same_rule and same_memory and (weight is not None or not A.weighted):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -62,12 +63,10 @@ def one(comm: Any) -> int:
     return int(comm.rank)
 
 
-@functools.cache
 def serial() -> Any:
     return mw.dist.Serial()
 
 
-@functools.cache
 def spread() -> Any:
     return mw.distribute(matrix(), comm=serial())
 
@@ -221,6 +220,7 @@ METHODS: dict[str, Callable[[], tuple[Callable[..., Any], dict[str, Any]]]] = {
     ),
     "Pairs.check": lambda: (joined().check, {"left": SETS}),
     "Pairs.merge": lambda: (table_pairs().merge, {"left": words()}),
+    "Collection.beside": lambda: (mw.collection(SETS).beside, {"other": mw.collection(SETS)}),
     "Collection.record": lambda: (mw.collection(SETS).record, {"row": 1}),
     "tridiagonal.Factorization.solve": lambda: (
         tridiagonal.factorize(*bands()).solve, {"b": vector(7)}
@@ -260,8 +260,11 @@ CHECKS = {
     "LinearForest.check": ("check_linear_forest",),
     "Solution.check": ("check_solution",),
     "Pairs.check": ("check_fuzzy_join",),
+    "tridiagonal.Factorization.solve": ("tridiagonal.factorize",),
+    "DistributedGraph.vector": ("DistributedVector",),
+    "factor": ("degree_factor",),
 }
-"""Methods that call a check, which names itself."""
+"""Methods that call a function which names itself."""
 
 
 IN_PIECES = ("iter_capture", "read_archive", "iter_fuzzy_join")
@@ -275,9 +278,17 @@ def names() -> list[str]:
     return sorted({*functions, *METHODS})
 
 
-@functools.cache
 def call_of(name: str) -> OptionCall:
-    """The valid call of that name."""
+    """The valid call of that name; a communicator is a new one each time, for errors end it."""
+    return _made(name) if re.match(r"distribute|Distributed|dist\.Serial", name) else _kept(name)
+
+
+@functools.cache
+def _kept(name: str) -> OptionCall:
+    return _made(name)
+
+
+def _made(name: str) -> OptionCall:
     *before, last = name.split(".")
     if name in METHODS:
         function, arguments = METHODS[name]()
@@ -285,7 +296,7 @@ def call_of(name: str) -> OptionCall:
         return OptionCall(function, arguments, said)
     function = PUBLIC[f"matchwood.{name}"]
     if name in ARGUMENTS:
-        made = OptionCall(function, ARGUMENTS[name](), (last, name))
+        made = OptionCall(function, ARGUMENTS[name](), (last, name, *CHECKS.get(name, ())))
         return made._replace(read=list) if name in IN_PIECES else made
     for call in public_calls.table()[f"matchwood.{name}"]():
         found, options = call.function, {}

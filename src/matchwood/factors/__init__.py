@@ -40,6 +40,7 @@ from matchwood.factors.plan import make_plan
 from matchwood.factors.renamed import in_words
 from matchwood.factors.result import Factor, Found, sealed
 from matchwood.factors.views import directed_magnitudes
+from matchwood.memory import require_memory
 from matchwood.primitives.wide_sums import SCALE, total
 
 if TYPE_CHECKING:
@@ -181,6 +182,8 @@ def degree_factor(
     call = calls.enter(A, caller, engine, threads, beyond=True)
     graph = call.graph.watched()  # the factor keeps the view
     view = directed_magnitudes(graph, caller) if directed else graph.undirected_weights(caller)
+    if plan.n > view.n:  # far more than anybody has
+        require_memory(caller, 12 * view.n * plan.n, f"{plan.n} neighbours of each vertex")
     engine_of_method = call.load(f"{__name__}.{plan.method}")
     options = {"keep": graph.keep, **call.options}
     found: Found = engine_of_method.find(view, plan, threads=threads, **options)

@@ -138,7 +138,8 @@ def _whole(A: Matrix) -> Matrix:
 
 
 def _lines(comments: Sequence[str]) -> list[str]:
-    if not all(isinstance(comment, str) for comment in comments):
+    listed = isinstance(comments, (list, tuple))
+    if not (listed and all(isinstance(comment, str) for comment in comments)):
         raise TypeError(f"write: comments must be text or a list of texts, got {shown(comments)}")
     return [line for comment in comments for line in comment.splitlines()]
 

@@ -87,7 +87,7 @@ class System:
         flag(self.caller, "allow_singular", allow_singular)
         b = self.right_hand_side(b)
         kind = np.result_type(self.d.dtype, b.dtype)
-        chosen = engines.resolve(self.where, engine, threads=threads)
+        chosen = engines.resolve(self.where, engine, self.caller, threads)
         home = engines.home(chosen)
         xp = _module(home)
         dl, d, du, given = (_brought(a, home, kind) for a in (self.dl, self.d, self.du, b))

@@ -24,6 +24,9 @@ class DistributedVector:
     """
 
     def __init__(self, grid: Any, comm: Any, local: Any, order: Any = None) -> None:
+        if not isinstance(getattr(local, "shape", None), tuple) or not local.shape:
+            kind = type(local).__name__
+            raise TypeError(f"DistributedVector: local must be an array, got {kind}")
         if local.shape[0] != grid.owned:
             raise ValueError(
                 f"DistributedVector: local must have {grid.owned} values, got {local.shape[0]}"
@@ -55,9 +58,12 @@ class DistributedVector:
 
         ``root=None`` gathers on all ranks.  Every rank calls it.
         """
-        self._agree("gather", root=root)
+        from matchwood.dist.exchanges.agreement import together  # not above: it imports this file
+
         if root is not None:
-            root = checks.rank("gather", "root", root, self.comm.size)
+            size = self.comm.size
+            root = together(self.comm, lambda: checks.rank("gather", "root", root, size))
+        self._agree("gather", root=root)
         local = engines.moved(self.local, "cpu")
         if root is None:
             flat, _ = self.comm.allgatherv(local)

@@ -134,7 +134,11 @@ def _stacked(labels: list[Any]) -> Any:
 
 def checked_gammas(caller: str, gammas: Any) -> tuple[float, ...]:
     """The gammas as numbers that are not negative; at least one."""
-    if isinstance(gammas, (str, bytes)) or not hasattr(gammas, "__iter__"):
+    if (
+        isinstance(gammas, (str, bytes))
+        or getattr(gammas, "shape", None) == ()
+        or (not hasattr(gammas, "__iter__"))
+    ):
         raise TypeError(f"{caller}: gammas must be a sequence of numbers, got {shown(gammas)}")
     chosen = tuple(real(caller, "gammas", value, 0) for value in gammas)
     if not chosen:

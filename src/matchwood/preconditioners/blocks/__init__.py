@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.arguments import count
 from matchwood.factors.renamed import options_in_words
 from matchwood.forests import linear_forest
 from matchwood.matching import coarsen
@@ -112,6 +113,8 @@ def algebraic_block_tridiagonal(
     caller = "algebraic_block_tridiagonal"
     words = {"ties": "index", **options_in_words(caller, options, OPTIONS)}
     period = words.pop("period", period)  # where it was given by its old name, m
+    if period is not None:
+        count(caller, "period", period, 1)
     flags = {"definite": definite, "allow_singular": allow_singular}
     G = matrix_on(A, caller, engine, threads, **flags)
     clock = SetupClock(G.engine)

@@ -47,7 +47,7 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood.arguments import count, real, same_size, vector
-from matchwood.engines import call
+from matchwood.engines import call, location, resolve
 
 __all__ = ["mix64", "hash2", "quarter_md5", "random_bit", "bit_barrier", "round_number"]
 
@@ -79,6 +79,7 @@ def mix64(x: Any, *, engine: str | None = None, threads: int | None = None) -> A
     '0xe220a8397b1dcdaf'
     """
     x = vector("mix64", "x", x, ("uint64",))
+    resolve(location(x), engine, "mix64")
     return call(__name__, "mix64_array", (x,), engine, threads=threads)
 
 
@@ -116,6 +117,7 @@ def hash2(
     v = vector("hash2", "v", v, VERTICES)
     same_size("hash2", "v", v, "u", u)
     seed = _integer("hash2", "seed", seed) & MASK64
+    resolve(location(u), engine, "hash2")
     return call(__name__, "hash2_array", (u, v, seed), engine, threads=threads)
 
 
@@ -146,6 +148,7 @@ def quarter_md5(v: Any, r: int, *, engine: str | None = None, threads: int | Non
     """
     v = vector("quarter_md5", "v", v, VERTICES)
     r = _round("quarter_md5", r)
+    resolve(location(v), engine, "quarter_md5")
     return call(__name__, "quarter_md5_array", (v, r), engine, threads=threads)
 
 
@@ -182,6 +185,7 @@ def random_bit(
     v = vector("random_bit", "v", v, VERTICES)
     r = _round("random_bit", r)
     barrier = bit_barrier(real("random_bit", "p", p, 0, 1))
+    resolve(location(v), engine, "random_bit")
     return call(__name__, "random_bit_array", (v, r, barrier), engine, threads=threads)
 
 

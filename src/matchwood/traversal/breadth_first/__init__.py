@@ -48,7 +48,7 @@ class BFS:
         level = arguments.integers("BFS.path", "level", self.level, size=parent.size)
         n, v = int(parent.size), arguments.integer("BFS.path", "v", v)
         if not 0 <= v < n:
-            raise ValueError(f"BFS.path: v must be within 0..{n - 1}, got {v}")
+            raise ValueError(f"BFS.path: v must be within 0..{n - 1}, got {arguments.shown(v)}")
         if int(level[v]) < 0:
             return []
         way = [v]
