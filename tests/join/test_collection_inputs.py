@@ -122,6 +122,7 @@ def test_integers_are_plain_sets():
         ([["a"]], {"by": "g"}, TypeError, "by names a column"),
         ([["a"]], {"by": [1, 2]}, ValueError, "a value for each record, got 2 for 1"),
         ([["a"]], {"by": [[1]]}, TypeError, "can be compared"),
+        ([["a"]], {"by": memoryview(np.ones((1, 1)))}, TypeError, "by must hold a value for each"),
         ([["a"]], {"on": "tags"}, TypeError, "on is for tables"),
         ({"tags": [["a"]]}, {}, TypeError, "say by on="),
         ({"tags": [["a"]]}, {"on": "tag"}, ValueError, "has no column 'tag'; it has 'tags'"),
