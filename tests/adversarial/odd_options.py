@@ -153,21 +153,25 @@ def misnamed(error: Exception, call: OptionCall, given: dict[str, Any]) -> str:
     from matchwood import CheckFailed, EngineUnavailable, FileFormatError, OutOfMemory
 
     text = str(error)
+    if isinstance(error, OSError):
+        return ""  # of a file, whose name it says
     if type(error) not in (
         TypeError, ValueError, EngineUnavailable, OutOfMemory, CheckFailed, FileFormatError,
-        FileNotFoundError, np.linalg.LinAlgError,
+        np.linalg.LinAlgError,
     ):  # fmt: skip
         return f"{type(error).__name__}: {text}"
     if "has no form for arguments" in text:
         return f"a kernel's error: {text}"
     if len(text) > LONGEST_MESSAGE:
         return f"a message of {len(text)} characters: {text[:200]}"
-    if isinstance(error, (OutOfMemory, CheckFailed, FileNotFoundError, FileFormatError)):
+    if isinstance(error, (OutOfMemory, CheckFailed, FileFormatError)):
         return ""
     if not text.startswith(tuple(f"{said}:" for said in call.said)):
         return f"without the function's name: {type(error).__name__}: {text}"
     wrong = [name for name, value in given.items() if refusable(call, name, value)]
-    if wrong and not any(re.search(rf"\b{re.escape(name)}\b", text) for name in given):
+    if len(wrong) == len(given) and not any(
+        re.search(rf"\b{re.escape(name)}\b", text) for name in given
+    ):
         return f"without the argument's name: {type(error).__name__}: {text}"
     return ""
 
