@@ -154,7 +154,7 @@ def test_results_see_that_the_matrix_they_keep_has_changed() -> None:
     A.data *= 2
     assert known == (matching.bound, factor.coverage, M.coverage)  # found out before
     for ask in (lambda: later[0].bound, lambda: later[1].coverage, lambda: M.definite):
-        with pytest.raises(ValueError, match="A must stay as it was .* got other values of data"):
+        with pytest.raises(ValueError, match=r"A must stay as it was .* got other values of data"):
             ask()
 
 
