@@ -27,6 +27,7 @@ from matchwood.gate.entries import DUPLICATES, Entries
 from matchwood.gate.rectangles import Rectangle, as_rectangle
 from matchwood.gate.rules import GraphRules
 from matchwood.gate.views import View, sparse_matrix
+from matchwood.primitives.extremes import extremes
 from matchwood.primitives.inspect import (
     Symmetry,
     Values,
@@ -122,7 +123,7 @@ class Graph(GraphRules, Entries):
 
     def least(self, values: Any) -> float:
         """The least of these values."""
-        return float(values.min())
+        return float(extremes(values)[0])
 
     def raise_infinite(self, view: View, facts: Values, caller: str) -> None:
         """Raise the error that names the entry which is not finite."""
