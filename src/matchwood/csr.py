@@ -55,8 +55,9 @@ class Graph(GraphRules, Entries):
     indptr, indices, data : arrays
         The directed view: sorted rows, duplicates added up.  `data` is None where none came in.
 
-    These arrays, and those of all views, are read-only for good: copy one to change it.  CuPy has
-    no such arrays: on a GPU, writing to them is an error that is not found, and may crash.
+    These arrays, and those of all views, are read-only for good: copy one to change it.  Where the
+    Graph shares memory (``copy=False``), they may be those of the caller.  CuPy has no read-only
+    arrays: on a GPU, writing to them is an error that is not found, and may crash.
 
     A Graph can be pickled and copied; the copy has memory of its own, passes the gate again and
     works out its facts again.  A forked

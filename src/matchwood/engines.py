@@ -103,8 +103,9 @@ def frozen(array: Any) -> Any:
         return array
     import numpy as np
 
-    memory = np.ascontiguousarray(array).data.toreadonly()
-    return np.frombuffer(memory, array.dtype).reshape(array.shape)
+    memory = (array if array.flags.c_contiguous else array.copy()).data.toreadonly()
+    made = np.frombuffer(memory, array.dtype)
+    return made if array.ndim == 1 else made.reshape(array.shape)
 
 
 def shown(array: Any) -> tuple[Any, Any]:
