@@ -101,7 +101,7 @@ def streaming_matching(
 
 def _blocks(edges: Iterable[Any], caller: str) -> Iterator[tuple[Any, Any, Any]]:
     """Blocks of arrays from blocks or from single edges."""
-    if not isinstance(edges, Iterable):
+    if not isinstance(edges, Iterable) or getattr(edges, "shape", None) == ():
         raise TypeError(f"{caller}: edges must be an iterable, got {type(edges).__name__}")
     items = iter(edges)
     first = next(items, None)
