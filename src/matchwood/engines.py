@@ -148,17 +148,10 @@ def _refuse(engine: Any, caller: str | None) -> NoReturn:
 
 
 def check_threads(threads: Any) -> None:
-    """Raise, in the name of the function that was called, unless so many can be asked for."""
+    """Raise, in the name of the function that was called, unless a team may have `threads`."""
     if threads is not None:
-        from matchwood.arguments import MOST, count, is_integer, shown
-        from matchwood.teams.cpus import called_function, checked_threads
+        from matchwood.teams.cpus import checked_threads
 
-        if not is_integer(threads):
-            raise TypeError(
-                f"{called_function()}: threads must be an integer or None, got {shown(threads)}"
-            )
-        if abs(int(threads)) > MOST:  # too long to be told in full
-            count(called_function(), "threads", threads, 1)
         checked_threads(threads)
 
 

@@ -123,8 +123,6 @@ def allowed(annotation: str, value: Any) -> bool:
 
 NOT_DRAWN = {
     ("matching_bound", "sweeps"): "each is done: two thousand million take a minute",
-    ("on_progress", "callback"): "called only while kernels run",
-    ("on_progress", "found"): "called only while kernels run",
     ("primitives.row_reduce.reduce_rows", "x"): "the user's own function reads it",
     ("primitives.row_reduce.reduce_rows", "out"): "the user's own function writes to it",
     ("warmup", "only"): "any text is allowed, and takes minutes",
