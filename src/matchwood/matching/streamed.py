@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -108,11 +108,11 @@ def _blocks(edges: Iterable[Any], caller: str) -> Iterator[tuple[Any, Any, Any]]
     if first is None:
         return
     items = itertools.chain((first,), items)
-    if not isinstance(first, Sized):
+    if not isinstance(first, Collection):
         raise TypeError(f"{caller}: edges must be (u, v, w), got {type(first).__name__}")
     if len(first) != 3:
         raise ValueError(f"{caller}: edges must be (u, v, w), got {len(first)} items")
-    if np.ndim(first[0]) == 0:
+    if np.ndim(next(iter(first))) == 0:
         while block := list(itertools.islice(items, EDGES_PER_BLOCK)):
             u, v, w = zip(*block, strict=True)
             yield _same_length(_integers(u, caller), _integers(v, caller), _numbers(w, caller))
