@@ -103,7 +103,12 @@ def frozen(array: Any) -> Any:
         return array
     import numpy as np
 
-    memory = (array if array.flags.c_contiguous else array.copy()).data.toreadonly()
+    if array.dtype.hasobject:  # no kernel reads objects
+        kept = array.copy()
+        kept.flags.writeable = False
+        return kept
+    plain = array if array.flags.c_contiguous else array.copy()
+    memory = plain.reshape(-1).view(np.uint8).data.toreadonly()
     made = np.frombuffer(memory, array.dtype)
     return made if array.ndim == 1 else made.reshape(array.shape)
 
