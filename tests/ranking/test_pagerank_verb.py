@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 import matchwood
 from matchwood.cli import app
-from support import run_verb as run
 from support import run_verb_json as run_json
 
 
