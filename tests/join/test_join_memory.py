@@ -67,7 +67,7 @@ def test_streaming_of_two_very_large_sets(size):
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = list({"".join(rng.choices(letters, k=7)) for _ in range(size * 3 // 2)})
     sides = [words[:size]], [words[-size:]]
-    fuzzy_join([["ab"]], [["ab"]], verify="streaming")
+    fuzzy_join([["ab"]], [["ab"]], verify="streaming", threads=2)  # compiles what members need
     given = [collection(side) for side in sides]
     peak, pairs = traced(lambda: fuzzy_join(*given, delta=0.2, verify="streaming"))
     assert len(pairs) == 1
