@@ -15,7 +15,7 @@ import functools
 import sys
 from array import array
 from collections.abc import Mapping
-from itertools import chain, compress
+from itertools import chain, compress, repeat
 from operator import call, is_, methodcaller
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -163,12 +163,18 @@ def _at_once(streams: dict[str, Any]) -> dict[str, Any]:
 
 
 _counts = functools.partial(np.fromiter, dtype=np.int64)
-_values = methodcaller("values")
 
 
 def _inside(level: Any) -> Any:
-    """The values of all mappings of a level, row by row."""
-    return chain.from_iterable(map(_values, level))
+    """The values of all dictionaries of a level, row by row."""
+    return chain.from_iterable(map(dict.values, level))
+
+
+def _got(edges: Any, name: str, quick: bool) -> Any:
+    """The value of that name in each mapping, 1 where it is missing."""
+    if quick:
+        return map(dict.get, edges, repeat(name), repeat(1))
+    return map(methodcaller("get", name, 1), edges)
 
 
 def _structure(adjacency: Any, multi: bool) -> dict[str, Any]:
@@ -198,7 +204,7 @@ def _attributes(adjacency: Any, G: Any, wanted: Wanted, half: bytes | None) -> d
         return list, chain.from_iterable(zip(one, other, strict=True))
 
     streams = {
-        f"column {name}": pairs(map(type, edges()), map(methodcaller("get", name, 1), edges()))
+        f"column {name}": pairs(map(type, edges()), _got(edges(), name, adjacency is G._adj))
         for name in wanted.columns
     }
     if wanted.edge_data:
