@@ -5,7 +5,7 @@
 #   make test         the tests, without the slow ones;  make test-slow  the slow ones
 #   make test-networkx  those of NetworkX that concern our backend, run through it; part of test
 #   make test-bounds  the tests of kernels, with every index checked; compiles them all again
-#   make attack       the searches for faults, SECONDS=600 each; then 100,000 spoiled answers
+#   make attack       the searches for faults, SECONDS=600 each; then SPOILED=100000 wrong answers of each problem
 #   make lint         ruff and mypy
 #   make bench        all benchmarks, with the peers that have wheels here; writes JSON
 #   make docs         the pages, in docs/_build/html
@@ -25,6 +25,8 @@ NETWORKX_TESTS := $(addprefix networkx.algorithms., components tests.test_mis te
 	shortest_paths.tests.test_generic tests.test_dag \
 	link_analysis.tests.test_pagerank)
 SECONDS ?= 600
+SPOILED ?= 100000
+ATTACK_LOG := $(CURDIR)/.attack.log
 # Every folder whose tests run kernels; adversarial calls all public functions with wrong arrays, and
 # all that rely on symmetry with patterns that have none.
 BOUNDS_TESTS := $(addprefix tests/, adversarial communities components factors forests generators independent io \
@@ -86,8 +88,11 @@ bounds-tests:
 	@echo $(BOUNDS_TESTS)
 
 attack: $(VENV)/.test
-	MATCHWOOD_ATTACK_SECONDS=$(SECONDS) $(PY) -m pytest tests/adversarial -n $(WORKERS) --dist loadfile
-	PYTHONPATH=tests $(PY) tests/adversarial/spoiled_answers.py 100000 $(WORKERS)
+	rm -f $(ATTACK_LOG)
+	MATCHWOOD_ATTACK_SECONDS=$(SECONDS) MATCHWOOD_ATTACK_LOG=$(ATTACK_LOG) \
+		$(PY) -m pytest tests/adversarial -n $(WORKERS) --dist loadfile
+	$(PY) tests/adversarial/clock.py $(ATTACK_LOG)
+	PYTHONPATH=tests $(PY) tests/adversarial/spoiled_answers.py $(SPOILED) $(WORKERS)
 
 test-gpu: $(VENV)/.test
 	$(PY) -m pytest -m gpu -n $(GPU_WORKERS) --dist worksteal

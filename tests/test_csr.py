@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
+import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ from hypothesis import given
 import matchwood
 from graphs import ZOO, dense_pattern, dense_values, grid, raw_csr, rmat
 from matchwood.csr import View, as_graph
+from matchwood.gate import holding
 from matchwood.primitives.assemble.check import check_canonical
 from matchwood.primitives.symmetrize.check import check_symmetric
 from strategies import graphs
@@ -74,22 +79,85 @@ def test_views_of_random_graphs(A: sp.csr_array) -> None:
     assert_views(A)
 
 
-def test_input_that_fits_is_not_copied() -> None:
+def views_of(G: matchwood.Graph) -> list[Any]:
+    return [G.directed_pattern(), G.undirected_pattern(), G.undirected_weights()]
+
+
+def test_a_graph_owns_its_memory() -> None:
+    """One copy, which all views share, and which nobody can write to."""
     A = grid(20, 30, 2.0)
     G = matchwood.graph(A)
-    for view in (G.directed_pattern(), G.undirected_pattern(), G.undirected_weights()):
+    for view in views_of(G):
+        assert np.shares_memory(view.indptr, G.indptr)
+        assert np.shares_memory(view.indices, G.indices)
+    for array in (G.indptr, G.indices, G.data, G.undirected_weights().data, G.degrees):
+        assert not any(np.shares_memory(array, own) for own in (A.indptr, A.indices, A.data))
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+    assert matchwood.graph(G) is matchwood.graph(G, copy=False) is G
+
+
+def test_memory_that_was_made_here_is_not_copied() -> None:
+    """Entries that were sorted, a conversion, another type: `copy` makes no difference."""
+    A = grid(40, 50, 2.0).tocoo()
+    pairs = np.stack(A.coords, axis=1)
+    for kind in (A, (A.shape[0], pairs, A.data), A.tocsc()):
+        peaks = []
+        for copied in (True, False):
+            tracemalloc.start()
+            assert matchwood.graph(kind, copy=copied).owns_memory
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        assert peaks[0] < peaks[1] + 5000
+    G = matchwood.graph(A, index_dtype=np.int64)
+    assert np.shares_memory(matchwood.graph(G, weight=None).indices, G.indices)
+
+
+def test_shared_memory_is_watched() -> None:
+    A = grid(20, 30, 2.0)
+    G = matchwood.graph(A, copy=False)
+    for view in views_of(G):
         assert np.shares_memory(view.indptr, A.indptr)
         assert np.shares_memory(view.indices, A.indices)
     assert np.shares_memory(G.undirected_weights().data, A.data)
-    assert G.undirected_pattern() is not None
-    assert matchwood.graph(G) is G
+    level = matchwood.bfs(G, 0).level
+    own = [matchwood.graph(G), copy.copy(G), pickle.loads(pickle.dumps(G))]
+    for name in ("indptr", "indices", "data"):
+        array = getattr(A, name)
+        before, array[3] = array[3], array[3] + 1
+        for use in (lambda: matchwood.bfs(G, 0), lambda: pickle.dumps(G), G.transposed_weights):
+            with pytest.raises(ValueError, match=f"got other values of {name}; make the graph"):
+                use()
+        assert all((matchwood.bfs(H, 0).level == level).all() for H in own)
+        array[3] = before
+    assert (matchwood.bfs(G, 0).level == level).all()
+    with pytest.raises(TypeError, match="graph: copy must be"):
+        matchwood.graph(A, copy="no")
+
+
+@pytest.mark.parametrize("size", [100, 300_000])  # its own checksum, and two sums
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32, np.int16, bool])
+def test_each_change_of_an_element_changes_the_checksum(size: int, kind: Any) -> None:
+    rng = np.random.default_rng(1)
+    array = rng.integers(0, 2, size + 1).astype(kind)[1:]  # at an odd place in memory
+    watch = holding.Watch.of(data=array)
+    assert not watch.changed()
+    for at in (0, 1, size // 2, size - 1, *rng.integers(0, size, 20).tolist()):
+        before, array[at] = array[at], array[at] + 1 if kind is not bool else not array[at]
+        assert watch.changed() == ["data"]
+        array[at] = before
+    i, j = np.flatnonzero(array)[0], np.flatnonzero(array == 0)[-1]
+    array[[i, j]] = array[[j, i]]
+    assert watch.changed() == ["data"]
 
 
 def test_int64_is_narrowed_and_kept_on_request() -> None:
     A = sp.csr_array((np.ones(2), np.array([1, 0]), np.array([0, 1, 2])), shape=(2, 2))
     assert A.indices.dtype == np.int64
     assert matchwood.graph(A).indices.dtype == np.int32
-    G = matchwood.graph(A, index_dtype=np.int64)
+    G = matchwood.graph(A, index_dtype=np.int64, copy=False)
     assert G.indices.dtype == np.int64
     assert np.shares_memory(G.indices, A.indices)
     assert matchwood.graph(G, index_dtype=np.int32).indptr.dtype == np.int32
@@ -144,7 +212,7 @@ def test_dlpack_is_read_in_place() -> None:
             return self.array.__dlpack_device__()
 
     A = grid(4, 5)
-    G = matchwood.graph((Foreign(A.indptr), Foreign(A.indices)))
+    G = matchwood.graph((Foreign(A.indptr), Foreign(A.indices)), copy=False)
     assert np.shares_memory(G.indices, A.indices)
 
 

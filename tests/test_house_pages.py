@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import re
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,7 @@ def names() -> dict[str, Any]:
         "matching": matchwood.weighted_matching(A),
         "src": np.arange(5, dtype=np.uint32), "dst": np.arange(5, dtype=np.uint32),
         "records": [["a", "b"], ["b"]], "R": ["a", "b"], "S": ["b"],
+        "key": secrets.token_bytes(32),
     }  # fmt: skip
 
 

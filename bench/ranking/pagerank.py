@@ -43,7 +43,7 @@ def run() -> list[harness.Result]:
 
         def verify(who: str, answer: Any, G: Any = G) -> None:
             if who.startswith("matchwood"):
-                matchwood.check.check_pagerank(G, answer, tol=0)
+                matchwood.check.check_pagerank(G, answer, tol=0, max_iterations=ITERATIONS)
 
         results.append(
             harness.compare(

@@ -6,6 +6,8 @@ A capture becomes windows of packets, each window a matrix of who sent how many 
 Here the packets are made from a seed; a file name in their place works the same way.
 """
 
+import secrets
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -15,7 +17,8 @@ import matchwood
 # A million packets between 50,000 hosts, anonymized before anything is counted.
 
 src, dst = matchwood.generators.packets(2**20, "zipf", hosts=50_000, rng=1)
-found = matchwood.sense((src, dst), window=2**15, anonymize="permutation", key=bytes(range(32)))
+key = secrets.token_bytes(32)
+found = matchwood.sense((src, dst), window=2**15, anonymize="permutation", key=key)
 for name, value in found.statistics.nine().items():
     print(f"{name:26}{value:12,}")
 

@@ -11,7 +11,9 @@ which functions belong to them.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -148,8 +150,8 @@ def _marked(caller: str, problem: str, name: str, vertices: Any, n: int) -> Any:
 
 def vertex(caller: str, problem: str, name: str, v: Any, n: int) -> int:
     """One vertex of an answer."""
-    if isinstance(v, (bool, np.bool_)) or not isinstance(v, (int, np.integer)):
-        raise TypeError(f"{caller}: {name} must hold vertices, got {v!r}")
+    if not arguments.is_integer(v):
+        raise TypeError(f"{caller}: {name} must hold vertices, got {arguments.shown(v)}")
     if not 0 <= v < n:
         raise CheckFailed(f"{problem}: {v} is no vertex of 0..{n - 1}")
     return int(v)
@@ -159,7 +161,7 @@ def whole(caller: str, name: str, value: Any) -> int:
     """A number of an answer that must be an integer; 0-dimensional arrays pass."""
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if not arguments.is_integer(value):
         raise TypeError(f"{caller}: {name} must be an integer, got {type(value).__name__}")
     return int(value)
 
@@ -236,10 +238,32 @@ def _gpu_arcs(view: Any, size: int) -> Iterator[tuple[int, Any, Any]]:
         yield begin, xp.searchsorted(ends, places, side="right"), view.indices[begin:end]
 
 
-def holds(check: Callable[..., None], *arguments: Any, **options: Any) -> bool:
-    """Whether the check passes; errors other than `CheckFailed` are not answers, and go on."""
+def holds(check: Callable[..., None], *given: Any, **options: Any) -> bool:
+    """Whether the check passes; errors other than `CheckFailed` are not answers, and go on.
+
+    They name the function that was called: the one that calls this.
+    """
     try:
-        check(*arguments, **options)
+        with in_the_name_of(sys._getframe(1).f_code.co_name):
+            check(*given, **options)
     except CheckFailed:
         return False
     return True
+
+
+@contextlib.contextmanager
+def in_the_name_of(caller: str) -> Iterator[None]:
+    """Errors about arguments that a function of ours raises inside name the caller instead."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        function, colon, text = str(error).partition(": ")
+        if type(error) not in (TypeError, ValueError) or not colon or " " in function:
+            raise
+        raise type(error)(f"{caller}: {text}") from None
+
+
+def require(caller: str, name: str, value: Any, kind: str, *attributes: str) -> None:
+    """TypeError unless the value has what an answer of that kind has."""
+    if not all(hasattr(value, attribute) for attribute in attributes):
+        raise TypeError(f"{caller}: {name} must be a {kind}, got {type(value).__name__}")

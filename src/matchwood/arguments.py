@@ -8,6 +8,7 @@ expected and what came.  All work for NumPy and CuPy arrays alike.
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,24 @@ import numpy as np
 
 INDEX = ("int32", "int64")
 LARGEST = sys.float_info.max  # a Python integer may be larger, and is then no float
+MOST = 2**63 - 1  # the largest number that a kernel can count to
+SHOWN = 80  # characters of a value in a message
+
+
+def shown(value: Any) -> str:
+    """`value` as messages tell it: in one line that is not long, whatever it is."""
+    if isinstance(value, int) and value.bit_length() > 300:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
+
+
+def is_integer(value: Any) -> bool:
+    """Whether it is Python's or NumPy's integer; truth values and durations are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def plain(function: str, name: str, value: Any) -> Any:
@@ -111,17 +130,19 @@ def same_size(function: str, name: str, array: Any, other_name: str, other: Any)
 
 def integer(function: str, name: str, value: Any) -> int:
     """`value` as a Python integer; truth values are none."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if not is_integer(value):
         raise TypeError(f"{function}: {name} must be an integer, got {type(value).__name__}")
     return int(value)
 
 
-def count(function: str, name: str, value: Any, least: int = 0) -> int:
-    """`value` as a Python integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{function}: {name} must be an integer, got {value!r}")
+def count(function: str, name: str, value: Any, least: int = 0, most: int = MOST) -> int:
+    """`value` as a Python integer between `least` and `most`, by default what 64 bits hold."""
+    if not is_integer(value):
+        raise TypeError(f"{function}: {name} must be an integer, got {shown(value)}")
     if value < least:
-        raise ValueError(f"{function}: {name} must be at least {least}, got {value}")
+        raise ValueError(f"{function}: {name} must be at least {least}, got {shown(int(value))}")
+    if value > most:
+        raise ValueError(f"{function}: {name} must be at most {most}, got {shown(int(value))}")
     return int(value)
 
 
@@ -131,34 +152,35 @@ def seed(function: str, rng: Any) -> int:
         return 0
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(0, 2**64, dtype=np.uint64))
-    if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)):
-        raise TypeError(f"{function}: rng must be an integer, a Generator or None, got {rng!r}")
+    if not is_integer(rng):
+        raise TypeError(
+            f"{function}: rng must be an integer, a Generator or None, got {shown(rng)}"
+        )
     if not 0 <= rng < 2**64:
-        raise ValueError(f"{function}: rng must lie in 0 .. 2**64 - 1, got {rng}")
+        raise ValueError(f"{function}: rng must lie in 0 .. 2**64 - 1, got {shown(int(rng))}")
     return int(rng)
 
 
 def real(function: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
     """`value` as a finite float between `least` and `most`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise TypeError(f"{function}: {name} must be a number, got {value!r}")
+    if not (is_integer(value) or isinstance(value, (float, np.floating))):
+        raise TypeError(f"{function}: {name} must be a number, got {shown(value)}")
     if not (least <= value <= min(most, LARGEST) and math.isfinite(value)):
         bounds = f"at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
-        raise ValueError(f"{function}: {name} must be finite and {bounds}, got {value}")
+        raise ValueError(f"{function}: {name} must be finite and {bounds}, got {shown(value)}")
     return float(value)
 
 
 def at_most(function: str, name: str, value: int, most: int, why: str) -> int:
     if value > most:
-        raise ValueError(f"{function}: {name} must be at most {most} ({why}), got {value}")
+        got = shown(value)
+        raise ValueError(f"{function}: {name} must be at most {most} ({why}), got {got}")
     return value
 
 
 def flag(function: str, name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{function}: {name} must be True or False, got {value!r}")
+        raise TypeError(f"{function}: {name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
@@ -166,26 +188,61 @@ def one_of(function: str, name: str, value: Any, choices: Sequence[Any]) -> Any:
     if not any(value is choice or (type(value) is type(choice) and value == choice)
                for choice in choices):  # fmt: skip
         expected = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{function}: {name} must be one of {expected}, got {value!r}")
+        raise ValueError(f"{function}: {name} must be one of {expected}, got {shown(value)}")
     return value
 
 
 def value_type(function: str, dtype: Any) -> np.dtype[Any]:
     """float32 or float64."""
-    try:
-        chosen = np.dtype(dtype)
-    except TypeError:
-        raise TypeError(f"{function}: dtype must be float32 or float64, got {dtype!r}") from None
-    if dtype is None or chosen not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise TypeError(f"{function}: dtype must be float32 or float64, got {dtype!r}")
+    chosen = any_type(dtype)
+    if chosen is None or chosen not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"{function}: dtype must be float32 or float64, got {shown(dtype)}")
     return chosen
+
+
+def any_type(dtype: Any) -> np.dtype[Any] | None:
+    """The type of numbers that NumPy understands by it; None where it understands none."""
+    if dtype is None:  # which NumPy takes for float64
+        return None
+    try:
+        return np.dtype(dtype)
+    except Exception:  # NumPy asks the object, which may raise what it likes
+        return None
+
+
+def path(function: str, name: str, value: Any) -> str:
+    """`value` as the name of a file.  The number of an open file is none."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if not isinstance(value, str):
+        raise TypeError(f"{function}: {name} must be the name of a file, got {shown(value)}")
+    if not value or "\0" in value:
+        raise ValueError(f"{function}: {name} must be the name of a file, got {shown(value)}")
+    return value
+
+
+def without_ranks(function: str, grid: Any, order: Any) -> None:
+    """Raise unless what places a graph on ranks is left out: without ranks it would be ignored."""
+    for name, value, default in (("grid", grid, None), ("order", order, "auto")):
+        if value is not default and not (isinstance(value, str) and value == default):
+            raise ValueError(
+                f"{function}: {name} must be {default!r} without comm, got {shown(value)}"
+            )
+
+
+def callback(function: str, name: str, value: Any) -> Any:
+    """`value`, which can be called, or None."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{function}: {name} must be callable or None, got {shown(value)}")
+    return value
 
 
 def grid_shape(function: str, shape: Any, dimensions: Sequence[int]) -> tuple[int, ...]:
     """`shape` as a tuple of integers, one for each dimension."""
     expected = " or ".join(str(d) for d in dimensions)
     if not isinstance(shape, (tuple, list)):
-        raise TypeError(f"{function}: shape must be a tuple of {expected} integers, got {shape!r}")
+        got = shown(shape)
+        raise TypeError(f"{function}: shape must be a tuple of {expected} integers, got {got}")
     if len(shape) not in dimensions:
         raise ValueError(f"{function}: shape must have {expected} entries, got {tuple(shape)}")
     return tuple(count(function, "shape", length) for length in shape)

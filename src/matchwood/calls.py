@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from matchwood import csr, engines
+from matchwood import arguments, csr, engines
 from matchwood.beyond import machine as machines
 from matchwood.beyond.devices import Devices
 from matchwood.errors import EngineUnavailable
@@ -132,7 +132,7 @@ def spread(A: Any, caller: str, package: str, engine: Any = None, threads: Any =
         if engine not in (None, A.engine):
             raise EngineUnavailable(
                 f"{caller}: engine must be None or {A.engine!r}, where the DistributedGraph lies, "
-                f"got {engine!r}"
+                f"got {arguments.shown(engine)}"
             )
 
     agreed(A, check)

@@ -2,8 +2,9 @@
 
 A check decides from the definition of a problem, without solving it, in near-linear time.  It
 returns None when the answer is right and raises `CheckFailed`, naming what is wrong where, when
-it is not.  What cannot be an answer at all, floats or text where vertices are numbered, is a
-TypeError.  The functions named is_... say True or False instead of None or `CheckFailed`.
+it is not.  Where only the steps of a problem decide, they are replayed: always, or with `replay`.
+What cannot be an answer at all, floats or text where vertices are numbered, is a TypeError.  The
+functions named is_... say True or False instead of None or `CheckFailed`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _HOMES = {
     "is_strongly_connected_components": "matchwood.components.strong.check",  # yes or no
     "check_condensation": "matchwood.components.strong.quotient.check",  # graph of components
     "is_condensation": "matchwood.components.strong.quotient.check",  # yes or no
-    "check_communities": "matchwood.communities.moving.check",  # numbered, connected, modularity
+    "check_communities": "matchwood.communities.moving.check",  # connected, settled, modularity
     "is_communities": "matchwood.communities.moving.check",  # yes or no
     "check_label_propagation": "matchwood.communities.propagation.check",  # heaviest labels
     "is_label_propagation": "matchwood.communities.propagation.check",  # yes or no
@@ -64,7 +65,7 @@ _HOMES = {
     "is_degree_order": "matchwood.ordering.degree.check",  # yes or no
     "check_hub_order": "matchwood.ordering.degree.check",  # hubs come first
     "check_refinement": "matchwood.ordering.refine.check",  # its swaps, replayed
-    "check_pagerank": "matchwood.ranking.random_surfer.check",  # one more iteration
+    "check_pagerank": "matchwood.ranking.random_surfer.check",  # by the first step and one more
     "is_pagerank": "matchwood.ranking.random_surfer.check",  # yes or no
     "check_capture": "matchwood.sensing.capture.check",  # packets of a file
     "check_anonymized": "matchwood.sensing.anonymity.check",  # prefixes, one to one

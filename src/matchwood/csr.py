@@ -11,7 +11,8 @@ rules of gate/rules.py:
                          edges or a NetworkX graph; edges of weight zero are left out
 
 All have sorted rows and no duplicates.  Each is made once for a `Graph`, when first asked for;
-where the input already is the view, it is the input's own memory.
+where the entries as they came already are the view, it is the same memory.  Whose memory that is:
+gate/holding.py.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ __all__ = ["Graph", "Rectangle", "View", "as_graph", "as_rectangle", "graph"]
 class Graph(GraphRules, Entries):
     """A matrix that has passed the gate.  Made by `matchwood.graph`; not changed afterwards.
 
-    Holds the arrays it was made from and what has been found out about them.  Facts and views
-    are worked out when first needed and kept; calls from several threads at once are safe.
+    Holds its entries and what has been found out about them.  Facts and views are worked out when
+    first needed and kept; calls from several threads at once are safe.
 
     Attributes
     ----------
@@ -52,17 +53,25 @@ class Graph(GraphRules, Entries):
         Where the arrays live.
     indptr, indices, data : arrays
         The directed view: sorted rows, duplicates added up.  `data` is None where none came in.
-        Where the input fits they are its own memory: do not write to them.
 
-    A Graph can be pickled and copied; the copy works out its facts again.  A forked
+    These arrays, and those of all views, are read-only for good: copy one to change it.  CuPy has
+    no such arrays: on a GPU, writing to them is an error that is not found, and may crash.
+
+    A Graph can be pickled and copied; the copy has memory of its own, passes the gate again and
+    works out its facts again.  A forked
     child can use the Graphs of its parent, also those that another thread was preparing.
     """
 
     def __init__(
-        self, raw: inputs.Raw, index_dtype: Any, caller: str, duplicates: str | None = None
+        self,
+        raw: inputs.Raw,
+        index_dtype: Any,
+        caller: str,
+        duplicates: str | None = None,
+        memory: str = "borrowed",
     ) -> None:
         self.n = raw.n
-        super().__init__(raw, index_dtype, caller, duplicates)
+        super().__init__(raw, index_dtype, caller, duplicates, memory)
 
     def __repr__(self) -> str:
         kind = getattr(self._source, "dtype", "unread")
@@ -111,9 +120,9 @@ class Graph(GraphRules, Entries):
         """The transpose."""
         return View(*trusted_transpose(*view, self.n))
 
-    def least_given(self, caller: str) -> float:
-        """The least of the values as they were given."""
-        return float(self.given_values(caller).min())
+    def least(self, values: Any) -> float:
+        """The least of these values."""
+        return float(values.min())
 
     def raise_infinite(self, view: View, facts: Values, caller: str) -> None:
         """Raise the error that names the entry which is not finite."""
@@ -165,10 +174,6 @@ class Graph(GraphRules, Entries):
 
         return self.keep("diagonal", make)
 
-    def remade(self, raw: inputs.Raw, index_dtype: Any) -> Graph:
-        """A Graph of these arrays, duplicates as here."""
-        return Graph(raw, index_dtype, "graph", self.duplicates)
-
 
 def graph(
     A: Any,
@@ -176,6 +181,7 @@ def graph(
     index_dtype: Any = None,
     weight: str | None = "weight",
     duplicates: str | None = None,
+    copy: bool = True,
 ) -> Graph:
     """Check a matrix once and keep what many calls need.
 
@@ -188,8 +194,7 @@ def graph(
         A SciPy or CuPy sparse matrix; a dense 2-D array, whose nonzeros are the edges;
         ``(indptr, indices[, data])``; ``(n, edges[, weights])`` with `edges` of shape (m, 2);
         a NetworkX graph, numbered in its own order; a `Graph`.  Anything that offers
-        ``__cuda_array_interface__`` or DLPack is used where it lies.  `A` is not changed, and
-        must not be changed while the Graph is in use: memory that fits is shared.
+        ``__cuda_array_interface__`` or DLPack is read where it lies.  `A` is not changed.
     index_dtype : int32, int64 or None
         None takes int32 where vertices and entries can be counted with it, else int64.
     weight : str or None
@@ -201,6 +206,10 @@ def graph(
         NetworkX graph stay edges, of which the one counts that the problem wants: the lightest
         for minimum spanning forests, the heaviest for maximum ones, for matchings and for factors
         (by magnitude); where values are read as a matrix (`data`, preconditioners), their sum.
+    copy : bool
+        The Graph has memory of its own, so that `A` may be changed afterwards.  False shares
+        arrays that fit: `A` must then stay as it is while the Graph is in use.  Every call compares
+        the arrays with their checksum first, and raises ValueError if they have changed.
 
     Returns
     -------
@@ -228,9 +237,10 @@ def graph(
     by hashes under a key that each process draws, without a transpose
     (matchwood.primitives.inspect has the probabilities).  Explicit zeros are edges of the
     patterns and are no edges of the weights.  Values are read only by functions that use weights;
-    they must then be real and finite, integers at most 2**53, and sums must not overflow.  One pass
-    over the entries here; a view that differs from the input costs a copy of it when first used, a
-    matrix whose pattern is not symmetric also its transpose.
+    they must then be real and finite, integers at most 2**53, and sums must not overflow.  One copy
+    and one pass over the entries here; what is made on the way (of COO entries, edges, other types
+    of indices) is not copied again.  A view that differs from the input costs a copy of it when
+    first used, a matrix whose pattern is not symmetric also its transpose.
 
     Examples
     --------
@@ -255,7 +265,10 @@ def graph(
     >>> matchwood.minimum_spanning_forest(matchwood.graph(A, duplicates="sum")).total
     6.0
     """
-    return as_graph(A, "graph", index_dtype=index_dtype, weight=weight, duplicates=duplicates)
+    memory = "copied" if arguments.flag("graph", "copy", copy) else "shared"
+    return as_graph(
+        A, "graph", index_dtype=index_dtype, weight=weight, duplicates=duplicates, memory=memory
+    )
 
 
 def as_graph(
@@ -265,19 +278,25 @@ def as_graph(
     index_dtype: Any = None,
     weight: str | None = "weight",
     duplicates: str | None = None,
+    memory: str = "borrowed",
 ) -> Graph:
-    """The Graph of an argument `A`; a Graph itself passes."""
+    """The Graph of an argument `A`; a Graph itself passes, if its memory is as it was.
+
+    `memory` says whose the arrays of a new Graph are: see gate/holding.py.
+    """
     arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
     if not isinstance(A, Graph):
         try:
-            return Graph(inputs.read(A, caller, weight), index_dtype, caller, duplicates)
+            return Graph(inputs.read(A, caller, weight), index_dtype, caller, duplicates, memory)
         except MemoryError as error:
             raise engines.out_of_memory(error) from error
+    A.require_unchanged(caller)
     inputs.no_attribute(weight, caller)
-    same_type = index_dtype is None or np.dtype(index_dtype) == A.index_dtype
+    same_type = index_dtype is None or arguments.any_type(index_dtype) == A.index_dtype
     same_rule = duplicates is None or duplicates == A.duplicates
-    if same_type and same_rule and (weight is not None or not A.weighted):
+    same_memory = A.owns_memory or memory != "copied"
+    if same_type and same_rule and same_memory and (weight is not None or not A.weighted):
         return A
     kind = A.index_dtype if index_dtype is None else index_dtype
     raw = A.raw() if weight is not None else A.raw()._replace(data=None)
-    return Graph(raw, kind, caller, A.duplicates if same_rule else duplicates)
+    return Graph(raw, kind, caller, A.duplicates if same_rule else duplicates, memory)

@@ -103,8 +103,17 @@ def frozen(array: Any) -> Any:
         return array
     import numpy as np
 
-    memory = memoryview(np.ascontiguousarray(array)).toreadonly()
+    memory = np.ascontiguousarray(array).data.toreadonly()
     return np.frombuffer(memory, array.dtype).reshape(array.shape)
+
+
+def shown(array: Any) -> tuple[Any, Any]:
+    """For an array that users see and we go on to trust: theirs, ours.
+
+    On the CPU both are the same, read-only; on a GPU the user has a copy.
+    """
+    seen = array.copy() if location(array) == "gpu" else frozen(array)
+    return seen, array if location(array) == "gpu" else seen
 
 
 def resolve(where: str, engine: str | None, caller: str | None = None, threads: Any = None) -> str:
@@ -115,7 +124,7 @@ def resolve(where: str, engine: str | None, caller: str | None = None, threads: 
     check_threads(threads)
     if engine is None:
         return where
-    if engine not in ENGINES:
+    if type(engine) is not str or engine not in ENGINES:
         _refuse(engine, caller)
     if engine == "gpu":
         cupy()
@@ -124,6 +133,7 @@ def resolve(where: str, engine: str | None, caller: str | None = None, threads: 
 
 def _refuse(engine: Any, caller: str | None) -> NoReturn:
     """Raise because of an engine that this function does not have, or that there is none of."""
+    from matchwood.arguments import shown
     from matchwood.beyond.devices import Devices
 
     expected = ", ".join(repr(name) for name in ENGINES)
@@ -133,14 +143,21 @@ def _refuse(engine: Any, caller: str | None) -> NoReturn:
             f"{who}this function has no engine for Devices; weighted_matching, degree_factor and "
             f"connected_components have one.  Here engine must be None or one of {expected}"
         )
-    raise ValueError(f"{who}engine must be None or one of {expected}, got {engine!r}")
+    raise ValueError(f"{who}engine must be None or one of {expected}, got {shown(engine)}")
 
 
 def check_threads(threads: Any) -> None:
     """Raise, in the name of the function that was called, unless so many can be asked for."""
     if threads is not None:
-        from matchwood.teams.cpus import checked_threads
+        from matchwood.arguments import MOST, count, is_integer, shown
+        from matchwood.teams.cpus import called_function, checked_threads
 
+        if not is_integer(threads):
+            raise TypeError(
+                f"{called_function()}: threads must be an integer or None, got {shown(threads)}"
+            )
+        if abs(int(threads)) > MOST:  # too long to be told in full
+            count(called_function(), "threads", threads, 1)
         checked_threads(threads)
 
 

@@ -131,29 +131,67 @@ def is_settled(W: Any, labels: Any) -> bool:
 COMMUNITIES = ("count", "labels", "modularity", "levels", "rounds")
 
 
-def community_cases(engine: str | None = None) -> Iterator[Case]:
+def rest_fits(fields: Fields, G: Any, resolution: float) -> Fields:
+    """The same parts, numbered by their smallest vertices, and what follows from them."""
+    groups = parts(fields["labels"])
+    labels = np.zeros(G.n, np.int64)
+    for c, group in enumerate(groups):
+        labels[group] = c
+    quality = matchwood.modularity(G, labels, resolution=resolution)
+    return {**fields, "count": len(groups), "labels": labels, "modularity": quality}
+
+
+def gains(W: Any, labels: Any, resolution: float) -> int:
+    """How many vertices gain by moving to a community around them, more than rounding does."""
+    around, strength, found = W - np.diag(W.diagonal()), W.sum(axis=1), 0
+    for v in range(labels.size):
+        worth = {}
+        for c in {int(labels[v]), *labels[around[v] > 0].tolist()}:
+            others = (labels == c) & (np.arange(labels.size) != v)
+            chance = resolution * strength[v] * strength[others].sum() / W.sum()
+            worth[c] = around[v, others].sum() - chance
+        found += max(worth.values()) > worth[int(labels[v])] + 1e-12 * W.sum()
+    return found
+
+
+def is_quiet(W: Any, labels: Any, resolution: float) -> bool:
+    """At most three quarters of the vertices with neighbours gain by moving."""
+    tied = np.count_nonzero((W - np.diag(W.diagonal())).any(axis=1)) if labels.size else 0
+    return tied == 0 or 4 * gains(W, labels, resolution) <= 3 * tied
+
+
+def community_cases(replay: bool, engine: str | None = None) -> Iterator[Case]:
     for k, G in enumerate(positive_graphs()):
         resolution = (1.0, 0.5, 2.0)[k % 3]
         function = matchwood.leiden if k % 4 == 0 else matchwood.louvain
-        found = function(G, resolution=resolution, engine=engine)
+        found = function(G, resolution=resolution, rng=k, engine=engine)
         W = whole_weights(G)
+        options = {"replay": function.__name__, "rng": k} if replay else {}
         yield Case(
             G.n, G, of(found, *COMMUNITIES), replaced(found),
-            lambda x, G=G, r=resolution: check.check_communities(G, x, resolution=r),
-            lambda fields, W=W, r=resolution: (
-                is_described(W, fields, r) and is_connected(W, fields["labels"])
+            lambda x, G=G, r=resolution, o=options: check.check_communities(
+                G, x, resolution=r, **o
             ),
+            None if replay else lambda fields, W=W, r=resolution: (
+                is_described(W, fields, r) and is_connected(W, fields["labels"])
+                and is_quiet(W, fields["labels"], r)
+            ),
+            lambda fields, G=G, r=resolution: rest_fits(fields, G, r),
         )  # fmt: skip
 
 
-def label_propagation_cases(engine: str | None = None) -> Iterator[Case]:
+def label_propagation_cases(replay: bool, engine: str | None = None) -> Iterator[Case]:
     for k, G in enumerate(positive_graphs()):
         found = matchwood.label_propagation(G, rng=k, engine=engine)
         W = whole_weights(G)
+        options = {"replay": True, "rng": k} if replay else {}
         yield Case(
             G.n, G, of(found, *COMMUNITIES), replaced(found),
-            lambda x, G=G: check.check_label_propagation(G, x),
-            lambda fields, W=W: is_described(W, fields, 1.0) and is_settled(W, fields["labels"]),
+            lambda x, G=G, o=options: check.check_label_propagation(G, x, **o),
+            None if replay else lambda fields, W=W: (
+                is_described(W, fields, 1.0) and is_settled(W, fields["labels"])
+            ),
+            lambda fields, G=G: rest_fits(fields, G, 1.0),
         )  # fmt: skip
 
 
@@ -181,18 +219,38 @@ def surfer_options(n: int, k: int) -> Fields:
     ][k % 4]
 
 
-def pagerank_cases(engine: str | None = None) -> Iterator[Case]:
+MOST = 30  # iterations
+
+
+def pagerank_cases(replay: bool, engine: str | None = None) -> Iterator[Case]:
     for k, G in enumerate(positive_graphs()):
         options = surfer_options(G.n, k)
         found = matchwood.pagerank(
-            G, max_iterations=30, dtype=np.float32 if k % 5 == 0 else np.float64, engine=engine,
+            G, max_iterations=MOST, dtype=np.float32 if k % 5 == 0 else np.float64, engine=engine,
             **options,
         )  # fmt: skip
+
+        def right(fields: Fields, G: Any = G, o: Fields = options, found: Any = found) -> bool:
+            return is_ranking(G, fields, **o) and (not replay or is_near(fields, found))
+
         yield Case(
             G.n, G, of(found, "scores", "iterations", "error", "converged"), replaced(found),
-            lambda x, G=G, o=options: check.check_pagerank(G, x, **o),
-            lambda fields, G=G, o=options: is_ranking(G, fields, **o),
+            lambda x, G=G, o=options: check.check_pagerank(
+                G, x, max_iterations=MOST, replay=replay, **o
+            ),
+            right,
         )  # fmt: skip
+
+
+def is_near(fields: Fields, found: Any) -> bool:
+    """The numbers of that run, but for rounding."""
+    unit = 1e-12 if found.scores.dtype == np.float64 else 1e-4
+    same = fields["iterations"] == found.iterations or found.error < unit  # then all is rounding
+    return bool(
+        same
+        and abs(fields["error"] - found.error) <= unit
+        and np.abs(fields["scores"] - found.scores).sum() <= unit
+    )
 
 
 def is_ranking(
@@ -220,11 +278,13 @@ def is_ranking(
     if not (x >= 0).all() or not abs(x.sum() - 1) <= unit:
         return False
     step = damping * (x @ P + x[lost].sum() * q) + (1 - damping) * p
-    most = 2 * damping ** min(max(iterations, 1) - 1, 10**6)
+    start = np.full(n, 1 / n)
+    first = np.abs(damping * (start @ P + start[lost].sum() * q) + (1 - damping) * p - start).sum()
+    most = first * damping ** min(max(iterations, 1) - 1, 10**6)
     return bool(
         np.abs(step - x).sum() <= damping * error + unit
         and fields["converged"] == (error < n * tol)
-        and 1 <= iterations
+        and (1 <= iterations <= MOST if fields["converged"] else iterations == MOST)
         and error <= most + unit
     )
 

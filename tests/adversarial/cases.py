@@ -31,6 +31,8 @@ class Case:
     check: Callable[[Any], None]
     right: Callable[[Fields], bool] | None = field(default=None)
     """Whether other fields are an answer too; None: there is just one."""
+    fit: Callable[[Fields], Fields] | None = field(default=None)
+    """Makes the fields that follow from others fit them again: then just one thing is wrong."""
 
     def is_right(self, fields: Fields) -> bool:
         if all(equal(fields[name], self.fields[name]) for name in fields):

@@ -19,6 +19,8 @@ import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from adversarial.clock import record
+
 HERE = Path(__file__).resolve().parent
 DEATHS = 20  # children that may die before we give up
 HANG_SECONDS = 180.0  # one attack, on a busy machine; five times that with every index checked
@@ -48,7 +50,7 @@ def faults_of(script: str, *arguments: str, **variables: str) -> list[str]:
             elif line.startswith("bad "):
                 found.append(f"{attack[4:]}: {line[4:]}")
         if lines and lines[-1].startswith("done "):
-            print(f"{script}: {lines[-1][5:]} attacks, {len(found)} faults")
+            record(int(lines[-1][5:]))
             return found
         found.append(f"{attack[4:]}: the process died with {done.returncode}, {last_words}")
         if int(attack.split()[1]) <= first:
@@ -57,13 +59,15 @@ def faults_of(script: str, *arguments: str, **variables: str) -> list[str]:
     return found
 
 
-def make(attacks: Iterable[tuple[str, Callable[[], str]]], first: int) -> None:
+def make(
+    attacks: Iterable[tuple[str, Callable[[], str]]], first: int, hang: float = HANG_SECONDS
+) -> None:
     """In the child: make the attacks behind the first ones, and print how they went."""
     report = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     faulthandler.enable()
     warnings.simplefilter("ignore")
-    seconds = HANG_SECONDS * (5 if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else 1)
+    seconds = hang * (5 if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else 1)
     k, armed = 0, -math.inf
     with contextlib.redirect_stdout(io.StringIO()):
         for what, attack in attacks:

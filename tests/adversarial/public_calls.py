@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 import matchwood as mw
 from adversarial import sensing_calls
+from adversarial.join_cases import LEAST, verify_matrix
 from adversarial.wrong_arrays import Call
 from matchwood import block_tridiagonal, check, preconditioners, tridiagonal
 from matchwood.primitives import (
@@ -466,8 +467,16 @@ def _join_calls() -> dict[str, Callable[[], list[Call]]]:
     by = np.array([0, 0, 1, 0])
     found = mw.fuzzy_join(SETS, delta=0.4)
     numbers = [np.array([1, 2]), np.array([2, 3])]
+    dense = np.random.default_rng(2).random((6, 8)) < 0.3
+    matrices = [
+        Call(lambda A: mw.fuzzy_join(A, similarity="equal", delta=LEAST),
+             (made,), whole=made.format == "csr", verify=verify_matrix)
+        for made in (kind(dense.astype(float)) for kind in
+                     (sp.csr_array, sp.csc_matrix, sp.coo_array, sp.bsr_array, sp.dia_array))
+    ]  # fmt: skip
     return {
         "matchwood.fuzzy_join": lambda: [
+            *matrices,
             Call(lambda by: mw.fuzzy_join(SETS, delta=0.4, by=by), (by,)),
             Call(lambda *sets: mw.fuzzy_join(list(sets), similarity="equal"), tuple(numbers)),
         ],

@@ -17,8 +17,8 @@ from matchwood import check, sensing
 NO_ARRAYS = {
     "matchwood.Capture", "matchwood.iter_capture", "matchwood.read_capture",
     "matchwood.read_archive", "matchwood.new_key", "matchwood.generators.packets",
-    "matchwood.Packets", "matchwood.Statistics", "matchwood.sensing.Fit",
-    "matchwood.sensing.archive_writer", "matchwood.Sensing", "matchwood.sensing.Ranges",
+    "matchwood.Packets", "matchwood.Statistics", "matchwood.sensing.archive_writer",
+    "matchwood.Sensing",
 }  # fmt: skip
 """They take no array, or are made by us and read by the user alone."""
 
@@ -70,6 +70,16 @@ def arrays() -> tuple[Any, ...]:
     return A.sources.copy(), A.indptr.copy(), A.destinations.copy(), A.counts.copy()
 
 
+def used(A: mw.TrafficMatrix) -> None:
+    """What was accepted can be worked with, in every way."""
+    A.check()
+    check.check_statistics(A, mw.traffic_statistics(A))
+    check.check_histograms(A, mw.traffic_histograms(A))
+    assert A.graph()[0].nnz == A.links
+    assert int(A.toscipy().data.sum()) == A.packets
+    assert A.destination_sums().packets.sum() == A.source_sums().sum() == A.packets
+
+
 def unchanged(found: Any, given: Any) -> None:
     """What was accepted came back as it was."""
     for one, other in zip(found, given, strict=True):
@@ -83,6 +93,9 @@ def sensing_calls() -> dict[str, Callable[[], list[Call]]]:
         "matchwood.sense": lambda: [
             Call(lambda *pair: mw.sense(pair, window=20).statistics, packets(),
                  verify=lambda found, *pair: check.check_statistics(pair, found)),
+            Call(lambda *three: mw.sense(three, window="10us").statistics,
+                 (*packets(), 1000 * np.arange(60)),
+                 verify=lambda found, *three: check.check_statistics(three[:2], found)),
         ],
         "matchwood.write_capture": lambda: [Call(written, (sent(),), verify=unchanged)],
         "matchwood.write_archive": lambda: [Call(archived, arrays())],
@@ -90,13 +103,22 @@ def sensing_calls() -> dict[str, Callable[[], list[Call]]]:
             Call(lambda a: mw.anonymize(a, "permutation", KEY), (src,)),
             Call(lambda a: mw.anonymize(a, "truncate", bits=9), (src,)),
         ],
-        "matchwood.Anonymizer": lambda: [Call(mw.Anonymizer("permutation", KEY), (src,))],
+        "matchwood.Anonymizer": lambda: [
+            Call(mw.Anonymizer("permutation", KEY), (src,)),
+            Call(mw.Anonymizer("cryptopan", KEY), (src,)),
+        ],
+        "matchwood.sensing.Ranges": lambda: [
+            Call(sensing.Ranges([["10.0.0.0/8"], ["0.0.0.0/9"]]).classify, (src,))
+        ],
+        "matchwood.sensing.Fit": lambda: [
+            Call(sensing.Fit(1.5, 0.5, 0.1, 0.1, 0.1, 9).probability, (np.arange(1, 10),))
+        ],
         "matchwood.traffic_matrix": lambda: [
             Call(mw.traffic_matrix, packets(),
                  verify=lambda found, *pair: check.check_traffic_matrix(*pair, found)),
         ],
         "matchwood.TrafficMatrix": lambda: [
-            Call(lambda *parts: mw.TrafficMatrix(*parts).check(), arrays())
+            Call(lambda *parts: used(mw.TrafficMatrix(*parts)), arrays())
         ],
         "matchwood.sum_matrices": lambda: [
             Call(lambda *parts: mw.sum_matrices([mw.TrafficMatrix(*parts)] * 3), arrays())
@@ -117,7 +139,7 @@ def sensing_calls() -> dict[str, Callable[[], list[Call]]]:
         ],
         "matchwood.sensing.Windows": lambda: [
             Call(lambda *parts: len(sensing.Windows(*parts)),
-                 (windows.table.copy(), windows.first.copy()))
+                 (windows.table.copy(), windows.first.copy(), windows.first * 1000))
         ],
         "matchwood.sliding_statistics": lambda: [
             Call(lambda *pair: mw.sliding_statistics(*pair, 20), packets(),

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import matchwood
-from adversarial.cases import Case, draw_graphs
+from adversarial.cases import Case, Fields, draw_graphs
 from adversarial.problems import PROBLEMS
 from adversarial.spoiling import KINDS, spoils
 
@@ -47,20 +47,20 @@ LOOSE = {
 
 
 class Spoiled(NamedTuple):
-    """An answer that is wrong: one field of a right one was changed."""
+    """An answer that is wrong: one field of a right one was changed, and what follows from it."""
 
     case: Case
     name: str
     way: str
-    value: Any
+    fields: Fields
 
     def fault(self) -> str | None:
         """What is wrong with how the check takes it; None when the check refuses it."""
-        return refused(self.case, {**self.case.fields, self.name: self.value})
+        return refused(self.case, self.fields)
 
     def told(self) -> str:
         was = self.case.fields[self.name]
-        return f"{self.name}, {self.way}\n    was {was!r}\n    is {self.value!r}"
+        return f"{self.name}, {self.way}\n    was {was!r}\n    is {self.fields[self.name]!r}"
 
 
 @functools.cache
@@ -90,9 +90,13 @@ def one_spoiled(problem: str, rng: np.random.Generator) -> Spoiled | None:
     value = ways[way](case.fields[name], rng, case.n)
     if value is None or (name, way) in LOOSE:
         return None
-    if way not in KINDS and case.is_right({**case.fields, name: value}):
-        return None
-    return Spoiled(case, name, way, value)
+    fields = {**case.fields, name: value}
+    if way not in KINDS:
+        if case.fit is not None and rng.random() < 0.7:
+            fields = case.fit(fields)
+        if case.is_right(fields):
+            return None
+    return Spoiled(case, name, way, fields)
 
 
 def spoiled_answers(problem: str, rng: np.random.Generator) -> Iterator[Spoiled]:

@@ -113,6 +113,16 @@ INTEGERS: dict[str, Way] = {
     "swap": _swap,
     "copy": _copy,
     "all": lambda a, rng, n: a + 1 if a.size else None,
+    "merged": lambda a, rng, n: (
+        np.where(a == rng.choice(a.ravel()), rng.choice(a.ravel()), a) if a.size else None
+    ),
+    "renamed": lambda a, rng, n: (
+        rng.permutation(int(a.max()) + 1)[a]
+        if a.size and 0 <= a.min() and a.max() < 10**6
+        else None
+    ),
+    "one": lambda a, rng, n: np.zeros_like(a) if a.size else None,
+    "each alone": lambda a, rng, n: np.arange(a.size).reshape(a.shape) if a.size else None,
 }
 FLOATS: dict[str, Way] = {
     "nan": _nan,

@@ -117,6 +117,9 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(reading, "SMALL_PART", 64)
     monkeypatch.setattr(reading, "PART", 64)
     monkeypatch.setattr(sources, "BUFFER", 40)
+    monkeypatch.setattr(sources, "AHEAD", 40)
+    monkeypatch.setattr(sources, "AHEAD_OF_MEMBER", 40)
+    monkeypatch.setattr(sources, "ROOM", 50)
 
 
 @pytest.mark.parametrize("name", CAPTURES)
@@ -255,3 +258,20 @@ def test_interrupted_reading_leaves_nothing_open(tmp_path):
         first = next(capture)
     assert first.src.size == 1
     assert same(first.src, read_capture(path).src[:1])
+
+
+def test_an_interrupted_block_is_not_skipped_silently(tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    path.write_bytes(CAPTURES["pcap"])
+    capture = iter_capture(path, packets=1)
+    next(capture)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(capture, "_scan", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            list(capture)
+    with pytest.raises(FileFormatError, match="reading was interrupted"):
+        list(capture)

@@ -9,7 +9,9 @@ import time
 import numpy as np
 import pytest
 
-from adversarial.clock import attempts
+from adversarial.children import faults_of
+from adversarial.clock import attempts, seconds
+from adversarial.clock import seed as attack_seed
 from join_collections import records
 from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
 
@@ -154,6 +156,15 @@ def test_a_threshold_near_zero_takes_bounded_memory(monkeypatch):
     assert peak < 60_000_000  # all of them would take 100 MB and more
     with pytest.raises(ValueError, match="limit is 1000"):
         fuzzy_join(rows, delta=1e-9, limit=1000)
+
+
+@pytest.mark.timeout(4 * 3600)
+@pytest.mark.parametrize("script", ["join_inputs.py", "wrong_arrays.py"])
+def test_what_is_not_what_it_seems_gets_an_error_or_a_right_answer(script):
+    """Lists that lie or change, hostile buffers, wrong matrices, options and results."""
+    only = () if script == "join_inputs.py" else ("fuzzy_join",)
+    found = faults_of(script, str(time.time() + seconds(2)), str(attack_seed()), *only)
+    assert not found, "\n".join(found)
 
 
 def test_arrays_of_the_caller_are_left_alone():

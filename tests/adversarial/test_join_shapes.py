@@ -102,7 +102,8 @@ def arrow_columns(pa):
 
 
 def test_arrow_columns_in_chunks_coded_and_with_nulls():
-    pa = pytest.importorskip("pyarrow")
+    import pyarrow as pa
+
     for options, column in arrow_columns(pa):
         table = pa.table({"tags": column, "g": pa.chunked_array([[1, 1], [1, None, 1]])})
         for given in (
@@ -121,7 +122,8 @@ def test_arrow_columns_in_chunks_coded_and_with_nulls():
 
 
 def test_polars_columns_coded_and_with_nulls():
-    pl = pytest.importorskip("polars")
+    import polars as pl
+
     texts, lists = pl.Series("tags", TEXTS), pl.Series("tags", ROWS)
     for options, column in (
         ({}, lists),
@@ -139,7 +141,8 @@ def test_polars_columns_coded_and_with_nulls():
 
 
 def test_pandas_columns_coded_and_with_nulls():
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     for kind in ("object", "string", "category"):
         column = pd.Series(TEXTS, index=[5, 5, 1, 0, 2]).astype(kind)
         by = pd.array([1, 1, 1, None, 1], dtype="Int64")

@@ -92,8 +92,13 @@ HOSTILE: dict[str, list[tuple[str, Any]]] = {
     "check_connected_components": [
         ("numbering", other("first", "any")), ("numbering", other("first", "x")),
     ],
-    "check_pagerank": [("damping", other(0.85, 0.5)), ("damping", other(0.85, 7))],
+    "check_pagerank": [
+        ("damping", other(0.85, 0.5)), ("damping", other(0.85, 7)),
+        ("max_iterations", other(100, 99)), ("start", other(None, HALVES)),
+        ("replay", other(False, True)), ("replay", other(False, "x")),
+    ],
     "check_label_propagation": [
+        ("replay", other(False, True)), ("replay", other(False, 1)),
         ("settled", other(True, False)), ("settled", other(True, "x")),
     ],
     "check_spanning_forest": [

@@ -8,6 +8,7 @@ import io
 import os
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 from adversarial.clock import attempts
 from matchwood.errors import CheckFailed
 from matchwood.sensing import Anonymizer, Packets, sense, write_archive, write_capture
+from matchwood.sensing.anonymity.keys import read_key
 from matchwood.sensing.stream import cpu as stream_cpu
 from matchwood.sensing.stream import running, sources, sums
 from matchwood.sensing.stream.check import check_sensing
@@ -303,3 +305,65 @@ def test_the_check_sees_what_is_wrong():
         check_sensing(packets, found.statistics, 30)
     with pytest.raises(TypeError, match="check_sensing: packets must be arrays"):
         check_sensing(7, found, 30)
+
+
+# Key files and shared anonymizers
+
+
+def drawn_key_file(rng) -> tuple[bytes, bytes | None]:
+    """(content of a file, the key in it or None where it holds none)."""
+    key = rng.bytes(32)
+    digits = "".join(rng.choice([c, c.upper()]) for c in key.hex()).encode()
+    ending = [b"", b"\n", b"\r\n"][int(rng.integers(3))]
+    kind = int(rng.integers(6))
+    if kind == 0:
+        return key, key
+    if kind == 1:
+        return digits + ending, key
+    if kind == 2:  # blanks that a careless reader skips: fewer digits, the same length
+        content = bytearray(digits)
+        for at in rng.choice(64, 2 * int(rng.integers(1, 32)), replace=False):
+            content[at] = int(rng.choice(list(b" \t\n\r\v\f")))
+        return bytes(content) + ending, None
+    if kind == 3:
+        wrong = [b"0x", b"\xef\xbb\xbf", b"\0", b" ", b"\n", b"g", b"\xd9\xa3", b"_"]
+        content = bytearray(digits + ending)
+        at = int(rng.choice([0, 32, 64]))
+        content[at:at] = wrong[int(rng.integers(len(wrong)))]
+        good = bytes(content) in (digits + b"\n", digits + b"\r\n")
+        return bytes(content), key if good else None
+    if kind == 4:
+        size = int(rng.choice([0, 1, 2, 16, 31, 33, 62, 63, 66, 67, 128, 10**6]))
+        return (digits * (size // 64 + 1))[:size], None
+    size = int(rng.choice([31, 33, 63, 64, 65, 66]))
+    return b"\xff" + rng.bytes(size - 1), None
+
+
+def test_key_files_hold_one_key_or_are_refused(tmp_path):
+    for k in attempts(0.5):
+        rng = np.random.default_rng(k)
+        content, key = drawn_key_file(rng)
+        path = tmp_path / "key"
+        path.write_bytes(content)
+        path.chmod(0o600)
+        if key is not None:
+            assert read_key(path) == key, content
+            continue
+        with pytest.raises(ValueError, match=r"read_key: the key file .* must hold") as error:
+            read_key(path)
+        if len(content) > 8:
+            assert content[:8].decode("latin-1") not in str(error.value), content
+
+
+@pytest.mark.parametrize("method", ["cryptopan", "permutation", "truncate"])
+def test_threads_share_an_anonymizer(method):
+    """Ciphers of the package cryptography are not for two threads at once; an object of ours is."""
+    pytest.importorskip("cryptography")
+    shared = Anonymizer(method, *((None, 9) if method == "truncate" else (KEY,)))
+    rng = np.random.default_rng(11)
+    blocks = [rng.integers(0, 2**32, int(n), dtype=np.uint32) for n in rng.integers(1, 30_000, 12)]
+    right = [shared(block) for block in blocks]
+    with ThreadPoolExecutor(6) as pool:
+        for _ in attempts(0.3):
+            for found, wanted in zip(pool.map(shared, blocks), right, strict=True):
+                assert np.array_equal(found, wanted)

@@ -34,7 +34,7 @@ def test_spoiled_answers_are_refused(problem):
     rng = np.random.default_rng(list(PROBLEMS).index(problem))
     done = 0
     faults: dict[tuple[str, str], str] = {}
-    for _ in attempts(SECONDS):
+    for _ in attempts(SECONDS, draws=BATCH):
         for _ in range(BATCH):
             made = one_spoiled(problem, rng)
             if made is None:

@@ -128,7 +128,7 @@ def test_a_line_is_a_set_where_no_column_is_named(tmp_path: Path) -> None:
 
 
 def test_parquet(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow
     from pyarrow import parquet
 
     path = tmp_path / "a.parquet"

@@ -17,7 +17,7 @@ CALLS = {
     "info": "aniso:1,4x4", "components": "path:5", "scc": "path:5", "bfs": "path:5",
     "mis": "path:5", "mst": "aniso:1,4x4", "match": "aniso:1,4x4", "factor": "aniso:1,4x4",
     "coarsen": "aniso:1,4x4", "forest": "aniso:1,4x4", "precondition": "aniso:1,4x4",
-    "solve": "aniso:1,4x4", "order": "path:5", "communities": "path:5", "pagerank": "path:5",
+    "solve": "aniso:1,5x5", "order": "path:5", "communities": "path:5", "pagerank": "path:5",
 }  # fmt: skip
 MORE = {"order": ("--method", "rabbit")}  # options with which other keys are printed
 OTHERS = {  # tested elsewhere, or long

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import threading
 from fractions import Fraction
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 
 import matchwood
 from graphs import ZOO, complete, disjoint, from_edges, grid, random_graph, rmat, shuffled, star
-from matchwood.communities import is_communities, is_label_propagation, subrounds
+from matchwood.communities import subrounds
 from matchwood.communities.moving import cpu as moving_cpu
 from matchwood.communities.propagation import cpu as propagation_cpu
 from matchwood.communities.weights import LARGEST_SUM, level_of
@@ -361,47 +360,6 @@ def test_bad_options() -> None:
         matchwood.modularity(A, [0] * 9, resolution=-1)
     with pytest.raises(ValueError, match="modularity: weights must not be negative"):
         matchwood.modularity(-A, [0] * 9)
-
-
-# The checks
-
-
-def test_checks_can_fail() -> None:
-    A = disjoint([complete(5), complete(6)])
-    found = matchwood.louvain(A)
-    labels = found.labels.copy()
-    labels[0] = 1  # not connected to the other clique
-    assert not is_communities(A, labels, numbering="any")
-    with pytest.raises(matchwood.CheckFailed, match=r"label 1 .* must come before label 0"):
-        matchwood.check.check_communities(A, 1 - found.labels)
-    matchwood.check.check_communities(A, 1 - found.labels, numbering="any")
-    wrong = matchwood.Communities(found.count, found.labels, found.modularity + 1e-6)
-    with pytest.raises(matchwood.CheckFailed, match="communities: modularity is"):
-        matchwood.check.check_communities(A, wrong)
-    for field, value in (("levels", 0), ("rounds", -1)):
-        wrong = dataclasses.replace(found, **{field: value})
-        with pytest.raises(matchwood.CheckFailed, match=f"{field} is {value}, but must be"):
-            matchwood.check.check_communities(A, wrong)
-    with pytest.raises(matchwood.CheckFailed, match="count is 3"):
-        matchwood.check.check_communities(A, (3, found.labels))
-    with pytest.raises(TypeError, match="check_communities: labels must hold integers"):
-        matchwood.check.check_communities(A, found.labels.astype(float))
-    assert not is_label_propagation(A, labels, numbering="any")
-    with pytest.raises(matchwood.CheckFailed, match="vertex 0 has label 1 of weight 0"):
-        matchwood.check.check_label_propagation(A, labels, numbering="any")
-    matchwood.check.check_label_propagation(A, labels, numbering="any", settled=False)
-    with pytest.raises(matchwood.CheckFailed, match="modularity: modularity is"):
-        matchwood.check.check_modularity(A, labels, 0.25)
-
-
-def test_every_vertex_moved_alone_is_seen_by_the_check() -> None:
-    A = shuffled(disjoint([complete(5), complete(6), complete(7)]))
-    found = matchwood.label_propagation(A)
-    for v in range(18):
-        labels = found.labels.copy()
-        labels[v] = (labels[v] + 1) % 3
-        assert not is_label_propagation(A, labels, numbering="any")
-        assert not is_communities(A, labels, numbering="any")
 
 
 INTERRUPTED = """

@@ -101,6 +101,11 @@ def test_checks_run_there() -> None:
     found = matchwood.label_propagation(G)
     matchwood.check.check_label_propagation(G, found)
     matchwood.check.check_modularity(G, found.labels, found.modularity)
+    small = on_gpu(abs(ZOO["few weights"]()))
+    matchwood.check.check_communities(small, matchwood.louvain(small), replay="louvain")
+    matchwood.check.check_label_propagation(small, matchwood.label_propagation(small), replay=True)
+    with pytest.raises(matchwood.CheckFailed, match="of 121 vertices gain by moving"):
+        matchwood.check.check_communities(small, np.arange(121))
 
 
 def test_modularity_is_the_same_number() -> None:

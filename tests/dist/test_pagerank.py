@@ -52,8 +52,8 @@ def ranked(comm, A, shape, cases, options):
     found = []
     for case in cases:
         answer = matchwood.pagerank(G, **case)
-        names = ("damping", "tol", "personalization", "dangling", "weighted")
-        check_pagerank(G, answer, **{name: case[name] for name in names if name in case})
+        options = {name: value for name, value in case.items() if name != "dtype"}
+        check_pagerank(G, answer, **options, replay=True)
         assert answer.scores.local.dtype == np.dtype(case.get("dtype", np.float64))
         found.append(dataclasses.replace(answer, scores=answer.scores.gather(None)))
     return found
@@ -283,7 +283,7 @@ def test_vectors_that_are_spread_are_taken_as_they_are():
         G = spread(comm, A, (2, 2), order="hashed")
         own = {name: G.vector(value[G.ids]) for name, value in given.items()}
         found = matchwood.pagerank(G, **own)
-        check_pagerank(G, found, **{k: own[k] for k in ("personalization", "dangling")})
+        check_pagerank(G, found, **own, replay=True)
         return found.iterations, found.scores.gather(None)
 
     for iterations, scores in dist.run(call, 4):
@@ -396,6 +396,7 @@ def broken(G, found):
     yield one(iterations=found.iterations + 1) if last else found
     yield one(iterations=0)
     yield one(iterations=500)
+    yield one(iterations=90)
 
 
 def test_every_way_of_breaking_an_answer_is_refused_on_all_ranks():
@@ -410,6 +411,9 @@ def test_every_way_of_breaking_an_answer_is_refused_on_all_ranks():
             {"tol": 1e-12},
         ):  # fmt: skip
             told.append(refused(comm, lambda wrong=wrong: check_pagerank(G, found, **wrong)))
+        for wrong in (found.iterations - 1, found.iterations + 1):
+            bad = dataclasses.replace(found, iterations=wrong)
+            told.append(refused(comm, lambda bad=bad: check_pagerank(G, bad, replay=True)))
         assert is_pagerank(G, found)
         assert not is_pagerank(G, found, damping=0.5)
         return told

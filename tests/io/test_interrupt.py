@@ -82,3 +82,40 @@ def test_ctrl_c_is_heard(tmp_path: Path, what: str, size: int) -> None:
     folder.mkdir()
     script = SCRIPT.replace("ALLOWED", str(ALLOWED))
     assert float(run_script(tmp_path, script, str(folder), what, str(size))) <= ALLOWED
+
+
+LARGE = """
+    import os, pathlib, subprocess, sys, time
+    import matchwood
+
+    path = pathlib.Path(sys.argv[1], "holes.txt")
+    path.write_text("0 1\\n")
+    matchwood.io.read(path)  # what is imported and compiled is not what is measured here
+    os.truncate(path, 1_500_000_000)
+    # from outside: a thread of this process could send nothing while another one holds the GIL
+    killer = '''if True:
+        import os, signal, sys, time
+        sys.stdin.read()
+        time.sleep(0.15)
+        print(time.monotonic(), flush=True)
+        os.kill(int(sys.argv[1]), signal.SIGINT)'''
+    times = []
+    while not times or (min(times) > ALLOWED and len(times) < 10):
+        with subprocess.Popen(
+            [sys.executable, "-c", killer, str(os.getpid())], stdin=-1, stdout=-1, text=True
+        ) as sender:
+            try:
+                sender.stdin.close()
+                matchwood.io.read(path)
+            except KeyboardInterrupt:
+                heard = time.monotonic()
+            times.append(heard - float(sender.stdout.readline()))
+    print(min(times))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent another way there")
+def test_ctrl_c_while_memory_is_taken_for_a_large_file(tmp_path: Path) -> None:
+    script = LARGE.replace("ALLOWED", str(ALLOWED))
+    assert float(run_script(tmp_path, script, str(tmp_path))) <= ALLOWED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import random
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 from join_collections import records
+from matchwood.check import check_fuzzy_join
 from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
+from matchwood.join.fuzzy import estimate
 
 ROWS = [["ab", "cd"], ["cd", "ab", "ab"], ["ab", ""], [], ["xyz"]]
 WANTED = [(0, 1, 1.0), (0, 2, 0.5), (1, 2, 0.5)]
@@ -34,7 +37,8 @@ def test_lists_of_every_kind():
 
 
 def test_tables():
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     table = pandas.DataFrame({"tags": [";".join(r) for r in ROWS], "lists": ROWS, "n": range(5)})
     assert found(table, on="tags", separator=";") == WANTED
     assert found(table, on="lists") == WANTED
@@ -52,7 +56,7 @@ def test_tables():
 
 @pytest.mark.parametrize("module", ["polars", "pyarrow"])
 def test_other_tables(module):
-    library = pytest.importorskip(module)
+    library = importlib.import_module(module)
     make = library.DataFrame if module == "polars" else library.table
     table = make({"tags": [";".join(r) for r in ROWS], "lists": ROWS})
     assert found(table, on="tags", separator=";") == WANTED
@@ -198,7 +202,8 @@ def test_a_collection_is_used_again():
 
 
 def test_pairs_and_tables():
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     table = pandas.DataFrame({"name": list("abcde"), "lists": ROWS}, index=[9, 8, 7, 6, 5])
     pairs = fuzzy_join(table, on="lists", delta=0.5)
     assert pairs.to_pandas().columns.tolist() == ["left", "right", "score"]
@@ -222,7 +227,8 @@ def test_pairs_and_tables():
 
 
 def test_two_columns_of_one_table_are_two_sides():
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     table = pandas.DataFrame({"a": [["cat", "dog"], ["xyz"]], "b": [["xyz"], ["cat", "dog"]]})
     for one in (table, {"a": table["a"].tolist(), "b": table["b"].tolist()}):
         pairs = fuzzy_join(one, one, left_on="a", right_on="b")
@@ -233,7 +239,8 @@ def test_two_columns_of_one_table_are_two_sides():
 
 
 def test_merge_names_columns_and_takes_columns_as_lists():
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     table = pandas.DataFrame({"score": list("abcde"), 0: ROWS})
     pairs = fuzzy_join(table, on=0, delta=0.5)
     merged = pairs.merge(table)
@@ -258,7 +265,8 @@ def test_merge_names_columns_and_takes_columns_as_lists():
 
 
 def test_pairs_and_arrow_tables():
-    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow
+
     table = pyarrow.table({"name": list("abcde"), "lists": ROWS})
     pairs = fuzzy_join(table, on="lists", delta=0.5)
     inner = pairs.merge(table)
@@ -270,7 +278,8 @@ def test_pairs_and_arrow_tables():
 
 
 def test_tables_that_come_as_a_stream():
-    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow
+
     table = pyarrow.table({"lists": ROWS, "group": [1, 2, 1, 1, 1]})
     stream = pyarrow.RecordBatchReader.from_batches(table.schema, table.to_batches())
     pairs = fuzzy_join(stream, on="lists", by="group", delta=0.5)
@@ -278,7 +287,8 @@ def test_tables_that_come_as_a_stream():
 
 
 def test_a_table_that_is_not_read_yet():
-    polars = pytest.importorskip("polars")
+    import polars
+
     with pytest.raises(TypeError, match="left is a LazyFrame; collect it first"):
         fuzzy_join(polars.LazyFrame({"lists": ROWS}), on="lists")
 
@@ -294,7 +304,8 @@ def test_pairs_as_a_graph():
 
 
 def test_pairs_and_polars_tables():
-    polars = pytest.importorskip("polars")
+    import polars
+
     table = polars.DataFrame({"name": list("abcde"), "lists": ROWS})
     pairs = fuzzy_join(table, on="lists", delta=0.5)
     inner = pairs.merge(table)
@@ -350,3 +361,117 @@ def test_integers_of_any_size_are_equal_or_not():
     for left in (rows, rows[2:]):
         found = fuzzy_join(left, similarity="equal", delta=1.0)
         assert found.right.tolist() == [i + 1 for i in range(0, len(left), 2)]
+
+
+# What comes from outside is not trusted
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "values", "message"),
+    [
+        ("csr", "indptr", [0, 10**8, 4, 5], "left: indptr must"),
+        ("csr", "indptr", [0, 4, 2, 5], "left: indptr must"),
+        ("csr", "indptr", [0, 2, 5], "left: indptr must have 4 elements"),
+        ("csr", "indices", [0, 1, -1, 2, 3], "left: indices must"),
+        ("csr", "indices", [0, 1, 4, 2, 3], "left: indices must"),
+        ("csr", "indices", [0, 1], "left: "),
+        ("csc", "indices", [0, 1, -7, 2, 1], "left: "),
+        ("coo", "row", [0, 0, -1, 2, 1], "left: row must be within 0..2, got -1"),
+    ],
+)
+def test_matrices_pass_the_gate(kind, name, values, message):
+    dense = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]])
+    matrix = getattr(sp, f"{kind}_array")(dense)
+    setattr(matrix, name, np.array(values, np.int32))
+    for function in (fuzzy_join, iter_fuzzy_join, collection):
+        caller = function.__name__
+        wanted = message.replace("left", "data") if caller == "collection" else message
+        with pytest.raises(ValueError, match=f"{caller}: {wanted}"):
+            function(matrix, similarity="equal")
+    with pytest.raises(ValueError, match="fuzzy_join: right: "):
+        fuzzy_join([[1]], matrix, similarity="equal")
+
+
+def test_matrices_of_every_kind_and_of_very_many_columns():
+    dense = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [1, 1, 0, 0]])
+    wide = (np.ones(6), np.array([7, 2**40, 2**40, 5, 2**40, 7]), np.array([0, 2, 4, 6]))
+    spare = sp.csr_array(dense)
+    spare.indices = np.r_[spare.indices, [99, -99]].astype(np.int32)
+    spare.data = np.r_[spare.data, [1, 1]]
+    for matrix in (
+        *(getattr(sp, f"{kind}_array")(dense) for kind in ("dia", "dok", "lil", "bsr")),
+        sp.csr_array(wide, shape=(3, 2**41)),
+        spare,
+    ):
+        assert found(matrix, similarity="equal") == [(0, 2, 1.0)]
+
+
+def test_a_collection_keeps_what_it_read():
+    matrix, rows = sp.csr_array(np.eye(3)[[0, 1, 0]]), [["ab"], ["cd"], ["ab"]]
+    made = collection(matrix, similarity="equal"), collection(rows)
+    matrix.indptr[:], matrix.indices[:] = 10**8, -(10**8)
+    rows[0].clear()
+    for one in made:
+        assert len(fuzzy_join(one)) == 1
+        for array in (one.table.starts, one.table.numbers):
+            with pytest.raises(ValueError, match="cannot set WRITEABLE"):
+                array.setflags(write=True)
+        with pytest.raises(AttributeError):
+            one.q = 0
+        for row, kind in ((-1, ValueError), (3, ValueError), (0.5, TypeError)):
+            with pytest.raises(kind, match="record: row must be"):
+                one.record(row)
+    with pytest.raises(ValueError, match="Collection: table must have starts that ascend"):
+        type(made[0])(made[0].table._replace(starts=np.array([0, 9, 3])), "equal", 3, None)
+
+
+def test_a_text_is_what_it_holds():
+    import enum
+
+    kind = enum.Enum("Kind", {"A": "ab", "C": "cd"}, type=str)
+    assert found([[kind.A, "cd"], ["ab", kind.C]]) == [(0, 1, 1.0)]
+    nan = np.float32("nan")
+    assert found([["ab"], ["ab"]], by=[nan, nan]) == []
+    assert found([["ab"], ["ab"]], by=(x for x in "gg")) == [(0, 1, 1.0)]
+    table = {"lists": ROWS, "g": [1, 1, 2, 2, 2]}
+    assert found(table, on="lists", by=(x for x in ["g"])) == WANTED[:1]
+
+
+def test_arrow_arrays_are_validated():
+    import pandas
+    import pyarrow
+
+    buffer = pyarrow.py_buffer(np.array([0, 2, 10**8, 3], np.int32))
+    child = pyarrow.array(["ab", "cd", "ab"])
+    kind = pyarrow.list_(pyarrow.string())
+    broken = pyarrow.Array.from_buffers(kind, 3, [None, buffer], children=[child])
+    series = pandas.Series(broken, dtype=pandas.ArrowDtype(kind))
+    table = pyarrow.table({"lists": broken})
+    for data, on in (
+        (broken, None),
+        (series, None),
+        (table, "lists"),
+        ({"lists": series}, "lists"),
+    ):
+        with pytest.raises(ValueError, match="fuzzy_join: left is no valid Arrow array: "):
+            fuzzy_join(data, on=on)
+    with pytest.raises(ValueError, match="fuzzy_join: by is no valid Arrow array: "):
+        fuzzy_join([["ab"]] * 3, by=broken)
+    pairs = fuzzy_join([["ab"]] * 3)
+    for data in (table, pandas.DataFrame({"lists": series})):
+        with pytest.raises(ValueError, match="merge: left is no valid Arrow array: "):
+            pairs.merge(data)
+
+
+def test_pairs_that_were_written_to_are_checked_before_they_are_used():
+    for name, value in (("left", -1), ("left", 5), ("right", 10**9), ("score", np.nan)):
+        pairs = fuzzy_join(ROWS, delta=0.5)
+        getattr(pairs, name)[1] = value
+        for use in (lambda p: p.merge(ROWS), lambda p: p.merge(ROWS, how="anti"),
+                    lambda p: p.graph(), lambda p: p.to_arrow()):  # fmt: skip
+            with pytest.raises(ValueError, match=rf"^(merge|graph|to_arrow): {name} must "):
+                use(pairs)
+    with pytest.raises(TypeError, match=r"check_fuzzy_join: pairs must be Pairs or \(left"):
+        check_fuzzy_join(7, ROWS)
+    with pytest.raises(TypeError, match="estimate: unknown argument 'deltas'"):
+        estimate(ROWS, deltas=0.5)

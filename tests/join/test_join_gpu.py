@@ -124,3 +124,24 @@ def test_what_the_gpu_does_not_have_is_refused():
     for options in ({"similarity": "edit"}, {"verify": "exact"}, {"verify": "greedy"}):
         with pytest.raises(EngineUnavailable, match="fuzzy_join: the GPU engine has"):
             fuzzy_join([["abc"], ["abd"]], engine="gpu", **options)
+
+
+def test_matrices_of_cupy_pass_the_gate_and_are_read_on_the_host():
+    import cupy
+    import scipy.sparse as sp
+    from cupyx.scipy import sparse
+
+    dense = (np.random.default_rng(3).random((60, 40)) < 0.15).astype(np.float64)
+    wanted = fuzzy_join(sp.csr_array(dense), delta=0.3, similarity="equal")
+    assert len(wanted) > 0
+    for kind in (sparse.csr_matrix, sparse.csc_matrix, sparse.coo_matrix):
+        for engine in ("cpu", "gpu"):
+            found = fuzzy_join(
+                kind(cupy.asarray(dense)), delta=0.3, similarity="equal", engine=engine
+            )
+            assert all(map(np.array_equal, wanted, found))
+    for name, value in (("indptr", 10**8), ("indptr", -1), ("indices", 40), ("indices", -1)):
+        matrix = sparse.csr_matrix(cupy.asarray(dense))
+        getattr(matrix, name)[5] = value
+        with pytest.raises(ValueError, match="fuzzy_join: left: "):
+            fuzzy_join(matrix, similarity="equal")

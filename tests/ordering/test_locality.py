@@ -182,6 +182,10 @@ def test_layers_are_replayed() -> None:
     whole = dataclasses.replace(found, perm=np.arange(n), layers=order)
     with pytest.raises(matchwood.CheckFailed, match="vertex 0 has label 0 in layer 0, not"):
         check.check_layered_order(A, whole)
+    check.check_layered_order(A, whole, replay=False)
+    turned = dataclasses.replace(whole, perm=np.arange(n)[::-1])
+    with pytest.raises(matchwood.CheckFailed, match="has place 0, not"):
+        check.check_layered_order(A, turned, replay=False)
     rounds = (found.layers.rounds[0] + 1, *found.layers.rounds[1:])
     late = dataclasses.replace(found.layers, rounds=rounds)
     with pytest.raises(matchwood.CheckFailed, match=r"layer 0 took \d+ rounds, not"):

@@ -180,6 +180,9 @@ def test_an_order_that_is_as_good_is_not_the_one() -> None:
     ):
         with pytest.raises(matchwood.CheckFailed):
             check_refinement(A, wrong, fraction=1.0)
+        check_refinement(A, wrong, fraction=1.0, replay=False)  # what it says is right
+        with pytest.raises(matchwood.CheckFailed, match="log_gap after is"):
+            check_refinement(A, dataclasses.replace(wrong, after=0.0), fraction=1.0, replay=False)
 
 
 def test_every_way_to_leave_out_a_swap_is_seen() -> None:

@@ -80,6 +80,18 @@ def test_rows_sorted_transposed_and_merged(A: sp.csr_array) -> None:
         symmetrize_check.check_symmetric(*both)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_checksum(threads: int) -> None:
+    """The sums of the definition, also of words that lie anywhere in memory."""
+    words = np.random.default_rng(2).integers(0, 2**63, 200_001, dtype=np.uint64)
+    for first, kind in ((0, np.uint64), (4, np.uint32), (3, np.uint8)):
+        some = words.view(np.uint8)[first:30_003]
+        found = inspect.checksum(some, threads=threads)
+        here = some[: some.size - some.size % np.dtype(kind).itemsize].view(kind)
+        assert found[:2] == inspect_reference.word_sums(here)
+    assert inspect.checksum(words, threads=threads) == inspect.checksum(words.copy(), threads=1)
+
+
 def assert_facts(A: sp.csr_array, threads: int) -> None:
     arrays, n = (A.indptr, A.indices), A.shape[0]
     found = inspect.structure(*arrays, n, threads=threads)

@@ -10,6 +10,7 @@ from graphs import ZOO
 from matchwood import engines
 from matchwood.primitives.assemble import gpu as assemble_gpu
 from matchwood.primitives.assemble import reference as assemble_reference
+from matchwood.primitives.inspect import checksum
 from matchwood.primitives.inspect import gpu as inspect_gpu
 from matchwood.primitives.inspect import reference as inspect_reference
 from matchwood.primitives.symmetrize import gpu as symmetrize_gpu
@@ -363,3 +364,46 @@ def test_a_graph_moves_with_weights_that_cannot(cp):
     assert matchwood.connected_components(A, engine="gpu").count == 1
     with pytest.raises(TypeError, match="weights must be real numbers"):
         matchwood.minimum_spanning_forest(A, engine="gpu")
+
+
+@looped(("name", "kind"), CASES)
+def test_checksum(cp, name, kind):
+    """The sums of the definition, also of words that lie anywhere in memory."""
+    for array in arrays_of(name, kind):
+        words = array.view(np.uint32)
+        for here in (words, words[1:], words.view(np.uint8)[3:]):
+            found = inspect_gpu.word_sums(cp.asarray(here))
+            assert found == inspect_reference.word_sums(here)
+        assert checksum(cp.asarray(array)) == checksum(array)
+
+
+def test_a_graph_has_memory_of_its_own(cp):
+    """Copied, the user's arrays may change; shared, a change is found."""
+    from cupyx.scipy.sparse import csr_matrix
+
+    A = csr_matrix(matchwood.generators.grid((20, 30)))
+    G, S = matchwood.graph(A), matchwood.graph(A, copy=False)
+    assert G.owns_memory
+    assert not S.owns_memory
+    assert S.indices.data.ptr == A.indices.data.ptr != G.indices.data.ptr
+    count = matchwood.connected_components(G).count
+    assert matchwood.connected_components(S).count == count
+    A.indices[:] = 10**8
+    assert matchwood.connected_components(G).count == count
+    with pytest.raises(ValueError, match="got other values of indices"):
+        matchwood.connected_components(S)
+
+
+def test_what_users_write_into_a_forest_reaches_no_kernel(cp):
+    from cupyx.scipy.sparse import csr_matrix
+
+    A = csr_matrix(matchwood.generators.aniso(2, (10, 10)))
+    M = matchwood.preconditioners.algebraic_tridiagonal(A)
+    x = cp.ones(100, M.dtype)
+    y, bands = M @ x, matchwood.tridiagonal_of(A, M.forest)
+    forest = M.forest
+    for array in (forest.perm, forest.place, forest.position, *forest.factor):
+        array[:] = 10**8
+    assert (M @ x == y).all()
+    for one, other in zip(matchwood.tridiagonal_of(A, forest), bands, strict=True):
+        assert (one == other).all()

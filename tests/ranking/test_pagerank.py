@@ -30,10 +30,7 @@ def kinds(n: int) -> list[dict]:
 
 
 def checked(A, found, weighted, kind):
-    names = ("damping", "tol", "personalization", "dangling")
-    check_pagerank(
-        A, found, weighted=weighted, **{name: kind[name] for name in names if name in kind}
-    )
+    check_pagerank(A, found, weighted=weighted, replay=True, **kind)
 
 
 @pytest.mark.parametrize("rest", REST)
@@ -238,9 +235,9 @@ def test_rounding_of_many_iterations_is_allowed_for() -> None:
     for seed in range(8):
         A = random_graph(300, 900, symmetric=seed % 2 == 0, seed=seed)
         for dtype in (np.float32, np.float64):
-            options = {"damping": 0.99, "tol": 1e-9}
-            found = pagerank(A, dtype=dtype, max_iterations=2000, **options)
-            check_pagerank(A, found, **options)
+            options = {"damping": 0.99, "tol": 1e-9, "max_iterations": 2000}
+            found = pagerank(A, dtype=dtype, **options)
+            check_pagerank(A, found, **options, replay=True)
 
 
 def test_iterations() -> None:
@@ -252,7 +249,9 @@ def test_iterations() -> None:
     assert few.iterations == 2
     assert not few.converged
     assert few.error > 81e-6
-    check_pagerank(A, few)
+    check_pagerank(A, few, max_iterations=2, replay=True)
+    with pytest.raises(matchwood.CheckFailed, match=r"not converged after 2 iterations, with max"):
+        check_pagerank(A, few)
 
 
 def test_the_check_finds_every_fault() -> None:
@@ -273,7 +272,7 @@ def test_the_check_finds_every_fault() -> None:
         ("scores", negative, "the score of vertex 3"),
         ("scores", infinite, "the score of vertex 3 is inf"),
         ("iterations", 0, "0 iterations on 64 vertices"),
-        ("iterations", 2**40, "after 1099511627776 iterations it is at most 0"),
+        ("iterations", 2**40, "converged after 1099511627776 iterations, with max_iterations=100"),
         ("scores", 2 * scores, "the scores add up to"),
         ("scores", scores[:-1], "must have 64 elements"),
         ("error", -1.0, "must not be negative"),
@@ -282,6 +281,19 @@ def test_the_check_finds_every_fault() -> None:
     ]:
         with pytest.raises(matchwood.CheckFailed, match=message):
             check_pagerank(A, dataclasses.replace(right, **{name: value}), tol=1e-9)
+    with pytest.raises(matchwood.CheckFailed, match="after 900 iterations it is at most"):
+        wrong = dataclasses.replace(right, iterations=900)
+        check_pagerank(A, wrong, tol=1e-9, max_iterations=1000)
+    for name, value, message in [
+        ("iterations", right.iterations - 1, f"but iteration {right.iterations - 1} changes the"),
+        ("iterations", right.iterations + 1, f"but number {right.iterations} was the last"),
+        ("iterations", 1, "but iteration 1 changes the scores by"),
+        ("error", right.error * 1.001, "but iteration .* changes the scores by"),
+        ("scores", scores[::-1].copy(), "another iteration changes"),
+    ]:
+        with pytest.raises(matchwood.CheckFailed, match=message):
+            wrong = dataclasses.replace(right, **{name: value})
+            check_pagerank(A, wrong, tol=1e-9, replay=True)
     assert matchwood.check.is_pagerank(A, right, tol=1e-9)
     assert not matchwood.check.is_pagerank(A, right, tol=1e-9, damping=0.5)
     with pytest.raises(TypeError, match="answer must be a Ranking"):

@@ -282,6 +282,51 @@ def test_key_files_that_hold_no_key(content, tmp_path):
     assert SECRET.hex()[:16] not in text
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_key_files_that_are_no_files(tmp_path):
+    """Neither a pipe without a writer nor an endless device is waited for."""
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    (tmp_path / "folder").mkdir(0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    made = [tmp_path / name for name in ("pipe", "folder", "link")]
+    for path in (*made, "/dev/zero", "/dev/tty"):
+        with pytest.raises((ValueError, OSError), match="anonymize: the key file"):
+            anonymize(addresses(3), "permutation", path)
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(OSError, match="anonymize: the key file cannot be opened"):
+        anonymize(addresses(3), "permutation", tmp_path / "loop")
+
+
+def test_keys_of_other_kinds():
+    before = addresses(10)
+    wanted = anonymize(before, "permutation", KEY)
+    for key in (bytearray(KEY), memoryview(KEY), memoryview(KEY).cast("Q")):
+        assert same(anonymize(before, "permutation", key), wanted)
+
+    class Lying(bytes):
+        """Tells another key than it is."""
+
+        def __bytes__(self):
+            return b""
+
+        def __len__(self):
+            return 32
+
+    assert same(anonymize(before, "permutation", Lying(KEY)), wanted)
+    for key in (Lying(KEY[:5]), KEY + b"x", memoryview(KEY * 2)[::3]):
+        with pytest.raises(ValueError, match="anonymize: key must"):
+            anonymize(before, "permutation", key)
+    with pytest.raises(TypeError, match="new_key: path must be a path, got int"):
+        new_key(3)
+
+
+def test_an_anonymizer_does_not_change():
+    hides = Anonymizer("truncate", bits=8)
+    for name, value in (("method", "cryptopan"), ("bits", 10**30)):
+        with pytest.raises(AttributeError, match=f"Anonymizer: {name} cannot be changed"):
+            setattr(hides, name, value)
+
+
 def test_the_check_sees_what_is_wrong():
     before = np.unique(addresses(1000))
     good = anonymize(before, "permutation", KEY)

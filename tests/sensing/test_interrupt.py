@@ -14,11 +14,14 @@ import pytest
 
 from matchwood import generators
 from matchwood.sensing import (
+    Anonymizer,
     Packets,
     archive_writer,
     iter_capture,
     read_capture,
     sense,
+    traffic_matrix,
+    write_archive,
     write_capture,
 )
 from matchwood.sensing.stream import running
@@ -89,18 +92,33 @@ def left_behind() -> list[Path]:
     return list(Path(tempfile.gettempdir()).iterdir())
 
 
-def soon(attempt) -> None:
+def soon(attempt, delay: float = 0.0) -> None:
     """Some try is in time, and none leaves files."""
     taken: list[float] = []
 
     def measure() -> float:
         begun = threading.Event()
-        with interrupted(begun, taken, 0.003 * (len(taken) % 6 + 1)):
+        with interrupted(begun, taken, delay + 0.003 * (len(taken) % 6 + 1)):
             attempt(begun)
         assert not left_behind()
         return taken[-1]
 
     in_time(measure, LIMIT)
+
+
+def always_soon(call) -> None:
+    """The same at several moments of a call that takes long."""
+    began = time.perf_counter()
+    call()
+    lasts = time.perf_counter() - began
+
+    def attempt(begun):
+        begun.set()
+        while True:
+            call()
+
+    for part in (0.3, 0.7):
+        soon(attempt, part * lasts)
 
 
 def test_while_a_file_is_read(capture):
@@ -155,3 +173,30 @@ def test_while_sums_on_disk_are_put_together(monkeypatch):
     soon(attempt)
     found = sense(iter(packets[:1]), memory=2 * 10**6, threads=2)  # threads work as before
     assert found.statistics.valid_packets == N
+
+
+@pytest.fixture(scope="module")
+def many() -> tuple[np.ndarray, np.ndarray]:
+    """Packets whose links take seconds to sort or to compress in one call."""
+    rng = np.random.default_rng(2)
+    return tuple(rng.integers(0, 2**32, (2, 1 << 22), dtype=np.uint32))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_while_an_archive_is_written(many, threads, tmp_path):
+    A = traffic_matrix(*many)
+    always_soon(lambda: write_archive(tmp_path / "x.tar", [A], threads=threads))
+    assert len([file for file in tmp_path.iterdir() if file.is_file()]) == 1  # nothing half made
+
+
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 2])
+def test_while_addresses_are_hidden(many, threads):
+    pytest.importorskip("cryptography")
+    hides = Anonymizer("cryptopan", bytes(32))
+    hides(many[0][:100_000], threads=threads)
+    always_soon(lambda: hides(many[0], threads=threads))
+
+
+def test_while_one_large_window_is_sorted(many):
+    sense((many[0][:1000], many[1][:1000]), window=1000, threads=1)
+    always_soon(lambda: sense(many, window=1 << 22, threads=1))

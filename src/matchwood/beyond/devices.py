@@ -6,7 +6,7 @@ import re
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from matchwood.arguments import count, flag, one_of
+from matchwood.arguments import MOST, count, flag, one_of, shown
 
 TRANSPORTS = ("auto", "nccl", "peer", "device", "host")
 LONGEST_LIST = 32  # edges: a warp holds a list in its registers, one edge in each lane
@@ -104,7 +104,7 @@ class Devices:
 def _numbers(value: Any) -> tuple[int, ...]:
     if isinstance(value, (str, bytes)) or not (hasattr(value, "__iter__") or _is_number(value)):
         raise TypeError(
-            f"Devices: devices must be the number of a device or several, got {value!r}"
+            f"Devices: devices must be the number of a device or several, got {shown(value)}"
         )
     numbers = (value,) if _is_number(value) else tuple(value)
     if not numbers:
@@ -126,18 +126,18 @@ def _bytes(value: Any) -> int | None:
     unit = found[2].lower() if found else None
     if found is None or unit not in UNITS:
         raise ValueError(
-            f"Devices: memory must be bytes or text such as '8 GiB' or '500 MB', got {value!r}"
+            f"Devices: memory must be bytes or text such as '8 GiB' or '500 MB', got {shown(value)}"
         )
-    size = int(float(found[1]) * UNITS[unit])
-    if size < 1:
-        raise ValueError(f"Devices: memory must be at least 1 byte, got {value!r}")
-    return size
+    size = float(found[1]) * UNITS[unit]
+    if not 1 <= size <= MOST:
+        raise ValueError(f"Devices: memory must be 1 byte to {MOST} bytes, got {shown(value)}")
+    return int(size)
 
 
 def _lists(value: Any) -> Any:
     if isinstance(value, str):
         if value != "auto":
-            raise ValueError(f"Devices: lists must be 'auto' or an integer, got {value!r}")
+            raise ValueError(f"Devices: lists must be 'auto' or an integer, got {shown(value)}")
         return value
     k = count("Devices", "lists", value)
     if k > LONGEST_LIST:

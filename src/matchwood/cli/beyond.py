@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from matchwood.cli.results import check_place
 from matchwood.cli.shared import Shared
 
 DeviceNumbers = Annotated[
@@ -55,6 +56,8 @@ def place(
     if not all(word.isascii() and word.isdigit() for word in words):
         raise typer.BadParameter(f"--devices must be numbers with commas, got {devices!r}")
     numbers = [int(word) for word in words]
+    if stats is not None:
+        check_place(stats, "--stats")
     engine = Devices(numbers, memory=memory, batches=batches, stats=stats is not None)
     return {"engine": engine, "threads": shared.threads}
 

@@ -1,17 +1,28 @@
-"""Errors as one line on stderr, and the exit codes: 0 done, 2 an error, 130 Ctrl-C."""
+"""Errors as one line on stderr, and the exit codes.
+
+0 done, 1 done but short of what was asked for (not converged), 2 an error, 130 Ctrl-C.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import typer
 import typer.core
 
+FELL_SHORT = 1
 ERROR = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+LONGEST = 800  # characters of a line, which repeats what was typed
+
+
+class FellShort(Exception):
+    """The answer was shown and written, but is not as good as was asked for."""
 
 
 class OneLineErrors(typer.core.TyperGroup):
@@ -34,12 +45,58 @@ class OneLineErrors(typer.core.TyperGroup):
         except Exception as error:
             if os.environ.get("MATCHWOOD_DEBUG"):
                 raise
-            typer.echo(f"matchwood: {one_line(error)}", err=True)
-            code = ERROR
+            typer.echo(f"matchwood: {self._as_typed(one_line(error), words)}", err=True)
+            code = FELL_SHORT if isinstance(error, FellShort) else ERROR
         code = code if isinstance(code, int) else 0
         if code == INTERRUPTED:
             typer.echo("matchwood: interrupted", err=True)
         sys.exit(code)
+
+    def _as_typed(self, text: str, words: list[str]) -> str:
+        """A message in the words of the command line: the verb, and its options.
+
+        Messages of the library begin with a function of Python and often name an argument next.
+        """
+        verb, command = _verb(self, words)
+        function, colon, rest = text.partition(": ")
+        if not (verb and colon and function in _functions()):
+            return text
+        name, blank, rest = rest.partition(" ")
+        options = {
+            option.lstrip("-").replace("-", "_"): option
+            for parameter in command.params
+            for option in parameter.opts
+        }
+        if function == "read":
+            options = {name: f"--read {name}" for name in _reading()}
+        return f"{verb}: {options.get(name, name)}{blank}{rest}"
+
+
+def _verb(group: Any, words: list[str]) -> tuple[str, Any]:
+    """The verb that was typed ("dist bfs" for one inside another), and its command."""
+    found = []
+    for word in words:
+        if word not in getattr(group, "commands", {}):
+            break
+        found.append(word)
+        group = group.commands[word]
+    return " ".join(found), group
+
+
+def _reading() -> Iterable[str]:
+    """The arguments of `matchwood.io.read`, which --read has."""
+    from matchwood.io import read
+
+    return inspect.signature(read).parameters
+
+
+def _functions() -> set[str]:
+    """The names with which messages of the library begin."""
+    import matchwood
+    from matchwood import check, io, preconditioners
+
+    pages = (matchwood, check, io, preconditioners)
+    return {"Graph.on", "run", "world"}.union(*(page.__all__ for page in pages))
 
 
 def _new_names(words: list[str]) -> list[str]:
@@ -60,7 +117,9 @@ def one_line(error: BaseException) -> str:
         text = str(error) or type(error).__name__
     else:
         text = f"{type(error).__name__}: {error} (MATCHWOOD_DEBUG=1 shows where)"
-    return " ".join(as_options(text).split())
+    line = " ".join(as_options(text).split())
+    half = LONGEST // 2
+    return line if len(line) <= LONGEST else f"{line[:half]} ... {line[-half:]}"
 
 
 def as_options(text: str) -> str:
@@ -77,4 +136,5 @@ def _is_ours(error: BaseException) -> bool:
     """True for errors whose text is written for users."""
     from matchwood.errors import EngineUnavailable
 
-    return isinstance(error, (ValueError, TypeError, MemoryError, OSError, EngineUnavailable))
+    ours = (FellShort, ValueError, TypeError, MemoryError, OSError, EngineUnavailable)
+    return isinstance(error, ours)

@@ -41,6 +41,14 @@ def check_place(path: Path, option: str = "-o") -> None:
         raise ValueError(f"{option} {path}: the file is write-protected")
 
 
+def check_graph_file(path: Path, option: str = "-o", format: str | None = None) -> None:
+    """Refuse a place or a format in which no graph can be written, before the work is done."""
+    from matchwood.io.files import format_of
+
+    check_place(path, option)
+    format_of(path, format, "write")
+
+
 VERTICES = ("parent", "mate", "path")  # columns that hold vertices, -1 for none
 
 

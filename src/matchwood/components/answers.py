@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import answers, engines
-from matchwood.arguments import one_of
+from matchwood.arguments import one_of, shown
 from matchwood.errors import CheckFailed
 
 NUMBERINGS = ("exact", "any")
@@ -72,7 +72,7 @@ def _labels_of_sets(caller: str, problem: str, sets: Any, n: int) -> Any:
     labels = np.full(n, -1, np.int64)
     for k, members in enumerate(sets):
         if not _is_set(members) or not members:
-            raise TypeError(f"{caller}: answer must hold sets of vertices, got {members!r}")
+            raise TypeError(f"{caller}: answer must hold sets of vertices, got {shown(members)}")
         for member in members:
             v = answers.vertex(caller, problem, "answer", member, n)
             if labels[v] >= 0:

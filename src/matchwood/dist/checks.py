@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import one_of
+from matchwood.arguments import is_integer, one_of, shown
 
 OPERATIONS = ("sum", "min", "max", "or")
 COMBINE = {"sum": "add", "min": "minimum", "max": "maximum", "or": "bitwise_or"}
@@ -69,10 +69,11 @@ def shares(function: str, counts: Any, size: int, total: int) -> Counts:
 
 def rank(function: str, name: str, value: Any, size: int) -> int:
     """`value` as the number of a rank."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{function}: {name} must be an integer, got {value!r}")
+    if not is_integer(value):
+        raise TypeError(f"{function}: {name} must be an integer, got {shown(value)}")
     if not 0 <= value < size:
-        raise ValueError(f"{function}: {name} must lie within 0..{size - 1}, got {value}")
+        got = shown(int(value))
+        raise ValueError(f"{function}: {name} must lie within 0..{size - 1}, got {got}")
     return int(value)
 
 

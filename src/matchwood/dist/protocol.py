@@ -21,7 +21,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from matchwood.arguments import count
+from matchwood.arguments import count, is_integer, shown
 from matchwood.dist import checks
 from matchwood.dist.checks import Counts
 from matchwood.dist.start.placement import Place
@@ -156,8 +156,8 @@ class Communicator(abc.ABC):
         """
         if color is not None:
             color = count("split", "color", color)
-        if isinstance(key, bool) or not isinstance(key, (int, np.integer)):
-            raise TypeError(f"split: key must be an integer, got {key!r}")
+        if not is_integer(key):
+            raise TypeError(f"split: key must be an integer, got {shown(key)}")
         self.raw_compare("split")
         pairs = [pickle.loads(each) for each in self.raw_bytes(pickle.dumps((color, int(key))))]
         members = sorted(

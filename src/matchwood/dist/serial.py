@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.arguments import count
 from matchwood.dist.checks import Counts
 from matchwood.dist.faults import failure_of
 from matchwood.dist.protocol import Communicator, Session
@@ -21,6 +22,7 @@ class Serial(Communicator):
     def __init__(
         self, threads: int = 1, session: Session | None = None, traffic: Traffic | None = None
     ) -> None:
+        count("Serial", "threads", threads, 1)
         super().__init__(0, 1, threads, Session() if session is None else session, traffic)
 
     def raw_compare(self, operation: str, *details: Any) -> None:

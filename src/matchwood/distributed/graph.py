@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import arguments
+from matchwood import arguments, engines
 from matchwood.dist.exchanges import Exchange
 from matchwood.dist.vectors import DistributedVector
+from matchwood.gate import holding
 from matchwood.gate.blocks import saved
 from matchwood.gate.blocks.views import Places
 from matchwood.gate.entries import RULES
@@ -58,7 +59,7 @@ class DistributedGraph(GraphRules):
         self.threads = places.threads
         self.engine = "cpu"
         self.edges, self.duplicates = facts.edges, facts.duplicates
-        self._block = block
+        self._block = holding.frozen(block)
         super().__init__()
         once = places.distinct(block)
         self._ascending = self.nnz == places.total(once)[0]
@@ -151,7 +152,7 @@ class DistributedGraph(GraphRules):
 
         def make() -> DistributedVector:
             lengths = np.diff(self.undirected_pattern().indptr[: self.grid.n_rows + 1])
-            return self.vector(self.exchange.fold(lengths, "sum"))
+            return self.vector(engines.frozen(self.exchange.fold(lengths, "sum")))
 
         return self.keep("degrees", make)
 
@@ -195,9 +196,8 @@ class DistributedGraph(GraphRules):
         """The block of the transpose of the matrix of which `view` is a block."""
         return self.places.mirror(view)
 
-    def least_given(self, caller: str) -> float:
-        """The least of the values as they were given."""
-        values = self._block.data
+    def least(self, values: Any) -> float:
+        """The least of these values, of all ranks."""
         mine = -float(values.min()) if values.size else -np.inf
         return -float(self.comm.allreduce(np.array([mine]), "max")[0])
 

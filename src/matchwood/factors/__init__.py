@@ -40,6 +40,7 @@ from matchwood.factors.plan import make_plan
 from matchwood.factors.renamed import in_words
 from matchwood.factors.result import Factor, Found, sealed
 from matchwood.factors.views import directed_magnitudes
+from matchwood.memory import require_memory
 from matchwood.primitives.wide_sums import SCALE, total
 
 if TYPE_CHECKING:
@@ -179,13 +180,15 @@ def degree_factor(
     })  # fmt: skip
     plan = make_plan(caller, n, method=method, rng=rng, ties=ties, directed=directed, **words)
     call = calls.enter(A, caller, engine, threads, beyond=True)
-    graph = call.graph
+    graph = call.graph.watched()  # the factor keeps the view
     view = directed_magnitudes(graph, caller) if directed else graph.undirected_weights(caller)
+    if plan.n > view.n:  # far more than anybody has
+        require_memory(caller, 12 * view.n * plan.n, f"{plan.n} neighbours of each vertex")
     engine_of_method = call.load(f"{__name__}.{plan.method}")
     options = {"keep": graph.keep, **call.options}
     found: Found = engine_of_method.find(view, plan, threads=threads, **options)
     arrays = call.back(found.neighbours, found.weights)
-    return sealed(arrays, found.rounds, found.maximal, directed, view, plan, found.stats)
+    return sealed(arrays, found.rounds, found.maximal, directed, view, plan, graph, found.stats)
 
 
 def factor(A: Any, n: int, **options: Any) -> Factor:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import calls, csr, engines
+from matchwood import answers, calls, csr, engines
 from matchwood.errors import CheckFailed
 from matchwood.factors.check_method import check_by_plan
 from matchwood.factors.plan import make_plan
@@ -73,12 +73,16 @@ def check_factor(
         "rounds": rounds, "period": period, "uncharged": uncharged,
         "charge_probability": charge_probability,
     })  # fmt: skip
-    view, n, _listed, table = _pairs(A, answer, directed=directed if method is not None else None)
-    plan = origin_of(answer).plan
-    if method is not None:
-        plan = make_plan(
-            "check_factor", n, method=method, rng=rng, ties=ties, directed=directed, **options
+
+    def asked(n: int) -> Plan:
+        chosen = "auto" if method is None else method
+        return make_plan(
+            "check_factor", n, method=chosen, rng=rng, ties=ties, directed=directed, **options
         )
+
+    asked(1)  # without a method the others do not count, but must make sense
+    view, n, _listed, table = _pairs(A, answer, directed=directed if method is not None else None)
+    plan = origin_of(answer).plan if method is None else asked(n)
     if plan is not None:
         _check_plan(plan, n, answer)
         check_by_plan(view, plan, table, answer)
@@ -113,7 +117,8 @@ def check_maximal_factor(A: Any, answer: Any) -> None:
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: factor: edge (2, 3) could be added: ...
     """
-    check_factor(A, answer)
+    with answers.in_the_name_of("check_maximal_factor"):
+        check_factor(A, answer)
     view, n, listed, _table = _pairs(A, answer)
     degree = np.bincount(listed // max(view.n, 1), minlength=view.n)
     u, v = _rows(view), view.indices.astype(np.int64)
@@ -141,7 +146,7 @@ def is_factor(A: Any, answer: Any) -> bool:
     >>> is_factor(matchwood.generators.path(3), [[1], [2], [1]])
     False
     """
-    return _holds(check_factor, A, answer)
+    return answers.holds(check_factor, A, answer)
 
 
 def is_maximal_factor(A: Any, answer: Any) -> bool:
@@ -154,15 +159,7 @@ def is_maximal_factor(A: Any, answer: Any) -> bool:
     >>> is_maximal_factor(matchwood.generators.path(3), [[1], [0], [-1]])
     True
     """
-    return _holds(check_maximal_factor, A, answer)
-
-
-def _holds(check: Any, A: Any, answer: Any) -> bool:
-    try:
-        check(A, answer)
-    except CheckFailed:
-        return False
-    return True
+    return answers.holds(check_maximal_factor, A, answer)
 
 
 def _rows(view: csr.View) -> Array:

@@ -47,6 +47,7 @@ class Origin(NamedTuple):
 
     view: View | None
     plan: Plan | None
+    graph: Any = None  # a Graph that knows whether the view is as it was
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,8 +75,9 @@ class Factor:
     A factor that `degree_factor` made keeps its graph, for `coverage`, and the arguments of the
     call, for `check`.
 
-    On the CPU its arrays are read-only, since other functions use them without a check; copy one to
-    change it.  Can be copied and pickled; a factor from a pickle is checked again.
+    Other functions use its arrays without a check.  So they are read-only on the CPU; copy one to
+    change it.  On a GPU they are copies of those that are used.  Can be copied and pickled, with
+    its coverage instead of the graph; a factor from a pickle is checked again.
     """
 
     neighbours: Any
@@ -125,10 +127,12 @@ class Factor:
     @cached_property
     def coverage(self) -> float:
         """Fraction of the weight of all edges that the factor has; 0 without edges."""
-        view = origin_of(self).view
-        if view is None:
+        origin = origin_of(self)
+        if origin.view is None:
             raise ValueError("Factor.coverage: this factor does not know its graph")
-        return ratio(self.weights, view.data)
+        if origin.graph is not None:
+            origin.graph.require_unchanged("Factor.coverage")
+        return ratio(self.weights, origin.view.data)
 
     def edges(self) -> Any:
         """The edges as a (cardinality, 2) array: smaller end first, ascending.
@@ -164,7 +168,11 @@ class Factor:
         (check_maximal_factor if self.maximal else check_factor)(A, self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_seal": None}  # arrays that come back may be changed
+        origin = origin_of(self)
+        known: dict[str, Any] = {"_seal": None}  # arrays that come back may be changed
+        if origin.view is not None:
+            known |= {"coverage": self.coverage, "_origin": Origin(None, origin.plan)}
+        return {**self.__dict__, **known}
 
 
 with_public_signature(Factor)
@@ -181,15 +189,14 @@ def origin_of(answer: Any) -> Origin:
 
 
 class Seal(NamedTuple):
-    """The arrays that `degree_factor` made: read-only for the user, and writeable views of them,
-    since read-only arrays are another type for kernels.  A factor that still has these arrays need
-    not be checked again."""
+    """The arrays that `degree_factor` made: as the user has them, and our own.  A factor that still
+    has these arrays need not be checked again."""
 
     neighbours: Any
     weights: Any
     own_neighbours: Any
     own_weights: Any
-    view: View
+    view: View | None
 
 
 def sealed(
@@ -197,38 +204,24 @@ def sealed(
     rounds: int,
     maximal: bool,
     directed: bool,
-    view: View,
+    view: View | None,
     plan: Plan | None = None,
+    graph: Any = None,
     stats: Any = None,
 ) -> Factor:
     """The Factor of neighbours and weights that have been found, or checked, for that view."""
-    neighbours, weights = arrays
-    seen, seen_weights = _read_only(neighbours), _read_only(weights)
-    origin = Origin(view, plan)
+    (seen, neighbours), (seen_weights, weights) = map(engines.shown, arrays)
+    origin = Origin(view, plan, graph)
     made = Factor(seen, seen_weights, rounds, maximal, directed, stats, _origin=origin)
     object.__setattr__(made, "_seal", Seal(seen, seen_weights, neighbours, weights, view))
     return made
 
 
 def unsealed(factor: Factor, *views: Any) -> tuple[Any, Any] | None:
-    """The arrays of a factor as they were found for one of these views, or for any where none is
-    named.  None where the factor has others now, or they may have been changed."""
+    """Our arrays of a factor, as they were found for one of these views, or for any where none is
+    named.  None where the factor has others now."""
     seal = factor._seal
     if not isinstance(seal, Seal) or (views and not any(seal.view is view for view in views)):
         return None
     same = seal.neighbours is factor.neighbours and seal.weights is factor.weights
-    return (seal.own_neighbours, seal.own_weights) if same and _locked(seal) else None
-
-
-def _read_only(array: Any) -> Any:
-    if engines.location(array) == "gpu":
-        return array
-    seen = array.view()
-    seen.flags.writeable = False
-    return seen
-
-
-def _locked(seal: Seal) -> bool:
-    """Whether the arrays are still read-only."""
-    arrays = (seal.neighbours, seal.weights)
-    return all(engines.location(a) == "gpu" or not a.flags.writeable for a in arrays)
+    return (seal.own_neighbours, seal.own_weights) if same else None

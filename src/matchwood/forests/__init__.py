@@ -37,7 +37,7 @@ from matchwood.forests.auto import best_method
 from matchwood.forests.check import check_linear_forest, check_paths
 from matchwood.forests.found import Found
 from matchwood.forests.given import as_factor, mean_weights, moved_to
-from matchwood.forests.result import LinearForest
+from matchwood.forests.result import LinearForest, of_found, trusted
 from matchwood.stopwatch import Stopwatch
 
 __all__ = ["LinearForest", "check_linear_forest", "linear_forest", "tridiagonal_of"]
@@ -144,8 +144,11 @@ def linear_forest(
         weights = mean_weights(neighbours, weights)
     found = _follow(call, neighbours, weights, method, threads)
     perm, path, position, place = call.back(*found[:4])
-    timed = found._replace(seconds=lambda: {**watch.seconds, **found.seconds()})
-    return LinearForest(perm, path, position, place, moved_to(made, call.given), _found=timed)
+    own = found._replace(
+        perm=perm, path=path, position=position, place=place,
+        seconds=lambda: {**watch.seconds, **found.seconds()},
+    )  # fmt: skip
+    return of_found(own, moved_to(made, call.given))
 
 
 def _follow(
@@ -209,7 +212,8 @@ def tridiagonal_of(
     call = calls.enter(A, caller, engine, threads)
     if not isinstance(forest, LinearForest):
         raise TypeError(f"{caller}: forest must be a LinearForest, got {type(forest).__name__}")
-    if not forest.untouched():
+    own = trusted(forest)
+    if own is None:
         _refuse_wrong_forest(forest, caller)
     if len(forest.perm) != call.graph.n:
         raise ValueError(
@@ -217,9 +221,10 @@ def tridiagonal_of(
         )
     view = call.graph.directed_weights(caller)
     table = (unsealed(forest.factor) or (forest.factor.neighbours,))[0]
+    source = forest if own is None else own
     order = [
         call.here(answers.array(caller, "forest", array)).astype(view.indices.dtype, copy=False)
-        for array in (table, forest.place, forest.position)
+        for array in (table, source.place, source.position)
     ]
     coefficients = call.load(f"{__name__}.coefficients").coefficients
     dl, d, du = call.back(*coefficients(view, *order, threads=threads))

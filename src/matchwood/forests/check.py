@@ -40,6 +40,8 @@ def check_linear_forest(A: Any, forest: Any) -> None:
     matchwood.errors.CheckFailed: linear forest: perm[0] is 3, but place[3] is 3
     """
     caller = "check_linear_forest"
+    fields = ("perm", "path", "position", "place", "factor")
+    answers.require(caller, "forest", forest, "LinearForest", *fields)
     G = calls.enter(A, caller, "cpu").graph
     n = G.n
     _arrays(forest, n, caller)

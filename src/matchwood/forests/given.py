@@ -30,7 +30,7 @@ def as_factor(G: csr.Graph, H: csr.Graph, factor: Any, caller: str) -> Factor:
         views = H.undirected_weights(caller), G.undirected_weights(caller)
         if unsealed(factor, *views) is not None:
             return factor if shape[1] == 2 else _padded(factor)
-    K = G.on("cpu")
+    K = G.on("cpu").watched()
     view = directed_magnitudes(K, caller) if directed else K.undirected_weights(caller)
     try:
         factor_fault(view, factor)
@@ -43,7 +43,7 @@ def as_factor(G: csr.Graph, H: csr.Graph, factor: Any, caller: str) -> Factor:
     rounds, maximal, plan = 0, False, None
     if isinstance(factor, Factor):
         rounds, maximal, plan = factor.rounds, factor.maximal, origin_of(factor).plan
-    made = sealed(here, rounds, maximal, directed, view, plan)
+    made = sealed(here, rounds, maximal, directed, view, plan, K)
     return made if shape[1] == 2 else _padded(made)
 
 
@@ -65,8 +65,9 @@ def _padded(factor: Factor) -> Factor:
     xp = engines.xp(factor.neighbours)
     neighbours = xp.concatenate((factor.neighbours, xp.full_like(factor.neighbours, -1)), axis=1)
     weights = xp.concatenate((factor.weights, xp.zeros_like(factor.weights)), axis=1)
-    view: Any = origin_of(factor).view
-    return sealed((neighbours, weights), factor.rounds, factor.maximal, factor.directed, view)
+    view, _, graph = origin_of(factor)
+    numbers = (factor.rounds, factor.maximal, factor.directed)
+    return sealed((neighbours, weights), *numbers, view, None, graph)
 
 
 def mean_weights(neighbours: Any, weights: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,6 +37,11 @@ class LinearForest:
         ``place[old] = new``.
     factor : Factor
         The [0,2]-factor that the forest was made from.
+
+    Notes
+    -----
+    Other functions use the arrays without a check.  So they are read-only on the CPU; copy one to
+    change it.  On a GPU they are copies of those that are used.
     """
 
     perm: Any
@@ -44,6 +50,7 @@ class LinearForest:
     place: Any
     factor: Factor
     _found: Found | None = field(default=None, kw_only=True)
+    _shown: tuple[Any, ...] = field(default=(), init=False)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.perm, self.path, self.position))
@@ -67,12 +74,13 @@ class LinearForest:
         xp = self._xp
         perm, position = self._order("offsets")
         starts = xp.flatnonzero(position[perm] == 1)
-        return xp.concatenate((starts, xp.full(1, perm.size))).astype(perm.dtype)
+        return engines.frozen(xp.concatenate((starts, xp.full(1, perm.size))).astype(perm.dtype))
 
     def _order(self, asked: str) -> tuple[Any, Any]:
         """`perm` and `position`, checked: in a forest made by hand they may be anything."""
-        if self.untouched():
-            return self.perm, self.position
+        own = trusted(self)
+        if own is not None:
+            return own.perm, own.position
         caller = f"LinearForest.{asked}"
         n = int(getattr(self.perm, "size", 0))
         perm = integers(caller, "perm", self.perm, low=0, high=n - 1)
@@ -90,7 +98,7 @@ class LinearForest:
         if self._found is None:
             raise ValueError("LinearForest.removed: this forest does not know where it was cut")
         cuts = xp.sort(engines.moved(self._found.cuts(), engines.location(self.perm)), axis=1)
-        return cuts[xp.argsort(cuts[:, 0])]  # an end of a cut belongs to no other
+        return engines.frozen(cuts[xp.argsort(cuts[:, 0])])  # an end of a cut belongs to no other
 
     @cached_property
     def removed_weights(self) -> Any:
@@ -101,7 +109,9 @@ class LinearForest:
             raise ValueError(
                 f"LinearForest.removed_weights: the arrays of the factor must have shape ({n}, 2)"
             )
-        u, v = self.removed[:, 0], self.removed[:, 1]
+        cut = integers("LinearForest.removed_weights", "removed", self.removed.reshape(-1), low=0,
+                       high=n - 1)  # fmt: skip
+        u, v = cut[::2], cut[1::2]
         there = (table[u] == v[:, None]) * weights[u].astype(np.float64)
         back = (table[v] == u[:, None]) * weights[v].astype(np.float64)
         return mean_of_two(there.sum(axis=1), back.sum(axis=1))
@@ -141,22 +151,10 @@ class LinearForest:
         joined = xp.flatnonzero(position[perm[1:]] > 1)
         return xp.stack((perm[joined], perm[joined + 1]), axis=1)
 
-    def untouched(self) -> bool:
-        """Whether these are the arrays that `linear_forest` found, with its factor."""
-        found = self._found
-        return (
-            isinstance(found, Found)
-            and found.place is self.place
-            and found.position is self.position
-            and found.perm is self.perm
-            and isinstance(self.factor, Factor)
-            and unsealed(self.factor) is not None
-        )
-
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: values that engines compute when first read are computed now."""
         known = {"removed": self.removed, "seconds": self.seconds}
-        return {**self.__dict__, **known, "_found": None}
+        return {**self.__dict__, **known, "_found": None, "_shown": ()}
 
     def check(self, A: Any) -> None:
         """Raise `CheckFailed` unless this is the linear forest of its factor of `A`.
@@ -173,3 +171,21 @@ class LinearForest:
 
 
 with_public_signature(LinearForest)
+
+
+def of_found(found: Found, factor: Factor) -> LinearForest:
+    """The forest that was found; the user has its arrays to read."""
+    pairs = [engines.shown(array) for array in found[:4]]
+    perm, path, position, place = shown = tuple(seen for seen, _ in pairs)
+    own = dict(zip(Found._fields, (own for _, own in pairs), strict=False))
+    made = LinearForest(perm, path, position, place, factor, _found=found._replace(**own))
+    object.__setattr__(made, "_shown", shown)
+    return made
+
+
+def trusted(forest: LinearForest) -> Found | None:
+    """Our arrays of a forest, if it still has those that were found, and the factor."""
+    has = (forest.perm, forest.path, forest.position, forest.place)
+    same = len(forest._shown) == 4 and all(map(operator.is_, forest._shown, has))
+    whole = same and isinstance(forest.factor, Factor) and unsealed(forest.factor) is not None
+    return forest._found if whole else None

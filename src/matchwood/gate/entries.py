@@ -5,6 +5,7 @@ The arrays are checked once, when they are given.  Views are made when first nee
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from matchwood import arguments, engines
 from matchwood.beyond import machine as machines
 from matchwood.beyond.devices import Devices
-from matchwood.gate import inputs, refusals
+from matchwood.gate import holding, inputs, refusals
 from matchwood.gate.rules import EntryRules
 from matchwood.gate.views import View, sparse_matrix
 from matchwood.primitives.assemble import REDUCE, trusted_canonical
@@ -23,43 +24,111 @@ DUPLICATES = (None, "sum", "min", "max", "first", "error")
 RULES = tuple(rule for rule in REDUCE if rule != "keep")  # that leave an entry once
 
 Same = TypeVar("Same", bound="Entries")
+T = TypeVar("T")
 
 
 class Entries(EntryRules):
     """Checked arrays as they were given, and views of them with sorted rows."""
 
+    _own = False  # nobody else has the arrays
+    _frozen = False  # the arrays are read-only, and watched where they are the caller's
+    _watch: holding.Watch | None = None
+
     def __init__(
-        self, raw: inputs.Raw, index_dtype: Any, caller: str, duplicates: str | None = None
+        self,
+        raw: inputs.Raw,
+        index_dtype: Any,
+        caller: str,
+        duplicates: str | None = None,
+        memory: str = "borrowed",
     ) -> None:
+        """`memory` says whose the arrays are: see holding.py."""
         indptr = inputs.as_indices(raw.indptr, "indptr", caller)
         indices = inputs.as_indices(raw.indices, "indices", caller)
         if indptr.dtype != indices.dtype:
-            indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
+            indptr, indices = (a.astype(np.int64, copy=False) for a in (indptr, indices))
+        data = raw.data if memory == "borrowed" or raw.own else holding.plain_values(raw.data)
+        if memory == "copied" and not raw.own:  # before it is checked: others may write to theirs
+            pairs = [(indptr, raw.indptr), (indices, raw.indices), (data, raw.data)]
+            indptr, indices, data = holding.copies(pairs)
         self.shape = rows, columns = raw.shape
         self.engine = engines.location(indices)
-        self._source = raw.data
         refusals.refuse_length(indptr, rows, caller)
         self._structure = structure(indptr, indices, columns)
         if raw.spare and self._structure.fault == "indptr_end" and 0 <= int(indptr[-1]):
             end = int(indptr[-1])
-            indices, self._source = indices[:end], raw.data[:end]
+            indices, data = indices[:end], data[:end]
             self._structure = structure(indptr, indices, columns)
         refusals.refuse_fault(self._structure, indptr, indices, columns, caller)
         self.nnz = int(indices.shape[0])
         kind = refusals.index_kind(max(rows, columns), self.nnz, index_dtype, caller)
         self._indptr = indptr.astype(kind, copy=False)
         self._indices = indices.astype(kind, copy=False)
+        self._source = data
+        self._own = raw.own or memory in ("adopted", "copied")
         self.edges = raw.edges
         self._ordered = raw.ordered
         self.duplicates = duplicates
         super().__init__()
+        if memory != "borrowed":
+            self.watched()
         if duplicates == "error" and self.directed_pattern().nnz < self.nnz:
             refusals.refuse_duplicates(self._indptr, self._indices, caller)
 
     def raw(self) -> inputs.Raw:
         """The arrays as they were given, to make another object of them."""
+        self.require_unchanged("graph")
         arrays = (self._indptr, self._indices, self._source)
-        return inputs.Raw(self.shape[0], *arrays, self.edges, self._ordered, self.shape[1])
+        raw = inputs.Raw(self.shape[0], *arrays, self.edges, self._ordered, self.shape[1])
+        return raw._replace(own=self._own)
+
+    # Memory
+
+    @property
+    def owns_memory(self) -> bool:
+        """Nobody else has the arrays."""
+        return self._own
+
+    def watched(self: Same) -> Same:
+        """This object, for one that outlives the call: its arrays become read-only, and those of
+        the caller are watched."""
+        with self._lock:
+            if self._frozen:
+                return self
+            self._indptr, self._indices = map(engines.frozen, (self._indptr, self._indices))
+            self._source = holding.plain_values(self._source)
+            column = isinstance(self._source, inputs.Column) or self._source is None
+            self._source = self._source if column else engines.frozen(self._source)
+            if not self._own:
+                values = None if column else self._source
+                arrays = {"indptr": self._indptr, "indices": self._indices, "data": values}
+                self._watch = holding.Watch.of(**arrays)
+            self._kept = {key: holding.frozen(value) for key, value in self._kept.items()}
+            self._frozen = True
+        return self
+
+    def require_unchanged(self, caller: str) -> None:
+        """Raise if the caller's memory, where it is watched, holds something else now."""
+        changed = [] if self._watch is None else self._watch.changed()
+        if changed:
+            raise ValueError(
+                f"{caller}: A must stay as it was when its graph was made, got other values of "
+                f"{' and '.join(changed)}; make the graph anew, or with graph(A, copy=True)"
+            )
+
+    def made(self, make: Callable[[], T]) -> T:
+        """What is worked out of the arrays, as it is to be kept."""
+        self.require_unchanged("graph")
+        return super().made(make) if self._frozen else make()
+
+    def __reduce__(self) -> Any:
+        """A copy, or what comes out of a pickle, has memory of its own and passes the gate."""
+        raw = self.raw()
+        if not raw.own:
+            arrays = (raw.indptr, raw.indices, holding.plain_values(raw.data))
+            indptr, indices, data = holding.copies([(array, array) for array in arrays])
+            raw = raw._replace(indptr=indptr, indices=indices, data=data, own=True)
+        return type(self), (raw, self.index_dtype, "graph", self.duplicates, "adopted")
 
     @property
     def weighted(self) -> bool:
@@ -122,6 +191,7 @@ class Entries(EntryRules):
         engine; or it is None.  `rule` is that of `primitives.assemble`, except "keep".
         """
         caller = f"{type(self).__name__}.canonical"
+        self.require_unchanged(caller)
         arguments.one_of(caller, "rule", rule, RULES)
         if data is not None:
             data = contiguous(arguments.vector(caller, "data", data, NUMBERS))
@@ -168,11 +238,7 @@ class Entries(EntryRules):
             if not isinstance(data, inputs.Column):
                 data = engines.moved(data, place)
             indptr, indices = (engines.moved(a, place) for a in (raw.indptr, raw.indices))
-            there = raw._replace(indptr=indptr, indices=indices, data=data)
-            return self.remade(there, indptr.dtype)
+            there = raw._replace(indptr=indptr, indices=indices, data=data, own=True)
+            return type(self)(there, indptr.dtype, "graph", self.duplicates, "adopted")
 
         return self.keep(place, make)
-
-    def remade(self: Same, raw: inputs.Raw, index_dtype: Any) -> Same:
-        """Another object of this class, with these arrays."""
-        return type(self)(raw, index_dtype, "graph", self.duplicates)

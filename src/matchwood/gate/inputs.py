@@ -38,6 +38,7 @@ class Raw(NamedTuple):
     ordered: bool = False  # rows are sorted, equal entries in the order in which they were given
     columns: int | None = None  # None: as many as rows
     spare: bool = False  # indices and data may be longer than indptr[-1]; the rest is not used
+    own: bool = False  # the arrays were made here, and nobody else has them
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -57,6 +58,10 @@ class Column:
         array = self.values if hasattr(self.values, "dtype") else _real_numbers(self.values, caller)
         return array if self.order is None else array[self.order]
 
+    def copied(self) -> Column:
+        """The same values, which nobody else has."""
+        return Column(self.values.copy(), self.order)
+
 
 def read(A: Any, caller: str, weight: str | None = "weight") -> Raw:
     """The CSR arrays of anything the gate accepts.
@@ -72,9 +77,10 @@ def read(A: Any, caller: str, weight: str | None = "weight") -> Raw:
 
 def no_attribute(weight: str | None, caller: str) -> None:
     """Raise if an edge attribute was asked for: only a NetworkX graph has attributes."""
-    if weight not in (None, "weight"):
+    if weight is not None and not (isinstance(weight, str) and weight == "weight"):
         raise TypeError(
-            f"{caller}: weight must be None, or an attribute of a NetworkX graph, got {weight!r}"
+            f"{caller}: weight must be None, or an attribute of a NetworkX graph, "
+            f"got {arguments.shown(weight)}"
         )
 
 
@@ -119,7 +125,8 @@ def _from_tuple(A: tuple[Any, ...], caller: str) -> Raw:
         raise TypeError(f"{caller}: a tuple must hold 2 or 3 items, got {len(A)}")
     if isinstance(A[0], (bool, np.bool_, float, np.floating, str)):
         raise TypeError(
-            f"{caller}: a tuple must begin with the number of vertices or with indptr, got {A[0]!r}"
+            f"{caller}: a tuple must begin with the number of vertices or with indptr, "
+            f"got {arguments.shown(A[0])}"
         )
     if isinstance(A[0], (int, np.integer)):
         return _from_edges(int(A[0]), A[1], A[2] if len(A) == 3 else None, caller)
@@ -152,10 +159,11 @@ def carried(data: Any) -> Any:
 
 
 def _from_edges(n: int, edges: Any, weights: Any, caller: str) -> Raw:
+    got = arguments.shown(n)
     if n < 0:
-        raise ValueError(f"{caller}: the number of vertices must not be negative, got {n}")
+        raise ValueError(f"{caller}: the number of vertices must not be negative, got {got}")
     if n > MOST_VERTICES:
-        raise ValueError(f"{caller}: the number of vertices must be at most 2**62, got {n}")
+        raise ValueError(f"{caller}: the number of vertices must be at most 2**62, got {got}")
     ends, data = edge_arrays(edges, weights, caller)
     if ends.size and not (0 <= int(ends.min()) and int(ends.max()) < n):
         bad = int(((ends < 0) | (ends >= n)).any(axis=1).argmax())
@@ -194,7 +202,7 @@ def sorted_entries(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
 
     They must be within the shape.  `data` is an array of any type, a Column or None.
     """
-    return _sorted(shape, u, v, data)._replace(ordered=True, columns=shape[1])
+    return _sorted(shape, u, v, data)._replace(ordered=True, columns=shape[1], own=True)
 
 
 def _sorted(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
@@ -229,7 +237,8 @@ def is_networkx(A: Any) -> bool:
 def _from_networkx(A: Any, caller: str, weight: str | None) -> Raw:
     """Vertices are numbered in the graph's own order; attributes are passed on unread."""
     if weight is not None and not isinstance(weight, str):
-        raise TypeError(f"{caller}: weight must name an edge attribute or be None, got {weight!r}")
+        got = arguments.shown(weight)
+        raise TypeError(f"{caller}: weight must name an edge attribute or be None, got {got}")
     number = {node: i for i, node in enumerate(A)}
     edges = list(A.edges(data=False) if weight is None else A.edges(data=weight, default=1))
     n, m = len(number), len(edges)
@@ -280,7 +289,7 @@ def from_dense(A: Any, caller: str, square: bool = True) -> Raw:
     xp = engines.xp(A)
     indptr = xp.zeros(n + 1, np.int64)
     indptr[1:] = xp.cumsum(xp.bincount(rows, minlength=n)[:n]) if n else indptr[1:]
-    return Raw(n, indptr, cols, carried(data), columns=columns)
+    return Raw(n, indptr, cols, carried(data), columns=columns, own=True)
 
 
 def is_foreign_array(A: Any) -> bool:

@@ -34,10 +34,14 @@ class Keeper:
                 found = self._kept.get(key)
                 if found is None:
                     try:
-                        found = self._kept[key] = make()
+                        found = self._kept[key] = self.made(make)
                     except MemoryError as error:
                         raise engines.out_of_memory(error) from error
         return found
+
+    def made(self, make: Callable[[], T]) -> T:
+        """What `make` returns, as it is to be kept."""
+        return make()
 
     def has_kept(self, key: str) -> bool:
         """Whether something is kept for this key."""

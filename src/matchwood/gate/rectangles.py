@@ -63,6 +63,7 @@ def as_rectangle(A: Any, caller: str, *, duplicates: str | None = None) -> Recta
     """
     arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
     if isinstance(A, Rectangle):
+        A.require_unchanged(caller)
         return A if duplicates in (None, A.duplicates) else _made(A.raw(), caller, duplicates)
     if isinstance(A, Entries):
         return _made(A.raw(), caller, A.duplicates if duplicates is None else duplicates)

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import arguments, engines
 from matchwood.gate import inputs
 from matchwood.primitives.inspect import Structure
 
@@ -18,9 +18,10 @@ def index_kind(n: int, nnz: int, asked: Any, caller: str) -> Any:
     fits = max(n, nnz) <= INT32_MAX
     if asked is None:
         return np.dtype(np.int32 if fits else np.int64)
-    kind = np.dtype(asked)
-    if kind not in (np.int32, np.int64):
-        raise TypeError(f"{caller}: index_dtype must be int32 or int64, got {kind}")
+    kind = arguments.any_type(asked)
+    if kind is None or kind not in (np.int32, np.int64):
+        got = arguments.shown(asked)
+        raise TypeError(f"{caller}: index_dtype must be int32 or int64, got {got}")
     if kind == np.int32 and not fits:
         raise ValueError(
             f"{caller}: index_dtype int32 is too small for {n} vertices and {nnz} entries"

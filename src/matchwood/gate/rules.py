@@ -7,14 +7,18 @@ pass over the entries is made, so they supply the passes; which pass is made whe
 from __future__ import annotations
 
 import abc
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from matchwood import arguments
+from matchwood.gate import holding
 from matchwood.gate.keeping import Keeper
 from matchwood.gate.views import View, ones
 from matchwood.primitives.inspect import Symmetry, Values
+
+T = TypeVar("T")
 
 
 class EntryRules(Keeper, abc.ABC):
@@ -31,6 +35,11 @@ class EntryRules(Keeper, abc.ABC):
     edges: bool
     duplicates: str | None
 
+    def made(self, make: Callable[[], T]) -> T:
+        """What is kept is read-only: kernels trust it, and users see it."""
+        made: T = holding.frozen(make())
+        return made
+
     @property
     @abc.abstractmethod
     def weighted(self) -> bool:
@@ -44,6 +53,10 @@ class EntryRules(Keeper, abc.ABC):
     @abc.abstractmethod
     def entries(self) -> View:
         """The entries as they were given."""
+
+    @abc.abstractmethod
+    def given_values(self, caller: str) -> Any:
+        """The values as they were given, by `entries`; or None."""
 
     @abc.abstractmethod
     def canonical(self, data: Any, rule: str = "sum") -> View:
@@ -106,8 +119,12 @@ class GraphRules(EntryRules):
         """The transpose."""
 
     @abc.abstractmethod
-    def least_given(self, caller: str) -> float:
-        """The least of the values as they were given."""
+    def least(self, values: Any) -> float:
+        """The least of these values, of all ranks; there must be some."""
+
+    @abc.abstractmethod
+    def diagonal(self, caller: str = "graph") -> Any:
+        """The values a_ii, of own vertices on ranks; 0 where none is stored."""
 
     @abc.abstractmethod
     def raise_infinite(self, view: View, facts: Values, caller: str) -> None:
@@ -195,10 +212,13 @@ class GraphRules(EntryRules):
         return union
 
     def refuse_negative(self, caller: str) -> None:
-        """Raise unless all values are finite and at least 0."""
-        least = self._checked_values(self.heaviest_weights(caller), caller).minimum
+        """Raise unless all values, loops among them, are finite and at least 0."""
+        facts = self._checked_values(self.heaviest_weights(caller), caller)
+        least = facts.minimum
+        if facts.negative_loop:
+            least = min(least, self.least(self.diagonal(caller)))
         if self.has_parallel_edges:  # one that does not count may be negative too
-            least = min(least, self.least_given(caller))
+            least = min(least, self.least(self.given_values(caller)))
         if least < 0:
             raise ValueError(
                 f"{caller}: weights must not be negative, got {least:g}; "

@@ -63,7 +63,7 @@ def read(A: Any, caller: str, square: bool = True) -> inputs.Raw:
     if _place(A) == "gpu":
         engines.cupy()
     shape = inputs.two_sides(A.shape, caller, square)
-    kind = str(A.format)
+    kind, given = str(A.format), A
     if kind != "csr":  # in other formats the arrays may be much shorter than the shape
         resources.require_vertices(caller, max(shape), _place(A))
     try:
@@ -82,7 +82,7 @@ def read(A: Any, caller: str, square: bool = True) -> inputs.Raw:
         if str(error).startswith(f"{caller}: "):
             raise
         raise ValueError(f"{caller}: A is a broken {kind.upper()} matrix: {error}") from None
-    return _from_rows(A, shape, caller)
+    return _from_rows(A, shape, caller)._replace(own=A is not given)
 
 
 def _place(A: Any) -> str:
@@ -167,7 +167,7 @@ def _from_coordinates(A: Any, shape: Shape, caller: str) -> inputs.Raw:
                 f"{caller}: {name} must be within 0..{n - 1}, got {int(array[at])} at entry {at}"
             )
     if data.dtype.kind not in "biuf":  # never weights: only the pattern, or complex values, count
-        return _from_rows(A.tocsr(), shape, caller)
+        return _from_rows(A.tocsr(), shape, caller)._replace(own=True)
     return inputs.sorted_entries(shape, rows, cols, data)
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from matchwood import engines
+from matchwood.arguments import without_ranks
 from matchwood.dist.agreement import same
 from matchwood.dist.exchanges.agreement import together
 from matchwood.errors import EngineUnavailable
@@ -44,6 +45,7 @@ class Ranks(NamedTuple):
     def agreed(self, caller: str, plan: Callable[[], T]) -> T:
         """What `plan` returns: the same on all ranks, or all raise."""
         if self.comm is None:
+            without_ranks(caller, self.grid, self.order)
             return plan()
         from matchwood.distributed import require_comm
 
@@ -105,7 +107,7 @@ class Ranks(NamedTuple):
         from matchwood import csr, distributed
 
         A = together(self.comm, lambda: make() if self.comm.rank == 0 else None)
-        graph = None if A is None else csr.graph(A)
+        graph = None if A is None else csr.as_graph(A, caller)
         G = distributed.distribute(graph, comm=self.comm, grid=self.grid, order=self.order)
         return G.on(self.engine or "cpu")
 

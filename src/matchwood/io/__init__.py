@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
-from matchwood.arguments import flag
+from matchwood.arguments import flag, without_ranks
+from matchwood.arguments import path as checked_path
 from matchwood.io.files import PathLike
 from matchwood.io.formats.dimacs import DimacsFile, read_dimacs
 from matchwood.io.formats.edge_list import Compacted
@@ -267,9 +268,11 @@ def read(
 
         asked = ranks.Asked(comm, grid, order, format, options, limits, dtype, pattern)
         return ranks.read(path, asked)
-    if isinstance(path, (str, os.PathLike)) and os.path.isdir(path):
+    without_ranks("read", grid, order)
+    path = checked_path("read", "path", path)
+    if os.path.isdir(path):
         raise IsADirectoryError(
-            errno.EISDIR, "read: a folder, as ranks save it, is read with comm=", os.fspath(path)
+            errno.EISDIR, "read: a folder, as ranks save it, is read with comm=", path
         )
     kind = build.value_type(dtype)
     limits = limits.checked("read")

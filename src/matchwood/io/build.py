@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from matchwood.arguments import any_type, shown
 from matchwood.gate.rectangles import as_rectangle
 from matchwood.gate.resources import interruptible
 from matchwood.primitives.assemble import trusted_assemble as assemble
@@ -90,12 +91,9 @@ def value_type(dtype: Any) -> np.dtype[Any] | None:
     """The type asked for, or an error where numbers have no such type."""
     if dtype is None:
         return None
-    try:
-        kind = np.dtype(dtype)
-    except (TypeError, ValueError, SyntaxError):
-        raise TypeError(f"read: dtype must be a type of numbers, got {dtype!r}") from None
-    if kind.kind not in "biufc" or kind.hasobject:
-        raise TypeError(f"read: dtype must be a type of numbers, got {dtype!r}")
+    kind = any_type(dtype)
+    if kind is None or kind.kind not in "biufc" or kind.hasobject:
+        raise TypeError(f"read: dtype must be a type of numbers, got {shown(dtype)}")
     return kind
 
 
@@ -145,7 +143,7 @@ def as_matrix(A: Any, caller: str) -> Matrix:
     else:
         from matchwood import csr
 
-        G = csr.graph(A)
+        G = csr.as_graph(A, caller)
         if G.engine != "cpu":
             raise TypeError(f"{caller}: A lives on the GPU; copy it to the host first")
         matrix = wrap(G.indptr, G.indices, G.data, (G.n, G.n))

@@ -14,15 +14,17 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from matchwood import arguments
 from matchwood.arguments import one_of
 from matchwood.errors import FileFormatError, OutOfMemory
+from matchwood.gate.plain_files import PlainFile, open_file
 from matchwood.gate.resources import available_memory, require_memory
 from matchwood.io.compression import COMPRESSIONS, compressor, expanded
 from matchwood.io.limits import NO_LIMITS, Limits
 
 PathLike = str | os.PathLike[str]
 
-PIECE = 1 << 24  # bytes read at once: 5 ms, so that Ctrl-C is heard
+PIECE = 1 << 20  # bytes read from a pipe at once
 WRITTEN = 1 << 16  # bytes compressed and written at once: 20 ms of xz
 WRITTEN_PLAIN = 1 << 23  # the same without compression: large pieces are mapped quickly afterwards
 
@@ -50,6 +52,7 @@ def split_name(path: PathLike) -> tuple[str, str]:
 
 def format_of(path: PathLike, chosen: str | None, caller: str) -> str:
     """The name of the format: as asked, else by the file's name."""
+    path = arguments.path(caller, "path", path)
     if chosen is not None:
         return str(one_of(caller, "format", chosen, tuple(FORMATS)))
     suffix, _ = split_name(path)
@@ -58,7 +61,7 @@ def format_of(path: PathLike, chosen: str | None, caller: str) -> str:
             return "edges"
         known = " ".join(_FORMAT_OF)
         raise ValueError(
-            f"{caller}: cannot tell the format of {os.fspath(path)} by its name "
+            f"{caller}: cannot tell the format of {arguments.shown(path)} by its name "
             f"(known: {known}, and these with {' '.join(COMPRESSIONS)}); pass format="
         )
     return _FORMAT_OF[suffix]
@@ -88,22 +91,21 @@ def read_bytes(path: PathLike, limits: Limits = NO_LIMITS, caller: str = "read")
 
 
 def _stored(path: PathLike, caller: str) -> bytearray:
-    """The bytes as they lie in the file, which may be a pipe; one spare byte is reserved."""
-    with open(path, "rb", buffering=0) as stream:
-        size = os.fstat(stream.fileno()).st_size
-        require_memory(caller, size, os.fspath(path))
-        content = bytearray(size + 1)
-        filled = 0
-        while True:
-            with memoryview(content) as view:
-                count = stream.readinto(view[filled : filled + PIECE])
-            filled += count or 0
-            if not count:
-                break
-            if filled == len(content):  # a pipe, or a file that grows
-                require_memory(caller, 2 * filled, os.fspath(path))
-                content.extend(bytes(max(PIECE, filled)))
-        del content[filled:]
+    """The bytes as they lie in the file, which may be a pipe."""
+    file, name = open_file(path), os.fspath(path)
+    with file:
+        if isinstance(file, PlainFile) and file.size:
+            require_memory(caller, file.size, name)
+            content = file[: file.size]
+            file.require_unchanged()
+            return content
+        stream = file.stream if isinstance(file, PlainFile) else file  # of /proc, say: no size
+        content, piece, room = bytearray(), memoryview(bytearray(PIECE)), 0
+        while count := stream.readinto(piece):
+            if len(content) + count > room:
+                room = 2 * (len(content) + count)
+                require_memory(caller, room - len(content), name)
+            content += piece[:count]
     return content
 
 

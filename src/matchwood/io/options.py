@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from matchwood.arguments import flag, one_of
+from matchwood.arguments import flag, is_integer, one_of, shown
+from matchwood.engines import check_threads
 
 ID_MAX = 10**18  # ids have at most 18 digits, so that they fit int64 whatever is added
 NO_MARKS = "+-.\n\r\"'\0"  # what a number, a line or a quoted name may hold
@@ -39,17 +38,18 @@ class Options(NamedTuple):
         one_of(caller, "duplicates", self.duplicates, (None, *DUPLICATES))
         mark = self.delimiter
         if mark is not None and (not isinstance(mark, str) or len(mark) != 1 or mark in NO_MARKS):
-            raise ValueError(f"{caller}: delimiter must be one character, got {mark!r}")
+            raise ValueError(f"{caller}: delimiter must be one character, got {shown(mark)}")
         if mark is not None and (mark.isalnum() or not mark.isascii()):
-            raise ValueError(f"{caller}: delimiter must be a sign or a blank, got {mark!r}")
+            raise ValueError(f"{caller}: delimiter must be a sign or a blank, got {shown(mark)}")
         for name in ("symmetric", "compact", "names", "strict"):
             flag(caller, name, getattr(self, name))
-        if self.header is not None and not isinstance(self.header, (bool, np.bool_)):
-            raise TypeError(f"{caller}: header must be True, False or None, got {self.header!r}")
+        check_threads(self.threads)
+        if self.header is not None:
+            flag(caller, "header", self.header)
         for name in ("base", "skip"):
             value = getattr(self, name)
             if not _is_index(value) or value >= ID_MAX:
-                raise ValueError(f"{caller}: {name} must be a whole number, got {value!r}")
+                raise ValueError(f"{caller}: {name} must be a whole number, got {shown(value)}")
         shape = _shape(self.shape)
         if shape is not None and (self.compact or self.names):
             raise ValueError("read: shape cannot be given where the vertices are those that occur")
@@ -59,8 +59,7 @@ class Options(NamedTuple):
 
 
 def _is_index(value: Any) -> bool:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    return whole and int(value) >= 0
+    return is_integer(value) and int(value) >= 0
 
 
 def _shape(shape: Any) -> tuple[int, int] | None:
@@ -68,9 +67,9 @@ def _shape(shape: Any) -> tuple[int, int] | None:
         return None
     pair = (shape, shape) if _is_index(shape) else shape
     if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(map(_is_index, pair)):
-        raise ValueError(f"read: shape must be two whole numbers or one, got {shape!r}")
+        raise ValueError(f"read: shape must be two whole numbers or one, got {shown(shape)}")
     if max(pair) > ID_MAX:
-        raise ValueError(f"read: shape must be at most {ID_MAX}, got {shape!r}")
+        raise ValueError(f"read: shape must be at most {ID_MAX}, got {shown(shape)}")
     return int(pair[0]), int(pair[1])
 
 
@@ -81,6 +80,7 @@ def _columns(columns: Any) -> tuple[int, ...] | None:
     distinct = len(set(chosen)) == len(chosen)
     if len(chosen) not in (2, 3) or not distinct or not all(map(_is_index, chosen)):
         raise ValueError(
-            f"read: columns must be two or three different column numbers, from 0, got {columns!r}"
+            "read: columns must be two or three different column numbers, from 0, "
+            f"got {shown(columns)}"
         )
     return tuple(int(column) for column in chosen)

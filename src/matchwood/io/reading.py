@@ -68,7 +68,7 @@ def read_coordinates(
     name = format_of(path, format, "read_coordinates")
     if name not in ("co", "mtx"):
         raise ValueError(f"read_coordinates: format must be co or mtx, got {name}")
-    text = Text.load(path, limits, "read_coordinates")
+    text = Text.load(path, limits, "read_coordinates", strict, threads)
     if name == "co":
         return dimacs.read_coordinates(text, strict=strict, threads=threads)
     A = matrix_market.read(text, strict=strict, threads=threads)

@@ -6,7 +6,6 @@ cpu.py and cpu_rows.py on it and turn a malformed line into a FileFormatError wi
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood import arguments, engines
 from matchwood.errors import FileFormatError
 from matchwood.gate.resources import require_memory
 from matchwood.io.files import PathLike, read_bytes, split_name
@@ -40,15 +40,27 @@ class Text:
     caller: str = "read"
 
     @classmethod
-    def load(cls, path: PathLike, limits: Limits = NO_LIMITS, caller: str = "read") -> Text:
+    def load(
+        cls,
+        path: PathLike,
+        limits: Limits = NO_LIMITS,
+        caller: str = "read",
+        strict: bool = True,
+        threads: int | None = None,
+    ) -> Text:
         """Read a file, decompressed if its name says so, without a byte order mark.
+
+        `strict` and `threads` are for who reads the text: wrong ones are refused before.
 
         A plain file is finished when it ends in a newline.  A compressed one always is: the
         compressed data has an end of its own, which is there.
         """
         limits = limits.checked(caller)
+        path = arguments.path(caller, "path", path)
+        arguments.flag(caller, "strict", strict)
+        engines.check_threads(threads)
         content = read_bytes(path, limits, caller)
-        return cls.of(os.fspath(path), content, bool(split_name(path)[1]), limits, caller)
+        return cls.of(path, content, bool(split_name(path)[1]), limits, caller)
 
     @classmethod
     def of(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.arguments import plain
+from matchwood.arguments import plain, shown
 from matchwood.io.build import Matrix, as_matrix, mirrored, wrap
 from matchwood.io.files import PathLike, format_of, split_name, write_pieces
 from matchwood.io.formats import dimacs, edge_list, graph_txt, matrix_market, metis, npz
@@ -52,7 +52,7 @@ def write(
 
 def _require_options(weights: Any, delimiter: Any, base: Any) -> None:
     if weights is not None and not isinstance(weights, (bool, np.bool_)):
-        raise TypeError(f"write: weights must be True, False or None, got {weights!r}")
+        raise TypeError(f"write: weights must be True, False or None, got {shown(weights)}")
     Options(delimiter=delimiter, base=base).checked("write")
 
 
@@ -138,8 +138,9 @@ def _whole(A: Matrix) -> Matrix:
 
 
 def _lines(comments: Sequence[str]) -> list[str]:
-    if not all(isinstance(comment, str) for comment in comments):
-        raise TypeError(f"write: comments must be text or a list of texts, got {comments!r}")
+    listed = isinstance(comments, (list, tuple))
+    if not (listed and all(isinstance(comment, str) for comment in comments)):
+        raise TypeError(f"write: comments must be text or a list of texts, got {shown(comments)}")
     return [line for comment in comments for line in comment.splitlines()]
 
 

@@ -19,6 +19,7 @@ from matchwood import answers, arguments
 from matchwood.errors import CheckFailed
 from matchwood.join.choice import Choice, read_choice, read_groups, read_sides
 from matchwood.join.collecting import Collection
+from matchwood.join.fuzzy import with_defaults
 from matchwood.join.reference import least_weight
 from matchwood.join.similarity import EDITS
 from matchwood.join.similarity.check import ONE, Similarities
@@ -118,8 +119,11 @@ def check_fuzzy_join(
     matchwood.errors.CheckFailed: fuzzy join: the pair (0, 1) of score 0.493... is missing
     """
     caller = "check_fuzzy_join"
-    given = _options(caller, options)
+    given = with_defaults(caller, options)
     choice = read_choice(caller, given)
+    sample = None if sample is None else arguments.count(caller, "sample", sample, 1)
+    seed = arguments.seed(caller, rng)
+    pairs = _three(caller, pairs)
     first, second = read_sides(caller, left, right, given)
     choice.groups = read_groups(caller, given["by"], first, second)
     truth = _Truth(first, second)
@@ -130,20 +134,17 @@ def check_fuzzy_join(
         return
     rows = np.arange(truth.left.sizes.size)
     if sample is not None:
-        size = min(arguments.count(caller, "sample", sample, 1), rows.size)
-        rows = np.sort(np.random.default_rng(arguments.seed(caller, rng)).permutation(rows)[:size])
+        rows = np.sort(np.random.default_rng(seed).permutation(rows)[:sample])
     if choice.shard[1] == 1:  # of one part nobody but the join knows which records are in it
         found.check_complete(rows)
 
 
-def _options(caller: str, options: dict[str, Any]) -> dict[str, Any]:
-    from matchwood.join.fuzzy import fuzzy_join
-
-    known = fuzzy_join.__kwdefaults__ or {}
-    for name in options:
-        if name not in known:
-            raise TypeError(f"{caller}: unknown argument {name!r}")
-    return {**known, **options}
+def _three(caller: str, pairs: Any) -> tuple[Any, Any, Any]:
+    parts = pairs if isinstance(pairs, (tuple, list)) else [*pairs] if np.iterable(pairs) else []
+    if isinstance(pairs, (str, bytes)) or len(parts) != 3:
+        kind = type(pairs).__name__
+        raise TypeError(f"{caller}: pairs must be Pairs or (left, right, score), got {kind}")
+    return parts[0], parts[1], parts[2]
 
 
 class _Found:
@@ -153,7 +154,7 @@ class _Found:
         left, right, score = pairs
         self.truth, self.choice = truth, choice
         n, m = truth.left.sizes.size, truth.right.sizes.size
-        shape = (np.size(left),)
+        shape = (int(answers.array(caller, "left", left).size),)
         self.left = _rows(caller, "left", left, shape, n)
         self.right = _rows(caller, "right", right, shape, m)
         self.score = None

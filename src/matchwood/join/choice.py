@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,7 +104,8 @@ def read_sides(
     first = _side(caller, "left", left, mine, options)
     if right is None:
         return first, None
-    if right is left and mine == theirs:  # read once
+    same = mine is theirs or (isinstance(mine, (str, int)) and mine == theirs)
+    if right is left and same:  # read once
         return first, first
     second = _side(caller, "right", right, theirs, options)
     if (first.similarity, first.q) != (second.similarity, second.q):
@@ -135,6 +138,8 @@ def read_groups(
     if by is None:
         return None
     sides = (left,) if right is None else (left, right)
+    if isinstance(by, Iterator):  # it is looked at more than once
+        by = list(itertools.chain(by))
     known: dict[Any, int] = {}
     found = []
     for i, side in enumerate(sides):
@@ -147,15 +152,17 @@ def read_groups(
             numbers = [
                 -1 if inputs.is_missing(v) else known.setdefault(v, len(known)) for v in values
             ]
-        except TypeError:
-            raise TypeError(f"{caller}: by must hold values that can be compared") from None
+        except Exception as error:  # whatever comparing them raises
+            raise TypeError(
+                f"{caller}: by must hold values that can be compared: {error}"
+            ) from error
         found.append(np.array(numbers, np.int64).reshape(-1))
     return tuple(found)
 
 
 def _values(caller: str, by: Any, side: int, collection: Collection, sides: int) -> list[Any]:
     name = ("left", "right")[side]
-    if inputs.is_table(collection.data) and (isinstance(by, str) or not hasattr(by, "__iter__")):
+    if inputs.is_table(collection.data) and (isinstance(by, str) or not np.iterable(by)):
         return inputs.column(collection.data, caller, name, by)
     if isinstance(by, str):
         raise TypeError(f"{caller}: by names a column, and {name} is no table")
@@ -167,7 +174,7 @@ def _values(caller: str, by: Any, side: int, collection: Collection, sides: int)
         if not isinstance(by, (tuple, list)) or len(by) != 2:
             raise TypeError(f"{caller}: by must be a pair of sequences, one for each side")
         by = by[side]
-    if isinstance(by, (str, bytes)) or not hasattr(by, "__iter__"):
+    if isinstance(by, (str, bytes)) or not np.iterable(by):
         kind = type(by).__name__
         raise TypeError(f"{caller}: by must hold a value for each record of {name}, got {kind}")
     return inputs.values(by, caller, "by")

@@ -56,9 +56,9 @@ def fuzzy_join(
     ----------
     left, right : collections, lists or columns
         Lists of lists of text or integers; lists of text with a `separator`; columns of pandas,
-        polars or Arrow, or tables with `on`; SciPy sparse matrices, whose rows are sets of columns;
-        or what `collection` returns.  `right` None joins `left` with itself: each pair once,
-        left < right.
+        polars or Arrow, or tables with `on`; sparse matrices of SciPy or CuPy, whose rows are sets
+        of columns; or what `collection` returns.  `right` None joins `left` with itself: each pair
+        once, left < right.
     delta : float
         Above 0, up to 1.  None is 0.7, or 0 with `k` or `per_left`.
     k : int
@@ -179,10 +179,7 @@ def iter_fuzzy_join(left: Any, right: Any = None, **options: Any) -> Iterator[Pa
     >>> sum(len(block) for block in matchwood.iter_fuzzy_join(tags, delta=0.5))
     5
     """
-    given = {**_DEFAULTS, **options}
-    unknown = [name for name in options if name not in _DEFAULTS]
-    if unknown:
-        raise TypeError(f"iter_fuzzy_join: unknown argument {unknown[0]!r}")
+    given = with_defaults("iter_fuzzy_join", options)
     if given["k"] is not None:
         raise ValueError("iter_fuzzy_join: k looks at all pairs; use fuzzy_join")
     call = _Call("iter_fuzzy_join", left, right, given)  # checked now, not at the first block
@@ -195,7 +192,7 @@ def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
     `error`: with about 95 % the number of pairs is wrong by no more.
     """
     watch = Stopwatch()
-    call = _Call("estimate", left, right, {**_DEFAULTS, **options})
+    call = _Call("estimate", left, right, with_defaults("estimate", options))
     watch.lap("collection")
     call.sampled(Sample(0, call.choice.threads))  # compiles, and makes what is made once
     watch.lap("index")
@@ -213,10 +210,18 @@ def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
     }
 
 
+def with_defaults(caller: str, options: dict[str, Any]) -> dict[str, Any]:
+    """All options of `fuzzy_join`, with these among them; TypeError for one that it has not."""
+    known = fuzzy_join.__kwdefaults__ or {}
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{caller}: unknown argument {name!r}")
+    return {**known, **options}
+
+
 SCORED = 1 << 16  # pairs that are scored together
 NOTHING = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
 ESTIMATED_RECORDS = 1000  # left records that `estimate` joins
-_DEFAULTS: dict[str, Any] = dict(fuzzy_join.__kwdefaults__ or {})
 
 
 class _Call:

@@ -44,8 +44,9 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     >>> config["matchwood"] == matchwood.__version__, config["cpu"]["threads"] >= 1
     (True, True)
     """
-    if mode not in ("stdout", "dicts"):
-        raise ValueError(f"show_config: mode must be 'stdout' or 'dicts', got {mode!r}")
+    from matchwood.arguments import one_of  # here: it imports NumPy
+
+    one_of("show_config", "mode", mode, ("stdout", "dicts"))
     config = _facts()
     if mode == "dicts":
         return config

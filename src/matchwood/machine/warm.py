@@ -279,7 +279,7 @@ def _reduce_rows(row_reduce: Any, G: Graph) -> None:
 def _once() -> dict[str, Callable[[], Any]]:
     import numpy as np
 
-    from matchwood import generators
+    from matchwood import generators, graph
     from matchwood.primitives import compact, frontier, hashing, scan, sort, union_find
 
     def indices(kind: Any) -> None:
@@ -307,12 +307,18 @@ def _once() -> dict[str, Callable[[], Any]]:
         generators.aniso(3, (5, 5), dtype=kind)
         generators.random_weights(generators.path(9), dtype=kind)
 
+    def copies() -> None:
+        indptr = np.zeros((1 << 18) + 1, np.int32)  # as large as what a team copies
+        for copy in (True, False):
+            graph((indptr, indptr[:0]), copy=copy)
+
     pairs = [(key, payload) for key in ("uint32", "uint64") for payload in ("int32", "int64")]
     return {
         **{f"primitives, {kind}": functools.partial(indices, kind) for kind in _INDICES},
         **{f"sort, {k}, {p}": functools.partial(keys, k, p) for k, p in pairs},
         **{f"generators, {kind}": functools.partial(graphs, kind) for kind in _VALUES},
         "generators, packets": lambda: [generators.packets(9, kind) for kind in PACKET_KINDS],
+        "memory of graphs": copies,
         "io": _files_in_and_out,
         **_sensing(),
     }

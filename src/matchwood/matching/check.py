@@ -9,13 +9,12 @@ so on.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from matchwood import answers, calls, csr, engines
-from matchwood.arguments import one_of, seed
+from matchwood.arguments import flag, one_of, seed
 from matchwood.errors import CheckFailed
 from matchwood.matching.mates import checked_mates, rows_of
 from matchwood.matching.methods import METHODS, origin_of
@@ -52,11 +51,11 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: matching: mate[0] is 1, but mate[1] is 2
     """
-    weighted = _is_weighted(answer) if weighted is None else weighted
+    weighted = calls.agreed(A, lambda: _asked_or_known("check_matching", weighted, answer))
     if calls.is_distributed(A):
         from matchwood.matching.spread import checking
 
-        checking.check_matching(A, answer, bool(weighted), ROUNDING)
+        checking.check_matching(A, answer, weighted, ROUNDING)
         return
     view = _view(A, weighted, "check_matching")
     _mate, own = _mates(view, answer, "check_matching")
@@ -143,7 +142,7 @@ def is_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> bool:
     >>> is_matching(matchwood.generators.path(3), [1, 2, 1])
     False
     """
-    return _holds(check_matching, A, answer, weighted=weighted)
+    return answers.holds(check_matching, A, answer, weighted=weighted)
 
 
 def is_maximal_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> bool:
@@ -160,9 +159,9 @@ def is_maximal_matching(A: Any, answer: Any, *, weighted: bool | None = None) ->
     >>> is_maximal_matching(matchwood.generators.path(4), [1, 0, -1, -1])
     False
     """
-    weighted = _is_weighted(answer) if weighted is None else weighted
+    weighted = _asked_or_known("is_maximal_matching", weighted, answer)
     mate = getattr(answer, "mate", answer)
-    return _holds(check_maximal_matching, A, mate, weighted=weighted)
+    return answers.holds(check_maximal_matching, A, mate, weighted=weighted)
 
 
 def is_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash") -> bool:
@@ -176,15 +175,11 @@ def is_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash"
     >>> is_locally_dominant(A, weighted_matching(A, method="suitor"))
     True
     """
-    return _holds(check_locally_dominant, A, answer, rng=rng, ties=ties)
+    return answers.holds(check_locally_dominant, A, answer, rng=rng, ties=ties)
 
 
-def _holds(check: Callable[..., None], A: Any, answer: Any, **options: Any) -> bool:
-    try:
-        check(A, answer, **options)
-    except CheckFailed:
-        return False
-    return True
+def _asked_or_known(caller: str, weighted: Any, answer: Any) -> bool:
+    return _is_weighted(answer) if weighted is None else flag(caller, "weighted", weighted)
 
 
 def _is_weighted(answer: Any) -> bool:

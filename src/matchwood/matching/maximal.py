@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import calls
-from matchwood.arguments import flag, in_words, one_of, real, seed
+from matchwood.arguments import flag, in_words, one_of, real, seed, shown
 from matchwood.matching.mates import settled_weight
 from matchwood.matching.methods import Origin
 from matchwood.matching.proposal.ranks import PREFER
@@ -151,7 +151,7 @@ def maximal_matching(
     if weighted and prefer != "random":
         raise ValueError(
             f"{caller}: prefer must be 'random' with weighted=True, which takes the heaviest "
-            f"edges, got {prefer!r}"
+            f"edges, got {shown(prefer)}"
         )
     call = calls.enter(A, caller, engine, threads)
     method = "proposal" if method == "auto" else method
@@ -166,7 +166,7 @@ def maximal_matching(
     clock.lap("match")
     # a maximal matching meets every edge, so the largest has at most twice as many
     bound = None if weighted else min(2 * weight, float(call.given.n // 2))
-    origin = Origin(call.given if weighted else None, bound, weighted, number)
+    origin = Origin(call.given.watched() if weighted else None, bound, weighted, number)
     return Matching(
         call.back(mate),
         weight,

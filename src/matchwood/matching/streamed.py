@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any
 
 import numpy as np
@@ -101,11 +101,15 @@ def streaming_matching(
 
 def _blocks(edges: Iterable[Any], caller: str) -> Iterator[tuple[Any, Any, Any]]:
     """Blocks of arrays from blocks or from single edges."""
+    if not isinstance(edges, Iterable):
+        raise TypeError(f"{caller}: edges must be an iterable, got {type(edges).__name__}")
     items = iter(edges)
     first = next(items, None)
     if first is None:
         return
     items = itertools.chain((first,), items)
+    if not isinstance(first, Sized):
+        raise TypeError(f"{caller}: edges must be (u, v, w), got {type(first).__name__}")
     if len(first) != 3:
         raise ValueError(f"{caller}: edges must be (u, v, w), got {len(first)} items")
     if np.ndim(first[0]) == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from matchwood import calls
-from matchwood.arguments import one_of, seed
+from matchwood.arguments import one_of, seed, shown
 from matchwood.matching.augmented import rounds_asked
 from matchwood.matching.mates import settled_weight
 from matchwood.matching.methods import AUTO, METHODS, Found, Origin, load
@@ -144,7 +144,7 @@ def weighted_matching(
         one_of(caller, "method", method, METHODS)
         one_of(caller, "ties", ties, ("hash", "index"))
         if rounds is not None and method != "augmented":
-            raise ValueError(f'{caller}: rounds needs method="augmented", got {method!r}')
+            raise ValueError(f'{caller}: rounds needs method="augmented", got {shown(method)}')
         most = {} if rounds is None else {"rounds": rounds_asked(caller, rounds)}
         return seed(caller, rng), most
 
@@ -167,7 +167,7 @@ def weighted_matching(
     weight = settled_weight(caller, view, found.mate, found.weight)
     bound = None if found.bound is None else finite(caller, "the bound", found.bound)
     clock.lap("match")
-    origin = Origin(call.given, bound, seed=number, ties=ties, rounds=most.get("rounds"))
+    origin = Origin(call.given.watched(), bound, seed=number, ties=ties, rounds=most.get("rounds"))
     mate = call.back(found.mate)
     return Matching(
         mate, weight, found.rounds, method, clock.seconds, stats=found.stats, _origin=origin

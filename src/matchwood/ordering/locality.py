@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from matchwood import calls
-from matchwood.arguments import one_of
+from matchwood.arguments import one_of, real
 from matchwood.ordering.degree import degree_order, hub_order
 from matchwood.ordering.gap import Gaps, gaps
 from matchwood.ordering.llp import GAMMAS, Layers, find_layers
@@ -101,6 +101,7 @@ def locality_ordering(
     caller = "locality_ordering"
     one_of(caller, "method", method, METHODS)
     one_of(caller, "refine", refine, (None, *METRICS))
+    real(caller, "fraction", fraction, 0, 1)
     watch = Stopwatch()
     call = calls.enter(A, caller, engine, threads)
     G = call.given

@@ -60,7 +60,8 @@ def tridiagonal(
     ([1.0, 2.0, 3.0], 1.0)
     """
     caller = "tridiagonal"
-    G = matrix_on(A, caller, engine, threads)
+    flags = {"definite": definite, "allow_singular": allow_singular}
+    G = matrix_on(A, caller, engine, threads, **flags)
     clock = SetupClock(G.engine)
     matrix = G.sparse_weights()
     xp = engines.xp(matrix.data)

@@ -65,7 +65,7 @@ def _check_attributes(M: Any, caller: str) -> None:
         return
     coverage = M.coverage
     if isinstance(coverage, bool) or not isinstance(coverage, (int, float, np.floating)):
-        raise TypeError(f"{caller}: coverage must be a number, got {coverage!r}")
+        raise TypeError(f"{caller}: coverage must be a number, got {arguments.shown(coverage)}")
     if not 0 <= coverage <= 1 + 1e-9:
         raise CheckFailed(f"preconditioner: the coverage is {coverage}")
 

@@ -10,7 +10,7 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,8 +22,13 @@ from matchwood.preconditioners.definite import is_definite, made_definite
 from matchwood.tridiagonal.system import trusted_solve_ordered
 
 
-def matrix_on(A: Any, caller: str, engine: str | None, threads: int | None) -> Graph:
-    """The Graph of A on the engine of the call; complex and rectangular matrices are refused."""
+def matrix_on(A: Any, caller: str, engine: str | None, threads: int | None, **flags: bool) -> Graph:
+    """The Graph of A on the engine of the call; complex and rectangular matrices are refused.
+
+    So are `flags`, arguments by name, that are neither True nor False.
+    """
+    for name, value in flags.items():
+        arguments.flag(caller, name, value)
     call = calls.enter(A, caller, engine, threads)
     if call.engine == "reference":
         raise EngineUnavailable(f"{caller} has no 'reference' engine")
@@ -106,7 +111,9 @@ def solving_operator(
     """The operator that solves with `system`, dl, d and du: the end of every tridiagonal setup.
 
     `order` holds the vertex of each row, or the two of each pair; `what` names those in errors.
+    What is computed later needs the matrix as it is now.
     """
+    G = G.watched()
     if definite:
         system = made_definite(G, system, caller, threads)
         clock.lap("definite")
@@ -119,10 +126,16 @@ def solving_operator(
         raise np.linalg.LinAlgError(f"{where}: {error}") from None
     clock.lap("solver")
     core = Core(
-        caller, G.n, system[1].dtype, G.engine, Solved(made, order), coverage, clock.seconds,
-        lambda: is_definite(G, system, threads),
+        caller, G.n, system[1].dtype, G.engine, Solved(made, order),
+        lambda: _unchanged(G, caller) and coverage(), clock.seconds,
+        lambda: _unchanged(G, caller) and is_definite(G, system, threads),
     )  # fmt: skip
     return operator(core, **extra)
+
+
+def _unchanged(G: Graph, caller: str) -> Literal[True]:
+    G.require_unchanged(caller)
+    return True
 
 
 class SetupClock:

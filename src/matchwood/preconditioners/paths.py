@@ -6,6 +6,7 @@ from typing import Any
 
 from matchwood.factors.renamed import options_in_words
 from matchwood.forests import linear_forest, tridiagonal_of
+from matchwood.forests.result import trusted
 from matchwood.preconditioners.operator import SetupClock, matrix_on, solving_operator
 from matchwood.tridiagonal import factorize
 
@@ -72,12 +73,14 @@ def algebraic_tridiagonal(
     """
     caller = "algebraic_tridiagonal"
     words = options_in_words(caller, options, OPTIONS)
-    G = matrix_on(A, caller, engine, threads)
+    flags = {"definite": definite, "allow_singular": allow_singular}
+    G = matrix_on(A, caller, engine, threads, **flags)
     forest = linear_forest(G, threads=threads, **words)
     clock = SetupClock(G.engine, lambda: forest.seconds)
     system = tridiagonal_of(G, forest, threads=threads)
     clock.lap("coefficients")
+    order = getattr(trusted(forest), "perm", forest.perm)
     return solving_operator(
-        G, caller, clock, factorize, system, lambda: forest.coverage, order=forest.perm,
+        G, caller, clock, factorize, system, lambda: forest.coverage, order=order,
         definite=definite, allow_singular=allow_singular, threads=threads, forest=forest,
     )  # fmt: skip

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood import engines
+
 Array = np.ndarray[Any, Any]
 
 
@@ -34,10 +36,13 @@ class Packets(NamedTuple):
     @classmethod
     def empty(cls, count: int) -> Packets:
         """Room for so many packets; the values are whatever the memory held."""
-        return cls(
-            np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.int64),
-            np.empty(count, np.uint32), np.empty(count, np.uint8),
-        )  # fmt: skip
+        try:
+            return cls(
+                np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.int64),
+                np.empty(count, np.uint32), np.empty(count, np.uint8),
+            )  # fmt: skip
+        except (MemoryError, ValueError) as error:  # NumPy's words for more than 2^63 bytes
+            raise engines.out_of_memory(MemoryError(f"{count} packets")) from error
 
     def part(self, start: int, stop: int) -> Packets:
         """The packets start..stop; nothing is copied."""

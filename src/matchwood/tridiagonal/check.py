@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import plain
+from matchwood.arguments import plain, real
 from matchwood.errors import CheckFailed
 from matchwood.tridiagonal.trust import product
 
@@ -40,6 +40,9 @@ def check_tridiagonal_solution(
 
     Notes
     -----
+    `tridiagonal.solve` promises more than this default asks for; see there.  It accepts the
+    solutions of other stable solvers too.
+
     Why this default: a stable elimination leaves a few rounding units in most rows, but no
     elimination bounds the residual of each row by the row's own terms.  Where three neighbouring
     unknowns happen to be small, rounding errors of the rows around are large for that row.  In
@@ -90,7 +93,9 @@ def check_tridiagonal_solution(
     if bad.size:
         raise CheckFailed(f"tridiagonal: x is not finite at row {int(bad[0][0])}")
     kind = np.finfo(found.dtype if found.dtype.kind == "f" else np.float64)
-    allowed = _default(len(found), kind) if tolerance is None else float(tolerance)
+    allowed = (
+        _default(len(found), kind) if tolerance is None else real(caller, "tolerance", tolerance, 0)
+    )
     columns = 1 + block
     rights = right.reshape(*right.shape[:columns], -1)
     answers = found.reshape(*right.shape[:columns], -1).astype(np.longdouble)

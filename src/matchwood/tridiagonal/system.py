@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import integers, plain
+from matchwood.arguments import flag, integers, plain
 from matchwood.errors import CheckFailed
 from matchwood.tridiagonal import trust
 from matchwood.tridiagonal.check import check_tridiagonal_solution
@@ -84,9 +84,10 @@ class System:
         self, b: Any, allow_singular: bool, engine: str | None, threads: int | None
     ) -> tuple[Any, bool]:
         """x, and whether the matrix is too hard to be solved by the engine alone."""
+        flag(self.caller, "allow_singular", allow_singular)
         b = self.right_hand_side(b)
         kind = np.result_type(self.d.dtype, b.dtype)
-        chosen = engines.resolve(self.where, engine, threads=threads)
+        chosen = engines.resolve(self.where, engine, self.caller, threads)
         home = engines.home(chosen)
         xp = _module(home)
         dl, d, du, given = (_brought(a, home, kind) for a in (self.dl, self.d, self.du, b))
@@ -196,8 +197,10 @@ def _floating(array: Any, name: str, caller: str) -> Any:
     return array.astype(np.float64)
 
 
-def system(caller: str, package: str, dl: Any, d: Any, du: Any, *, block: bool) -> System:
-    """The coefficients, checked."""
+def system(
+    caller: str, package: str, dl: Any, d: Any, du: Any, *, block: bool, copy: bool = False
+) -> System:
+    """The coefficients, checked; copied for a system that outlives the call."""
     given = {"dl": dl, "d": d, "du": du}
     arrays = {name: _floating(array, name, caller) for name, array in given.items()}
     shape = arrays["d"].shape
@@ -214,9 +217,8 @@ def system(caller: str, package: str, dl: Any, d: Any, du: Any, *, block: bool) 
     if len(places) > 1:
         raise TypeError(f"{caller}: dl, d and du must lie on one engine, CPU or GPU")
     kind = np.result_type(*(array.dtype for array in arrays.values()))
-    xp = _module(places.pop())
-    lower, diagonal, upper = (xp.ascontiguousarray(array, dtype=kind) for array in arrays.values())
-    return System(caller, package, lower, diagonal, upper)
+    taken = (array.astype(kind, order="C", copy=copy) for array in arrays.values())
+    return System(caller, package, *taken)
 
 
 class Factorization:
@@ -268,6 +270,7 @@ class Factorization:
         >>> made.solve([3.0, 2.0]).tolist(), made.solve([3.0, 2.0], transpose=True).tolist()
         ([1.0, 1.0], [1.0, 1.0])
         """
+        flag(self._system.caller, "transpose", transpose)
         made = self._system.transposed if transpose else self._system
         return made.solve(b, allow_singular=True, threads=self._threads)
 
@@ -298,6 +301,7 @@ class Factorization:
             If `b` or `order` have another type or shape, or an element of `order` is no place in
             `b`.
         """
+        flag("solve_ordered", "transpose", transpose)
         b, order = _ordered_arrays(self._system, b, order)
         return self._solve_ordered(b, order, transpose) if b.size else b
 

@@ -12,6 +12,7 @@ from matchwood.cli.matrices.pagerank import (
     Tol,
     Weighted,
     facts_of_ranking,
+    require_converged,
 )
 from matchwood.cli.options import Graph
 from matchwood.cli.output import print_table
@@ -31,14 +32,17 @@ def command(
     import matchwood
     from matchwood.cli.cluster.summary import highest
 
-    options: dict[str, Any] = {"damping": damping, "tol": tol, "weighted": weighted}
+    options: dict[str, Any] = {
+        "damping": damping, "tol": tol, "max_iterations": iterations, "weighted": weighted,
+    }  # fmt: skip
     with cluster.load(graph) as session:
         G = session.graph
         with session.timed("ranking"):
-            found = matchwood.pagerank(G, max_iterations=iterations, **options)
+            found = matchwood.pagerank(G, **options)
         session.verify(matchwood.check.check_pagerank, found, **options)
         session.write(found.scores)
         top = highest(G, found.scores, SHOWN)
         told = facts_of_ranking(G.n, found, damping, top)
         if session.report("rank", f"pagerank of {graph}", **told):
             print_table("highest scores", ("vertex", "score"), top)
+        require_converged(found, "dist pagerank", tol)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from matchwood.cli import results
-from matchwood.cli.errors import ERROR
+from matchwood.cli.errors import ERROR, FELL_SHORT, FellShort
 from matchwood.cli.options import Check, Json, Pattern, Read
 from matchwood.cli.output import amount, print_facts, print_json
 from matchwood.cli.progress import progress
@@ -85,9 +85,13 @@ def opened(threads: int | None = None) -> Iterator[Any]:
     from matchwood.errors import RankFailed
 
     comm = matchwood.dist.world(threads=threads)
+    short: FellShort | None = None
     try:
         with comm:
-            yield comm
+            try:
+                yield comm
+            except FellShort as error:  # on all ranks, which part as after any answer
+                short = error
     except Exception as error:
         if os.environ.get("MATCHWOOD_DEBUG"):
             raise
@@ -96,6 +100,8 @@ def opened(threads: int | None = None) -> Iterator[Any]:
         if isinstance(error, RankFailed):
             raise ValueError(str(error)) from None
         raise
+    if short is not None:
+        raise typer.Exit(FELL_SHORT) if comm.rank else short
 
 
 def _check_places(comm: Any, paths: tuple[Path | None, ...]) -> None:

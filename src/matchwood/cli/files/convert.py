@@ -29,11 +29,9 @@ def command(
     from matchwood.cli.load import load
     from matchwood.cli.output import amount, print_facts, print_json
     from matchwood.cli.progress import progress
-    from matchwood.io.files import format_of
     from matchwood.report.timing import clock
 
-    results.check_place(output, "OUT")
-    format_of(output, format, "write")
+    results.check_graph_file(output, "OUT", format)
     loaded = load(graph, compact=compact, pattern=pattern, read=read)
     matrix = loaded.matrix
     with clock() as taken, progress(f"writing {output}"):

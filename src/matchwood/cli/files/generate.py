@@ -42,10 +42,7 @@ def command(
         _list(as_json)
         return
     if output is not None:
-        from matchwood.io.files import format_of
-
-        results.check_place(output)
-        format_of(output, None, "write")
+        results.check_graph_file(output)
     words = joined(context.args, generators().get(name))
     extra = {} if threads is None else {"threads": threads}
     with clock() as taken, progress(f"making {name}"):

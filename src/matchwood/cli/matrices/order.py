@@ -72,9 +72,10 @@ def command(
         shared.engine, shared.threads, shared.check, shared.output, shared.as_json
     )  # fmt: skip
     results.check_suffix(output)
-    for option, path in (("--permuted", permuted), ("--plot", plot)):
-        if path is not None:
-            results.check_place(path, option)
+    if permuted is not None:
+        results.check_graph_file(permuted, "--permuted")
+    if plot is not None:
+        results.check_place(plot, "--plot")
     import matchwood
     from matchwood.cli.output import print_facts, print_json, print_table
     from matchwood.cli.progress import progress

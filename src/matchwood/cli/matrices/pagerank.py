@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from matchwood.cli.errors import FellShort
 from matchwood.cli.options import Graph
 from matchwood.cli.output import print_table
 from matchwood.cli.shared import Shared, report, timed, with_shared
@@ -38,11 +39,11 @@ def command(
 
     import matchwood
 
-    options: dict[str, Any] = {"damping": damping, "tol": tol, "weighted": weighted}
+    options: dict[str, Any] = {
+        "damping": damping, "tol": tol, "max_iterations": iterations, "weighted": weighted,
+    }  # fmt: skip
     with timed("ranking") as taken:
-        found = matchwood.pagerank(
-            loaded.matrix, max_iterations=iterations, **options, **shared.where
-        )
+        found = matchwood.pagerank(loaded.matrix, **options, **shared.where)
     shared.verify(matchwood.check.check_pagerank, loaded.matrix, found, **options)
     scores = found.scores
     first = np.argsort(-scores, kind="stable")[:SHOWN].tolist()
@@ -52,6 +53,17 @@ def command(
     report(shared, loaded, taken, "rank", f"pagerank of {graph}", **told)
     if not shared.as_json:
         print_table("highest scores", ("vertex", "score"), top)
+    require_converged(found, "pagerank", tol)
+
+
+def require_converged(found: Any, verb: str, tol: float) -> None:
+    """Raise, after all was shown and written, where the scores still changed by more than asked."""
+    if not found.converged:
+        raise FellShort(
+            f"{verb}: not converged after {found.iterations} iterations: the error is "
+            f"{found.error:.3g}, above --tol {tol:g} times the vertices; give more "
+            "--max-iterations, or a larger --tol"
+        )
 
 
 def numbers_of(found: Any) -> dict[str, Any]:

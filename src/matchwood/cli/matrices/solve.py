@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from matchwood.cli.errors import FellShort
 from matchwood.cli.options import Engine, Graph, Json, Output, Read, Threads
 
 PERIODS = 8  # of the sine that is the solution where no right-hand side is given
@@ -60,8 +61,10 @@ def command(
     from matchwood.cli import results
 
     results.check_suffix(output)
-    if plot is not None and plot.suffix not in (".svg", ".png", ".pdf"):
-        raise ValueError(f"--plot {plot}: the name must end in .svg, .png or .pdf")
+    if plot is not None:
+        if plot.suffix not in (".svg", ".png", ".pdf"):
+            raise ValueError(f"--plot {plot}: the name must end in .svg, .png or .pdf")
+        results.check_place(plot, "--plot")
     import numpy as np
 
     import matchwood
@@ -118,6 +121,7 @@ def command(
                 "plot": str(plot) if plot else None,
             }
         )
+        _require_converged(found)
         return
     print_table(
         f"{method} on {matrix}: {n:,} rows",
@@ -139,6 +143,18 @@ def command(
         for name, said in answer.tried:
             if said != "used":
                 typer.echo(f"{name.replace('_', ' ')}: {said}")
+    _require_converged(found)
+
+
+def _require_converged(found: dict[str, Any]) -> None:
+    """Raise, after all was shown and written, where no solution is as exact as was asked for."""
+    if not any(answer.converged for answer in found.values()):
+        best = min(found.values(), key=lambda answer: answer.residuals[-1])
+        raise FellShort(
+            f"solve: not converged after {best.iterations} iterations: the relative residual is "
+            f"{best.residuals[-1]:.1e}; give more --maxiter, a larger --rtol or another "
+            "--preconditioner"
+        )
 
 
 def _vector(path: Path, n: int) -> Any:

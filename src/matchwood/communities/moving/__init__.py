@@ -53,7 +53,7 @@ def louvain(
     A : (n, n) sparse matrix, or anything `graph` takes
         Weights must not be negative.  Of a matrix that is not symmetric ``a_ij + a_ji`` counts, of
         a directed edge list the heavier direction.  A loop counts twice in the strength of its
-        vertex.
+        vertex, and must not be negative either.
     resolution : float
         1 is the usual modularity; larger values give more and smaller communities.
     max_levels : int or None

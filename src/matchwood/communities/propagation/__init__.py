@@ -36,7 +36,8 @@ def label_propagation(
     ----------
     A : (n, n) sparse matrix, or anything `graph` takes; or a DistributedGraph
         Weights must not be negative.  Of a matrix that is not symmetric ``a_ij + a_ji`` counts, of
-        a directed edge list the heavier direction.  Loops do not count.
+        a directed edge list the heavier direction.  Loops do not count, but for the modularity, and
+        must not be negative either.
     max_rounds : int
         Rounds at most.
     tol : float

@@ -32,7 +32,7 @@ def modularity(
     A : (n, n) sparse matrix, or anything `graph` takes
         Weights must not be negative.  Of a matrix that is not symmetric ``a_ij + a_ji`` counts, of
         a directed edge list the heavier direction.  A loop counts twice in the strength of its
-        vertex.
+        vertex, and must not be negative either.
     labels : (n,) array of integers, or Communities
         Vertices with the same number are in one community; the numbers may be any.
     resolution : float

@@ -21,7 +21,7 @@ def check_modularity(A: Any, labels: Any, value: float, *, resolution: float = 1
     CheckFailed
         If the value is wrong.
     TypeError, ValueError
-        If the arguments are none of `modularity`.
+        If the arguments are none of `modularity`: `A` has negative weights, for one.
 
     Examples
     --------

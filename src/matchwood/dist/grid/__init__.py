@@ -29,6 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood import engines
+from matchwood.arguments import is_integer, shown
+
 
 class GridShape(NamedTuple):
     """What kernels take of a `Grid`, unsigned; the arithmetic is in cpu.py."""
@@ -55,20 +58,21 @@ def parsed(caller: str, grid: Any, p: int) -> tuple[int, int]:
         return nearest_square(p)
     sides: tuple[Any, ...]
     if isinstance(grid, str):
-        match = re.fullmatch(r"([0-9]+)x([0-9]+)", grid.strip())
+        match = re.fullmatch(r"([0-9]{1,18})x([0-9]{1,18})", grid.strip())
         if match is None:
-            raise ValueError(f"{caller}: grid must be like '4x2', got {grid!r}")
+            raise ValueError(f"{caller}: grid must be like '4x2', got {shown(grid)}")
         sides = tuple(int(side) for side in match.groups())
     elif isinstance(grid, (tuple, list)) and len(grid) == 2:
         sides = tuple(grid)
     else:
-        raise TypeError(f"{caller}: grid must be like '4x2', a pair or None, got {grid!r}")
+        raise TypeError(f"{caller}: grid must be like '4x2', a pair or None, got {shown(grid)}")
     for side in sides:
-        if isinstance(side, bool) or not isinstance(side, (int, np.integer)):
-            raise TypeError(f"{caller}: grid must hold two integers, got {grid!r}")
+        if not is_integer(side):
+            raise TypeError(f"{caller}: grid must hold two integers, got {shown(grid)}")
     R, C = (int(side) for side in sides)
     if R < 1 or C < 1 or R * C != p:
-        raise ValueError(f"{caller}: grid must have as many places as ranks, {p}, got {R}x{C}")
+        got = f"{shown(R)}x{shown(C)}"
+        raise ValueError(f"{caller}: grid must have as many places as ranks, {p}, got {got}")
     return R, C
 
 
@@ -223,9 +227,9 @@ class Grid:
 
     @property
     def columns_to_local(self) -> Any:
-        """The local id of each vertex of the column group, by position; not to be changed."""
+        """The local id of each vertex of the column group, by position; read-only."""
         if self._to_local is None:
-            self._to_local = self._columns_to_local()
+            self._to_local = engines.frozen(self._columns_to_local())
         return self._to_local
 
     def _columns_to_local(self) -> Any:

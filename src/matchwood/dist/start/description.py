@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from matchwood.arguments import one_of
+from matchwood.arguments import one_of, shown
 from matchwood.dist.protocol import Communicator, Session
 from matchwood.dist.start.launchers import library_of, mpi_launchers, torchrun
 from matchwood.dist.start.placement import Place, place_of, site
@@ -44,6 +44,8 @@ def describe(comm: Communicator | None = None, mode: str = "stdout") -> dict[str
     ('serial', 1)
     """
     one_of("describe", "mode", mode, ("stdout", "dicts"))
+    if comm is not None and not isinstance(comm, Communicator):
+        raise TypeError(f"describe: comm must be a Communicator or None, got {shown(comm)}")
     facts = _facts(comm)
     if mode == "dicts":
         return facts

@@ -13,9 +13,9 @@ from matchwood.dist.protocol import Communicator, timeout_seconds
 from matchwood.dist.serial import Serial
 from matchwood.dist.start.launchers import OPEN_MPI, library_of, mpi_launchers, torchrun
 from matchwood.dist.start.placement import Site, place_of, site, take_gpu
+from matchwood.engines import check_threads
 from matchwood.errors import EngineUnavailable
 from matchwood.teams import pinning
-from matchwood.teams.cpus import checked_threads
 
 KINDS = (None, "serial", "mpi", "torch")
 NOT_OPEN_MPI = ("MPICH", "Intel", "MVAPICH", "CRAY")  # how other libraries call themselves
@@ -76,8 +76,8 @@ def world(
     one_of("world", "engine", engine, ("cpu", "gpu"))
     one_of("world", "kind", kind, KINDS)
     one_of("world", "transport", transport, TRANSPORTS)
-    if threads is not None:
-        threads = checked_threads(threads)
+    check_threads(threads)
+    threads = None if threads is None else int(threads)
     comm = _OPENERS[kind or _kind_found()]()
     try:
         return _settled(comm, engine, transport, threads)

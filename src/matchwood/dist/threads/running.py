@@ -8,15 +8,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from matchwood.arguments import count
+from matchwood.arguments import at_most, count
 from matchwood.dist.faults import failure_of
 from matchwood.dist.protocol import Session
 from matchwood.dist.threads.communicator import Threads
 from matchwood.dist.threads.hall import Hall
-from matchwood.errors import RankFailed
+from matchwood.engines import check_threads
+from matchwood.errors import EngineUnavailable, RankFailed
 from matchwood.teams.cpus import checked_threads
 
 LOOKS = 0.05  # seconds between looks at the ranks, for systems whose locks do not hear Ctrl-C
+MOST_RANKS = 4096  # threads of one process
 PARTING_SECONDS = 0.05  # that ranks get to end after Ctrl-C
 
 
@@ -94,8 +96,9 @@ def run(function: Callable[..., Any], ranks: int = 4, *args: Any, threads: int =
     """
     if not callable(function):
         raise TypeError(f"run: function must be callable, got {type(function).__name__}")
-    ranks = count("run", "ranks", ranks, 1)
-    threads = checked_threads(threads)
+    ranks = at_most("run", "ranks", count("run", "ranks", ranks, 1), MOST_RANKS, "each is a thread")
+    check_threads(threads)
+    threads = checked_threads(threads)  # None is no number of them
     hall = Hall(ranks)
     ended = threading.Semaphore(0)
     workers = [
@@ -115,6 +118,11 @@ def run(function: Callable[..., Any], ranks: int = 4, *args: Any, threads: int =
                 pass
     except BaseException as error:
         _interrupt(hall, workers, error)
+        begun = sum(worker.ident is not None for worker in workers)
+        if isinstance(error, RuntimeError) and begun < ranks:  # of Python: no more threads
+            raise EngineUnavailable(
+                f"run: only {begun} of {ranks} ranks could be started; ask for fewer"
+            ) from error
         raise
     return _results(workers, hall)
 

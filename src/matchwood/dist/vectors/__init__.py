@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import arguments, engines
 from matchwood.dist import checks
 from matchwood.dist.vectors.files import write_npy
 
@@ -24,6 +24,9 @@ class DistributedVector:
     """
 
     def __init__(self, grid: Any, comm: Any, local: Any, order: Any = None) -> None:
+        if not isinstance(getattr(local, "shape", None), tuple) or not local.shape:
+            kind = type(local).__name__
+            raise TypeError(f"DistributedVector: local must be an array, got {kind}")
         if local.shape[0] != grid.owned:
             raise ValueError(
                 f"DistributedVector: local must have {grid.owned} values, got {local.shape[0]}"
@@ -55,9 +58,12 @@ class DistributedVector:
 
         ``root=None`` gathers on all ranks.  Every rank calls it.
         """
-        self._agree("gather", root=root)
+        from matchwood.dist.exchanges.agreement import together  # not above: it imports this file
+
         if root is not None:
-            root = checks.rank("gather", "root", root, self.comm.size)
+            size = self.comm.size
+            root = together(self.comm, lambda: checks.rank("gather", "root", root, size))
+        self._agree("gather", root=root)
         local = engines.moved(self.local, "cpu")
         if root is None:
             flat, _ = self.comm.allgatherv(local)
@@ -77,7 +83,10 @@ class DistributedVector:
 
         Every rank writes a range of it, so all must see the same file system.
         """
-        self._agree("save", path=str(path))
+        from matchwood.dist.exchanges.agreement import together  # not above: it imports this file
+
+        path = together(self.comm, lambda: arguments.path("save", "path", path))
+        self._agree("save", path=path)
         lo, values = self._range()
         write_npy(self.comm, path, values, lo, self.n)
 

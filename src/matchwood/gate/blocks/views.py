@@ -42,7 +42,7 @@ class Places:
         self.comm, self.grid, self.order = comm, grid, order
         self.threads = comm.threads
         inside = grid.original_local()
-        self.names = inside if order is None else order.user(inside)
+        self.names = engines.frozen(inside if order is None else order.user(inside))
         columns = grid.columns_to_local
         self._sorted = None  # column position -> place among the columns by the user's ids
         if order is not None:
@@ -50,7 +50,7 @@ class Places:
             self._sorted = np.empty_like(by_user)
             self._sorted[by_user] = np.arange(by_user.size)
             columns = columns[by_user]
-        self.column_local = columns
+        self.column_local = engines.frozen(columns)
         self.key = keys.Key(*(np.uint64(k) for k in comm.objects(tuple(map(int, keys.key())))[0]))
 
     def block(self, u: Any, v: Any, data: Any, kind: Any) -> View:
@@ -132,12 +132,12 @@ class Places:
         )
         extremes = self.comm.allreduce(np.array([-least, most, float(bad >= 0)]), "max")
         if extremes[2]:
-            return Values(False, 0, 0.0, 0.0, 0, False)
+            return Values(False, 0, 0.0, 0.0, 0, False, False)
         least, most = -float(extremes[0]), float(extremes[1])
         if least > most:
             least = most = 0.0
-        zeros, one, two = self.total(*sums)
-        return Values(True, -1, least, most, zeros, one == two == 0)
+        zeros, one, two, _, negative = self.total(*sums)
+        return Values(True, -1, least, most, zeros, one == two == 0, negative > 0)
 
     # Views
 

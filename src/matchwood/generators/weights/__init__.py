@@ -69,6 +69,7 @@ def random_weights(
     kind = arguments.one_of(caller, "kind", kind, KINDS[1:])
     dtype = arguments.value_type(caller, dtype)
     directed = arguments.flag(caller, "directed", directed)
+    engines.check_threads(threads)
     seed = arguments.seed(caller, rng)
     if not (hasattr(A, "tocsr") and hasattr(A, "shape")):
         raise TypeError(f"{caller}: A must be a sparse matrix, got {type(A).__name__}")

@@ -114,7 +114,7 @@ def read_dimacs(
     name = format_of(path, format, "read_dimacs")
     one_of("read_dimacs", "format", name, tuple(KINDS))
     return read(
-        Text.load(path, Limits(most_vertices, most_bytes), "read_dimacs"),
+        Text.load(path, Limits(most_vertices, most_bytes), "read_dimacs", strict, threads),
         KINDS[name],
         None,
         strict=strict,

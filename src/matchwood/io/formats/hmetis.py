@@ -74,7 +74,7 @@ def read_hmetis(
     [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
     """
     return read(
-        Text.load(path, Limits(most_vertices, most_bytes), "read_hmetis"),
+        Text.load(path, Limits(most_vertices, most_bytes), "read_hmetis", strict, threads),
         strict=strict,
         threads=threads,
     )

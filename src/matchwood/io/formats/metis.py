@@ -84,7 +84,7 @@ def read_metis(
     [[7.0], [9.0]]
     """
     return read(
-        Text.load(path, Limits(most_vertices, most_bytes), "read_metis"),
+        Text.load(path, Limits(most_vertices, most_bytes), "read_metis", strict, threads),
         strict=strict,
         threads=threads,
     )

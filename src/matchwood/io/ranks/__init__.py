@@ -69,7 +69,7 @@ def read(path: PathLike, asked: Asked) -> Any:
         options=asked.options.checked(), limits=asked.limits.checked("read"),
         kind=build.value_type(asked.kind), pattern=flag("read", "pattern", asked.pattern),
     )  # fmt: skip
-    folder = together(comm, lambda: _what(path), told=False)
+    folder = comm.objects(together(comm, lambda: _what(path), told=False))[0]
     if folder == "saved":
         return saved.load(Path(path), comm, asked.grid, asked.order)
     if folder == "folder":
@@ -134,7 +134,7 @@ def _dealt(path: PathLike, asked: Asked) -> Any:
     found = together(comm, load, told=False)
     named = asked.options.compact or asked.options.names
     alone = found.matrix if named and found is not None else found
-    graph = None if alone is None else csr.graph(alone)
+    graph = None if alone is None else csr.as_graph(alone, "read")
     G = distributed.distribute(graph, comm=comm, grid=asked.grid, order=asked.order)
     if not named:
         return G

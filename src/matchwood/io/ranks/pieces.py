@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from matchwood.dist.exchanges.agreement import together
 from matchwood.errors import FileFormatError
+from matchwood.gate.plain_files import Identity, PlainFile, changed
 from matchwood.gate.resources import require_memory
 from matchwood.io.files import PathLike
 from matchwood.io.limits import Limits
@@ -64,14 +64,16 @@ class Pieces:
         self.path, self.comm = os.fspath(path), comm
         limits = limits.checked("read")
         self.limits = limits
-        size = together(comm, lambda: Path(path).stat().st_size)
-        size = int(comm.objects(size)[0])
+        self.known = together(comm, lambda: _identity(self.path))
+        self.size = size = self.known.size
+        if len(set(comm.objects(size))) > 1:
+            raise changed(self.path)
         bounds = [size * rank // comm.size for rank in range(comm.size + 1)]
-        self.size = size
         self.first, content = together(
-            comm, lambda: _lines(self.path, bounds[comm.rank], bounds[comm.rank + 1], size)
+            comm, lambda: _lines(self.path, self.known, bounds[comm.rank], bounds[comm.rank + 1])
         )
-        ended = together(comm, lambda: _ends_with_newline(self.path, size))
+        # all have read now: if this finds no other file by the name, all have read the same one
+        ended = together(comm, lambda: _ends_with_newline(self.path, self.known))
         if self.first == 0 and content.startswith(MARK):
             del content[:3]
             self.first = 3
@@ -109,8 +111,8 @@ class Pieces:
 
     def _top(self, length: int) -> tuple[Text, bool, int]:
         """(lines at the top, whether that is the whole file, bytes left out at its beginning)."""
-        with Path(self.path).open("rb") as file:
-            content = bytearray(file.read(length))
+        with PlainFile(self.path, known=self.known) as file:
+            content = file[: min(length, file.size)]
         whole = len(content) >= self.size
         if not whole:
             del content[content.rfind(b"\n") + 1 :]
@@ -171,31 +173,32 @@ class Pieces:
         return 1
 
 
-def _lines(path: str, low: int, high: int, size: int) -> tuple[int, bytearray]:
+def _identity(path: str) -> Identity:
+    with PlainFile(path) as file:
+        return file.identity
+
+
+def _lines(path: str, known: Identity, low: int, high: int) -> tuple[int, bytearray]:
     """(first byte, content) of the lines that start at bytes low .. high - 1 of a file."""
     require_memory("read", high - low, path)
-    with Path(path).open("rb") as file:
-        file.seek(max(low - 1, 0))
-        content = bytearray(file.read(high - max(low - 1, 0)))
-        first = max(low - 1, 0)
+    with PlainFile(path, known=known) as file:
+        first, end = max(low - 1, 0), high
+        content = file[first:end]
         if low:  # what is before the first newline belongs to the rank before
             cut = content.find(b"\n") + 1
             if not cut:
                 return high, bytearray()
             del content[:cut]
             first += cut
-        while content and not content.endswith(b"\n"):
-            more = file.read(STEP)
-            end = more.find(b"\n") + 1
-            content += more[:end] if end else more
-            if not more:
-                break
+        while content and not content.endswith(b"\n") and end < file.size:
+            more = file[end : min(end + STEP, file.size)]
+            end += len(more)
+            stop = more.find(b"\n") + 1
+            content += more[:stop] if stop else more
+        file.require_unchanged()
     return first, content
 
 
-def _ends_with_newline(path: str, size: int) -> bool:
-    if not size:
-        return True
-    with Path(path).open("rb") as file:
-        file.seek(size - 1)
-        return file.read(1) == b"\n"
+def _ends_with_newline(path: str, known: Identity) -> bool:
+    with PlainFile(path, known=known) as file:
+        return not file.size or file[file.size - 1 : file.size] == b"\n"

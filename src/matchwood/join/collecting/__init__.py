@@ -10,13 +10,13 @@ order of the input.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import count, one_of
+from matchwood.arguments import count, integer, one_of, vector
 from matchwood.join.arrays import Elements, Records
 from matchwood.join.collecting import inputs
 from matchwood.join.collecting.kinds import kinds_of
@@ -43,8 +43,8 @@ def collection(
     data : sequence of records, column or table
         A record is a list (tuple, set, array) of elements, all of them text or all integers; or
         text that `separator` splits.  A column of pandas, polars or Arrow will do, or a table with
-        the name of the column in `on`.  Of a SciPy sparse matrix each row is the set of columns in
-        which it has an entry.
+        the name of the column in `on`.  Of a sparse matrix of SciPy or CuPy each row is the set of
+        columns in which it has an entry; one of CuPy is copied to the host, where records are read.
     similarity : {"jaccard", "edit", "edit_padded", "equal"}
         How two elements are compared; see `fuzzy_join`.  Integers are for "equal".
     q : int
@@ -65,12 +65,14 @@ def collection(
         For what is no record: None or NaN inside a record, numbers where text is asked, bytes,
         text and integers mixed, a table without `on`.
     ValueError
-        For lone surrogates, a column that is not there, an unknown similarity, a wrong q.
+        For lone surrogates, a column that is not there, an unknown similarity, a wrong q, a matrix
+        or an Arrow array whose parts do not fit each other.
 
     Notes
     -----
     A missing record (None, NaN) is an empty one, and is never matched.  Empty elements are
-    dropped.  An element that comes twice in a record counts once.  `data` is not changed.
+    dropped.  An element that comes twice in a record counts once.  `data` is not changed, and
+    the records are a copy of what it holds now.
 
     Work and memory are linear in the text: distinct elements are tokenised once.
 
@@ -97,9 +99,7 @@ def make(
     normalise: Any = None,
 ) -> Collection:
     """`collection` in the name of another public function."""
-    one_of(caller, "similarity", similarity, SIMILARITIES)
-    if count(caller, "q", q, 1) > LONGEST_GRAM:
-        raise ValueError(f"{caller}: q must be at most {LONGEST_GRAM}, got {q}")
+    similarity, q = _measure(caller, similarity, q)
     if on is not None:
         data = inputs.whole_table(data, caller, name)
     table = inputs.read(data, caller, name, on, separator, normalise)
@@ -108,11 +108,36 @@ def make(
             f"{caller}: similarity {similarity!r} compares text, and {name} holds integers; "
             "pass similarity='equal'"
         )
-    return Collection(table, similarity, int(q), data)
+    return Collection(table, similarity, q, data)
+
+
+def _measure(caller: str, similarity: Any, q: Any) -> tuple[str, int]:
+    """How elements are compared, checked."""
+    one_of(caller, "similarity", similarity, SIMILARITIES)
+    if count(caller, "q", q, 1) > LONGEST_GRAM:
+        raise ValueError(f"{caller}: q must be at most {LONGEST_GRAM}, got {q}")
+    return similarity, int(q)
+
+
+def _trusted(table: inputs.Table) -> inputs.Table:
+    """The same, with arrays that nobody can write to; raise where kernels could not trust them.
+
+    That is where somebody made the table by hand, or changed a matrix while it was read.
+    """
+    starts, numbers = vector("Collection", "starts", table.starts, ["int64"]), table.numbers
+    vector("Collection", "numbers", numbers, ["int32"])
+    ascend = starts.size and starts[0] == 0 and not (starts[1:] < starts[:-1]).any()
+    least, most = int(numbers.min(initial=0)), int(numbers.max(initial=-1))
+    if not ascend or starts[-1] != numbers.size or least < -1 or most >= len(table.distinct):
+        raise ValueError(
+            "Collection: table must have starts that ascend from 0 to the elements, and numbers "
+            "of distinct elements; make it by collection(...), from what nobody changes meanwhile"
+        )
+    return table._replace(starts=engines.frozen(starts), numbers=engines.frozen(numbers))
 
 
 class Collection:
-    """Records that were read and tokenised; what `collection` returns.
+    """Records that were read and tokenised; what `collection` returns.  It cannot be changed.
 
     Attributes
     ----------
@@ -123,12 +148,28 @@ class Collection:
     """
 
     def __init__(self, table: inputs.Table, similarity: str, q: int, data: Any) -> None:
-        self.table = table
-        self.similarity = similarity
-        self.q = q
-        self.data = data
+        self._table = _trusted(table)
+        self._similarity, self._q = _measure("Collection", similarity, q)
+        self._data = data
         self._alone: Prepared | None = None
         self._with: weakref.WeakKeyDictionary[Collection, Prepared] = weakref.WeakKeyDictionary()
+
+    @property
+    def table(self) -> inputs.Table:
+        """The records as numbers, which kernels trust: nobody can write to its arrays."""
+        return self._table
+
+    @property
+    def similarity(self) -> str:
+        return self._similarity
+
+    @property
+    def q(self) -> int:
+        return self._q
+
+    @property
+    def data(self) -> Any:
+        return self._data
 
     def __len__(self) -> int:
         return int(self.table.starts.size) - 1
@@ -141,6 +182,8 @@ class Collection:
 
     def record(self, row: int) -> list[Any]:
         """The distinct elements of a record, in the order in which they came."""
+        if not 0 <= integer("record", "row", row) < len(self):
+            raise ValueError(f"record: row must be within 0..{len(self) - 1}, got {row}")
         part = self.table.numbers[self.table.starts[row] : self.table.starts[row + 1]]
         return [self.table.distinct[i] for i in dict.fromkeys(part.tolist()) if i >= 0]
 
@@ -164,7 +207,7 @@ class Prepared:
 
     Attributes
     ----------
-    values : list
+    values : sequence
         The distinct elements, by id.
     elements : Elements
     records : tuple of Records
@@ -216,7 +259,7 @@ class Prepared:
 
 def _numbered(
     tables: tuple[inputs.Table, ...], similarity: str, q: int
-) -> tuple[list[Any], list[np.ndarray]]:
+) -> tuple[Sequence[Any], list[np.ndarray]]:
     """The distinct elements of all sides in order, and the place of each side's elements there."""
     sides = [table.distinct for table in tables]
     if tables[0].ascend and len(tables) == 1:
@@ -246,7 +289,7 @@ def _in_order(values: set[Any], similarity: str, q: int) -> list[Any]:
 
 
 def _tokenised(
-    cpu: Any, values: list[Any], occurrences: np.ndarray, similarity: str, q: int
+    cpu: Any, values: Sequence[Any], occurrences: np.ndarray, similarity: str, q: int
 ) -> tuple[Elements, Any]:
     none, nothing = np.zeros(1, np.int64), np.empty(0, np.uint32)
     if similarity == "equal":

@@ -2,17 +2,24 @@
 
 Nothing here needs pandas, polars or pyarrow: a column is asked for its values by the methods that
 it has.  The rules for values that are no text are written down in `read`.
+
+Kernels trust what comes out of here, so nothing that a caller's object says of itself is used.  A
+record is what one iteration over it gives, whatever its length claims and whoever changes it
+meanwhile; an element is the text or the integer that it is, whatever its class makes of that.
+Matrices pass the gate, and Arrow arrays their own validation, before anything reads them.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from matchwood.gate import sparse_inputs
+from matchwood.gate.rectangles import as_rectangle
 
 NAMED: dict[str, Callable[[str], str]] = {
     "strip": str.strip,
@@ -28,7 +35,7 @@ class Table(NamedTuple):
 
     starts: np.ndarray  # int64[n + 1]
     numbers: np.ndarray  # int32: an element's place in `distinct`; -1 for an empty element
-    distinct: list[Any]  # texts, or integers
+    distinct: tuple[Any, ...]  # texts, or integers
     are_text: bool
     ascend: bool = False  # the distinct elements are integers in rising order
 
@@ -41,7 +48,7 @@ def read(
     A missing record (None, NaN, NA) is an empty one.  A missing element is a TypeError, an empty
     element is dropped, and an element that comes twice in a record counts once.
     """
-    if is_matrix(data):
+    if sparse_inputs.is_sparse(data):
         for option, value in (("on", on), ("separator", separator), ("normalise", normalise)):
             if value is not None:
                 raise TypeError(f"{caller}: {option} is not for matrices, and {name} is one")
@@ -49,10 +56,7 @@ def read(
     rows = _rows(data, caller, name, on)
     if separator is not None:
         rows = _split(rows, separator, caller, name)
-    rows, lengths = _lengths(rows, caller, name)
-    flat = list(itertools.chain.from_iterable(rows))
-    starts = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
+    flat, starts = _flat(rows, caller, name)
     flat, are_text = _checked(flat, starts, caller, name)
     places = dict.fromkeys(flat)
     distinct = list(places)
@@ -62,29 +66,30 @@ def read(
         distinct, numbers = _cleaned(distinct, numbers, normalise, caller)
     elif normalise is not None:
         raise TypeError(f"{caller}: normalise is for text, and {name} holds integers")
-    return Table(starts, numbers, distinct, are_text)
-
-
-# Matrices
-
-
-def is_matrix(data: Any) -> bool:
-    """A sparse matrix of SciPy, of any format."""
-    return type(data).__module__.startswith("scipy.sparse") and hasattr(data, "tocsr")
+    return Table(starts, numbers, tuple(distinct), are_text)
 
 
 def _columns_of(data: Any, caller: str, name: str) -> Table:
     """Each row is the set of the columns in which it has an entry, whatever the entry says."""
     if len(data.shape) != 2:
         raise TypeError(f"{caller}: {name} must have rows and columns, got shape {data.shape}")
-    matrix = data.tocsr()
-    starts, columns = matrix.indptr.astype(np.int64), matrix.indices[: matrix.indptr[-1]]
-    used = np.zeros(matrix.shape[1], bool)
-    used[columns] = True
-    distinct = np.flatnonzero(used)
-    places = np.empty(used.size, np.int32)
-    places[distinct] = np.arange(distinct.size, dtype=np.int32)
-    return Table(starts, places[columns], distinct.tolist(), False, ascend=True)
+    matrix = as_rectangle(data, f"{caller}: {name}").on("cpu")
+    entries = matrix.entries()
+    starts, columns = entries.indptr.astype(np.int64), entries.indices
+    if matrix.shape[1] > FEW_COLUMNS + 8 * columns.size:  # room for each of them may be too much
+        distinct, numbers = np.unique(columns, return_inverse=True)
+        numbers = numbers.astype(np.int32)
+    else:
+        used = np.zeros(matrix.shape[1], bool)
+        used[columns] = True
+        distinct = np.flatnonzero(used)
+        places = np.empty(used.size, np.int32)
+        places[distinct] = np.arange(distinct.size, dtype=np.int32)
+        numbers = places[columns]
+    return Table(starts, numbers, tuple(distinct.tolist()), False, ascend=True)
+
+
+FEW_COLUMNS = 1 << 20  # a byte and a number for each of so many are always affordable
 
 
 # Tables and columns
@@ -94,19 +99,20 @@ def column(data: Any, caller: str, name: str, on: Any) -> list[Any]:
     """The values of a column of a table, as a list."""
     try:
         found = data[on]
-    except (KeyError, IndexError, TypeError, ValueError):
-        found = None
-    except Exception as error:  # polars has a class of its own
-        if type(error).__name__ != "ColumnNotFoundError":
-            raise
-        found = None
-    if found is None and type(data).__name__ == "LazyFrame":
-        raise TypeError(f"{caller}: {name} is a LazyFrame; collect it first")
-    if found is None:
+    except MemoryError:
+        raise
+    except Exception as error:  # polars and pyarrow have classes of their own
+        kind = type(data).__name__
+        if kind == "LazyFrame":
+            raise TypeError(f"{caller}: {name} is a LazyFrame; collect it first") from None
+        if not is_table(data):
+            raise TypeError(f"{caller}: on is for tables, and {name} is a {kind}") from error
         known = getattr(data, "column_names", None)
         known = getattr(data, "columns", data) if known is None else known
         listed = ", ".join(map(repr, itertools.islice(iter(known), 20)))
-        raise ValueError(f"{caller}: {name} has no column {on!r}; it has {listed}")
+        raise ValueError(f"{caller}: {name} has no column {on!r}; it has {listed}") from error
+    if is_table(found):
+        raise ValueError(f"{caller}: on must name one column of {name}, got {on!r}")
     return values(found, caller, name)
 
 
@@ -118,21 +124,53 @@ def whole_table(data: Any, caller: str, name: str) -> Any:
 
 
 def values(data: Any, caller: str, name: str) -> list[Any]:
-    """A column, or any sequence, as a list."""
+    """A column, or any sequence, as a list that nobody else holds."""
+    kind = type(data).__name__
+    require_valid(data, caller, name)
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(data, method):
-            return list(getattr(data, method)())
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return values(_from_stream(data, caller, name), caller, name)
+            data = getattr(data, method)()
+            break
+    else:
+        if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+            return values(_from_stream(data, caller, name), caller, name)
     if isinstance(data, (str, bytes, Mapping)) or not hasattr(data, "__iter__"):
-        raise TypeError(f"{caller}: {name} must be a list of records, got {type(data).__name__}")
-    return data if type(data) is list else list(data)
+        raise TypeError(f"{caller}: {name} must be a list of records, got {kind}")
+    return _once(data)
+
+
+def _once(items: Any) -> list[Any]:
+    """What one iteration gives.  `list` alone would ask for a length, which may be any number."""
+    return list(items) if type(items) in ROWS else list(itertools.chain(items))
+
+
+def require_valid(data: Any, caller: str, name: str) -> None:
+    """Raise unless the buffers of an Arrow array or table fit each other: pyarrow trusts them.
+
+    Columns of pandas may have such an array inside.
+    """
+    if type(data).__module__.partition(".")[0] == "pandas":
+        kind: Any = getattr(data, "dtype", None)
+        if hasattr(kind, "categories"):
+            require_valid(kind.categories, caller, name)
+        if getattr(kind, "storage", None) == "pyarrow":
+            data = getattr(data, "array", data).__arrow_array__()
+    if type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "validate"):
+        try:
+            data.validate(full=True)
+        except MemoryError:
+            raise
+        except Exception as error:  # of pyarrow's own classes
+            raise ValueError(f"{caller}: {name} is no valid Arrow array: {error}") from None
 
 
 def _from_stream(data: Any, caller: str, name: str) -> Any:
-    """An object that only speaks Arrow's stream protocol, read by whatever is installed."""
+    """An object that only speaks Arrow's protocols, read by whatever is installed."""
+    ways: tuple[Callable[[Any], Any], ...]
     try:
         import pyarrow
+
+        ways = (pyarrow.table, pyarrow.chunked_array, pyarrow.array)
     except ImportError:
         try:
             import polars
@@ -141,11 +179,16 @@ def _from_stream(data: Any, caller: str, name: str) -> Any:
                 f"{caller}: {name} speaks only the Arrow stream protocol, and neither pyarrow nor "
                 "polars is installed to read it; pass a list"
             ) from None
-        return polars.from_arrow(data) if hasattr(polars, "from_arrow") else polars.DataFrame(data)
-    try:
-        return pyarrow.table(data)
-    except (pyarrow.ArrowInvalid, TypeError, ValueError):
-        return pyarrow.chunked_array(data)
+        ways = (polars.from_arrow,)
+    reasons = []
+    for way in ways:
+        try:
+            return way(data)
+        except MemoryError:
+            raise
+        except Exception as error:  # pyarrow and polars have classes of their own
+            reasons.append(error)
+    raise TypeError(f"{caller}: {name} cannot be read by the Arrow protocol: {reasons[0]}")
 
 
 def is_table(data: Any) -> bool:
@@ -166,10 +209,13 @@ def _rows(data: Any, caller: str, name: str, on: Any) -> list[Any]:
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, and what pandas calls NA and NaT."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    """None, NaN and NaT of any type, and what pandas calls NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return type(value).__name__ in ("NAType", "NaTType")
+    return isinstance(value, _WITH_NAN) and bool(value != value)
+
+
+_WITH_NAN = (float, complex, np.inexact, np.datetime64, np.timedelta64)
 
 
 def _split(rows: list[Any], separator: Any, caller: str, name: str) -> list[Any]:
@@ -178,14 +224,14 @@ def _split(rows: list[Any], separator: Any, caller: str, name: str) -> list[Any]
             f"{caller}: separator must be text of one or more characters, got {separator!r}"
         )
     try:
-        return [row.split(separator) for row in rows]
-    except (AttributeError, TypeError):
+        return [str.split(row, separator) for row in rows]
+    except TypeError:
         return [_split_one(row, separator, caller, name, i) for i, row in enumerate(rows)]
 
 
 def _split_one(row: Any, separator: str, caller: str, name: str, i: int) -> list[str]:
     if isinstance(row, str):
-        return row.split(separator)
+        return str.split(row, separator)
     if is_missing(row):
         return []
     raise TypeError(
@@ -196,21 +242,26 @@ def _split_one(row: Any, separator: str, caller: str, name: str, i: int) -> list
 ROWS = (list, tuple, set, frozenset, np.ndarray)
 
 
-def _lengths(rows: list[Any], caller: str, name: str) -> tuple[list[Any], Any]:
-    """Rows of which each is a collection, and how long they are."""
+def _flat(rows: list[Any], caller: str, name: str) -> tuple[list[Any], np.ndarray]:
+    """The elements of all rows, and where each row starts: row i ends where i + 1 starts."""
     kinds = set(map(type, rows))
     if not kinds <= set(ROWS):
         rows = [_row(row, caller, name, i) for i, row in enumerate(rows)]
     if np.ndarray in kinds:
         for i, row in enumerate(rows):
-            if isinstance(row, np.ndarray) and row.ndim != 1:
+            if type(row) is np.ndarray and row.ndim != 1:
                 shape = row.shape
                 raise TypeError(f"{caller}: {name}[{i}] must be one-dimensional, got shape {shape}")
-    return rows, np.fromiter(map(len, rows), np.int64, len(rows))
+    flat: list[Any] = []
+    ends = [0]
+    for row in rows:
+        flat.extend(row)
+        ends.append(len(flat))  # not by the row's own length: another thread may change it
+    return flat, np.array(ends, np.int64)
 
 
 def _row(row: Any, caller: str, name: str, i: int) -> Any:
-    if isinstance(row, ROWS):
+    if type(row) in ROWS:
         return row
     if is_missing(row):
         return ()
@@ -233,11 +284,11 @@ def _checked(flat: list[Any], starts: np.ndarray, caller: str, name: str) -> tup
     if kinds <= {str}:
         return flat, True
     if all(issubclass(kind, str) for kind in kinds):
-        return list(map(str, flat)), True
+        return list(map(str.__str__, flat)), True  # the text itself: a class may tell another
     if kinds == {int}:
         return flat, False
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-        return list(map(int, flat)), False
+        return [int.__int__(x) if isinstance(x, int) else int(x) for x in flat], False
     text_first = isinstance(flat[0], str)
     for at, element in enumerate(flat):
         good = isinstance(element, str) if text_first else isinstance(element, (int, np.integer))
@@ -260,7 +311,8 @@ def _cleaned(
     for step in _steps(normalise, caller):
         distinct = [step(text) for text in distinct]
         if not set(map(type, distinct)) <= {str}:
-            raise TypeError(f"{caller}: normalise must return text")
+            wrong = next(kind for kind in map(type, distinct) if kind is not str)
+            raise TypeError(f"{caller}: normalise must return text, got {wrong.__name__}")
     places: dict[str, int] = {}
     new = [places.setdefault(text, len(places)) if text else -1 for text in distinct]
     if len(places) < len(distinct):

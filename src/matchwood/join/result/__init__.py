@@ -51,32 +51,44 @@ class Pairs:
         return iter((self.left, self.right, self.score))
 
     def __len__(self) -> int:
-        return int(self.left.size)
+        return int(np.size(self.left))
 
     def __repr__(self) -> str:
         return f"Pairs({len(self)} pairs)"
 
-    def _columns(self) -> dict[str, np.ndarray]:
-        columns = {"left": self.left, "right": self.right}
-        return columns if self.score is None else {**columns, "score": self.score}
+    def _trusted(self, caller: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """left, right and score, checked: anyone may have written to them since the join."""
+        n, m = self.shape or (None, None)
+        last = [None if size is None else size - 1 for size in (n, n if m == -1 else m)]
+        left = arguments.integers(caller, "left", self.left, low=0, high=last[0])
+        right = arguments.integers(caller, "right", self.right, size=left.size, low=0, high=last[1])
+        score = self.score
+        if score is not None:
+            score = arguments.numbers(caller, "score", score, size=left.size)
+        return left, right, score
+
+    def _columns(self, caller: str) -> dict[str, np.ndarray]:
+        names = ("left", "right", "score")
+        columns = zip(names, self._trusted(caller), strict=True)
+        return {name: array for name, array in columns if array is not None}
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame with the columns left, right, score."""
         import pandas
 
-        return pandas.DataFrame(self._columns())
+        return pandas.DataFrame(self._columns("to_pandas"))
 
     def to_polars(self) -> Any:
         """A polars DataFrame with the columns left, right, score."""
         import polars
 
-        return polars.DataFrame(self._columns())
+        return polars.DataFrame(self._columns("to_polars"))
 
     def to_arrow(self) -> Any:
         """A pyarrow Table with the columns left, right, score."""
         import pyarrow
 
-        return pyarrow.table(self._columns())
+        return pyarrow.table(self._columns("to_arrow"))
 
     def merge(
         self,
@@ -125,14 +137,14 @@ class Pairs:
 
     def _rows(self, how: str, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Rows of both tables; -1 where there is no partner."""
+        left, right, score = self._trusted("merge")
         if how == "inner":
-            return self.left, self.right, self.score
-        alone = np.setdiff1d(np.arange(n), self.left)
+            return left, right, score
+        alone = np.setdiff1d(np.arange(n), left)
         if how == "anti":
             return alone, alone, None
-        rows = np.concatenate((self.left, alone))
-        others = np.concatenate((self.right, np.full(alone.size, -1)))
-        score = self.score
+        rows = np.concatenate((left, alone))
+        others = np.concatenate((right, np.full(alone.size, -1)))
         if score is not None:
             score = np.concatenate((score, np.full(alone.size, np.nan)))
         order = np.argsort(rows, kind="stable")
@@ -152,8 +164,9 @@ class Pairs:
             raise ValueError("graph: these pairs do not know how many records there are")
         n, m = self.shape
         size, shift = (n, 0) if m < 0 else (n + m, n)
-        weights = np.ones(self.left.size) if self.score is None else self.score
-        ends = self.left, self.right + shift
+        left, right, score = self._trusted("graph")
+        weights = np.ones(left.size) if score is None else score
+        ends = left, right + shift
         once = sparse.coo_array((weights, ends), shape=(size, size)).tocsr()
         return graph(once.maximum(once.T))
 

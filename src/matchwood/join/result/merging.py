@@ -37,6 +37,9 @@ def readable(name: str, given: Any) -> tuple[str, Any]:
             f"merge: {name} must be a table of pandas, polars or Arrow, or a list, "
             f"got {type(given).__name__}"
         )
+    columns = [given.iloc[:, i] for i in range(given.shape[1])] if kind == "pandas" else [given]
+    for part in columns:
+        inputs.require_valid(part, "merge", name)
     return kind, given
 
 

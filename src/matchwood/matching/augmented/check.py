@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import csr
+from matchwood import answers, csr
 from matchwood.arguments import one_of
 from matchwood.arguments import seed as seed_of
 from matchwood.errors import CheckFailed
@@ -65,7 +65,8 @@ def check_augmented(
     one_of(caller, "ties", ties, ("hash", "index"))
     seed, most = seed_of(caller, rng), rounds_asked(caller, rounds)
     G = csr.as_graph(A, caller).on("cpu")
-    check_matching(G, answer, weighted=True)
+    with answers.in_the_name_of(caller):
+        check_matching(G, answer, weighted=True)
     view = G.undirected_weights(caller)
     mate, u, used = checked_mates(view, answer, caller, "matching")
     weight = half_of(view.data[used])

@@ -32,6 +32,10 @@ def check_bound(A: Any, answer: Any) -> None:
     """
     caller = "check_bound"
     view = csr.as_graph(A, caller).on("cpu").undirected_weights(caller)
+    pair = isinstance(answer, (tuple, list)) and len(answer) == 2
+    if not pair and not (hasattr(answer, "value") and hasattr(answer, "dual")):
+        kind = type(answer).__name__
+        raise TypeError(f"{caller}: answer must be a Bound or (value, dual), got {kind}")
     value, dual = answer
     value = answers.number(caller, "the value", value)
     dual = answers.reals(caller, "bound", "dual", dual, (view.n,), "cpu").astype(np.float64)

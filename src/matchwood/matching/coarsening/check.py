@@ -32,6 +32,7 @@ def check_coarsening(A: Any, matching: Any, answer: Any, *, vertex_weights: Any 
     matchwood.errors.CheckFailed: coarsening: map[3] is 1, must be 2
     """
     caller = "check_coarsening"
+    answers.require(caller, "answer", answer, "Coarsening", "map", "vertex_weights", "matrix")
     view = csr.as_graph(A, caller).on("cpu").undirected_weights(caller)
     n = view.n
     mate = mates.gate(caller, matching, n, "cpu", np.int64)
@@ -69,10 +70,12 @@ def check_hierarchy(A: Any, answer: Any, *, vertex_weights: Any = None) -> None:
     >>> check_hierarchy(A, matchwood.coarsening_hierarchy(A, until=5))
     """
     caller = "check_hierarchy"
+    answers.require(caller, "answer", answer, "Hierarchy", "levels")
     for k, level in enumerate(answer.levels):
         n = csr.as_graph(A, caller).n
         map = answers.integers(caller, f"levels[{k}]", "map", level.map, (n,), "cpu")
-        check_coarsening(A, _mates(map, n, k), level, vertex_weights=vertex_weights)
+        with answers.in_the_name_of(caller):
+            check_coarsening(A, _mates(map, n, k), level, vertex_weights=vertex_weights)
         A, vertex_weights = level.matrix, level.vertex_weights
 
 

@@ -13,7 +13,7 @@ from matchwood import calls, csr, engines
 from matchwood.arguments import count, flag, integers, one_of, plain, seed
 from matchwood.gate.resources import require_memory
 from matchwood.gate.views import sparse_matrix
-from matchwood.matching.coarsening import Coarsening, coarsen
+from matchwood.matching.coarsening import Coarsening, coarsen, vertex_weights_of
 from matchwood.matching.coarsening.two_hop import pair_free
 from matchwood.matching.maximal import maximal_matching
 from matchwood.matching.methods import METHODS
@@ -66,8 +66,8 @@ class Hierarchy:
             size, most = self.sizes[k : k + 2]
             name = f"levels[{k}].map"
             map = integers("Hierarchy", name, level.map, size=size, low=0, high=most - 1)
-            whole = map if whole is None else map[whole]
-        return whole
+            whole = map.copy() if whole is None else map[whole]
+        return engines.frozen(whole)
 
     def project(self, values: Any) -> Any:
         """Give every vertex of the graph the value of its vertex in the coarsest graph.
@@ -167,6 +167,8 @@ def coarsening_hierarchy(
     number = seed(caller, rng)
     call = calls.enter(A, caller, engine, threads)
     G = call.graph
+    if vertex_weights is not None:  # `coarsen` would name itself, or not be called at all
+        vertex_weights_of(vertex_weights, G.n, engines.home(call.engine), caller)
     levels: list[Coarsening] = []
     while G.n > until:
         options: dict[str, Any] = {

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from matchwood import csr
+from matchwood.arguments import flag
 from matchwood.errors import CheckFailed
 from matchwood.matching.mates import checked_mates
 from matchwood.primitives.wide_sums import half_of
@@ -34,6 +35,7 @@ def check_maximal_matching(A: Any, answer: Any, *, weighted: bool = False) -> No
     matchwood.errors.CheckFailed: maximal matching: edge (2, 3) can be added
     """
     caller = "check_maximal_matching"
+    flag(caller, "weighted", weighted)
     G = csr.as_graph(A, caller)
     view = G.undirected_weights(caller) if weighted else G.undirected_pattern()
     mate, rows, used = checked_mates(view, answer, caller, "maximal matching")

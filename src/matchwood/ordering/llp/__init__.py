@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from matchwood import calls, csr
-from matchwood.arguments import real, seed
+from matchwood.arguments import real, seed, shown
 from matchwood.ordering.llp.layers import combined, propagated
 
 GAMMAS = (*(2.0**-k for k in range(11)), 0.0)
@@ -134,8 +134,12 @@ def _stacked(labels: list[Any]) -> Any:
 
 def checked_gammas(caller: str, gammas: Any) -> tuple[float, ...]:
     """The gammas as numbers that are not negative; at least one."""
-    if isinstance(gammas, (str, bytes)) or not hasattr(gammas, "__iter__"):
-        raise TypeError(f"{caller}: gammas must be a sequence of numbers, got {gammas!r}")
+    if (
+        isinstance(gammas, (str, bytes))
+        or getattr(gammas, "shape", None) == ()
+        or (not hasattr(gammas, "__iter__"))
+    ):
+        raise TypeError(f"{caller}: gammas must be a sequence of numbers, got {shown(gammas)}")
     chosen = tuple(real(caller, "gammas", value, 0) for value in gammas)
     if not chosen:
         raise ValueError(f"{caller}: gammas must hold at least one number, got none")

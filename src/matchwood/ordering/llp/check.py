@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, csr
-from matchwood.arguments import seed
+from matchwood.arguments import flag, seed
 from matchwood.communities.propagation import replayed_layer
 from matchwood.errors import CheckFailed
 from matchwood.ordering.answers import permutation
@@ -20,7 +20,7 @@ PROBLEM = "layered order"
 
 
 def check_layered_order(
-    A: Any, answer: Any, *, gammas: Sequence[float] = GAMMAS, rng: Any = 0
+    A: Any, answer: Any, *, gammas: Sequence[float] = GAMMAS, rng: Any = 0, replay: bool = True
 ) -> None:
     """Raise `CheckFailed` unless the order of `answer` is that of its layers, and they are right.
 
@@ -33,6 +33,9 @@ def check_layered_order(
     A, gammas, rng : as given to `layered_label_propagation_order`
     answer : what ``locality_ordering(A, "llp")`` returns
         Its `perm` and its `layers` are looked at.
+    replay : bool
+        False leaves the replay out.  Then the order is that of its layers, but their labels may be
+        any, and `rng` is not used.
 
     Raises
     ------
@@ -58,6 +61,7 @@ def check_layered_order(
     """
     caller = "check_layered_order"
     asked, number = checked_gammas(caller, gammas), seed(caller, rng)
+    flag(caller, "replay", replay)
     graph = csr.as_graph(A, caller, weight=None).on("cpu")
     view = graph.undirected_pattern()
     n = view.n
@@ -74,6 +78,8 @@ def check_layered_order(
     if bool(((labels < 0) | (labels >= n)).any()):
         raise CheckFailed(f"{PROBLEM}: labels must be vertices, 0..{n - 1}")
     _put_together(view, found, labels, asked, perm)
+    if not replay:
+        return
     for k, gamma in enumerate(found):
         right, done = replayed_layer(
             graph, gamma, caller=caller, max_rounds=MAX_ROUNDS, tol=STILL, seed=number

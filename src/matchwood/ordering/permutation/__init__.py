@@ -72,7 +72,7 @@ def inverse(perm: Any) -> Any:
 def as_permutation(perm: Any, n: int, name: str, engine: str) -> Any:
     """The argument `perm` as an index array on that engine; an error unless it is a permutation."""
     order = getattr(perm, "perm", perm)
-    if not hasattr(order, "dtype") and not len(order):
+    if isinstance(order, (list, tuple)) and not order:
         order = np.empty(0, np.int64)  # an empty list has no type of its own
     order = plain(name, "perm", order)
     if order.dtype.kind not in "iu":

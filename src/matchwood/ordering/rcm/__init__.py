@@ -344,7 +344,7 @@ def _run(
         names = ", ".join(map(repr, offered))
         raise ValueError(
             f"{call.caller}: method must be one of {names} on the {call.engine} engine, "
-            f"got {method!r}"
+            f"got {arguments.shown(method)}"
         )
     found: tuple[Any, dict[str, Any]] = module.order(
         call.graph, starts, method, reverse, stats=stats, threads=threads, caller=call.caller

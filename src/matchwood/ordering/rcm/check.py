@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers, arguments, csr
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
 from matchwood.ordering.measure.check import check_measures
@@ -75,6 +75,7 @@ def check_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = Tru
     matchwood.errors.CheckFailed: order: vertex 2 of level 2 follows vertex 3 of level 3
     """
     caller = "check_rcm_order"
+    arguments.flag(caller, "reverse", reverse)
     G = csr.as_graph(A, caller).on("cpu")
     view = G.undirected_pattern()
     order = given = _permutation(caller, getattr(perm, "perm", perm), G.n)

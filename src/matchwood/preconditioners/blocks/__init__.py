@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.arguments import count
 from matchwood.factors.renamed import options_in_words
 from matchwood.forests import linear_forest
 from matchwood.matching import coarsen
@@ -112,7 +113,10 @@ def algebraic_block_tridiagonal(
     caller = "algebraic_block_tridiagonal"
     words = {"ties": "index", **options_in_words(caller, options, OPTIONS)}
     period = words.pop("period", period)  # where it was given by its old name, m
-    G = matrix_on(A, caller, engine, threads)
+    if period is not None:
+        count(caller, "period", period, 1)
+    flags = {"definite": definite, "allow_singular": allow_singular}
+    G = matrix_on(A, caller, engine, threads, **flags)
     clock = SetupClock(G.engine)
     if period is not None:
         best = _block_pattern(G, "by_factor", clock, threads, {**words, "period": period})

@@ -78,6 +78,7 @@ def assemble(
     >>> indptr.tolist(), indices.tolist(), data.tolist()
     ([0, 1, 1, 2], [2, 1], [2.0, 4.0])
     """
+    engines.check_threads(threads)
     n_rows, n_cols = count("assemble", "n_rows", n_rows), count("assemble", "n_cols", n_cols)
     rows, cols = _ends(rows, cols, n_rows, n_cols)
     if engines.location(rows) == "cpu":
@@ -142,6 +143,7 @@ def canonical(
     ([0, 2], [0, 2])
     """
     indptr, indices, data = csr_arrays("canonical", indptr, indices, data)
+    engines.check_threads(threads)
     columns = count("canonical", "columns", columns)
     look_through("canonical", indptr, indices, columns)
     if columns > np.iinfo(indptr.dtype).max:

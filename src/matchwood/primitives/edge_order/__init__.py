@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.arguments import INDEX, count, same_size, vector
+from matchwood.arguments import INDEX, count, one_of, same_size, vector
 from matchwood.engines import call
 
 __all__ = ["order_edges"]
@@ -94,9 +94,8 @@ def order_edges(
     same_size("order_edges", "w", w, "u", u)
     if u.dtype != v.dtype:
         raise TypeError(f"order_edges: u and v must be of one type, got {u.dtype} and {v.dtype}")
-    if ties not in TIES:
-        raise ValueError(f"order_edges: ties must be 'hash' or 'index', got {ties!r}")
-    seed = count("order_edges", "seed", seed, least=-(1 << 63)) & MASK64
+    one_of("order_edges", "ties", ties, TIES)
+    seed = count("order_edges", "seed", seed, -(1 << 63), MASK64) & MASK64
     if w.size and not bool((w >= 0).all()):
         raise ValueError("order_edges: w must not be negative or NaN")
     return call(

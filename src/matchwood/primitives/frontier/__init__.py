@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from matchwood.arguments import INDEX, count, index_type, vector
+from matchwood.arguments import INDEX, any_type, count, index_type, shown, vector
 from matchwood.engines import call, location
 from matchwood.memory import require_memory
 
@@ -111,9 +109,9 @@ def queue_from_bitmap(
         )
     if n % 64 and int(bitmap[-1]) >> (n % 64):
         raise ValueError(f"queue_from_bitmap: bitmap marks vertices past n = {n}")
-    result = np.dtype(index_type(n) if dtype is None else dtype)
-    if result.name not in INDEX:
-        raise TypeError(f"queue_from_bitmap: dtype must be int32 or int64, got {result}")
+    result = index_type(n) if dtype is None else any_type(dtype)
+    if result is None or result.name not in INDEX:
+        raise TypeError(f"queue_from_bitmap: dtype must be int32 or int64, got {shown(dtype)}")
     return call(__name__, "queue_from_bitmap", (bitmap, n), engine, dtype=result, threads=threads)
 
 

@@ -46,8 +46,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.arguments import count, same_size, vector
-from matchwood.engines import call
+from matchwood.arguments import count, real, same_size, vector
+from matchwood.engines import call, location, resolve
 
 __all__ = ["mix64", "hash2", "quarter_md5", "random_bit", "bit_barrier", "round_number"]
 
@@ -79,6 +79,7 @@ def mix64(x: Any, *, engine: str | None = None, threads: int | None = None) -> A
     '0xe220a8397b1dcdaf'
     """
     x = vector("mix64", "x", x, ("uint64",))
+    resolve(location(x), engine, "mix64")
     return call(__name__, "mix64_array", (x,), engine, threads=threads)
 
 
@@ -116,6 +117,7 @@ def hash2(
     v = vector("hash2", "v", v, VERTICES)
     same_size("hash2", "v", v, "u", u)
     seed = _integer("hash2", "seed", seed) & MASK64
+    resolve(location(u), engine, "hash2")
     return call(__name__, "hash2_array", (u, v, seed), engine, threads=threads)
 
 
@@ -146,6 +148,7 @@ def quarter_md5(v: Any, r: int, *, engine: str | None = None, threads: int | Non
     """
     v = vector("quarter_md5", "v", v, VERTICES)
     r = _round("quarter_md5", r)
+    resolve(location(v), engine, "quarter_md5")
     return call(__name__, "quarter_md5_array", (v, r), engine, threads=threads)
 
 
@@ -181,7 +184,8 @@ def random_bit(
     """
     v = vector("random_bit", "v", v, VERTICES)
     r = _round("random_bit", r)
-    barrier = bit_barrier(p)
+    barrier = bit_barrier(real("random_bit", "p", p, 0, 1))
+    resolve(location(v), engine, "random_bit")
     return call(__name__, "random_bit_array", (v, r, barrier), engine, threads=threads)
 
 
@@ -194,8 +198,7 @@ def bit_barrier(p: float) -> int:
     >>> bit_barrier(0.5) == 2**31, bit_barrier(0.0), bit_barrier(1.0) == 2**32
     (True, 0, True)
     """
-    if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0 <= p <= 1:
-        raise ValueError(f"random_bit: p must be a number in 0 .. 1, got {p!r}")
+    p = real("bit_barrier", "p", p, 0, 1)
     return -int(-(p * 2**32) // 1)  # rounded up; the product is exact
 
 
@@ -210,11 +213,12 @@ def round_number(seed: int, k: int) -> int:
     """
     from matchwood.primitives.hashing.reference import hash2_number
 
+    seed = _integer("round_number", "seed", seed) & MASK64
     return hash2_number(0, _integer("round_number", "k", k), seed) >> 32 | 1
 
 
 def _integer(function: str, name: str, value: Any) -> int:
-    return count(function, name, value, least=-(1 << 63))
+    return count(function, name, value, -(1 << 63), (1 << 64) - 1)
 
 
 def _round(function: str, r: Any) -> int:

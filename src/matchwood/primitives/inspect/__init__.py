@@ -1,6 +1,6 @@
 """What the gate needs to know of a CSR matrix, in one pass over its entries.
 
-Read on in reference.py, keys.py, cpu.py, gpu.py + gpu.cu.
+Read on in reference.py, keys.py, cpu.py, cpu_words.py, gpu.py + gpu.cu.
 
 Whether a large matrix is symmetric is decided without a transpose, by hashes under a key that each
 process draws for itself (keys.py).  A matrix that is symmetric always passes, whatever the key.
@@ -47,6 +47,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from matchwood import engines
 from matchwood.primitives.patterns import FLOATS, csr_arrays, look_through
 
@@ -68,15 +70,18 @@ class Symmetry(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Facts about the stored values, the diagonal left out except for `finite`."""
+    """Facts about the stored values; what lies on the diagonal is left out unless it is said."""
 
-    finite: bool
+    finite: bool  # all, those on the diagonal too
     at: int  # first entry that is not finite, or -1
     minimum: float  # 0.0 where there are no entries
     maximum: float
     zeros: int
     symmetric: bool  # pattern and values; rows must be ascending
+    negative_loop: bool  # a value on the diagonal is below 0
 
+
+SPREAD = 0x9E3779B97F4A7C15  # of `checksum`: odd, bits in no order (of the golden ratio)
 
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
 
@@ -130,3 +135,24 @@ def trusted_values_and_loops(indptr: Any, indices: Any, data: Any) -> tuple[Valu
     engine = engines.load(__name__, "cpu")
     found: tuple[Values, int | None] = engine.values_and_loops(indptr, indices, data)
     return found
+
+
+def checksum(array: Any, *, threads: int | None = None) -> tuple[int, ...]:
+    """What tells whether a contiguous array of numbers has been changed, at one place for sure.
+
+    With w_0, w_1, ... the n words of its memory, modulo 2^64,
+
+        h_k = u ^ (u >> 32) with u = w_k SPREAD,    sum of h_k,    sum of (n - k) h_k
+
+    Another word has another h_k, since both steps can be undone: the first sum is another one.
+    Changes of several words leave both sums as they were by chance only; but they are no secret, so
+    who wants to can find such changes.  Words are as long as the array's place in memory allows.
+    """
+    where = engines.location(array)
+    raw = array.reshape(-1).view(np.uint8)
+    address = raw.data.ptr if where == "gpu" else raw.__array_interface__["data"][0]
+    width = next(width for width in (8, 4, 1) if address % width == 0)
+    end = raw.size - raw.size % width
+    engine = engines.load(__name__, "gpu" if where == "gpu" else "cpu_words")
+    words = raw[:end].view(f"u{width}")
+    return (*engine.word_sums(words, threads=threads), *raw[end:].tolist())

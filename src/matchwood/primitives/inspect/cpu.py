@@ -237,7 +237,8 @@ def symmetry_sums(
     return int(table[:, _LOOPS].sum()), int(table[:, _SUM1].sum()), int(table[:, _SUM2].sum())
 
 
-_BAD, _ZEROS, _VSUM1, _VSUM2, _VLOOPS = range(5)
+_BAD, _ZEROS, _VSUM1, _VSUM2, _VLOOPS, _NEGATIVE_LOOPS = range(6)
+_COUNTED = (_ZEROS, _VSUM1, _VSUM2, _VLOOPS, _NEGATIVE_LOOPS)
 
 
 @kernel
@@ -256,7 +257,7 @@ def _values(
     line[_BAD] = -1
     lo, hi = share_rows(team, indptr)
     least, most = np.inf, -np.inf
-    zeros = loops = 0
+    zeros = loops = negative_loops = 0
     sum1 = sum2 = _ZERO
     for i in range(lo, hi):
         if interrupted(team, i):
@@ -274,6 +275,7 @@ def _values(
                 zeros += w == 0.0
             else:
                 loops += 1
+                negative_loops += w < 0.0
             h = value_number(key, bits[k]) if w != 0.0 else key.value_start  # -0.0 is 0.0
             a, b, c, d = vertex_numbers(key, _name(names, j))
             x1 += a * h
@@ -287,6 +289,7 @@ def _values(
     ranges[team.rank, 1] = most
     line[_ZEROS] = zeros
     line[_VLOOPS] = loops
+    line[_NEGATIVE_LOOPS] = negative_loops
     line[_VSUM1] = np.int64(sum1)
     line[_VSUM2] = np.int64(sum2)
 
@@ -313,20 +316,22 @@ def values_and_loops(
     """Loops too, which are seen on the way; None where an entry is not finite."""
     table, bad, least, most = _value_table((indptr, indices, data), None, key, threads)
     if bad >= 0:
-        return Values(False, bad, 0.0, 0.0, 0, False), None
+        return Values(False, bad, 0.0, 0.0, 0, False, False), None
     if least > most:
         least = most = 0.0
-    zeros, one, two, loops = (int(table[:, k].sum()) for k in (_ZEROS, _VSUM1, _VSUM2, _VLOOPS))
-    return Values(True, -1, least, most, zeros, one == two == 0), loops
+    zeros, one, two, loops, negative = (int(table[:, k].sum()) for k in _COUNTED)
+    return Values(True, -1, least, most, zeros, one == two == 0, negative > 0), loops
 
 
 def value_sums(
     view: tuple[Array, Array, Array], names: Array | None, key: keys.Key, threads: int | None
-) -> tuple[int, float, float, tuple[int, int, int]]:
-    """(an entry that is not finite or -1, least, most, (zeros, two sums)), loops left out."""
+) -> tuple[int, float, float, list[int]]:
+    """(an entry that is not finite or -1, least, most, (zeros, two sums, loops, negative loops)).
+
+    Least, most and zeros are those off the diagonal.
+    """
     table, bad, least, most = _value_table(view, names, key, threads)
-    zeros, one, two = (int(table[:, k].sum()) for k in (_ZEROS, _VSUM1, _VSUM2))
-    return bad, least, most, (zeros, one, two)
+    return bad, least, most, [int(table[:, k].sum()) for k in _COUNTED]
 
 
 def _value_table(

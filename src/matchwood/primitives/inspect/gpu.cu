@@ -21,8 +21,8 @@ constexpr unsigned NOT_FINITE = 1;
 // Places in the table of facts, all 0 at first, but STATUS as status.cuh wants it.  Extremes are
 // ordered like unsigned numbers; of the least one all bits are inverted, so that both begin at 0.
 constexpr int STATUS = 0, DESCENTS = 1, LONGEST = 2, LOOPS = 3, ZEROS = 4, LEAST = 5, MOST = 6,
-              SUM1 = 7, SUM2 = 8;
-[[maybe_unused]] constexpr int WORDS = 9;
+              SUM1 = 7, SUM2 = 8, NEGATIVE_LOOP = 9;
+[[maybe_unused]] constexpr int WORDS = 10;
 
 // ---- keyed hashes ----
 
@@ -256,7 +256,7 @@ values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
         W weight[EACH];
         load_entries(indices, first, count, col);
         load_entries(data, first, count, weight);
-        bool finite = true;
+        bool finite = true, negative_loop = false;
         I row[EACH];
         find_rows(indptr, first_row, chunk, first, count, row);
 #pragma unroll
@@ -267,6 +267,7 @@ values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
             Key key = Order<W>::key(w);
             least = off_diagonal ? min(least, key) : least;
             most = off_diagonal ? max(most, key) : most;
+            negative_loop = negative_loop || (!off_diagonal && !zero && key < 0);
             zeros += zero && off_diagonal;
             Hash bits = zero ? 0 : value_bits(w);  // -0.0 counts as 0.0
             balance.add(row[e], col[e], bits, secret);
@@ -274,6 +275,7 @@ values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
         if (!finite)
             for (int e = 0; e < count; ++e)
                 if (!is_finite(data[first + e])) fail(table + STATUS, NOT_FINITE, first + e);
+        if (negative_loop) table[NEGATIVE_LOOP] = 1;  // whoever writes, writes the same
     }
     publish_sum(table, ZEROS, zeros);
     publish_sum(table, SUM1, balance.sum1);
@@ -281,4 +283,20 @@ values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
     bool any = least <= most;
     publish_most(table, LEAST, any ? ~wide_key<W>(least) : 0);
     publish_most(table, MOST, any ? wide_key<W>(most) : 0);
+}
+
+// The two sums of `checksum` of __init__.py over words of any width.
+template <typename U>
+__global__ void sum_words(long long count, const U* __restrict__ words, unsigned long long spread,
+                          unsigned long long* table)
+{
+    Hash one = 0, two = 0;
+    for (long long k = global_thread(); k < count; k += all_threads()) {
+        Hash u = (Hash)words[k] * spread;
+        Hash h = u ^ u >> 32;
+        one += h;
+        two += h * (Hash)(count - k);
+    }
+    publish_sum(table, SUM1, one);
+    publish_sum(table, SUM2, two);
 }

@@ -7,20 +7,28 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values, keys
+from matchwood.primitives.inspect import (
+    FAULTS,
+    SPREAD,
+    Structure,
+    Symmetry,
+    Values,
+    keys,
+)
 from matchwood.primitives.row_reduce.gpu import CHUNK_THREADS, Chunks
 
 SOURCE = gpu.Source(
-    __package__, "gpu.cu", ("check_indptr<I>", "structure<I>", "symmetry<I>", "values<I,W>")
+    __package__,
+    "gpu.cu",
+    ("check_indptr<I>", "structure<I>", "symmetry<I>", "values<I,W>", "sum_words<U>"),
+    types={"U": (np.uint8, np.uint32, np.uint64)},
 )
 
 # places in the table of facts
-_STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST, _SUM1, _SUM2, _WORDS = (
-    SOURCE.constants(
-        *("STATUS", "DESCENTS", "LONGEST", "LOOPS", "ZEROS", "LEAST", "MOST"),
-        *("SUM1", "SUM2", "WORDS"),
-    )
+_STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST = SOURCE.constants(
+    "STATUS", "DESCENTS", "LONGEST", "LOOPS", "ZEROS", "LEAST", "MOST"
 )
+_SUM1, _SUM2, _NEGATIVE_LOOP, _WORDS = SOURCE.constants("SUM1", "SUM2", "NEGATIVE_LOOP", "WORDS")
 _KEY_WORDS = SOURCE.constant("KEY_WORDS")
 _SOUND = 0xFFFF_FFFF_FFFF_FFFF  # the status without a failure; see status.cuh
 _DETAIL_BITS = 56  # bits of a status below its code
@@ -86,7 +94,7 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
     _launch(k.values, Chunks(indptr, indices.size), (indices, data), rest)
     facts = table.get().tolist()
     if facts[_STATUS] != _SOUND:
-        return Values(False, facts[_STATUS] % (1 << _DETAIL_BITS), 0.0, 0.0, 0, False)
+        return Values(False, facts[_STATUS] % (1 << _DETAIL_BITS), 0.0, 0.0, 0, False, False)
     any_off_diagonal = facts[_MOST] != 0
     return Values(
         finite=True,
@@ -95,6 +103,7 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
         maximum=_extreme(facts[_MOST]) if any_off_diagonal else 0.0,
         zeros=facts[_ZEROS],
         symmetric=_balanced(facts),
+        negative_loop=facts[_NEGATIVE_LOOP] != 0,
     )
 
 
@@ -103,3 +112,13 @@ def _extreme(key: int) -> float:
     bits = key & _SOUND
     bits = bits ^ 1 << 63 if bits >> 63 else bits ^ _SOUND
     return float(np.uint64(bits).view(np.float64))
+
+
+def word_sums(words: Any, *, threads: int | None = None) -> tuple[int, int]:
+    """See matchwood.primitives.inspect.checksum."""
+    table = _table()
+    kernel = SOURCE.kernels("sum_words", U=words.dtype).sum_words
+    blocks = min(words.size // 256 + 1, kernel.resident())
+    kernel(None, (words.size, words, SPREAD, table), grid=blocks)
+    facts = table.get().tolist()
+    return facts[_SUM1], facts[_SUM2]

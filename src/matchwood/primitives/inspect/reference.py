@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.inspect import Structure, Symmetry, Values
+from matchwood.primitives.inspect import SPREAD, Structure, Symmetry, Values
 
 
 def _entries(indptr: Any, indices: Any) -> list[tuple[int, int]]:
@@ -59,4 +59,14 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
         maximum=float(max(off, default=0.0)),
         zeros=sum(a == 0 for a in off),
         symmetric=all((j, i) in entry and entry[j, i] == a for (i, j), a in entry.items()),
+        negative_loop=any(a < 0 for (i, j), a in entry.items() if i == j),
     )
+
+
+def word_sums(words: Any, *, threads: int | None = None) -> tuple[int, int]:
+    one = two = 0
+    for k, word in enumerate(words.tolist()):
+        u = word * SPREAD % 2**64
+        one += u ^ (u >> 32)
+        two += (u ^ (u >> 32)) * (len(words) - k)
+    return one % 2**64, two % 2**64

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import INDEX, one_of, plain, vector
+from matchwood.arguments import INDEX, one_of, plain, shown, vector
 
 __all__ = ["Operation", "PathScan", "path_scan"]
 
@@ -193,7 +193,7 @@ def _operation(caller: str, op: Any, engine: str) -> Any:
         return op
     names = ", ".join(repr(name) for name in NAMES)
     own = "the text of a CUDA expression in a and b" if engine == "gpu" else "a function"
-    raise TypeError(f"{caller}: op must be {names} or {own} on engine {engine!r}, got {op!r}")
+    raise TypeError(f"{caller}: op must be {names} or {own} on engine {engine!r}, got {shown(op)}")
 
 
 def fault(table: Any, slot: int) -> ValueError:

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import INDEX, count, vector
+from matchwood.arguments import INDEX, any_type, count, is_integer, one_of, shown, vector
 from matchwood.engines import call
 from matchwood.primitives.patterns import ANY, NUMBERS, csr_arrays, look_through
 
@@ -116,12 +116,11 @@ def reduce_rows(
     """
     indptr, indices, data = csr_arrays("reduce_rows", indptr, indices, data)
     if not isinstance(operation, Operation):
-        raise TypeError(f"reduce_rows: operation must be an Operation, got {operation!r}")
+        raise TypeError(f"reduce_rows: operation must be an Operation, got {shown(operation)}")
     engines.check_threads(threads)
-    chosen = "cpu" if engine is None else engine
-    if chosen not in ("reference", "cpu"):
-        raise ValueError(f"reduce_rows: engine must be None, 'reference' or 'cpu', got {engine!r}")
+    chosen = one_of("reduce_rows", "engine", engine, (None, "reference", "cpu")) or "cpu"
     columns = ANY if columns is None else count("reduce_rows", "columns", columns)
+    x, out = _operand("x", x), _operand("out", out)
     look_through("reduce_rows", indptr, indices, columns)
     function = engines.load(__name__, chosen).run_operation
     function(operation, indptr, indices, data, x, out, threads=threads)
@@ -320,6 +319,22 @@ def maximum_neighbour(
     return call(__name__, "maximum_neighbour", (indptr, indices, x), engine, threads=threads)
 
 
+def _operand(name: str, value: Any) -> Any:
+    """An array or a number as Numba takes it, or a tuple of them."""
+    if isinstance(value, tuple):
+        return tuple(_operand(name, part) for part in value)
+    if type(value) is np.ndarray and value.dtype.kind in "biufc" and value.dtype.isnative:
+        return value
+    if is_integer(value):
+        return count("reduce_rows", name, value, -(1 << 63))
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    raise TypeError(
+        f"reduce_rows: {name} must be an array of numbers, a number or a tuple of them, "
+        f"got {shown(value)}"
+    )
+
+
 def lowest(dtype: Any) -> Any:
     """The smallest value of a number type, as a scalar of that type."""
     dtype = np.dtype(dtype)
@@ -333,7 +348,8 @@ def _check_unless_cpu(function: str, indptr: Any, indices: Any, columns: int, en
 
 
 def _number_type(function: str, name: str, dtype: Any) -> Any:
-    result = np.dtype(dtype)
-    if result.name not in NUMBERS:
-        raise TypeError(f"{function}: {name} must be one of {', '.join(NUMBERS)}, got {result}")
+    result = any_type(dtype)
+    if result is None or result.name not in NUMBERS:
+        expected = ", ".join(NUMBERS)
+        raise TypeError(f"{function}: {name} must be one of {expected}, got {shown(dtype)}")
     return result

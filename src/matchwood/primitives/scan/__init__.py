@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.arguments import INDEX, vector
+from matchwood.arguments import INDEX, any_type, shown, vector
 from matchwood.engines import call
 
 __all__ = ["exclusive_scan"]
@@ -58,9 +58,9 @@ def exclusive_scan(
     [0]
     """
     counts = vector("exclusive_scan", "counts", counts, INDEX)
-    result = np.dtype(counts.dtype if dtype is None else dtype)
-    if result.name not in INDEX:
-        raise TypeError(f"exclusive_scan: dtype must be int32 or int64, got {result}")
+    result = counts.dtype if dtype is None else any_type(dtype)
+    if result is None or result.name not in INDEX:
+        raise TypeError(f"exclusive_scan: dtype must be int32 or int64, got {shown(dtype)}")
     return call(__name__, "exclusive_scan", (counts,), engine, dtype=result, threads=threads)
 
 

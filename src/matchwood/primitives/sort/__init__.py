@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood.arguments import INDEX, count, same_size, vector
-from matchwood.engines import call
+from matchwood.engines import call, location, resolve
 
 __all__ = ["radix_sort", "sort_keys"]
 
@@ -79,6 +79,7 @@ def radix_sort(
             raise TypeError(f"radix_sort: bits is for unsigned keys, got {keys.dtype} keys")
         if count("radix_sort", "bits", bits) > width:
             raise ValueError(f"radix_sort: bits must be at most {width}, got {bits}")
+    resolve(location(keys), engine, "radix_sort")
     result: tuple[Any, Any] = call(
         __name__, "sort_pairs", (keys, payload), engine, bits=bits, threads=threads
     )

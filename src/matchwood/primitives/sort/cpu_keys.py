@@ -6,7 +6,8 @@ divided again, so that a key (or a prefix) which very many have in common does n
 alone with it.  NumPy sorts the ranges: it has vector code for AVX-512, AVX2 and aarch64, and lets
 other threads run.  On AVX-512 it sorts 135 M keys/s of 64 bits in cache and 93 M keys/s beyond it.
 
-One member alone sorts up to 2^23 keys at once (0.1 s).  Ctrl-C is heard between ranges.
+No more than 2^20 keys are sorted at once (60 ms without vector code).  Ctrl-C is heard between
+ranges.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ DIGITS = 1 << DIGIT_BITS
 AHEAD = 8  # keys from a write to the line that is fetched; as in cpu.py
 BLOCK = 1 << 16  # keys between two looks at the stop word
 WHOLE = 1 << 18  # keys that a team sorts without a pass before: 2 ms, and 2 MB fit into a cache
-ALONE = 1 << 23  # the same for one member: a pass gains it nothing, but Ctrl-C must be heard
+ALONE = 1 << 20  # the same for one member: a pass gains it nothing, but Ctrl-C must be heard
 PARTS = 4  # a range is divided again if it holds more than 1 / (PARTS * members) of all keys
 
 
@@ -165,7 +166,7 @@ def sort_ranges(
     """Sort within ranges; the result is in `keys`.  `other` has the same size."""
     words = words or scratch(team.size)
     buffers = (keys, other)
-    longest = max(undivided(team), keys.size // (PARTS * team.size) if team.size > 1 else 0)
+    longest = min(max(undivided(team), keys.size // (PARTS * team.size)), ALONE)
     waiting, ready = list(ranges), []
     while waiting:
         lo, hi, away = waiting.pop()

@@ -1,6 +1,6 @@
 """Are these the scores of a random surfer, on a grid of ranks?  check.py has the reasons.
 
-One more step is made with the exchanges of dist.py, and sums run over all ranks: nothing is
+Steps are made with the exchanges of dist.py, and sums run over all ranks: nothing is
 gathered.  What one rank finds wrong, all raise.
 """
 
@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, engines
-from matchwood.dist.agreement import own_part, raise_first
+from matchwood.dist.agreement import own_part, raise_first, same
 from matchwood.errors import CheckFailed
 from matchwood.ranking.random_surfer import dist
-from matchwood.ranking.random_surfer.check import PLACES, check_numbers, judge
+from matchwood.ranking.random_surfer.check import PLACES, Steps, check_numbers, judge, replayed
 from matchwood.ranking.random_surfer.problem import Options
 
 
-def check(G: Any, answer: Any, asked: Options, caller: str) -> None:
+def check(G: Any, answer: Any, asked: Options, caller: str, replay: bool) -> None:
     """See `check_pagerank`; all ranks call it, each with its own answer."""
+    same(G.comm, caller, replay=replay)
     error: Exception | None = None
     found: tuple[float, int] = 0.0, 0
     try:
-        found = check_numbers(caller, answer, G.n, asked.tol)
+        found = check_numbers(caller, answer, G.n, asked)
     except (TypeError, CheckFailed) as caught:
         error = caught
     raise_first(G.comm, error)
@@ -35,7 +36,7 @@ def check(G: Any, answer: Any, asked: Options, caller: str) -> None:
         error = caught
     raise_first(G.comm, error)
     if G.n:
-        _check_scores(G, own, asked, caller, *found)
+        _check_scores(G, own, asked, caller, found, replay)
 
 
 def _check_alike(G: Any, error: float, iterations: int) -> None:
@@ -50,7 +51,7 @@ def _check_alike(G: Any, error: float, iterations: int) -> None:
 
 
 def _check_scores(
-    G: Any, own: Any, asked: Options, caller: str, error: float, iterations: int
+    G: Any, own: Any, asked: Options, caller: str, stated: tuple[float, int], replay: bool
 ) -> None:
     xp = engines.xp(own)
     unit = float(np.finfo(own.dtype if own.dtype.kind == "f" else np.float64).eps)
@@ -60,16 +61,24 @@ def _check_scores(
     block = problem.block
     lengths = G.exchange.fold(xp.diff(block.indptr).astype(np.int64), "sum")
     pull = dist.engine_of(G).pull
-    with np.errstate(over="ignore", invalid="ignore"):  # scores that add up to infinity are wrong
-        lost = float(x[problem.share == 0].sum())
-        rounding = float(((PLACES + lengths) * x).sum())
-        total, rounding, lost = dist.added_up(G, float(x.sum()), rounding, lost)
+    p = 1 / G.n if problem.jump is None else problem.jump
+    q = p if problem.dangling is None else problem.dangling
+
+    def step(x: Any) -> Any:
+        (lost,) = dist.added_up(G, float(x[problem.share == 0].sum()))
         pulled = dist.folded(G, pull(block, dist.expanded(G, x * problem.share), G.threads))
-        p = 1 / G.n if problem.jump is None else problem.jump
-        q = p if problem.dangling is None else problem.dangling
-        y = asked.damping * (pulled + lost * q) + (1 - asked.damping) * p
-        (change,) = dist.added_up(G, float(abs(y - x).sum()))
-    judge(asked.damping, total, unit * rounding, change, error, iterations)
+        return asked.damping * (pulled + lost * q) + (1 - asked.damping) * p
+
+    def size(x: Any) -> float:
+        return dist.added_up(G, float(abs(x).sum()))[0]
+
+    with np.errstate(over="ignore", invalid="ignore"):  # scores that add up to infinity are wrong
+        rounding = float(((PLACES + lengths) * x).sum())
+        total, rounding = dist.added_up(G, float(x.sum()), rounding)
+    steps = Steps(step, size, problem.start, G.n)
+    judge(asked, steps, x, total, unit * rounding, stated)
+    if replay:
+        replayed(asked, steps, x, unit * rounding, stated)
 
 
 def _first_wrong(G: Any, x: Any) -> tuple[Exception | None, int]:

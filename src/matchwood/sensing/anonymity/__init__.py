@@ -43,12 +43,12 @@ def anonymize(
         on the key: ten Feistel rounds on halves of 16 bits, each with a table from SHAKE-256 of
         key and round.  "truncate" keeps the first `bits`.
     key : 32 bytes, or the path of a key file, or None
-        A file (`new_key` makes one) holds 32 bytes or 64 hexadecimal digits, and is refused where
-        others may read it.  None where the method has no key.
+        A file (`new_key` makes one) holds 32 bytes, or 64 hexadecimal digits and the end of their
+        line; it is refused where others may read it.  None where the method has no key.
     bits : int or None
         Of "truncate": 0 to 32.
     threads : int or None
-        Of "permutation", CPU only.
+        CPU only; AES itself runs on one.
 
     Returns
     -------
@@ -83,7 +83,8 @@ def anonymize(
     >>> a = np.array([0x0A000001, 0x0A000002, 0x0A000001], np.uint32)
     >>> [hex(x) for x in anonymize(a, "truncate", bits=8)]
     ['0xa000000', '0xa000000', '0xa000000']
-    >>> b = anonymize(a, "permutation", bytes(range(32)))
+    >>> import secrets
+    >>> b = anonymize(a, "permutation", secrets.token_bytes(32))
     >>> b[0] == b[2], b[0] == b[1]
     (np.True_, np.False_)
     """

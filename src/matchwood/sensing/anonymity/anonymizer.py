@@ -25,7 +25,7 @@ class Anonymizer:
 
     Calling it with an array of uint32 gives a new array, where the input lives.  It tells its
     method to everybody and its key to nobody: neither `repr` nor errors show it, and it cannot
-    be pickled or copied.
+    be pickled or copied.  It does not change, so threads may share it.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Anonymizer:
         As for `matchwood.anonymize`.
     """
 
-    __slots__ = ("_aes", "_pad", "_rounds", "_table", "bits", "method")
+    __slots__ = ("_cipher", "_pad", "_rounds", "_table", "bits", "method")
 
     def __init__(
         self, method: str | None, key: Any = None, bits: int | None = None, *,
@@ -46,14 +46,19 @@ class Anonymizer:
         if (bits is None) == (method == "truncate"):
             given = "needs bits=" if bits is None else "takes no bits"
             raise ValueError(f"{caller}: the method {method!r} {given}")
-        self.bits = None if bits is None else _checked_bits(caller, bits)
+        self.bits = None if bits is None else checked_bits(caller, bits)
         secret = checked_key(caller, key) if keyed else b""
         if method == "cryptopan":
-            self._aes = _encryptor(caller, secret[:16])
+            self._cipher = _cipher(caller, secret[:16])
             self._pad = self._encrypted(secret[16:])
-            self._table = self._made_table()
+            self._table = engines.frozen(self._made_table())
         elif method == "permutation":
-            self._rounds = _round_tables(secret)
+            self._rounds = engines.frozen(_round_tables(secret))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, name):
+            raise AttributeError(f"Anonymizer: {name} cannot be changed")
+        object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         bits = "" if self.bits is None else f", bits={self.bits}"
@@ -71,6 +76,7 @@ class Anonymizer:
     ) -> Any:
         """The same; errors name the function `caller`."""
         addresses = vector(caller, "addresses", addresses, ("uint32",))
+        engines.check_threads(threads)
         xp = engines.xp(addresses)
         if self.method is None:
             return addresses.copy()
@@ -81,11 +87,11 @@ class Anonymizer:
             engine = engines.location(addresses)
             return engines.load(__package__, engine).permuted(addresses, self._rounds, threads)
         if xp is not np:  # AES runs on the host: 4 bytes an address go there and back
-            return xp.asarray(self._prefix_preserved(xp.asnumpy(addresses)))
-        return self._prefix_preserved(addresses)
+            return xp.asarray(self._prefix_preserved(xp.asnumpy(addresses), threads))
+        return self._prefix_preserved(addresses, threads)
 
     def _encrypted(self, blocks: bytes) -> bytes:
-        return bytes(self._aes.update(blocks))
+        return bytes(self._cipher.encryptor().update(blocks))
 
     def _made_table(self) -> Array:
         """Flips of the first 16 bits for each prefix of 16 bits: 65,535 blocks."""
@@ -107,46 +113,45 @@ class Anonymizer:
             table |= flips.astype(np.uint16) << np.uint16(15 - level)
         return table
 
-    def _prefix_preserved(self, addresses: Array) -> Array:
+    def _prefix_preserved(self, addresses: Array, threads: int | None) -> Array:
         out = np.empty(addresses.size, np.uint32)
         for start in range(0, addresses.size, AT_ONCE):
             part = slice(start, start + AT_ONCE)
-            self._fill(addresses[part], out[part])
+            self._fill(addresses[part], out[part], threads)
         return out
 
-    def _fill(self, addresses: Array, out: Array) -> None:
+    def _fill(self, addresses: Array, out: Array, threads: int | None) -> None:
         """Sorted, with their places, each address shares most of its prefixes with the last."""
         from matchwood.sensing.anonymity import cpu
         from matchwood.teams import crew
 
-        packed = addresses.astype(np.uint64) << np.uint64(32)
-        packed |= np.arange(addresses.size, dtype=np.uint64)
-        if not bool((addresses[1:] >= addresses[:-1]).all()):
-            packed.sort()
+        packed = cpu.sorted_with_places(addresses, threads)
         words = np.empty((BLOCKS_AT_ONCE, BLOCK // 4), np.uint32)
         words[:] = np.frombuffer(self._pad, np.uint32)
         # the package wants room for one block more than it writes
         secret = np.empty((BLOCKS_AT_ONCE + 1, BLOCK), np.uint8)
         plain, hidden = words.data.cast("B"), secret.data.cast("B")
         pad = np.uint32(int.from_bytes(self._pad[:4], "big"))
+        aes = self._cipher.encryptor()
         state = np.zeros(cpu.STATE_WORDS, np.int64)
         team = crew(1, work=min(addresses.size, BLOCKS_AT_ONCE // 8))
         while state[cpu.STOP] < addresses.size:
             state[cpu.START] = state[cpu.STOP]
             team.run(cpu.write_blocks, packed, pad, words, state)
             size = int(state[cpu.BLOCKS]) * BLOCK
-            self._aes.update_into(plain[:size], hidden[: size + BLOCK])
+            aes.update_into(plain[:size], hidden[: size + BLOCK])
             team.run(cpu.read_flips, packed, self._table, secret, out, state)
 
 
-def _checked_bits(caller: str, bits: Any) -> int:
+def checked_bits(caller: str, bits: Any) -> int:
     bits = count(caller, "bits", bits)
     if bits > 32:
         raise ValueError(f"{caller}: bits must be at most 32, got {bits}")
     return bits
 
 
-def _encryptor(caller: str, key: bytes) -> Any:
+def _cipher(caller: str, key: bytes) -> Any:
+    """AES with this key.  Its encryptors are not for two threads at once: each call makes one."""
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ImportError:
@@ -155,7 +160,7 @@ def _encryptor(caller: str, key: bytes) -> Any:
             f"pip install matchwood[anonymize]"
         ) from None
     # one block at a time is what Crypto-PAn asks for; nothing is hidden by a mode
-    return Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    return Cipher(algorithms.AES(key), modes.ECB())
 
 
 def _round_tables(key: bytes) -> Array:

@@ -10,8 +10,9 @@ import numpy as np
 from matchwood import answers
 from matchwood.arguments import one_of, vector
 from matchwood.errors import CheckFailed
+from matchwood.primitives.sort import radix_sort, sort_keys
 from matchwood.sensing.anonymity import reference
-from matchwood.sensing.anonymity.anonymizer import METHODS
+from matchwood.sensing.anonymity.anonymizer import METHODS, checked_bits
 from matchwood.sensing.anonymity.keys import checked_key
 
 Array = np.ndarray[Any, Any]
@@ -40,11 +41,13 @@ def check_anonymized(
 
     Examples
     --------
+    >>> import secrets
     >>> import numpy as np
     >>> from matchwood import anonymize
     >>> from matchwood.check import check_anonymized
     >>> a = np.array([167772161, 167772162, 167772161], np.uint32)
-    >>> check_anonymized(a, anonymize(a, "permutation", bytes(32)), "permutation", key=bytes(32))
+    >>> key = secrets.token_bytes(32)
+    >>> check_anonymized(a, anonymize(a, "permutation", key), "permutation", key=key)
     """
     caller = "check_anonymized"
     one_of(caller, "method", method, METHODS)
@@ -55,12 +58,12 @@ def check_anonymized(
         raise CheckFailed(f"{caller}: {found[outside]} at {outside} is no address")
     found = found.astype(np.uint32)
     if method in (None, "truncate"):
-        kept = 32 if bits is None else bits
+        kept = 32 if bits is None else checked_bits(caller, bits)
         mask = np.uint32((0xFFFFFFFF << (32 - kept)) & 0xFFFFFFFF)
         _require(found == addresses & mask, addresses, found, f"does not keep {kept} bits")
         return
-    order = np.argsort(addresses, kind="stable")
-    before, after = addresses[order], found[order]
+    before, order = radix_sort(addresses)
+    after = found[order]
     shared = before[1:] ^ before[:-1]
     images = after[1:] ^ after[:-1]
     if method == "cryptopan":  # the same top bit of the difference is the same shared prefix
@@ -69,9 +72,10 @@ def check_anonymized(
     else:
         same = (shared == 0) <= (images == 0)
         _require(same, before[1:], after[1:], "is given two anonymous addresses")
-        distinct = np.unique(before).size
-        if np.unique(after).size != distinct:
-            raise CheckFailed(f"{caller}: {distinct} addresses became {np.unique(after).size}")
+        made = sort_keys(after)
+        became, distinct = (int((x[1:] != x[:-1]).sum()) + 1 for x in (made, before))
+        if became != distinct:
+            raise CheckFailed(f"{caller}: {distinct} addresses became {became}")
     if key is not None:
         _compare_with_key(addresses, found, str(method), checked_key(caller, key))
 
@@ -110,14 +114,14 @@ def _prefix_preserved(addresses: Array, key: bytes) -> Array:
 
     aes = Cipher(algorithms.AES(key[:16]), modes.ECB()).encryptor()
     pad = np.frombuffer(aes.update(key[16:]), np.uint8)
-    blocks = np.empty((addresses.size, pad.size), np.uint8)
     out = np.zeros(addresses.size, np.uint32)
     first = np.uint32(int.from_bytes(pad[:4].tobytes(), "big"))
     for level in range(32):
         mask = np.uint32((0xFFFFFFFF << (32 - level)) & 0xFFFFFFFF)
-        words = (addresses & mask) | (first & ~mask)
-        blocks[:] = pad
-        blocks[:, :4] = words.astype(">u4").view(np.uint8).reshape(-1, 4)
-        top = np.frombuffer(aes.update(blocks.tobytes()), np.uint8)[:: pad.size] >> 7
-        out |= top.astype(np.uint32) << np.uint32(31 - level)
+        for lo, hi in answers.pieces(addresses.size, answers.BLOCK):
+            words = (addresses[lo:hi] & mask) | (first & ~mask)
+            blocks = np.tile(pad, (hi - lo, 1))
+            blocks[:, :4] = words.astype(">u4").view(np.uint8).reshape(-1, 4)
+            top = np.frombuffer(aes.update(blocks.tobytes()), np.uint8)[:: pad.size] >> 7
+            out[lo:hi] |= top.astype(np.uint32) << np.uint32(31 - level)
     return out ^ addresses

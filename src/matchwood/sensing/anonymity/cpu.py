@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import Team, crew, device, interrupted, kernel, share
+from matchwood.primitives.sort.cpu_keys import BLOCK, sort_keys
+from matchwood.teams import Team, crew, device, interrupted, kernel, share, stopping
 
 Array = np.ndarray[Any, Any]
 
@@ -27,6 +28,32 @@ _LOW = np.uint32(0xFFFF)
 # What `write_blocks` and `read_flips` share, one int64 each: where they are in the addresses
 START, STOP, BLOCKS = range(3)
 STATE_WORDS = 3
+
+
+@kernel
+def pack_places(team: Team, addresses: Array, packed: Array, falls: Array) -> None:
+    """Addresses above their places; falls[rank]: how often one is below the one before it."""
+    lo, hi = share(team, addresses.size)
+    found = 0
+    for start in range(lo, hi, BLOCK):
+        if stopping(team):
+            return
+        end = min(start + BLOCK, hi)
+        before = addresses[max(start, 1) - 1]
+        for k in range(start, end):
+            address = addresses[k]
+            packed[k] = (np.uint64(address) << _HALF) | np.uint64(k)
+            found += address < before
+            before = address
+    falls[team.rank] = found
+
+
+def sorted_with_places(addresses: Array, threads: int | None) -> Array:
+    """(address << 32) | place, ascending."""
+    team = crew(threads, work=addresses.size)
+    packed, falls = np.empty(addresses.size, np.uint64), np.zeros(team.size, np.int64)
+    team.run(pack_places, np.ascontiguousarray(addresses), packed, falls)
+    return sort_keys(packed, threads=threads) if falls.any() else packed
 
 
 @device

@@ -5,15 +5,20 @@ A key stands in no message, no repr, no pickle.  Messages tell lengths and kinds
 
 from __future__ import annotations
 
-import contextlib
 import os
+import re
 import secrets
 import stat
-from typing import Any, BinaryIO
+from typing import Any
 
 KEY_BYTES = 32
 HEX_DIGITS = 2 * KEY_BYTES
+LONGEST = HEX_DIGITS + 2  # bytes of a key file: digits, and a line that ends as on Windows
 OTHERS = stat.S_IRWXG | stat.S_IRWXO  # rights of the group and of everybody
+_HEX = re.compile(rb"([0-9A-Fa-f]{%d})(?:\r?\n)?" % HEX_DIGITS)
+_FLAGS = os.O_RDONLY
+for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
+    _FLAGS |= getattr(os, _name, 0)  # those that this system has
 
 
 def checked_key(caller: str, key: Any) -> bytes:
@@ -25,43 +30,53 @@ def checked_key(caller: str, key: Any) -> bytes:
         raise TypeError(
             f"{caller}: key must be {KEY_BYTES} bytes or the path of a key file, got {kind}"
         )
-    found = bytes(key)
+    try:
+        found = bytes(memoryview(key))  # what is there, whatever a subclass says of itself
+    except (ValueError, BufferError):
+        raise ValueError(f"{caller}: key must be memory that can be read as it lies") from None
     if len(found) != KEY_BYTES:
         raise ValueError(f"{caller}: key must have {KEY_BYTES} bytes, got {len(found)}")
     return found
 
 
 def read_key(path: Any, caller: str = "read_key") -> bytes:
-    """The key in a file: 32 bytes, or 64 hexadecimal digits.
+    """The key in a file: 32 bytes, or 64 hexadecimal digits and the end of their line.
 
-    Refused where others than the owner may read or write the file (on systems with such rights).
+    Only a regular file is read: a pipe or a device would keep us waiting, or never end.  Refused
+    where others than the owner may read or write the file (on systems with such rights).
     A path that cannot be opened is not named in the error: it may be a key, given by mistake.
     """
-    with _opened(path, caller) as stream:
-        if os.name == "posix":
-            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            if mode & OTHERS:
-                raise PermissionError(
-                    f"{caller}: the key file {os.fspath(path)} can be used by others "
-                    f"(mode {mode:04o}); make it private: chmod 600"
-                )
-        content = stream.read(HEX_DIGITS + 3)
+    descriptor, name = _opened(path, caller), os.fspath(path)
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            raise ValueError(f"{caller}: the key file {name} must be a regular file")
+        mode = stat.S_IMODE(facts.st_mode)
+        if os.name == "posix" and mode & OTHERS:
+            raise PermissionError(
+                f"{caller}: the key file {name} can be used by others "
+                f"(mode {mode:04o}); make it private: chmod 600"
+            )
+        content = os.read(descriptor, LONGEST + 1)
+    finally:
+        os.close(descriptor)
     if len(content) == KEY_BYTES:
         return content
-    with contextlib.suppress(ValueError):
-        digits = content.decode("ascii").strip()
-        if len(digits) == HEX_DIGITS:
-            return bytes.fromhex(digits)
-    raise ValueError(
-        f"{caller}: the key file {os.fspath(path)} must hold {KEY_BYTES} bytes "
-        f"or {HEX_DIGITS} hexadecimal digits"
-    ) from None
+    digits = _HEX.fullmatch(content)
+    if digits is None:
+        size = f"{len(content)} bytes" if len(content) <= LONGEST else f"more than {LONGEST} bytes"
+        raise ValueError(
+            f"{caller}: the key file {name} must hold {KEY_BYTES} bytes, or {HEX_DIGITS} "
+            f"hexadecimal digits and nothing else but the end of their line; it has {size}"
+        )
+    return bytes.fromhex(digits[1].decode("ascii"))
 
 
-def _opened(path: Any, caller: str) -> BinaryIO:
+def _opened(path: Any, caller: str) -> int:
+    """A descriptor; a pipe without a writer and a terminal are opened without waiting."""
     try:
-        return open(path, "rb")
-    except (OSError, ValueError) as error:
+        return os.open(path, _FLAGS)
+    except (OSError, ValueError, TypeError) as error:
         code = getattr(error, "errno", None)
     # outside of the handler, so that the first error does not go along
     if code is None:
@@ -80,6 +95,8 @@ def new_key(path: Any) -> None:
     ------
     FileExistsError
         If there is such a file: a key that is overwritten is lost.
+    TypeError
+        If `path` is no path.
 
     Examples
     --------
@@ -92,6 +109,8 @@ def new_key(path: Any) -> None:
     >>> anonymize(np.array([1, 2, 1], np.uint32), "permutation", path).size
     3
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"new_key: path must be a path, got {type(path).__name__}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(path, flags, 0o600), "w") as stream:
         stream.write(secrets.token_hex(KEY_BYTES) + "\n")

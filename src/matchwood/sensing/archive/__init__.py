@@ -61,7 +61,8 @@ def read_archive(
     -----
     GraphBLAS itself compares lengths only; here every index is looked at: rows and columns ascend
     and lie within 2^32, offsets never fall, counts are positive.  Matrices stored by column or
-    densely are turned.  Plain files are mapped and must not be made shorter meanwhile.
+    densely are turned.  A plain file is read matrix by matrix; one that gets shorter meanwhile, or
+    is written to, is refused.
 
     References
     ----------
@@ -152,6 +153,9 @@ def write_archive(
     if not isinstance(matrices, Iterable):
         kind = type(matrices).__name__
         raise TypeError(f"write_archive: matrices must be an iterable of them, got {kind}")
+    if not (times is None or isinstance(times, Iterable)):
+        kind = type(times).__name__
+        raise TypeError(f"write_archive: times must be an iterable of integers, got {kind}")
     writing = archive_writer(path, each=each, compression=compression, level=level, threads=threads)
     with writing as writer:
         moments: Iterator[Any] = itertools.repeat(None) if times is None else iter(times)

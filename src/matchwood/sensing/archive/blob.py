@@ -15,20 +15,23 @@ from matchwood.io.limits import Limits
 from matchwood.sensing.archive import layout, zstd
 from matchwood.sensing.archive.layout import Header, damaged
 from matchwood.sensing.traffic import TrafficMatrix, trusted
+from matchwood.sensing.traffic.matrix import MOST_PACKETS, packets_of
 
 Array = np.ndarray[Any, Any]
 
 ADDRESSES = 2**32
 NARROWED = (1, 3)  # places of h and i among the arrays
 VALUES = 4  # place of x
+WIDE = (8, 9)  # types of counts whose sum may leave int64; so many of the others never come
 BLOCK = 1 << 26  # bytes of an array that are compressed as one block
+WIDENED = 1 << 22  # addresses that are made 64-bit numbers at once
 
 
 class Packer:
     """Makes the bytes of matrices; its buffers serve one matrix after the other."""
 
-    def __init__(self, compression: str | None, level: int) -> None:
-        self._compress = zstd.compressor(level) if compression else None
+    def __init__(self, compression: str | None, level: int, stop: Any = None) -> None:
+        self._compress = zstd.compressor(level, stop) if compression else None
         self._level = level
         self._wide = [np.empty(0, "<u8"), np.empty(0, "<u8")]
 
@@ -65,7 +68,8 @@ class Packer:
         if self._wide[which].size < narrow.size:
             self._wide[which] = np.empty(narrow.size + narrow.size // 4, "<u8")
         found = self._wide[which][: narrow.size]
-        found[:] = narrow
+        for k in range(0, narrow.size, WIDENED):  # Ctrl-C is heard in between
+            found[k : k + WIDENED] = narrow[k : k + WIDENED]
         return found
 
 
@@ -129,7 +133,7 @@ def _arrays(name: str, offset: int, blob: memoryview, header: Header) -> Iterato
         ends = np.frombuffer(blob, "<i8", blocks, table).tolist()
         table += 8 * blocks
         packed = header.methods[k] != layout.UNCOMPRESSED
-        goal = _goal(k, header, length) if packed else None
+        goal = _goal(k, header, length) if packed or not _is_changed(k, header) else None
         pieces = []
         for block, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
             if not start <= end <= len(blob) - place:
@@ -137,18 +141,20 @@ def _arrays(name: str, offset: int, blob: memoryview, header: Header) -> Iterato
                               f"from {start} to {end}, outside of the matrix")  # fmt: skip
             lo, hi = _bound(block, length, blocks), _bound(block + 1, length, blocks)
             piece = blob[place + start : place + end]
-            if goal is None:
-                found: Any = piece
-                if len(piece) != hi - lo:
-                    raise damaged(name, offset + place + start,
-                                  f"a block of {len(piece)} bytes where {hi - lo} are")  # fmt: skip
-            else:
+            found: Any = piece
+            if packed and goal is not None:
                 try:
                     found = zstd.unpacked(piece, hi - lo, goal[lo:hi])
                 except ValueError as error:
                     raise damaged(name, offset + place + start, str(error)) from None
                 if blocks > 1 and isinstance(found, bytes):  # of a package that fills no memory
                     goal[lo:hi] = found
+            elif len(piece) != hi - lo:
+                raise damaged(name, offset + place + start,
+                              f"a block of {len(piece)} bytes where {hi - lo} are")  # fmt: skip
+            elif goal is not None:
+                goal[lo:hi] = piece
+                found = goal[lo:hi]
             pieces.append(found)
         place += ends[-1] if ends else 0
         if len(pieces) > 1 and goal is not None:
@@ -162,10 +168,14 @@ def _goal(k: int, header: Header, length: int) -> memoryview:
 
     Arrays that are copied to another type at once share theirs with those of other matrices.
     """
-    changed = k == VALUES and layout.TYPES[header.kind] is not np.int64
-    if changed or k in NARROWED:
+    if _is_changed(k, header):
         return zstd.scratch(k, length)
     return np.empty(length, np.uint8).data
+
+
+def _is_changed(k: int, header: Header) -> bool:
+    """Whether the matrix has the array in another type; else it keeps these bytes."""
+    return k in NARROWED or (k == VALUES and layout.TYPES[header.kind] is not np.int64)
 
 
 def _numbers(content: Any, kind: Any) -> Array:
@@ -233,9 +243,16 @@ def _counts(name: str, offset: int, header: Header, content: Any) -> Array:
         raise damaged(name, offset, f"{int(values.max())} packets are more than 2^63 - 1")
     if values.size and int(values.min()) < stored:  # of a dense matrix 0 means no link
         raise damaged(name, offset, f"a link of {int(values.min())} packets")
+    packets = 0
     if header.iso and values.size:
         size = header.nvals if stored else header.vlen * header.vdim
-        return np.full(size, values[0], np.int64)
+        packets = size * int(values[0])
+        values = np.full(size, values[0], np.int64)
+    elif header.kind in WIDE:
+        values = values.astype(np.int64, copy=False)
+        packets = packets_of(values)
+    if stored and packets > MOST_PACKETS:  # links of a dense matrix are looked at later
+        raise damaged(name, offset, f"{packets} packets in all are more than 2^63 - 1")
     return values.astype(np.int64, copy=False)
 
 

@@ -6,7 +6,6 @@ by each thread, and given in order.
 
 from __future__ import annotations
 
-import mmap
 import os
 import sys
 from collections import deque
@@ -15,17 +14,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from matchwood.errors import FileFormatError
+from matchwood.gate.plain_files import PlainFile, open_file
+from matchwood.gate.resources import require_memory
 from matchwood.io.compression import Damaged, unpacked
 from matchwood.io.limits import Limits
-from matchwood.sensing.archive import blob, tar
+from matchwood.sensing.archive import blob, tar, zstd
 from matchwood.sensing.archive.layout import damaged
-from matchwood.sensing.capture.sources import compression_of
+from matchwood.sensing.capture.sources import LONGEST_SIGNATURE, compression_of
 from matchwood.sensing.traffic import TrafficMatrix
 
 DEEPEST = 4  # archives within archives
 PIECE = 1 << 20  # bytes
 SMALL = 1 << 14  # bytes of a packed matrix below which it costs less than handing it over
+SCRATCH, MOST_SCRATCH = 0, 1 << 26  # packed matrices of so many bytes share memory of a thread
 SUFFIXES = (".tar", ".grb")
 
 
@@ -34,39 +38,53 @@ def archive_files(folder: Any) -> list[Path]:
     return sorted(file for file in Path(folder).iterdir() if file.suffix in SUFFIXES)
 
 
+Content = PlainFile | memoryview
+
+
 class Packed(NamedTuple):
-    """A matrix as it lies in a file: the name of the file, the place, the bytes."""
+    """A matrix as it lies in a file: the name of the file, its bytes start..stop."""
 
     name: str
     start: int
-    content: memoryview
+    stop: int
+    content: Content
+
+    def load(self, limits: Limits) -> TrafficMatrix:
+        """The matrix, in memory of its own."""
+        if isinstance(self.content, memoryview):
+            found = self.content[self.start : self.stop]
+        else:
+            size = self.stop - self.start
+            if size > MOST_SCRATCH:
+                require_memory("read_archive", size, self.name)
+                found = np.empty(size, np.uint8).data
+            else:
+                found = zstd.scratch(SCRATCH, size)
+            self.content.fill(self.start, found)
+        return blob.load(self.name, self.start, found, limits)
 
 
 def matrices_of(path: Any, limits: Limits, threads: int) -> Iterator[TrafficMatrix]:
     """The matrices in a file, or in all files of a folder whose name ends in .tar or .grb."""
-    if threads == 1:
-        for packed in _packed(path, limits):
-            yield blob.load(*packed, limits)
-        return
     pool: ThreadPoolExecutor | None = None
     waiting: deque[Any] = deque()
     try:
         for found in _until_damage(_packed(path, limits)):
-            if isinstance(found, Packed) and len(found.content) >= SMALL:
+            if threads > 1 and isinstance(found, Packed) and found.stop - found.start >= SMALL:
                 pool = pool or ThreadPoolExecutor(threads, "matchwood-archive")
-                waiting.append(pool.submit(blob.load, *found, limits))
+                waiting.append(pool.submit(found.load, limits))
             else:
                 waiting.append(found)
-            if len(waiting) > threads:  # so many are unpacked ahead
-                yield _unpacked_matrix(waiting.popleft(), limits)
+            while len(waiting) > (threads if pool else 0):  # so many are unpacked ahead
+                yield from _matrices(waiting.popleft(), limits)
         while waiting:
-            yield _unpacked_matrix(waiting.popleft(), limits)
+            yield from _matrices(waiting.popleft(), limits)
     finally:
         if pool is not None:
             pool.shutdown(cancel_futures=True)
 
 
-def _until_damage(given: Iterator[Packed]) -> Iterator[Any]:
+def _until_damage(given: Iterator[Any]) -> Iterator[Any]:
     """The same; an error comes as the last item, behind the matrices before it."""
     try:
         yield from given
@@ -74,31 +92,38 @@ def _until_damage(given: Iterator[Packed]) -> Iterator[Any]:
         yield error
 
 
-def _unpacked_matrix(found: Any, limits: Limits) -> TrafficMatrix:
+def _matrices(found: Any, limits: Limits) -> Iterator[TrafficMatrix]:
+    """The matrix of an item; a file comes when all its matrices have been loaded."""
     if isinstance(found, Exception):
         raise found
-    if isinstance(found, Packed):
-        return blob.load(*found, limits)
-    matrix: TrafficMatrix = found.result()
-    return matrix
+    if isinstance(found, PlainFile):
+        found.require_unchanged()
+        found.close()
+    elif isinstance(found, Packed):
+        yield found.load(limits)
+    else:
+        yield found.result()
 
 
-def _packed(path: Any, limits: Limits) -> Iterator[Packed]:
+def _packed(path: Any, limits: Limits, *, plain: bool = False) -> Iterator[Packed | PlainFile]:
+    """The matrices of each file, and behind them the file, if it is a plain one."""
     if isinstance(path, (str, os.PathLike)) and os.path.isdir(path):
         for file in archive_files(path):
-            yield from _packed(file, limits)
+            yield from _packed(file, limits, plain=True)
         return
-    name, content = _content(path, limits)
+    name, content = _content(path, limits, plain)
     if not len(content):
         raise damaged(name, 0, "the file is empty")
     yield from _within(name, content, 0, len(content), 0)
+    if isinstance(content, PlainFile):
+        yield content
 
 
 def _within(
-    name: str, content: memoryview, start: int, stop: int, depth: int
+    name: str, content: Content, start: int, stop: int, depth: int
 ) -> Iterator[Packed]:  # fmt: skip
-    if not tar.is_tar(content[start:stop]):
-        yield Packed(name, start, content[start:stop])
+    if not tar.is_tar(content[start : min(stop, start + tar.BLOCK)]):
+        yield Packed(name, start, stop, content)
         return
     if depth == DEEPEST:
         raise damaged(name, start, f"more than {DEEPEST} archives within one another")
@@ -107,8 +132,8 @@ def _within(
         yield from _within(name, content, member.start, end, depth + 1)
 
 
-def _content(path: Any, limits: Limits) -> tuple[str, memoryview]:
-    """(name, bytes): a plain file is mapped, a stream or a compressed file read and unpacked."""
+def _content(path: Any, limits: Limits, plain: bool) -> tuple[str, Content]:
+    """(name, bytes): a plain file as such, a stream or a compressed file read and unpacked."""
     if hasattr(path, "read"):
         return _unpacked(str(getattr(path, "name", "<stream>")), path, limits)
     if not isinstance(path, (str, os.PathLike)):
@@ -117,12 +142,17 @@ def _content(path: Any, limits: Limits) -> tuple[str, memoryview]:
     name = os.fspath(path)
     if name == "-":
         return _unpacked("<standard input>", sys.stdin.buffer, limits)
-    with open(path, "rb") as stream:
-        facts = os.fstat(stream.fileno())
-        if not os.path.isfile(path) or not facts.st_size or compression_of(stream.peek(8)):
-            return _unpacked(name, stream, limits)
-        mapped = mmap.mmap(stream.fileno(), facts.st_size, access=mmap.ACCESS_READ)
-    return name, memoryview(mapped)
+    file = PlainFile(path) if plain else open_file(path)
+    if not isinstance(file, PlainFile):
+        with file:
+            return _unpacked(name, file, limits)
+    if not compression_of(file[: min(LONGEST_SIGNATURE, file.size)]):
+        return name, file
+    with file:
+        file.stream.seek(0)
+        found = _unpacked(name, file.stream, limits)
+        file.require_unchanged()
+    return found
 
 
 def _unpacked(name: str, stream: Any, limits: Limits) -> tuple[str, memoryview]:
@@ -137,9 +167,12 @@ def _unpacked(name: str, stream: Any, limits: Limits) -> tuple[str, memoryview]:
             yield piece
 
     compression = compression_of(first)
-    found = bytearray()
+    found, room = bytearray(), 0
     try:
         for piece in unpacked(pieces(), compression) if compression else pieces():
+            if len(found) + len(piece) > room:
+                room = 2 * (len(found) + len(piece))
+                require_memory("read_archive", room - len(found), name)
             found += piece
             if compression and len(found) > limits.most_bytes(taken):
                 most = limits.most_bytes(taken)

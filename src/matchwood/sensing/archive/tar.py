@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from matchwood.gate.plain_files import PlainFile
 from matchwood.sensing.archive.layout import damaged
 
 BLOCK = 512  # bytes: headers and contents begin at multiples of it
@@ -27,7 +28,7 @@ class Member(NamedTuple):
     size: int
 
 
-def is_tar(content: memoryview) -> bool:
+def is_tar(content: bytearray | memoryview) -> bool:
     """Whether the bytes begin with the header of an archive, or with the end of an empty one."""
     if len(content) < BLOCK:
         return False
@@ -40,13 +41,13 @@ def is_archive(content: bytes) -> bool:
 
 
 def members(
-    name: str, content: memoryview, start: int = 0, stop: int | None = None
-) -> Iterator[Member]:
+    name: str, content: PlainFile | memoryview, start: int, stop: int
+) -> Iterator[Member]:  # fmt: skip
     """The files of the archive that lies in start..stop.
 
     It ends with blocks of zeros, as tar writes them, or with the file, as pcap2grb does.
     """
-    place, end = start, len(content) if stop is None else stop
+    place, end = start, stop
     while place < end:
         if place + BLOCK > end:
             raise damaged(name, place, "the header of a member is cut off")

@@ -26,6 +26,7 @@ EPOCH = datetime.datetime(1970, 1, 1)  # of times; UTC
 ENDING = bytes(2 * tar.BLOCK)
 
 
+WRITTEN = 1 << 24  # bytes that are written at once
 SMALL = 1 << 12  # links of a matrix that is packed at once: 0.4 ms for so many random ones (Xeon),
 # and a thread of the pool would copy what it has packed
 
@@ -53,10 +54,12 @@ class ArchiveWriter:
         self._compression, self._level, self._threads = compression, level, threads
         self._packer = Packer(compression, level)
         self._packers = threading.local()  # each thread has its own
+        self._stop = threading.Event()  # threads of the pool give up
         self._pool: ThreadPoolExecutor | None = None
         self._waiting: deque[_Waiting] = deque()
         self._stack = contextlib.ExitStack()
         self._stream: Any = None
+        self._closed = False
         self._inside = 0  # matrices of the file that is open
         self._packets = 0
         self._time: int | None = None
@@ -66,6 +69,8 @@ class ArchiveWriter:
         if not isinstance(matrix, TrafficMatrix):
             kind = type(matrix).__name__
             raise TypeError(f"write_archive: matrices must be TrafficMatrix objects, got {kind}")
+        if self._closed:
+            raise ValueError("write_archive: the archive is closed, nothing can be added to it")
         if matrix.engine != "cpu":
             arrays = (matrix.sources, matrix.indptr, matrix.destinations, matrix.counts)
             matrix = TrafficMatrix(*(engines.moved(array, "cpu") for array in arrays))
@@ -84,7 +89,7 @@ class ArchiveWriter:
     def _packed(self, matrix: TrafficMatrix) -> list[Any]:
         """By a thread of the pool.  Its buffers are used again, so what lies in them is copied."""
         if not hasattr(self._packers, "own"):
-            self._packers.own = Packer(self._compression, self._level)
+            self._packers.own = Packer(self._compression, self._level, self._stop)
         pieces = self._packers.own.pieces(matrix)
         return [bytes(p) if isinstance(p, memoryview) else p for p in pieces]
 
@@ -101,8 +106,10 @@ class ArchiveWriter:
             self._open(time)
         size = sum(map(len, pieces))
         self._stream.write(tar.member_header(f"{self._inside}.grb", size))
-        for piece in pieces:
-            self._stream.write(piece)
+        for found in pieces:
+            piece: memoryview = memoryview(found)
+            for k in range(0, len(piece), WRITTEN):  # Ctrl-C is heard in between
+                self._stream.write(piece[k : k + WRITTEN])
         self._stream.write(bytes(-size % tar.BLOCK))
         self._inside += 1
         self._packets += packets
@@ -142,6 +149,7 @@ class ArchiveWriter:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._closed = True
         try:
             if kind is None:
                 self._write_all()
@@ -152,6 +160,8 @@ class ArchiveWriter:
             kind, error, trace = type(wrong), wrong, wrong.__traceback__
             raise
         finally:
+            if kind is not None:
+                self._stop.set()
             if self._pool is not None:
                 self._pool.shutdown(cancel_futures=True)
             if kind is not None:  # the file under way does not take its name

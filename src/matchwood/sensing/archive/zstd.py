@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError
 from typing import Any
 
 import numpy as np
 
 from matchwood.io.compression import zstd_package
+
+PIECE = 1 << 17  # bytes that are compressed between two looks at Ctrl-C; a block of zstd
+AT_ONCE = 1 << 20  # bytes that are compressed in one call, 20 ms, by a level that is ...
+FAST = 3  # ... at most this
 
 
 @functools.cache
@@ -32,12 +38,30 @@ def _decoder() -> Any:
     return _kept.decoder
 
 
-def compressor(level: int) -> Any:
-    """A function from bytes to one frame."""
+def compressor(level: int, stop: threading.Event | None = None) -> Callable[[memoryview], bytes]:
+    """A function from bytes to one frame, which gives up when `stop` is set.
+
+    Long content goes in pieces, between which Ctrl-C is heard.
+    """
     package, own = _tools()
-    if own:
-        return functools.partial(package.compress, level=level)
-    return package.ZstdCompressor(level=level).compress
+    made = package.ZstdCompressor(level=level)
+
+    def compress(content: memoryview) -> bytes:
+        if len(content) <= AT_ONCE and level <= FAST:
+            return bytes(package.compress(content, level=level) if own else made.compress(content))
+        if own:
+            stream = package.ZstdCompressor(level=level)
+            stream.set_pledged_input_size(len(content))
+        else:
+            stream = made.compressobj(size=len(content))
+        found = []
+        for k in range(0, len(content), PIECE):
+            if stop is not None and stop.is_set():
+                raise CancelledError
+            found.append(stream.compress(content[k : k + PIECE]))
+        return b"".join([*found, stream.flush()])
+
+    return compress
 
 
 def scratch(which: int, size: int) -> memoryview:

@@ -7,19 +7,27 @@ pipes, compressed files), headers.py, writing.py.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from matchwood.arguments import count, flag, one_of
+from matchwood.arguments import at_most, count, flag, one_of
 from matchwood.io.files import PathLike
 from matchwood.io.limits import Limits
 from matchwood.sensing.capture.reading import Capture
-from matchwood.sensing.capture.writing import Layout, checked_packets, require_times, write
+from matchwood.sensing.capture.writing import (
+    Layout,
+    checked_packets,
+    has_nanoseconds,
+    require_times,
+    write,
+)
 from matchwood.sensing.packets import Packets
 
 __all__ = ["Capture", "Packets", "iter_capture", "read_capture", "write_capture"]
 
 FORMATS = ("pcap", "pcapng")
 ORDERS = ("little", "big")
+LONGEST = 1 << 62  # packets of a block
 
 
 def read_capture(
@@ -42,7 +50,7 @@ def read_capture(
         little-endian order, one VLAN tag at most, link layers 1, 12 and 101 alone, and packets
         from or to 255.255.255.255 are dropped.
     threads : int or None
-        Threads that parse; a mapped file gains most.
+        Threads that parse; a plain file gains most.
     most_bytes : int or None
         Bytes that compressed data may unpack to; None takes 200 for each compressed byte, and
         100 MB in any case.
@@ -66,8 +74,9 @@ def read_capture(
     -----
     The same packets at any number of threads.  Link layers: 0 and 108 (BSD loopback), 1 (Ethernet
     with any number of VLAN tags), 12, 14, 101 and 228 (no link layer), 113 and 276 (Linux cooked).
-    Plain files are mapped, not copied: they must not be made shorter meanwhile.  Times beyond the
-    year 2262 are given as the largest int64.  The formats: [1]_, [2]_.
+    A plain file may grow while it is read: what it had at first counts.  One that gets shorter, or
+    is written to, is refused.  Times beyond the year 2262 are given as the largest int64.  The
+    formats: [1]_, [2]_.
 
     References
     ----------
@@ -122,8 +131,9 @@ def iter_capture(
 
     Notes
     -----
-    Memory: 21 bytes a packet of a block, and at most 2 MiB a thread beside it; a compressed file
-    or a pipe has a buffer of 8 MiB, which grows where one record is larger.
+    Memory: 21 bytes a packet of a block, and at most 2 MiB a thread beside it.  A plain file has
+    two buffers of 16 MiB, or of 4 MiB a thread: one is read while the other is parsed.  A
+    compressed file or a pipe has one of 8 MiB.  They grow where one record is larger.
 
     Examples
     --------
@@ -147,6 +157,7 @@ def _opened(
 ) -> Capture:
     packets = count(caller, "packets", packets, 1)
     compat = flag(caller, "compat", compat)
+    at_most(caller, "packets", packets, LONGEST, "packets of a block")
     return Capture(caller, path, packets, compat, threads, Limits(bytes=most).checked(caller))
 
 
@@ -201,6 +212,8 @@ def write_capture(
     True
     """
     caller = "write_capture"
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{caller}: path must be a path, got {type(path).__name__}")
     packets = checked_packets(caller, packets)
     if format is None:
         name = str(path).lower()
@@ -212,7 +225,7 @@ def write_capture(
     big = one_of(caller, "order", order, ORDERS) == "big"
     require_times(caller, packets.time, blocks)
     if nanoseconds is None:
-        fine = bool((packets.time % 1000).any())
+        fine = has_nanoseconds(packets.time)
     else:
         fine = flag(caller, "nanoseconds", nanoseconds)
     write(path, packets, Layout(blocks, big, fine, captured), threads)

@@ -12,7 +12,7 @@ from matchwood.errors import FileFormatError
 from matchwood.io.limits import NO_LIMITS, Limits
 from matchwood.sensing.capture import cpu, cpu_records, headers
 from matchwood.sensing.capture.headers import Interfaces, damaged
-from matchwood.sensing.capture.sources import Source, Stream, open_source
+from matchwood.sensing.capture.sources import Source, open_source
 from matchwood.sensing.packets import Packets
 from matchwood.teams import crew
 
@@ -68,8 +68,13 @@ class Capture(Iterator[Packets]):
         self._finished = False
         self._kept: Packets | None = None  # packets beyond the last block, for the next one
         self._error: FileFormatError | None = None
-        self._crew = crew(threads, work=(self._source.size or 1 << 30) // BYTES_PER_STEP)
-        self._begin()
+        try:
+            self._crew = crew(threads, work=(self._source.size or 1 << 30) // BYTES_PER_STEP)
+            self._source.members = self._crew.size
+            self._begin()
+        except BaseException:
+            self._source.close()
+            raise
 
     @property
     def bytes(self) -> int:
@@ -79,7 +84,7 @@ class Capture(Iterator[Packets]):
     def progress(self) -> tuple[int, int | None]:
         """(bytes of the file read, bytes that it has), as stored; None for a pipe."""
         source = self._source
-        return (source.taken if isinstance(source, Stream) else self.bytes), source.size
+        return (source.taken if source.length is None else self.bytes), source.size
 
     def __next__(self) -> Packets:
         if self._error is not None and self._kept is None:
@@ -150,10 +155,9 @@ class Capture(Iterator[Packets]):
 
     def _expected(self, filled: int, read: int) -> int:
         """Packets that are still to come, when `filled` were found in `read` bytes."""
-        source = self._source
-        if isinstance(source, Stream):
+        if self._source.length is None:
             return filled + STREAM_STEP
-        ahead = source.end - self._position
+        ahead = self._source.length - self.bytes
         likely = int(SPARE * (filled + 1) * ahead / max(read, 1)) + 1
         return min(cpu.most_packets(ahead), likely)
 
@@ -174,20 +178,20 @@ class Capture(Iterator[Packets]):
         source = self._source
         self._require(headers.HEADER)
         first = self._bytes(headers.HEADER)
-        ahead = source.end if source.ended else PART
+        ahead = (source.end if source.ended else PART) if source.length is None else source.length
         part = min(PART, max(SMALL_PART, ahead // self._crew.size // 4 * 4))
         if first[:4] in headers.MAGICS:
             form, interface = headers.pcap_header(self.name, first, self._compat, part)
             self._form = form
             self._interfaces.append(self.name, 20, interface)
-            self._position = headers.HEADER
+            self._position += headers.HEADER
         elif first[:4] == headers.SECTION:
             self._form = headers.pcapng_format("<", self._compat, part)
             self._section()
             if self._finished:
                 raise damaged(self.name, source.base + source.end, "the section header is cut off")
         else:
-            if isinstance(source, Stream) and source.damage is not None:
+            if source.damage is not None:
                 raise damaged(self.name, source.end, source.damage)
             got = f"got {first[:4].hex()}" if first else "the file is empty"
             raise damaged(self.name, 0, f"no capture in the formats PCAP or PCAPNG: {got}")
@@ -241,6 +245,10 @@ class Capture(Iterator[Packets]):
         except FileFormatError as error:  # after the packets before it
             self._error = error
             self._finished = True
+        except BaseException:  # Ctrl-C: packets of this block are lost, so no other may follow
+            self._error = damaged(self.name, self.bytes, "reading was interrupted here before")
+            self._finished = True
+            raise
         return filled
 
     def _react(self, outcome: int) -> None:
@@ -260,8 +268,9 @@ class Capture(Iterator[Packets]):
         if not source.ended:
             self._position = source.more(self._position)
             return
-        if isinstance(source, Stream) and source.damage is not None:
+        if source.damage is not None:
             raise damaged(self.name, source.base + source.end, source.damage)
+        source.finish()
         if self._position < source.end:
             self.skipped[CUT_OFF] += 1
         self._finished = True

@@ -58,6 +58,12 @@ def require_times(caller: str, time: Array, blocks: bool) -> None:
         raise ValueError(f"{caller}: packets.time must lie between 0{last}, got {worst}")
 
 
+def has_nanoseconds(time: Array) -> bool:
+    """Whether some time is no whole number of microseconds; Ctrl-C is heard between pieces."""
+    starts = range(0, time.size, AT_ONCE)
+    return any(bool((time[start : start + AT_ONCE] % 1000).any()) for start in starts)
+
+
 def write(path: PathLike, packets: Packets, layout: Layout, threads: int | None) -> None:
     """Write the file, all of it or nothing."""
     write_pieces(path, _pieces(packets, layout, threads))

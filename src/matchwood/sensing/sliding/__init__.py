@@ -20,6 +20,7 @@ from matchwood.sensing.traffic import packet_arrays
 __all__ = ["Sliding", "sliding_statistics"]
 
 LONGEST = 2**31 - 1  # packets of a window
+WIDEST = 2**62  # packets of a stride
 STORED = NINE[1:]  # the number of packets is the window's
 
 
@@ -34,7 +35,10 @@ class Sliding:
     """
 
     def __init__(self, window: int, stride: int, table: Any) -> None:
-        self.window, self.stride, self.table = window, stride, table
+        self.window = at_most("Sliding", "window", count("Sliding", "window", window, 1), LONGEST,
+                              "packets are counted in 31 bits")  # fmt: skip
+        self.stride = count("Sliding", "stride", stride, 1)
+        self.table = table
 
     def __len__(self) -> int:
         return len(self.table)
@@ -122,6 +126,7 @@ def sliding_statistics(
     src, dst = packet_arrays(caller, src, dst)
     window, stride = count(caller, "window", window, 1), count(caller, "stride", stride, 1)
     at_most(caller, "window", window, LONGEST, "packets are counted in 31 bits")
+    at_most(caller, "stride", stride, WIDEST, "places of packets have 63 bits")
     given = engines.location(src)
     chosen = engines.resolve(given, engine, caller, threads)
     load = engines.load(__name__, chosen)

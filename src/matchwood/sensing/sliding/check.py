@@ -15,6 +15,7 @@ import numpy as np
 
 from matchwood import answers, engines
 from matchwood.errors import CheckFailed
+from matchwood.primitives.sort import radix_sort
 
 
 def check_sliding(src: Any, dst: Any, found: Any) -> None:
@@ -81,8 +82,10 @@ class _Functions:
         keys = np.concatenate([entities, entities])
         at = np.concatenate([comes, goes])
         change = np.concatenate([np.ones(comes.size, np.int64), -np.ones(goes.size, np.int64)])
-        order = np.lexsort((at, keys))
-        keys, at, value = keys[order], at[order], np.cumsum(change[order])
+        order = radix_sort(at)[1]
+        keys, by_key = radix_sort(keys[order])
+        order = order[by_key]
+        at, value = at[order], np.cumsum(change[order])
         # the sum over an entity is 0, so the running sum is the value of the entity at hand
         ends = np.append((keys[1:] != keys[:-1]) | (at[1:] != at[:-1]), True)
         keys, at, value = keys[ends], at[ends], value[ends]
@@ -101,8 +104,9 @@ class _Functions:
 def _covered(begin: Any, until: Any, steps: int) -> Any:
     """How many intervals hold each step."""
     change = np.zeros(steps + 1, np.int64)
-    np.add.at(change, begin, 1)
-    np.add.at(change, until, -1)
+    for lo, hi in answers.pieces(begin.size):
+        np.add.at(change, begin[lo:hi], 1)
+        np.add.at(change, until[lo:hi], -1)
     return np.cumsum(change)[:steps]
 
 
@@ -112,8 +116,10 @@ def _largest(begin: Any, until: Any, value: Any, steps: int) -> Any:
     table = np.zeros((levels, steps), np.int64)
     level = np.floor(np.log2(until - begin)).astype(np.int64)
     width = np.int64(1) << level
-    np.maximum.at(table, (level, begin), value)
-    np.maximum.at(table, (level, until - width), value)
+    for lo, hi in answers.pieces(begin.size, answers.BLOCK):
+        part = slice(lo, hi)
+        np.maximum.at(table, (level[part], begin[part]), value[part])
+        np.maximum.at(table, (level[part], until[part] - width[part]), value[part])
     for k in range(levels - 1, 0, -1):
         half = 1 << (k - 1)
         np.maximum(table[k - 1], table[k], out=table[k - 1])

@@ -8,6 +8,7 @@ import numpy as np
 
 from matchwood import answers, engines
 from matchwood.errors import CheckFailed
+from matchwood.primitives.sort import radix_sort, sort_keys
 from matchwood.sensing.statistics.histograms import NAMES as HISTOGRAMS
 from matchwood.sensing.statistics.histograms import Histogram, Histograms
 from matchwood.sensing.statistics.quantities import EXTREMES, NAMES, Statistics
@@ -70,7 +71,7 @@ def check_histograms(traffic: Any, histograms: Any) -> None:
     values = _values(caller, traffic)
     for name in HISTOGRAMS:
         found = getattr(histograms, name)
-        expected = Histogram(*np.unique(values[name], return_counts=True))
+        expected = Histogram(*_different(values[name]))
         if not isinstance(found, Histogram):
             raise TypeError(f"{caller}: {name} must be a Histogram, got {type(found).__name__}")
         for part in ("values", "counts"):
@@ -91,7 +92,7 @@ def _values(caller: str, traffic: Any) -> dict[str, Any]:
     elif isinstance(traffic, tuple) and len(traffic) == 2:
         src, dst = (engines.moved(x, "cpu") for x in packet_arrays(caller, *traffic))
         keys = (src.astype(np.uint64) << np.uint64(32)) | dst
-        links, counts = np.unique(keys, return_counts=True)
+        links, counts = _different(keys)
         source, destination = links >> np.uint64(32), links & np.uint64(0xFFFFFFFF)
     else:
         raise TypeError(
@@ -103,11 +104,20 @@ def _values(caller: str, traffic: Any) -> dict[str, Any]:
         ("source", source, "source_fan_out"),
         ("destination", destination, "destination_fan_in"),
     ):
-        order = np.argsort(addresses, kind="stable")
-        ordered = addresses[order]
-        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: ordered.size])
+        ordered, amounts = radix_sort(addresses, counts)
+        starts = _starts(ordered)
         found[fan] = np.diff(np.append(starts, ordered.size))
-        found[f"{side}_packets"] = (
-            np.add.reduceat(counts[order], starts) if starts.size else counts[:0]
-        )
+        found[f"{side}_packets"] = np.add.reduceat(amounts, starts) if starts.size else amounts
     return found
+
+
+def _starts(ordered: Any) -> Any:
+    """Where numbers in order change."""
+    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: ordered.size])
+
+
+def _different(numbers: Any) -> tuple[Any, Any]:
+    """The different numbers, and how often each comes."""
+    ordered = sort_keys(np.ascontiguousarray(numbers).view(np.uint64)).view(numbers.dtype)
+    starts = _starts(ordered)
+    return ordered[starts], np.diff(np.append(starts, ordered.size))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.sort.cpu_keys import BLOCK
+from matchwood.primitives.sort.cpu_keys import BLOCK, sort_keys
 from matchwood.sensing.statistics.quantities import NAMES, PLACE, Statistics, combined
 from matchwood.sensing.traffic import cpu as traffic
 from matchwood.sensing.traffic import cpu_walk as links
@@ -133,19 +133,12 @@ def _sorted_windows(
     team: Crew, keys: Any, cuts: Any, room: links.Room
 ) -> tuple[Any, cpu_windows.WindowLinks]:
     """The same for windows of keys, each worked on by one member; overwrites the keys."""
-    bounds = cuts.tolist()
-    team.spread(lambda k: keys[bounds[k] : bounds[k + 1]].sort(), len(bounds) - 1)
+    links.sort_segments(team, keys, cuts[:-1], np.diff(cuts))
     sums = links.walk_packets(team, keys, cuts, room, compact=True)
     sizes = sums.found[:, [links.LINKS, links.EXTRAS]]
     starts = np.stack([cuts[:-1], cuts[:-1]], axis=1)
-    used = sizes.tolist()
-
-    def sort_window(k: int) -> None:
-        at = bounds[k]
-        sums.destinations[at : at + used[k][0]].sort()
-        sums.extras[at : at + used[k][1]].sort()
-
-    team.spread(sort_window, len(bounds) - 1)
+    links.sort_segments(team, sums.destinations, cuts[:-1], sizes[:, 0])
+    links.sort_segments(team, sums.extras, cuts[:-1], sizes[:, 1])
     found = links.walk_destinations(team, sums.destinations, sums.extras, starts, sizes.copy())
     table = as_table(sums.found, SOURCE_COLUMNS) + as_table(found, DESTINATION_COLUMNS)
     return table, cpu_windows.links_of(cuts, sums)
@@ -269,8 +262,13 @@ def counted(values: Any, threads: int | None = None) -> tuple[Any, Any]:
     found = np.flatnonzero(small[:SMALL_VALUES])
     if small[SMALL_VALUES] == 0:
         return found, small[found]
-    large, many = np.unique(values[values >= SMALL_VALUES], return_counts=True)
-    return np.concatenate([found, large]), np.concatenate([small[found], many])
+    large = sort_keys(values[values >= SMALL_VALUES].view(np.uint64), threads=threads)
+    starts = np.flatnonzero(np.append(True, large[1:] != large[:-1]))
+    many = np.diff(np.append(starts, large.size))
+    return (
+        np.concatenate([found, large[starts].view(np.int64)]),
+        np.concatenate([small[found], many]),
+    )
 
 
 def matrix_histograms(matrix: Any, *, threads: int | None = None) -> dict[str, Any]:

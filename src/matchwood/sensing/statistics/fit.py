@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.arguments import numbers, plain
+
 SUMMED = 10**6  # terms that are added one by one
 ROUGHLY_SUMMED = 10**4  # the same to choose a start
 NODES = 96  # of Gauss and Legendre's rule, in the logarithm of k
@@ -44,9 +46,11 @@ class Fit:
 
     def probability(self, values: Any) -> Any:
         """p(d) of the curve."""
+        given = plain("probability", "values", values)
+        numbers("probability", "values", given.reshape(-1))
         sums = _Sums(self.largest)
         scale = sums.of(self.alpha, self.delta, 0, 0)
-        return (np.asarray(values, np.float64) + self.delta) ** -self.alpha / scale
+        return (given.astype(np.float64) + self.delta) ** -self.alpha / scale
 
 
 class _Sums:
@@ -110,6 +114,7 @@ class _Likelihood:
     """-ln(likelihood) / N, and its derivatives."""
 
     def __init__(self, values: Any, counts: Any, summed: int = SUMMED) -> None:
+        self.whole = values
         self.values = values.astype(np.float64)
         self.part = counts / counts.sum()
         self.total = float(counts.sum())
@@ -180,7 +185,7 @@ def _finished(goal: _Likelihood, point: Any, second: Any) -> Fit:
         errors = np.sqrt(np.diag(np.linalg.inv(second * goal.total)))
     return Fit(
         alpha, delta, float(errors[0]), float(errors[1]),
-        _distance(goal, alpha, delta), int(goal.values[-1]),
+        _distance(goal, alpha, delta), int(goal.whole[-1]),
     )  # fmt: skip
 
 
@@ -188,7 +193,7 @@ def _distance(goal: _Likelihood, alpha: float, delta: float) -> float:
     """At the values that occur and just before the next: elsewhere it is smaller."""
     logs = goal.sums.at(delta)[1]
     low = np.cumsum(np.exp(-alpha * logs))
-    scale = float(low[-1]) + goal.sums.tail(alpha, delta, 0, int(goal.values[-1]))
+    scale = float(low[-1]) + goal.sums.tail(alpha, delta, 0, int(goal.whole[-1]))
 
     def model(d: int) -> float:
         if d < 1:
@@ -198,7 +203,7 @@ def _distance(goal: _Likelihood, alpha: float, delta: float) -> float:
         return (float(low[-1]) + goal.sums.tail(alpha, delta, 0, d)) / scale
 
     seen = np.cumsum(goal.part)
-    places = goal.values.astype(np.int64).tolist()
+    places = goal.whole.tolist()
     here = [abs(float(p) - model(d)) for p, d in zip(seen, places, strict=True)]
     before = [abs(float(p) - model(d - 1)) for p, d in zip([0, *seen], places, strict=False)]
     return max(*here, *before)

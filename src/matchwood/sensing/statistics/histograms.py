@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from matchwood.arguments import integers, same_size
+from matchwood import engines
+from matchwood.arguments import at_most, integers, same_size
 from matchwood.sensing.statistics.fit import Fit, fit_zipf_mandelbrot
+from matchwood.sensing.traffic.matrix import MOST_PACKETS, packets_of, require_sum
 
 
 class Histogram:
@@ -19,7 +22,9 @@ class Histogram:
     values : (k,) int64 array
         The values d that occur, ascending; all at least 1.
     counts : (k,) int64 array
-        How many have each.
+        How many have each; at most 2^63 - 1 in all.
+
+    The arrays are copies of those given, and cannot be written to.
     """
 
     def __init__(self, values: Any, counts: Any) -> None:
@@ -29,7 +34,8 @@ class Histogram:
         same_size("Histogram", "counts", counts, "values", values)
         if bool((values[1:] <= values[:-1]).any()):
             raise ValueError("Histogram: values must ascend")
-        self.values, self.counts = values, counts
+        require_sum("Histogram", "counts", packets_of(counts), "entities")
+        self.values, self.counts = (engines.frozen(x) for x in (values, counts))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):
@@ -51,8 +57,10 @@ class Histogram:
 
     @property
     def weight(self) -> int:
-        """The sum of all values."""
-        return int((self.values * self.counts).sum())
+        """The sum of all values; exact, whatever its size."""
+        if self.values.size == 0 or int(self.values[-1]) * self.total <= MOST_PACKETS:
+            return int((self.values * self.counts).sum())
+        return sum(map(operator.mul, self.values.tolist(), self.counts.tolist()))
 
     def probability(self) -> Any:
         """p(d) = n(d) / sum of n, for the values that occur."""
@@ -63,9 +71,13 @@ class Histogram:
         return np.cumsum(self.counts) / max(1, self.total)
 
     def log_binned(self) -> tuple[Any, Any]:
-        """(d_i, D_i) with d_i = 2^i and D_i = P(d_i) - P(d_(i - 1)): bins of doubling width."""
+        """(d_i, D_i) with d_i = 2^i and D_i = P(d_i) - P(d_(i - 1)): bins of doubling width.
+
+        ValueError if a value is above 2^62: the next power of two does not fit into int64.
+        """
         if self.values.size == 0:
             return np.empty(0, np.int64), np.empty(0)
+        at_most("log_binned", "values", int(self.values[-1]), 1 << 62, "the last bin of int64")
         bins = (int(self.values[-1]) - 1).bit_length() + 1
         edges = np.array([1 << i for i in range(bins)], np.int64)
         ends = np.searchsorted(self.values, edges, side="right")

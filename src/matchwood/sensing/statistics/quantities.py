@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.arguments import integers
+from matchwood import engines
+from matchwood.arguments import integers, plain
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,19 @@ class Windows:
         The number of the window's first packet.
     time : (windows, ) int64 array or None
         The time of the window's first packet in nanoseconds, where packets have one.
+
+    The arrays are copies of those given, and cannot be written to.
     """
 
     def __init__(self, table: Any, first: Any, time: Any = None) -> None:
-        self.table = np.asarray(table, np.int64).reshape(-1, len(NAMES))
-        self.first = integers("Windows", "first", first, size=len(self.table))
-        self.time = time
-        for array in (self.table, self.first, self.time):
-            if array is not None:
-                array.setflags(write=False)
+        rows = plain("Windows", "table", table)
+        if rows.ndim != 2 or rows.shape[1] != len(NAMES):
+            raise ValueError(
+                f"Windows: table must have {len(NAMES)} columns, got shape {rows.shape}"
+            )
+        self.table = _copied("table", rows.reshape(-1)).reshape(-1, len(NAMES))
+        self.first = _copied("first", first, len(rows))
+        self.time = None if time is None else _copied("time", time, len(rows))
 
     def __len__(self) -> int:
         return len(self.table)
@@ -116,7 +121,7 @@ class Windows:
         return sorted({*object.__dir__(self), *NAMES})
 
     def __repr__(self) -> str:
-        return f"Windows({len(self)} windows, {int(self.valid_packets.sum())} packets)"
+        return f"Windows({len(self)} windows, {sum(self.valid_packets.tolist())} packets)"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Windows):
@@ -124,6 +129,13 @@ class Windows:
         return np.array_equal(self.table, other.table) and np.array_equal(self.first, other.first)
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
+
+
+def _copied(name: str, value: Any, size: int | None = None) -> Any:
+    """Integers in memory of our own that nobody writes to, as int64."""
+    limits = np.iinfo(np.int64)
+    array = integers("Windows", name, value, size=size, low=limits.min, high=limits.max)
+    return engines.frozen(engines.moved(array, "cpu").astype(np.int64))
 
 
 def as_row(statistics: Statistics) -> list[int]:

@@ -61,7 +61,8 @@ def sense(
         without packets are left out.
     anonymize : None, str or Anonymizer
         How addresses are changed before anything is counted: "cryptopan", "permutation",
-        "truncate", or a prepared object with ``apply(addresses)``.
+        "truncate", or a prepared object with ``apply(addresses)``, which gives as many addresses
+        back.
     key : bytes or path, optional
         The key of the method.
     ranges : mapping or list of CIDR lists, optional
@@ -98,7 +99,7 @@ def sense(
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind or value.
+        If an argument is of another kind or value, or there are more than 2^63 - 1 packets in all.
     FileFormatError
         If a file does not hold what its format asks.
 
@@ -125,6 +126,10 @@ def sense(
     compat = flag("sense", "compat", compat)
     one_of("sense", "partial", partial, ("keep", "drop"))
     windows = parse_window("sense", window)
+    for name, listener in (("on_window", on_window), ("on_chunk", on_chunk)):
+        if not (listener is None or callable(listener)):
+            kind = type(listener).__name__
+            raise TypeError(f"sense: {name} must be a function or None, got {kind}")
     given = Source(source, compat, threads)
     chosen = engines.resolve(given.engine, engine, "sense", threads)
     options = Options(
@@ -149,7 +154,9 @@ def _anonymizer(method: Any, key: Any) -> Any:
         if key is not None:
             raise ValueError("sense: key is for a method of anonymize, got no method")
         return None
-    if hasattr(method, "apply"):
+    if callable(getattr(method, "apply", None)) and not isinstance(method, type):
+        if key is not None:
+            raise ValueError("sense: key is for a method by name, got an object that has its own")
         return method
     from matchwood.sensing.anonymity import Anonymizer
 

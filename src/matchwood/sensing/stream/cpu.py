@@ -19,7 +19,7 @@ from matchwood.sensing.statistics.cpu import (
 from matchwood.sensing.statistics.quantities import as_row
 from matchwood.sensing.traffic import TrafficMatrix, trusted
 from matchwood.sensing.traffic.cpu import Run, destination_sums, merge, rows_of_run, sum_runs
-from matchwood.sensing.traffic.cpu_runs import run_of_sorted, source_sums
+from matchwood.sensing.traffic.cpu_runs import run_of_links, run_of_sorted, source_sums
 from matchwood.sensing.traffic.cpu_walk import Room, sorted_packets
 from matchwood.sensing.traffic.cpu_windows import run_of_window, sum_of_windows
 from matchwood.teams import crew
@@ -77,12 +77,7 @@ class Worker:
         return run_of_sorted(team, sorted_packets(team, src, dst, self._room))
 
     def run_of_links(self, keys: Any, counts: Any) -> Any:
-        """The run of links that are not in order, and of which some may be equal."""
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: keys.size])
-        sums = np.add.reduceat(counts[order], starts) if starts.size else counts[:0]
-        return Run(keys[starts], sums)
+        return run_of_links(keys, counts, threads=self.threads)
 
     def merge(self, a: Any, b: Any) -> Any:
         return merge(a, b, threads=self.threads)

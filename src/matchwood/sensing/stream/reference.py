@@ -17,7 +17,8 @@ from matchwood.sensing.statistics import Histogram, Histograms, Statistics, Wind
 from matchwood.sensing.statistics.quantities import NAMES, as_row
 from matchwood.sensing.statistics.reference import of_links, per_entity
 from matchwood.sensing.stream.result import Sensing
-from matchwood.sensing.traffic import trusted
+from matchwood.sensing.stream.sources import anonymized
+from matchwood.sensing.traffic import require_sum, trusted
 from matchwood.sensing.traffic.reference import rows_of_run, run_of_links
 
 EVERYONE = 2**32 - 1  # 255.255.255.255
@@ -46,6 +47,7 @@ def sensed(source: Any, options: Any, on_window: Callable[..., object] | None = 
         given = [[entry for part in made for entry in part]]
     kept = [[entry for entry in part if not _left_out(entry, options)] for part in given]
     dropped = sum(entry.packets for part in given for entry in part if _left_out(entry, options))
+    require_sum("sense", "source", sum(entry.packets for part in kept for entry in part))
     windows = kept if source.has_matrices else list(_cut(kept[0], options.window))
     if not source.has_matrices and windows and not options.keep_partial:
         by_time, last = options.window.by_time, windows[-1]
@@ -85,8 +87,8 @@ def _entries(
 def _anonymous(addresses: Any, anonymizer: Any, turned: bool) -> Any:
     """Compat reads the bytes of addresses the other way round; the key is for the others."""
     if not turned:
-        return anonymizer.apply(addresses)
-    return anonymizer.apply(addresses.byteswap()).byteswap()
+        return anonymized("sense", anonymizer, addresses)
+    return anonymized("sense", anonymizer, addresses.byteswap()).byteswap()
 
 
 def _left_out(entry: Entry, options: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -9,15 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
+from matchwood.primitives.sort import radix_sort
 from matchwood.sensing.statistics import Ranges, Statistics, Windows
 from matchwood.sensing.statistics.quantities import NAMES, as_row
 from matchwood.sensing.stream.chunks import CHUNK, Buffer
 from matchwood.sensing.stream.result import Sensing
-from matchwood.sensing.stream.sources import Block, Source
+from matchwood.sensing.stream.sources import Block, Source, anonymized
 from matchwood.sensing.stream.sums import Folder, RunSums
 from matchwood.sensing.stream.totals import blocks_of, total_of
 from matchwood.sensing.stream.windows import PacketWindows, TimeWindows
-from matchwood.sensing.traffic import TrafficMatrix
+from matchwood.sensing.traffic import TrafficMatrix, require_sum
 
 CHUNK_BYTES = 64  # that a packet of a chunk takes: itself, two keys, destination, run
 CHUNK_PART = 4  # of the memory that is allowed a quarter is for a chunk ...
@@ -167,15 +169,20 @@ class Runner:
 
     def _add_pairs(self, src: Any, dst: Any, pairs: Any) -> None:
         """Packets by pairs of ranges, each added to its own sum."""
-        xp = engines.xp(pairs)
-        order = xp.argsort(pairs, kind="stable")
-        sizes = engines.moved(xp.bincount(pairs), "cpu").tolist()
-        end = 0
-        for pair, size in enumerate(sizes):
-            if size:
-                here = order[end : end + size]
-                self._add_pair(pair, self.worker.run_of_packets(src[here], dst[here]))
-                end += size
+        for pair, here in self._by_pair(pairs):
+            self._add_pair(pair, self.worker.run_of_packets(src[here], dst[here]))
+
+    def _by_pair(self, pairs: Any) -> Iterator[tuple[int, Any]]:
+        """(pair, where it is) for all pairs that there are."""
+        narrow = pairs.dtype == np.uint16
+        ordered, order = radix_sort(
+            pairs.astype(np.uint32 if narrow else np.uint64), threads=self.options.threads
+        )
+        heads = engines.xp(pairs).flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        cuts = [0, *heads.tolist(), int(pairs.size)]
+        for start, end in itertools.pairwise(cuts):
+            if start < end:
+                yield int(ordered[start]), order[start:end]
 
     def _add_pair(self, pair: int, run: Any) -> None:
         if pair not in self._pairs:
@@ -222,7 +229,7 @@ class Runner:
         return addresses.byteswap() if self.options.compat and self.source.files else addresses
 
     def _anonymized(self, addresses: Any) -> Any:
-        changed = self.options.anonymizer.apply(self._original(addresses))
+        changed = anonymized("sense", self.options.anonymizer, self._original(addresses))
         return self._original(changed)  # turned back
 
     def _classified(self, block: Block) -> Any:
@@ -230,10 +237,11 @@ class Runner:
         if ranges is None:
             return None
         src, dst = (ranges.classify(self._original(x)) for x in block[:2])
-        pairs = src * len(ranges.names) + dst
+        src *= len(ranges.names)
+        src += dst
         if len(ranges.names) ** 2 <= 1 << 16:
-            pairs = pairs.astype(np.uint16)  # sorted by counting
-        return engines.moved(pairs, engines.home(self.options.engine))
+            src = src.astype(np.uint16)
+        return engines.moved(src, engines.home(self.options.engine))
 
     def _without_broadcast(self, block: Block, pairs: Any) -> tuple[Block, Any]:
         kept = (block.src != LEFT_OUT) & (block.dst != LEFT_OUT)
@@ -287,6 +295,7 @@ class Runner:
     def _add_matrices(self) -> None:
         for matrix in self._matrices():
             since = CLOCK()
+            require_sum("sense", "source", self._packets + matrix.packets)
             if self.listeners.on_window is not None:
                 self.listeners.on_window(matrix, None)
             found = self.worker.statistics(matrix)
@@ -319,15 +328,14 @@ class Runner:
         if options.anonymizer is not None:
             src, dst = (self._anonymized(x) for x in (src, dst))
         keys = (src.astype(np.uint64) << np.uint64(32)) | dst
-        kept = np.ones(keys.size, bool)
         if options.compat:
             kept = (src != LEFT_OUT) & (dst != LEFT_OUT)
             self.dropped += int(counts[~kept].sum())
+            keys, counts = keys[kept], counts[kept]
         if options.ranges is not None:
-            for pair in np.unique(pairs[kept]).tolist():
-                here = kept & (pairs == pair)
+            for pair, here in self._by_pair(pairs[kept] if options.compat else pairs):
                 self._add_pair(pair, self.worker.run_of_links(keys[here], counts[here]))
-        return self.worker.matrix_of_run(self.worker.run_of_links(keys[kept], counts[kept]))
+        return self.worker.matrix_of_run(self.worker.run_of_links(keys, counts))
 
     # The end
 
@@ -336,7 +344,7 @@ class Runner:
             self.listeners.on_chunk({**self._capture(), "windows": self._windows()})
 
     def _windows(self) -> Windows:
-        table = np.concatenate(self._tables) if self._tables else np.empty((0, len(NAMES)))
+        table = np.concatenate([np.empty((0, len(NAMES)), np.int64), *self._tables])
         known = len(table) and self._times and not self._timeless
         times = np.array(self._times[: len(table)], np.int64) if known else None
         return Windows(table, np.array(self._firsts, np.int64), times)

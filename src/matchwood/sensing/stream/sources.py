@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import integers
+from matchwood.arguments import integers, same_size
 from matchwood.io.compression import Damaged, unpacked
 from matchwood.sensing.archive import tar
 from matchwood.sensing.archive.reading import archive_files
@@ -20,6 +20,7 @@ from matchwood.sensing.capture import Capture
 from matchwood.sensing.capture.sources import compression_of
 from matchwood.sensing.packets import Packets
 from matchwood.sensing.traffic import TrafficMatrix, packet_arrays
+from matchwood.sensing.traffic.matrix import addresses as checked_addresses
 
 MATRIX_SUFFIX = ".grb"  # of a file that is one matrix, as `read_archive` takes it
 PIECE = 1 << 16  # bytes that are looked at to tell an archive from a capture
@@ -150,6 +151,13 @@ def packet_block(caller: str, item: Any, wanted: str = "packets must be arrays")
         if time.dtype != np.int64:
             time = integers(caller, "time", time, low=low, high=high).astype(np.int64)
     return Block(src, dst, time)
+
+
+def anonymized(caller: str, anonymizer: Any, addresses: Any) -> Any:
+    """Other addresses by an object that may be the user's: looked at before they are used."""
+    changed = checked_addresses(caller, "anonymize", anonymizer.apply(addresses))
+    same_size(caller, "anonymize", changed, "the addresses it was given", addresses)
+    return changed
 
 
 def _is_archive(file: Any) -> bool:

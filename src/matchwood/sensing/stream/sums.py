@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 LINK_BYTES = 16  # a key and a count
+WRITTEN = 1 << 22  # elements that are written or read at once
 SAMPLE = 1 << 12  # every so many keys of a run on disk one is remembered, to cut ranges
 
 
@@ -97,7 +98,7 @@ class RunSums:
         folder = self._folder()
         paths = folder.file("keys"), folder.file("counts")
         for path, array in zip(paths, run, strict=True):
-            array.tofile(path)
+            append(path, array)
         self._stored.append(Stored(*paths, run.keys.size, run.keys[::SAMPLE].copy()))
 
     def parts(self, boundary: int) -> Iterator[Any]:
@@ -134,6 +135,13 @@ class RunSums:
         return sorted({(mark >> shift) << shift for mark in at})
 
 
+def append(path: Path, array: Any) -> None:
+    """Write an array behind what a file has, in pieces: Ctrl-C is heard in between."""
+    with path.open("ab") as file:
+        for start in range(0, array.size, WRITTEN):
+            np.ascontiguousarray(array[start : start + WRITTEN]).tofile(file)
+
+
 def _cuts(stored: Stored, marks: list[Any]) -> list[int]:
     keys = np.memmap(stored.keys, np.uint64, "r")
     return [0, *(int(np.searchsorted(keys, mark)) for mark in marks), stored.size]
@@ -142,8 +150,9 @@ def _cuts(stored: Stored, marks: list[Any]) -> list[int]:
 def _read(stored: Stored, start: int, end: int) -> Any:
     from matchwood.sensing.traffic.cpu_runs import Run
 
-    size = end - start
-    return Run(
-        np.fromfile(stored.keys, np.uint64, size, offset=8 * start),
-        np.fromfile(stored.counts, np.int64, size, offset=8 * start),
-    )
+    made = Run(np.empty(end - start, np.uint64), np.empty(end - start, np.int64))
+    for array, path in zip(made, (stored.keys, stored.counts), strict=True):
+        for at in range(0, array.size, WRITTEN):
+            part = array[at : at + WRITTEN]
+            part[:] = np.fromfile(path, array.dtype, part.size, offset=8 * (start + at))
+    return made

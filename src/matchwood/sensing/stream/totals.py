@@ -15,7 +15,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.sensing.statistics import Histogram, Histograms, Statistics
 from matchwood.sensing.statistics.histograms import NAMES as HISTOGRAMS
-from matchwood.sensing.stream.sums import Folder, RunSums
+from matchwood.sensing.stream.sums import Folder, RunSums, append
 from matchwood.sensing.traffic import TrafficMatrix, trusted
 
 SOURCE_BITS = 32  # of a key, below the source
@@ -120,8 +120,7 @@ class _Writer:
     def write(self, rows: Any) -> None:
         later = rows._replace(indptr=rows.indptr[1:] + self._links)
         for path, array in zip(self._paths, later, strict=True):
-            with path.open("ab") as file:
-                np.ascontiguousarray(array).tofile(file)
+            append(path, array)
         self._links += rows.counts.size
 
     def matrix(self) -> TrafficMatrix:

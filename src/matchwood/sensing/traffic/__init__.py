@@ -11,9 +11,16 @@ from typing import Any
 
 from matchwood import engines
 from matchwood.arguments import same_size
-from matchwood.sensing.traffic.matrix import TrafficMatrix, addresses, trusted
+from matchwood.sensing.traffic.matrix import TrafficMatrix, addresses, require_sum, trusted
 
-__all__ = ["TrafficMatrix", "packet_arrays", "sum_matrices", "traffic_matrix", "trusted"]
+__all__ = [
+    "TrafficMatrix",
+    "packet_arrays",
+    "require_sum",
+    "sum_matrices",
+    "traffic_matrix",
+    "trusted",
+]
 
 
 def packet_arrays(caller: str, src: Any, dst: Any) -> tuple[Any, Any]:
@@ -80,7 +87,7 @@ def traffic_matrix(
     rows = engines.load(__name__, chosen).rows_of_packets(
         engines.moved(src, home), engines.moved(dst, home), threads=threads
     )
-    return trusted(*(engines.moved(part, where) for part in rows))
+    return trusted(*(engines.moved(part, where) for part in rows), packets=int(src.size))
 
 
 def sum_matrices(
@@ -106,6 +113,8 @@ def sum_matrices(
     ------
     TypeError
         If something else than a TrafficMatrix comes.
+    ValueError
+        If they have more than 2^63 - 1 packets in all.
 
     Notes
     -----
@@ -132,12 +141,17 @@ def sum_matrices(
         for matrix in given:
             yield run(matrix)
 
+    packets = 0
+
     def run(matrix: TrafficMatrix) -> Any:
+        nonlocal packets
+        packets += matrix.packets
+        require_sum("sum_matrices", "matrices", packets)
         keys = engines.moved(matrix.keys(threads=threads), home)
         return load.Run(keys, engines.moved(matrix.counts, home))
 
     rows = load.rows_of_run(load.sum_runs(runs(), threads=threads), threads=threads)
-    return trusted(*(engines.moved(part, where) for part in rows))
+    return trusted(*(engines.moved(part, where) for part in rows), packets=packets)
 
 
 def _matrices(matrices: Any) -> Iterator[TrafficMatrix]:

@@ -8,6 +8,13 @@ import numpy as np
 
 from matchwood import answers, engines
 from matchwood.errors import CheckFailed
+from matchwood.sensing.traffic.matrix import (
+    MOST_PACKETS,
+    TrafficMatrix,
+    addresses,
+    packets_of,
+    places_among,
+)
 
 
 def fault_of_arrays(sources: Any, indptr: Any, destinations: Any, counts: Any) -> str | None:
@@ -31,6 +38,8 @@ def fault_of_arrays(sources: Any, indptr: Any, destinations: Any, counts: Any) -
     at = answers.first(counts < 1)
     if at is not None:
         return f"every link must have a packet, got {counts[at]} at {at}"
+    if (packets := packets_of(counts)) > MOST_PACKETS:
+        return f"counts must be at most 2^63 - 1 packets in all, got {packets}"
     if rows == 0 and links:
         return "links must have sources, got none"
     return None
@@ -71,8 +80,6 @@ def check_traffic_matrix(src: Any, dst: Any, matrix: Any) -> None:
     >>> src, dst = np.array([1, 1, 2]), np.array([2, 2, 3])
     >>> check_traffic_matrix(src, dst, traffic_matrix(src, dst))
     """
-    from matchwood.sensing.traffic.matrix import TrafficMatrix, addresses
-
     if not isinstance(matrix, TrafficMatrix):
         raise TypeError(
             f"check_traffic_matrix: matrix must be a TrafficMatrix, got {type(matrix).__name__}"
@@ -87,7 +94,7 @@ def check_traffic_matrix(src: Any, dst: Any, matrix: Any) -> None:
     found = np.zeros(keys.size + 1, np.int64)
     for begin, end in answers.pieces(int(src.size)):
         packets = (src[begin:end].astype(np.uint64) << np.uint64(32)) | dst[begin:end]
-        place = np.searchsorted(keys, packets)
+        place = places_among(keys, packets)
         known = keys[np.minimum(place, max(keys.size - 1, 0))] if keys.size else packets + 1
         at = answers.first(known != packets)
         if at is not None:

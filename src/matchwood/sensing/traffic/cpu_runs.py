@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.primitives.cpu_hints import opaque
+from matchwood.primitives.sort.cpu import sort_pairs
 from matchwood.primitives.sort.cpu_keys import sort_keys
 from matchwood.sensing.traffic.cpu_walk import (
     HALF,
@@ -360,7 +361,7 @@ def destination_sums(destinations: Any, counts: Any, *, threads: int | None = No
     found = np.zeros((team.size, 2), np.int64)
     team.run(_look_at, counts, found)
     if found[:, 0].max() > 1 << 32:
-        return _wide_sums(destinations, counts)
+        return _wide_sums(destinations, counts, threads)
     places = np.append(0, np.cumsum(found[:, 1]))
     extras = np.empty(places[-1], np.uint64)
     if extras.size:
@@ -375,10 +376,18 @@ def destination_sums(destinations: Any, counts: Any, *, threads: int | None = No
     return out
 
 
-def _wide_sums(destinations: Any, counts: Any) -> Sums:
+def _wide_sums(destinations: Any, counts: Any, threads: int | None) -> Sums:
     """The same for links of more packets than 32 bits count, which do not fit beside a key."""
-    order = np.argsort(destinations, kind="stable")
-    values = destinations[order]
+    values, ordered = sort_pairs(destinations, counts, threads=threads)
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
-    packets = np.add.reduceat(counts[order], starts)
+    packets = np.add.reduceat(ordered, starts)
     return Sums(values[starts], np.diff(np.append(starts, values.size)), packets)
+
+
+def run_of_links(keys: Any, counts: Any, *, threads: int | None = None) -> Run:
+    """The run of links that are not in order, and of which some may be equal."""
+    if keys.size == 0:
+        return Run(keys, counts)
+    keys, counts = sort_pairs(keys, counts, threads=threads)
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    return Run(keys[starts], np.add.reduceat(counts, starts))

@@ -22,6 +22,7 @@ import numpy as np
 from matchwood.primitives.cpu_hints import prefetch_write
 from matchwood.primitives.sort.cpu_keys import (
     AHEAD,
+    ALONE,
     BLOCK,
     DIGITS,
     WHOLE,
@@ -301,6 +302,17 @@ def gathered(array: Any, cuts: Any, used: Any) -> Any:
 
 def sort_in_place(team: Crew, keys: Any, other: Any) -> None:
     sort_ranges(team, keys, other, [Range(0, keys.size, False)])
+
+
+def sort_segments(team: Crew, array: Any, starts: Any, sizes: Any) -> None:
+    """Sort each segment by itself, by one member; one that would keep it too long by all."""
+    ranges = [Range(a, a + n, False) for a, n in zip(starts.tolist(), sizes.tolist(), strict=True)]
+    small = [part for part in ranges if part.hi - part.lo <= ALONE]
+    team.spread(lambda k: array[small[k].lo : small[k].hi].sort(), len(small))
+    if len(small) < len(ranges):
+        for lo, hi, _ in ranges:
+            if hi - lo > ALONE:
+                sort_in_place(team, array[lo:hi], np.empty(hi - lo, array.dtype))
 
 
 def destination_cuts(team: Crew, values: Any, extras: Any) -> tuple[Any, Any]:

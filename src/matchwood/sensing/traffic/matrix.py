@@ -12,13 +12,18 @@ from matchwood.arguments import integers, plain, same_size
 
 PACKAGE = __name__.rpartition(".")[0]
 ADDRESSES = 1 << 32
+AT_ONCE = 1 << 15  # numbers that are looked up at once: 15 ms among 10^7
+WRITTEN = 1 << 20  # numbers that are put into place at once
+MOST_PACKETS = (1 << 63) - 1  # of a matrix: then every sum of counts fits into int64
 
 
 class TrafficMatrix:
     """Packets from source i to destination j, as a hypersparse matrix of 2^32 x 2^32.
 
-    Links are ordered by (source, destination), and every link has at least one packet.  A matrix
-    does not change; its arrays cannot be written to.
+    Links are ordered by (source, destination), and every link has at least one packet.  All links
+    together have at most 2^63 - 1, so that every sum of them fits into 64 bits.  A matrix does not
+    change: it copies the arrays that it is given, and its own cannot be written to (on a GPU, where
+    no array can be protected, they must not be).
 
     Parameters
     ----------
@@ -34,7 +39,8 @@ class TrafficMatrix:
     Raises
     ------
     TypeError, ValueError
-        If an array is of another kind, or does not hold what is said here.
+        If an array is of another kind, or does not hold what is said here; also when a matrix
+        is unpickled.
 
     Examples
     --------
@@ -48,24 +54,27 @@ class TrafficMatrix:
     """
 
     def __init__(self, sources: Any, indptr: Any, destinations: Any, counts: Any) -> None:
-        arrays = _converted(sources, indptr, destinations, counts)
-        self._hold(*arrays)
         from matchwood.sensing.traffic.check import fault_of_arrays
 
-        fault = fault_of_arrays(*arrays)
+        self._hold(*_copied(sources, indptr, destinations, counts))
+        fault = fault_of_arrays(*self._arrays)
         if fault is not None:
             raise ValueError(f"TrafficMatrix: {fault}")
 
     def _hold(self, sources: Any, indptr: Any, destinations: Any, counts: Any) -> None:
-        self.sources = _frozen(sources)
-        self.indptr = _frozen(indptr)
-        self.destinations = _frozen(destinations)
-        self.counts = _frozen(counts)
+        self.sources = engines.frozen(sources)
+        self.indptr = engines.frozen(indptr)
+        self.destinations = engines.frozen(destinations)
+        self.counts = engines.frozen(counts)
         self._lock = threading.Lock()
         self._sums: Any = None
         self._source_sums: Any = None
         self._packets: int | None = None
         self._owner: Any = None
+
+    @property
+    def _arrays(self) -> tuple[Any, Any, Any, Any]:
+        return self.sources, self.indptr, self.destinations, self.counts
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name in self.__dict__:
@@ -73,7 +82,7 @@ class TrafficMatrix:
         object.__setattr__(self, name, value)
 
     def __reduce__(self) -> Any:
-        return trusted, (self.sources, self.indptr, self.destinations, self.counts)
+        return TrafficMatrix, self._arrays
 
     @property
     def engine(self) -> str:
@@ -94,8 +103,7 @@ class TrafficMatrix:
 
     @property
     def nbytes(self) -> int:
-        arrays = (self.sources, self.indptr, self.destinations, self.counts)
-        return sum(int(array.nbytes) for array in arrays)
+        return sum(int(array.nbytes) for array in self._arrays)
 
     def keys(self, *, threads: int | None = None) -> Any:
         """Links as 64-bit keys in order, the source above the destination."""
@@ -106,9 +114,8 @@ class TrafficMatrix:
         with self._lock:
             if self._sums is None:
                 engine = engines.load(PACKAGE, self.engine)
-                self._sums = engine.destination_sums(
-                    self.destinations, self.counts, threads=threads
-                )
+                sums = engine.destination_sums(self.destinations, self.counts, threads=threads)
+                self._sums = type(sums)(*map(engines.frozen, sums))
             return self._sums
 
     def source_sums(self, *, threads: int | None = None) -> Any:
@@ -116,7 +123,8 @@ class TrafficMatrix:
         with self._lock:
             if self._source_sums is None:
                 engine = engines.load(PACKAGE, self.engine)
-                self._source_sums = engine.source_sums(self.indptr, self.counts, threads=threads)
+                sums = engine.source_sums(self.indptr, self.counts, threads=threads)
+                self._source_sums = engines.frozen(sums)
             return self._source_sums
 
     def __add__(self, other: Any) -> TrafficMatrix:
@@ -130,10 +138,8 @@ class TrafficMatrix:
         if not isinstance(other, TrafficMatrix):
             return NotImplemented
         xp = engines.xp(self.counts)
-        ours = (self.sources, self.indptr, self.destinations, self.counts)
-        theirs = (other.sources, other.indptr, other.destinations, other.counts)
         return self.engine == other.engine and all(
-            bool(xp.array_equal(a, b)) for a, b in zip(ours, theirs, strict=True)
+            bool(xp.array_equal(a, b)) for a, b in zip(self._arrays, other._arrays, strict=True)
         )
 
     __hash__ = None  # type: ignore[assignment]  # as arrays
@@ -160,19 +166,28 @@ class TrafficMatrix:
     def graph(self) -> tuple[Any, Any]:
         """(Graph, addresses): vertex v is addresses[v], an arc is a link, its weight the packets.
 
-        So components, matchings or a breadth-first search run on traffic.
+        So components, matchings or a breadth-first search run on traffic.  Functions that read the
+        weights raise ValueError where one is above 2^53: they are exact in float64 up to there.
         """
         import scipy.sparse as sp
 
         from matchwood import csr
+        from matchwood.primitives.sort import radix_sort
 
-        source, destination, packets = (engines.moved(x, "cpu") for x in self.tocoo())
-        addresses = np.union1d(source, destination)
+        sources, indptr, destinations, packets = (engines.moved(x, "cpu") for x in self._arrays)
+        found, places = radix_sort(np.concatenate([sources, destinations]))
+        heads = np.append(True, found[1:] != found[:-1])[: found.size]
+        addresses, vertex = found[heads], np.cumsum(heads) - 1
+        vertices = np.empty(found.size, np.int64)
+        for start in range(0, found.size, WRITTEN):  # Ctrl-C is heard in between
+            part = slice(start, start + WRITTEN)
+            vertices[places[part]] = vertex[part]
         n = addresses.size
-        where = np.searchsorted(addresses, source), np.searchsorted(addresses, destination)
-        made = sp.coo_array((packets, where), shape=(n, n)).tocsr()
-        graph = csr.graph(made)
-        return graph.on(self.engine), engines.moved(addresses, self.engine)
+        degrees = np.zeros(n + 1, np.int64)
+        degrees[vertices[: sources.size] + 1] = np.diff(indptr)
+        indices = vertices[sources.size :]
+        made = sp.csr_array((packets, indices, np.cumsum(degrees)), shape=(n, n))
+        return csr.graph(made).on(self.engine), engines.moved(addresses, self.engine)
 
     def check(self) -> None:
         """Raise `CheckFailed` unless the arrays are a traffic matrix."""
@@ -182,27 +197,45 @@ class TrafficMatrix:
 
 
 def trusted(
-    sources: Any, indptr: Any, destinations: Any, counts: Any, owner: Any = None
-) -> TrafficMatrix:
-    """A matrix from arrays that an engine made: nothing is looked at again.
+    sources: Any, indptr: Any, destinations: Any, counts: Any, *,
+    owner: Any = None, packets: int | None = None,
+) -> TrafficMatrix:  # fmt: skip
+    """A matrix from arrays that an engine made: nothing is looked at again, nor copied.
 
-    `owner` lives as long as the matrix: files that are mapped, say.
+    `owner` lives as long as the matrix: files that are mapped, say.  `packets`: how many there are,
+    where that is known.
     """
     made = TrafficMatrix.__new__(TrafficMatrix)
     made._hold(sources, indptr, destinations, counts)
-    made._owner = owner
+    made._owner, made._packets = owner, packets
     return made
 
 
-def _frozen(array: Any) -> Any:
-    if engines.location(array) == "gpu":
-        return array
-    view = array.view()
-    view.setflags(write=False)
-    return view
+def places_among(ascending: Any, values: Any) -> Any:
+    """As np.searchsorted, in pieces: Ctrl-C is heard in between."""
+    found = np.empty(values.size, np.int64)
+    for start in range(0, values.size, AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        found[part] = np.searchsorted(ascending, values[part])
+    return found
 
 
-def _converted(sources: Any, indptr: Any, destinations: Any, counts: Any) -> tuple[Any, ...]:
+def packets_of(counts: Any) -> int:
+    """The exact sum of counts that are not negative, also where it does not fit into int64."""
+    if not counts.size or int(counts.max()) <= MOST_PACKETS // counts.size:
+        return int(counts.sum())
+    low = counts & 0xFFFFFFFF
+    return (int((counts >> 32).sum()) << 32) + int(low.sum(dtype=np.uint64))
+
+
+def require_sum(caller: str, name: str, total: int, unit: str = "packets") -> None:
+    """Raise ValueError if there are so many in all that sums leave int64."""
+    if total > MOST_PACKETS:
+        raise ValueError(f"{caller}: {name} must have at most 2^63 - 1 {unit} in all, got {total}")
+
+
+def _copied(sources: Any, indptr: Any, destinations: Any, counts: Any) -> tuple[Any, ...]:
+    """The arrays of a user in memory of our own: what is looked at there stays so."""
     caller = "TrafficMatrix"
     found = []
     for name, value, kind in (
@@ -215,8 +248,7 @@ def _converted(sources: Any, indptr: Any, destinations: Any, counts: Any) -> tup
         if array.dtype != kind:
             limits = np.iinfo(kind)
             integers(caller, name, array, low=limits.min, high=limits.max)
-            array = array.astype(kind)
-        found.append(array)
+        found.append(engines.xp(array).array(array, dtype=kind, order="C"))
     same_size(caller, "counts", found[3], "destinations", found[2])
     if found[1].size != found[0].size + 1:
         raise ValueError(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import calls, engines
-from matchwood.arguments import count, integers, numbers, one_of, plain
+from matchwood.arguments import count, flag, integers, numbers, one_of, plain
 from matchwood.gate.resources import require_memory
 from matchwood.spanning.forest.costs import undirected_costs
 
@@ -203,16 +203,17 @@ def minimum_spanning_forest(
     """
     caller = "minimum_spanning_forest"
     calls.agreed(A, lambda: one_of(caller, "method", method, tuple(METHODS)))
+    maximum = calls.agreed(A, lambda: flag(caller, "maximum", maximum))
     if calls.is_distributed(A):
         dist = calls.spread(A, caller, __name__, engine, threads)
         spread: Forest = dist.minimum_spanning_forest(
-            A, method=method, maximum=bool(maximum), threads=threads
+            A, method=method, maximum=maximum, threads=threads
         )
         return spread
     call = calls.enter(A, caller, engine, threads)
-    costs = undirected_costs(call.graph, caller, bool(maximum))
+    costs = undirected_costs(call.graph, caller, maximum)
     run = call.load(__name__).span
-    edges, weights, rounds = run(costs, method, bool(maximum), threads=threads)
+    edges, weights, rounds = run(costs, method, maximum, threads=threads)
     total, trees = sum_of(weights), costs.n - int(edges.shape[0])
     edges, weights = call.back(edges, weights)
     return Forest(edges, weights, total, trees, costs.n, rounds)

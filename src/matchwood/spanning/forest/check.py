@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, calls, csr
-from matchwood.arguments import one_of
+from matchwood.arguments import flag, one_of
 from matchwood.components.connected import connected_components
 from matchwood.errors import CheckFailed
 from matchwood.primitives.sort import radix_sort
@@ -77,16 +77,17 @@ def check_spanning_forest(
     """
     caller = "check_spanning_forest"
     calls.agreed(A, lambda: one_of(caller, "ties", ties, TIES))
+    maximum = calls.agreed(A, lambda: flag(caller, "maximum", maximum))
     if calls.is_distributed(A):
         from matchwood.spanning.forest.spread import checking
 
-        checking.check_spanning_forest(A, answer, bool(maximum), ties == "index")
+        checking.check_spanning_forest(A, answer, maximum, ties == "index")
         return
     G = csr.as_graph(A, caller).on("cpu")
-    costs = undirected_costs(G, caller, bool(maximum))
+    costs = undirected_costs(G, caller, maximum)
     edges, weights = unpacked(caller, answer, G.n)
     entries = _entries(costs, edges, weights)
-    order = orders.make(costs, bool(maximum))
+    order = orders.make(costs, maximum)
     sequence = _sequence(costs, entries, order)
     joined = _join_forest(G, costs, edges, sequence)
     _check_minimal(costs, order, joined, entries[sequence], ties == "index")

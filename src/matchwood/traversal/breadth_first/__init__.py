@@ -48,7 +48,7 @@ class BFS:
         level = arguments.integers("BFS.path", "level", self.level, size=parent.size)
         n, v = int(parent.size), arguments.integer("BFS.path", "v", v)
         if not 0 <= v < n:
-            raise ValueError(f"BFS.path: v must be within 0..{n - 1}, got {v}")
+            raise ValueError(f"BFS.path: v must be within 0..{n - 1}, got {arguments.shown(v)}")
         if int(level[v]) < 0:
             return []
         way = [v]
@@ -134,6 +134,7 @@ def bfs(
     >>> matchwood.bfs(A, 3, directed=False).level.tolist()
     [2, 1, 1, 0]
     """
+    calls.agreed(A, lambda: arguments.flag("bfs", "directed", directed))
     if calls.is_distributed(A):
         spread = calls.spread(A, "bfs", __name__, engine, threads)
         found: BFS = spread.search(A, sources, depth_limit, directed, threads=threads)

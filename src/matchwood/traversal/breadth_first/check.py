@@ -62,6 +62,7 @@ def check_bfs(
     matchwood.errors.CheckFailed: bfs: parent of 2 is 0, but there is no arc 0 -> 2
     """
     caller = "check_bfs"
+    calls.agreed(A, lambda: arguments.flag(caller, "directed", directed))
     if calls.is_distributed(A):
         calls.spread(A, caller, __package__).check_search(
             A, sources, result, functools.partial(_unpacked, caller), depth_limit, directed

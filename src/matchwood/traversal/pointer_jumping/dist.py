@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import answers, engines
+from matchwood import answers, arguments, engines
 from matchwood.dist.agreement import raise_first
 from matchwood.dist.exchanges.agreement import together
 from matchwood.dist.exchanges.cpu_distinct import distinct
@@ -45,7 +45,8 @@ def roots(
         engines.check_threads(threads)
         if engine not in (None, engines.location(parent.local)):
             raise EngineUnavailable(
-                f"{caller}: engine must be None where parent is a DistributedVector, got {engine!r}"
+                f"{caller}: engine must be None where parent is a DistributedVector, "
+                f"got {arguments.shown(engine)}"
             )
 
     together(parent.comm, check, told=False)

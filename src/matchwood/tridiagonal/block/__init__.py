@@ -98,5 +98,5 @@ def factorize(
     >>> matchwood.block_tridiagonal.factorize(off, d, off).solve(np.full((4, 2), 6.0))[0].tolist()
     [2.0, 2.0]
     """
-    made = system("block_tridiagonal.factorize", __name__, dl, d, du, block=True)
+    made = system("block_tridiagonal.factorize", __name__, dl, d, du, block=True, copy=True)
     return Factorization(made, allow_singular, threads)

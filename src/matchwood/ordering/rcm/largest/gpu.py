@@ -80,7 +80,7 @@ def subgraph(view: Any, vertices: Any, caller: str) -> Any:
     k = SOURCE.kernels(I=kind)
     pattern = (view.indptr, view.indices)
     k.copy_rows(entries, (entries, size, starts, vertices, *pattern, number, copied))
-    return csr.graph((starts, copied), index_dtype=kind)
+    return csr.as_graph((starts, copied), caller, index_dtype=kind)
 
 
 def keyed(order: Any, label: Any, count: int, vertices: Any) -> Listed:
