@@ -104,6 +104,7 @@ def test_memory_that_was_made_here_is_not_copied() -> None:
     A = grid(40, 50, 2.0).tocoo()
     pairs = np.stack(A.coords, axis=1)
     for kind in (A, (A.shape[0], pairs, A.data), A.tocsc()):
+        matchwood.graph(kind)  # compiles
         peaks = []
         for copied in (True, False):
             tracemalloc.start()

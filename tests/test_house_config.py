@@ -30,7 +30,7 @@ def test_config_is_printed(capsys):
 
 
 def test_config_wants_a_mode_that_it_knows():
-    with pytest.raises(ValueError, match="mode must be 'stdout' or 'dicts', got 'html'"):
+    with pytest.raises(ValueError, match="mode must be one of 'stdout', 'dicts', got 'html'"):
         matchwood.show_config(mode="html")
 
 

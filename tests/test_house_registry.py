@@ -25,6 +25,7 @@ OTHER_VERBS = {"info", "generate", "convert", "bench", "warmup", "config", "demo
 OTHER_STEPS = (
     "distributed graphs",
     "graph",
+    "memory of graphs",
     "row_reduce",
     "primitives",
     "sort",

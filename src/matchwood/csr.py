@@ -27,6 +27,7 @@ from matchwood.gate.entries import DUPLICATES, Entries
 from matchwood.gate.rectangles import Rectangle, as_rectangle
 from matchwood.gate.rules import GraphRules
 from matchwood.gate.views import View, sparse_matrix
+from matchwood.primitives.extremes import extremes
 from matchwood.primitives.inspect import (
     Symmetry,
     Values,
@@ -54,8 +55,9 @@ class Graph(GraphRules, Entries):
     indptr, indices, data : arrays
         The directed view: sorted rows, duplicates added up.  `data` is None where none came in.
 
-    These arrays, and those of all views, are read-only for good: copy one to change it.  CuPy has
-    no such arrays: on a GPU, writing to them is an error that is not found, and may crash.
+    These arrays, and those of all views, are read-only for good: copy one to change it.  Where the
+    Graph shares memory (``copy=False``), they may be those of the caller.  CuPy has no read-only
+    arrays: on a GPU, writing to them is an error that is not found, and may crash.
 
     A Graph can be pickled and copied; the copy has memory of its own, passes the gate again and
     works out its facts again.  A forked
@@ -122,7 +124,7 @@ class Graph(GraphRules, Entries):
 
     def least(self, values: Any) -> float:
         """The least of these values."""
-        return float(values.min())
+        return float(extremes(values)[0])
 
     def raise_infinite(self, view: View, facts: Values, caller: str) -> None:
         """Raise the error that names the entry which is not finite."""

@@ -103,8 +103,14 @@ def frozen(array: Any) -> Any:
         return array
     import numpy as np
 
-    memory = np.ascontiguousarray(array).data.toreadonly()
-    return np.frombuffer(memory, array.dtype).reshape(array.shape)
+    if array.dtype.hasobject:  # no kernel reads objects
+        kept = array.copy()
+        kept.flags.writeable = False
+        return kept
+    plain = array if array.flags.c_contiguous else array.copy()
+    memory = plain.reshape(-1).view(np.uint8).data.toreadonly()
+    made = np.frombuffer(memory, array.dtype)
+    return made if array.ndim == 1 else made.reshape(array.shape)
 
 
 def shown(array: Any) -> tuple[Any, Any]:
@@ -147,17 +153,10 @@ def _refuse(engine: Any, caller: str | None) -> NoReturn:
 
 
 def check_threads(threads: Any) -> None:
-    """Raise, in the name of the function that was called, unless so many can be asked for."""
+    """Raise, in the name of the function that was called, unless a team may have `threads`."""
     if threads is not None:
-        from matchwood.arguments import MOST, count, is_integer, shown
-        from matchwood.teams.cpus import called_function, checked_threads
+        from matchwood.teams.cpus import checked_threads
 
-        if not is_integer(threads):
-            raise TypeError(
-                f"{called_function()}: threads must be an integer or None, got {shown(threads)}"
-            )
-        if abs(int(threads)) > MOST:  # too long to be told in full
-            count(called_function(), "threads", threads, 1)
         checked_threads(threads)
 
 

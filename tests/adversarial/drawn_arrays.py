@@ -144,7 +144,8 @@ def spoilt_call(arguments: Any, rng: np.random.Generator) -> tuple[str, Any]:
         how, made = spoilt_array(array, rng)
         if isinstance(path[-1], str) and path[-1] in SPARSE:
             made = made if isinstance(made, np.ndarray) else np.asarray(array)
-        with contextlib.suppress(TypeError, ValueError):  # a result that refuses it when made
+        # a result that refuses it when made, or a COO matrix whose type it does not fit
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
             arguments = replaced(arguments, path, made)
             told.append(f"{'.'.join(map(str, path))}: {how}")
     numbers = list(numbers_in(arguments))

@@ -56,9 +56,9 @@ def columns_of_rows(A: Any) -> list[set[int]]:
     elif A.format == "dia":
         entries = (
             (j - offset, j)
-            for offset, values in zip(A.offsets.tolist(), A.data.tolist(), strict=True)
-            for j, value in enumerate(values[: A.shape[1]])
-            if value != 0 and 0 <= j - offset < A.shape[0]
+            for offset, values in zip(A.offsets.tolist(), (A.data != 0).tolist(), strict=True)
+            for j, stored in enumerate(values[: A.shape[1]])
+            if stored and 0 <= j - offset < A.shape[0]
         )
     else:
         height, width = A.data.shape[1:] if A.format == "bsr" else (1, 1)

@@ -363,6 +363,9 @@ def hostile_arrow(seed: int, draw: int) -> str:
     options = {} if column.type.num_fields else {"separator": ";"}
     try:
         made.validate(full=True)
+        size = getattr(made.type, "list_size", 0)
+        if len(getattr(made, "values", ())) < (made.offset + len(made)) * size:
+            raise ValueError("pyarrow forgets the offset")
         rows = made.to_pylist()
         wanted = None if "separator" in options or None in rows else pairs_of_sets(rows)
     except (ValueError, IndexError):

@@ -176,3 +176,39 @@ def test_a_closed_pipe_is_quiet() -> None:
 )
 def test_what_a_line_says(error: BaseException, line: str) -> None:
     assert errors.one_line(error) == line
+
+
+SHORT = {
+    "solve": ["solve", "aniso:1,20x20", "--maxiter", "2"],
+    "solve as JSON": ["solve", "aniso:1,20x20", "--maxiter", "2", "--json"],
+    "pagerank": ["pagerank", "path:50", "--max-iterations", "1", "--tol", "1e-12"],
+    "dist pagerank": ["dist", "pagerank", "path:50", "--max-iterations", "1", "--tol", "1e-12"],
+}
+
+
+@pytest.mark.parametrize("case", SHORT)
+def test_an_answer_that_falls_short_is_shown_and_told(case: str) -> None:
+    result = runner().invoke(app, SHORT[case])
+    assert result.exit_code == errors.FELL_SHORT
+    assert result.stdout
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"matchwood: {case.removesuffix(' as JSON')}: no")
+
+
+IN_WORDS = {
+    "match: --ties must be one of": ["match", "path:5", "--ties", "x"],
+    "match: --rng must lie in": ["match", "path:5", "--rng", str(2**64)],
+    "mst: --method must be one of": ["mst", "path:5", "--method", "x"],
+    "bfs: --depth-limit must not be negative": ["bfs", "path:5", "--depth-limit", "-1"],
+    "dist match: --ties must be one of": ["dist", "match", "path:5", "--ties", "x"],
+    "info: --read base must be": ["info", "x.txt", "--read", "base=-1"],
+    "precondition: --ties must be one of": ["precondition", "path:5", "--ties", "x"],
+    "path: n must be": ["components", "path:-5"],
+}
+
+
+@pytest.mark.parametrize("line", IN_WORDS)
+def test_errors_speak_of_the_verb_and_its_options(line: str) -> None:
+    result = runner().invoke(app, IN_WORDS[line])
+    assert result.exit_code == errors.ERROR
+    assert result.stderr.startswith(f"matchwood: {line}"), result.stderr

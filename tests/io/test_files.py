@@ -99,9 +99,9 @@ def test_format_by_name(name: str, format: str) -> None:
 
 @pytest.mark.parametrize("name", ["a", "a.gz", "a.xyz", "a.mtx.zip", ""])
 def test_unknown_names(name: str) -> None:
-    with pytest.raises(ValueError, match="cannot tell the format"):
+    with pytest.raises(ValueError, match=r"cannot tell the format|name of a file"):
         matchwood.io.read(name)
-    with pytest.raises(ValueError, match="cannot tell the format"):
+    with pytest.raises(ValueError, match=r"cannot tell the format|name of a file"):
         matchwood.io.write(name, np.eye(2))
 
 

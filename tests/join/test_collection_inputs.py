@@ -122,6 +122,7 @@ def test_integers_are_plain_sets():
         ([["a"]], {"by": "g"}, TypeError, "by names a column"),
         ([["a"]], {"by": [1, 2]}, ValueError, "a value for each record, got 2 for 1"),
         ([["a"]], {"by": [[1]]}, TypeError, "can be compared"),
+        ([["a"]], {"by": memoryview(np.ones((1, 1)))}, TypeError, "by must hold a value for each"),
         ([["a"]], {"on": "tags"}, TypeError, "on is for tables"),
         ({"tags": [["a"]]}, {}, TypeError, "say by on="),
         ({"tags": [["a"]]}, {"on": "tag"}, ValueError, "has no column 'tag'; it has 'tags'"),
@@ -455,6 +456,12 @@ def test_arrow_arrays_are_validated():
     ):
         with pytest.raises(ValueError, match="fuzzy_join: left is no valid Arrow array: "):
             fuzzy_join(data, on=on)
+    whole = pyarrow.array([[1, 2], [2, 3], [1, 2]], pyarrow.list_(pyarrow.int64(), 2))
+    assert found(whole.slice(1), similarity="equal") == []
+    behind = pyarrow.Array.from_buffers(whole.type, 3, [None], -1, 2, [whole.values])
+    for data in (behind, pandas.Series(behind, dtype=pandas.ArrowDtype(whole.type))):
+        with pytest.raises(ValueError, match="lists of 2 values, up to list 5, must lie within 6"):
+            fuzzy_join(data, similarity="equal")
     with pytest.raises(ValueError, match="fuzzy_join: by is no valid Arrow array: "):
         fuzzy_join([["ab"]] * 3, by=broken)
     pairs = fuzzy_join([["ab"]] * 3)

@@ -136,15 +136,26 @@ def test_a_factor_of_another_graph_is_refused() -> None:
     assert linear_forest(G, factor=found).factor is found
 
 
-def test_the_arrays_of_a_factor_cannot_be_changed_unseen() -> None:
-    G = matchwood.graph(cycle(8))
-    found = degree_factor(G, 2)
-    with pytest.raises(ValueError, match="read-only"):
-        found.neighbours[0, 0] = 10**6
-    found.neighbours.flags.writeable = True
-    found.neighbours[0, 0] = 10**6
-    with pytest.raises(ValueError, match="vertex 0 lists 1000000"):
-        linear_forest(G, factor=found)
+def test_the_arrays_of_factors_and_forests_cannot_be_changed() -> None:
+    forest = linear_forest(matchwood.graph(cycle(8)))
+    for array in (*forest.factor, *forest, forest.place):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 10**6
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+
+
+def test_results_see_that_the_matrix_they_keep_has_changed() -> None:
+    A = cycle(8).astype(float)
+    matching, factor = weighted_matching(A), degree_factor(A, 2)
+    M = matchwood.preconditioners.algebraic_tridiagonal(A, allow_singular=True)
+    known = matching.bound, factor.coverage, M.coverage
+    later = weighted_matching(A), degree_factor(A, 2)
+    A.data *= 2
+    assert known == (matching.bound, factor.coverage, M.coverage)  # found out before
+    for ask in (lambda: later[0].bound, lambda: later[1].coverage, lambda: M.definite):
+        with pytest.raises(ValueError, match=r"A must stay as it was .* got other values of data"):
+            ask()
 
 
 def test_a_factor_by_hand_needs_no_weights_of_its_own_type() -> None:

@@ -302,7 +302,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match=r"r must be below 2\*\*32"):
         quarter_md5(v, 2**32)
     for p in (-0.1, 1.1, np.nan, "half", True):
-        with pytest.raises(ValueError, match=r"p must be a number in 0 \.\. 1"):
+        with pytest.raises((TypeError, ValueError), match=r"random_bit: p must be "):
             random_bit(v, 1, p)
 
 

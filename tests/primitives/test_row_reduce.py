@@ -309,7 +309,7 @@ def test_bad_input():
         minimum_label(indptr, indices, np.arange(39))
     with pytest.raises(TypeError, match="operation must be an Operation"):
         reduce_rows(max, indptr, indices, data, x, x)
-    with pytest.raises(ValueError, match="engine must be None, 'reference' or 'cpu'"):
+    with pytest.raises(ValueError, match="engine must be one of None, 'reference', 'cpu'"):
         reduce_rows(PROPOSAL, indptr, indices, data, x, x, engine="gpu")
 
 

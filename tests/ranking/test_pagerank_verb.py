@@ -25,9 +25,12 @@ def test_pagerank(tmp_path: Path) -> None:
 
 
 def test_pagerank_for_people() -> None:
-    text = run("pagerank", "star:9", "--weighted", "--max-iterations", "2").stdout
-    assert "highest scores" in text
-    assert "converged" in text
+    words = ["pagerank", "star:9", "--weighted", "--max-iterations"]
+    for iterations, code in (("2", 1), ("200", 0)):  # 1: shown, but it did not converge
+        result = CliRunner().invoke(app, [*words, iterations])
+        assert result.exit_code == code
+        assert "highest scores" in result.stdout
+        assert "converged" in result.stdout
 
 
 def test_pagerank_refuses() -> None:

@@ -39,7 +39,7 @@ def test_bytes_an_edge(method: str, edge: int, vertex: int) -> None:
 
 def test_a_symmetric_matrix_is_not_copied() -> None:
     A = matchwood.generators.random_weights(matchwood.generators.grid((300, 300)))
-    G = matchwood.graph(A)
+    G = matchwood.graph(A, copy=False)
     costs = undirected_costs(G, "test", False)
     assert np.shares_memory(costs.data, A.data)
     assert undirected_costs(G, "test", True) is costs

@@ -102,7 +102,8 @@ class Devices:
 
 
 def _numbers(value: Any) -> tuple[int, ...]:
-    if isinstance(value, (str, bytes)) or not (hasattr(value, "__iter__") or _is_number(value)):
+    several = hasattr(value, "__iter__") and getattr(value, "shape", None) != ()
+    if isinstance(value, (str, bytes)) or not (several or _is_number(value)):
         raise TypeError(
             f"Devices: devices must be the number of a device or several, got {shown(value)}"
         )

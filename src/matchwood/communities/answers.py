@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import answers, csr, engines
+from matchwood.arguments import shown
 from matchwood.communities.result import Communities
 from matchwood.communities.weights import Level, level_of
 from matchwood.errors import CheckFailed
@@ -27,7 +28,7 @@ def stated(problem: str, level: Level, labels: Any, resolution: float, value: An
     """Raise unless `value` is the modularity of the labels, added up in floats here."""
     right = float_modularity(level, labels, resolution)
     if not (isinstance(value, float) and math.isclose(value, right, abs_tol=1e-9)):
-        raise CheckFailed(f"{problem}: modularity is {right:.12g}, got {value!r}")
+        raise CheckFailed(f"{problem}: modularity is {right:.12g}, got {shown(value)}")
 
 
 def float_modularity(level: Level, labels: Any, resolution: float) -> float:

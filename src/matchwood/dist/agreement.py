@@ -40,7 +40,10 @@ def _spoken(value: Any) -> str:
     if isinstance(value, np.ndarray):
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
         return f"an array of {value.dtype} {value.shape} with hash {digest}"
-    return repr(value)
+    try:
+        return repr(value)
+    except Exception:
+        return f"an object of type {type(value).__name__}"
 
 
 def raise_first(comm: Any, error: Exception | None, key: Any = 0) -> None:

@@ -107,6 +107,7 @@ def distribute(
     require_comm(comm, "distribute")
     same(comm, "distribute", n=n, grid=grid, order=order, layout=layout, exchange=exchange,
          duplicates=duplicates, index_dtype=index_dtype)  # fmt: skip
+    arguments.one_of("distribute", "duplicates", duplicates, DUPLICATES)
     share = together(comm, lambda: given.read(A, n, weights, "distribute"))
     if n is not None:
         n = arguments.count("distribute", "n", n)

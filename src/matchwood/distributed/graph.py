@@ -16,6 +16,7 @@ from matchwood.gate.entries import RULES
 from matchwood.gate.rules import GraphRules
 from matchwood.gate.views import View
 from matchwood.primitives.assemble.cpu import merge_duplicates
+from matchwood.primitives.extremes import extremes
 from matchwood.primitives.inspect import Symmetry, Values
 from matchwood.primitives.symmetrize import trusted_magnitudes
 
@@ -198,7 +199,7 @@ class DistributedGraph(GraphRules):
 
     def least(self, values: Any) -> float:
         """The least of these values, of all ranks."""
-        mine = -float(values.min()) if values.size else -np.inf
+        mine = -float(extremes(values)[0]) if values.size else -np.inf
         return -float(self.comm.allreduce(np.array([mine]), "max")[0])
 
     def raise_infinite(self, view: View, facts: Values, caller: str) -> None:

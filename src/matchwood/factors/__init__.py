@@ -180,7 +180,7 @@ def degree_factor(
     })  # fmt: skip
     plan = make_plan(caller, n, method=method, rng=rng, ties=ties, directed=directed, **words)
     call = calls.enter(A, caller, engine, threads, beyond=True)
-    graph = call.graph.watched()  # the factor keeps the view
+    graph = call.graph
     view = directed_magnitudes(graph, caller) if directed else graph.undirected_weights(caller)
     if plan.n > view.n:  # far more than anybody has
         require_memory(caller, 12 * view.n * plan.n, f"{plan.n} neighbours of each vertex")
@@ -188,6 +188,8 @@ def degree_factor(
     options = {"keep": graph.keep, **call.options}
     found: Found = engine_of_method.find(view, plan, threads=threads, **options)
     arrays = call.back(found.neighbours, found.weights)
+    graph.watched()  # the factor keeps the view, as it is kept there from now on
+    view = view if directed else graph.undirected_weights(caller)
     return sealed(arrays, found.rounds, found.maximal, directed, view, plan, graph, found.stats)
 
 

@@ -90,20 +90,20 @@ class Entries(EntryRules):
         return self._own
 
     def watched(self: Same) -> Same:
-        """This object, for one that outlives the call: its arrays become read-only, and those of
+        """This object, for one that outlives the call: our arrays become read-only, and those of
         the caller are watched."""
         with self._lock:
             if self._frozen:
                 return self
-            self._indptr, self._indices = map(engines.frozen, (self._indptr, self._indices))
-            self._source = holding.plain_values(self._source)
-            column = isinstance(self._source, inputs.Column) or self._source is None
-            self._source = self._source if column else engines.frozen(self._source)
+            data = self._source = holding.plain_values(self._source)
             if not self._own:
-                values = None if column else self._source
+                values = None if isinstance(data, inputs.Column) else data
                 arrays = {"indptr": self._indptr, "indices": self._indices, "data": values}
                 self._watch = holding.Watch.of(**arrays)
-            self._kept = {key: holding.frozen(value) for key, value in self._kept.items()}
+            else:
+                self._indptr, self._indices = map(engines.frozen, (self._indptr, self._indices))
+                self._source = holding.frozen(data)
+            self._kept = {k: holding.frozen(value, self._watch) for k, value in self._kept.items()}
             self._frozen = True
         return self
 
@@ -119,7 +119,8 @@ class Entries(EntryRules):
     def made(self, make: Callable[[], T]) -> T:
         """What is worked out of the arrays, as it is to be kept."""
         self.require_unchanged("graph")
-        return super().made(make) if self._frozen else make()
+        made: T = holding.frozen(make(), self._watch) if self._frozen else make()
+        return made
 
     def __reduce__(self) -> Any:
         """A copy, or what comes out of a pickle, has memory of its own and passes the gate."""

@@ -73,13 +73,19 @@ def _same(array: Any, given: Any) -> bool:
     return array is given or bool(engines.xp(array).may_share_memory(array, given))
 
 
-def frozen(value: Any) -> Any:
-    """The arrays of a View, or an array, read-only for good; anything else as it is."""
-    if isinstance(value, View):
-        return View(*(array if _fixed(array) else engines.frozen(array) for array in value))
-    return engines.frozen(value) if isinstance(value, np.ndarray) and not _fixed(value) else value
+def frozen(value: Any, watch: Watch | None = None) -> Any:
+    """The arrays of a View, or an array, read-only for good; anything else as it is.
+
+    So are arrays that are frozen, or watched: views of a graph that are the same stay the same.
+    """
+    if isinstance(value, np.ndarray):
+        return value if _stays(value, watch) else engines.frozen(value)
+    if isinstance(value, View) and not all(_stays(array, watch) for array in value):
+        return View(*(frozen(array, watch) for array in value))
+    return value
 
 
-def _fixed(array: Any) -> bool:
-    """No array to freeze, or one that is frozen: then the views of a graph stay the same arrays."""
-    return not isinstance(array, np.ndarray) or not array.flags.writeable
+def _stays(array: Any, watch: Watch | None) -> bool:
+    if not isinstance(array, np.ndarray) or not array.flags.writeable:
+        return True
+    return watch is not None and any(array is given for given in watch.arrays.values())

@@ -382,6 +382,8 @@ def as_weights(array: Any, caller: str) -> Any:
     if dtype.kind == "b" or (dtype.kind == "f" and dtype.itemsize == 2):
         return array.astype(np.float32)
     if dtype.kind == "f" and dtype.itemsize in (4, 8):
+        if type(array) is np.ndarray and dtype.isnative and array.flags.c_contiguous:
+            return array  # the common case
         return engines.xp(array).ascontiguousarray(array, dtype=dtype.newbyteorder("="))
     if dtype.kind in "iu":
         if array.size and dtype.itemsize == 8:

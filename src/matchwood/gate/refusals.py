@@ -20,7 +20,7 @@ def index_kind(n: int, nnz: int, asked: Any, caller: str) -> Any:
         return np.dtype(np.int32 if fits else np.int64)
     kind = arguments.any_type(asked)
     if kind is None or kind not in (np.int32, np.int64):
-        got = arguments.shown(asked)
+        got = arguments.shown(asked) if kind is None else kind
         raise TypeError(f"{caller}: index_dtype must be int32 or int64, got {got}")
     if kind == np.int32 and not fits:
         raise ValueError(

@@ -43,6 +43,7 @@ def write(
     valued = _valued(matrix, name, weights)
     _require_fit(matrix, name, valued)
     lines = comments.splitlines() if isinstance(comments, str) else _lines(comments)
+    _require_text(lines)
     if lines and name in ("graph-txt", "npz"):
         raise ValueError(f"write: a file of format {name} has no comments")
     if name == "edges" and any(edge_list.counts_in(line.encode()) for line in lines):
@@ -142,6 +143,15 @@ def _lines(comments: Sequence[str]) -> list[str]:
     if not (listed and all(isinstance(comment, str) for comment in comments)):
         raise TypeError(f"write: comments must be text or a list of texts, got {shown(comments)}")
     return [line for comment in comments for line in comment.splitlines()]
+
+
+def _require_text(lines: list[str]) -> None:
+    """Raise where a comment has no bytes: half of a character, as names of files may hold."""
+    for line in lines:
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"write: comments must be text, got {shown(line)}") from None
 
 
 def _names(ids: Any, shape: tuple[int, int], delimiter: str) -> Any:

@@ -162,7 +162,7 @@ def read_groups(
 
 def _values(caller: str, by: Any, side: int, collection: Collection, sides: int) -> list[Any]:
     name = ("left", "right")[side]
-    if inputs.is_table(collection.data) and (isinstance(by, str) or not np.iterable(by)):
+    if inputs.is_table(collection.data) and (isinstance(by, str) or not _iterable(by)):
         return inputs.column(collection.data, caller, name, by)
     if isinstance(by, str):
         raise TypeError(f"{caller}: by names a column, and {name} is no table")
@@ -174,7 +174,16 @@ def _values(caller: str, by: Any, side: int, collection: Collection, sides: int)
         if not isinstance(by, (tuple, list)) or len(by) != 2:
             raise TypeError(f"{caller}: by must be a pair of sequences, one for each side")
         by = by[side]
-    if isinstance(by, (str, bytes)) or not np.iterable(by):
+    if isinstance(by, (str, bytes)) or not _iterable(by):
         kind = type(by).__name__
         raise TypeError(f"{caller}: by must hold a value for each record of {name}, got {kind}")
     return inputs.values(by, caller, "by")
+
+
+def _iterable(value: Any) -> bool:
+    """Whether it can be iterated over; memoryviews of some formats say NotImplementedError."""
+    try:
+        iter(value)
+    except (TypeError, NotImplementedError):
+        return False
+    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -101,18 +101,18 @@ def streaming_matching(
 
 def _blocks(edges: Iterable[Any], caller: str) -> Iterator[tuple[Any, Any, Any]]:
     """Blocks of arrays from blocks or from single edges."""
-    if not isinstance(edges, Iterable):
+    if not isinstance(edges, Iterable) or getattr(edges, "shape", None) == ():
         raise TypeError(f"{caller}: edges must be an iterable, got {type(edges).__name__}")
     items = iter(edges)
     first = next(items, None)
     if first is None:
         return
     items = itertools.chain((first,), items)
-    if not isinstance(first, Sized):
+    if not isinstance(first, Collection):
         raise TypeError(f"{caller}: edges must be (u, v, w), got {type(first).__name__}")
     if len(first) != 3:
         raise ValueError(f"{caller}: edges must be (u, v, w), got {len(first)} items")
-    if np.ndim(first[0]) == 0:
+    if np.ndim(next(iter(first))) == 0:
         while block := list(itertools.islice(items, EDGES_PER_BLOCK)):
             u, v, w = zip(*block, strict=True)
             yield _same_length(_integers(u, caller), _integers(v, caller), _numbers(w, caller))

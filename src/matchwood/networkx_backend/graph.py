@@ -23,8 +23,8 @@ class Structure(csr.Graph):
     two, or whose dictionaries were changed by hand, is refused.
     """
 
-    def __init__(self, indptr: Any, indices: Any) -> None:
-        super().__init__(inputs.Raw(indptr.size - 1, indptr, indices, None), None, "networkx")
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         if not self.symmetry().symmetric:
             raise changed(": an edge is stored at one of its ends only")
 
@@ -218,6 +218,10 @@ class Graph:
     @property
     def structure(self) -> csr.Graph:
         """The graph for matchwood's functions."""
-        if self._directed:
-            return self.keep("structure", lambda: csr.graph((self.indptr, self.indices)))
-        return self.keep("structure", lambda: Structure(self.indptr, self.indices))
+
+        def make() -> csr.Graph:
+            raw = inputs.Raw(len(self), self.indptr, self.indices, None, own=True)
+            kind = csr.Graph if self._directed else Structure
+            return kind(raw, None, "networkx", None, "adopted")
+
+        return self.keep("structure", make)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.arguments import is_integer, shown
+
 FEWEST_ALLOWED = 64  # threads that may be asked for on any machine, for tests
 PER_CPU = 8  # threads per CPU; more would only wait for each other
 
@@ -96,14 +98,15 @@ def suits_one_thread(entries: int) -> bool:
 
 def checked_threads(threads: Any) -> int:
     """The `threads` of a call as an integer, else an error that names the function called."""
-    if isinstance(threads, (bool, np.bool_)) or not isinstance(threads, (int, np.integer)):
-        raise TypeError(f"{called_function()}: threads must be an integer or None, got {threads!r}")
+    if not is_integer(threads):
+        got = shown(threads)
+        raise TypeError(f"{called_function()}: threads must be an integer or None, got {got}")
     if threads < 1:
-        raise ValueError(f"{called_function()}: threads must be at least 1, got {threads}")
+        raise ValueError(f"{called_function()}: threads must be at least 1, got {shown(threads)}")
     if threads > FEWEST_ALLOWED and threads > most_threads():  # the first test is the fast one
         raise ValueError(
             f"{called_function()}: threads must be at most {most_threads()} on this machine "
-            f"({PER_CPU} for each CPU, and {FEWEST_ALLOWED} on any), got {threads}"
+            f"({PER_CPU} for each CPU, and {FEWEST_ALLOWED} on any), got {shown(threads)}"
         )
     return int(threads)
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import arguments
 from matchwood.teams.compiling import compiled
 from matchwood.teams.cpus import called_function, checked_threads, default_threads
 from matchwood.teams.members import Member, dismiss, enlist
@@ -52,8 +53,9 @@ _counter: contextvars.ContextVar[Callable[[], int] | None] = contextvars.Context
 )
 
 
-@contextlib.contextmanager
-def on_progress(callback: Progress, *, found: Found | None = None) -> Iterator[None]:
+def on_progress(
+    callback: Progress, *, found: Found | None = None
+) -> contextlib.AbstractContextManager[None]:
     """Call ``callback(done, total)`` about twenty times a second while kernels run.
 
     It runs in the calling thread, for calls made inside the ``with`` block, in this thread or
@@ -70,6 +72,13 @@ def on_progress(callback: Progress, *, found: Found | None = None) -> Iterator[N
     ...     matchwood.connected_components(matchwood.generators.path(5)).count
     1
     """
+    if not callable(callback):
+        raise TypeError(f"on_progress: callback must be callable, got {arguments.shown(callback)}")
+    return _telling(callback, arguments.callback("on_progress", "found", found))
+
+
+@contextlib.contextmanager
+def _telling(callback: Progress, found: Found | None) -> Iterator[None]:
     token = _progress.set((callback, found))
     try:
         yield

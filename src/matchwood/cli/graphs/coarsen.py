@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from matchwood.cli import results
-from matchwood.cli.errors import FellShort
 from matchwood.cli.options import Graph, Rng, Ties
 from matchwood.cli.output import print_table
 from matchwood.cli.shared import Shared, report, timed, with_shared
@@ -66,9 +65,4 @@ def command(
                 (size, m, int(level.vertex_weights.max()))
                 for size, m, level in zip(found.sizes[1:], edges, found, strict=True)
             ],
-        )
-    if found.sizes[-1] > until:
-        raise FellShort(
-            f"coarsen: no edges to merge along are left at {found.sizes[-1]} vertices, "
-            f"--until {until} was asked for"
         )

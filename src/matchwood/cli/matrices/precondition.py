@@ -49,7 +49,7 @@ def command(
     from matchwood.cli.progress import progress
 
     loaded = load(matrix, read=read)
-    G = matchwood.graph(loaded.matrix).on(engine or "cpu")
+    G = matchwood.graph(loaded.matrix).on("cpu" if engine is None else engine)
     rows: dict[str, Any] = {}
     for name in KINDS if kind is None else (kind,):
         with progress(f"setting up {name}"):

@@ -81,7 +81,7 @@ def command(
     n = A.shape[0]
     true = None if right is not None else np.sin(2 * PERIODS * np.pi * np.arange(n) / max(n, 1))
     b = A @ true if right is None else _vector(right, n)
-    G = matchwood.graph(A).on(engine or "cpu")
+    G = matchwood.graph(A).on("cpu" if engine is None else engine)
     where = G.engine
     names = ["none", *PRECONDITIONERS] if preconditioner == "all" else [preconditioner]
     found: dict[str, Any] = {}

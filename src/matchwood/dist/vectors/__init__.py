@@ -58,12 +58,9 @@ class DistributedVector:
 
         ``root=None`` gathers on all ranks.  Every rank calls it.
         """
-        from matchwood.dist.exchanges.agreement import together  # not above: it imports this file
-
-        if root is not None:
-            size = self.comm.size
-            root = together(self.comm, lambda: checks.rank("gather", "root", root, size))
         self._agree("gather", root=root)
+        if root is not None:
+            root = checks.rank("gather", "root", root, self.comm.size)
         local = engines.moved(self.local, "cpu")
         if root is None:
             flat, _ = self.comm.allgatherv(local)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood import arguments
 from matchwood.gate import sparse_inputs
 from matchwood.gate.rectangles import as_rectangle
 
@@ -127,6 +128,8 @@ def values(data: Any, caller: str, name: str) -> list[Any]:
     """A column, or any sequence, as a list that nobody else holds."""
     kind = type(data).__name__
     require_valid(data, caller, name)
+    if isinstance(data, memoryview):  # NumPy reads more formats of these than Python does
+        data = arguments.plain(caller, name, data)
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(data, method):
             data = getattr(data, method)()
@@ -158,10 +161,35 @@ def require_valid(data: Any, caller: str, name: str) -> None:
     if type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "validate"):
         try:
             data.validate(full=True)
+            _require_room(data)
         except MemoryError:
             raise
         except Exception as error:  # of pyarrow's own classes
             raise ValueError(f"{caller}: {name} is no valid Arrow array: {error}") from None
+
+
+def _require_room(data: Any) -> None:
+    """Raise for lists of a fixed size that end behind their values, which `validate` lets pass.
+
+    It forgets the offset of the array.  `data` is a valid array or table of pyarrow.
+    """
+    if hasattr(data, "itercolumns"):
+        parts = list(data.itercolumns())
+    elif hasattr(data, "chunks"):
+        parts = list(data.chunks)
+    else:
+        names = ("values", "dictionary", "storage", "keys", "items")
+        parts = [getattr(data, name) for name in names if hasattr(data, name)]
+        if hasattr(data, "field"):  # a struct or a union
+            parts += [data.field(i) for i in range(data.type.num_fields)]
+        size = getattr(data.type, "list_size", None)
+        if size is not None and len(data.values) < (data.offset + len(data)) * size:
+            raise ValueError(
+                f"lists of {size} values, up to list {data.offset + len(data)}, "
+                f"must lie within {len(data.values)} values"
+            )
+    for part in parts:
+        _require_room(part)
 
 
 def _from_stream(data: Any, caller: str, name: str) -> Any:
@@ -288,7 +316,8 @@ def _checked(flat: list[Any], starts: np.ndarray, caller: str, name: str) -> tup
     if kinds == {int}:
         return flat, False
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-        return [int.__int__(x) if isinstance(x, int) else int(x) for x in flat], False
+        lying = any(issubclass(kind, int) and kind is not int for kind in kinds)
+        return list(map(_integer if lying else int, flat)), False
     text_first = isinstance(flat[0], str)
     for at, element in enumerate(flat):
         good = isinstance(element, str) if text_first else isinstance(element, (int, np.integer))
@@ -298,6 +327,11 @@ def _checked(flat: list[Any], starts: np.ndarray, caller: str, name: str) -> tup
             wanted = "text" if text_first else "text or an integer" if at == 0 else "an integer"
             raise TypeError(f"{caller}: {place} must be {wanted}, got {_told(element)}")
     raise TypeError(f"{caller}: {name} must hold text or integers")
+
+
+def _integer(element: Any) -> int:
+    """The number itself: the class of an integer may have a method that says another."""
+    return int.__int__(element) if isinstance(element, int) else int(element)
 
 
 def _told(element: Any) -> str:

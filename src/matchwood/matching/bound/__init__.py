@@ -116,7 +116,7 @@ def matching_bound(
     """
     caller = "matching_bound"
     sweeps = count(caller, "sweeps", sweeps)
-    call = calls.enter(A, caller, engine or "cpu", threads)
+    call = calls.enter(A, caller, "cpu" if engine is None else engine, threads)
     chosen = call.load(__name__)  # there is no GPU engine
     view = call.graph.undirected_weights(caller)
     mate = heavy_matching(view, "cpu", threads).mate if matching is None else matching

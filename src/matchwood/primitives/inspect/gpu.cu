@@ -7,6 +7,7 @@
 // Past the end of a thread's entries, column, row and value are 0, which counts nothing.  Blocks take
 // chunks until there are no more, then combine what their threads found, with one atomic for each
 // fact.  Sums modulo 2^64, minima and maxima do not depend on scheduling.
+#include "matchwood/atomics.cuh"
 #include "matchwood/entry_rows.cuh"
 #include "matchwood/exact.cuh"
 #include "matchwood/status.cuh"
@@ -275,7 +276,7 @@ values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
         if (!finite)
             for (int e = 0; e < count; ++e)
                 if (!is_finite(data[first + e])) fail(table + STATUS, NOT_FINITE, first + e);
-        if (negative_loop) table[NEGATIVE_LOOP] = 1;  // whoever writes, writes the same
+        if (negative_loop) store_relaxed(table + NEGATIVE_LOOP, 1ull);  // all write the same
     }
     publish_sum(table, ZEROS, zeros);
     publish_sum(table, SUM1, balance.sum1);

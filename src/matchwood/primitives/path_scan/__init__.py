@@ -169,7 +169,8 @@ def path_scan(
     )
     ends, reduced, cycle = (engines.moved(made, where) for made in arrays)
     options = {"method": method, "engine": engine, "threads": threads}
-    return PathScan(ends, reduced, cycle, table, options)
+    kept = engines.frozen(table.copy())  # for `distances`
+    return PathScan(ends, reduced, cycle, kept, options)
 
 
 def _table(caller: str, neighbours: Any) -> Any:
