@@ -1,7 +1,7 @@
 """What is compiled here: reading a graph of dictionaries, and breadth-first search in its order.
 
 `read_rows` goes through the dictionaries as reading.py does, by functions of Python's stable C
-interface, in a third to a sixth of the time (bench/networkx_backend/conversion.py).  Objects are
+interface, two to seven times as fast (bench/networkx_backend/conversion.py).  Objects are
 addresses, which is safe because
 
 - it holds the interpreter lock from its first line to its last, and nothing that it calls gives the
