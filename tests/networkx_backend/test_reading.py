@@ -8,6 +8,7 @@ import fractions
 import gc
 import math
 import os
+import subprocess
 import sys
 
 import networkx as nx
@@ -21,6 +22,15 @@ from matchwood.networkx_backend.building import collector_paused
 from matchwood.networkx_backend.reading import Wanted, edges_of, read
 
 EVERYTHING = Wanted((), True, True, True)
+
+
+@pytest.fixture(autouse=True, scope="module", params=["compiled", "plain"])
+def way(request):
+    """All tests here read graphs of any size by compiled code, and once more without it."""
+    before = reading.COMPILED_FROM
+    reading.COMPILED_FROM = 0 if request.param == "compiled" else reading.COMPILED_TO
+    yield request.param
+    reading.COMPILED_FROM = before
 
 
 def assert_read(G):
@@ -226,6 +236,147 @@ def test_references_are_given_back():
         read(G, EVERYTHING)
     assert [sys.getrefcount(row) for row in G._adj.values()] == counts
     assert (sys.getrefcount(node), sys.getrefcount(data)) == before
+
+
+# Compiled code against the plain way
+
+
+def both_ways(G, wanted):
+    """What compiled code reads, None where it leaves the graph to the plain way; and that."""
+    found = []
+    for way in (reading._compiled, reading._attempt):
+        try:
+            read = way(G, G._adj, wanted)
+        except RuntimeError as error:
+            read = str(error)
+        found.append(read)
+    return found
+
+
+def assert_same_both_ways(G):
+    G.graph.update({"title": "a graph", 5: [6]})
+    for wanted in (Wanted(), Wanted(("weight",), attributes=True), Wanted(("nothing",))):
+        ours, plain = both_ways(G, wanted)
+        assert type(ours) is type(plain) is dict
+        for one, other in zip(ours["rows"], plain["rows"], strict=True):
+            assert type(one) is type(other)
+            if isinstance(one, np.ndarray):
+                assert one.dtype == other.dtype
+                assert one.tolist() == other.tolist()
+                assert not one.flags.writeable
+            elif isinstance(one, tuple):
+                assert list(map(id, one)) == list(map(id, other))
+            else:
+                assert one == other
+        if wanted.attributes:
+            assert ours["attributes"] == plain["attributes"] == [G.graph]
+            assert list(ours["attributes"][0]) == list(G.graph)
+        for name in wanted.columns:
+            one, other = (list(map(id, found[f"column {name}"])) for found in (ours, plain))
+            assert one == other
+
+
+def test_odd_graphs_both_ways(way):
+    if way == "plain":
+        return
+    for kind in (nx.Graph, nx.DiGraph):
+        holes = kind(nx.gnm_random_graph(80, 300, seed=1))
+        holes.remove_edges_from(list(holes.edges)[::3])
+        holes.remove_nodes_from([0, 7, 79])
+        assert_same_both_ways(holes)
+        holes.add_nodes_from([79, 0, 7])
+        for i, (u, v) in enumerate(list(holes.edges)):
+            weight = [2**53 + i, -(2**70), True, 0.5, math.nan, "text", None, (1,), np.float32(2)]
+            holes.edges[u, v].update({"colour": 1, "weight": weight[i % 9]} if i % 7 else {})
+        assert_same_both_ways(holes)
+        for fresh in (
+            lambda i: int(str(i)), lambda i: int(str(i + 10**6)), lambda i: f"node {i}",
+            lambda i: (i // 9, f"{i}"), lambda i: i / 4, lambda i: 2**70 + i, lambda i: -i,
+            lambda i: [f"{i}", i, i + 0.5, (i, 0.5), -i - 1][i % 5],
+        ):  # fmt: skip
+            G = kind()
+            G.add_nodes_from(map(fresh, range(80)))
+            G.add_edges_from((fresh(u), fresh(v), {"weight": u / 7}) for u, v in holes.edges)
+            assert_same_both_ways(G)
+        numbers = kind(nx.path_graph(9))
+        numbers.add_edges_from([(0, 5.0), (True, 7), (8.0, 2.0)])  # equal to nodes
+        assert_same_both_ways(numbers)
+        missing = math.nan
+        for nodes in ([missing, 1.5, 2], ["a", missing], [1, True + 1, 2.5], [b"a", "b"]):
+            assert_same_both_ways(kind([(u, v) for u in nodes for v in nodes]))
+
+
+class Word(str):
+    """A text with methods of its own."""
+
+    __slots__ = ()
+
+    def __hash__(self):
+        return super().__hash__()
+
+    def __eq__(self, other):
+        return str(self) == str(other)
+
+
+def test_what_compiled_code_leaves_to_the_plain_way(way):
+    if way == "plain":
+        return
+
+    def one_more(neighbour, data=None, row=None):
+        G = nx.relabel_nodes(nx.path_graph(9, nx.DiGraph), str)
+        G._adj["3"][neighbour] = {} if data is None else data
+        if row is not None:
+            G._adj["5"] = row
+        return G
+
+    assert_same_both_ways(one_more("7"))
+    for neighbour in (Word("7"), np.str_("7")):
+        assert both_ways(one_more(neighbour), Wanted())[0] is None
+    assert both_ways(one_more("7", row=collections.OrderedDict()), Wanted())[0] is None
+    for data in (collections.OrderedDict(), {Word("weight"): 1}, {5: 1}):
+        assert both_ways(one_more("1", data), Wanted(("weight",)))[0] is None
+    for wrong in ("none", 7, math.nan, (7,), 2**70, -(2**32)):
+        for G in (one_more(wrong), nx.path_graph(9, nx.DiGraph)):
+            G._adj[next(iter(G))][wrong if wrong != 7 else 77] = {}
+            ours, plain = both_ways(G, Wanted())
+            assert ours is None
+            assert "no node" in plain
+    assert both_ways(nx.MultiGraph([(0, 1)]), Wanted())[0] is None
+    for wanted in (EVERYTHING, Wanted(("weight", "other"))):
+        assert both_ways(nx.path_graph(3), wanted)[0] is None
+
+
+@pytest.mark.parametrize("setting", [{"PYTHONMALLOC": "debug"}, {"PYTHONDEVMODE": "1"}])
+def test_pythons_that_check_their_memory(setting, way):
+    """Many readings: a reference too few or too many ends the process or is counted."""
+    if way == "plain":
+        return
+    program = """if True:
+        import gc, sys
+        import networkx as nx
+        from matchwood.networkx_backend import reading
+        reading._attempt, reading.COMPILED_FROM = None, 0
+        G = nx.Graph()
+        for u, v in nx.gnm_random_graph(1000, 5000, seed=1).edges:
+            G.add_edge(f"node {u}", f"node {v}", weight=u / 7)
+        kinds = dict, str, tuple, int, float
+        def counts():
+            gc.collect()
+            things = [*G._adj, *G._adj.values(), *(d for *_, d in G.edges(data=True))]
+            return [sys.getrefcount(each) for each in things]
+        before, types = counts(), [sys.getrefcount(each) for each in kinds]
+        for _ in range(30):
+            found = reading.read(G, reading.Wanted(("weight",), attributes=True))
+            del found
+        assert counts() == before
+        after = [sys.getrefcount(each) for each in kinds]
+        assert max(abs(a - b) for a, b in zip(after, types)) < 3000, (types, after)
+    """
+    environment = {**os.environ, **setting}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 # Changes meanwhile

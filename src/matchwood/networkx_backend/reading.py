@@ -2,7 +2,8 @@
 
 Another thread may change a graph whenever it gets the interpreter lock.  Python gives the lock
 away between the steps of its own code, never inside a compiled function that only goes through
-dictionaries.  So one call of such a function reads all that must fit together, `_at_once`; what
+dictionaries.  So one call of such a function reads all that must fit together: `_compiled` by a
+kernel of ours, for large graphs and at most one attribute, `_at_once` by iterators of Python.  What
 follows works on lists that nobody else has.
 
 Views of graphs, subclasses of dict and Pythons without the lock run other code on the way.  There
@@ -13,9 +14,10 @@ from __future__ import annotations
 
 import functools
 import sys
+import sysconfig
 from array import array
 from collections.abc import Mapping
-from itertools import chain, compress
+from itertools import chain, compress, repeat
 from operator import call, is_, methodcaller
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -26,6 +28,9 @@ from matchwood import engines
 from matchwood.networkx_backend.building import collector_paused
 
 Array = np.ndarray[Any, Any]
+# Nodes and neighbours together: below, less is gained than to load compiled code costs, 25 ms in a
+# process; above, they need 64 bits.
+COMPILED_FROM, COMPILED_TO = 20_000, np.iinfo(np.int32).max
 TRIES = 5  # readings of a graph that another thread keeps changing; then it is given up
 
 
@@ -109,7 +114,7 @@ def _quick(G: Any, wanted: Wanted) -> dict[str, Any] | None:
         if type(adjacency) is not dict:
             return None
         try:
-            found = _attempt(G, adjacency, wanted)
+            found = _compiled(G, adjacency, wanted) or _attempt(G, adjacency, wanted)
         except (AttributeError, TypeError):  # something that is no dictionary
             return None
         except RuntimeError as error:
@@ -117,6 +122,56 @@ def _quick(G: Any, wanted: Wanted) -> dict[str, Any] | None:
         else:
             return found if found["kinds"] <= {dict} else None
     raise problem
+
+
+def _compiled(G: Any, adjacency: dict[Any, Any], wanted: Wanted) -> dict[str, Any] | None:
+    """As `_attempt`, by compiled code (cpu.py); None for a graph that it does not read."""
+    attributes = G.graph if wanted.attributes else {}
+    other = wanted.edge_data or wanted.node_data or len(wanted.columns) > 1 or G.is_multigraph()
+    if other or type(attributes) is not dict or not _holds_still():
+        return None
+    n, nnz = len(adjacency), sum(map(len, list(adjacency.values())))
+    if not COMPILED_FROM <= n + nnz <= COMPILED_TO:
+        return None
+    from matchwood.networkx_backend import cpu
+
+    name = sys.intern(wanted.columns[0]) if wanted.columns else None
+    one = 1
+    lists: tuple[list[Any], ...] = ([], [], [])  # nodes, attributes, values
+    indptr, indices = np.zeros(n + 1, np.int32), np.empty(nnz, np.int32)
+    slots = 1 << (2 * n).bit_length()
+    work = cpu.Work(
+        kinds=np.array(list(map(id, (dict, tuple, str, int, float, bool))), np.intp),
+        item=np.zeros(4, np.intp),
+        nodes=np.empty(n, np.intp),
+        rows=np.empty(n, np.intp),
+        neighbours=np.empty(nnz, np.intp),
+        data=np.empty(nnz if wanted.columns else 0, np.intp),
+        places=np.empty(nnz, np.int32),
+        hashes=np.empty(cpu.BATCH, np.intp),
+        by_address=np.zeros((slots, 2), np.intp),
+        by_hash=np.zeros((slots, 2), np.intp),
+    )
+    given = id(adjacency), id(attributes), id(name) if wanted.columns else 0, id(one)
+    said = cpu.read_rows(*given, G.is_directed(), *map(id, lists), work, indptr, indices)
+    if said == cpu.OTHER:
+        return None
+    nodes, pairs, values = lists
+    if said == cpu.ANY and len(set(nodes)) < n:
+        raise changed(": two of its nodes are equal")
+    arrays = engines.frozen(indptr), engines.frozen(indices)
+    return {
+        "rows": Rows(tuple(nodes), said == cpu.NUMBERED, *arrays),
+        "kinds": set(),
+        "attributes": [dict(zip(pairs[::2], pairs[1::2], strict=True))],
+        **{f"column {each}": values for each in wanted.columns},
+    }
+
+
+@functools.cache
+def _holds_still() -> bool:
+    """Is this a Python whose objects stay where they are, and whose lock cannot be absent?"""
+    return sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 def _attempt(G: Any, adjacency: Any, wanted: Wanted) -> dict[str, Any]:
@@ -163,12 +218,18 @@ def _at_once(streams: dict[str, Any]) -> dict[str, Any]:
 
 
 _counts = functools.partial(np.fromiter, dtype=np.int64)
-_values = methodcaller("values")
 
 
 def _inside(level: Any) -> Any:
-    """The values of all mappings of a level, row by row."""
-    return chain.from_iterable(map(_values, level))
+    """The values of all dictionaries of a level, row by row."""
+    return chain.from_iterable(map(dict.values, level))
+
+
+def _got(edges: Any, name: str, quick: bool) -> Any:
+    """The value of that name in each mapping, 1 where it is missing."""
+    if quick:
+        return map(dict.get, edges, repeat(name), repeat(1))
+    return map(methodcaller("get", name, 1), edges)
 
 
 def _structure(adjacency: Any, multi: bool) -> dict[str, Any]:
@@ -198,7 +259,7 @@ def _attributes(adjacency: Any, G: Any, wanted: Wanted, half: bytes | None) -> d
         return list, chain.from_iterable(zip(one, other, strict=True))
 
     streams = {
-        f"column {name}": pairs(map(type, edges()), map(methodcaller("get", name, 1), edges()))
+        f"column {name}": pairs(map(type, edges()), _got(edges(), name, adjacency is G._adj))
         for name in wanted.columns
     }
     if wanted.edge_data:

@@ -10,33 +10,8 @@ from typing import Any
 
 from matchwood.networkx_backend.info import FUNCTIONS, settings
 
-# To convert a graph takes as long as to go through it once in Python, which is all that these need.
-# Of 20,000 nodes and 100,000 edges NetworkX answers them in 0.6 to 1.3 times the time of our first
-# call, and our second takes a fiftieth; bench/networkx_backend/calls.py.
-ONE_PASS = frozenset(
-    {
-        "connected_components",
-        "number_connected_components",
-        "is_connected",
-        "node_connected_component",
-        "weakly_connected_components",
-        "number_weakly_connected_components",
-        "is_weakly_connected",
-        "bfs_edges",
-        "bfs_layers",
-        "bfs_predecessors",
-        "bfs_successors",
-        "generic_bfs_edges",
-        "descendants_at_distance",
-        "descendants",
-        "ancestors",
-        "has_path",
-        "single_source_shortest_path",
-        "single_source_shortest_path_length",
-        "single_target_shortest_path_length",
-        "maximal_matching",
-    }
-)
+# NetworkX answers these from a part of the graph, before a conversion has seen all of it.
+PARTIAL = frozenset({"has_path", "descendants_at_distance"})
 # The least number of nodes and edges together for which another call is taken; below it the gain is
 # smaller than the cost of loading compiled code, once in a process.
 # bench/networkx_backend/thresholds.py, 2 cores.
@@ -136,8 +111,8 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     G = args[0] if args else kwargs["G"]
     if _is_converted(G):
         least = LEAST_CONVERTED
-    elif name in ONE_PASS:
-        return "NetworkX is as quick as the conversion of a graph, and this one is not converted"
+    elif name in PARTIAL:
+        return "NetworkX looks at a part of the graph, and this one is not converted"
     else:
         least = LEAST_WHERE_NETWORKX_IS_SLOW if name in SLOW else LEAST
     # a view counts its nodes one by one, and is slow in NetworkX itself

@@ -2,7 +2,7 @@
 
 NetworkX looks at neighbours in the order in which edges were added, and shows it: in the order of
 edges, layers and dictionaries, and in the parents.  matchwood's own search has other parents (the
-smallest), so the order is found by a queue of its own, in compiled code (cpu.py).
+smallest), so the order is found by a queue of its own, in compiled code (../cpu.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Search(NamedTuple):
 
 
 def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
-    from matchwood.networkx_backend.algorithms import cpu
+    from matchwood.networkx_backend import cpu
     from matchwood.teams import crew
 
     indptr, indices = pattern
