@@ -43,10 +43,7 @@ class Anonymizer:
         keyed = method in ("cryptopan", "permutation")
         if not keyed and key is not None:
             raise ValueError(f"{caller}: the method {method!r} takes no key")
-        if (bits is None) == (method == "truncate"):
-            given = "needs bits=" if bits is None else "takes no bits"
-            raise ValueError(f"{caller}: the method {method!r} {given}")
-        self.bits = None if bits is None else checked_bits(caller, bits)
+        self.bits = checked_bits(caller, method, bits)
         secret = checked_key(caller, key) if keyed else b""
         if method == "cryptopan":
             self._cipher = _cipher(caller, secret[:16])
@@ -143,11 +140,12 @@ class Anonymizer:
             team.run(cpu.read_flips, packed, self._table, secret, out, state)
 
 
-def checked_bits(caller: str, bits: Any) -> int:
-    bits = count(caller, "bits", bits)
-    if bits > 32:
-        raise ValueError(f"{caller}: bits must be at most 32, got {bits}")
-    return bits
+def checked_bits(caller: str, method: str | None, bits: Any) -> int | None:
+    """The bits that the method keeps, where it is the one that has such a number."""
+    if (bits is None) == (method == "truncate"):
+        given = "needs bits=" if bits is None else "takes no bits"
+        raise ValueError(f"{caller}: the method {method!r} {given}")
+    return None if bits is None else count(caller, "bits", bits, 0, 32)
 
 
 def _cipher(caller: str, key: bytes) -> Any:

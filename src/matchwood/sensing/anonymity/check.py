@@ -51,6 +51,7 @@ def check_anonymized(
     """
     caller = "check_anonymized"
     one_of(caller, "method", method, METHODS)
+    bits = checked_bits(caller, method, bits)
     addresses = vector(caller, "addresses", addresses, ("uint32",))
     found = answers.integers(caller, caller, "found", found, addresses.shape, "cpu")
     outside = answers.first((found < 0) | (found > 0xFFFFFFFF))
@@ -58,7 +59,7 @@ def check_anonymized(
         raise CheckFailed(f"{caller}: {found[outside]} at {outside} is no address")
     found = found.astype(np.uint32)
     if method in (None, "truncate"):
-        kept = 32 if bits is None else checked_bits(caller, bits)
+        kept = 32 if bits is None else bits
         mask = np.uint32((0xFFFFFFFF << (32 - kept)) & 0xFFFFFFFF)
         _require(found == addresses & mask, addresses, found, f"does not keep {kept} bits")
         return
