@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from matchwood.arguments import path as file_name
+from matchwood.arguments import shown
 from matchwood.errors import CheckFailed
 from matchwood.sensing.archive import reference
 from matchwood.sensing.traffic import TrafficMatrix
@@ -50,7 +51,9 @@ def check_archive(path: str | os.PathLike[str], matrices: Iterable[Any]) -> None
     except (ImportError, MemoryError):
         raise
     except Exception as error:  # plain Python that believes what it reads may stumble over anything
-        raise CheckFailed(f"{caller}: the file is no archive of matrices: {error}") from error
+        raise CheckFailed(
+            f"{caller}: the file is no archive of matrices: {shown(error)}"
+        ) from error
     if len(stored) != len(given):
         raise CheckFailed(f"{caller}: the file has {len(stored)} matrices, got {len(given)}")
     for k, (links, matrix) in enumerate(zip(stored, given, strict=True)):
