@@ -316,7 +316,7 @@ def test_keys_of_other_kinds():
     for key in (Lying(KEY[:5]), KEY + b"x", memoryview(KEY * 2)[::3]):
         with pytest.raises(ValueError, match="anonymize: key must"):
             anonymize(before, "permutation", key)
-    with pytest.raises(TypeError, match="new_key: path must be a path, got int"):
+    with pytest.raises(TypeError, match="new_key: path must be the name of a file, got "):
         new_key(3)
 
 
@@ -383,3 +383,16 @@ def test_errors(call, error, message):
     with pytest.raises(error) as caught:
         call(addresses(4))
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "message"),
+    [
+        ("permutation", {"bits": 8}, "takes no bits"), (None, {"bits": 8}, "takes no bits"),
+        ("truncate", {}, "needs bits="), (None, {"key": bytes(32)}, "takes no key"),
+    ],
+)  # fmt: skip
+def test_a_check_takes_what_the_method_takes(method, given, message):
+    addresses = np.zeros(3, np.uint32)
+    with pytest.raises(ValueError, match=f"check_anonymized: the method {method!r} {message}"):
+        check_anonymized(addresses, addresses, method, **given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import io
+import os
 import struct
 import tarfile
 import threading
@@ -517,9 +518,27 @@ def test_errors(tmp_path):
         write_archive(tmp_path / "x", [], compression="lz4")
     with pytest.raises(ValueError, match="write_archive: level must be at most"):
         write_archive(tmp_path / "x", [], level=20)
+    with pytest.raises(TypeError, match="write_archive: times must be an iterable"):
+        write_archive(tmp_path / "x", [], times=np.array(3))
+    with pytest.raises(ValueError, match="archive_writer: level must be at most"):
+        archive_writer(tmp_path / "x", level=20)
+    with pytest.raises(ValueError, match="read_archive: path must be the name of a file"):
+        read_archive("a\0b")
     with pytest.raises(FileFormatError, match="empty"):
         list(read_archive(io.BytesIO(b"")))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_check_refuses_what_is_no_archive(tmp_path):
+    path = tmp_path / "x"
+    for content in (b"", b"x" * 4000, b"x" * 257 + b"ustar" + b"x" * 4000):
+        path.write_bytes(content)
+        with pytest.raises(CheckFailed, match="check_archive: the file is no archive"):
+            check_archive(path, [])
+    with path.open("rb") as stream:
+        with pytest.raises(TypeError, match="check_archive: path must be the name of a file"):
+            check_archive(stream.fileno(), [])
+        os.fstat(stream.fileno())  # still open
 
 
 # A blob of the official unit test, written by GraphBLAS (456 bytes in its tar; here ours)

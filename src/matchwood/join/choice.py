@@ -81,11 +81,12 @@ def _shard(caller: str, shard: Any, k: int | None) -> tuple[int, int]:
     if shard is None:
         return 0, 1
     if not isinstance(shard, (tuple, list)) or len(shard) != 2:
-        raise TypeError(f"{caller}: shard must be (part, parts), got {shard!r}")
+        raise TypeError(f"{caller}: shard must be (part, parts), got {arguments.shown(shard)}")
     parts = arguments.count(caller, "shard[1]", shard[1], 1)
     part = arguments.count(caller, "shard[0]", shard[0])
     if part >= parts:
-        raise ValueError(f"{caller}: shard must be (part, parts) with part < parts, got {shard!r}")
+        got = arguments.shown(shard)
+        raise ValueError(f"{caller}: shard must be (part, parts) with part < parts, got {got}")
     if k is not None and parts > 1:
         raise ValueError(f"{caller}: k looks at all pairs and has no shards; join with delta")
     return part, parts

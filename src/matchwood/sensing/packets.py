@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import arguments, engines
 
 Array = np.ndarray[Any, Any]
 
@@ -36,6 +36,7 @@ class Packets(NamedTuple):
     @classmethod
     def empty(cls, count: int) -> Packets:
         """Room for so many packets; the values are whatever the memory held."""
+        count = arguments.count("Packets.empty", "count", count)
         try:
             return cls(
                 np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.int64),
@@ -46,4 +47,6 @@ class Packets(NamedTuple):
 
     def part(self, start: int, stop: int) -> Packets:
         """The packets start..stop; nothing is copied."""
+        for name, place in (("start", start), ("stop", stop)):
+            arguments.integer("Packets.part", name, place)
         return Packets(*(field[start:stop] for field in self))

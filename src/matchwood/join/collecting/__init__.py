@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import count, integer, one_of, vector
+from matchwood.arguments import count, integer, one_of, shown, vector
 from matchwood.join.arrays import Elements, Records
 from matchwood.join.collecting import inputs
 from matchwood.join.collecting.kinds import kinds_of
@@ -183,7 +183,8 @@ class Collection:
     def record(self, row: int) -> list[Any]:
         """The distinct elements of a record, in the order in which they came."""
         if not 0 <= integer("record", "row", row) < len(self):
-            raise ValueError(f"record: row must be within 0..{len(self) - 1}, got {row}")
+            got = shown(row)
+            raise ValueError(f"record: row must be within 0..{len(self) - 1}, got {got}")
         part = self.table.numbers[self.table.starts[row] : self.table.starts[row + 1]]
         return [self.table.distinct[i] for i in dict.fromkeys(part.tolist()) if i >= 0]
 
@@ -195,6 +196,9 @@ class Collection:
 
     def beside(self, other: Collection) -> Prepared:
         """The same for two collections with one dictionary; kept while both live."""
+        if not isinstance(other, Collection):
+            kind = type(other).__name__
+            raise TypeError(f"beside: other must be a Collection, got {kind}")
         found = self._with.get(other)
         if found is None:
             found = Prepared((self.table, other.table), self.similarity, self.q)

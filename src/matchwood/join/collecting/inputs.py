@@ -110,10 +110,12 @@ def column(data: Any, caller: str, name: str, on: Any) -> list[Any]:
             raise TypeError(f"{caller}: on is for tables, and {name} is a {kind}") from error
         known = getattr(data, "column_names", None)
         known = getattr(data, "columns", data) if known is None else known
-        listed = ", ".join(map(repr, itertools.islice(iter(known), 20)))
-        raise ValueError(f"{caller}: {name} has no column {on!r}; it has {listed}") from error
+        listed = ", ".join(map(arguments.shown, itertools.islice(iter(known), 20)))
+        got = arguments.shown(on)
+        raise ValueError(f"{caller}: {name} has no column {got}; it has {listed}") from error
     if is_table(found):
-        raise ValueError(f"{caller}: on must name one column of {name}, got {on!r}")
+        got = arguments.shown(on)
+        raise ValueError(f"{caller}: on must name one column of {name}, got {got}")
     return values(found, caller, name)
 
 
@@ -249,7 +251,8 @@ _WITH_NAN = (float, complex, np.inexact, np.datetime64, np.timedelta64)
 def _split(rows: list[Any], separator: Any, caller: str, name: str) -> list[Any]:
     if not isinstance(separator, str) or not separator:
         raise TypeError(
-            f"{caller}: separator must be text of one or more characters, got {separator!r}"
+            f"{caller}: separator must be text of one or more characters, "
+            f"got {arguments.shown(separator)}"
         )
     try:
         return [str.split(row, separator) for row in rows]
@@ -378,6 +381,7 @@ def _steps(normalise: Any, caller: str) -> Sequence[Callable[[str], str]]:
         if not callable(step) and (not isinstance(step, str) or step not in NAMED):
             known = ", ".join(map(repr, NAMED))
             raise ValueError(
-                f"{caller}: normalise must be None, a function, or some of {known}, got {step!r}"
+                f"{caller}: normalise must be None, a function, or some of {known}, "
+                f"got {arguments.shown(step)}"
             )
     return [step if callable(step) else NAMED[step] for step in listed]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.arguments import shown
 from matchwood.join.collecting import inputs
 
 SCORE = "score"  # the column that is added
@@ -23,7 +24,7 @@ class Placed(NamedTuple):
 def checked_suffixes(suffixes: Any) -> tuple[str, str]:
     texts = isinstance(suffixes, (tuple, list)) and all(isinstance(x, str) for x in suffixes)
     if not texts or len(suffixes) != 2:
-        raise ValueError(f"merge: suffixes must be two texts, got {suffixes!r}")
+        raise ValueError(f"merge: suffixes must be two texts, got {shown(suffixes)}")
     return suffixes[0], suffixes[1]
 
 
@@ -64,8 +65,8 @@ def _labels(mine: list[Any], theirs: list[Any], placed: Placed, suffixes: tuple[
     twice = (set(ours) & set(others)) | ((set(ours) | set(others)) & added)
     if twice:
         raise ValueError(
-            f"merge: suffixes must tell columns apart, got {suffixes!r} and the column "
-            f"{min(twice, key=str)!r} twice"
+            f"merge: suffixes must tell columns apart, got {shown(suffixes)} and the column "
+            f"{shown(min(twice, key=str))} twice"
         )
     return ours, others
 

@@ -14,6 +14,7 @@ from matchwood.sensing.anonymity.keys import checked_key
 Array = np.ndarray[Any, Any]
 
 METHODS = (None, "cryptopan", "permutation", "truncate")
+KEYED = ("cryptopan", "permutation")  # those that have a key
 BLOCK = 16  # bytes of AES
 BLOCKS_AT_ONCE = 1 << 15  # of AES: 512 KiB, which stay in a core's cache
 AT_ONCE = 1 << 24  # addresses sorted at once
@@ -39,15 +40,9 @@ class Anonymizer:
         self, method: str | None, key: Any = None, bits: int | None = None, *,
         caller: str = "Anonymizer",
     ) -> None:  # fmt: skip
-        self.method = one_of(caller, "method", method, METHODS)
-        keyed = method in ("cryptopan", "permutation")
-        if not keyed and key is not None:
-            raise ValueError(f"{caller}: the method {method!r} takes no key")
-        if (bits is None) == (method == "truncate"):
-            given = "needs bits=" if bits is None else "takes no bits"
-            raise ValueError(f"{caller}: the method {method!r} {given}")
-        self.bits = None if bits is None else checked_bits(caller, bits)
-        secret = checked_key(caller, key) if keyed else b""
+        self.bits = checked_bits(caller, method, key, bits)
+        self.method = method
+        secret = checked_key(caller, key) if method in KEYED else b""
         if method == "cryptopan":
             self._cipher = _cipher(caller, secret[:16])
             self._pad = self._encrypted(secret[16:])
@@ -143,11 +138,15 @@ class Anonymizer:
             team.run(cpu.read_flips, packed, self._table, secret, out, state)
 
 
-def checked_bits(caller: str, bits: Any) -> int:
-    bits = count(caller, "bits", bits)
-    if bits > 32:
-        raise ValueError(f"{caller}: bits must be at most 32, got {bits}")
-    return bits
+def checked_bits(caller: str, method: Any, key: Any, bits: Any) -> int | None:
+    """The bits that the method keeps; an error where it is none, or does not take what is given."""
+    one_of(caller, "method", method, METHODS)
+    if key is not None and method not in KEYED:
+        raise ValueError(f"{caller}: the method {method!r} takes no key")
+    if (bits is None) == (method == "truncate"):
+        given = "needs bits=" if bits is None else "takes no bits"
+        raise ValueError(f"{caller}: the method {method!r} {given}")
+    return None if bits is None else count(caller, "bits", bits, 0, 32)
 
 
 def _cipher(caller: str, key: bytes) -> Any:

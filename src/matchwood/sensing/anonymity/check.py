@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers
-from matchwood.arguments import one_of, vector
+from matchwood.arguments import vector
 from matchwood.errors import CheckFailed
 from matchwood.primitives.sort import radix_sort, sort_keys
 from matchwood.sensing.anonymity import reference
-from matchwood.sensing.anonymity.anonymizer import METHODS, checked_bits
+from matchwood.sensing.anonymity.anonymizer import checked_bits
 from matchwood.sensing.anonymity.keys import checked_key
 
 Array = np.ndarray[Any, Any]
@@ -50,7 +50,8 @@ def check_anonymized(
     >>> check_anonymized(a, anonymize(a, "permutation", key), "permutation", key=key)
     """
     caller = "check_anonymized"
-    one_of(caller, "method", method, METHODS)
+    bits = checked_bits(caller, method, key, bits)
+    secret = None if key is None else checked_key(caller, key)
     addresses = vector(caller, "addresses", addresses, ("uint32",))
     found = answers.integers(caller, caller, "found", found, addresses.shape, "cpu")
     outside = answers.first((found < 0) | (found > 0xFFFFFFFF))
@@ -58,7 +59,7 @@ def check_anonymized(
         raise CheckFailed(f"{caller}: {found[outside]} at {outside} is no address")
     found = found.astype(np.uint32)
     if method in (None, "truncate"):
-        kept = 32 if bits is None else checked_bits(caller, bits)
+        kept = 32 if bits is None else bits
         mask = np.uint32((0xFFFFFFFF << (32 - kept)) & 0xFFFFFFFF)
         _require(found == addresses & mask, addresses, found, f"does not keep {kept} bits")
         return
@@ -76,8 +77,8 @@ def check_anonymized(
         became, distinct = (int((x[1:] != x[:-1]).sum()) + 1 for x in (made, before))
         if became != distinct:
             raise CheckFailed(f"{caller}: {distinct} addresses became {became}")
-    if key is not None:
-        _compare_with_key(addresses, found, str(method), checked_key(caller, key))
+    if secret is not None:
+        _compare_with_key(addresses, found, str(method), secret)
 
 
 def _top(words: Array) -> Array:

@@ -11,6 +11,8 @@ import secrets
 import stat
 from typing import Any
 
+from matchwood.arguments import path as file_name
+
 KEY_BYTES = 32
 HEX_DIGITS = 2 * KEY_BYTES
 LONGEST = HEX_DIGITS + 2  # bytes of a key file: digits, and a line that ends as on Windows
@@ -109,8 +111,7 @@ def new_key(path: Any) -> None:
     >>> anonymize(np.array([1, 2, 1], np.uint32), "permutation", path).size
     3
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"new_key: path must be a path, got {type(path).__name__}")
+    path = file_name("new_key", "path", path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(path, flags, 0o600), "w") as stream:
         stream.write(secrets.token_hex(KEY_BYTES) + "\n")

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from matchwood.arguments import count, one_of
+from matchwood.arguments import path as file_name
 from matchwood.engines import check_threads
 from matchwood.io.limits import Limits
 from matchwood.sensing.archive.reading import matrices_of
 from matchwood.sensing.archive.writing import ArchiveWriter
 from matchwood.sensing.traffic import TrafficMatrix
+from matchwood.sensing.traffic.matrix import elements
 from matchwood.teams.cpus import default_threads
 
 __all__ = ["ArchiveWriter", "archive_writer", "read_archive", "write_archive"]
@@ -85,6 +87,8 @@ def read_archive(
     if not (isinstance(path, (str, os.PathLike)) or binary):
         kind = type(path).__name__
         raise TypeError(f"read_archive: path must be a path or a binary stream, got {kind}")
+    if not binary:
+        path = file_name("read_archive", "path", path)
     check_threads(threads)
     limits = Limits(bytes=most_bytes).checked("read_archive")
     return matrices_of(path, limits, default_threads() if threads is None else threads)
@@ -150,19 +154,16 @@ def write_archive(
     >>> [file.name for file in write_archive(folder, [A] * 3, each=2, compression=None)]
     ['000000.tar', '000001.tar']
     """
-    if not isinstance(matrices, Iterable):
-        kind = type(matrices).__name__
-        raise TypeError(f"write_archive: matrices must be an iterable of them, got {kind}")
-    if not (times is None or isinstance(times, Iterable)):
-        kind = type(times).__name__
-        raise TypeError(f"write_archive: times must be an iterable of integers, got {kind}")
-    writing = archive_writer(path, each=each, compression=compression, level=level, threads=threads)
-    with writing as writer:
-        moments: Iterator[Any] = itertools.repeat(None) if times is None else iter(times)
-        for matrix in matrices:
+    caller = "write_archive"
+    given = elements(caller, "matrices", matrices, "an iterable of them")
+    moments: Iterator[Any] = itertools.repeat(None)
+    if times is not None:
+        moments = elements(caller, "times", times, "an iterable of integers")
+    with _writer(caller, path, each, compression, level, threads) as writer:
+        for matrix in given:
             moment: Any = next(moments, MISSING)
             if moment is MISSING:
-                raise ValueError("write_archive: times must be as many as the matrices, got fewer")
+                raise ValueError(f"{caller}: times must be as many as the matrices, got fewer")
             writer.add(matrix, moment)
     return writer.paths
 
@@ -195,15 +196,15 @@ def archive_writer(
     >>> writer.matrices
     1
     """
-    caller = "write_archive"
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"{caller}: path must be a path, got {type(path).__name__}")
-    each = count(caller, "each", each, 1)
-    level = count(caller, "level", level, 1)
-    if level > 19:
-        raise ValueError(f"{caller}: level must be at most 19, got {level}")
+    return _writer("archive_writer", path, each, compression, level, threads)
+
+
+def _writer(
+    caller: str, path: Any, each: int, compression: str | None, level: int, threads: int | None
+) -> ArchiveWriter:
     check_threads(threads)
     return ArchiveWriter(
-        path, each, one_of(caller, "compression", compression, COMPRESSIONS), level,
-        default_threads() if threads is None else threads,
+        caller, file_name(caller, "path", path), count(caller, "each", each, 1),
+        one_of(caller, "compression", compression, COMPRESSIONS),
+        count(caller, "level", level, 1, 19), default_threads() if threads is None else threads,
     )  # fmt: skip

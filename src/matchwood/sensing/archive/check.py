@@ -6,9 +6,12 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from matchwood.arguments import path as file_name
+from matchwood.arguments import shown
 from matchwood.errors import CheckFailed
 from matchwood.sensing.archive import reference
 from matchwood.sensing.traffic import TrafficMatrix
+from matchwood.sensing.traffic.matrix import elements
 
 
 def check_archive(path: str | os.PathLike[str], matrices: Iterable[Any]) -> None:
@@ -39,15 +42,24 @@ def check_archive(path: str | os.PathLike[str], matrices: Iterable[Any]) -> None
     >>> written = write_archive(folder / "windows.tar", [A], compression=None)
     >>> check_archive(folder / "windows.tar", [A])
     """
-    with open(path, "rb") as stream:
-        stored = reference.links_of_archive(stream.read())
-    given = list(matrices)
+    caller = "check_archive"
+    given = list(elements(caller, "matrices", matrices, "an iterable"))
+    with open(file_name(caller, "path", path), "rb") as stream:
+        content = stream.read()
+    try:
+        stored = reference.links_of_archive(content)
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # plain Python that believes what it reads may stumble over anything
+        raise CheckFailed(
+            f"{caller}: the file is no archive of matrices: {shown(error)}"
+        ) from error
     if len(stored) != len(given):
-        raise CheckFailed(f"check_archive: the file has {len(stored)} matrices, got {len(given)}")
+        raise CheckFailed(f"{caller}: the file has {len(stored)} matrices, got {len(given)}")
     for k, (links, matrix) in enumerate(zip(stored, given, strict=True)):
         if not isinstance(matrix, TrafficMatrix):
             kind = type(matrix).__name__
-            raise TypeError(f"check_archive: matrices must be TrafficMatrix objects, got {kind}")
+            raise TypeError(f"{caller}: matrices must be TrafficMatrix objects, got {kind}")
         matrix.check()
         columns = [part.tolist() for part in matrix.tocoo()]
         seen = {(src, dst): packets for src, dst, packets in zip(*columns, strict=True)}
@@ -56,6 +68,6 @@ def check_archive(path: str | os.PathLike[str], matrices: Iterable[Any]) -> None
         for link in sorted(seen.keys() | links.keys()):
             if seen.get(link) != links.get(link):
                 raise CheckFailed(
-                    f"check_archive: link {link} of matrix {k} has {links.get(link, 0)} packets in "
+                    f"{caller}: link {link} of matrix {k} has {links.get(link, 0)} packets in "
                     f"the file, got {seen.get(link, 0)}"
                 )

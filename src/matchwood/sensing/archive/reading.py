@@ -136,9 +136,6 @@ def _content(path: Any, limits: Limits, plain: bool) -> tuple[str, Content]:
     """(name, bytes): a plain file as such, a stream or a compressed file read and unpacked."""
     if hasattr(path, "read"):
         return _unpacked(str(getattr(path, "name", "<stream>")), path, limits)
-    if not isinstance(path, (str, os.PathLike)):
-        kind = type(path).__name__
-        raise TypeError(f"read_archive: path must be a path or a binary stream, got {kind}")
     name = os.fspath(path)
     if name == "-":
         return _unpacked("<standard input>", sys.stdin.buffer, limits)

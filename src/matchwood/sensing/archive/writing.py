@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from matchwood import engines
-from matchwood.arguments import integer
+from matchwood.arguments import count
 from matchwood.io.files import replacing
 from matchwood.sensing.archive import tar
 from matchwood.sensing.archive.blob import Packer
@@ -43,8 +43,9 @@ class ArchiveWriter:
     """Takes matrices one at a time; a context manager.  A file appears when it is complete."""
 
     def __init__(
-        self, path: Any, each: int, compression: str | None, level: int, threads: int
+        self, caller: str, path: str, each: int, compression: str | None, level: int, threads: int
     ) -> None:
+        self._caller = caller  # the function that messages name
         self.paths: list[Path] = []
         self.matrices = 0
         self._folder = Path(path) if _is_folder(path) else None
@@ -68,13 +69,13 @@ class ArchiveWriter:
         """Write a matrix behind those before it; `time` is that of its first packet."""
         if not isinstance(matrix, TrafficMatrix):
             kind = type(matrix).__name__
-            raise TypeError(f"write_archive: matrices must be TrafficMatrix objects, got {kind}")
+            raise TypeError(f"{self._caller}: matrices must be TrafficMatrix objects, got {kind}")
         if self._closed:
-            raise ValueError("write_archive: the archive is closed, nothing can be added to it")
+            raise ValueError(f"{self._caller}: the archive is closed, nothing can be added to it")
         if matrix.engine != "cpu":
             arrays = (matrix.sources, matrix.indptr, matrix.destinations, matrix.counts)
             matrix = TrafficMatrix(*(engines.moved(array, "cpu") for array in arrays))
-        time = None if time is None else _checked(time)
+        time = None if time is None else count(self._caller, "time", time, -(1 << 63))
         self.matrices += 1
         if self._threads > 1 and self._compression and matrix.links >= SMALL:
             self._pool = self._pool or ThreadPoolExecutor(self._threads, "matchwood-archive")
@@ -170,13 +171,6 @@ class ArchiveWriter:
 
 def _is_folder(path: Any) -> bool:
     return os.path.isdir(path) or os.fspath(path).endswith(("/", os.sep))
-
-
-def _checked(time: Any) -> int:
-    moment = integer("write_archive", "time", time)
-    if not -(1 << 63) <= moment < 1 << 63:
-        raise ValueError(f"write_archive: time must be nanoseconds of 64 bits, got {moment}")
-    return moment
 
 
 def _stamp(nanoseconds: int) -> str:

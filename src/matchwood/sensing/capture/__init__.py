@@ -7,10 +7,10 @@ pipes, compressed files), headers.py, writing.py.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from matchwood.arguments import at_most, count, flag, one_of
+from matchwood.arguments import path as file_name
 from matchwood.io.files import PathLike
 from matchwood.io.limits import Limits
 from matchwood.sensing.capture.reading import Capture
@@ -212,16 +212,13 @@ def write_capture(
     True
     """
     caller = "write_capture"
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"{caller}: path must be a path, got {type(path).__name__}")
+    path = file_name(caller, "path", path)
     packets = checked_packets(caller, packets)
     if format is None:
-        name = str(path).lower()
+        name = path.lower()
         format = "pcapng" if ".pcapng" in name or ".ntar" in name else "pcap"
     blocks = one_of(caller, "format", format, FORMATS) == "pcapng"
-    captured = count(caller, "captured", captured, 20)
-    if captured > 65_535:
-        raise ValueError(f"{caller}: captured must be at most 65535, got {captured}")
+    captured = count(caller, "captured", captured, 20, 65_535)
     big = one_of(caller, "order", order, ORDERS) == "big"
     require_times(caller, packets.time, blocks)
     if nanoseconds is None:

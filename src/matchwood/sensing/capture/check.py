@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from matchwood import answers
+from matchwood.arguments import flag, shown
+from matchwood.arguments import path as file_name
 from matchwood.errors import CheckFailed
 from matchwood.io.compression import unpacked
 from matchwood.sensing.capture import reference
@@ -55,18 +57,25 @@ def check_capture(
     >>> write_capture(folder / "one.pcap", sent)
     >>> check_capture(folder / "one.pcap", read_capture(folder / "one.pcap"))
     """
-    with open(path, "rb") as stream:
+    caller = "check_capture"
+    compat = flag(caller, "compat", compat)
+    if not isinstance(packets, (tuple, list)):
+        raise TypeError(f"{caller}: packets must be Packets, got {type(packets).__name__}")
+    if not (skipped is None or isinstance(skipped, Mapping)):
+        kind = type(skipped).__name__
+        raise TypeError(f"{caller}: skipped must be a mapping or None, got {kind}")
+    with open(file_name(caller, "path", path), "rb") as stream:
         content = stream.read()
     compression = compression_of(content[:8])
     if compression:
         content = b"".join(unpacked([content], compression))
     wanted, reasons = reference.packets_of(content, compat)
     if len(packets) != len(wanted):
-        raise CheckFailed(f"check_capture: packets must have {len(wanted)} fields")
+        raise CheckFailed(f"{caller}: packets must have {len(wanted)} fields")
     for name, right, given in zip(Packets._fields, wanted, packets, strict=True):
         _compare(name, right, given)
     if skipped is not None and dict(skipped) != reasons:
-        raise CheckFailed(f"check_capture: the file has {reasons} to skip, got {dict(skipped)}")
+        raise CheckFailed(f"{caller}: the file has {reasons} to skip, got {shown(dict(skipped))}")
 
 
 def _compare(name: str, right: Any, given: Any) -> None:

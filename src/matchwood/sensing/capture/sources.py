@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.arguments import path as file_name
 from matchwood.errors import FileFormatError
 from matchwood.gate.plain_files import PlainFile, open_file
 from matchwood.io.compression import Damaged, unpacked
@@ -252,10 +253,10 @@ def open_source(caller: str, path: Any, limits: Limits) -> Source:
     if not isinstance(path, (str, os.PathLike)):
         kind = type(path).__name__
         raise TypeError(f"{caller}: path must be a path or a binary stream, got {kind}")
-    name = os.fspath(path)
+    name = file_name(caller, "path", path)
     if name == "-":
         return Stream("<standard input>", sys.stdin.buffer, limits, own=False)
-    file = open_file(path)
+    file = open_file(name)
     if not isinstance(file, PlainFile):
         return Stream(name, file, limits, own=True)
     if not compression_of(file[: min(LONGEST_SIGNATURE, file.size)]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import engines
-from matchwood.arguments import count
+from matchwood.arguments import count, shown
 from matchwood.sensing.statistics.fit import Fit
 from matchwood.sensing.statistics.histograms import Histogram, Histograms
 from matchwood.sensing.statistics.quantities import Statistics, Windows
@@ -146,10 +146,12 @@ def traffic_histograms(
     ([1, 2], [2, 1])
     """
     caller = "traffic_histograms"
-    if not isinstance(traffic, TrafficMatrix):
-        src, dst = _packets(caller, traffic)
+    whole = isinstance(traffic, TrafficMatrix)
+    src, dst = (None, None) if whole else _packets(caller, traffic)
+    where = traffic.engine if whole else engines.location(src)
+    chosen = engines.resolve(where, engine, caller, threads)
+    if not whole:
         traffic = traffic_matrix(src, dst, engine=engine, threads=threads)
-    chosen = engines.resolve(traffic.engine, engine, caller, threads)
     made = engines.load(__name__, chosen).matrix_histograms(
         _moved(traffic, chosen), threads=threads
     )
@@ -180,7 +182,7 @@ def device_list(caller: str, devices: Any, engine: str) -> tuple[int, ...] | Non
     if engine != "gpu":
         raise ValueError(f"{caller}: devices are for the GPU engine, got engine {engine!r}")
     if isinstance(devices, (str, bytes)) or not hasattr(devices, "__iter__"):
-        raise TypeError(f"{caller}: devices must be a list of numbers, got {devices!r}")
+        raise TypeError(f"{caller}: devices must be a list of numbers, got {shown(devices)}")
     found = tuple(count(caller, "devices", number) for number in devices)
     most = int(engines.cupy().cuda.runtime.getDeviceCount())
     if not found or max(found) >= most:

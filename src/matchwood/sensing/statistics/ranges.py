@@ -7,14 +7,17 @@ or to everything else, the last.  With k ranges there are (k + 1)^2 blocks: from
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from matchwood import engines
+from matchwood.arguments import shown
 from matchwood.sensing.traffic.matrix import addresses as checked_addresses
+from matchwood.sensing.traffic.matrix import elements
 
+EXPECTED = "a mapping or a list of CIDR lists"
 ELSE = "else"  # the name of everything else
 AT_ONCE = 1 << 18  # addresses
 
@@ -46,13 +49,12 @@ class Ranges:
             return
         if isinstance(given, Mapping):
             named = [(str(name), blocks) for name, blocks in given.items()]
-        elif isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
-            named = [(str(k + 1), blocks) for k, blocks in enumerate(given)]
+        elif isinstance(given, (str, bytes)):
+            kind = type(given).__name__
+            raise TypeError(f"{caller}: ranges must be {EXPECTED}, got {kind}")
         else:
-            raise TypeError(
-                f"{caller}: ranges must be a mapping or a list of CIDR lists, "
-                f"got {type(given).__name__}"
-            )
+            listed = elements(caller, "ranges", given, EXPECTED)
+            named = [(str(k + 1), blocks) for k, blocks in enumerate(listed)]
         if ELSE in dict(named):
             raise ValueError(f"{caller}: ranges must not be named {ELSE!r}, which is all the rest")
         if len(dict(named)) < len(named):
@@ -76,18 +78,14 @@ class Ranges:
 
 def _blocks(caller: str, blocks: Any) -> list[tuple[int, int]]:
     """First and last address of each block."""
-    if not isinstance(blocks, Iterable):
-        raise TypeError(
-            f"{caller}: ranges must hold lists of CIDR blocks, got {type(blocks).__name__}"
-        )
+    given = [blocks] if isinstance(blocks, str) else blocks
     found = []
-    for text in [blocks] if isinstance(blocks, str) else blocks:
+    for text in elements(caller, "ranges", given, "lists of CIDR blocks"):
         try:
             network = ipaddress.IPv4Network(str(text).strip())
-        except ValueError as error:
-            raise ValueError(
-                f"{caller}: ranges must hold CIDR blocks, got {text!r}: {error}"
-            ) from None
+        except Exception as error:  # an object may raise what it likes when asked for its text
+            got, why = shown(text), str(error)[:100]
+            raise ValueError(f"{caller}: ranges must hold CIDR blocks, got {got}: {why}") from None
         found.append((int(network.network_address), int(network.broadcast_address)))
     return found
 

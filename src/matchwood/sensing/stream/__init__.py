@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from matchwood import engines
-from matchwood.arguments import count, flag, one_of
+from matchwood.arguments import callback, count, flag, one_of, shown
 from matchwood.sensing.statistics import Ranges, device_list
 from matchwood.sensing.stream.reference import sensed
 from matchwood.sensing.stream.result import Sensing
@@ -127,9 +127,7 @@ def sense(
     one_of("sense", "partial", partial, ("keep", "drop"))
     windows = parse_window("sense", window)
     for name, listener in (("on_window", on_window), ("on_chunk", on_chunk)):
-        if not (listener is None or callable(listener)):
-            kind = type(listener).__name__
-            raise TypeError(f"sense: {name} must be a function or None, got {kind}")
+        callback("sense", name, listener)
     given = Source(source, compat, threads)
     chosen = engines.resolve(given.engine, engine, "sense", threads)
     options = Options(
@@ -168,6 +166,6 @@ def parse_memory(caller: str, memory: Any) -> int:
     if isinstance(memory, str):
         match = re.fullmatch(r"\s*(\d{1,30})\s*([KMGT]?I?)B?\s*", memory.upper())
         if match is None:
-            raise ValueError(f"{caller}: memory must be bytes such as '512MB', got {memory!r}")
+            raise ValueError(f"{caller}: memory must be bytes such as '512MB', got {shown(memory)}")
         memory = int(match[1]) * SIZES.get(match[2], 1)
     return count(caller, "memory", memory, LEAST_MEMORY)

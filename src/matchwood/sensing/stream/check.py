@@ -56,15 +56,21 @@ def check_sensing(
     >>> packets = np.array([1, 1, 2]), np.array([2, 2, 3])
     >>> check_sensing(packets, sense(packets, window=2), window=2)
     """
-    from matchwood.sensing.stream.sources import packet_block
+    from matchwood.sensing.stream.sources import anonymized, packet_block
 
     caller = "check_sensing"
     if not isinstance(found, Sensing):
         raise TypeError(f"{caller}: found must be a Sensing, got {type(found).__name__}")
     one_of(caller, "partial", partial, ("keep", "drop"))
     src, dst, time = packet_block(caller, packets)
+    if not (anonymize is None or callable(getattr(anonymize, "apply", None))):
+        kind = type(anonymize).__name__
+        raise TypeError(f"{caller}: anonymize must be an Anonymizer or None, got {kind}")
     original = tuple(engines.moved(x, "cpu") for x in (src, dst))
-    src, dst = original if anonymize is None else (anonymize.apply(x) for x in original)
+    if anonymize is None:
+        src, dst = original
+    else:
+        src, dst = (anonymized(caller, anonymize, x) for x in original)
     edges, whole = _edges(caller, src.size, time, parse_window(caller, window))
     if partial == "drop" and not whole:
         edges = edges[:-1]

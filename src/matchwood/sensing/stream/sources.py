@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import integers, same_size
+from matchwood.arguments import integers, path, same_size
 from matchwood.io.compression import Damaged, unpacked
 from matchwood.sensing.archive import tar
 from matchwood.sensing.archive.reading import archive_files
@@ -21,9 +21,11 @@ from matchwood.sensing.capture.sources import compression_of
 from matchwood.sensing.packets import Packets
 from matchwood.sensing.traffic import TrafficMatrix, packet_arrays
 from matchwood.sensing.traffic.matrix import addresses as checked_addresses
+from matchwood.sensing.traffic.matrix import elements
 
 MATRIX_SUFFIX = ".grb"  # of a file that is one matrix, as `read_archive` takes it
 PIECE = 1 << 16  # bytes that are looked at to tell an archive from a capture
+EXPECTED = "a path, a list of paths, arrays (src, dst) or an iterator of such blocks"
 READ_AT_ONCE = 1 << 20  # packets
 
 
@@ -53,7 +55,7 @@ class Source:
         if self.whole:
             self.engine = engines.location(source[0])
         elif not self.files:
-            self._look_at_first(iter(source))
+            self._look_at_first(elements("sense", "source", source, EXPECTED))
 
     def _look_at_first(self, blocks: Iterator[Any]) -> None:
         """The first block says where the packets live."""
@@ -110,16 +112,9 @@ def _stored_bytes(path: Path) -> int:
 
 
 def _files(source: Any) -> list[Any]:
-    if _is_file(source):
-        return [source]
-    if isinstance(source, (list, tuple)) and source and all(_is_file(item) for item in source):
-        return list(source)
-    if not (_is_pair(source) or hasattr(source, "__iter__")):
-        raise TypeError(
-            "sense: source must be a path, a list of paths, arrays (src, dst) or an iterator of "
-            f"such blocks, got {type(source).__name__}"
-        )
-    return []
+    listed = isinstance(source, (list, tuple)) and source and all(map(_is_file, source))
+    files = list(source) if listed else [source] if _is_file(source) else []
+    return [file if hasattr(file, "read") else path("sense", "source", file) for file in files]
 
 
 def _is_file(source: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.arguments import at_most, count
+from matchwood.arguments import at_most, count, shown
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 _TEXT = re.compile(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*(ns|us|ms|s|min|h)\s*")
@@ -80,11 +80,11 @@ def parse_window(caller: str, window: Any) -> PacketWindows | TimeWindows:
         units = ", ".join(UNITS)
         raise ValueError(
             f"{caller}: window must be a number of packets or a time such as '10s' ({units}), "
-            f"got {window!r}"
+            f"got {shown(window)}"
         )
     whole, _, fraction = match[1].partition(".")
     unit = UNITS[match[2]]
     length = int(whole) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
     if not 0 < length < LONGEST:
-        raise ValueError(f"{caller}: window must be a time of at least 1 ns, got {window!r}")
+        raise ValueError(f"{caller}: window must be a time of at least 1 ns, got {shown(window)}")
     return TimeWindows(length)

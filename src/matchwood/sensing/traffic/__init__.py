@@ -11,7 +11,13 @@ from typing import Any
 
 from matchwood import engines
 from matchwood.arguments import same_size
-from matchwood.sensing.traffic.matrix import TrafficMatrix, addresses, require_sum, trusted
+from matchwood.sensing.traffic.matrix import (
+    TrafficMatrix,
+    addresses,
+    elements,
+    require_sum,
+    trusted,
+)
 
 __all__ = [
     "TrafficMatrix",
@@ -155,12 +161,7 @@ def sum_matrices(
 
 
 def _matrices(matrices: Any) -> Iterator[TrafficMatrix]:
-    try:
-        given = iter(matrices)
-    except TypeError:
-        kind = type(matrices).__name__
-        raise TypeError(f"sum_matrices: matrices must be an iterable, got {kind}") from None
-    for matrix in given:
+    for matrix in elements("sum_matrices", "matrices", matrices, "an iterable"):
         if not isinstance(matrix, TrafficMatrix):
             kind = type(matrix).__name__
             raise TypeError(f"sum_matrices: matrices must be TrafficMatrix objects, got {kind}")

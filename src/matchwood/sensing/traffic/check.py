@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, engines
+from matchwood.arguments import same_size
 from matchwood.errors import CheckFailed
 from matchwood.sensing.traffic.matrix import (
     MOST_PACKETS,
@@ -86,6 +87,7 @@ def check_traffic_matrix(src: Any, dst: Any, matrix: Any) -> None:
         )
     src = addresses("check_traffic_matrix", "src", engines.moved(src, "cpu"))
     dst = addresses("check_traffic_matrix", "dst", engines.moved(dst, "cpu"))
+    same_size("check_traffic_matrix", "dst", dst, "src", src)
     check_rows(matrix)
     source, destination, counts = (engines.moved(part, "cpu") for part in matrix.tocoo())
     keys = (source.astype(np.uint64) << np.uint64(32)) | destination

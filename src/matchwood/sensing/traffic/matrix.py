@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,7 @@ class TrafficMatrix:
 
     def destination_sums(self, *, threads: int | None = None) -> Any:
         """(destinations, fan_in, packets): what goes to each destination.  Kept for later calls."""
+        engines.check_threads(threads)
         with self._lock:
             if self._sums is None:
                 engine = engines.load(PACKAGE, self.engine)
@@ -120,6 +122,7 @@ class TrafficMatrix:
 
     def source_sums(self, *, threads: int | None = None) -> Any:
         """Packets of each source.  Kept for later calls."""
+        engines.check_threads(threads)
         with self._lock:
             if self._source_sums is None:
                 engine = engines.load(PACKAGE, self.engine)
@@ -257,6 +260,15 @@ def _copied(sources: Any, indptr: Any, destinations: Any, counts: Any) -> tuple[
     if len({engines.location(array) for array in found}) > 1:
         raise TypeError(f"{caller}: all arrays must live on one engine, got CPU and GPU arrays")
     return tuple(found)
+
+
+def elements(caller: str, name: str, value: Any, expected: str) -> Iterator[Any]:
+    """What `value` holds, one after the other; an array without dimensions holds nothing."""
+    try:
+        return iter(value)
+    except (TypeError, NotImplementedError):  # some memoryviews say the latter
+        kind = type(value).__name__
+        raise TypeError(f"{caller}: {name} must be {expected}, got {kind}") from None
 
 
 def addresses(caller: str, name: str, value: Any) -> Any:
