@@ -24,7 +24,8 @@ from typing import Any
 
 import networkx as nx
 
-from matchwood.networkx_backend import convert_from_nx, convert_to_nx, reading, register
+from matchwood.gate import networkx as reading
+from matchwood.networkx_backend import convert_from_nx, convert_to_nx, register
 
 N, STATES = 200, 3
 

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchwood.networkx_backend import Graph, convert_from_nx, reading
-from matchwood.networkx_backend.building import collector_paused
-from matchwood.networkx_backend.reading import Wanted, edges_of, read
+from matchwood.gate import networkx as reading
+from matchwood.gate.networkx import Wanted, collector_paused, edges_of, read
+from matchwood.networkx_backend import Graph, convert_from_nx
 
 EVERYTHING = Wanted((), True, True, True)
 
@@ -354,7 +354,7 @@ def test_pythons_that_check_their_memory(setting, way):
     program = """if True:
         import gc, sys
         import networkx as nx
-        from matchwood.networkx_backend import reading
+        from matchwood.gate import networkx as reading
         reading._attempt, reading.COMPILED_FROM = None, 0
         G = nx.Graph()
         for u, v in nx.gnm_random_graph(1000, 5000, seed=1).edges:

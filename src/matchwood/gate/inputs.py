@@ -239,22 +239,22 @@ def _from_networkx(A: Any, caller: str, weight: str | None) -> Raw:
     if weight is not None and not isinstance(weight, str):
         got = arguments.shown(weight)
         raise TypeError(f"{caller}: weight must name an edge attribute or be None, got {got}")
-    number = {node: i for i, node in enumerate(A)}
-    edges = list(A.edges(data=False) if weight is None else A.edges(data=weight, default=1))
-    n, m = len(number), len(edges)
+    from matchwood.gate import networkx as reading
+
+    if reading.own_access(type(A)):  # its dictionaries may not be its edges
+        A = reading.plain_copy(A, weight)
     try:
-        u = np.fromiter((number[e[0]] for e in edges), np.int64, m)
-        v = np.fromiter((number[e[1]] for e in edges), np.int64, m)
-    except KeyError as error:
-        raise ValueError(
-            f"{caller}: A has an edge at {error}, which is none of its nodes"
-        ) from None
+        found = reading.read(A, reading.Wanted(() if weight is None else (weight,)))
+    except RuntimeError as error:
+        raise RuntimeError(f"{caller}: {error}") from error
+    edges = found.edges or reading.edges_of(found.rows, A.is_directed())
+    u, v, n, m = edges.u, edges.v, len(found.rows.nodes), edges.u.size
     places = np.arange(m)
     if not A.is_directed():
         mirror = u != v  # a loop is stored once
         u, v = np.r_[u, v[mirror]], np.r_[v, u[mirror]]
         places = np.r_[places, places[mirror]]
-    data = None if weight is None else Column([e[2] for e in edges], places)
+    data = None if weight is None else Column(list(edges.columns[weight]), places)
     return sorted_entries((n, n), u, v, data)._replace(edges=True)
 
 

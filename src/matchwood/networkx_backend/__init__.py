@@ -3,7 +3,7 @@
     nx.connected_components(G, backend="matchwood")
     nx.config.backend_priority.algos = ["matchwood"]      # for a whole program
 
-Read info.py first (which functions), then convert.py and reading.py (how a graph comes in),
+Read info.py first (which functions), then convert.py and gate/networkx (how a graph comes in),
 graph.py (what it becomes), rules.py (which calls are taken), and the functions by family:
 components.py, spanning.py, traversal.py, sets.py.
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.gate.networkx import Wanted, own_access, read
 from matchwood.networkx_backend.graph import Graph
-from matchwood.networkx_backend.reading import Wanted, read
-from matchwood.networkx_backend.rules import own_access
 
 
 def convert_from_nx(

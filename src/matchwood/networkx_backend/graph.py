@@ -9,7 +9,7 @@ import numpy as np
 
 from matchwood import arguments, csr, engines
 from matchwood.gate import inputs
-from matchwood.networkx_backend.reading import Edges, Reading, changed, edges_of, sources
+from matchwood.gate.networkx import Edges, Reading, changed, edges_of, sources
 from matchwood.primitives.inspect import Symmetry, trusted_symmetry
 from matchwood.primitives.sort import radix_sort
 

@@ -8,6 +8,7 @@ import inspect
 from itertools import islice
 from typing import Any
 
+from matchwood.gate.networkx import own_access
 from matchwood.networkx_backend.info import FUNCTIONS, settings
 
 # NetworkX answers these from a part of the graph, before a conversion has seen all of it.
@@ -44,15 +45,6 @@ COMMUNITIES = frozenset(
         "modularity",
     }
 )
-
-CLASSES = frozenset(
-    f"networkx.classes.{name}" for name in ("graph", "digraph", "multigraph", "multidigraph")
-)
-ACCESS = (
-    *("__contains__", "__getitem__", "__iter__", "__len__"),
-    *("adj", "adjacency", "edges", "neighbors", "nodes", "pred", "predecessors", "succ"),
-    *("successors",),
-)  # a subclass that overrides one of these may answer otherwise than its dictionaries say
 
 SAMPLE = 64  # rows looked at to guess the number of edges; to count them takes NetworkX too long
 
@@ -95,13 +87,6 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
         if asked["maxcardinality"]:
             return "maxcardinality needs the exact algorithm"
     return True
-
-
-def own_access(kind: type) -> str:
-    """What a class does otherwise than NetworkX's graphs when it is asked for neighbours; or ""."""
-    base = next((each for each in kind.__mro__ if each.__module__ in CLASSES), kind)
-    own = (name for name in ACCESS if getattr(kind, name, None) is not getattr(base, name, None))
-    return next(own, "")
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:

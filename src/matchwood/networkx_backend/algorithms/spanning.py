@@ -8,12 +8,15 @@ way it is found; and the weights that come back say which edges it has.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import setitem
 from typing import Any
 
 import numpy as np
 
-from matchwood.networkx_backend.building import collector_paused, joined_rows
+from matchwood.gate.networkx import collector_paused
 from matchwood.networkx_backend.convert import empty_like, nx_class
 from matchwood.networkx_backend.graph import Graph
 from matchwood.networkx_backend.info import how
@@ -192,3 +195,18 @@ def _tree(G: Graph, minimum: bool, weight: Any, ignore_nan: bool) -> Any:
         rows = joined_rows(G.nodes, *ends, G.edge_data(chosen))
         T._adj.update(zip(G.nodes, rows, strict=True))
     return T
+
+
+def joined_rows(
+    names: Sequence[Any], u: Any, v: Any, data: list[dict[Any, Any]]
+) -> list[dict[Any, Any]]:
+    """The row of each node in an undirected adjacency with these edges, in their order.
+
+    `u` and `v` are places in `names`.  Both ends of an edge share its dictionary.
+    """
+    rows: list[dict[Any, Any]] = [{} for _ in names]
+    ends, others = (np.stack(pair, axis=1).ravel().tolist() for pair in ((u, v), (v, u)))
+    twice = chain.from_iterable(zip(data, data, strict=True))
+    entered = map(setitem, map(rows.__getitem__, ends), map(names.__getitem__, others), twice)
+    deque(entered, maxlen=0)
+    return rows

@@ -28,7 +28,7 @@ class Search(NamedTuple):
 
 
 def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
-    from matchwood.networkx_backend import cpu
+    from matchwood.networkx_backend.algorithms import cpu
     from matchwood.teams import crew
 
     indptr, indices = pattern

@@ -1,6 +1,6 @@
-"""What is compiled here: reading a graph of dictionaries, and breadth-first search in its order.
+"""Reading a graph of dictionaries by compiled code.
 
-`read_rows` goes through the dictionaries as reading.py does, by functions of Python's stable C
+`read_rows` goes through the dictionaries as __init__.py does, by functions of Python's stable C
 interface, two to seven times as fast (bench/networkx_backend/conversion.py).  Objects are
 addresses, which is safe because
 
@@ -10,7 +10,7 @@ addresses, which is safe because
 - no memory of an object is looked at: its type says what it is, functions of that type the rest;
 - what is kept afterwards is in lists, which count their references.
 
-Whatever would need more is OTHER, and is left to reading.py.
+Whatever would need more is OTHER, and is left to __init__.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from numba.core import types
 
 from matchwood.primitives.cpu_hints import prefetch
-from matchwood.teams import device, interrupted, kernel
+from matchwood.teams import device
 from matchwood.teams.compiled import holding
 
 # What `read_rows` returns: the nodes are 0, 1, 2, ..., or plain (see `_is_plain`), or of any kind;
@@ -297,37 +297,5 @@ def read_rows(
         done = _append_values(name, one, directed, values, work, indptr, indices)
         said = said if done else OTHER
     if said == OTHER:
-        _clear_error()  # of a list without memory, say; reading.py will meet it again
+        _clear_error()  # of a list without memory, say; __init__.py will meet it again
     return said
-
-
-@kernel
-def queue_order(
-    team: Any, indptr: Any, indices: Any, order: Any, parent: Any, layers: Any, limit: int
-) -> None:
-    """Breadth-first search in the order of a queue that looks at each row from its beginning.
-
-    Serial: the order is that of the queue.  `order` begins with the sources, layers[0] of them,
-    for which `parent` is already set to themselves; elsewhere it is -1.  layers[d] becomes the
-    number of vertices at most d arcs away, layers[-1] the number of layers.
-    """
-    begin, end, depth = 0, layers[0], 0
-    while begin < end and depth < limit:
-        last = end
-        for i in range(begin, last):
-            if interrupted(team, i):
-                return
-            u = order[i]
-            row = indices[indptr[u] : indptr[u + 1]]
-            for k in range(row.size):
-                v = row[k]
-                if parent[v] < 0:
-                    parent[v] = u
-                    order[end] = v
-                    end += 1
-        begin = last
-        depth += 1
-        layers[depth] = end
-    if begin == end and depth > 0:  # the last layer was empty
-        depth -= 1
-    layers[layers.size - 1] = depth + 1
