@@ -24,6 +24,7 @@ from typing import Any
 
 import networkx as nx
 
+import matchwood
 from matchwood.gate import networkx as reading
 from matchwood.networkx_backend import convert_from_nx, convert_to_nx, register
 
@@ -91,6 +92,12 @@ def located(G: Any) -> frozenset[Any]:
     return frozenset(ends)
 
 
+def arrays(G: Any) -> tuple[bytes, ...]:
+    """The graph as our own functions read it."""
+    H = matchwood.graph(G)
+    return H.indptr.tobytes(), H.indices.tobytes(), H.data.tobytes()
+
+
 def calls(kind: Any) -> dict[str, Callable[[Any], Any]]:
     """By name, a call and its answer in a form that can be compared."""
     ours = {"backend": "matchwood"}
@@ -101,6 +108,7 @@ def calls(kind: Any) -> dict[str, Callable[[Any], Any]]:
     found = {
         "convert": whole,
         "one attribute": located,
+        "our own functions": arrays,
         "pagerank": lambda G: nx.pagerank(G, **ours),
         "lengths": lambda G: nx.single_source_shortest_path_length(G, first(G), **ours),
     }
