@@ -29,9 +29,9 @@ SPOILED ?= 100000
 ATTACK_LOG := $(CURDIR)/.attack.log
 # Every folder whose tests run kernels; adversarial calls all public functions with wrong arrays, and
 # all that rely on symmetry with patterns that have none.
-BOUNDS_TESTS := $(addprefix tests/, adversarial communities components factors forests generators independent io \
-	krylov matching networkx_backend ordering preconditioners primitives ranking spanning teams \
-	traversal tridiagonal test_checks.py test_csr.py test_gate.py test_memory.py test_rectangles.py)
+BOUNDS_TESTS := $(addprefix tests/, adversarial beyond communities components dist factors forests generators \
+	independent io join krylov matching networkx_backend ordering preconditioners primitives ranking sensing spanning \
+	teams traversal tridiagonal test_checks.py test_csr.py test_gate.py test_memory.py test_rectangles.py)
 # They call everything from one process, so they wait until the others have compiled it.
 BOUNDS_LAST := $(addprefix tests/adversarial/, test_false_symmetry.py test_wrong_arrays.py)
 
