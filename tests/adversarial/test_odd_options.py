@@ -70,7 +70,8 @@ def test_odd_options_get_an_error_that_names_them_or_a_right_answer():
         ("check.check_sensing", {"anonymize": 3}), ("sense", {"source": np.array(3)}),
     ],
 )  # fmt: skip
-def test_options_that_are_easily_overlooked(name, given):
+def test_options_that_are_easily_overlooked(name, given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # calls go to a folder of theirs: back from there at the end
     assert odd_options.outcome(name, given) == ""
 
 
