@@ -243,12 +243,22 @@ def holds(check: Callable[..., None], *given: Any, **options: Any) -> bool:
 
     They name the function that was called: the one that calls this.
     """
+    caller = sys._getframe(1).f_code.co_name
+    require_known(caller, check, options)
     try:
-        with in_the_name_of(sys._getframe(1).f_code.co_name):
+        with in_the_name_of(caller):
             check(*given, **options)
     except CheckFailed:
         return False
     return True
+
+
+def require_known(caller: str, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    """Raise unless the function has all of these options, which are passed on to it."""
+    try:
+        inspect.signature(function).bind_partial(**options)
+    except TypeError as error:
+        raise TypeError(f"{caller}: {error}") from None
 
 
 @contextlib.contextmanager

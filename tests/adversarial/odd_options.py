@@ -138,7 +138,8 @@ NOT_COMPARED = {
     "maximum_matching",  # of largest matchings the reference may find another
     "primitives.frontier.bitmap_from_queue",  # of 2**31 bits it takes seconds
 }
-CALLED = {"normalise", "on_chunk", "on_window"}  # functions of the user: what they raise is theirs
+CALLED = {"normalise", "on_chunk", "on_window", "op", "report"}
+"""Functions of the user: what they raise, or that they cannot be compiled, is theirs."""
 WRITES = {"primitives.row_reduce.reduce_rows"}  # to an array that it is given for that
 
 
@@ -163,13 +164,13 @@ def misnamed(error: Exception, call: OptionCall, given: dict[str, Any]) -> str:
         np.linalg.LinAlgError,
     ):  # fmt: skip
         return f"{type(error).__name__}: {text}"
+    if any(callable(given[name]) for name in CALLED & given.keys()):
+        return ""
     if "has no form for arguments" in text:
         return f"a kernel's error: {text}"
     if len(text) > LONGEST_MESSAGE:
         return f"a message of {len(text)} characters: {text[:200]}"
     if isinstance(error, (OutOfMemory, CheckFailed, FileFormatError)):
-        return ""
-    if any(callable(given[name]) for name in CALLED & given.keys()):
         return ""
     if not text.startswith(tuple(f"{said}:" for said in call.said)):
         return f"without the function's name: {type(error).__name__}: {text}"

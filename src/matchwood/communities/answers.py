@@ -83,6 +83,7 @@ def replayed(
     for name in ("engine", "threads"):
         if name in options:
             raise TypeError(f"{caller}: {name} is no option of a replay, which the reference does")
+    answers.require_known(caller, function, options)
     right = function(G.on("cpu"), engine="reference", **options)
     v = answers.first(engines.moved(labels, "cpu") != right.labels)
     if v is not None:

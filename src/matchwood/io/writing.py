@@ -34,9 +34,9 @@ def write(
     name = format_of(path, format, "write")
     if name not in WRITABLE:
         raise ValueError(f"write: format must be one of {', '.join(WRITABLE)}, got {name}")
+    _require_options(weights, delimiter, base)
     if name != "edges" and (delimiter is not None or base != 0 or ids is not None):
         raise ValueError(f"write: delimiter, base and ids are for edge lists, not for {name}")
-    _require_options(weights, delimiter, base)
     matrix = as_matrix(A, "write")
     if name != "npz":
         matrix = _printable(matrix)

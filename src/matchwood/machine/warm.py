@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matchwood.arguments import callback, shown
 from matchwood.machine import warm_ranks
 
 if TYPE_CHECKING:
@@ -55,9 +56,12 @@ def warmup(
     """
     from matchwood.teams import cache_folder
 
+    callback("warmup", "report", report)
+    if not (only is None or isinstance(only, str)):
+        raise TypeError(f"warmup: only must be text or None, got {shown(only)}")
     chosen = [(name, run) for name, run in _steps() if only is None or only in name]
     if not chosen:
-        raise ValueError(f"warmup: no step has {only!r} in its name")
+        raise ValueError(f"warmup: no step has {shown(only)} in its name")
     folder = cache_folder()
     before, start = _files(folder), time.perf_counter()
     for name, run in chosen:

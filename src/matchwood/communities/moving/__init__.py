@@ -136,7 +136,7 @@ def louvain(
     if max_levels is not None:
         max_levels = arguments.count(caller, "max_levels", max_levels, 1)
     if max_rounds is not None:
-        max_rounds = arguments.count(caller, "max_rounds", max_rounds, 1)
+        max_rounds = arguments.count(caller, "max_rounds", max_rounds, 1, 2**31 - 1)
     arguments.one_of(caller, "method", method, METHODS)
     plan = Plan(resolution, arguments.seed(caller, rng))
     call = calls.enter(A, caller, engine, threads)

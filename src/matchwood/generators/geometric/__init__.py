@@ -164,15 +164,16 @@ def random_geometric(
         kind = arguments.one_of(caller, "weights", weights, KINDS)
         value = arguments.value_type(caller, dtype)
         if (radius is None) == (degree is None):
-            raise ValueError(
-                f"{caller}: give one of radius and degree, got radius={radius} and degree={degree}"
-            )
+            got = f"radius={arguments.shown(radius)} and degree={arguments.shown(degree)}"
+            raise ValueError(f"{caller}: give one of radius and degree, got {got}")
         chosen = engines.resolve("cpu", engine, caller, threads)
         matrices.require_room(caller, chosen, points, 0, value, 8 * points * axes)
         near = radius
         if degree is not None:
             near = plans.radius_for(points, axes, arguments.real(caller, "degree", degree, 0))
-        near = arguments.real(caller, "radius", near, 0)
+        near = min(
+            arguments.real(caller, "radius", near, 0), 2.0
+        )  # none are more than sqrt(3) apart
         entries = round(points * plans.neighbours(points, axes, near) * BORDER)
         if comm is None:
             extra = 8 * points * axes + 8 * entries

@@ -280,7 +280,8 @@ def pseudo_peripheral_vertex(
     vertex = arguments.integer(name, "vertex", vertex)
     n = call.given.n
     if not 0 <= vertex < n:
-        raise ValueError(f"{name}: vertex must be within 0..{n - 1}, got {vertex}")
+        got = arguments.shown(vertex)
+        raise ValueError(f"{name}: vertex must be within 0..{n - 1}, got {got}")
     return int(call.load(__name__).start_of(call.graph, vertex, threads=threads))
 
 

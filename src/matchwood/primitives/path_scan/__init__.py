@@ -190,7 +190,7 @@ def _operation(caller: str, op: Any, engine: str) -> Any:
         op = op.cuda if engine == "gpu" else op.function
     if engine == "gpu" and isinstance(op, str):
         return op
-    if engine != "gpu" and callable(op):
+    if callable(op) and (engine == "reference" or (engine == "cpu" and hasattr(op, "__code__"))):
         return op
     names = ", ".join(repr(name) for name in NAMES)
     own = "the text of a CUDA expression in a and b" if engine == "gpu" else "a function"
