@@ -170,7 +170,7 @@ def test_files_of_a_folder_are_named_by_time(tmp_path):
                           compression=None)  # fmt: skip
     assert [file.name for file in files] == [
         "19700101-000000-000000.2.tar",
-        "19700101-000000-000000.2-1.tar",
+        "19700101-000000-000000.2_001.tar",
         "19691231-235959-999999.2.tar",
     ]
     for time, error in ((1.5, TypeError), (True, TypeError), (2**63, ValueError)):

@@ -136,7 +136,7 @@ class ArchiveWriter:
         path, others = self._folder / f"{stem}.tar", 0
         while path in self.paths[:-1]:
             others += 1
-            path = self._folder / f"{stem}-{others}.tar"
+            path = self._folder / f"{stem}_{others:03d}.tar"  # behind the others in their order
         self.paths[-1] = path
         return path
 
