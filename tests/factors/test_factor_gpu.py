@@ -113,7 +113,7 @@ def test_too_many_neighbours() -> None:
 
 
 def test_memory() -> None:
-    """Beyond the graph at most (8 n + 16) bytes a vertex."""
+    """Beyond the graph at most (16 n + 16) bytes a vertex: the result twice, and some more."""
     import cupy
 
     A = matchwood.generators.aniso(1, (1500, 1500), dtype=np.float32, engine="gpu")
@@ -125,5 +125,5 @@ def test_memory() -> None:
         pool.free_all_blocks()
         before = pool.total_bytes()
         found = degree_factor(G, n)
-        assert pool.total_bytes() - before <= (8 * n + 16) * G.n
+        assert pool.total_bytes() - before <= (16 * n + 16) * G.n
         del found

@@ -150,7 +150,8 @@ def degree_factor(
     So ``rounds=None`` also ends after `period` rounds in a row that confirm nothing.
 
     Work: a pass over the matrix in the first round, later over the rows that have room left.
-    Memory besides the graph: the result, and 5 or 9 bytes a vertex on the CPU, 1.3 on the GPU;
+    Memory besides the graph: the result (on a GPU twice: what later calls trust, and a copy for
+    the user), and 5 or 9 bytes a vertex on the CPU, 1.3 on the GPU;
     the greedy method sorts all edges, 3 times their weights and positions.
 
     References
