@@ -86,11 +86,26 @@ def test_climbed_systems(engine: str, block: bool) -> None:
             system = [*made, tiled[:, 12:].copy()]
         else:
             system = [tiled[:, k].copy() for k in range(4)]
-        found = times_lapack(run, system)
+        try:
+            found = times_lapack(run, system)
+        except np.linalg.LinAlgError:  # LAPACK may round a pivot to something that is not zero
+            assert np.linalg.cond(_dense(*system[:3])) > 1e14, (first, n, trial.tolist())
+            found = 0.0
         assert found <= TIMES, (first, n, trial.tolist(), found)
         stuck = 0 if found > times else stuck + 1
         if found > times:
             best, times = trial, found
+
+
+def _dense(dl: Any, d: Any, du: Any) -> Any:
+    """The matrix, of numbers or of blocks."""
+    n, size = len(d), 1 if d.ndim == 1 else d.shape[1]
+    made = np.zeros((n, size, n, size))
+    for i in range(n):
+        for j, part in ((i - 1, dl), (i, d), (i + 1, du)):
+            if 0 <= j < n:
+                made[i, :, j, :] = part[i]
+    return made.reshape(n * size, n * size)
 
 
 def test_spoiled_answers_are_rejected() -> None:

@@ -205,7 +205,7 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 def all_guarded(value: Any) -> Any:
     """The same arguments, with guarded memory."""
     for path, array in list(leaves(value)):
-        with contextlib.suppress(TypeError, ValueError):  # fields that are made, not given
+        with contextlib.suppress(TypeError, ValueError, IndexError):  # made, not given
             value = replaced(value, path, guarded(array))
     return value
 
