@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import signal
 import tempfile
 import threading
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 from matchwood import generators
+from matchwood.io import files
 from matchwood.sensing import (
     Anonymizer,
     Packets,
@@ -187,6 +190,25 @@ def test_while_an_archive_is_written(many, threads, tmp_path):
     A = traffic_matrix(*many)
     always_soon(lambda: write_archive(tmp_path / "x.tar", [A], threads=threads))
     assert len([file for file in tmp_path.iterdir() if file.is_file()]) == 1  # nothing half made
+
+
+def test_while_a_slow_disk_takes_an_archive(tmp_path, monkeypatch):
+    A, begun, fsync = traffic_matrix(np.arange(9), np.arange(9)), threading.Event(), os.fsync
+
+    def slow(number: int) -> None:
+        begun.set()
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 1_000_000)  # which hears no signal, as a disk
+        fsync(number)
+
+    monkeypatch.setattr(files.os, "fsync", slow)
+
+    def attempt(started):
+        begun.clear()
+        threading.Thread(target=lambda: begun.wait(30) and started.set()).start()
+        write_archive(tmp_path / "x.tar", [A])
+
+    soon(attempt)
+    assert not [file for file in tmp_path.iterdir() if file.is_file()]
 
 
 @pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 2])

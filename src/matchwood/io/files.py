@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import BinaryIO
 
@@ -145,7 +147,7 @@ def replacing(
         with fresh.open("xb") as stream:
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
+            _sync(stream.fileno())
         if final is not None:
             target = target.with_name(Path(final()).name)
         if target.exists():
@@ -155,3 +157,25 @@ def replacing(
         with contextlib.suppress(OSError):
             fresh.unlink()
         raise
+
+
+def _sync(number: int) -> None:
+    """Force a file to the disk; Ctrl-C does not wait for the disk, which may take seconds."""
+    kept, ended = os.dup(number), Future[None]()
+
+    def sync() -> None:
+        try:
+            os.fsync(kept)
+        except BaseException as error:
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+        finally:
+            os.close(kept)
+
+    try:
+        threading.Thread(target=sync, name="matchwood-sync", daemon=True).start()
+    except BaseException:  # no thread can be had
+        os.close(kept)
+        raise
+    ended.result()

@@ -26,7 +26,7 @@ EPOCH = datetime.datetime(1970, 1, 1)  # of times; UTC
 ENDING = bytes(2 * tar.BLOCK)
 
 
-WRITTEN = 1 << 24  # bytes that are written at once
+WRITTEN = 1 << 22  # bytes that are written at once
 SMALL = 1 << 12  # links of a matrix that is packed at once: 0.4 ms for so many random ones (Xeon),
 # and a thread of the pool would copy what it has packed
 
