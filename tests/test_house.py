@@ -46,9 +46,9 @@ def test_imports_follow_the_arrows():
 def test_wrong_arrows_are_seen(tmp_path):
     """The test above must be able to fail."""
     wrong = [
-        ("matchwood.primitives.scan.cpu", "matchwood.csr"),
-        ("matchwood.teams.crew", "matchwood.primitives.scan"),
-        ("matchwood.csr", "matchwood.io"),
+        ("matchwood.primitives.scan.cpu", "matchwood.gate.graph"),
+        ("matchwood.engines.cpu.crew", "matchwood.primitives.scan"),
+        ("matchwood.gate.graph", "matchwood.io"),
         ("matchwood.traversal.breadth_first", "matchwood.cli"),
         ("matchwood.traversal.breadth_first", "matchwood.join"),
         ("matchwood.traversal.breadth_first", "matchwood"),
@@ -57,9 +57,9 @@ def test_wrong_arrows_are_seen(tmp_path):
         ("matchwood.forests", "matchwood.factors.gpu_pairs"),
         ("matchwood.preconditioners.pairs", "matchwood.tridiagonal.block.cpu"),
         ("matchwood.matching.suitor.cpu", "matchwood.matching.greedy.cpu"),
-        ("matchwood.join", "matchwood.sensing"),
-        ("matchwood.errors", "matchwood.teams"),
-        ("matchwood.somewhere", "matchwood.csr"),
+        ("matchwood.applications.join", "matchwood.applications.sensing"),
+        ("matchwood.errors", "matchwood.engines.cpu"),
+        ("matchwood.somewhere", "matchwood.gate.graph"),
     ]
     assert all(fault(*pair) for pair in wrong)
     right = [
@@ -69,7 +69,7 @@ def test_wrong_arrows_are_seen(tmp_path):
         ("matchwood.forests.cpu_walk", "matchwood.forests.cpu_marks"),
         ("matchwood.matching.suitor.cpu", "matchwood.matching.cpu_rows"),
         ("matchwood.ordering.rcm.batch.cpu", "matchwood.ordering.rcm.serial.cpu"),
-        ("matchwood.join.cpu", "matchwood.matching"),
+        ("matchwood.applications.join.cpu", "matchwood.matching"),
         ("matchwood.check", "matchwood.traversal.breadth_first.check"),
         ("matchwood.cli.machine.demo", "matchwood.report"),
         ("matchwood.cli.machine.demo", "matchwood"),
@@ -98,7 +98,7 @@ about = "matchwood"
     ]
     assert all(fault_of_string("matchwood.ordering.rcm.gpu_start", name) for name in found)
     assert not fault_of_string("matchwood.matching.weighted", "matchwood.matching")
-    assert not fault_of_string("matchwood.teams.compiling", "matchwood")
+    assert not fault_of_string("matchwood.engines.cpu.compiling", "matchwood")
     assert not fault_of_string("matchwood.gate.inputs", "matchwood.primitives.assemble")
 
 
@@ -106,7 +106,7 @@ about = "matchwood"
 
 
 def holds_kernels(path: Path) -> bool:
-    return path.name.startswith("cpu") or path.parent == PACKAGE / "teams"
+    return path.name.startswith("cpu") or "cpu" in path.relative_to(PACKAGE).parts
 
 
 DECORATORS = {
@@ -136,7 +136,7 @@ def decorated(path: Path) -> Iterator[ast.FunctionDef]:
 
 @looped("path", FILES)
 def test_kernels_live_where_the_cache_sees_them(path):
-    """Compiled functions are in cpu*.py or teams/, and take nothing from files elsewhere.
+    """Compiled functions are in cpu*.py or engines/cpu/, and take nothing from files elsewhere.
 
     The cache hashes just those files; a constant from another file could change unseen.
     """
@@ -179,7 +179,7 @@ def test_only_kernel_files_import_numba():
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(name.split(".")[0] == "numba" for name in names) and not holds_kernels(path):
                 found.append(str(path.relative_to(SOURCES)))
-    assert not found, f"numba is imported outside cpu*.py and teams/: {found}"
+    assert not found, f"numba is imported outside cpu*.py and engines/cpu/: {found}"
 
 
 def test_optional_packages_are_never_imported_with_a_module():

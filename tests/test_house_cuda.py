@@ -1,7 +1,7 @@
 """CUDA headers: who may include what, who shares what, and names that mean one thing.
 
 An include is an import.  The loader looks beside the file that asks, in the folders above it up to
-its family, in the primitive of that name, then in gpu/device/ (matchwood/gpu/source.py).
+its family, in the primitive of that name, then in engines/gpu/device/.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from house import CUDA_FILES, PACKAGE, module_of
-from matchwood.gpu.constants import KernelError
-from matchwood.gpu.source import header_home
+from matchwood.engines.gpu.constants import KernelError
+from matchwood.engines.gpu.source import header_home
 
 HEADERS = [path for path in CUDA_FILES if path.suffix == ".cuh"]
-SHARED = PACKAGE / "gpu" / "device"
+SHARED = PACKAGE / "engines" / "gpu" / "device"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"][^>"]*[>"])', re.MULTILINE)
 OURS = re.compile(r'"matchwood/(\w+\.cuh)"')
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -94,7 +94,7 @@ def users() -> dict[Path, set[Path]]:
 
 
 def families(paths: set[Path]) -> set[str]:
-    return {path.relative_to(PACKAGE).parts[0] for path in paths} - {"gpu"}
+    return {path.relative_to(PACKAGE).parts[0] for path in paths} - {"engines"}
 
 
 def test_shared_headers_serve_several_families():

@@ -73,7 +73,7 @@ class _Status:
         return (0, -1) if word == 2**64 - 1 else (word >> 56, word & (2**56 - 1))
 
 
-class _Layout(matchwood.gpu.Layout):
+class _Layout(matchwood.engines.gpu.Layout):
     def take(self) -> Any:
         room = np.full(self.nbytes + 16, 0xFF, np.uint8)
         skip = -room.ctypes.data % 16

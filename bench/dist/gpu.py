@@ -31,7 +31,7 @@ import numpy as np
 import matchwood
 from bench import harness
 from matchwood import engines
-from matchwood.dist.exchanges import Exchange
+from matchwood.engines.ranks.exchanges import Exchange
 from matchwood.errors import EngineUnavailable
 from matchwood.report.cluster import figures
 from matchwood.report.cluster.measuring import measure
@@ -107,7 +107,7 @@ def collectives(comm: Any, transport: str) -> list[dict[str, Any]]:
 
 def with_nccl(comm: Any) -> Any:
     """The communicator with NCCL for arrays on GPUs; None where it refuses."""
-    from matchwood.dist.networks import device, nccl
+    from matchwood.engines.ranks.networks import device, nccl
 
     try:
         if comm.size > 1:
@@ -129,7 +129,7 @@ def measured(scale: int, repeats: int, ways: Sequence[str] = WAYS) -> list[dict[
         tell(comm, {"made": name, "seconds": time.perf_counter() - start})
         rows = []
         if comm.size > 1 and "ipc" in ways:
-            from matchwood.dist.networks.ipc import open_ipc
+            from matchwood.engines.ranks.networks.ipc import open_ipc
 
             near = open_ipc(comm, tolerant=False)
             rows += rows_of(moved_to(G, near), name, "ipc", repeats)

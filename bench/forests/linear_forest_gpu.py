@@ -73,7 +73,7 @@ def scans(table: Any, out: Table) -> None:
     out.add("copy of the state, 16 bytes a vertex", copy, gigabytes_s=32e-6 * n / copy)
     for method in ("doubling", "splitters"):
         scan = Scan(table, ones, "add", method)
-        status = matchwood.gpu.Status()
+        status = matchwood.engines.gpu.Status()
         scan.orient(status)
         ms = device_ms(scan.run, calls=3)
         rounds = int(scan.space.words.get()[7]) if method == "doubling" else 0

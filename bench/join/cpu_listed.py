@@ -6,13 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.join.candidates.cpu import Corpus, Places, members_of, size_of, worth_verifying
-from matchwood.join.candidates.cpu_gather import WINDOW, Rule, Sums, gather
-from matchwood.join.candidates.cpu_lists import SLACK
-from matchwood.join.candidates.cpu_run import Task
-from matchwood.join.candidates.cpu_small import SLOTS, TOO_FEW, Known, settle
-from matchwood.join.verification.cpu_pair import least_weight
-from matchwood.teams import Team, crew, kernel, stopping
+from matchwood.applications.join.candidates.cpu import (
+    Corpus,
+    Places,
+    members_of,
+    size_of,
+    worth_verifying,
+)
+from matchwood.applications.join.candidates.cpu_gather import WINDOW, Rule, Sums, gather
+from matchwood.applications.join.candidates.cpu_lists import SLACK
+from matchwood.applications.join.candidates.cpu_run import Task
+from matchwood.applications.join.candidates.cpu_small import SLOTS, TOO_FEW, Known, settle
+from matchwood.applications.join.verification.cpu_pair import least_weight
+from matchwood.engines.cpu import Team, crew, kernel, stopping
 
 
 @kernel

@@ -38,7 +38,7 @@ def attach(
             for package in FRAGILE:
                 import_whole(package)
         home = import_whole(homes[name])
-        value = home if homes[name].rpartition(".")[2] == name else getattr(home, name)
+        value = home if homes[name] == f"{module}.{name}" else getattr(home, name)
         setattr(sys.modules[module], name, value)  # found without us from now on
         return value
 

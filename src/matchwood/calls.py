@@ -10,8 +10,9 @@ A graph that is spread over ranks takes another way, before that:
     if calls.is_distributed(A):
         return calls.spread(A, "connected_components", __name__, engine).label(A)
 
-`enter` passes `A` through the gate (csr.py), decides on which engine the call runs (engines.py) and
-brings the graph there.  An engine added here is an engine of every problem that has its file.
+`enter` passes `A` through the gate (gate/graph.py), decides on which engine the call runs
+(engines/__init__.py) and brings the graph there.  An engine added here is an engine of every
+problem that has its file.
 
 A function that can run on `matchwood.Devices` says so by ``enter(..., beyond=True)``.  The graph
 then is on the host, the engine is "devices", and the function hands `call.options` on to it.
@@ -23,10 +24,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from matchwood import arguments, csr, engines
-from matchwood.beyond import machine as machines
-from matchwood.beyond.devices import Devices
+from matchwood import arguments, engines
+from matchwood.engines.devices import machine as machines
+from matchwood.engines.devices.devices import Devices
 from matchwood.errors import EngineUnavailable
+from matchwood.gate import graph as csr
 from matchwood.gate import inputs
 from matchwood.gate.inputs import is_distributed as is_distributed
 
@@ -116,13 +118,13 @@ def agreed(A: Any, check: Callable[[], T]) -> T:
     """
     if not is_distributed(A):
         return check()
-    from matchwood.dist.exchanges.agreement import together
+    from matchwood.engines.ranks.exchanges.agreement import together
 
     return together(A.comm, check, told=False)
 
 
 def spread(A: Any, caller: str, package: str, engine: Any = None, threads: Any = None) -> Any:
-    """The module of a problem that works on a DistributedGraph: its dist.py.
+    """The module of a problem that works on a DistributedGraph: its ranks.
 
     `engine` must be None or where the blocks of the graph lie.
     """
@@ -137,7 +139,7 @@ def spread(A: Any, caller: str, package: str, engine: Any = None, threads: Any =
 
     agreed(A, check)
     try:
-        return engines.load(package, "dist")
+        return engines.load(package, "ranks")
     except EngineUnavailable:
         inputs.refuse_distributed(A, caller)
         raise

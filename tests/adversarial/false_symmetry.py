@@ -20,7 +20,7 @@ import matchwood as mw
 from adversarial.children import Attack, make, unexpected
 from adversarial.clock import attempts
 from adversarial.guard_pages import everywhere, guarded
-from matchwood.csr import Graph
+from matchwood.gate.graph import Graph
 from matchwood.ordering.rcm import cpu, reference
 from matchwood.ordering.rcm.batch_basic.cpu_work import Tuning
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from adversarial.clock import attempts
+from matchwood.applications.sensing.archive import blob, tar
 from matchwood.errors import FileFormatError, OutOfMemory
 from matchwood.sensing import TrafficMatrix, read_archive, traffic_matrix
-from matchwood.sensing.archive import blob, tar
 
 
 @functools.cache

@@ -13,9 +13,9 @@ import pytest
 
 from adversarial.clock import attempts
 from join_collections import records
+from matchwood.applications.join.arrays import ONE
+from matchwood.applications.join.candidates.cpu_run import Raw
 from matchwood.join import collection, cpu, fuzzy_join, top
-from matchwood.join.arrays import ONE
-from matchwood.join.candidates.cpu_run import Raw
 
 
 def triples(pairs):
@@ -93,7 +93,7 @@ def test_pairs_behind_the_last_place_are_dropped_and_no_others():
 
 
 def test_buffers_that_grow_keep_every_pair(monkeypatch):
-    from matchwood.join.candidates import cpu_run
+    from matchwood.applications.join.candidates import cpu_run
 
     monkeypatch.setattr(cpu_run, "ROOM", 500)
     rows = [["a", "b"]] * 300
@@ -108,7 +108,7 @@ def test_buffers_that_grow_keep_every_pair(monkeypatch):
 
 
 def _choice(threads):
-    from matchwood.join.choice import read_choice
+    from matchwood.applications.join.choice import read_choice
 
     return read_choice("fuzzy_join", {**fuzzy_join.__kwdefaults__, "threads": threads})
 

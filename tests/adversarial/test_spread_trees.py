@@ -12,7 +12,7 @@ from adversarial.clock import attempts
 from matchwood import dist
 from matchwood.check import check_spanning_forest
 from matchwood.matching.check import check_locally_dominant
-from matchwood.matching.dominant.spread import cpu as engine
+from matchwood.matching.dominant.ranks import cpu as engine
 from spread_graphs import slab, tried
 
 SIDES = ((1, 1), (1, 2), (3, 1), (2, 2), (1, 5), (2, 3), (3, 3))

@@ -18,6 +18,13 @@ import pytest
 
 from adversarial.clock import attempts
 from matchwood import engines
+from matchwood.applications.sensing.archive import blob
+from matchwood.applications.sensing.sliding.check import check_sliding
+from matchwood.applications.sensing.statistics.check import check_histograms, check_statistics
+from matchwood.applications.sensing.stream import cpu as stream_cpu
+from matchwood.applications.sensing.stream import running, sums
+from matchwood.applications.sensing.traffic import cpu_runs, cpu_walk, trusted
+from matchwood.applications.sensing.traffic.check import check_traffic_matrix
 from matchwood.errors import FileFormatError
 from matchwood.primitives.sort import cpu_keys
 from matchwood.sensing import (
@@ -35,13 +42,6 @@ from matchwood.sensing import (
     traffic_statistics,
     write_archive,
 )
-from matchwood.sensing.archive import blob
-from matchwood.sensing.sliding.check import check_sliding
-from matchwood.sensing.statistics.check import check_histograms, check_statistics
-from matchwood.sensing.stream import cpu as stream_cpu
-from matchwood.sensing.stream import running, sums
-from matchwood.sensing.traffic import cpu_runs, cpu_walk, trusted
-from matchwood.sensing.traffic.check import check_traffic_matrix
 
 
 def random_traffic(rng):

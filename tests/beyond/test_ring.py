@@ -13,8 +13,8 @@ import pytest
 
 from beyond_on_host import fake_cupy
 from matchwood import engines
-from matchwood.beyond import cpu_copies, pinned
-from matchwood.beyond.pinned import Ring, gathering
+from matchwood.engines.devices import cpu_copies, pinned
+from matchwood.engines.devices.pinned import Ring, gathering
 
 
 class LateStream:

@@ -153,9 +153,9 @@ def test_a_bar_tells_numbers(monkeypatch) -> None:
 
 def test_bar_follows_the_kernels(monkeypatch) -> None:
     """`matchwood.on_progress` is set inside the block and not after it."""
-    import matchwood.teams  # noqa: F401
+    import matchwood.engines.cpu  # noqa: F401
 
-    crew = sys.modules["matchwood.teams.crew"]  # the package has a function of that name
+    crew = sys.modules["matchwood.engines.cpu.crew"]  # the package has a function of that name
     monkeypatch.setattr(sys, "stderr", Terminal())
     with progress.progress("working") as bar:
         assert crew._progress.get() == (bar.update, bar.found)

@@ -13,8 +13,8 @@ from dist import bodies, test_forest, test_matching
 from dist.mpi import SHARES, by_messages
 from graphs import ZOO, grid, rmat
 from matchwood.communities import subrounds
-from matchwood.dist.networks.shared import Shared
-from matchwood.dist.networks.shared.board import open_board
+from matchwood.engines.ranks.networks.shared import Shared
+from matchwood.engines.ranks.networks.shared.board import open_board
 from spread_graphs import slab
 
 

@@ -12,8 +12,8 @@ import matchwood as mw
 from adversarial.clock import seconds
 from dist.bodies import same
 from matchwood.dist import Serial, run
-from matchwood.dist.faults import difference, failure_of, listed, shortened
-from matchwood.dist.networks.control import NOTICE_BYTES, Control, fitting
+from matchwood.engines.ranks.faults import difference, failure_of, listed, shortened
+from matchwood.engines.ranks.networks.control import NOTICE_BYTES, Control, fitting
 from support import looped
 
 # Strange arrays

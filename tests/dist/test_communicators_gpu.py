@@ -10,10 +10,10 @@ from dist import bodies
 from dist.fake_gpus import FakeCuda, FakeNccl, FakeNcclComm, FakeWindows
 from dist.mpi import mpiexec
 from matchwood.dist import run
-from matchwood.dist.networks import staging
-from matchwood.dist.networks.device import SHARING, Device, _best, refuse_shared
-from matchwood.dist.networks.ipc import Ipc
-from matchwood.dist.networks.nccl import Nccl
+from matchwood.engines.ranks.networks import staging
+from matchwood.engines.ranks.networks.device import SHARING, Device, _best, refuse_shared
+from matchwood.engines.ranks.networks.ipc import Ipc
+from matchwood.engines.ranks.networks.nccl import Nccl
 from support import looped
 
 # With made-up GPUs
@@ -33,7 +33,7 @@ def test_ipc(largest):
         assert comm.closed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("matchwood.dist.networks.ipc.FIRST_BYTES", 32)
+        patch.setattr("matchwood.engines.ranks.networks.ipc.FIRST_BYTES", 32)
         for ranks in (1, 2, 3, 5):
             run(work, ranks)
 

@@ -10,9 +10,9 @@ import pytest
 
 import matchwood as mw
 from dist.mpi import SHARES, clean_environment, mpiexec, needs_mpi
-from matchwood.dist.start import opening
-from matchwood.dist.start.launchers import mpi_launchers
-from matchwood.teams.native.runs import POSSIBLE
+from matchwood.engines.cpu.native.runs import POSSIBLE
+from matchwood.engines.ranks.start import opening
+from matchwood.engines.ranks.start.launchers import mpi_launchers
 from support import looped, run_script
 
 pytestmark = needs_mpi
@@ -77,7 +77,7 @@ OWN_CPUS = """
 import os
 import numpy as np
 import matchwood as mw
-from matchwood.teams import crew, kernel, members
+from matchwood.engines.cpu import crew, kernel, members
 
 @kernel
 def nothing(team, x):

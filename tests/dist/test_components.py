@@ -15,11 +15,11 @@ from dist.test_algorithms_gpu import compare as on_gpus
 from graphs import ZOO, grid, path, shuffled
 from matchwood import dist
 from matchwood.check import check_connected_components, is_connected_components
-from matchwood.components.connected.dist import METHODS, giant
-from matchwood.components.connected.dist.blocks import gpu as gpu_ranks
-from matchwood.components.connected.dist.cpu_sample import largest_tree
+from matchwood.components.connected.ranks import METHODS, giant
+from matchwood.components.connected.ranks import gpu as gpu_ranks
+from matchwood.components.connected.ranks.cpu_sample import largest_tree
 from matchwood.errors import CheckFailed
-from matchwood.primitives.number.dist import number_labels
+from matchwood.primitives.number.ranks import number_labels
 from spread_graphs import CREW, GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
 from support import REST

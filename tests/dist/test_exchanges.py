@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from matchwood import dist
-from matchwood.dist import grid as grids
-from matchwood.dist.exchanges import Exchange, Record, cpu_stripes
-from matchwood.gate.blocks.order import HashedOrder
+from matchwood.engines.ranks import grid as grids
+from matchwood.engines.ranks.exchanges import Exchange, Record, cpu_stripes
+from matchwood.gate.distributed.order import HashedOrder
 from spread_graphs import GRIDS
 
 OPS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "or": np.bitwise_or}
@@ -141,7 +141,7 @@ def test_packets_and_questions_reach_the_owners(layout, hashed):
 
 
 def test_joining_in_the_order_of_ranks_at_many_threads():
-    from matchwood.dist.exchanges.cpu import joined
+    from matchwood.engines.ranks.exchanges.cpu import joined
 
     rng = np.random.default_rng(0)
     for size, count in ((1000, 20), (1000, 5000), (1, 3), (7, 0)):

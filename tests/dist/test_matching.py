@@ -16,16 +16,16 @@ from dist.fake_cupy import play
 from dist.test_algorithms_gpu import compare as on_gpus
 from graphs import ZOO, complete, grid, path, rmat, star
 from matchwood import dist
+from matchwood.engines.cpu import crew
 from matchwood.errors import CheckFailed
 from matchwood.matching import weighted_matching
 from matchwood.matching.check import check_locally_dominant, check_matching
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant import dist as rule
-from matchwood.matching.dominant.spread import cpu as steps
-from matchwood.matching.dominant.spread import cpu_owners as owners
-from matchwood.matching.dominant.spread.cpu_records import Came
+from matchwood.matching.dominant.ranks import cpu as steps
+from matchwood.matching.dominant.ranks import cpu_owners as owners
+from matchwood.matching.dominant.ranks.cpu_records import Came
 from matchwood.primitives.frontier.cpu import BUFFER
-from matchwood.teams import crew
 from spread_graphs import CREW, GRIDS, USUAL_GRIDS, slab, tried
 from strategies import graphs
 from support import REST

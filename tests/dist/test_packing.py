@@ -7,17 +7,17 @@ import pytest
 
 import matchwood
 from matchwood import dist
-from matchwood.dist.exchanges import cpu_bits, gpu_bits
-from matchwood.dist.exchanges.cpu_distinct import distinct, keep_least
-from matchwood.dist.exchanges.packing import (
+from matchwood.engines.ranks.exchanges import cpu_bits, gpu_bits
+from matchwood.engines.ranks.exchanges.cpu_distinct import distinct, keep_least
+from matchwood.engines.ranks.exchanges.packing import (
     pack_marks,
     pack_values,
     unpack_marks,
     unpack_values,
     words_of_bits,
 )
-from matchwood.dist.exchanges.routing import ask, deliver
-from matchwood.primitives.number.dist import number_labels
+from matchwood.engines.ranks.exchanges.routing import ask, deliver
+from matchwood.primitives.number.ranks import number_labels
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])

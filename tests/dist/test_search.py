@@ -16,12 +16,12 @@ import matchwood
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist
 from matchwood.check import check_bfs, is_bfs
-from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
-from matchwood.dist.exchanges.packing import pack_values, unpack_values
-from matchwood.dist.grid import Grid, GridShape
-from matchwood.teams import barrier, crew, load_relaxed
-from matchwood.teams.atomics import relax_core
-from matchwood.traversal.breadth_first.dist import (
+from matchwood.engines.cpu import barrier, crew, load_relaxed
+from matchwood.engines.cpu.atomics import relax_core
+from matchwood.engines.ranks.exchanges.cpu_stripes import rows_with_entries
+from matchwood.engines.ranks.exchanges.packing import pack_values, unpack_values
+from matchwood.engines.ranks.grid import Grid, GridShape
+from matchwood.traversal.breadth_first.ranks import (
     cpu_bottom_up,
     cpu_offers,
     cpu_told,

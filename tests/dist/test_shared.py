@@ -15,7 +15,7 @@ import pytest
 import matchwood as mw
 from dist import bodies
 from dist.mpi import SHARES
-from matchwood.dist.networks.shared import Shared, board, cpu_copies
+from matchwood.engines.ranks.networks.shared import Shared, board, cpu_copies
 
 pytestmark = pytest.mark.skipif(not SHARES, reason="the system has no anonymous files")
 

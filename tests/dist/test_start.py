@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import matchwood as mw
-from matchwood.dist.start.launchers import mpi_launchers, torchrun
-from matchwood.dist.start.placement import Place, Site, place_of, take_gpu
+from matchwood.engines.ranks.start.launchers import mpi_launchers, torchrun
+from matchwood.engines.ranks.start.placement import Place, Site, place_of, take_gpu
 from support import environment, looped
 
 

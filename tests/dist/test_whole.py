@@ -15,7 +15,7 @@ import matchwood as mw
 from dist import fake_cupy
 from graphs import ZOO
 from matchwood.dist import run
-from matchwood.gate.blocks import whole
+from matchwood.gate.distributed import whole
 from spread_graphs import slab
 from support import REST, looped
 
@@ -183,7 +183,7 @@ def test_a_gpu_that_is_too_full(monkeypatch):
 
 
 def test_memory_that_ends_while_blocks_are_joined(monkeypatch):
-    from matchwood.gate.blocks.whole import gpu
+    from matchwood.gate.distributed import gpu
 
     def full(*_):
         raise MemoryError("no more")

@@ -68,7 +68,7 @@ def test_every_generator_of_graphs_takes_ranks():
 
 
 def test_many_batches(monkeypatch):
-    from matchwood.gate.blocks import collecting
+    from matchwood.gate.distributed import collecting
     from matchwood.generators import ranks
 
     monkeypatch.setattr(ranks, "EDGES", 50)

@@ -10,7 +10,7 @@ import pytest
 
 import matchwood
 from graphs import complete, disjoint, from_edges, grid, path, rmat, shuffled, star
-from matchwood import csr
+from matchwood.gate import graph as csr
 from matchwood.independent.maximal import gpu as engine
 from matchwood.independent.maximal import order, reference
 

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from matchwood.engines.cpu import crew, kernel
 from matchwood.io import cpu_number
 from matchwood.io.text import Layout, Text, read_records
-from matchwood.teams import crew, kernel
 
 
 def weights(words: list[str]) -> np.ndarray:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from join_collections import records
+from matchwood.applications.join.verification import METHODS
 from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
-from matchwood.join.verification import METHODS
 
 DELTAS = (1.0, 0.9, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.1, 0.01)
 
@@ -167,7 +167,7 @@ def test_by_joins_within_groups():
 
 def test_long_records_and_full_buffers(monkeypatch):
     """Small buffers and windows: members stop and go on where they were."""
-    from matchwood.join.candidates import cpu_run
+    from matchwood.applications.join.candidates import cpu_run
 
     rng = random.Random(9)
     left = [r for _ in range(20) for r in records(rng)]

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from join_sets import arrays
+from matchwood.applications.join.candidates import cpu_lists
+from matchwood.applications.join.candidates.cpu_gather import BASIC, JOINT, Rule, can_reach
+from matchwood.applications.join.reference import weight
+from matchwood.applications.join.similarity.cpu_phi import ONE, jaccard
+from matchwood.applications.join.verification import METHODS, how, share_of
+from matchwood.applications.join.verification.cpu import verify
 from matchwood.join import explain, fuzzy_join
-from matchwood.join.candidates import cpu_lists
-from matchwood.join.candidates.cpu_gather import BASIC, JOINT, Rule, can_reach
-from matchwood.join.reference import weight
-from matchwood.join.similarity.cpu_phi import ONE, jaccard
-from matchwood.join.verification import METHODS, how, share_of
-from matchwood.join.verification.cpu import verify
 from support import from_python
 
 # With q=1 an element is the set of its letters: R = {ab, bcd, befg}, S = {abh, bcd, efgi}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matchwood.join.arrays import ONE
-from matchwood.join.candidates.cpu import Raw
-from matchwood.join.ordering import cpu, reference
+from matchwood.applications.join.arrays import ONE
+from matchwood.applications.join.candidates.cpu import Raw
+from matchwood.applications.join.ordering import cpu, reference
 
 
 def some_pairs(rng, rows, columns, count):

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from join_sets import arrays, changed
-from matchwood.join.similarity import cpu_lanes as lanes
-from matchwood.join.similarity import cpu_levenshtein as bits
-from matchwood.join.similarity import cpu_phi, reference
-from matchwood.join.similarity.check import Similarities
-from matchwood.join.similarity.cpu_phi import EDIT, EQUAL, JACCARD
-from matchwood.teams.team import WORDS, Team
+from matchwood.applications.join.similarity import cpu_lanes as lanes
+from matchwood.applications.join.similarity import cpu_levenshtein as bits
+from matchwood.applications.join.similarity import cpu_phi, reference
+from matchwood.applications.join.similarity.check import Similarities
+from matchwood.applications.join.similarity.cpu_phi import EDIT, EQUAL, JACCARD
+from matchwood.engines.cpu.team import WORDS, Team
 from support import from_python
 
 ONE = reference.ONE

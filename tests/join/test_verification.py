@@ -10,10 +10,9 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from join_sets import arrays, random_sets
-from matchwood.join import reference as join_reference
-from matchwood.join.reference import in_order, least_weight
-from matchwood.join.similarity.reference import ONE
-from matchwood.join.verification import (
+from matchwood.applications.join.reference import in_order, least_weight
+from matchwood.applications.join.similarity.reference import ONE
+from matchwood.applications.join.verification import (
     METHODS,
     cpu_approximate,
     cpu_exact,
@@ -23,10 +22,11 @@ from matchwood.join.verification import (
     scratch,
     share_of,
 )
-from matchwood.join.verification.cpu import verify
-from matchwood.join.verification.cpu_exact import BELOW, FAR, NEVER, OPTIMAL, REACHED
-from matchwood.join.verification.cpu_scratch import Edges, Solver, Stack
-from matchwood.teams.team import WORDS, Team
+from matchwood.applications.join.verification.cpu import verify
+from matchwood.applications.join.verification.cpu_exact import BELOW, FAR, NEVER, OPTIMAL, REACHED
+from matchwood.applications.join.verification.cpu_scratch import Edges, Solver, Stack
+from matchwood.engines.cpu.team import WORDS, Team
+from matchwood.join import reference as join_reference
 from support import from_python
 
 clear_duals = from_python(cpu_approximate.clear_duals)

@@ -19,7 +19,7 @@ import matchwood
 from graphs import ZOO, complete, from_edges, grid, rmat, star
 from matching_graphs import two_hubs, weighted
 from matchwood import Devices, OutOfMemory, engines
-from matchwood.beyond import plan as plans
+from matchwood.engines.devices import plan as plans
 from strategies import graphs
 
 pytestmark = pytest.mark.gpu
@@ -100,7 +100,7 @@ def test_larger(name):
 
 
 def test_the_same_travels_as_in_the_simulation():
-    from matchwood.beyond import simulated
+    from matchwood.engines.devices import simulated
 
     A = weighted(rmat(12, 16), np.float32)
     for devices, lists in itertools.product((1, 3), (1, 4, 16)):
@@ -160,7 +160,7 @@ def test_resident_from_the_start():
 
 
 def test_large_answers_are_pinned_while_they_come():
-    from matchwood.beyond import sending
+    from matchwood.engines.devices import sending
 
     G = matchwood.graph(weighted(rmat(20, 2), np.float32))
     assert G.n * 4 > sending.SMALL_ANSWER
@@ -172,7 +172,7 @@ def test_large_answers_are_pinned_while_they_come():
 
 def test_rows_that_are_used_once(monkeypatch):
     """They pass through a ring whose slots are filled ahead; nothing of the graph is pinned."""
-    from matchwood.beyond import pinned
+    from matchwood.engines.devices import pinned
 
     monkeypatch.setattr(pinned, "SLOT_BYTES", 1 << 18)
     monkeypatch.setattr(pinned, "LEAST_SLOT", 1 << 16)
@@ -251,7 +251,7 @@ def test_delays_between_streams_change_nothing(monkeypatch):
     """Streams that wait at random: the events between them must hold."""
     import cupy
 
-    from matchwood.beyond.streams import Lane
+    from matchwood.engines.devices.streams import Lane
 
     wait = cupy.RawKernel(
         'extern "C" __global__ void idle(long long t)'
@@ -285,7 +285,7 @@ def test_transports(transport):
 
 
 def test_nccl_with_one_device():
-    from matchwood.beyond import transports
+    from matchwood.engines.devices import transports
 
     A = weighted(rmat(11, 8), np.float32)
     if transports.library() is None:

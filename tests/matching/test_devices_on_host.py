@@ -15,9 +15,9 @@ from beyond_on_host import on_host
 from graphs import complete, from_edges, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
-from matchwood.beyond import cpu_copies, pinned, sending, simulated
-from matchwood.beyond import plan as plans
 from matchwood.components.connected.devices import gpu as components
+from matchwood.engines.devices import cpu_copies, pinned, sending, simulated
+from matchwood.engines.devices import plan as plans
 from matchwood.matching.dominant.devices import gpu_worker
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphs import disjoint, from_edges, grid, path, rmat, shuffled
-from matchwood import csr
+from matchwood.gate import graph as csr
 from matchwood.matching.greedy import reference
 from matchwood.matching.suitor import gpu as suitor
 from matchwood.matching.suitor import gpu_chains

@@ -14,7 +14,7 @@ import pytest
 import matchwood
 from graphs import complete, disjoint, from_edges, grid, path, random_graph, rmat, shuffled, star
 from matching_graphs import SEED, subnormal, two_hubs, weighted
-from matchwood import csr
+from matchwood.gate import graph as csr
 from matchwood.matching.dominant import reference
 from matchwood.matching.weighted import weighted_matching
 

@@ -12,7 +12,7 @@ import pytest
 
 import matchwood
 from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
-from matchwood import csr
+from matchwood.gate import graph as csr
 from matchwood.ordering.rcm import gpu as engine
 from matchwood.ordering.rcm import reference
 from matchwood.ordering.rcm.batch import gpu as gpu_batch

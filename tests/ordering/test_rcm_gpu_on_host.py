@@ -56,8 +56,10 @@ def host_engine():
         mock.patch.object(beyond_on_host, "PTX", [*beyond_on_host.PTX, UNUSED]),
         beyond_on_host.on_host(huge, largest, scan),
         mock.patch.object(engines, "cupy", return_value=fake_cupy()),
-        mock.patch("matchwood.gpu.workspace", workspace),
-        mock.patch("matchwood.gpu.empty", lambda size, kind, _: beyond_on_host.empty(size, kind)),
+        mock.patch("matchwood.engines.gpu.workspace", workspace),
+        mock.patch(
+            "matchwood.engines.gpu.empty", lambda size, kind, _: beyond_on_host.empty(size, kind)
+        ),
         mock.patch.object(largest, "compact", lambda mask, engine: device(np.flatnonzero(mask))),
     ):
         yield

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from matchwood.engines.cpu import device, kernel, store_relaxed
+from matchwood.engines.cpu.team import STOP, WORDS, Team
 from matchwood.ordering.rcm.cpu_records import PLACED
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO
 from matchwood.ordering.rcm.start.cpu_tried import Tried, try_others
-from matchwood.teams import device, kernel, store_relaxed
-from matchwood.teams.team import STOP, WORDS, Team
 
 N = 6
 

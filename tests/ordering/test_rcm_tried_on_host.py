@@ -82,7 +82,9 @@ def host_engine():
     with (
         beyond_on_host.on_host(start),
         mock.patch.object(engines, "cupy", return_value=fake_cupy()),
-        mock.patch("matchwood.gpu.empty", lambda size, kind, _: beyond_on_host.empty(size, kind)),
+        mock.patch(
+            "matchwood.engines.gpu.empty", lambda size, kind, _: beyond_on_host.empty(size, kind)
+        ),
         mock.patch.object(gpu_tried, "place_levels", place_levels),
         mock.patch.object(start, "_levels", levels),
     ):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+from matchwood.engines.cpu import kernel
 from matchwood.primitives import cpu_hints
 from matchwood.primitives.cpu_hints import (
     converted,
@@ -20,7 +21,6 @@ from matchwood.primitives.cpu_hints import (
     trailing_zeros,
     with_item,
 )
-from matchwood.teams import kernel
 from support import looped
 
 

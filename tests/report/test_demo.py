@@ -139,7 +139,7 @@ def test_a_second_process_helps_to_compile(monkeypatch) -> None:
     started = []
     start = ahead._start_other
     monkeypatch.setattr(ahead, "_start_other", lambda: started.append(start()) or started[-1])
-    monkeypatch.setattr("matchwood.teams.available_cpus", lambda: 2)
+    monkeypatch.setattr("matchwood.engines.cpu.available_cpus", lambda: 2)
     ahead.compile_all(1)
     assert len(started) == 1
     assert started[0].poll() is not None

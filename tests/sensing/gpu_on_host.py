@@ -18,10 +18,10 @@ import numpy as np
 import beyond_on_host
 from beyond_on_host import Array, Event, Stream, empty
 from matchwood import engines
+from matchwood.applications.sensing.statistics.batches import gpu as rounds
+from matchwood.applications.sensing.statistics.batches import gpu_arena, gpu_flow, gpu_split
+from matchwood.applications.sensing.traffic import gpu as links
 from matchwood.primitives.scan import gpu as scan
-from matchwood.sensing.statistics.batches import gpu as rounds
-from matchwood.sensing.statistics.batches import gpu_arena, gpu_flow, gpu_split
-from matchwood.sensing.traffic import gpu as links
 
 _one_at_a_time = threading.Lock()  # the warp on the host is one for all threads
 

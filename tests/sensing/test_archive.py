@@ -14,6 +14,8 @@ import types
 import numpy as np
 import pytest
 
+from matchwood.applications.sensing.archive import blob, layout, reference, tar, zstd
+from matchwood.applications.sensing.archive.check import check_archive
 from matchwood.errors import CheckFailed, FileFormatError
 from matchwood.sensing import (
     TrafficMatrix,
@@ -24,8 +26,6 @@ from matchwood.sensing import (
     traffic_matrix,
     write_archive,
 )
-from matchwood.sensing.archive import blob, layout, reference, tar, zstd
-from matchwood.sensing.archive.check import check_archive
 
 ROWS = [0, 0, 0, 0, 2, 2, 2, 3, 3, 3, 4, 4]
 COLUMNS = [1, 2, 3, 4, 1, 2, 4, 2, 3, 4, 2, 4]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import beyond_on_host
+from matchwood.applications.sensing.statistics.batches import gpu_arena, gpu_split
 from matchwood.sensing import traffic_statistics
-from matchwood.sensing.statistics.batches import gpu_arena, gpu_split
 from sensing.gpu_on_host import on_host, rounds
 from sensing.traffic_cases import uniform, zipf
 

@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 
 from matchwood import engines
+from matchwood.applications.sensing.statistics import Statistics
+from matchwood.applications.sensing.statistics import cpu as statistics_cpu
+from matchwood.applications.sensing.stream import cpu as stream_cpu
+from matchwood.applications.sensing.stream import parse_memory, running
+from matchwood.applications.sensing.stream.windows import parse_window
 from matchwood.sensing import (
     sense,
     traffic_histograms,
     traffic_matrix,
     traffic_statistics,
 )
-from matchwood.sensing.statistics import Statistics
-from matchwood.sensing.statistics import cpu as statistics_cpu
-from matchwood.sensing.stream import cpu as stream_cpu
-from matchwood.sensing.stream import parse_memory, running
-from matchwood.sensing.stream.windows import parse_window
 from sensing.traffic_cases import official, tiny, uniform, zipf
 
 N, W = 200_003, 1 << 12
@@ -159,7 +159,7 @@ def test_packets_on_a_gpu(traffic):
 
 
 def test_where_packets_live_decides():
-    from matchwood.sensing.stream.sources import Source
+    from matchwood.applications.sensing.stream.sources import Source
 
     for source in (tiny(), blocks(*tiny()), iter([]), "-"):
         assert Source(source, False, None).engine == "cpu"

@@ -11,11 +11,11 @@ import pytest
 
 from forked import forked_script
 from matchwood._version import __version__
-from matchwood.teams import cache, compiled, crew
+from matchwood.engines.cpu import cache, compiled, crew
 from support import SOURCES
 
 HELPER = """
-from matchwood.teams import device
+from matchwood.engines.cpu import device
 
 FACTOR = 1
 
@@ -27,7 +27,7 @@ def scaled(x):
 CALLER = """
 import numpy as np
 from matchwood.probe.cpu_helper import scaled
-from matchwood.teams import atomic_add, barrier, crew, kernel, share
+from matchwood.engines.cpu import atomic_add, barrier, crew, kernel, share
 
 @kernel
 def add_up(team, n, out):
@@ -60,7 +60,7 @@ def keep_posts(folder):
     place = folder / __version__
     place.mkdir(0o700, parents=True)
     folder.chmod(0o700)
-    for path in cache.cache_folder().glob("matchwood.teams.native.*.nbc"):
+    for path in cache.cache_folder().glob("matchwood.engines.cpu.native.*.nbc"):
         shutil.copy(path, place)
 
 
@@ -104,7 +104,7 @@ def test_a_changed_helper_in_another_file_is_never_served_stale(package):
 def test_a_changed_helper_of_the_engine_is_never_served_stale(package):
     assert result(package) == (1000, 0)
     edit(
-        package / "matchwood/teams/team.py",
+        package / "matchwood/engines/cpu/team.py",
         "    each, rest = n // team.size, n % team.size\n",
         "    if n > 0:\n        return 0, n\n    each, rest = n // team.size, n % team.size\n",
     )
@@ -184,7 +184,7 @@ def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(packa
     import os
     import numpy as np
     from matchwood.probe.cpu_caller import add_up
-    from matchwood.teams import crew
+    from matchwood.engines.cpu import crew
 
     def work(kind, count):
         out = np.zeros(1, kind)
@@ -214,7 +214,7 @@ def test_without_a_folder_to_write_everything_still_works(package):
         assert found == (1000, hits)
     blocked = (
         "import warnings\nwarnings.simplefilter('ignore')\n"
-        "from matchwood.teams import cache\ncache._temporary = lambda: None\n"
+        "from matchwood.engines.cpu import cache\ncache._temporary = lambda: None\n"
         "from matchwood.probe.cpu_caller import run\nassert cache.cache_folder() is None\n"
         "print(*run())"
     )
@@ -232,10 +232,10 @@ def test_functions_from_elsewhere_are_not_kept_in_the_cache():
     assert compiled._name(compiled.numba.typeof(compiled.device(outside))) is None
     assert compiled._name(np.zeros(3)) is None
     assert compiled._name(3) == "3"
-    from matchwood.teams import barrier
+    from matchwood.engines.cpu import barrier
 
     name = compiled._name(barrier)
     assert name.split() == [
-        "matchwood.teams.team.barrier",
+        "matchwood.engines.cpu.team.barrier",
         compiled.source_hash(compiled.PACKAGE / "teams" / "team.py"),
     ]

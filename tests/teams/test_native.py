@@ -13,10 +13,19 @@ import pytest
 
 from forked import forked_script
 from matchwood.engines import frozen
-from matchwood.teams import atomic_add, barrier, compiling, crew, device, kernel, members, pinning
-from matchwood.teams.compiling import compiled
-from matchwood.teams.native import cpu_trial, runs
-from matchwood.teams.team import STOP, WORDS, Team
+from matchwood.engines.cpu import (
+    atomic_add,
+    barrier,
+    compiling,
+    crew,
+    device,
+    kernel,
+    members,
+    pinning,
+)
+from matchwood.engines.cpu.compiling import compiled
+from matchwood.engines.cpu.native import cpu_trial, runs
+from matchwood.engines.cpu.team import STOP, WORDS, Team
 from support import looped, run_script, until
 
 LARGE = 10**9
@@ -465,8 +474,8 @@ def test_exceptions_arrive_with_their_arguments(way):
 def test_an_index_out_of_bounds_is_an_error_where_numba_tests_it(tmp_path):
     script = """
     import numpy as np
-    from matchwood.teams import barrier, crew, kernel
-    from matchwood.teams.native import runs
+    from matchwood.engines.cpu import barrier, crew, kernel
+    from matchwood.engines.cpu.native import runs
 
     @kernel
     def read(team, x, i):
@@ -502,8 +511,8 @@ def test_without_posts_everything_works(tmp_path):
     script = """
     import os, sys, traceback
     import numpy as np
-    from matchwood.teams import atomic_add, barrier, crew, kernel
-    from matchwood.teams.native import cpu_trial, runs
+    from matchwood.engines.cpu import atomic_add, barrier, crew, kernel
+    from matchwood.engines.cpu.native import cpu_trial, runs
 
     @kernel
     def count(team, x):
@@ -568,7 +577,7 @@ def test_the_trial_notices_what_is_wrong(monkeypatch):
 ENDING = """
     import os, sys, threading, time
     import numpy as np
-    from matchwood.teams import atomic_add, crew, kernel, stopping
+    from matchwood.engines.cpu import atomic_add, crew, kernel, stopping
 
     @kernel
     def count(team, x, wait):

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from matchwood.teams import barrier, crew, kernel, members, pinning
-from matchwood.teams.native import runs
-from matchwood.teams.native.cpu_posts import PATIENCE
+from matchwood.engines.cpu import barrier, crew, kernel, members, pinning
+from matchwood.engines.cpu.native import runs
+from matchwood.engines.cpu.native.cpu_posts import PATIENCE
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2,
@@ -162,7 +162,7 @@ def test_an_interrupt_in_between_is_not_forgotten(cpus, monkeypatch):
 
 FORKED = """
 import os, sys
-from matchwood.teams import pinning
+from matchwood.engines.cpu import pinning
 pinning.reserve({0, 1}, lambda: True)
 child = os.fork()
 if child == 0:

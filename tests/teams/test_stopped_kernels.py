@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchwood.beyond import cpu_copies
-from matchwood.components.connected.dist import cpu_sample
+from matchwood.components.connected.ranks import cpu_sample
+from matchwood.engines.cpu.team import STOP, WORDS, Team
+from matchwood.engines.devices import cpu_copies
 from matchwood.primitives.contract.tallied import cpu as tallied
-from matchwood.teams.team import STOP, WORDS, Team
 
 N = 1000
 

@@ -12,7 +12,8 @@ import pytest
 
 import matchwood
 from graphs import ZOO, grid, path, rmat, shuffled, star
-from matchwood import csr, gpu
+from matchwood.engines import gpu
+from matchwood.gate import graph as csr
 from matchwood.traversal.breadth_first import gpu as engine
 from matchwood.traversal.breadth_first import reference
 

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import answers, csr, engines
+from matchwood import answers, engines
 from matchwood.arguments import shown
 from matchwood.communities.result import Communities
 from matchwood.communities.weights import Level, level_of
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 
 
 def counted(caller: str, problem: str, answer: Any) -> None:

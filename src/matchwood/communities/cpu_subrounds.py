@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.communities.subrounds import subrounds_of
+from matchwood.engines.cpu import barrier, device, expanded, inlined, interrupted, next_chunk, share
 from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.hashing.reference import mix64_number
 from matchwood.primitives.tally.cpu import Rows, Sums, labels_around
-from matchwood.teams import barrier, device, expanded, inlined, interrupted, next_chunk, share
 
 Array = np.ndarray[Any, Any]
 

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
 from matchwood.communities.subrounds import subrounds_of
 from matchwood.communities.weights import Level
+from matchwood.engines import gpu
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.reference import mix64_number
 from matchwood.primitives.scan.gpu import scan_into

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood import calls, csr, engines
+from matchwood import calls, engines
 from matchwood.factors.check import (
     check_factor,
     check_maximal_factor,
@@ -40,11 +40,12 @@ from matchwood.factors.plan import make_plan
 from matchwood.factors.renamed import in_words
 from matchwood.factors.result import Factor, Found, sealed
 from matchwood.factors.views import directed_magnitudes
+from matchwood.gate import graph as csr
 from matchwood.memory import require_memory
 from matchwood.primitives.wide_sums import SCALE, total
 
 if TYPE_CHECKING:
-    from matchwood.beyond import Devices
+    from matchwood.engines.devices import Devices
 
 __all__ = [
     "Factor",

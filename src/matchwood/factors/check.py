@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, calls, csr, engines
+from matchwood import answers, calls, engines
 from matchwood.errors import CheckFailed
 from matchwood.factors.check_method import check_by_plan
 from matchwood.factors.plan import make_plan
 from matchwood.factors.renamed import in_words
 from matchwood.factors.result import Plan, origin_of
 from matchwood.factors.views import directed_magnitudes
+from matchwood.gate import graph as csr
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from matchwood import engines
 from matchwood.answers import with_public_signature
 from matchwood.arguments import plain
-from matchwood.csr import View
+from matchwood.gate.graph import View
 from matchwood.primitives.wide_sums import finite, half_of, ratio
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from matchwood import engines
-from matchwood.csr import Graph, View
+from matchwood.gate.graph import Graph, View
 from matchwood.primitives.symmetrize import magnitudes
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import crew
+from matchwood.engines.cpu import crew
 
 VERTICES_ASKED = 1024  # sampled, to see how far their neighbours are
 NEAR = 64  # difference of two vertex numbers; such a neighbour is usually in the cache

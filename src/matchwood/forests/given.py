@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import engines
 from matchwood.errors import CheckFailed
 from matchwood.factors import Factor
 from matchwood.factors.check import factor_fault
 from matchwood.factors.result import origin_of, sealed, unsealed
 from matchwood.factors.views import directed_magnitudes
+from matchwood.gate import graph as csr
 from matchwood.primitives.wide_sums import mean_of_two
 
 

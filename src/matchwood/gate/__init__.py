@@ -1,1 +1,1 @@
-"""What the gate (csr.py) uses: the kinds of input, the errors, and what a Graph keeps."""
+"""What the gate (graph.py) uses: the kinds of input, the errors, and what a Graph keeps."""

@@ -1,4 +1,4 @@
-"""What the gate accepts, and how each kind becomes CSR arrays.  The gate itself is csr.py.
+"""What the gate accepts, and how each kind becomes CSR arrays.  The gate itself is graph.py.
 
 `read` recognises the kind of its argument and returns raw arrays: of integer type, one-dimensional
 and of fitting lengths, but with contents not checked yet.  Nothing is changed in place, and arrays
@@ -99,7 +99,7 @@ def _read_arrays(A: Any, caller: str) -> Raw:
 
 def is_distributed(A: Any) -> bool:
     """Whether A is a graph that is spread over ranks; False without importing that."""
-    module = sys.modules.get("matchwood.distributed")
+    module = sys.modules.get("matchwood.gate.distributed")
     return module is not None and isinstance(A, module.DistributedGraph)
 
 

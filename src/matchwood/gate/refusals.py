@@ -1,4 +1,4 @@
-"""What the gate refuses, and the error messages.  The gate itself is csr.py."""
+"""What the gate refuses, and the error messages.  The gate itself is graph.py."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.arguments import without_ranks
-from matchwood.dist.agreement import same
-from matchwood.dist.exchanges.agreement import together
+from matchwood.engines.ranks.agreement import same
+from matchwood.engines.ranks.exchanges.agreement import together
 from matchwood.errors import EngineUnavailable
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Ranks(NamedTuple):
         if self.comm is None:
             without_ranks(caller, self.grid, self.order)
             return plan()
-        from matchwood.distributed import require_comm
+        from matchwood.gate.distributed import require_comm
 
         require_comm(self.comm, caller)
 
@@ -85,8 +85,8 @@ class Ranks(NamedTuple):
         things, which have about `each` entries on the mean.  ``values(places, view)`` makes the
         values of a block where entries have none.
         """
-        from matchwood import distributed
-        from matchwood.gate.blocks.sources import Source
+        from matchwood.gate import distributed
+        from matchwood.gate.distributed.sources import Source
 
         mine = self.share(total)
         step = max(int(EDGES * 2 / max(each, 1)), 1)
@@ -104,7 +104,8 @@ class Ranks(NamedTuple):
 
     def dealt(self, caller: str, make: Callable[[], Any]) -> Any:
         """The DistributedGraph of a matrix that rank 0 makes."""
-        from matchwood import csr, distributed
+        from matchwood.gate import distributed
+        from matchwood.gate import graph as csr
 
         A = together(self.comm, lambda: make() if self.comm.rank == 0 else None)
         graph = None if A is None else csr.as_graph(A, caller)

@@ -33,7 +33,7 @@ from matchwood.io.formats.metis import MetisFile, read_metis
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from matchwood.dist import Communicator
+    from matchwood.engines.ranks.protocol import Communicator
 
 __all__ = [
     "Compacted",

@@ -141,7 +141,7 @@ def as_matrix(A: Any, caller: str) -> Matrix:
             raise TypeError(f"{caller}: A must hold numbers, got dtype {A.dtype}")
         matrix = _through_gate(A, caller)
     else:
-        from matchwood import csr
+        from matchwood.gate import graph as csr
 
         G = csr.as_graph(A, caller)
         if G.engine != "cpu":

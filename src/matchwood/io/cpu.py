@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, crew, device, kernel, share, stopping
 from matchwood.io.cpu_number import DONE, NOT_A_NUMBER, TOO_LARGE, number
-from matchwood.teams import Team, crew, device, kernel, share, stopping
 
 Array = np.ndarray[Any, Any]
 

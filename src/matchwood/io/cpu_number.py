@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import device
+from matchwood.engines.cpu import device
 
 Bytes = np.ndarray[Any, Any]
 

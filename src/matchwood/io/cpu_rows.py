@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, kernel, stopping
 from matchwood.io.cpu import (
     ASK,
     BLANK_DELIMITER,
@@ -27,7 +28,6 @@ from matchwood.io.cpu import (
     whole,
 )
 from matchwood.io.cpu_number import DONE, number
-from matchwood.teams import Team, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import engines
 from matchwood.arguments import plain
+from matchwood.gate import graph as csr
 from matchwood.krylov.history import Solution
 
 

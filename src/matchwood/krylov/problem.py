@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import calls, csr, engines
+from matchwood import calls, engines
 from matchwood.arguments import plain
 from matchwood.errors import EngineUnavailable
+from matchwood.gate import graph as csr
 
 # Exponents e: for numbers between 2^-e and 2^e, squares and products of a few do not overflow.
 SAFE_EXPONENT = {np.dtype(np.float32): 30, np.dtype(np.float64): 250}

@@ -15,7 +15,7 @@ from matchwood.machine import warm_ranks
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from matchwood.csr import Graph
+    from matchwood.gate.graph import Graph
 
 
 MANY = 1 << 17  # vertices; a graph of so many takes the code paths for large graphs
@@ -54,7 +54,7 @@ def warmup(
     >>> matchwood.warmup("sort, uint32, int32")["compiled"] >= 0
     True
     """
-    from matchwood.teams import cache_folder
+    from matchwood.engines.cpu import cache_folder
 
     callback("warmup", "report", report)
     if not (only is None or isinstance(only, str)):
@@ -201,7 +201,7 @@ def _locality() -> dict[str, Callable[[Graph], Any]]:
 def _on_ranks(G: Graph, work: Callable[[Any], Any]) -> None:
     """Call `work` with the graph spread over four ranks, which are threads."""
     from matchwood import dist
-    from matchwood.distributed import distribute
+    from matchwood.gate.distributed import distribute
 
     def body(comm: Any) -> None:
         given = G if comm.rank == 0 else None
@@ -236,7 +236,7 @@ def _rank(G: Graph, kind: str) -> None:
 
 
 def _order(G: Graph) -> None:
-    from matchwood.csr import graph
+    from matchwood.gate.graph import graph
     from matchwood.generators import star
     from matchwood.ordering import (
         permute,
@@ -330,7 +330,7 @@ def _once() -> dict[str, Callable[[], Any]]:
 
 def _sensing() -> dict[str, Callable[[], Any]]:
     from matchwood import generators, sensing
-    from matchwood.sensing.packets import Packets
+    from matchwood.applications.sensing.packets import Packets
 
     src, dst = generators.packets(500, "zipf", hosts=20)
 
@@ -405,7 +405,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _on_both(run: Callable[[Any], Any], index: str, value: str) -> None:
-    from matchwood import csr
+    from matchwood.gate import graph as csr
 
     for matrix in _matrices(index, value):
         run(csr.graph(matrix, index_dtype=index))

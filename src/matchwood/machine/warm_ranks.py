@@ -25,7 +25,9 @@ def steps(
 
 
 def _views(index: str, matrices: Any) -> None:
-    from matchwood import csr, dist, distributed
+    from matchwood import dist
+    from matchwood.gate import distributed
+    from matchwood.gate import graph as csr
     from matchwood.matching import weighted_matching
     from matchwood.spanning import minimum_spanning_forest
 
@@ -50,8 +52,8 @@ def _exchanges() -> None:
     import numpy as np
 
     from matchwood import dist
-    from matchwood.dist import grid as grids
-    from matchwood.dist.exchanges import Exchange
+    from matchwood.engines.ranks import grid as grids
+    from matchwood.engines.ranks.exchanges import Exchange
 
     def work(comm: Any) -> None:
         grid = grids.Grid(400, 1, comm.size, comm.rank)
@@ -69,7 +71,7 @@ def _exchanges() -> None:
 def _shared_memory() -> None:
     import mmap
 
-    from matchwood.dist.networks.shared import board
+    from matchwood.engines.ranks.networks.shared import board
 
     board.Board(mmap.mmap(-1, sum(board.layout(1, board.ALIGNED))), 0, 1, board.ALIGNED)
 
@@ -78,7 +80,8 @@ def _tiles() -> None:
     """PageRank reads blocks with many columns in tiles where few columns have half the entries."""
     import numpy as np
 
-    from matchwood import dist, distributed
+    from matchwood import dist
+    from matchwood.gate import distributed
     from matchwood.ranking import pagerank
 
     leaves = np.arange(1, MANY)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, calls, csr, engines
+from matchwood import answers, calls, engines
 from matchwood.arguments import flag, one_of, seed
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.matching.mates import checked_mates, rows_of
 from matchwood.matching.methods import METHODS, origin_of
 from matchwood.matching.proposal.check import check_maximal_matching
@@ -53,7 +54,7 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
     """
     weighted = calls.agreed(A, lambda: _asked_or_known("check_matching", weighted, answer))
     if calls.is_distributed(A):
-        from matchwood.matching.spread import checking
+        from matchwood.matching.ranks import check as checking
 
         checking.check_matching(A, answer, weighted, ROUNDING)
         return
@@ -107,7 +108,7 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
 
     number = calls.agreed(A, checked)
     if calls.is_distributed(A):
-        from matchwood.matching.spread import checking
+        from matchwood.matching.ranks import check as checking
 
         checking.check_locally_dominant(A, answer, number, ties)
         return

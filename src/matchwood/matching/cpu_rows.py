@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import device
 from matchwood.primitives.cpu_hints import prefetch
-from matchwood.teams import device
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import Team, device, share
+from matchwood.engines.cpu import Team, device, share
 
 Array = np.ndarray[Any, Any]
 BLOCK = 4096  # vertices

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.primitives.wide_sums import total
 
 SOURCE = gpu.Source(__package__, "gpu_weight.cu", ("finish_matching<I,W>",))

@@ -14,7 +14,7 @@ from matchwood.primitives.wide_sums import finite
 from matchwood.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
-    from matchwood.beyond import Devices
+    from matchwood.engines.devices import Devices
 
 
 def weighted_matching(

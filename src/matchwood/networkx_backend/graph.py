@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from matchwood import arguments, csr, engines
+from matchwood import arguments, engines
+from matchwood.gate import graph as csr
 from matchwood.gate import inputs
 from matchwood.gate.networkx import Edges, Reading, changed, edges_of, sources
 from matchwood.primitives.inspect import Symmetry, trusted_symmetry

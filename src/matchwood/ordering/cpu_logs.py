@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import device
 from matchwood.ordering.cpu_merge import merge_runs
 from matchwood.primitives.cpu_hints import leading_zeros
-from matchwood.teams import device
 
 Array = np.ndarray[Any, Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import device
+from matchwood.engines.cpu import device
 
 Array = np.ndarray[Any, Any]
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from matchwood import arguments, calls, engines
 from matchwood._lazy import import_whole
-from matchwood.csr import Graph
 from matchwood.errors import EngineUnavailable
+from matchwood.gate.graph import Graph
 from matchwood.preconditioners.definite import is_definite, made_definite
 from matchwood.tridiagonal.system import trusted_solve_ordered
 

@@ -19,7 +19,7 @@ from matchwood.report.problems import PROBLEMS, Problem
 
 def compile_all(threads: int | None, say: Callable[[str], object] = lambda _: None) -> None:
     """Run every problem once on small graphs, with the help of a second process."""
-    from matchwood.teams import available_cpus, cache_folder
+    from matchwood.engines.cpu import available_cpus, cache_folder
 
     helped = available_cpus() > 1 and cache_folder() is not None
     other = _start_other() if helped else None

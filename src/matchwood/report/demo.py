@@ -63,7 +63,7 @@ def run(
     *, size: str = "full", threads: int | None = None, say: Callable[[str], object] = lambda _: None
 ) -> Demo:
     """Make the graphs, run every problem on them, check, time and draw."""
-    from matchwood.teams import default_threads
+    from matchwood.engines.cpu import default_threads
 
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     with clock() as taken:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, generators
-from matchwood.dist import grid as grids
+from matchwood import generators
+from matchwood.engines.ranks import grid as grids
+from matchwood.gate import graph as csr
 from matchwood.report.drawings.colors import CATEGORIES
 from matchwood.report.drawings.svg import FAINT, INK, Svg
 

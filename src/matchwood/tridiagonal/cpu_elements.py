@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import atomic_min, barrier, device, expanded, share
+from matchwood.engines.cpu import atomic_min, barrier, device, expanded, share
 
 Array = np.ndarray[Any, Any]
 

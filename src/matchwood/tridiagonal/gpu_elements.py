@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.tridiagonal import trust
 
 ZONES_PER_BLOCK = 128  # zones of a thread block in the first round; for block systems half as many

@@ -14,7 +14,7 @@ from typing import Any
 @contextlib.contextmanager
 def _replacing(comm: Any, path: Path) -> Iterator[Path]:
     """A name for the new file; it takes the place of the old one when all ranks have written."""
-    from matchwood.dist.exchanges.agreement import together
+    from matchwood.engines.ranks.exchanges.agreement import together
 
     part = path.with_name(f".{path.name}.partial")
     try:
@@ -40,8 +40,8 @@ def save_edges(comm: Any, path: Path, edges: Any, n: int) -> None:
     """
     import numpy as np
 
-    from matchwood.dist.exchanges import Letters
-    from matchwood.dist.vectors.files import write_npy
+    from matchwood.engines.ranks.exchanges import Letters
+    from matchwood.engines.ranks.vectors.files import write_npy
 
     width = max(1, -(-n // comm.size))
     tails, heads = (np.ascontiguousarray(edges[:, k]) for k in (0, 1))

@@ -172,7 +172,7 @@ def _groups(by: str | None, sides: list[Any]) -> Any:
 
 
 def _estimate(left: Path, sides: list[Any], options: dict[str, Any], as_json: bool) -> None:
-    from matchwood.join.fuzzy import estimate
+    from matchwood.applications.join.fuzzy import estimate
 
     chosen = {name: options[name] for name in ("delta", "verify", "by", "engine", "threads")}
     found = estimate(*sides, **chosen)

@@ -164,8 +164,8 @@ def _print_json(
 ) -> None:  # fmt: skip
     from dataclasses import asdict
 
+    from matchwood.applications.sensing.statistics.quantities import NINE
     from matchwood.cli.output import print_json
-    from matchwood.sensing.statistics.quantities import NINE
 
     histograms = {}
     for name, one in found.histograms.as_dict().items():

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, arguments, csr
+from matchwood import answers, arguments
 from matchwood.communities.answers import (
     counted,
     graph_and_level,
@@ -23,6 +23,7 @@ from matchwood.communities.answers import (
 from matchwood.communities.moving import leiden, louvain
 from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.traversal.breadth_first import bfs
 
 FUNCTIONS = {"louvain": louvain, "leiden": leiden}

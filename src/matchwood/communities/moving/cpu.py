@@ -30,12 +30,7 @@ from matchwood.communities.cpu_subrounds import (
 from matchwood.communities.moving import cpu_refine
 from matchwood.communities.moving.plan import Limit, Plan
 from matchwood.communities.weights import Level
-from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.number.cpu import number_roots
-from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of, word
-from matchwood.primitives.tally.cpu_pockets import add_by_label, empty_pocket, pockets_of
-from matchwood.primitives.union_find.cpu import compress, link
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     barrier,
     crew,
@@ -49,6 +44,11 @@ from matchwood.teams import (
     share_rows,
     store_relaxed,
 )
+from matchwood.primitives.hashing.cpu import mix64
+from matchwood.primitives.number.cpu import number_roots
+from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of, word
+from matchwood.primitives.tally.cpu_pockets import add_by_label, empty_pocket, pockets_of
+from matchwood.primitives.union_find.cpu import compress, link
 
 Array = np.ndarray[Any, Any]
 

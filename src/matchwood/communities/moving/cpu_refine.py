@@ -17,9 +17,7 @@ import numpy as np
 from matchwood.communities.cpu_subrounds import CHUNK, Split, split_of, split_round
 from matchwood.communities.moving.plan import REFINEMENT, Plan
 from matchwood.communities.weights import Level
-from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import Rows, Sums, add_up, labels_around, rows_of, sums_of, word
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     barrier,
     device,
@@ -29,6 +27,8 @@ from matchwood.teams import (
     next_chunk,
     share,
 )
+from matchwood.primitives.hashing.cpu import mix64
+from matchwood.primitives.tally.cpu import Rows, Sums, add_up, labels_around, rows_of, sums_of, word
 
 Array = np.ndarray[Any, Any]
 

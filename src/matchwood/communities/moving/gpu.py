@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
 from matchwood.communities.gpu_subrounds import (
     BLOCK,
     CLASSES,
@@ -19,6 +19,7 @@ from matchwood.communities.gpu_subrounds import (
 from matchwood.communities.moving.plan import REFINEMENT, Limit, Plan
 from matchwood.communities.subrounds import SMALL, subrounds_of
 from matchwood.communities.weights import Level
+from matchwood.engines import gpu
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.reference import mix64_number
 

@@ -1,4 +1,4 @@
-"""Label propagation.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist.py."""
+"""Label propagation.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, ranks."""
 
 from __future__ import annotations
 

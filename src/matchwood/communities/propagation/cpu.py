@@ -22,9 +22,7 @@ from matchwood.communities.cpu_subrounds import (
 )
 from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
 from matchwood.communities.weights import Level
-from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     barrier,
     crew,
@@ -36,6 +34,8 @@ from matchwood.teams import (
     share,
     store_relaxed,
 )
+from matchwood.primitives.hashing.cpu import mix64
+from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of
 
 Array = np.ndarray[Any, Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
 from matchwood.communities.gpu_subrounds import (
     BLOCK,
     COUNTS,
@@ -17,6 +17,7 @@ from matchwood.communities.gpu_subrounds import (
 )
 from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
 from matchwood.communities.weights import Level
+from matchwood.engines import gpu
 
 SOURCE = gpu.Source(
     __package__, "gpu.cu", ("split_round<I,C>", "careful_round<I,C>"), types={"C": COUNTS}

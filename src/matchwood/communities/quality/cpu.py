@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.communities.weights import Level
+from matchwood.engines.cpu import crew, interrupted, kernel, share_rows
 from matchwood.primitives.tally.cpu import Rows, rows_of
 from matchwood.primitives.tally.cpu_pockets import (
     NO_COUNTS,
@@ -17,7 +18,6 @@ from matchwood.primitives.tally.cpu_pockets import (
     empty_pocket,
     pockets_of,
 )
-from matchwood.teams import crew, interrupted, kernel, share_rows
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,7 @@ import numpy as np
 from matchwood import arguments, calls, engines
 
 if TYPE_CHECKING:
-    from matchwood.beyond import Devices
+    from matchwood.engines.devices import Devices
 
 METHODS = ("auto", "afforest", "fastsv", "bfs")
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import answers, calls, csr
+from matchwood import answers, calls
 from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.traversal.breadth_first import bfs
 
 

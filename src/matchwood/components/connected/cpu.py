@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.number.cpu import number_roots
-from matchwood.primitives.union_find.cpu import compress, link
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     advance,
     atomic_add,
     atomic_min,
@@ -32,6 +30,8 @@ from matchwood.teams import (
     share_rows,
     store_relaxed,
 )
+from matchwood.primitives.number.cpu import number_roots
+from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.traversal.breadth_first import bfs
 
 Array = np.ndarray[Any, Any]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.traversal.breadth_first import bfs
 
 SOURCE = gpu.Source(

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr, engines
+from matchwood import answers, engines
 from matchwood.components.answers import Labels, numbered
 from matchwood.components.strong.quotient import arcs_between, levels
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.traversal.breadth_first import bfs
 
 

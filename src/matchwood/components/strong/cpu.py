@@ -25,8 +25,8 @@ from matchwood.components.strong.largest.cpu import FOUND, LARGEST_WORDS, find_l
 from matchwood.components.strong.largest.cpu_reach import BUFFER
 from matchwood.components.strong.multistep.cpu import COLOUR_WORDS, find_by_colours
 from matchwood.components.strong.tarjan.cpu import label_alone, tarjan
+from matchwood.engines.cpu import barrier, crew, kernel, share
 from matchwood.primitives.number.cpu import number_roots
-from matchwood.teams import barrier, crew, kernel, share
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.components.strong.cpu_arcs import OPEN
-from matchwood.teams import barrier, device, share
+from matchwood.engines.cpu import barrier, device, share
 
 Array = np.ndarray[Any, Any]
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.components.strong.cpu_arcs import DONE, OPEN, Arcs
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     atomic_or,
     barrier,

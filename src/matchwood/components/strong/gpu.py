@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 
 LARGEST = gpu.Source(f"{__package__}.largest", "gpu.cu", ("find_largest<I>",))
 SPREAD = gpu.Source(f"{__package__}.propagation", "gpu.cu", ("spread_values<I>",))

@@ -22,6 +22,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import (
+    Team,
+    barrier,
+    crew,
+    device,
+    interrupted,
+    kernel,
+    share_rows,
+    stopping,
+)
 from matchwood.factors.result import Found, Plan
 from matchwood.factors.rounds.cpu_few import (
     ANY,
@@ -38,7 +48,6 @@ from matchwood.factors.rounds.cpu_few import (
 from matchwood.primitives.cpu_hints import natural
 from matchwood.primitives.edge_order.cpu import prefers, prefers_tied
 from matchwood.primitives.hashing.cpu import hash2, random_bit
-from matchwood.teams import Team, barrier, crew, device, interrupted, kernel, share_rows, stopping
 
 Array = np.ndarray[Any, Any]
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, device, expanded, interrupted
 from matchwood.primitives.cpu_hints import natural, select
-from matchwood.teams import Team, device, expanded, interrupted
 
 Array = np.ndarray[Any, Any]
 

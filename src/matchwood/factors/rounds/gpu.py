@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.factors.result import Found, Plan
 from matchwood.primitives.row_reduce.gpu import Tiles
 

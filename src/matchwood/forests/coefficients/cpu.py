@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, crew, interrupted, kernel, share_rows
 from matchwood.primitives.cpu_hints import natural, select
-from matchwood.teams import Team, crew, interrupted, kernel, share_rows
 
 Array = np.ndarray[Any, Any]
 

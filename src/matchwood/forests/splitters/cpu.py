@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, barrier, crew, interrupted, kernel, share, workspace
 from matchwood.forests.found import Found
 from matchwood.forests.splitters.cpu_cycles import resolve
 from matchwood.forests.splitters.cpu_marks import (
@@ -51,7 +52,6 @@ from matchwood.forests.splitters.cpu_marks import (
 from matchwood.forests.splitters.cpu_paths import follow
 from matchwood.primitives.cpu_hints import natural
 from matchwood.stopwatch import Stopwatch
-from matchwood.teams import Team, barrier, crew, interrupted, kernel, share, workspace
 
 Array = np.ndarray[Any, Any]
 

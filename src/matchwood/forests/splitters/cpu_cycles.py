@@ -6,6 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import (
+    Team,
+    atomic_add,
+    atomic_exchange,
+    barrier,
+    device,
+    interrupted,
+    kernel,
+    load_relaxed,
+    next_chunk,
+    share,
+    store_relaxed,
+)
 from matchwood.forests.cpu_weakest import weaker
 from matchwood.forests.splitters.cpu_marks import (
     AT,
@@ -37,19 +50,6 @@ from matchwood.forests.splitters.cpu_marks import (
 )
 from matchwood.forests.splitters.cpu_paths import rank_nodes
 from matchwood.primitives.cpu_hints import natural, prefetch, prefetch_write
-from matchwood.teams import (
-    Team,
-    atomic_add,
-    atomic_exchange,
-    barrier,
-    device,
-    interrupted,
-    kernel,
-    load_relaxed,
-    next_chunk,
-    share,
-    store_relaxed,
-)
 
 Array = np.ndarray[Any, Any]
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import device, store_relaxed
 from matchwood.primitives.cpu_hints import natural
-from matchwood.teams import device, store_relaxed
 
 Array = np.ndarray[Any, Any]
 

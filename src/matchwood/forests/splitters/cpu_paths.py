@@ -6,6 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import (
+    Team,
+    barrier,
+    device,
+    interrupted,
+    kernel,
+    load_relaxed,
+    next_chunk,
+    share,
+    store_relaxed,
+)
 from matchwood.forests.splitters.cpu_marks import (
     AT,
     COUNT,
@@ -26,17 +37,6 @@ from matchwood.forests.splitters.cpu_marks import (
     write_path,
 )
 from matchwood.primitives.cpu_hints import natural, prefetch, prefetch_write
-from matchwood.teams import (
-    Team,
-    barrier,
-    device,
-    interrupted,
-    kernel,
-    load_relaxed,
-    next_chunk,
-    share,
-    store_relaxed,
-)
 
 Array = np.ndarray[Any, Any]
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.engines.gpu.launch import BLOCK
 from matchwood.forests.found import Found
-from matchwood.gpu.launch import BLOCK
 from matchwood.primitives.scan.gpu import scan_into
 
 SOURCE = gpu.Source(

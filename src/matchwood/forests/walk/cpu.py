@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, crew, interrupted, kernel
 from matchwood.forests.cpu_weakest import weaker
 from matchwood.forests.found import Found
 from matchwood.primitives.cpu_hints import natural
 from matchwood.stopwatch import Stopwatch
-from matchwood.teams import Team, crew, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share
 from matchwood.generators.streams.cpu import value
-from matchwood.teams import Team, crew, device, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 

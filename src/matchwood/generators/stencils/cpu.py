@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import crew, device, kernel, next_chunk
 from matchwood.generators.stencils.plans import Plan
-from matchwood.teams import crew, device, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 

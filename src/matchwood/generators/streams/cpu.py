@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import device
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.teams import device
 
 STEP = np.uint64(0x9E3779B97F4A7C15)  # GOLDEN; written here, where the cache sees a change
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments, csr, engines
+from matchwood import arguments, engines
+from matchwood.gate import graph as csr
 from matchwood.generators import matrices, streams
 from matchwood.generators.matrices import Array, Matrix
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import crew, kernel, next_chunk
 from matchwood.generators.streams.cpu import value
 from matchwood.generators.weights import INTEGERS
-from matchwood.teams import crew, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 

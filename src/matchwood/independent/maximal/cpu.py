@@ -19,11 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.independent.maximal import cpu_sampling
-from matchwood.independent.maximal.order import TOP_CLASS as _TOP_CLASS
-from matchwood.independent.maximal.order import start_of
-from matchwood.primitives.hashing.cpu import mix64
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     advance,
     barrier,
     crew,
@@ -37,6 +33,10 @@ from matchwood.teams import (
     stopping,
     store_relaxed,
 )
+from matchwood.independent.maximal import cpu_sampling
+from matchwood.independent.maximal.order import TOP_CLASS as _TOP_CLASS
+from matchwood.independent.maximal.order import start_of
+from matchwood.primitives.hashing.cpu import mix64
 
 Array = np.ndarray[Any, Any]
 

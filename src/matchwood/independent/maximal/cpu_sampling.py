@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.hashing.cpu import hash2
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Crew,
     advance,
     atomic_add,
@@ -35,6 +34,7 @@ from matchwood.teams import (
     share_rows,
     store_relaxed,
 )
+from matchwood.primitives.hashing.cpu import hash2
 
 Array = np.ndarray[Any, Any]
 

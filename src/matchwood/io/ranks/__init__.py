@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from matchwood import csr, distributed
 from matchwood.arguments import flag
-from matchwood.dist.agreement import same
-from matchwood.dist.exchanges.agreement import together
-from matchwood.gate.blocks import saved, sources
+from matchwood.engines.ranks.agreement import same
+from matchwood.engines.ranks.exchanges.agreement import together
+from matchwood.gate import distributed
+from matchwood.gate import graph as csr
+from matchwood.gate.distributed import saved, sources
 from matchwood.io import build, reading
 from matchwood.io.files import PathLike, format_of, split_name
 from matchwood.io.formats import dimacs, edge_list, matrix_market

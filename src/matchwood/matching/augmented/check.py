@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.arguments import one_of
 from matchwood.arguments import seed as seed_of
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.matching.augmented import LEAST_GAIN, rounds_asked, two_factors
 from matchwood.matching.check import ROUNDING, check_matching
 from matchwood.matching.mates import checked_mates

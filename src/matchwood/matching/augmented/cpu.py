@@ -30,24 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.matching.augmented import LEAST_GAIN, LIMIT, two_factors
-from matchwood.matching.augmented.cpu_claims import Claims, Wanted, settle_claims, touched
-from matchwood.matching.augmented.cpu_exchanges import (
-    Scale,
-    State,
-    Weighing,
-    best_exchange,
-    cut,
-    degree,
-    scan_arms,
-    unit_of,
-    weight_between,
-)
-from matchwood.matching.cpu_rows import Rows, Ties
-from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
-from matchwood.matching.methods import Found, load
-from matchwood.primitives.frontier.cpu import BUFFER, flush, push
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     advance,
     atomic_add,
@@ -65,6 +48,23 @@ from matchwood.teams import (
     store_relaxed,
     workspace,
 )
+from matchwood.matching.augmented import LEAST_GAIN, LIMIT, two_factors
+from matchwood.matching.augmented.cpu_claims import Claims, Wanted, settle_claims, touched
+from matchwood.matching.augmented.cpu_exchanges import (
+    Scale,
+    State,
+    Weighing,
+    best_exchange,
+    cut,
+    degree,
+    scan_arms,
+    unit_of,
+    weight_between,
+)
+from matchwood.matching.cpu_rows import Rows, Ties
+from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
+from matchwood.matching.methods import Found, load
+from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 
 Array = np.ndarray[Any, Any]
 ANYTHING = 1 << 61  # more than two weights; two of these fit into 64 bits

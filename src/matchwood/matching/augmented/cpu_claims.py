@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, atomic_max, barrier, device, expanded, load_relaxed, share
 from matchwood.matching.cpu_rows import Ties
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.teams import Team, atomic_max, barrier, device, expanded, load_relaxed, share
 
 Array = np.ndarray[Any, Any]
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import device, expanded
 from matchwood.matching.cpu_rows import Rows, Ties
 from matchwood.primitives.edge_order.cpu import rank_in_row
-from matchwood.teams import device, expanded
 
 Array = np.ndarray[Any, Any]
 SHORT = 32  # entries; in longer rows branches pay, see suitor/cpu.py

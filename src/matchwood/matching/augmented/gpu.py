@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.matching.augmented import LIMIT, two_factors
 from matchwood.matching.methods import Found, load
 from matchwood.primitives.extremes import extremes

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import calls, csr
+from matchwood import calls
 from matchwood.arguments import count
+from matchwood.gate import graph as csr
 from matchwood.matching import mates
 from matchwood.matching.methods import heavy_matching
 from matchwood.primitives.wide_sums import finite, total

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import Team, advance, barrier, crew, expect, interrupted, kernel, share_rows
+from matchwood.engines.cpu import (
+    Team,
+    advance,
+    barrier,
+    crew,
+    expect,
+    interrupted,
+    kernel,
+    share_rows,
+)
 
 Array = np.ndarray[Any, Any]
 

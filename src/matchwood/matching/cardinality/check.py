@@ -18,8 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from matchwood import csr
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.matching.cardinality.cpu import INNER, improve
 from matchwood.matching.mates import checked_mates
 

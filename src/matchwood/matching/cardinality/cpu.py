@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, stopping, workspace
 from matchwood.matching.cardinality.cpu_sides import Rows, begin, end, rows_of, two_sides
 from matchwood.matching.cardinality.cpu_trees import turn_paths
-from matchwood.teams import Team, crew, device, interrupted, kernel, stopping, workspace
 
 Array = np.ndarray[Any, Any]
 UNSEEN, OUTER, INNER = 0, 1, 2

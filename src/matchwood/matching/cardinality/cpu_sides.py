@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.frontier.cpu import BUFFER, flush, push
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     atomic_exchange,
     barrier,
@@ -26,6 +25,7 @@ from matchwood.teams import (
     store_relaxed,
     workspace,
 )
+from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 
 Array = np.ndarray[Any, Any]
 NO_SIDE = 255

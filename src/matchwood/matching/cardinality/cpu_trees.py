@@ -37,9 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.matching.cardinality.cpu_sides import Rows, begin, end, rows_of
-from matchwood.primitives.frontier.cpu import BUFFER, flush, push
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     atomic_add,
     atomic_min,
@@ -53,6 +51,8 @@ from matchwood.teams import (
     share,
     workspace,
 )
+from matchwood.matching.cardinality.cpu_sides import Rows, begin, end, rows_of
+from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 
 Array = np.ndarray[Any, Any]
 FEW = 64  # vertices whose rows a member reads at a time

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import calls, csr, engines
+from matchwood import calls, engines
 from matchwood.arguments import numbers, plain
+from matchwood.gate import graph as csr
 from matchwood.gate.views import sparse_matrix
 from matchwood.matching import mates
 from matchwood.primitives.contract import trusted_contract_pairs

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr, engines
+from matchwood import answers, engines
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.matching import mates
 from matchwood.matching.coarsening import vertex_weights_of
 from matchwood.primitives.contract.check import check_contracted

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import calls, csr, engines
+from matchwood import calls, engines
 from matchwood.arguments import count, flag, integers, one_of, plain, seed
+from matchwood.gate import graph as csr
 from matchwood.gate.resources import require_memory
 from matchwood.gate.views import sparse_matrix
 from matchwood.matching.coarsening import Coarsening, coarsen, vertex_weights_of

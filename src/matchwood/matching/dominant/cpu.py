@@ -29,12 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.matching.cpu_rows import Rows, Ties, prefetch_queued
-from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
-from matchwood.matching.methods import Found
-from matchwood.primitives.edge_order.cpu import rank_in_row
-from matchwood.primitives.frontier.cpu import BUFFER, flush, push
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     advance,
     atomic_add,
@@ -52,6 +47,11 @@ from matchwood.teams import (
     stopping,
     store_relaxed,
 )
+from matchwood.matching.cpu_rows import Rows, Ties, prefetch_queued
+from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
+from matchwood.matching.methods import Found
+from matchwood.primitives.edge_order.cpu import rank_in_row
+from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 
 Array = np.ndarray[Any, Any]
 CHUNK = 512  # vertices that a thread takes at a time while pointing

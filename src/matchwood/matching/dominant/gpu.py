@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.matching.gpu_weight import finish_matching
 from matchwood.matching.methods import Found
 

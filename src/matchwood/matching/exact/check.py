@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.matching.bound import matching_bound
 from matchwood.matching.check import ROUNDING, check_matching
 from matchwood.matching.exact import reference

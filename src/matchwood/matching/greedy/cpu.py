@@ -22,13 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.matching.cpu_rows import Rows
-from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
-from matchwood.matching.methods import Found
-from matchwood.primitives.edge_order.cpu import order_edges, prefers
-from matchwood.primitives.patterns import not_symmetric
-from matchwood.primitives.sort.cpu import sort_pairs
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     atomic_add,
     barrier,
@@ -40,6 +34,12 @@ from matchwood.teams import (
     share,
     stopping,
 )
+from matchwood.matching.cpu_rows import Rows
+from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
+from matchwood.matching.methods import Found
+from matchwood.primitives.edge_order.cpu import order_edges, prefers
+from matchwood.primitives.patterns import not_symmetric
+from matchwood.primitives.sort.cpu import sort_pairs
 
 Array = np.ndarray[Any, Any]
 CHUNK = 512  # vertices that a thread takes at a time

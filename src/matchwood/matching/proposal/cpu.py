@@ -27,15 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.matching.cpu_rows import Rows
-from matchwood.matching.cpu_weight import BLOCK, block_sums, matched_weight
-from matchwood.matching.proposal.ranks import Ranks
-from matchwood.matching.proposal.ranks import ranks as ranks_of
-from matchwood.primitives.edge_order.cpu import prefers_tied
-from matchwood.primitives.hashing import hash2 as hash_of_pairs
-from matchwood.primitives.hashing.cpu import hash2, quarter_md5
-from matchwood.primitives.sort import radix_sort
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     advance,
     atomic_add,
@@ -49,6 +41,14 @@ from matchwood.teams import (
     next_chunk,
     share,
 )
+from matchwood.matching.cpu_rows import Rows
+from matchwood.matching.cpu_weight import BLOCK, block_sums, matched_weight
+from matchwood.matching.proposal.priorities import Ranks
+from matchwood.matching.proposal.priorities import ranks as ranks_of
+from matchwood.primitives.edge_order.cpu import prefers_tied
+from matchwood.primitives.hashing import hash2 as hash_of_pairs
+from matchwood.primitives.hashing.cpu import hash2, quarter_md5
+from matchwood.primitives.sort import radix_sort
 
 Array = np.ndarray[Any, Any]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.errors import EngineUnavailable
-from matchwood.matching.proposal.ranks import Ranks, ranks
+from matchwood.matching.proposal.priorities import Ranks, ranks
 
 SOURCE = gpu.Source(
     __package__,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.proposal.ranks import MOST_DEGREE
+from matchwood.matching.proposal.priorities import MOST_DEGREE
 from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.primitives.hashing import round_number
 from matchwood.primitives.hashing.reference import hash2_number, quarter_md5_number

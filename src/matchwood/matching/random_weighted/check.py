@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr
 from matchwood.arguments import one_of
 from matchwood.arguments import seed as seed_of
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.matching.check import check_matching, comes_before
 from matchwood.matching.mates import checked_mates
 from matchwood.primitives.hashing import hash2

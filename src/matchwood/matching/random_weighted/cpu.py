@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, advance, barrier, crew, expect, interrupted, kernel
 from matchwood.matching.cpu_rows import prefetch_queued
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
 from matchwood.matching.methods import Found
 from matchwood.primitives.edge_order.cpu import rank_in_row
 from matchwood.primitives.hashing.cpu import hash2_array
 from matchwood.primitives.sort.cpu import sort_pairs
-from matchwood.teams import Team, advance, barrier, crew, expect, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, crew, interrupted, kernel
 from matchwood.matching.methods import Found
 from matchwood.matching.streaming import EPSILON
 from matchwood.primitives.wide_sums import total as wide_total
-from matchwood.teams import Team, crew, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
 ENTRIES_PER_BLOCK = (

@@ -34,10 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
-from matchwood.matching.methods import Found
-from matchwood.primitives.edge_order.cpu import prefers_tied, rank_in_row
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     advance,
     atomic_cas,
@@ -53,6 +50,9 @@ from matchwood.teams import (
     stopping,
     store_release,
 )
+from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
+from matchwood.matching.methods import Found
+from matchwood.primitives.edge_order.cpu import prefers_tied, rank_in_row
 
 Array = np.ndarray[Any, Any]
 CHUNK = 512  # vertices that a thread takes at a time

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.matching.methods import Found
 from matchwood.matching.suitor import gpu_lists
 from matchwood.matching.suitor.gpu_chains import match_ahead

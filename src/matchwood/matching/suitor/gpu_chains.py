@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.primitives.row_reduce import (
     trusted_strongest_neighbours as strongest_neighbours,
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.matching.methods import Found
 from matchwood.primitives.wide_sums import total
 

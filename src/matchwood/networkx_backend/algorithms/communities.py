@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import communities, csr
+from matchwood import communities
 from matchwood.communities.moving import partitions
+from matchwood.gate import graph as csr
 from matchwood.networkx_backend.algorithms.spanning import as_numbers
 from matchwood.networkx_backend.graph import Graph
 from matchwood.networkx_backend.info import how

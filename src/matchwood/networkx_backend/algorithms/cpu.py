@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.teams import interrupted, kernel
+from matchwood.engines.cpu import interrupted, kernel
 
 
 @kernel

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, ranking
+from matchwood import ranking
+from matchwood.gate import graph as csr
 from matchwood.networkx_backend.convert import convert_to_nx
 from matchwood.networkx_backend.graph import Graph
 from matchwood.networkx_backend.info import how

@@ -28,8 +28,8 @@ class Search(NamedTuple):
 
 
 def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
+    from matchwood.engines.cpu import crew
     from matchwood.networkx_backend.algorithms import cpu
-    from matchwood.teams import crew
 
     indptr, indices = pattern
     n, kind = indptr.size - 1, indices.dtype

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.arguments import one_of
+from matchwood.gate import graph as csr
 from matchwood.ordering.answers import check_ascending, permutation
 from matchwood.ordering.degree import METHODS
 

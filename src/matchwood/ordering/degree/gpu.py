@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.ordering.degree.keys import keys
 from matchwood.primitives.sort import radix_sort
 

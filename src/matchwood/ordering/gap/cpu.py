@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import crew, device, interrupted, kernel, share_rows
 from matchwood.ordering.cpu_logs import log_of, sort_places
 from matchwood.ordering.gap.logarithms import table
-from matchwood.teams import crew, device, interrupted, kernel, share_rows
 
 Array = np.ndarray[Any, Any]
 

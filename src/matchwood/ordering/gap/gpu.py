@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.ordering.gap.logarithms import table
 from matchwood.ordering.gpu_places import sorted_places
 from matchwood.primitives.transpose.gpu import expand_rows

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from matchwood import calls, csr
+from matchwood import calls
 from matchwood.arguments import real, seed, shown
+from matchwood.gate import graph as csr
 from matchwood.ordering.llp.layers import combined, propagated
 
 GAMMAS = (*(2.0**-k for k in range(11)), 0.0)

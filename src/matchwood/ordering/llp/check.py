@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.arguments import flag, seed
 from matchwood.communities.propagation import replayed_layer
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.ordering.answers import permutation
 from matchwood.ordering.gap.check import expected_gaps
 from matchwood.ordering.llp import GAMMAS, checked_gammas

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import atomic_add, barrier, crew, interrupted, kernel, share, share_rows
+from matchwood.engines.cpu import atomic_add, barrier, crew, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
 

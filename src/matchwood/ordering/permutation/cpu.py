@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import barrier, crew, device, kernel, share, share_rows, stopping
 from matchwood.ordering.cpu_merge import merge_runs
-from matchwood.teams import barrier, crew, device, kernel, share, share_rows, stopping
 
 Array = np.ndarray[Any, Any]
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.ordering.answers import permutation
 from matchwood.primitives.joining.check import expected_joins
 

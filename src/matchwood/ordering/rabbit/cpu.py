@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import crew, device, interrupted, kernel, next_chunk
 from matchwood.ordering.rabbit.rounds import Joined, join_all
 from matchwood.primitives.sort import radix_sort
-from matchwood.teams import crew, device, interrupted, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, arguments, csr
+from matchwood import answers, arguments
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.ordering.measure.check import check_measures
 from matchwood.ordering.rcm import cuthill_mckee, reference
 from matchwood.ordering.rcm.start import trial

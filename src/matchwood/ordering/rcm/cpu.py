@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.components import connected_components
+from matchwood.engines.cpu import crew, kernel
 from matchwood.ordering.rcm import reference
 from matchwood.ordering.rcm.batch import cpu as batch
 from matchwood.ordering.rcm.batch_basic import cpu as batch_basic
@@ -33,7 +34,6 @@ from matchwood.ordering.rcm.start.cpu import search_and_place
 from matchwood.ordering.rcm.start.cpu_levels import SKEW
 from matchwood.ordering.rcm.unordered import cpu as unordered
 from matchwood.primitives.patterns import not_symmetric
-from matchwood.teams import crew, kernel
 
 Array = np.ndarray[Any, Any]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import device
+from matchwood.engines.cpu import device
 
 Array = np.ndarray[Any, Any]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import device, inlined, load_relaxed, share
 from matchwood.ordering.rcm.cpu_records import Sorter
 from matchwood.primitives.cpu_hints import prefetch
-from matchwood.teams import device, inlined, load_relaxed, share
 
 Array = np.ndarray[Any, Any]
 

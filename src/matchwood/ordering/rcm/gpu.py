@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.ordering.rcm import reference
 from matchwood.ordering.rcm.batch import gpu as gpu_batch
 from matchwood.ordering.rcm.largest import gpu as gpu_largest

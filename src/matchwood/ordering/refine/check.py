@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.arguments import count, flag, one_of
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.ordering.answers import permutation
 from matchwood.ordering.gap.check import expected_gaps
 from matchwood.ordering.permutation import as_permutation

@@ -18,10 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.ordering.cpu_logs import sort_places
-from matchwood.ordering.gap.logarithms import table
-from matchwood.ordering.refine.cpu_swaps import Order, gain_of, median_partner, swap
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_min,
     barrier,
     crew,
@@ -34,6 +31,9 @@ from matchwood.teams import (
     share_rows,
     stopping,
 )
+from matchwood.ordering.cpu_logs import sort_places
+from matchwood.ordering.gap.logarithms import table
+from matchwood.ordering.refine.cpu_swaps import Order, gain_of, median_partner, swap
 
 Array = np.ndarray[Any, Any]
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import device
 from matchwood.ordering.cpu_logs import log_of
 from matchwood.primitives.cpu_hints import prefetch
-from matchwood.teams import device
 
 Array = np.ndarray[Any, Any]
 

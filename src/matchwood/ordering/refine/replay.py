@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr
+from matchwood.gate import graph as csr
 from matchwood.ordering.gap.logarithms import log_array
 from matchwood.ordering.refine.plan import AROUND
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import barrier, crew, interrupted, kernel, share, share_rows
 from matchwood.primitives.hashing.cpu import hash2
 from matchwood.primitives.sort import radix_sort
-from matchwood.teams import barrier, crew, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
 

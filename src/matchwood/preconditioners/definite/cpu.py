@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import crew, device, interrupted, kernel, share
+from matchwood.engines.cpu import crew, device, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 

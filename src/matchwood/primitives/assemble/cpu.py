@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import barrier, crew, device, interrupted, kernel, share, share_rows
 from matchwood.primitives.transpose.cpu import NO_DATA, first_places, transpose
-from matchwood.teams import barrier, crew, device, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import index_type
-from matchwood.teams import Team, crew, device, kernel, share, stopping
+from matchwood.engines.cpu import Team, crew, device, kernel, share, stopping
 
 _LINE = 16  # words between the counts of two members, so that they share no cache line
 _BLOCK = 64  # flags that are counted at once, in vector registers, and skipped when all are 0

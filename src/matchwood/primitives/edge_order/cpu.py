@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import index_type
+from matchwood.engines.cpu import Team, barrier, crew, device, kernel, share, stopping
 from matchwood.primitives.hashing.cpu import hash2
 from matchwood.primitives.sort.cpu import sort_pairs
-from matchwood.teams import Team, barrier, crew, device, kernel, share, stopping
 
 Array = np.ndarray[Any, Any]
 BLOCK = 1 << 14  # elements between two checks of the stop word

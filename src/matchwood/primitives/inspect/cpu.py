@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values, cpu_pairs, keys
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Crew,
     barrier,
     crew,
@@ -25,7 +24,8 @@ from matchwood.teams import (
     share_rows,
     stopping,
 )
-from matchwood.teams.cpus import suits_one_thread
+from matchwood.engines.cpu.cpus import suits_one_thread
+from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values, cpu_pairs, keys
 
 Array = np.ndarray[Any, Any]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import crew, device, interrupted, kernel
 from matchwood.primitives.inspect import Symmetry
-from matchwood.teams import crew, device, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import crew, kernel, share, stopping
 from matchwood.primitives.inspect import SPREAD
-from matchwood.teams import crew, kernel, share, stopping
 
 Array = np.ndarray[Any, Any]
 

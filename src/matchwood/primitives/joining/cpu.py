@@ -11,11 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import (
+    barrier,
+    crew,
+    device,
+    expanded,
+    interrupted,
+    kernel,
+    next_chunk,
+    share,
+)
 from matchwood.primitives.cpu_hints import select
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.tally.cpu import word
 from matchwood.primitives.union_find.cpu import find
-from matchwood.teams import barrier, crew, device, expanded, interrupted, kernel, next_chunk, share
 
 Array = np.ndarray[Any, Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.primitives.scan.gpu import scan_into
 
 WIDTHS = (4, 8, 16, 32)  # lanes for a row

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_min,
     barrier,
     crew,

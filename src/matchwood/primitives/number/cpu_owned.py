@@ -1,4 +1,4 @@
-"""Labels whose vertices a rank owns itself: it need not send them anywhere.  See dist.py."""
+"""Labels whose vertices a rank owns itself: it need not send them anywhere.  See ranks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import crew, interrupted, kernel
+from matchwood.engines.cpu import crew, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
 

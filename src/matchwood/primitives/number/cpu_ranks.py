@@ -1,4 +1,4 @@
-"""Labels that are the smallest vertices of their sets, where vertices lie in stripes.  See dist.py.
+"""Labels that are the smallest vertices of their sets, where vertices lie in stripes, for ranks.py.
 
 Vertex k p + s is place k of rank s.  A root is a vertex that is its own label, and its number is
 how many roots are smaller.
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import barrier, crew, interrupted, kernel, share
 from matchwood.primitives.cpu_hints import count_ones, select, trailing_zeros
-from matchwood.teams import barrier, crew, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 

@@ -18,8 +18,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from matchwood.primitives.cpu_hints import converted, natural
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     atomic_min,
     barrier,
@@ -29,6 +28,7 @@ from matchwood.teams import (
     kernel,
     share,
 )
+from matchwood.primitives.cpu_hints import converted, natural
 
 Array = np.ndarray[Any, Any]
 

@@ -18,9 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import converted, natural, prefetch
-from matchwood.primitives.path_scan.cpu import compiled
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     barrier,
     crew,
@@ -30,6 +28,8 @@ from matchwood.teams import (
     next_chunk,
     store_relaxed,
 )
+from matchwood.primitives.cpu_hints import converted, natural, prefetch
+from matchwood.primitives.path_scan.cpu import compiled
 
 Array = np.ndarray[Any, Any]
 

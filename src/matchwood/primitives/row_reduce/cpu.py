@@ -26,10 +26,10 @@ from typing import Any
 import numba
 import numpy as np
 
+from matchwood.engines.cpu import Team, crew, device, fail, inlined, kernel, share_rows, stopping
 from matchwood.primitives.cpu_hints import converted, natural, with_item
 from matchwood.primitives.patterns import ANY, fault
 from matchwood.primitives.row_reduce import Operation, lowest
-from matchwood.teams import Team, crew, device, fail, inlined, kernel, share_rows, stopping
 
 ROWS = 1 << 10  # rows between two checks of the stop word
 BROKEN = 1  # code of the failure: the arrays are not CSR

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.row_reduce import lowest
 from matchwood.primitives.scan import gpu as scan
 

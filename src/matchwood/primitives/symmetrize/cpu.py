@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import crew, device, interrupted, kernel, share_rows
+from matchwood.engines.cpu.cpus import suits_one_thread
 from matchwood.primitives.symmetrize import cpu_small
 from matchwood.primitives.transpose.cpu import NO_DATA, transpose
-from matchwood.teams import crew, device, interrupted, kernel, share_rows
-from matchwood.teams.cpus import suits_one_thread
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import crew, device, interrupted, kernel
+from matchwood.engines.cpu import crew, device, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
 

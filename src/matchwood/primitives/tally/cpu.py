@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import device, expanded
 from matchwood.primitives.cpu_hints import select
-from matchwood.teams import device, expanded
 
 Array = np.ndarray[Any, Any]
 

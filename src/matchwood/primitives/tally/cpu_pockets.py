@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import atomic_add, device, expanded
+from matchwood.engines.cpu import atomic_add, device, expanded
 
 Array = np.ndarray[Any, Any]
 

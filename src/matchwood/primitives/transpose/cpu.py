@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import barrier, crew, device, interrupted, kernel, share, share_rows
+from matchwood.engines.cpu import barrier, crew, device, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
 

@@ -1,4 +1,4 @@
-"""PageRank.  Read on in problem.py, reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist.py."""
+"""PageRank.  Read on in problem.py, reference.py, check.py, cpu.py, gpu.py + gpu.cu, ranks."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import barrier, crew, kernel, next_chunk
 from matchwood.ranking.random_surfer.cpu_pull import (
     WINDOW,
     Plan,
@@ -37,7 +38,6 @@ from matchwood.ranking.random_surfer.cpu_scores import (
     score_window,
     total,
 )
-from matchwood.teams import barrier, crew, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 

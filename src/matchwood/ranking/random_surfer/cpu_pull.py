@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import crew, device, expanded, kernel, next_chunk
+from matchwood.engines.cpu import crew, device, expanded, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 

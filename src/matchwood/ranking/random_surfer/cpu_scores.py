@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import device
 from matchwood.primitives.cpu_hints import select
-from matchwood.teams import device
 
 Array = np.ndarray[Any, Any]
 

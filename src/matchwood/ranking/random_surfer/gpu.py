@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.ranking.random_surfer.gpu_plan import BLOCK, CALLER, SOURCE, WARP, Plan
 from matchwood.ranking.random_surfer.gpu_plan import prepare as prepare
 

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.csr import View
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.gate.graph import View
 from matchwood.primitives.scan.gpu import scan_into
 
 SOURCE = gpu.Source(

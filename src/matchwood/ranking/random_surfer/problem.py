@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import arguments, calls, engines
-from matchwood.csr import Graph, View
+from matchwood.gate.graph import Graph, View
 from matchwood.primitives.row_reduce import spmv
 
 # Exponents of two, by the bytes of a score.  Where sums of rows lie beyond them, weights or their

@@ -3,7 +3,7 @@
 costs/      the weights of undirected edges, from any matrix
 order.py    in which order edges come; for kernels cpu_order.py and order.cuh
 boruvka/, kruskal/, stars/    the methods: each marks the edges of the forest
-spread/     Boruvka's rounds over ranks, for dist.py
+ranks/      Boruvka's rounds over ranks
 lists/      a list of edges that shrinks; on the GPU, for Boruvka and Kruskal
 marks/      the forest from its marks
 """

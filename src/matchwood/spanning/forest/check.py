@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, calls, csr
+from matchwood import answers, calls
 from matchwood.arguments import flag, one_of
 from matchwood.components.connected import connected_components
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.primitives.sort import radix_sort
 from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.answers import check_numbers, same_weights, unpacked
@@ -79,7 +80,7 @@ def check_spanning_forest(
     calls.agreed(A, lambda: one_of(caller, "ties", ties, TIES))
     maximum = calls.agreed(A, lambda: flag(caller, "maximum", maximum))
     if calls.is_distributed(A):
-        from matchwood.spanning.forest.spread import checking
+        from matchwood.spanning.forest.ranks import check as checking
 
         checking.check_spanning_forest(A, answer, maximum, ties == "index")
         return

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import atomic_min, crew, device, interrupted, kernel, share, share_rows
 from matchwood.spanning.forest.cpu_order import code_of, rows_of, upper_entry
-from matchwood.teams import atomic_min, crew, device, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import device
 from matchwood.primitives.patterns import not_symmetric
-from matchwood.teams import device
 
 Array = np.ndarray[Any, Any]
 

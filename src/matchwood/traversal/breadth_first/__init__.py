@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments, calls, csr, engines
+from matchwood import arguments, calls, engines
+from matchwood.gate import graph as csr
 
 SKEW = 50  # longest row over average row; bench/traversal/breadth_first.py
 

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, arguments, calls, csr, engines
+from matchwood import answers, arguments, calls, engines
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 
 
 def check_bfs(

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     advance,
     atomic_add,
     atomic_max,
@@ -248,7 +248,7 @@ def _search(
 
 
 def _scratch(n: int, room: int, members: int, unsigned: Any) -> tuple[Array, Array, Array]:
-    """Pool, blocks and bitmaps, in one block of memory: teams/workspace.py says why.
+    """Pool, blocks and bitmaps, in one block of memory: engines/cpu/workspace.py says why.
 
     That function takes 10 us, a tenth of a search of a thousand vertices; this takes 3.
     """

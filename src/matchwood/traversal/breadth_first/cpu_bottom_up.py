@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import device, interrupted, next_chunk, share
 from matchwood.primitives.cpu_hints import count_ones, prefetch, trailing_zeros
-from matchwood.teams import device, interrupted, next_chunk, share
 from matchwood.traversal.breadth_first.cpu_records import Marks, Rows
 
 Array = np.ndarray[Any, Any]

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import prefetch
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     atomic_cas,
     atomic_min,
@@ -20,6 +19,7 @@ from matchwood.teams import (
     share,
     stopping,
 )
+from matchwood.primitives.cpu_hints import prefetch
 from matchwood.traversal.breadth_first.cpu_bottom_up import unreached
 from matchwood.traversal.breadth_first.cpu_records import Marks, Queues, Rows, Rules
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     advance,
     atomic_min,
     barrier,

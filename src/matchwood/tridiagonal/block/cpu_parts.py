@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import device, expanded
+from matchwood.engines.cpu import device, expanded
 from matchwood.tridiagonal.block.cpu_steps import (
     BAD,
     CARRIED,

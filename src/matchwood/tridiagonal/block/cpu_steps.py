@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import expanded
+from matchwood.engines.cpu import expanded
 from matchwood.tridiagonal.cpu_elements import EPSILON
 
 Array = np.ndarray[Any, Any]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import device
+from matchwood.engines.cpu import device
 from matchwood.tridiagonal.block.cpu_steps import (
     CARRIED,
     FOUND,

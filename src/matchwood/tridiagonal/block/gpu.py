@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.tridiagonal import gpu_elements
 
 SOURCE = gpu.Source(

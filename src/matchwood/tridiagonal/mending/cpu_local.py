@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import Crew, barrier, device, interrupted, kernel, share
+from matchwood.engines.cpu import Crew, barrier, device, interrupted, kernel, share
 from matchwood.tridiagonal import trust
 
 Array = np.ndarray[Any, Any]

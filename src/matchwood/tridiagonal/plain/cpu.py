@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import barrier, crew, device, interrupted, kernel, share
+from matchwood.engines.cpu import barrier, crew, device, interrupted, kernel, share
 from matchwood.tridiagonal import trust
 from matchwood.tridiagonal.cpu_elements import (
     LARGE,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import device, expanded
+from matchwood.engines.cpu import device, expanded
 from matchwood.tridiagonal.cpu_elements import LARGE, Columns, is_off
 from matchwood.tridiagonal.mending.cpu_local import RowCheck, clear_marks, set_mark
 from matchwood.tridiagonal.plain.cpu_steps import (

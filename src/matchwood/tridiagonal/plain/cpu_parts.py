@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import device
+from matchwood.engines.cpu import device
 from matchwood.tridiagonal.cpu_elements import LARGE, Rows, is_off
 from matchwood.tridiagonal.mending.cpu_local import clear_marks, set_mark
 from matchwood.tridiagonal.plain.cpu_steps import (

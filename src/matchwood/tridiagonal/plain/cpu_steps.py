@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import device, expanded
+from matchwood.engines.cpu import device, expanded
 from matchwood.tridiagonal.cpu_elements import EPSILON, TINY
 
 Array = np.ndarray[Any, Any]

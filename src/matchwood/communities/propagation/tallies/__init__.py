@@ -1,4 +1,4 @@
-"""What a rank of a grid does alone in label propagation; dist.py has what ranks exchange.
+"""What a rank of a grid does alone in label propagation; ranks has what ranks exchange.
 
 A rank has a part of each row of its row group.  It adds up the labels there (`tallies`); the owner
 of a vertex joins the lists of the ranks of its row and takes the best label (`decided`).

@@ -15,11 +15,19 @@ from typing import Any
 import numpy as np
 
 from matchwood.communities.propagation.tallies import Lists
+from matchwood.engines.cpu import (
+    crew,
+    device,
+    interrupted,
+    kernel,
+    next_chunk,
+    share,
+    store_relaxed,
+)
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.hashing.reference import mix64_number
 from matchwood.primitives.tally.cpu import SHORT_ROW, Rows, Scratch, tally_row
-from matchwood.teams import crew, device, interrupted, kernel, next_chunk, share, store_relaxed
 
 Array = np.ndarray[Any, Any]
 

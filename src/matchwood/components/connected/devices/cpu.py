@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.beyond.plan import cut_rows
-from matchwood.beyond.stats import RoundStats, Stats
-from matchwood.beyond.workers import SimulatedWorkers
 from matchwood.components.connected.devices.cpu_steps import (
     flatten,
     join_forest,
@@ -21,7 +18,10 @@ from matchwood.components.connected.devices.rounds import (
     SENT_NEIGHBOURS,
     Problem,
 )
-from matchwood.teams import crew
+from matchwood.engines.cpu import crew
+from matchwood.engines.devices.plan import cut_rows
+from matchwood.engines.devices.stats import RoundStats, Stats
+from matchwood.engines.devices.workers import SimulatedWorkers
 
 Array = np.ndarray[Any, Any]
 

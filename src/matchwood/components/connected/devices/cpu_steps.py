@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, barrier, device, interrupted, kernel, share
 from matchwood.primitives.union_find.cpu import compress, link
-from matchwood.teams import Team, barrier, device, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 

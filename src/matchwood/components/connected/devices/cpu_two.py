@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import Team, interrupted, kernel, share
+from matchwood.engines.cpu import Team, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 

@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.beyond import cpu_copies
-from matchwood.beyond.pinned import mapped, rings_of
-from matchwood.beyond.plan import cut_rows
-from matchwood.beyond.sending import Sender
-from matchwood.beyond.stats import Stats
-from matchwood.beyond.streams import Lane
-from matchwood.beyond.workers import DeviceWorkers
+from matchwood import engines
 from matchwood.components.connected.devices.cpu_two import gather_two, no_vertex
 from matchwood.components.connected.devices.rounds import (
     CALLER,
     SENT_NEIGHBOURS,
     Problem,
 )
-from matchwood.teams import crew
+from matchwood.engines import gpu
+from matchwood.engines.cpu import crew
+from matchwood.engines.devices import cpu_copies
+from matchwood.engines.devices.pinned import mapped, rings_of
+from matchwood.engines.devices.plan import cut_rows
+from matchwood.engines.devices.sending import Sender
+from matchwood.engines.devices.stats import Stats
+from matchwood.engines.devices.streams import Lane
+from matchwood.engines.devices.workers import DeviceWorkers
 
 SOURCE = gpu.Source(
     __package__,

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.beyond import machine as machines
-from matchwood.beyond.plan import SCAN_PART, Plan, Sizes, make_plan
-from matchwood.beyond.stats import Stats
+from matchwood.engines.devices import machine as machines
+from matchwood.engines.devices.plan import SCAN_PART, Plan, Sizes, make_plan
+from matchwood.engines.devices.stats import Stats
 from matchwood.errors import EngineUnavailable
 
 CALLER = "connected_components"

@@ -24,8 +24,7 @@ import numpy as np
 
 from matchwood.components.strong.cpu_arcs import BACKWARD, DONE, FORWARD, LINE, OPEN, Arcs
 from matchwood.components.strong.cpu_open import list_open
-from matchwood.primitives.hashing.cpu import mix64
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     barrier,
     device,
@@ -36,6 +35,7 @@ from matchwood.teams import (
     stopping,
     store_relaxed,
 )
+from matchwood.primitives.hashing.cpu import mix64
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,7 @@ import numpy as np
 from matchwood.components.strong.cpu_arcs import BACKWARD, DONE, FORWARD, OPEN, Arcs
 from matchwood.components.strong.cpu_trim import lonely
 from matchwood.components.strong.largest.cpu_reach import REACH_WORDS, probe, reach
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     barrier,
     device,
     interrupted,

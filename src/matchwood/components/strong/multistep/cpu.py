@@ -21,7 +21,7 @@ import numpy as np
 
 from matchwood.components.strong.cpu_arcs import DONE, LINE, OPEN, Arcs
 from matchwood.components.strong.cpu_open import list_open
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     barrier,
     device,

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.arguments import one_of
 from matchwood.components.answers import NUMBERINGS, Labels, smallest
 from matchwood.components.strong.check import check_parts
 from matchwood.components.strong.quotient import levels
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 
 
 def check_condensation(A: Any, answer: Any, *, numbering: str = "exact") -> None:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.components.strong.cpu_arcs import Arcs, arcs_of
+from matchwood.engines.cpu import crew, device, interrupted, kernel, stopping
 from matchwood.primitives.cpu_hints import select
-from matchwood.teams import crew, device, interrupted, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.beyond.plan import Batch, cut_rows
-from matchwood.beyond.stats import RoundStats, Stats
-from matchwood.beyond.workers import SimulatedWorkers
+from matchwood.engines.cpu import crew
+from matchwood.engines.devices.plan import Batch, cut_rows
+from matchwood.engines.devices.stats import RoundStats, Stats
+from matchwood.engines.devices.workers import SimulatedWorkers
 from matchwood.factors.rounds.devices.cpu_steps import (
     CHANGED,
     CONFIRMED,
@@ -27,7 +28,6 @@ from matchwood.factors.rounds.devices.cpu_steps import (
     settle,
 )
 from matchwood.factors.rounds.devices.rounds import Charge, Problem
-from matchwood.teams import crew
 
 Array = np.ndarray[Any, Any]
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.beyond import cpu_copies
-from matchwood.beyond.pinned import rings_of
-from matchwood.beyond.plan import cut_rows
-from matchwood.beyond.sending import Sender
-from matchwood.beyond.stats import Stats
-from matchwood.beyond.streams import Lane
-from matchwood.beyond.workers import DeviceWorkers
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.engines.devices import cpu_copies
+from matchwood.engines.devices.pinned import rings_of
+from matchwood.engines.devices.plan import cut_rows
+from matchwood.engines.devices.sending import Sender
+from matchwood.engines.devices.stats import Stats
+from matchwood.engines.devices.streams import Lane
+from matchwood.engines.devices.workers import DeviceWorkers
 from matchwood.factors.rounds.devices.rounds import CALLER, Charge, Problem
 
 SOURCE = gpu.Source(

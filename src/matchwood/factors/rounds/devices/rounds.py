@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.beyond import machine as machines
-from matchwood.beyond.plan import SCAN_PART, Sizes, make_plan
-from matchwood.beyond.plan import Plan as Layout
-from matchwood.beyond.stats import Stats
+from matchwood.engines.devices import machine as machines
+from matchwood.engines.devices.plan import SCAN_PART, Sizes, make_plan
+from matchwood.engines.devices.plan import Plan as Layout
+from matchwood.engines.devices.stats import Stats
 from matchwood.factors.result import Found, Plan
 from matchwood.primitives.hashing import round_number
 

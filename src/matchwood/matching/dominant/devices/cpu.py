@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.beyond.plan import Batch, cut_rows
-from matchwood.beyond.stats import RoundStats, Stats
-from matchwood.beyond.transports import words_received
-from matchwood.beyond.workers import SimulatedWorkers
+from matchwood.engines.cpu import crew
+from matchwood.engines.devices.plan import Batch, cut_rows
+from matchwood.engines.devices.stats import RoundStats, Stats
+from matchwood.engines.devices.transports import words_received
+from matchwood.engines.devices.workers import SimulatedWorkers
 from matchwood.matching.dominant.devices.cpu_steps import (
     COUNTERS,
     INCOMPLETE,
@@ -32,7 +33,6 @@ from matchwood.matching.dominant.devices.cpu_steps import (
 )
 from matchwood.matching.dominant.devices.rounds import Problem, staged_pairs
 from matchwood.primitives.wide_sums import total
-from matchwood.teams import crew
 
 Array = np.ndarray[Any, Any]
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, device, interrupted, kernel, share
 from matchwood.primitives.edge_order.cpu import prefers
-from matchwood.teams import Team, device, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 

@@ -10,9 +10,9 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from matchwood.beyond.stats import Stats
-from matchwood.beyond.transports import as_pairs, words_received
-from matchwood.beyond.workers import DeviceWorkers
+from matchwood.engines.devices.stats import Stats
+from matchwood.engines.devices.transports import as_pairs, words_received
+from matchwood.engines.devices.workers import DeviceWorkers
 from matchwood.matching.dominant.devices.gpu_worker import (
     ALL_POINTED,
     MATCHED,

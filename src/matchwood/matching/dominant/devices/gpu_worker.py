@@ -1,7 +1,7 @@
 """One partition on a CUDA device: its arrays, copies and launches.  Kernels: gpu.cu.
 
-Rows come by beyond/sending.py.  The host only queues; it waits where it must know a number, once or
-twice a round.
+Rows come by engines/devices/sending.py.  The host only queues; it waits where it must know a
+number, once or twice a round.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.beyond import cpu_copies
-from matchwood.beyond.pinned import mapped, rings_of
-from matchwood.beyond.plan import Batch, cut_pieces, cut_rows
-from matchwood.beyond.sending import Sender
-from matchwood.beyond.streams import Counters, Lane
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.engines.devices import cpu_copies
+from matchwood.engines.devices.pinned import mapped, rings_of
+from matchwood.engines.devices.plan import Batch, cut_pieces, cut_rows
+from matchwood.engines.devices.sending import Sender
+from matchwood.engines.devices.streams import Counters, Lane
 from matchwood.matching.dominant.devices.gpu_buffers import kept_rows, new_buffer
 from matchwood.matching.dominant.devices.rounds import Problem, staged_pairs
 from matchwood.primitives.wide_sums import total

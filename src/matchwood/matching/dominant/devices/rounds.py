@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.beyond import machine as machines
-from matchwood.beyond.pinned import rings_of
-from matchwood.beyond.plan import SCAN_PART, Plan, Sizes, make_plan
-from matchwood.beyond.sending import received
-from matchwood.beyond.stats import Stats, new_round
+from matchwood.engines.cpu import tell_progress
+from matchwood.engines.devices import machine as machines
+from matchwood.engines.devices.pinned import rings_of
+from matchwood.engines.devices.plan import SCAN_PART, Plan, Sizes, make_plan
+from matchwood.engines.devices.sending import received
+from matchwood.engines.devices.stats import Stats, new_round
 from matchwood.matching.methods import Found
-from matchwood.teams import tell_progress
 
 CALLER = "weighted_matching"
 STAGED_PART = 64  # pairs of a partition that travel at a time: 1 / STAGED_PART of all vertices

@@ -36,6 +36,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import (
+    advance,
+    atomic_add,
+    barrier,
+    device,
+    expanded,
+    kernel,
+    load_acquire,
+    stopping,
+    store_release,
+)
 from matchwood.ordering.rcm.batch_basic.cpu import Batches, Lists, begin_all
 from matchwood.ordering.rcm.batch_basic.cpu_board import (
     BEHIND,
@@ -76,17 +87,6 @@ from matchwood.ordering.rcm.cpu_sort import (
     fetch_rows,
     reverse_places,
     sort_children,
-)
-from matchwood.teams import (
-    advance,
-    atomic_add,
-    barrier,
-    device,
-    expanded,
-    kernel,
-    load_acquire,
-    stopping,
-    store_release,
 )
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.patterns import not_symmetric
 
 SOURCE = gpu.Source(

@@ -13,6 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import (
+    advance,
+    atomic_add,
+    barrier,
+    device,
+    kernel,
+    load_acquire,
+    share,
+    stopping,
+    store_release,
+)
 from matchwood.ordering.rcm.batch_basic.cpu_board import (
     BEHIND,
     COMPLETED,
@@ -54,17 +65,6 @@ from matchwood.ordering.rcm.cpu_records import (
     own_sorter,
 )
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay, scattered
-from matchwood.teams import (
-    advance,
-    atomic_add,
-    barrier,
-    device,
-    kernel,
-    load_acquire,
-    share,
-    stopping,
-    store_release,
-)
 from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]

@@ -37,15 +37,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchwood.ordering.rcm.batch_basic.cpu_work import (
-    Sizes,
-    batches_for,
-    size_of,
-    weight_of,
-)
-from matchwood.ordering.rcm.cpu_sort import ONE, ZERO
-from matchwood.primitives.cpu_hints import assembly
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     atomic_exchange,
     back_off,
@@ -54,7 +46,15 @@ from matchwood.teams import (
     store_relaxed,
     store_release,
 )
-from matchwood.teams.team import SPINS, YIELDS
+from matchwood.engines.cpu.team import SPINS, YIELDS
+from matchwood.ordering.rcm.batch_basic.cpu_work import (
+    Sizes,
+    batches_for,
+    size_of,
+    weight_of,
+)
+from matchwood.ordering.rcm.cpu_sort import ONE, ZERO
+from matchwood.primitives.cpu_hints import assembly
 
 Array = np.ndarray[Any, Any]
 

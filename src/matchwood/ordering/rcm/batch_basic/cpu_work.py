@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import atomic_min, device, load_relaxed, store_relaxed
 from matchwood.ordering.rcm.cpu_records import Csr, Sorter
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, fetch_rows, sort_children
-from matchwood.teams import atomic_min, device, load_relaxed, store_relaxed
 
 Array = np.ndarray[Any, Any]
 

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import csr, engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.gate import graph as csr
 from matchwood.primitives.compact import compact
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.scan import gpu as scan

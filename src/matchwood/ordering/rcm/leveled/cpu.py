@@ -25,6 +25,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import (
+    advance,
+    atomic_add,
+    atomic_min,
+    barrier,
+    device,
+    kernel,
+    load_relaxed,
+    next_chunk,
+    store_relaxed,
+)
 from matchwood.ordering.rcm.cpu_records import (
     CUT,
     EVERYTHING,
@@ -39,17 +50,6 @@ from matchwood.ordering.rcm.cpu_records import (
 )
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay, fetch_rows, scattered, sort_children
 from matchwood.ordering.rcm.serial.cpu import follow
-from matchwood.teams import (
-    advance,
-    atomic_add,
-    atomic_min,
-    barrier,
-    device,
-    kernel,
-    load_relaxed,
-    next_chunk,
-    store_relaxed,
-)
 
 Array = np.ndarray[Any, Any]
 

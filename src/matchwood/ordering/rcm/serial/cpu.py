@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import advance, device, expanded, kernel, stopping
 from matchwood.ordering.rcm.cpu_records import (
     CUT,
     EVERYTHING,
@@ -26,7 +27,6 @@ from matchwood.ordering.rcm.cpu_records import (
     Sorter,
 )
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, fetch_rows, sort_children
-from matchwood.teams import advance, device, expanded, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import advance, crew, device, fail, kernel, stopping
 from matchwood.ordering.rcm.cpu_records import BROKEN, EVERYTHING, FREE, PLACED, Sorter
 from matchwood.ordering.rcm.cpu_sort import BINS, ONE, ZERO, fetch_rows, sort_children
 from matchwood.ordering.rcm.serial.cpu import place_free, release, rows_alike
 from matchwood.ordering.rcm.serial.cpu_rows import count_degrees, first_of_least, rank, sort_rows
 from matchwood.ordering.rcm.start.cpu_tried import Tried, try_others
 from matchwood.primitives.patterns import not_symmetric
-from matchwood.teams import advance, crew, device, fail, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 

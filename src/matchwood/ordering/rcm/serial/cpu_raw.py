@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import crew, device, kernel
 from matchwood.gate.sparse_inputs import plain_rows
 from matchwood.gate.views import View
 from matchwood.ordering.rcm import reference
@@ -25,7 +26,6 @@ from matchwood.ordering.rcm.serial.cpu_ranked import (
 )
 from matchwood.primitives.inspect.cpu import WIDTH, loops_if_symmetric
 from matchwood.primitives.patterns import not_symmetric
-from matchwood.teams import crew, device, kernel
 
 Array = np.ndarray[Any, Any]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import device
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, fetch_rows
-from matchwood.teams import device
 
 Array = np.ndarray[Any, Any]
 

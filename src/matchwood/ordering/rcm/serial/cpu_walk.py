@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import advance, fail, kernel, stopping
 from matchwood.ordering.rcm.cpu_records import (
     BROKEN,
     CUT,
@@ -26,7 +27,6 @@ from matchwood.ordering.rcm.start.cpu_serial import (
     try_start,
 )
 from matchwood.ordering.rcm.start.cpu_tried import Tried
-from matchwood.teams import advance, fail, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 

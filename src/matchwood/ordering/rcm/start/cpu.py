@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import kernel, share
 from matchwood.ordering.rcm.cpu_records import FACT, FREE, PLACED, WHOLE
 from matchwood.ordering.rcm.serial import cpu as serial
 from matchwood.ordering.rcm.start import cpu_levels
 from matchwood.ordering.rcm.start.cpu_serial import try_starts
-from matchwood.teams import kernel, share
 
 Array = np.ndarray[Any, Any]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import device, interrupted, kernel, stopping
 from matchwood.ordering.rcm.cpu_records import (
     CUT,
     EVERYTHING,
@@ -26,7 +27,6 @@ from matchwood.ordering.rcm.cpu_records import (
 )
 from matchwood.ordering.rcm.cpu_sort import ONE
 from matchwood.ordering.rcm.serial.cpu import arcs_of
-from matchwood.teams import device, interrupted, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import device, fail, kernel, stopping
 from matchwood.ordering.rcm.cpu_records import (
     BROKEN,
     EVERYTHING,
@@ -22,7 +23,6 @@ from matchwood.ordering.rcm.cpu_records import (
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, key_of
 from matchwood.ordering.rcm.serial.cpu import component, release
 from matchwood.ordering.rcm.start.cpu_tried import Tried, try_others
-from matchwood.teams import device, fail, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 

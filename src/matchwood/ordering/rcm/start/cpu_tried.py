@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import inlined, stopping
 from matchwood.ordering.rcm.cpu_records import EVERYTHING, PLACED
 from matchwood.ordering.rcm.cpu_sort import ZERO
 from matchwood.ordering.rcm.serial.cpu import release
-from matchwood.teams import inlined, stopping
 
 Array = np.ndarray[Any, Any]
 

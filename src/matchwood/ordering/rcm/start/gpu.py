@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
 from matchwood.components import connected_components
+from matchwood.engines import gpu
 from matchwood.ordering.rcm.reference import two_starts
 from matchwood.traversal import bfs
 

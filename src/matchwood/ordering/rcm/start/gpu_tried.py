@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.ordering.rcm.leveled.gpu import Levels, place_levels
 from matchwood.ordering.rcm.start.gpu import SOURCE, Parts, far_from
 from matchwood.ordering.rcm.start.trial import tried_starts

@@ -16,6 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import (
+    advance,
+    back_off,
+    fail,
+    kernel,
+    load_acquire,
+    stopping,
+    store_release,
+)
 from matchwood.ordering.rcm.cpu_records import (
     BROKEN,
     FACT,
@@ -28,7 +37,6 @@ from matchwood.ordering.rcm.cpu_records import (
 )
 from matchwood.ordering.rcm.cpu_sort import ONE, delay, sort_children
 from matchwood.primitives.patterns import not_symmetric
-from matchwood.teams import advance, back_off, fail, kernel, load_acquire, stopping, store_release
 from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]

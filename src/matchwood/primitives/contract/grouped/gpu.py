@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.scan.gpu import scan_into
 
 WIDTHS = (8, 16, 32)  # lanes for a group

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import barrier, crew, device, fail, interrupted, kernel, share_rows
 from matchwood.primitives.assemble.cpu import assemble
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.transpose.cpu import NO_DATA
-from matchwood.teams import barrier, crew, device, fail, interrupted, kernel, share_rows
 
 Array = np.ndarray[Any, Any]
 

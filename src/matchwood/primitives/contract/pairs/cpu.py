@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import barrier, crew, kernel, share
 from matchwood.primitives.contract.listed.cpu import list_and_sort
-from matchwood.teams import barrier, crew, kernel, share
 
 Array = np.ndarray[Any, Any]
 

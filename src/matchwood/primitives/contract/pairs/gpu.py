@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.contract.listed.gpu import list_and_sort
 from matchwood.primitives.scan.gpu import scan_into
 

@@ -14,17 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import prefetch
-from matchwood.primitives.patterns import not_symmetric
-from matchwood.primitives.tally.cpu import Rows, rows_of, unsigned
-from matchwood.primitives.tally.cpu_pockets import (
-    NO_COUNTS,
-    add_by_label,
-    empty_pocket,
-    pockets_of,
-)
-from matchwood.primitives.transpose.cpu import first_places, transpose
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     barrier,
     crew,
@@ -35,6 +25,16 @@ from matchwood.teams import (
     next_chunk,
     share,
 )
+from matchwood.primitives.cpu_hints import prefetch
+from matchwood.primitives.patterns import not_symmetric
+from matchwood.primitives.tally.cpu import Rows, rows_of, unsigned
+from matchwood.primitives.tally.cpu_pockets import (
+    NO_COUNTS,
+    add_by_label,
+    empty_pocket,
+    pockets_of,
+)
+from matchwood.primitives.transpose.cpu import first_places, transpose
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.assemble.gpu import rows_of_keys
 from matchwood.primitives.compact.gpu import compact
 from matchwood.primitives.transpose.gpu import expand_rows

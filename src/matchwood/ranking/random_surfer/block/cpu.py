@@ -1,6 +1,6 @@
 """PageRank on the block of a rank: the sums of its rows, and the scores of its own vertices.
 
-Between the two the ranks of a row group add up what each found (dist.py).  gpu.py has the
+Between the two the ranks of a row group add up what each found (ranks).  gpu.py has the
 same functions.  A block without weights whose entries are in columns all over it is read in tiles
 (cpu_tiles.py); any other in windows, as on one machine (cpu_pull.py).
 """
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import crew, kernel, next_chunk
 from matchwood.ranking.random_surfer.block.cpu_tiles import TILE, Tiles, pull_tiles, tiles_of
 from matchwood.ranking.random_surfer.cpu_pull import (
     ONE,
@@ -21,7 +22,6 @@ from matchwood.ranking.random_surfer.cpu_pull import (
     pull_window,
 )
 from matchwood.ranking.random_surfer.cpu_scores import Jumps, held, jump_window, score_window
-from matchwood.teams import crew, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 

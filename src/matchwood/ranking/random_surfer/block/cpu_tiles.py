@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.engines.cpu import barrier, crew, device, kernel, next_chunk
 from matchwood.primitives.cpu_hints import select
 from matchwood.ranking.random_surfer.cpu_pull import (
     FOUR,
@@ -28,7 +29,6 @@ from matchwood.ranking.random_surfer.cpu_pull import (
     pulled_in_pieces,
     pulled_short,
 )
-from matchwood.teams import barrier, crew, device, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 

@@ -26,19 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.number.cpu import flatten, number_wanted
-from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_order import (
-    BROKEN,
-    ERRORS,
-    NOTHING,
-    Rows,
-    code_of,
-    rows_of,
-    upper_entry,
-)
-from matchwood.spanning.forest.marks.cpu import mark, no_marks
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     atomic_cas,
     barrier,
@@ -54,6 +42,18 @@ from matchwood.teams import (
     share,
     share_rows,
 )
+from matchwood.primitives.number.cpu import flatten, number_wanted
+from matchwood.spanning.forest import order as orders
+from matchwood.spanning.forest.cpu_order import (
+    BROKEN,
+    ERRORS,
+    NOTHING,
+    Rows,
+    code_of,
+    rows_of,
+    upper_entry,
+)
+from matchwood.spanning.forest.marks.cpu import mark, no_marks
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import engines
+from matchwood.gate import graph as csr
 from matchwood.gate import refusals
 from matchwood.primitives.extremes import extremes
 from matchwood.primitives.inspect import trusted_values as values

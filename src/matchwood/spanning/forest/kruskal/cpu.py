@@ -14,12 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.sort import radix_sort
-from matchwood.primitives.union_find.cpu import find
-from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_order import BROKEN, ERRORS, Rows, code_of, rows_of
-from matchwood.spanning.forest.marks.cpu import mark, no_marks
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     barrier,
     crew,
     fail,
@@ -29,6 +24,11 @@ from matchwood.teams import (
     share,
     share_rows,
 )
+from matchwood.primitives.sort import radix_sort
+from matchwood.primitives.union_find.cpu import find
+from matchwood.spanning.forest import order as orders
+from matchwood.spanning.forest.cpu_order import BROKEN, ERRORS, Rows, code_of, rows_of
+from matchwood.spanning.forest.marks.cpu import mark, no_marks
 
 Array = np.ndarray[Any, Any]
 

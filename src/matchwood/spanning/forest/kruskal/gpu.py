@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.transpose.gpu import expand_rows
 from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.lists.gpu import CALLER, Lists

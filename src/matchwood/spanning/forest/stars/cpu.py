@@ -26,19 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_order import (
-    BROKEN,
-    ERRORS,
-    NOTHING,
-    Rows,
-    code_of,
-    rows_of,
-    upper_entry,
-)
-from matchwood.spanning.forest.marks.cpu import mark, no_marks
-from matchwood.spanning.forest.stars import round_limit
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_cas,
     barrier,
     crew,
@@ -52,6 +40,18 @@ from matchwood.teams import (
     share_rows,
     store_relaxed,
 )
+from matchwood.spanning.forest import order as orders
+from matchwood.spanning.forest.cpu_order import (
+    BROKEN,
+    ERRORS,
+    NOTHING,
+    Rows,
+    code_of,
+    rows_of,
+    upper_entry,
+)
+from matchwood.spanning.forest.marks.cpu import mark, no_marks
+from matchwood.spanning.forest.stars import round_limit
 
 Array = np.ndarray[Any, Any]
 

@@ -1,0 +1,242 @@
+"""Matchings that weigh at least half of the heaviest one: greedy, locally dominant, streaming.
+
+Edges are ordered by (weight, heaviest first; row; column), which is a strict order.  So the greedy
+and the locally dominant matching are the same set of edges, found in two ways.
+
+The streaming matching (Paz and Schwartzman [1]_, in the form of Ghaffari and Wajc [2]_) sees each
+edge once, row by row.  It keeps an edge that weighs more than (1 + 1/100) times the duals of its
+ends, and raises both duals by what is above them.  The duals then prove that no matching weighs
+more than (1 + 1/100) times their sum.  The edges that were kept are taken from the last to the
+first, while both ends are free.
+
+.. [1] A. Paz, G. Schwartzman. A (2+eps)-approximation for maximum weight matching in the
+   semi-streaming model. ACM Trans. Algorithms 15(2), 2019. doi:10.1145/3274668
+.. [2] M. Ghaffari, D. Wajc. Simplified and space-optimal semi-streaming (2+eps)-approximate
+   matching. SOSA 2019. doi:10.4230/OASIcs.SOSA.2019.13
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.applications.join.verification.cpu_scratch import Edges, Solver, Stack
+from matchwood.engines.cpu import Team, device, stopping
+
+EPSILON = 100  # one part in so many
+
+
+@device
+def _free_all(rows: int, columns: int, solver: Solver) -> None:
+    for row in range(rows):
+        solver.row_mate[row] = -1
+    for column in range(columns):
+        solver.column_mate[column] = -1
+
+
+# Greedy
+
+
+@device
+def _before(edges: Edges, a: int, b: int) -> bool:
+    """Edge a comes before edge b.  Edges are numbered by row and column."""
+    return edges.weights[a] > edges.weights[b] or (edges.weights[a] == edges.weights[b] and a < b)
+
+
+@device
+def _sift(edges: Edges, order: np.ndarray, place: int, count: int) -> None:
+    """Move the edge at `place` down the heap until no edge below comes after it."""
+    edge = order[place]
+    while True:
+        child = 2 * place + 1
+        if child >= count:
+            break
+        if child + 1 < count and _before(edges, order[child], order[child + 1]):
+            child += 1
+        if not _before(edges, edge, order[child]):
+            break
+        order[place] = order[child]
+        place = child
+    order[place] = edge
+
+
+@device
+def sort_edges(team: Team, edges: Edges, count: int, order: np.ndarray) -> bool:
+    """`order`: the edges, heaviest first (heap sort, in place).  False: the team stops."""
+    for k in range(count):
+        order[k] = k
+    for place in range(count // 2 - 1, -1, -1):
+        _sift(edges, order, place, count)
+        if place & 4095 == 4095 and stopping(team):
+            return False
+    for last in range(count - 1, 0, -1):
+        order[0], order[last] = order[last], order[0]
+        _sift(edges, order, 0, last)
+        if last & 4095 == 4095 and stopping(team):
+            return False
+    return True
+
+
+@device
+def greedy(team: Team, edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
+    """The heaviest edge with both ends free, again and again.  Weight of the matching, or -1."""
+    _free_all(rows, columns, solver)
+    count = edges.starts[rows]
+    if not sort_edges(team, edges, count, solver.order):
+        return np.int64(-1)
+    weight = np.int64(0)
+    for k in range(count):
+        edge = solver.order[k]
+        column = edges.columns[edge]
+        if solver.column_mate[column] >= 0:
+            continue
+        row = _row_of(edges, rows, edge)
+        if solver.row_mate[row] < 0:
+            solver.row_mate[row] = column
+            solver.column_mate[column] = row
+            weight += edges.weights[edge]
+    return weight
+
+
+@device
+def _row_of(edges: Edges, rows: int, edge: int) -> Any:
+    lo, hi = 0, rows
+    while hi - lo > 1:
+        middle = (lo + hi) // 2
+        if edges.starts[middle] <= edge:
+            lo = middle
+        else:
+            hi = middle
+    return lo
+
+
+# Locally dominant
+
+
+@device
+def _point(edges: Edges, rows: int, columns: int, solver: Solver) -> None:
+    """Every free vertex points to its heaviest free neighbour, by the number of the edge.
+
+    Rows keep it in `reached`, columns in `reached_from`: no search is under way.
+    """
+    for column in range(columns):
+        solver.reached_from[column] = -1
+    for row in range(rows):
+        solver.reached[row] = -1
+        if solver.row_mate[row] >= 0:
+            continue
+        best = -1
+        for edge in range(edges.starts[row], edges.starts[row + 1]):
+            column = edges.columns[edge]
+            if solver.column_mate[column] >= 0:
+                continue
+            if best < 0 or edges.weights[edge] > edges.weights[best]:
+                best = edge
+            rival = solver.reached_from[column]
+            if rival < 0 or edges.weights[edge] > edges.weights[rival]:
+                solver.reached_from[column] = edge
+        solver.reached[row] = best
+
+
+@device
+def dominant(team: Team, edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
+    """Match those that point to each other, until nobody points.  Weight of the matching, or -1
+    where the team stops."""
+    _free_all(rows, columns, solver)
+    weight = np.int64(0)
+    while True:
+        if columns > 256 and stopping(team):
+            return np.int64(-1)
+        _point(edges, rows, columns, solver)
+        found = False
+        for row in range(rows):
+            edge = solver.reached[row]
+            if edge >= 0 and solver.reached_from[edges.columns[edge]] == edge:
+                column = edges.columns[edge]
+                solver.row_mate[row] = column
+                solver.column_mate[column] = row
+                weight += edges.weights[edge]
+                found = True
+        if not found:
+            return weight
+
+
+# Streaming, and the bounds of its duals
+
+
+@device
+def stream_edge(
+    row: int, column: int, weight: int, solver: Solver, stack: Stack, height: int
+) -> Any:
+    """Show one edge to the streaming matching.  The height of the stack, also above its room."""
+    below = solver.row_dual[row] + solver.column_dual[column]
+    if EPSILON * weight <= (EPSILON + 1) * below:
+        return height
+    more = weight - below
+    solver.row_dual[row] += more
+    solver.column_dual[column] += more
+    if height < stack.rows.size:
+        stack.rows[height] = row
+        stack.columns[height] = column
+        stack.weights[height] = weight
+    return height + 1
+
+
+@device
+def unwind(stack: Stack, height: int, rows: int, columns: int, solver: Solver) -> Any:
+    """Take the kept edges from the last to the first.  Weight of the matching."""
+    _free_all(rows, columns, solver)
+    weight = np.int64(0)
+    for k in range(height - 1, -1, -1):
+        row, column = stack.rows[k], stack.columns[k]
+        if solver.row_mate[row] < 0 and solver.column_mate[column] < 0:
+            solver.row_mate[row] = column
+            solver.column_mate[column] = row
+            weight += stack.weights[k]
+    return weight
+
+
+@device
+def clear_duals(rows: int, columns: int, solver: Solver) -> None:
+    """Before the first edge."""
+    for row in range(rows):
+        solver.row_dual[row] = 0
+    for column in range(columns):
+        solver.column_dual[column] = 0
+
+
+@device
+def dual_sum(rows: int, columns: int, solver: Solver) -> Any:
+    """The sum of all duals."""
+    total = np.int64(0)
+    for row in range(rows):
+        total += solver.row_dual[row]
+    for column in range(columns):
+        total += solver.column_dual[column]
+    return total
+
+
+@device
+def streamed_bound(rows: int, columns: int, solver: Solver) -> Any:
+    """(1 + 1/100) times the duals, rounded up: no matching weighs more."""
+    total = dual_sum(rows, columns, solver)
+    return total + (total + EPSILON - 1) // EPSILON
+
+
+@device
+def local_ratio_bound(edges: Edges, rows: int, columns: int, solver: Solver, halves: bool) -> Any:
+    """An upper bound from one pass over the edges, with epsilon 0: they are all in memory.
+
+    An edge that is heavier than the duals of its ends raises both by the difference, or, with
+    `halves`, each by half of it.  Both ways every edge is covered, and the sum is a bound.
+    """
+    clear_duals(rows, columns, solver)
+    for row in range(rows):
+        for edge in range(edges.starts[row], edges.starts[row + 1]):
+            column = edges.columns[edge]
+            more = edges.weights[edge] - solver.row_dual[row] - solver.column_dual[column]
+            if more > 0:
+                solver.row_dual[row] += (more + 1) // 2 if halves else more
+                solver.column_dual[column] += more // 2 if halves else more
+    return dual_sum(rows, columns, solver)

@@ -1,0 +1,350 @@
+"""A capture as an iterator of blocks of packets, and what it has counted so far."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from matchwood.applications.sensing.capture import cpu, cpu_records, headers
+from matchwood.applications.sensing.capture.headers import Interfaces, damaged
+from matchwood.applications.sensing.capture.sources import Source, open_source
+from matchwood.applications.sensing.packets import Packets
+from matchwood.engines.cpu import crew
+from matchwood.errors import FileFormatError
+from matchwood.io.limits import NO_LIMITS, Limits
+
+Array = np.ndarray[Any, Any]
+
+REASONS = ("IPv6", "ARP", "other", "short", "broadcast")  # in the order of cpu_link.py
+CUT_OFF = "cut off"
+PART = 1 << 21  # bytes that a member parses at once: its packets stay in its cache
+SMALL_PART = 1 << 14
+BYTES_PER_STEP = 32  # bytes that cost about as much as a step of `crew`
+SAMPLE = 1 << 12  # packets read before the number of all is estimated
+STREAM_STEP = 1 << 16  # packets that are expected of a stream at least
+TOUCHED = 1 << 17  # packets: less memory than theirs is cleared in no time
+SPARE = 1.05  # room for more than estimated, so that records that get shorter cost no second copy
+
+
+class Capture(Iterator[Packets]):
+    """The packets of a capture, block after block.
+
+    Iterating gives `Packets`; what the file held up to there can be read at any time.  Made by
+    `matchwood.iter_capture`.
+
+    Attributes
+    ----------
+    packets : int
+        Packets given so far.
+    bytes : int
+        Bytes of the capture, unpacked, that were read for them.
+    skipped : dict
+        Frames that are no IPv4 packet with a whole header, counted by reason: "IPv6", "ARP",
+        "other", "short" (fewer bytes were captured), "broadcast" (with ``compat`` only), and
+        "cut off" for a record at the end that is not all there.
+    name : str
+        The file.
+    """
+
+    def __init__(
+        self, caller: str, path: Any, target: int, compat: bool, threads: int | None,
+        limits: Limits = NO_LIMITS, *, reuse: bool = False,
+    ) -> None:  # fmt: skip
+        self.packets = 0
+        self.skipped = dict.fromkeys((*REASONS, CUT_OFF), 0)
+        if not compat:
+            del self.skipped["broadcast"]
+        self._target, self._compat, self._threads = target, compat, threads
+        self._reuse = reuse  # a block is valid until the next one: no fresh memory for each
+        self._room: Packets | None = None
+        self._source: Source = open_source(caller, path, limits)
+        self.name = self._source.name
+        self._interfaces = Interfaces(compat)
+        self._position = 0
+        self._alike = 0  # see cpu.scan
+        self._finished = False
+        self._kept: Packets | None = None  # packets beyond the last block, for the next one
+        self._error: FileFormatError | None = None
+        try:
+            self._crew = crew(threads, work=(self._source.size or 1 << 30) // BYTES_PER_STEP)
+            self._source.members = self._crew.size
+            self._begin()
+        except BaseException:
+            self._source.close()
+            raise
+
+    @property
+    def bytes(self) -> int:
+        return self._source.base + self._position
+
+    @property
+    def progress(self) -> tuple[int, int | None]:
+        """(bytes of the file read, bytes that it has), as stored; None for a pipe."""
+        source = self._source
+        return (source.taken if source.length is None else self.bytes), source.size
+
+    def __next__(self) -> Packets:
+        if self._error is not None and self._kept is None:
+            error, self._error = self._error, None
+            self.close()
+            raise error
+        if self._finished and self._kept is None:
+            self.close()
+            raise StopIteration
+        out = self._new_block()
+        filled = self._resume(out)
+        filled = self._fill(out, filled, self._target)
+        given = min(filled, self._target)
+        if filled > given:
+            self._kept = Packets(*(field[given:filled].copy() for field in out))
+        if given == 0:
+            return self.__next__()
+        self.packets += given
+        return out.part(0, given)
+
+    def _new_block(self) -> Packets:
+        size = self._target + self._slack()
+        if self._room is not None and self._room.src.size >= size:
+            return self._room
+        made = self._touched(Packets.empty(size), 0)
+        if self._reuse:
+            self._room = made
+        return made
+
+    def _touched(self, fresh: Packets, start: int) -> Packets:
+        """Memory that is cleared by all members at once; for one alone there is nothing to gain."""
+        if self._crew.size > 1 and fresh.src.size - start >= TOUCHED:
+            self._crew.run(cpu.touch, cpu_records.Output(*fresh), start)
+        return fresh
+
+    def __iter__(self) -> Capture:
+        return self
+
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the file back; there are no more packets afterwards."""
+        self._finished, self._kept = True, None
+        self._source.close()
+
+    def rest(self) -> Packets:
+        """All packets that are left, as one."""
+        start, target = self.bytes, SAMPLE
+        out = Packets.empty(target + self._slack())
+        filled = self._fill(out, self._resume(out), target)
+        while not self._finished:
+            target = filled + self._expected(filled, self.bytes - start)
+            out = _widened(out, filled, target + self._slack())
+            if self._alike <= 0:  # else members write to long stretches, and each clears its own
+                self._touched(out, filled)
+            filled = self._fill(out, filled, target)
+        if self._error is not None:
+            raise self._error
+        self.packets += filled
+        self.close()
+        for field in out:  # what is left over goes back to the system; nothing is copied
+            field.resize(filled, refcheck=False)
+        return out
+
+    def _expected(self, filled: int, read: int) -> int:
+        """Packets that are still to come, when `filled` were found in `read` bytes."""
+        if self._source.length is None:
+            return filled + STREAM_STEP
+        ahead = self._source.length - self.bytes
+        likely = int(SPARE * (filled + 1) * ahead / max(read, 1)) + 1
+        return min(cpu.most_packets(ahead), likely)
+
+    def _resume(self, out: Packets) -> int:
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return 0
+        for field, saved in zip(out, kept, strict=True):
+            field[: saved.size] = saved
+        return kept.src.size
+
+    def _slack(self) -> int:
+        """Packets that a round may find beyond what was asked for."""
+        return cpu.most_of_round(self._form.part, self._crew.size)
+
+    def _begin(self) -> None:
+        """Read what stands before the first packet."""
+        source = self._source
+        self._require(headers.HEADER)
+        first = self._bytes(headers.HEADER)
+        ahead = (source.end if source.ended else PART) if source.length is None else source.length
+        part = min(PART, max(SMALL_PART, ahead // self._crew.size // 4 * 4))
+        if first[:4] in headers.MAGICS:
+            form, interface = headers.pcap_header(self.name, first, self._compat, part)
+            self._form = form
+            self._interfaces.append(self.name, 20, interface)
+            self._position += headers.HEADER
+        elif first[:4] == headers.SECTION:
+            self._form = headers.pcapng_format("<", self._compat, part)
+            self._section()
+            if self._finished:
+                raise damaged(self.name, source.base + source.end, "the section header is cut off")
+        else:
+            if source.damage is not None:
+                raise damaged(self.name, source.end, source.damage)
+            got = f"got {first[:4].hex()}" if first else "the file is empty"
+            raise damaged(self.name, 0, f"no capture in the formats PCAP or PCAPNG: {got}")
+        self._scratch()
+
+    def _scratch(self) -> None:
+        size, each = self._crew.size, cpu.most_packets(self._form.part)
+        rows = np.zeros((2, size, cpu.ROW_WORDS), np.int64)
+        others = cpu_records.Output(*Packets.empty((size - 1) * each))
+        lanes = np.zeros((size, cpu.LANES), np.int64)
+        self._parts = cpu.Parts(rows, others, each, lanes)
+
+    def _bytes(self, count: int) -> builtins.bytes:
+        source = self._source
+        return source.data[self._position : min(self._position + count, source.end)].tobytes()
+
+    def _require(self, count: int) -> bool:
+        """Have so many bytes at hand, if the file has them."""
+        source = self._source
+        while source.end - self._position < count and not source.ended:
+            self._position = source.more(self._position)
+        return source.end - self._position >= count
+
+    def _state(self, target: int, filled: int = 0) -> Array:
+        state = np.zeros(cpu.STATE_WORDS, np.int64)
+        state[cpu.POSITION], state[cpu.LIMIT] = self._position, self._source.end
+        state[cpu.FILLED], state[cpu.TARGET] = filled, target
+        state[cpu.ALIKE] = self._alike
+        return state
+
+    def _scan(self, out: Packets, state: Array) -> None:
+        columns = cpu_records.Output(*out)
+        data = self._source.data
+        table = self._interfaces.table
+        self._crew.run(cpu.scan, data, self._form, table, columns, self._parts, state)
+
+    def _fill(self, out: Packets, filled: int, target: int) -> int:
+        """Read until `target` packets are there, or the file ends or is damaged."""
+        try:
+            while filled < target and not self._finished:
+                state = self._state(target, filled)
+                self._scan(out, state)
+                self._position, filled = int(state[cpu.POSITION]), int(state[cpu.FILLED])
+                self._alike = int(state[cpu.ALIKE])
+                for reason, count in zip(REASONS, state[cpu.TALLY :], strict=True):
+                    if count:
+                        self.skipped[reason] += int(count)
+                outcome = int(state[cpu.OUTCOME])
+                if filled < target or outcome not in (cpu_records.GOES_ON, cpu_records.MORE):
+                    self._react(outcome)  # else a pipe would be waited for without need
+        except FileFormatError as error:  # after the packets before it
+            self._error = error
+            self._finished = True
+        except BaseException:  # Ctrl-C: packets of this block are lost, so no other may follow
+            self._error = damaged(self.name, self.bytes, "reading was interrupted here before")
+            self._finished = True
+            raise
+        return filled
+
+    def _react(self, outcome: int) -> None:
+        """What the kernel left to us."""
+        if outcome == cpu_records.SECTION:
+            self._section()
+        elif outcome == cpu_records.INTERFACE:
+            self._interface()
+        elif outcome >= cpu_records.BAD:
+            raise self._wrong(outcome)
+        elif outcome == cpu_records.MORE or self._position == self._source.end:
+            self._further()
+
+    def _further(self) -> None:
+        """Nothing more can be read of what is at hand."""
+        source = self._source
+        if not source.ended:
+            self._position = source.more(self._position)
+            return
+        if source.damage is not None:
+            raise damaged(self.name, source.base + source.end, source.damage)
+        source.finish()
+        if self._position < source.end:
+            self.skipped[CUT_OFF] += 1
+        self._finished = True
+
+    def _section(self) -> None:
+        """A section header: numbers may change their order, and interfaces start again."""
+        offset = self.bytes
+        if not self._require(headers.LEAST_SECTION):
+            self._further()
+            return
+        first = self._bytes(headers.LEAST_SECTION)
+        order, total = headers.section_order(self.name, offset, first)
+        if not self._require(total):
+            self._further()
+            return
+        headers.check_section(self.name, offset, self._bytes(total), order)
+        self._order = order
+        self._form = headers.pcapng_format(order, self._compat, self._form.part)
+        self._interfaces = Interfaces(self._compat)
+        self._position += total
+
+    def _interface(self) -> None:
+        """Interface blocks, as many as there are in a row.
+
+        The kernel has seen the first one and compared its two lengths; at one of those behind it
+        that is not in order it will stop again.
+        """
+        first = True
+        while first or self._another():
+            (total,) = np.frombuffer(self._bytes(8)[4:], self._order + "u4").tolist()
+            found = headers.interface_of(self.name, self.bytes, self._bytes(total), self._order)
+            self._interfaces.append(self.name, self.bytes, found)
+            self._position += total
+            first = False
+
+    def _another(self) -> bool:
+        """A whole interface block follows."""
+        if not self._require(headers.LEAST_INTERFACE):
+            return False
+        number, total = np.frombuffer(self._bytes(8), self._order + "u4").tolist()
+        if number != cpu_records.BLOCK_INTERFACE:
+            return False
+        sound = headers.LEAST_INTERFACE <= total <= cpu_records.MOST_BYTES and total % 4 == 0
+        if not (sound and self._require(total)):
+            return False
+        block = self._bytes(total)
+        return block[-4:] == block[4:8]
+
+    def _wrong(self, outcome: int) -> FileFormatError:
+        """What the kernel found, in words."""
+        offset, form = self.bytes, self._form
+        order = headers.NATIVE
+        if form.swapped:
+            order = ">" if order == "<" else "<"
+        words = np.frombuffer(self._bytes(12), order + "u4").tolist()
+        total = words[1]
+        if outcome == cpu_records.BAD_LENGTH and not form.blocks:
+            place, message = 8, f"a record of {words[2]} bytes, at most {form.longest} expected"
+        elif outcome == cpu_records.BAD_LENGTH:
+            place, message = 4, f"a block cannot have {total} bytes"
+        elif outcome == cpu_records.BAD_TRAILER:
+            place, message = total - 4, f"the block has {total} bytes, its end says otherwise"
+        elif outcome == cpu_records.BAD_BLOCK:
+            place, message = 4, f"{total} bytes are too few for a packet"
+        elif outcome == cpu_records.BAD_INTERFACE:
+            declared = self._interfaces.count
+            place, message = 8, f"a packet of an unknown interface, {declared} are declared"
+        else:
+            place, message = 0, "a packet has more captured bytes than its block"
+        return damaged(self.name, offset + place, message)
+
+
+def _widened(packets: Packets, filled: int, room: int) -> Packets:
+    wider = Packets.empty(room)
+    for old, new in zip(packets, wider, strict=True):
+        new[:filled] = old[:filled]
+    return wider

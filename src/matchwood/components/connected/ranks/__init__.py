@@ -1,0 +1,88 @@
+"""Connected components on a grid of ranks.
+
+Two ways.  "auto": every rank joins the edges of its block by the engine of a single machine, tells
+the owners under which vertex each of theirs is, and the owners make one forest of these; forest.py.
+Where the ranks share a GPU, the first of them finds the components for all (gate/distributed).
+"colour": the smallest number spreads along edges, a round for each step, as in the thesis;
+colour.py.  Both find for each vertex the smallest of its component, and components are numbered by
+these at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import arguments, engines
+from matchwood.components.connected import Components
+from matchwood.components.connected.ranks import colour, forest
+from matchwood.components.connected.ranks.check import check_components as check_components
+from matchwood.engines.ranks.agreement import same
+from matchwood.gate.distributed import whole
+from matchwood.primitives.number.ranks import number_labels
+
+PACKAGE = __name__.rpartition(".")[0]
+CALLER = "connected_components"
+METHODS = ("auto", *colour.WAYS)
+
+
+def label(G: Any, method: str, threads: int | None = None) -> Components:
+    """See matchwood.components.connected.connected_components."""
+    same(G.comm, CALLER, method=method)
+    arguments.one_of(CALLER, "method", method, METHODS)
+    if method == "auto" and G.grid.layout != "stripes":
+        raise ValueError(f"{CALLER}: method must be 'colour' where the layout is 'ranges'")
+    threads = G.threads if threads is None else threads
+    if method == "auto" and G.comm.size == 1 and G.order is None:
+        return _alone(G, threads)
+    if method == "auto" and G.engine == "gpu":
+        shared = whole.gathered(G, CALLER, entries=G.entries())
+        return _on_gpus(G, threads) if shared is None else _by_first(G, shared)
+    if method == "auto":
+        roots, rounds = forest.smallest(G, engines.load(PACKAGE, G.engine), threads)
+    else:
+        roots, rounds = colour.smallest(G, colour.WAYS[method], threads)
+    return _numbered(G, roots, rounds)
+
+
+def _kind(G: Any) -> Any:
+    """The type of labels."""
+    return np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
+
+
+def _numbered(G: Any, roots: Any, rounds: int) -> Components:
+    users = roots if G.order is None else G.order.user(roots)
+    count, labels = number_labels(G, np.ascontiguousarray(users, _kind(G)), smallest=True)
+    return Components(count, G.vector(engines.moved(labels, G.engine)), rounds)
+
+
+def _on_gpus(G: Any, threads: int | None) -> Components:
+    """Where the order is hashed, the user's smallest vertex of a component is not its root."""
+    run = engines.load(f"{__name__}.blocks", "gpu").Run(G, threads)
+    rounds = run.join()
+    if G.order is not None:
+        return _numbered(G, engines.moved(run.roots(), "cpu"), rounds)
+    count, labels = run.number()
+    return Components(count, G.vector(labels.astype(_kind(G), copy=False)), rounds)
+
+
+def _by_first(G: Any, shared: whole.Whole) -> Components:
+    """The first rank has the whole graph."""
+    symmetric = forest.is_symmetric(G)
+
+    def work(view: Any) -> Any:
+        count, labels, rounds = engines.load(PACKAGE, "gpu").label(view, symmetric, "auto")
+        return [labels], (count, rounds)
+
+    (labels,), (count, rounds) = shared.answer(work)
+    G.comm.report(rounds)
+    return Components(count, G.vector(labels.astype(_kind(G), copy=False)), rounds)
+
+
+def _alone(G: Any, threads: int | None) -> Components:
+    """One rank: its block is the graph, and its vertices are in their own order."""
+    count, labels, rounds = engines.load(PACKAGE, G.engine).label(
+        G.entries(), G.has_symmetric_pattern, "auto", threads=threads
+    )
+    return Components(count, G.vector(labels), rounds)

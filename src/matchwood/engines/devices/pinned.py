@@ -1,0 +1,349 @@
+"""Host memory that a device reads by itself: registered arrays, and a ring of pinned buffers.
+
+A copy from pinned memory runs at the full speed of the bus beside the kernels.  To register an
+array takes as long as one copy of it, so it pays from the second use on: the arrays of a prepared
+Graph are registered once and stay so as long as the Graph.  All other rows pass through a ring of
+pinned buffers, which threads fill, ahead of the copies where it is known what will travel
+(filling.py); there columns become int32 on the way, where vertices can be counted so.  A prepared
+Graph keeps the rings of its calls.
+
+Pinned memory is allocated at 1.9 GB/s (H200, PCIe 5).  Memory whose pages are there already is
+registered at 39 GB/s, so the rings are such memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.engines.devices import cpu_copies
+from matchwood.engines.devices.filling import Filling, Turn
+
+Array = np.ndarray[Any, Any]
+
+PORTABLE, MAPPED = 1, 2  # cudaHostRegister: for all devices, and kernels may read it
+RING_SLOTS = 3  # one is filled, one is read, one waits for its turn
+SLOT_BYTES = 40 << 20  # at most: 0.8 ms of the bus; to call the threads takes half of that
+LEAST_SLOT = 1 << 20
+LINE_BYTES = 64  # parts of a slot begin at lines of the cache
+POLL_SECONDS = 0.0002  # between two looks at an event: Ctrl-C is heard in between
+SPINS = 4000  # looks without a pause before that: some milliseconds, longer than most steps
+
+
+class Registration:
+    """Arrays that are pinned while this object lives.  `reason`: why they are not; empty if so.
+
+    `others` have pinned memory already, and live as long: no memory can be registered twice.
+    """
+
+    def __init__(self, arrays: Sequence[Array], others: Sequence[Registration] = ()) -> None:
+        self._others = tuple(others)
+        self._arrays = arrays  # memory must not be given back while it is pinned
+        self._ranges: list[tuple[int, int]] = []
+        self.reason = ""
+        runtime = engines.cupy().cuda.runtime
+        done: list[int] = []
+        weakref.finalize(self, unregister, runtime, done)
+        for array in arrays:
+            if array.nbytes == 0:
+                continue
+            if isinstance(array, np.memmap) or isinstance(array.base, np.memmap):
+                self.reason = "the array is a file"
+            elif not array.flags.c_contiguous:
+                self.reason = "the array is not contiguous"
+            else:
+                self._register(runtime, array, done)
+            if self.reason:
+                unregister(runtime, done)
+                self._ranges = []
+                return
+
+    def _register(self, runtime: Any, array: Array, done: list[int]) -> None:
+        place = array.ctypes.data
+        if self.holds(array):
+            return
+        try:
+            runtime.hostRegister(place, array.nbytes, PORTABLE | MAPPED)
+        except runtime.CUDARuntimeError as error:  # a limit of the container, or memory of others
+            self.reason = f"pinning was refused: {error}"
+            return
+        done.append(place)
+        self._ranges.append((place, place + array.nbytes))
+
+    def holds(self, array: Array) -> bool:
+        """Whether all of the array is pinned."""
+        first = array.ctypes.data
+        own = any(low <= first and first + array.nbytes <= high for low, high in self._ranges)
+        return own or any(other.holds(array) for other in self._others)
+
+
+def registered(arrays: Sequence[Array], keep: Any, key: str) -> Registration:
+    """The arrays of a prepared Graph, whose `keep` this is, pinned once; else none, and why."""
+    if keep is None:
+        none = Registration(())
+        none.reason = "the graph is used once"
+        return none
+
+    def make() -> Registration:
+        before = keep("pinned before", list)
+        before.append(Registration(arrays, before))
+        made: Registration = before[-1]
+        return made
+
+    found: Registration = keep(key, make)
+    return found
+
+
+def unregister(runtime: Any, places: list[int]) -> None:
+    """Give the memory at these places free, the last one first; none is left in the list."""
+    while places:
+        try:
+            runtime.hostUnregister(places.pop())
+        except runtime.CUDARuntimeError:  # at the end of the process CUDA may be gone
+            return
+
+
+Fill = Callable[[Array, int], None]
+Job = tuple[Any, Array | Fill]
+
+
+class Part(NamedTuple):
+    """Words of an array of the device, `size` of them from `begin` on, and their byte in a slot."""
+
+    array: int  # its number
+    begin: int
+    size: int
+    place: int
+
+
+class Slot:
+    """A piece of pinned memory.  `event` comes when the device has left it; None: it has."""
+
+    def __init__(self, memory: Array) -> None:
+        self.memory = memory
+        self.event: Any = None
+
+    def words(self, part: Part, dtype: Any) -> Array:
+        """The memory of a part, as an array of its words."""
+        end = part.place + part.size * dtype.itemsize
+        return self.memory[part.place : end].view(dtype)
+
+
+def _turn(slot: Slot, parts: list[Part], arrays: Sequence[Array]) -> Turn:
+    """Parts of these arrays, in a slot."""
+    targets = [slot.words(part, arrays[part.array].dtype) for part in parts]
+    sources = [arrays[part.array][part.begin : part.begin + part.size] for part in parts]
+    return Turn(slot, parts, targets, sources)
+
+
+class Ring:
+    """Pinned buffers in turn: while the device reads some, threads fill another one.
+
+    A job is an array of the device and either an array of the host, whose numbers it gets, or a
+    function: ``fill(staged, begin)`` writes the words of the array from `begin` on, as many as
+    `staged` has, by threads of its own.  CUDA is called by the caller alone, once for a large copy.
+    Twelve threads that each call it for copies of their own wait for each other most of the time.
+    """
+
+    def __init__(self, threads: int | None) -> None:
+        self._cupy = engines.cupy()
+        self.threads = threads
+        self._pinned: Any = None
+        self._slots: list[Slot] = []
+        self._turn = 0
+        self._filling: Filling | None = None
+
+    def foresee(self, sends: Sequence[Sequence[Array]], threads: int) -> None:
+        """The next calls of `produce` will be for copies of these arrays, in this order.
+
+        So many threads fill the slots ahead of them.
+        """
+        self.stop_filling()
+        self._allocate(max(sum(array.nbytes + LINE_BYTES for array in one) for one in sends))
+        self.wait()
+        foreseen: list[list[Turn]] = []
+        slots = itertools.cycle(self._slots)
+        for arrays in sends:
+            turns = [(next(slots), parts) for parts in self._turns(arrays)]
+            foreseen.append([_turn(slot, parts, arrays) for slot, parts in turns])
+        self._filling = Filling(foreseen, RING_SLOTS, threads)
+
+    def stop_filling(self) -> None:
+        """What was foreseen and not asked for is forgotten."""
+        if self._filling is not None:
+            self._filling.close()
+            self._filling = None
+
+    def produce(self, jobs: Sequence[Job], stream: Any) -> None:
+        """Send what the jobs write; asynchronous for the device."""
+        filling = self._filling
+        for slot, parts in self._filled(jobs):
+            for part in parts:
+                target = jobs[part.array][0][part.begin : part.begin + part.size]
+                place = slot.words(part, target.dtype).ctypes.data
+                target.data.copy_from_host_async(place, target.nbytes, stream)
+            slot.event = self._event(stream)
+            if filling is not None:
+                filling.sent(slot.event)
+        if filling is not None and filling.ended:
+            self.stop_filling()
+
+    def _filled(self, jobs: Sequence[Job]) -> Iterator[tuple[Slot, list[Part]]]:
+        """Slots with all that the jobs write, one after the other."""
+        if self._filling is not None:
+            for turn in self._filling.next_send():
+                yield turn.slot, turn.parts
+            return
+        for parts in self._turns([target for target, _ in jobs]):
+            slot, copies = self._next(), []
+            for part in parts:
+                target, given = jobs[part.array]
+                staged = slot.words(part, target.dtype)
+                if isinstance(given, np.ndarray):
+                    copies.append((staged, given[part.begin : part.begin + part.size]))
+                else:
+                    given(staged, part.begin)
+            cpu_copies.copy(copies, self.threads)
+            yield slot, parts
+
+    def receive(self, target: Array, source: Any, stream: Any) -> None:
+        """Copy the device array `source`, which `stream` has written, to `target`."""
+        turns, on_the_way = self._turns([source]), deque[tuple[Slot, list[Part]]]()
+        for parts in [*turns, []]:
+            if parts:
+                slot = self._next()
+                for part in parts:
+                    there = source[part.begin : part.begin + part.size]
+                    place = slot.words(part, there.dtype).ctypes.data
+                    there.data.copy_to_host_async(place, there.nbytes, stream)
+                slot.event = self._event(stream)
+                on_the_way.append((slot, parts))
+            while len(on_the_way) > bool(parts):  # the next one travels meanwhile
+                self._take_out(target, *on_the_way.popleft())
+
+    def _take_out(self, target: Array, slot: Slot, parts: list[Part]) -> None:
+        self._leave(slot)
+        cpu_copies.copy(
+            [
+                (target[part.begin : part.begin + part.size], slot.words(part, target.dtype))
+                for part in parts
+            ],
+            self.threads,
+        )
+
+    def _turns(self, targets: Sequence[Any]) -> list[list[Part]]:
+        """The words of all arrays, cut into parts; those of a turn fit into a slot together."""
+        self._allocate(sum(target.nbytes + LINE_BYTES for target in targets))
+        turns: list[list[Part]] = [[]]
+        total = sum(target.nbytes + LINE_BYTES for target in targets)
+        slot, place = self._slots[0].memory.size, 0
+        even = -(-total // -(-total // slot))  # bytes of turns of the same size
+        room = min(slot, -(-even // LINE_BYTES) * LINE_BYTES)
+        for number, target in enumerate(targets):
+            begin, itemsize = 0, target.dtype.itemsize
+            while begin < target.size:
+                size = min(target.size - begin, (room - place) // itemsize)
+                if size == 0:
+                    turns.append([])
+                    place = 0
+                    continue
+                turns[-1].append(Part(number, begin, size, place))
+                begin += size
+                place = -(-(place + size * itemsize) // LINE_BYTES) * LINE_BYTES
+        return [parts for parts in turns if parts]
+
+    def _allocate(self, nbytes: int) -> None:
+        """Slots for so many bytes, or the largest; those that are there serve where they do."""
+        size = min(SLOT_BYTES, max(LEAST_SLOT, 1 << (nbytes - 1).bit_length()))
+        if self._slots and self._slots[0].memory.size >= size:
+            return
+        self.wait()
+        self._slots, self._pinned = [], None  # the smaller ones are given back first
+        memory = cpu_copies.touched(RING_SLOTS * size, np.uint8, self.threads)
+        self._pinned = Registration((memory,))
+        self._slots = [Slot(memory[k * size : (k + 1) * size]) for k in range(RING_SLOTS)]
+
+    def _next(self) -> Slot:
+        """The slots in turn, each when the device has left it."""
+        self._turn += 1
+        slot = self._slots[self._turn % RING_SLOTS]
+        self._leave(slot)
+        return slot
+
+    @staticmethod
+    def _leave(slot: Slot) -> None:
+        if slot.event is not None:
+            wait_for(slot.event)
+            slot.event = None
+
+    def _event(self, stream: Any) -> Any:
+        made = self._cupy.cuda.Event(disable_timing=True)
+        made.record(stream)
+        return made
+
+    def wait(self) -> None:
+        """Until nobody reads or writes the pinned memory; then all slots are free."""
+        self.stop_filling()
+        for slot in self._slots:
+            if slot.event is not None:
+                slot.event.synchronize()
+                slot.event = None
+
+
+def gathering(source: Array, begin: Array, done: Array, threads: int | None) -> Fill:
+    """Fills with ranges of `source` that lie one after the other; see cpu_copies.gather."""
+
+    def fill(staged: Array, at: int) -> None:
+        cpu_copies.gather(staged, at, source, begin, done, threads)
+
+    return fill
+
+
+class Rings:
+    """Rings of a call, or of a prepared Graph, whose calls may run side by side."""
+
+    def __init__(self) -> None:
+        self._idle: list[Ring] = []
+
+    def borrow(self, threads: int | None) -> Ring:
+        """A ring that nobody else uses until it is given back."""
+        try:
+            ring = self._idle.pop()
+        except IndexError:
+            return Ring(threads)
+        ring.threads = threads
+        return ring
+
+    def give_back(self, ring: Ring) -> None:
+        ring.wait()
+        self._idle.append(ring)
+
+
+def rings_of(keep: Any) -> Rings:
+    """Those of the prepared Graph whose `keep` this is; else new ones, freed after the call."""
+    found: Rings = Rings() if keep is None else keep("pinned rings", Rings)
+    return found
+
+
+def wait_for(event: Any) -> None:
+    """Wait until the device has come to the event.  Ctrl-C is heard meanwhile."""
+    looks = 0
+    while not event.done:
+        looks += 1
+        if looks > SPINS:
+            time.sleep(POLL_SECONDS)
+
+
+def mapped(array: Array) -> Any:
+    """A registered array of the host as a device sees it, without a copy."""
+    cupy = engines.cupy()
+    here = cupy.cuda.Device().id
+    memory = cupy.cuda.UnownedMemory(array.ctypes.data, array.nbytes, array, here)
+    return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))

@@ -1,0 +1,258 @@
+"""Launching: arguments checked against the kernel's text, grids that cover the work."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.engines.gpu.signature import Parameter
+
+BLOCK = 256  # threads; any kernel of ours reaches full occupancy with it
+STATIC_SHARED = 48 * 1024  # bytes of shared memory that a kernel has without a request for more
+_NULL = np.uint64(0)
+_ON_THE_HOST = (np.ndarray, np.generic)
+
+
+class Kernel:
+    """One compiled kernel.  Call it to launch it on the current stream.
+
+    ``k(threads, args)`` launches a 1-D grid that covers `threads`, and nothing when it is 0.
+
+    Numbers are converted to the type that the kernel's text gives: a Python or NumPy integer is
+    right for any integer parameter (OverflowError when it does not fit), a float for a floating
+    one.  Arrays must be C-contiguous and of the parameter's type (bool and uint8 are the same);
+    None is the null pointer; a `Flag` or `Status` stands for its device words.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Any,
+        signature: Sequence[Parameter],
+        arguments: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.arguments = tuple(arguments)  # of the template, as C++ text
+        self._function = function
+        self._signature = tuple(signature)
+        self._expected = [_expected(parameter) for parameter in signature]
+        self._shared_allowed = STATIC_SHARED
+        self._lock = threading.Lock()
+        self._resident: dict[tuple[int, int], int] = {}
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.name})"
+
+    def __call__(
+        self,
+        threads: int | None,
+        args: Sequence[Any],
+        *,
+        block: int = BLOCK,
+        grid: int | tuple[int, ...] | None = None,
+        shared_mem: int = 0,
+        cooperative: bool = False,
+    ) -> None:
+        """Launch on the current stream.
+
+        Parameters
+        ----------
+        threads : int or None
+            Threads needed; the grid is rounded up to whole blocks.  None when `grid` is given.
+        args : sequence
+            The kernel's arguments.
+        block : int
+            Threads of a block.
+        grid : int or tuple of int, optional
+            Blocks, instead of `threads`.
+        shared_mem : int
+            Dynamic shared memory of a block, in bytes.
+        cooperative : bool
+            Launch so that all blocks are resident at once, as `grid_barrier` needs.  The grid is
+            then at most `resident` blocks (the kernel strides over the work).
+        """
+        if grid is None:
+            if threads is None:
+                raise TypeError(f"{self.name}: give threads or grid")
+            blocks = -(-int(threads) // block)
+            if cooperative:
+                blocks = min(blocks, self.resident(block, shared_mem))
+            if blocks == 0:
+                return
+            shape: tuple[int, ...] = (blocks,)
+        else:
+            shape = grid if isinstance(grid, tuple) else (grid,)
+        if shared_mem > self._shared_allowed:
+            self._allow_shared(shared_mem)
+        self._function(
+            shape,
+            (block,),
+            self._converted(args),
+            shared_mem=shared_mem,
+            enable_cooperative_groups=cooperative,
+        )
+        if _debug():
+            self._wait()
+
+    def launch(self, grid: int, block: int, args: Sequence[Any], shared_mem: int = 0) -> None:
+        """Launch with arguments as the driver takes them: nothing is checked or converted.
+
+        Numbers are NumPy's of the kernel's types, arrays their addresses as `numpy.uint64`.  For
+        calls that take a GPU less time than checking would take Python.
+        """
+        if shared_mem > self._shared_allowed:
+            self._allow_shared(shared_mem)
+        self._function((grid,), (block,), args, shared_mem=shared_mem)
+        if _debug():
+            self._wait()
+
+    def prepared(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments, checked, in the form that `launch` takes.  Keep the arrays alive."""
+        converted = self._converted(args)
+        return tuple(
+            value if isinstance(value, np.generic) else np.uint64(value.data.ptr)
+            for value in converted
+        )
+
+    def resident(self, block: int = BLOCK, shared_mem: int = 0) -> int:
+        """Blocks of this kernel that the device runs at the same time."""
+        known = self._resident.get((block, shared_mem))
+        if known is None:
+            if shared_mem > self._shared_allowed:
+                self._allow_shared(shared_mem)
+            driver = engines.cupy().cuda.driver
+            each = driver.occupancyMaxActiveBlocksPerMultiprocessor(
+                self._function.ptr, block, shared_mem
+            )
+            known = self._resident[block, shared_mem] = max(1, each) * multiprocessors()
+        return known
+
+    def _converted(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments as the launch takes them.  The usual kinds first: it is done every time."""
+        if len(args) != len(self._signature):
+            raise TypeError(f"{self.name} takes {len(self._signature)} arguments, got {len(args)}")
+        converted = []
+        for value, (letters, number, parameter) in zip(args, self._expected, strict=True):
+            kind = type(value)
+            if number is not None:
+                if kind is int:
+                    value = number(value)
+                elif kind is not number:
+                    value = self._number(parameter, number, value)
+            elif parameter.pointer and not (
+                letters is not None
+                and not isinstance(value, _ON_THE_HOST)
+                and hasattr(value, "dtype")
+                and value.dtype.char in letters
+                and _is_contiguous(value)
+            ):
+                value = self._pointer(parameter, letters, value)
+            converted.append(value)
+        return tuple(converted)
+
+    def _number(self, parameter: Parameter, number: Any, value: Any) -> Any:
+        if isinstance(value, (int, float, np.generic)):
+            plain = value.item() if isinstance(value, np.generic) else value
+            if issubclass(number, np.floating):
+                return number(plain)
+            if not isinstance(plain, float):
+                return number(operator.index(plain))
+        raise TypeError(
+            f"{self.name}: {parameter.name} is {parameter.dtype}, got {type(value).__name__}"
+        )
+
+    def _pointer(self, parameter: Parameter, letters: Any, value: Any) -> Any:
+        if value is None:
+            return _NULL
+        value = getattr(value, "device_words", value)
+        dtype = getattr(value, "dtype", None)
+        if dtype is None or isinstance(value, _ON_THE_HOST):
+            raise TypeError(
+                f"{self.name}: {parameter.name} must be a GPU array, got {type(value).__name__}"
+            )
+        if letters is not None and dtype.char not in letters:
+            raise TypeError(f"{self.name}: {parameter.name} is {parameter.dtype}*, got {dtype}")
+        if not _is_contiguous(value):
+            raise ValueError(f"{self.name}: {parameter.name} is not contiguous")
+        return value
+
+    def _allow_shared(self, nbytes: int) -> None:
+        """Allow blocks so much shared memory, or more where another thread needs more."""
+        driver = engines.cupy().cuda.driver
+        with self._lock:
+            if nbytes <= self._shared_allowed:
+                return
+            driver.funcSetAttribute(
+                self._function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes
+            )
+            self._shared_allowed = nbytes
+
+    def _wait(self) -> None:
+        cupy = engines.cupy()
+        try:
+            cupy.cuda.get_current_stream().synchronize()
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            raise RuntimeError(f"{self.name} failed: {error}") from error
+
+
+class Kernels:
+    """The kernels of a `Source` for one choice of types, as attributes."""
+
+    def __init__(
+        self, package: str, built: Mapping[str, Kernel], missing: Mapping[str, Sequence[str]]
+    ) -> None:
+        self._package = package
+        self._missing = missing
+        self.__dict__.update(built)
+
+    def __getattr__(self, name: str) -> Kernel:
+        missing = self.__dict__.get("_missing", {})
+        if name not in missing:
+            raise AttributeError(f"{name} is no kernel of this source")
+        why = f"needs a type for {missing[name][0]}" if missing[name] else "was not asked for"
+        raise AttributeError(f"{self._package}: kernel {name} {why}")
+
+
+def multiprocessors() -> int:
+    """Multiprocessors of the current device."""
+    device = engines.cupy().cuda.runtime.getDevice()
+    return _multiprocessors(device)
+
+
+@functools.cache
+def _multiprocessors(device: int) -> int:
+    return int(engines.cupy().cuda.Device(device).attributes["MultiProcessorCount"])
+
+
+@functools.cache
+def _debug() -> bool:
+    """MATCHWOOD_GPU_DEBUG=1: wait after every launch, so that an error names its kernel."""
+    return os.environ.get("MATCHWOOD_GPU_DEBUG", "0") not in ("", "0")
+
+
+def _is_contiguous(array: Any) -> bool:
+    # CuPy's private attribute where it has one: `flags` takes ten times as long
+    return getattr(array, "_c_contiguous", False) or bool(array.flags.c_contiguous)
+
+
+def _expected(parameter: Parameter) -> tuple[Any, Any, Parameter]:
+    """For a pointer, the type letters of fitting arrays; for a number, the NumPy type.
+
+    None where anything will do, because the text has a type that NumPy lacks.
+    """
+    dtype = parameter.dtype
+    if dtype is None:
+        return None, None, parameter
+    if not parameter.pointer:
+        return None, dtype.type, parameter
+    if dtype.kind in "b" or dtype == np.uint8:
+        return frozenset("?B"), None, parameter
+    same = (np.dtype(char) for char in "bhilqBHILQfd")
+    return frozenset(other.char for other in same if other == dtype), None, parameter

@@ -1,0 +1,185 @@
+"""Waiting for other processes without being deaf: what MPI and torch.distributed share.
+
+A collective is started and then polled, together with the notices of the other ranks (control.py).
+So a rank that waits hears within a millisecond that another one failed, Python reacts to Ctrl-C
+between two looks, and a rank that has waited too long can say for whom.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import os
+import pickle
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from matchwood.engines.ranks.checks import Counts
+from matchwood.engines.ranks.faults import difference, failure_of, listed
+from matchwood.engines.ranks.networks import staging
+from matchwood.engines.ranks.networks.control import Control, Path
+from matchwood.engines.ranks.protocol import Communicator, Session
+from matchwood.engines.ranks.traffic import Traffic
+from matchwood.errors import RankFailed
+
+BUSY_LOOKS = 200  # one after the other, before a rank that waits leaves its CPU to others
+YIELDS = 2000  # looks between which the CPU is offered to others; then a rank sleeps
+CROWDED_LOOKS = 20  # the same where ranks share CPUs: those who compute need them
+SLEEP_SECONDS = 0.0002  # between two looks of a rank that has waited long
+ANSWER_SECONDS = 0.5  # that a rank whose patience is over waits for answers
+TIMED_LOOKS = 64  # looks between two looks at the clock, while nobody sleeps
+
+
+CLOSING = (-1,)  # the path of no communicator: all who come to it leave
+
+
+class Polled(Communicator):
+    """A communicator whose operations are started and then polled."""
+
+    def __init__(
+        self,
+        rank: int,
+        members: Sequence[int],
+        threads: int,
+        control: Control,
+        path: Path,
+        session: Session,
+        traffic: Traffic | None = None,
+    ) -> None:
+        super().__init__(rank, len(members), threads, session, traffic)
+        self.members = tuple(members)
+        self.path = path
+        self._control = control
+        self._held: Any = None
+        self._splits = 0
+
+    def raw_compare(self, operation: str, *details: Any) -> None:
+        control = self._control
+        control.entered[self.path] = control.entered.get(self.path, 0) + 1
+        control.operation = operation
+        if not self.session.debug or operation == "close":
+            return
+        call = pickle.dumps((operation, *map(_plain, details)))
+        found = difference([pickle.loads(text) for text in self.raw_bytes(call)])
+        if found is not None:
+            place, text = found
+            raise RankFailed(self.members[place], "ValueError", text)
+
+    def _wait(self, done: Callable[[], Any]) -> None:
+        """Return when `done` says so; raise when a rank has failed or does not come."""
+        if done():
+            return
+        crowded = self.session.crowded
+        busy, awake = (0, CROWDED_LOOKS) if crowded else (BUSY_LOOKS, YIELDS)
+        looks, started = 0, time.monotonic()
+        while not done():
+            self._control.look()
+            self._raise_failures()
+            looks += 1
+            if looks > awake:
+                time.sleep(SLEEP_SECONDS)
+            elif looks > busy:
+                _yield()
+            timed = looks > awake or looks % TIMED_LOOKS == 0
+            if timed and time.monotonic() - started > self.session.timeout:
+                raise self._too_late(done)
+
+    @abc.abstractmethod
+    def _swapped(self, pairs: Counts) -> Counts:
+        """(ranks, 2) numbers for each rank; those that the ranks have for this one."""
+
+    def raw_bytes(self, text: bytes) -> Sequence[bytes]:
+        counts = self.raw_lengths(len(text))
+        joined = self.raw_gather(np.frombuffer(text, np.uint8), counts).tobytes()
+        ends = np.cumsum(counts).tolist()
+        return [joined[lo:hi] for lo, hi in zip([0, *ends], ends, strict=False)]
+
+    def raw_table(self, sends: Counts) -> tuple[Counts, int]:
+        pairs = np.empty((self.size, 2), np.int64)
+        pairs[:, 0], pairs[:, 1] = sends, sends.sum()
+        found = self._swapped(pairs)
+        return found[:, 0].copy(), int(found[:, 1].sum())
+
+    @staging.through_host
+    def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
+        return super().raw_reduce_scatter(array, counts, op)
+
+    @staging.through_host
+    def raw_allreduce(self, array: Any, op: str) -> Any:
+        return super().raw_allreduce(array, op)
+
+    def wait_until(self, done: Callable[[], Any]) -> None:
+        """Return when `done` says so, and hear the other ranks meanwhile."""
+        self._wait(done)
+
+    def _raise_failures(self) -> None:
+        control = self._control
+        if control.failure is not None:
+            old = control.failure
+            raise RankFailed(old.rank, old.type, old.message, old.traceback)
+        if control.left and self.path != CLOSING:
+            gone = control.gone(self.members, self.path, control.entered.get(self.path, 0))
+            if gone is not None:
+                text = f"it left while others wait for it in {control.operation}"
+                raise RankFailed(gone, "RuntimeError", text)
+
+    def _too_late(self, done: Callable[[], Any]) -> RankFailed:
+        """The failure that names the ranks which did not come: those who wait elsewhere say so."""
+        control, number = self._control, self._control.entered.get(self.path, 0)
+        control.answers.clear()
+        control.tell("where")
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while time.monotonic() < deadline and control.failure is None:
+            control.look()
+            done()  # libraries move messages only while they are asked
+            time.sleep(SLEEP_SECONDS)
+        self._raise_failures()
+        missing, known = control.missing(self.members, self.path, number)
+        who = f"{listed(missing)} {'has' if len(missing) == 1 else 'have'} not come"
+        text = (
+            f"{who if missing else 'all ranks have come, but nothing came back'} to "
+            f"{control.operation} within {self.session.timeout:g} s (MATCHWOOD_DIST_TIMEOUT)"
+        )
+        first = missing[0] if missing else self.members[self.rank]
+        return RankFailed(first, "TimeoutError", f"{text}; {known}" if known else text)
+
+    def raw_close(self) -> None:
+        """Leave, and wait until the others leave or fail."""
+        control = self._control
+        try:
+            control.leave()
+            self.path = CLOSING
+            control.entered[CLOSING] = 1  # those who have not closed too have not come
+            self._wait(lambda: len(control.left) == control.size - 1)
+        except BaseException as error:
+            self.raw_fail(error)
+            raise
+        self.session.closed = True
+        control.end(None, failed=False)
+
+    def raw_fail(self, error: BaseException) -> None:
+        self.session.closed = True
+        control = self._control
+        if control.failure is None:  # else the others know
+            failure = failure_of(control.rank, error)
+            control.failure = failure
+            with contextlib.suppress(Exception):  # the error that brought us here says more
+                control.announce(failure)
+        self.session.failure = control.failure
+        with contextlib.suppress(Exception):
+            control.end(self._held, failed=True)
+
+
+def _yield() -> None:
+    """Leave the CPU to whoever wants it."""
+    if hasattr(os, "sched_yield"):
+        os.sched_yield()
+    else:
+        time.sleep(0)
+
+
+def _plain(detail: Any) -> Any:
+    return detail.tolist() if hasattr(detail, "tolist") else detail

@@ -1,0 +1,126 @@
+"""Locally dominant matching on a grid of ranks.  The rule and the papers: matching/weighted.py.
+
+A round, on every rank:
+
+    propose   each row of the block that needs one finds its candidate: its first edge of the block
+              to a free column.  Candidates go to the owners of the rows (ranks of one row)
+    choose    owners point along the first of a vertex's candidates.  "I point at you" goes to the
+              owner of the vertex pointed at (all ranks)
+    settle    vertices that point at each other are matched, any other waits
+    tell      matched vertices are told to the ranks that have them as columns or as rows, and their
+              number to all.  Where they are few, all of it goes to all ranks, in one exchange
+    wake      rows that waited for one of them propose again
+
+Only what has changed is sent: a candidate when the one before was matched, a pointer when it
+differs from the one before.  The ranks tell matched vertices as a list of places, or as a bitmap
+where that is shorter.  What a rank does in a step: spread/cpu.py, or spread/gpu.py where the blocks
+lie on GPUs.
+
+Where the ranks share a GPU and no method was asked for, the first of them finds the matching for
+all, by the fastest method of one machine (gate/distributed).
+
+The rounds are those of cpu.py, and so is the order of edges: it compares the user's numbers of
+vertices, which do not depend on the grid.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matchwood import engines
+from matchwood.engines.ranks.agreement import same
+from matchwood.errors import EngineUnavailable
+from matchwood.gate.distributed import whole
+from matchwood.matching.mates import settled_weight
+from matchwood.matching.methods import AUTO, Found, Origin, load
+from matchwood.matching.result import Matching
+from matchwood.primitives.wide_sums import finite, half_over_ranks
+from matchwood.stopwatch import Stopwatch
+
+CALLER = "weighted_matching"
+METHODS = ("auto", "dominant")
+FEW = 64  # vertices for each that the round before matched, from which on matched ones are few
+
+
+def weighted_matching(
+    G: Any, *, method: str, seed: int, ties: str, threads: int | None = None
+) -> Matching:
+    """See matchwood.matching.weighted_matching.  Called by all ranks."""
+    same(G.comm, CALLER, method=method, rng=seed, ties=ties)
+    if method not in METHODS:
+        remedy = (
+            "'dominant' finds the same matching"
+            if method in ("greedy", "suitor")
+            else ("the distributed method is 'dominant'")
+        )
+        raise EngineUnavailable(f"{CALLER}: method {method!r} is for one machine; {remedy}")
+    if G.grid.layout != "stripes":
+        raise EngineUnavailable(f"{CALLER}: needs the layout 'stripes', got {G.grid.layout!r}")
+    clock = Stopwatch()
+    view = G.undirected_weights(CALLER)
+    clock.lap("prepare")
+    threads = G.threads if threads is None else threads
+    by_hash = ties == "hash"
+    shared = whole.gathered(G, CALLER, undirected_weights=view) if method == "auto" else None
+    if G.grid.p == 1 and G.names is None:  # the block is the graph
+        method = AUTO[G.engine] if method == "auto" else method
+        mate, weight, rounds, edges = _of_one(method, G.engine, view, seed, by_hash, threads)
+    elif shared is not None:
+        method = AUTO[G.engine]
+        mate, weight, rounds, edges = _by_first(G, shared, seed, by_hash)
+    else:
+        method = "dominant"
+        run = steps_of(G).Run(G, view, seed, by_hash, threads)
+        rounds, matched = _rounds(G, run)
+        mate = run.mate
+        weight = half_over_ranks(G.comm, run.weights)
+        edges = matched // 2
+    clock.lap("match")
+    weight = finite(CALLER, "the weight of the matching", weight)
+    origin = Origin(G, seed=seed, ties=ties)
+    answer = Matching(G.vector(mate), weight, rounds, method, clock.seconds, _origin=origin)
+    vars(answer)["cardinality"] = edges  # reading it must not need the other ranks
+    return answer
+
+
+def _of_one(
+    method: str, engine: str, view: Any, seed: int, by_hash: bool, threads: int | None = None
+) -> tuple[Any, float, int, int]:
+    """Mates, weight, rounds and edges, by the engine of one machine."""
+    found = Found(*load(method, engine).match(view, seed, by_hash, threads))
+    weight = settled_weight(CALLER, view, found.mate, found.weight)
+    return found.mate, weight, found.rounds, int((found.mate >= 0).sum()) // 2
+
+
+def _by_first(G: Any, shared: whole.Whole, seed: int, by_hash: bool) -> tuple[Any, float, int, int]:
+    """The same for the own vertices of each rank: the first has the whole graph."""
+
+    def work(view: Any) -> Any:
+        mate, *told = _of_one("auto", G.engine, view, seed, by_hash)
+        return [mate], told
+
+    (mate,), (weight, rounds, edges) = shared.answer(work)
+    G.comm.report(rounds, 2 * edges)
+    return mate.astype(G.index_dtype, copy=False), weight, rounds, edges
+
+
+def steps_of(G: Any) -> Any:
+    """The steps of a round for the engine on which the blocks of G lie."""
+    return engines.load(f"{__package__}.spread", G.engine)
+
+
+def _rounds(G: Any, run: Any) -> tuple[int, int]:
+    """Rounds until none matches a vertex; how many did, and the vertices matched on all ranks."""
+    rounds = total = 0
+    few = False
+    candidates = run.propose()
+    while True:
+        matched = run.settle(run.choose(candidates, rounds + 1))
+        everywhere, heard = run.tell(matched, few)
+        if everywhere == 0:
+            return rounds, total
+        rounds += 1
+        total += everywhere
+        few = everywhere * FEW < G.n
+        G.comm.report(rounds, everywhere)
+        candidates = run.wake(heard)
