@@ -85,7 +85,7 @@ def check_label_propagation(
 
     agreed(A, checked)
     if is_distributed(A):
-        engines.load(PACKAGE, "dist_check").check(A, answer, caller, settled, numbering)
+        engines.load(f"{PACKAGE}.ranks", "check").check(A, answer, caller, settled, numbering)
         return
     G, level = graph_and_level(A, caller)
     labels, _, given = numbered(caller, "label propagation", answer, G.n, G.engine, numbering)

@@ -87,7 +87,7 @@ def check_pagerank(
 
     asked = calls.agreed(A, checked)
     if calls.is_distributed(A):
-        engines.load(PACKAGE, "dist_check").check(A, answer, asked, caller, replay)
+        engines.load(f"{PACKAGE}.ranks", "check").check(A, answer, asked, caller, replay)
         return
     call = calls.enter(A, caller, "cpu")
     problem = asked.on(call, caller)

@@ -59,7 +59,7 @@ def _numbered(G: Any, roots: Any, rounds: int) -> Components:
 
 def _on_gpus(G: Any, threads: int | None) -> Components:
     """Where the order is hashed, the user's smallest vertex of a component is not its root."""
-    run = engines.load(f"{__name__}.blocks", "gpu").Run(G, threads)
+    run = engines.load(__name__, "gpu").Run(G, threads)
     rounds = run.join()
     if G.order is not None:
         return _numbered(G, engines.moved(run.roots(), "cpu"), rounds)
