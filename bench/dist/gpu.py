@@ -33,8 +33,8 @@ from bench import harness
 from matchwood import engines
 from matchwood.engines.ranks.exchanges import Exchange
 from matchwood.errors import EngineUnavailable
-from matchwood.report.cluster import figures
-from matchwood.report.cluster.measuring import measure
+from matchwood.report import cluster as figures
+from matchwood.report.cluster import measure
 
 CALLS: dict[str, Callable[[Any], Any]] = {
     "components": figures.components,

@@ -14,7 +14,7 @@ import sys
 
 import matchwood
 from matchwood.machine.warm_ranks import steps
-from matchwood.report.cluster import figures
+from matchwood.report import cluster as figures
 
 SCALE = 15  # large enough for the kernels that small graphs do not need
 BESIDES = "besides"

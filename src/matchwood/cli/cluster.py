@@ -535,7 +535,7 @@ def mst(
 def info(threads: Threads = None, as_json: Json = False) -> None:
     """Say where the ranks run, by what they talk, and measure latency and bandwidth."""
     import matchwood
-    from matchwood.report.cluster.links import links
+    from matchwood.report.cluster import links
 
     with opened(threads) as comm:
         facts = matchwood.dist.describe(comm, mode="dicts")
@@ -614,7 +614,7 @@ def bench(
     """
     import matchwood
     from matchwood.arguments import one_of
-    from matchwood.report.cluster import figures
+    from matchwood.report import cluster as figures
 
     names = figure or list(figures.FIGURES)
     for name in names:

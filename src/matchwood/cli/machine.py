@@ -47,8 +47,8 @@ def bench(
     from matchwood.cli.load import load
     from matchwood.cli.output import console, json_text, print_json, progress
     from matchwood.report import bench as report
+    from matchwood.report import join_bench as joins
     from matchwood.report import scenes
-    from matchwood.report.sets import bench as joins
 
     chosen = report.choose(problem or [])
     places: Iterable[scenes.Scene] = [

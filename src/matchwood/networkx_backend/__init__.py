@@ -25,7 +25,7 @@ _HOMES = {
     "convert_to_nx": "matchwood.networkx_backend.convert",
     "Graph": "matchwood.networkx_backend.graph",
     "CALLS": "matchwood.networkx_backend.names",
-    "register": "matchwood.networkx_backend.registering",
+    "register": "matchwood.networkx_backend.names",
 }
 
 __all__ = [*_HOMES]
@@ -35,6 +35,6 @@ if TYPE_CHECKING:
     from matchwood.networkx_backend.convert import convert_to_nx as convert_to_nx
     from matchwood.networkx_backend.graph import Graph as Graph
     from matchwood.networkx_backend.names import CALLS as CALLS
-    from matchwood.networkx_backend.registering import register as register
+    from matchwood.networkx_backend.names import register as register
 else:
     __getattr__, __dir__ = _attach(__name__, _HOMES)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from matchwood.report import page
+from matchwood.report import page, pictures
 from matchwood.report.demo import Demo, Place, Row, machine, summary
-from matchwood.report.drawings import pictures
 from matchwood.report.problems import PROBLEMS
 
 

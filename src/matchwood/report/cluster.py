@@ -1,22 +1,175 @@
-"""The experiments of chapter 6 of the thesis, on the ranks at hand and on graphs of any size.
-
-=============  ==============================================================================
-`strong`       one graph on more and more ranks; computing and communicating (figures 6.3, 6.5)
-`weak`         as many vertices on each rank, R-MAT and random graphs (6.4)
-`variants`     components by colours: base, +SP, +SW, +VQ, push; and ours beside them (6.6)
-`shapes`       all R x C of the ranks (6.7)
-`complex`      matching, label propagation and pointer jumping (6.8)
-=============  ==============================================================================
-
-Fewer ranks than there are: the first ones are split off, the others wait.
-"""
+"""How time falls with ranks: the figures of `matchwood dist bench`, and the speed of links."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import dataclasses
+import functools
+import statistics
+import time
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from matchwood.report.cluster.measuring import measure
+import numpy as np
+
+from matchwood import engines
+
+# A call on all ranks: its time, the part of it that is spent in collectives, and the traffic.
+
+
+OPERATIONS = (
+    "barrier", "allreduce", "reduce_scatter", "allgather", "allgatherv", "alltoallv", "broadcast",
+    "objects",
+)  # fmt: skip
+
+
+def _nothing() -> None:
+    pass
+
+
+def settling(G: Any) -> Callable[[], None]:
+    """What waits until the GPU of this rank has done its work, where the graph lies on one."""
+    if G.engine != "gpu":
+        return _nothing
+    wait: Callable[[], None] = engines.cupy().cuda.get_current_stream().synchronize
+    return wait
+
+
+@dataclasses.dataclass
+class Talk:
+    """What a rank did in collectives."""
+
+    seconds: float = 0.0  # waiting for others included
+    steps: int = 0  # messages that wait for one another: log2(size) in a collective
+
+
+@contextlib.contextmanager
+def communicating(*communicators: Any, settle: Callable[[], None] = _nothing) -> Iterator[Talk]:
+    """What this rank does in the collectives of these communicators, which grows.
+
+    `settle` comes before each collective, so that what the GPU computes meanwhile does not count
+    as talk.
+    """
+    talk = Talk()
+
+    def timed(operation: Callable[..., Any], steps: int) -> Callable[..., Any]:
+        @functools.wraps(operation)
+        def call(*arguments: Any, **options: Any) -> Any:
+            settle()
+            start = time.perf_counter()
+            try:
+                return operation(*arguments, **options)
+            finally:
+                talk.seconds += time.perf_counter() - start
+                talk.steps += steps
+
+        return call
+
+    for comm in communicators:
+        for name in OPERATIONS:
+            steps = (comm.size - 1).bit_length()
+            setattr(comm, name, timed(getattr(comm, name), steps))  # hides that of the class
+    try:
+        yield talk
+    finally:
+        for comm in communicators:
+            for name in OPERATIONS:
+                delattr(comm, name)
+
+
+def measure(G: Any, work: Callable[[Any], Any], repeats: int) -> dict[str, Any]:
+    """Seconds of ``work(G)``, of the slowest rank; those in collectives; bytes and messages.
+
+    All ranks call it.  One call more comes first, which prepares views and compiles.  Of the
+    repeats the one of median time counts.
+    """
+    comm, rows, settle = G.comm, [], settling(G)
+    work(G)
+    for _ in range(repeats):
+        settle()
+        comm.barrier()
+        comm.traffic.clear()
+        with communicating(comm, G.exchange.row, G.exchange.column, settle=settle) as talk:
+            start = time.perf_counter()
+            work(G)
+            settle()
+            seconds = time.perf_counter() - start
+        traffic = comm.traffic
+        row = [
+            seconds, seconds - talk.seconds, traffic.bytes_received, traffic.messages, talk.seconds,
+            talk.steps,
+        ]  # fmt: skip
+        rows.append(comm.allreduce(np.array(row), "max").tolist())
+    rows.sort()
+    seconds, computing, received, messages, talking, steps = rows[len(rows) // 2]
+    entries = G.comm.allreduce(np.array([G.undirected_pattern().nnz], np.int64), "max")
+    return {
+        "seconds": seconds,
+        "computing": computing,  # of the rank that computes longest
+        "communicating": max(0.0, seconds - computing),
+        "in_collectives": talking,  # of the rank that is there longest: it waits for others too
+        "received": int(received),
+        "messages": int(messages),
+        "steps": int(steps),
+        "entries": int(entries[0]),  # of the rank that has most
+    }
+
+
+# Latency and bandwidth between the ranks of a communicator, measured with our own collectives.
+
+
+SMALL_TRIES = 50
+LARGE_TRIES = 5
+RING_BYTES = 1 << 23  # that each rank sends to the next one
+
+
+def links(comm: Any) -> dict[str, Any]:
+    """Seconds of a small reduction and of a barrier; bytes a second from each rank to the next.
+
+    All ranks call it; None for a single rank, which sends nothing.
+    """
+    import numpy as np
+
+    if comm.size == 1:
+        return {"allreduce": None, "barrier": None, "bandwidth": None}
+    word = np.zeros(1)
+    block = np.zeros(RING_BYTES, np.uint8)
+    counts = [0] * comm.size
+    counts[(comm.rank + 1) % comm.size] = RING_BYTES
+    ring = _median(comm, lambda: comm.alltoallv(block, counts), LARGE_TRIES)
+    return {
+        "allreduce": _median(comm, lambda: comm.allreduce(word), SMALL_TRIES),
+        "barrier": _median(comm, comm.barrier, SMALL_TRIES),
+        "bandwidth": RING_BYTES / ring,
+    }
+
+
+def _median(comm: Any, work: Callable[[], Any], tries: int) -> float:
+    """The median time of a call on the slowest rank; the first call is not counted."""
+    import numpy as np
+
+    times = []
+    for _ in range(tries + 1):
+        comm.barrier()
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    slowest = comm.allreduce(np.array(times[1:]), "max")
+    return statistics.median(slowest.tolist())
+
+
+# The experiments of chapter 6 of the thesis, on the ranks at hand and on graphs of any size.
+#
+# =============  ==============================================================================
+# `strong`       one graph on more and more ranks; computing and communicating (figures 6.3, 6.5)
+# `weak`         as many vertices on each rank, R-MAT and random graphs (6.4)
+# `variants`     components by colours: base, +SP, +SW, +VQ, push; and ours beside them (6.6)
+# `shapes`       all R x C of the ranks (6.7)
+# `complex`      matching, label propagation and pointer jumping (6.8)
+# =============  ==============================================================================
+#
+# Fewer ranks than there are: the first ones are split off, the others wait.
+
 
 Row = dict[str, Any]
 PAGERANK_ITERATIONS = 20  # as in the thesis

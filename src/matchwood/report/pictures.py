@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.report.drawings import colors
-from matchwood.report.drawings.svg import FAINT, INK, MAIN, SECOND, Svg
+from matchwood.report import svg
+from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
 
 Array = np.ndarray[Any, Any]
 
@@ -50,7 +50,7 @@ def mesh_levels(
     u, v = upper_edges(A)
     picture.segments(at[u], at[v], color=FAINT, width=0.5, opacity=0.45)
     reached = np.flatnonzero(level >= 0)
-    step, shades = colors.steps(level[reached])
+    step, shades = svg.steps(level[reached])
     for k, shade in enumerate(shades):
         mine = reached[step == k]
         children = mine[parent[mine] != mine]
@@ -58,7 +58,7 @@ def mesh_levels(
         picture.segments(at[children], at[parent[children]], color=shade, width=1.3)
         picture.dots(at[mine], color=shade, radius=1.9)
     sources = np.flatnonzero(level == 0)
-    picture.dots(at[sources], color=colors.CATEGORIES[3], radius=5)
+    picture.dots(at[sources], color=svg.CATEGORIES[3], radius=5)
     deepest = int(level.max()) if level.size else 0
     _ramp_legend(picture, SIDE + 8, shades, "level 0", f"level {deepest}")
     return picture
@@ -80,15 +80,15 @@ def coloured_parts(points: Array, A: Any, label: Array, title: str = "components
     u, v = upper_edges(A)
     sizes = np.bincount(label)
     order = np.argsort(-sizes, kind="stable")
-    named = order[: len(colors.CATEGORIES)]
+    named = order[: len(svg.CATEGORIES)]
     shown = np.isin(label, named)
     rest_edges = ~shown[u]
     picture.segments(at[u[rest_edges]], at[v[rest_edges]], color=FAINT, width=0.8)
     picture.dots(at[~shown], color=FAINT, radius=1.3)
     for k, part in enumerate(named.tolist()):
         mine = label[u] == part
-        picture.segments(at[u[mine]], at[v[mine]], color=colors.CATEGORIES[k], width=0.9)
-        picture.dots(at[label == part], color=colors.CATEGORIES[k], radius=1.9)
+        picture.segments(at[u[mine]], at[v[mine]], color=svg.CATEGORIES[k], width=0.9)
+        picture.dots(at[label == part], color=svg.CATEGORIES[k], radius=1.9)
     picture.text(
         SIDE / 2,
         SIDE + 16,
@@ -107,7 +107,7 @@ def matched_edges(points: Array, A: Any, mate: Array, title: str = "matching") -
     ends = np.flatnonzero(mate > np.arange(mate.size))
     picture.segments(at[ends], at[mate[ends]], color=MAIN, width=2.2)
     picture.dots(at[mate >= 0], color=MAIN, radius=1.9)
-    picture.dots(at[mate < 0], color=colors.CATEGORIES[3], radius=2.6)
+    picture.dots(at[mate < 0], color=svg.CATEGORIES[3], radius=2.6)
     text = f"{ends.size} edges, {int((mate < 0).sum())} vertices free"
     picture.text(SIDE / 2, SIDE + 16, text, anchor="middle")
     return picture
@@ -212,7 +212,7 @@ def level_sizes(
     picture.text(11, (top + bottom) / 2, "vertices", anchor="middle", turned=True)
     each = (right - left) / sizes.size
     highest = float(sizes.max())
-    step, shades = colors.steps(np.arange(sizes.size))
+    step, shades = svg.steps(np.arange(sizes.size))
     boxes: list[list[tuple[float, float, float, float]]] = [[] for _ in shades]
     for k, size in enumerate(sizes.tolist()):
         tall = (bottom - top) * size / highest
