@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import matchwood
-from matchwood.machine.warm_ranks import steps
+from matchwood.machine.warm import steps
 from matchwood.report import cluster as figures
 
 SCALE = 15  # large enough for the kernels that small graphs do not need

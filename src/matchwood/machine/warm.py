@@ -10,12 +10,119 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchwood.arguments import callback, shown
-from matchwood.machine import warm_ranks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from matchwood.gate.graph import Graph
+
+
+# What `warmup` compiles for graphs that are spread over ranks: here the ranks are threads.
+
+RANKS = 2
+TILED_VERTICES = 600_000  # vertices; PageRank on ranks has other kernels for so many
+
+
+def _on_ranks(
+    indices: tuple[str, ...], values: tuple[str, ...], matrices: Callable[[str, str], Any]
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """(what, function that makes it compile); `matrices` makes two of given types."""
+    for index in indices:
+        for value in values:
+            run = functools.partial(_views, index, matrices(index, value))
+            yield f"distributed graphs, {index}, {value}", run
+    yield "distributed graphs, exchanges", _exchanges
+    yield "distributed graphs, shared memory", _shared_memory
+    yield "distributed graphs, ranking in tiles", _tiles
+    yield "distributed graphs, generators", _generators
+
+
+def _views(index: str, matrices: Any) -> None:
+    from matchwood import dist
+    from matchwood.gate import distributed
+    from matchwood.gate import graph as csr
+    from matchwood.matching import weighted_matching
+    from matchwood.spanning import minimum_spanning_forest
+
+    def work(comm: Any, A: Any, order: str) -> None:
+        G = distributed.distribute(
+            csr.graph(A) if comm.rank == 0 else None, comm=comm, order=order, index_dtype=index
+        )
+        G.undirected_pattern()
+        G.undirected_weights()
+        G.transposed_weights()
+        G.diagonal()
+        _ = G.degrees
+        weighted_matching(G)
+        minimum_spanning_forest(G)
+
+    for A in matrices:
+        for order in ("given", "hashed"):
+            dist.run(work, RANKS, A, order)
+
+
+def _exchanges() -> None:
+    import numpy as np
+
+    from matchwood import dist
+    from matchwood.engines.ranks import grid as grids
+    from matchwood.engines.ranks.exchanges import Exchange
+
+    def work(comm: Any) -> None:
+        grid = grids.Grid(400, 1, comm.size, comm.rank)
+        exchange = Exchange(comm, grid)
+        for kind in (np.int32, np.int64, np.float32, np.float64):
+            for count in (2, grid.n_rows):
+                positions = np.arange(count)
+                exchange.fold_changed(positions, np.ones(count, kind), "min")
+            exchange.packets(positions, np.ones(positions.size, kind))
+            exchange.expand_at(np.ones(4, kind), np.arange(4, dtype=np.uint32))
+
+    dist.run(work, RANKS)
+
+
+def _shared_memory() -> None:
+    import mmap
+
+    from matchwood.engines.ranks.networks.shared import board
+
+    board.Board(mmap.mmap(-1, sum(board.layout(1, board.ALIGNED))), 0, 1, board.ALIGNED)
+
+
+def _tiles() -> None:
+    """PageRank reads blocks with many columns in tiles where few columns have half the entries."""
+    import numpy as np
+
+    from matchwood import dist
+    from matchwood.gate import distributed
+    from matchwood.ranking import pagerank
+
+    leaves = np.arange(1, TILED_VERTICES)
+    star = TILED_VERTICES, np.stack([np.zeros_like(leaves), leaves], axis=1)
+
+    def work(comm: Any) -> None:
+        for index in ("int32", "int64"):
+            G = distributed.distribute(star, comm=comm, index_dtype=index)
+            for kind in (np.float32, np.float64):
+                pagerank(G, tol=0, max_iterations=1, dtype=kind)
+
+    dist.run(work, 1)
+
+
+def _generators() -> None:
+    import numpy as np
+
+    from matchwood import dist, generators
+
+    def work(comm: Any) -> None:
+        for kind in (np.float32, np.float64):
+            generators.rmat(6, weights="uniform", dtype=kind, comm=comm)
+            generators.erdos_renyi(30, 60, comm=comm)
+            generators.dense_random(30, 0.4, comm=comm)
+            generators.grid((5, 5), dtype=kind, comm=comm)
+            generators.random_geometric(50, 0.3, weights="distance", dtype=kind, comm=comm)
+
+    dist.run(work, RANKS)
 
 
 MANY = 1 << 17  # vertices; a graph of so many takes the code paths for large graphs
@@ -401,7 +508,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
             for name, run in _on_graphs().items():
                 yield f"{name}, {index}, {value}", functools.partial(_on_both, run, index, value)
     yield from _once().items()
-    yield from warm_ranks.steps(_INDICES, _VALUES, _matrices)
+    yield from _on_ranks(_INDICES, _VALUES, _matrices)
 
 
 def _on_both(run: Callable[[Any], Any], index: str, value: str) -> None:
