@@ -30,7 +30,7 @@ LARGE = 30_000
 # Description
 
 
-@pytest.mark.parametrize("module", ["convert", "registering"])
+@pytest.mark.parametrize("module", ["convert", "names"])
 def test_examples(module):
     page = importlib.import_module(f"matchwood.networkx_backend.{module}")
     failed, tried = doctest.testmod(page)
