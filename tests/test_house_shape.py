@@ -1,4 +1,4 @@
-"""The shape of the house: long files, functions of many arguments, private names."""
+"""The shape of the house: functions of many arguments, private names."""
 
 from __future__ import annotations
 
@@ -9,21 +9,7 @@ from pathlib import Path
 from house import FILES, PACKAGE, module_of, nodes_of
 from support import SOURCES
 
-LONGEST = 450  # lines of a file
 MOST_ARGUMENTS = 12  # of a function
-
-
-# Files
-
-
-def test_no_file_is_too_long_to_read():
-    long = {
-        str(path.relative_to(SOURCES)): lines
-        for path in PACKAGE.rglob("*")
-        if path.suffix in (".py", ".cu", ".cuh")
-        and (lines := len(path.read_text().splitlines())) > LONGEST
-    }
-    assert not long
 
 
 # Arguments
