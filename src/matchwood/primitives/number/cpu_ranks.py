@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import barrier, crew, interrupted, kernel, share
-from matchwood.primitives.cpu_hints import count_ones, select, trailing_zeros
+from matchwood.engines.cpu.hints import count_ones, select, trailing_zeros
 
 Array = np.ndarray[Any, Any]
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from matchwood.arguments import index_type
 from matchwood.engines.cpu import Team, barrier, crew, device, kernel, share, stopping
-from matchwood.primitives.cpu_hints import prefetch_write, trailing_zeros
+from matchwood.engines.cpu.hints import prefetch_write, trailing_zeros
 from matchwood.primitives.sort.cpu_keys import sort_keys as sort_keys
 
 DIGIT_BITS = 8  # 256 counters and twice as many lines being written stay in a first-level cache

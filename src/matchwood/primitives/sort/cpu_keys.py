@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Crew, Team, barrier, crew, device, kernel, share, stopping
-from matchwood.primitives.cpu_hints import leading_zeros, prefetch_write
+from matchwood.engines.cpu.hints import leading_zeros, prefetch_write
 
 DIGIT_BITS = 8  # see cpu.py
 DIGITS = 1 << DIGIT_BITS

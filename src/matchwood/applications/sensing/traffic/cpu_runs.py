@@ -33,7 +33,7 @@ from matchwood.engines.cpu import (
     share_rows,
     stopping,
 )
-from matchwood.primitives.cpu_hints import opaque
+from matchwood.engines.cpu.hints import opaque
 from matchwood.primitives.sort.cpu import sort_pairs
 from matchwood.primitives.sort.cpu_keys import sort_keys
 

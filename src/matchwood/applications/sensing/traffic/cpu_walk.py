@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Crew, Team, barrier, kernel, next_chunk, share, stopping
-from matchwood.primitives.cpu_hints import prefetch_write
+from matchwood.engines.cpu.hints import prefetch_write
 from matchwood.primitives.sort.cpu_keys import (
     AHEAD,
     ALONE,

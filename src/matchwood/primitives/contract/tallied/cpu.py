@@ -25,7 +25,7 @@ from matchwood.engines.cpu import (
     next_chunk,
     share,
 )
-from matchwood.primitives.cpu_hints import prefetch
+from matchwood.engines.cpu.hints import prefetch
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.tally.cpu import Rows, rows_of, unsigned
 from matchwood.primitives.tally.cpu_pockets import (
