@@ -14,8 +14,8 @@
     number       number_roots       numbers for the roots of trees; for kernels
     edge_order   order_edges        the total order of weighted edges, without ties
 
-For kernels only: `tally` (the weight of each label in a row) and `joining` (communities that join a
-neighbour).  For the gate: `inspect`, `symmetrize` and `transpose`.
+For kernels only: `tally` (the weight of each label in a row) and `community_merge` (communities
+that join a neighbour).  For the gate: `inspect`, `symmetrize` and `transpose`.
 
 Each folder's page says more.  Import from the folder (``from matchwood.primitives.sort import
 radix_sort``); nothing is re-exported here, since some folders have the name of their function.

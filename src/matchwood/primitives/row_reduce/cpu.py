@@ -28,7 +28,8 @@ import numpy as np
 
 from matchwood.engines.cpu import Team, crew, device, fail, inlined, kernel, share_rows, stopping
 from matchwood.engines.cpu.hints import converted, natural, with_item
-from matchwood.primitives.patterns import ANY, fault
+from matchwood.primitives.inspect import fault
+from matchwood.primitives.patterns import ANY
 from matchwood.primitives.row_reduce import Operation, lowest
 
 ROWS = 1 << 10  # rows between two checks of the stop word

@@ -34,8 +34,7 @@ from matchwood.engines.cpu import (
     stopping,
 )
 from matchwood.engines.cpu.hints import opaque
-from matchwood.primitives.sort.cpu import sort_pairs
-from matchwood.primitives.sort.cpu_keys import sort_keys
+from matchwood.primitives.sort.cpu import sort_keys, sort_pairs
 
 SMALL = 1 << 16  # links below which one member merges
 ZERO = np.uint64(0)
