@@ -26,7 +26,7 @@ from matchwood.applications.sensing.stream import running, sums
 from matchwood.applications.sensing.traffic import cpu_runs, cpu_walk, trusted
 from matchwood.applications.sensing.traffic.check import check_traffic_matrix
 from matchwood.errors import FileFormatError
-from matchwood.primitives.sort import cpu_keys
+from matchwood.primitives.sort import cpu as sort_cpu
 from matchwood.sensing import (
     Anonymizer,
     Histogram,
@@ -64,10 +64,10 @@ def random_traffic(rng):
 @pytest.fixture
 def small_parts(monkeypatch):
     """Limits so low that small traffic goes the ways of large traffic."""
-    monkeypatch.setattr(cpu_keys, "WHOLE", 64)
-    monkeypatch.setattr(cpu_keys, "ALONE", 128)
-    monkeypatch.setattr(cpu_walk, "WHOLE", 64)
-    monkeypatch.setattr(cpu_walk, "ALONE", 128)
+    monkeypatch.setattr(sort_cpu, "TEAM_KEYS", 64)
+    monkeypatch.setattr(sort_cpu, "MEMBER_KEYS", 128)
+    monkeypatch.setattr(cpu_walk, "TEAM_KEYS", 64)
+    monkeypatch.setattr(cpu_walk, "MEMBER_KEYS", 128)
     monkeypatch.setattr(cpu_runs, "SMALL", 32)
     monkeypatch.setattr(sums, "SAMPLE", 8)
 

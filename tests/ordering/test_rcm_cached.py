@@ -15,7 +15,7 @@ from graphs import ZOO, disjoint, grid, path, rmat, shuffled, star
 from matchwood.ordering import cuthill_mckee, rcm_ordering, reverse_cuthill_mckee
 from matchwood.ordering.rcm import cpu, reference
 from matchwood.ordering.rcm.serial import cpu_ranked
-from matchwood.primitives.inspect import cpu_pairs
+from matchwood.primitives.inspect import cpu as inspect_cpu
 from matchwood.primitives.inspect import reference as inspect_reference
 from matchwood.primitives.symmetrize import cpu_small
 from matchwood.primitives.symmetrize import reference as symmetrize_reference
@@ -118,9 +118,9 @@ def test_pairs_are_those_of_the_definition() -> None:
             dense[i, j] ^= True
         A = sp.csr_array(dense)
         expected = inspect_reference.symmetry(A.indptr, A.indices)
-        assert cpu_pairs.symmetry(A.indptr, A.indices) == expected
+        assert inspect_cpu.symmetry_by_pairs(A.indptr, A.indices) == expected
         wide = A.indptr.astype(np.int64), A.indices.astype(np.int64)
-        assert cpu_pairs.symmetry(*wide) == expected
+        assert inspect_cpu.symmetry_by_pairs(*wide) == expected
 
 
 def test_union_of_a_small_pattern() -> None:

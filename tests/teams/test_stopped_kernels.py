@@ -10,7 +10,7 @@ import pytest
 from matchwood.components.connected.ranks import cpu_sample
 from matchwood.engines.cpu.team import STOP, WORDS, Team
 from matchwood.engines.devices import cpu_copies
-from matchwood.primitives.contract.tallied import cpu as tallied
+from matchwood.primitives.contract import cpu as contract_cpu
 
 N = 1000
 
@@ -54,7 +54,7 @@ def groups() -> tuple[Any, Any]:
     counts = np.zeros((2, 1), np.int32)
     starts, members = np.zeros(2, np.int32), np.zeros(N, np.uint32)
     labels, sums = np.zeros(N, np.uint32), np.zeros(2, np.int64)
-    return (tallied._group, labels, counts, sums, starts, members), counts
+    return (contract_cpu._group, labels, counts, sums, starts, members), counts
 
 
 @pytest.mark.parametrize("make", [pages, degrees, moves, conversions, rows, marks, groups])

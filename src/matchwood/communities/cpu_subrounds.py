@@ -11,7 +11,7 @@ import numpy as np
 
 from matchwood.communities.subrounds import subrounds_of
 from matchwood.engines.cpu import barrier, device, expanded, inlined, interrupted, next_chunk, share
-from matchwood.primitives.cpu_hints import prefetch
+from matchwood.engines.cpu.hints import prefetch
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.hashing.reference import mix64_number

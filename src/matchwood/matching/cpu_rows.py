@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import device
-from matchwood.primitives.cpu_hints import prefetch
+from matchwood.engines.cpu.hints import prefetch
 
 Array = np.ndarray[Any, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import device
+from matchwood.engines.cpu.hints import leading_zeros
 from matchwood.ordering.cpu_merge import merge_runs
-from matchwood.primitives.cpu_hints import leading_zeros
 
 Array = np.ndarray[Any, Any]
 

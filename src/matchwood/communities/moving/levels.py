@@ -30,9 +30,9 @@ from matchwood.communities.moving.plan import (
     Plan,
 )
 from matchwood.communities.weights import Level
+from matchwood.primitives.community_merge import trusted_joins, trusted_trees
 from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
 from matchwood.primitives.hashing import mix64
-from matchwood.primitives.joining import trusted_joins, trusted_trees
 from matchwood.primitives.number import trusted_number_labels
 from matchwood.primitives.sort import radix_sort
 from matchwood.stopwatch import Stopwatch

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, interrupted, kernel, share_rows
+from matchwood.engines.cpu.hints import natural
 from matchwood.factors.result import Found, Plan
-from matchwood.primitives.cpu_hints import natural
 from matchwood.primitives.edge_order import order_edges
 
 Array = np.ndarray[Any, Any]

@@ -32,6 +32,7 @@ from matchwood.engines.cpu import (
     share_rows,
     stopping,
 )
+from matchwood.engines.cpu.hints import natural
 from matchwood.factors.result import Found, Plan
 from matchwood.factors.rounds.cpu_few import (
     ANY,
@@ -45,7 +46,6 @@ from matchwood.factors.rounds.cpu_few import (
     propose_two,
     sort_pairs,
 )
-from matchwood.primitives.cpu_hints import natural
 from matchwood.primitives.edge_order.cpu import prefers, prefers_tied
 from matchwood.primitives.hashing.cpu import hash2, random_bit
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Team, device, expanded, interrupted
-from matchwood.primitives.cpu_hints import natural, select
+from matchwood.engines.cpu.hints import natural, select
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, interrupted, kernel, share_rows
-from matchwood.primitives.cpu_hints import natural, select
+from matchwood.engines.cpu.hints import natural, select
 
 Array = np.ndarray[Any, Any]
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Team, barrier, crew, device, interrupted, kernel, share, workspace
+from matchwood.engines.cpu.hints import natural
 from matchwood.forests.cpu_weakest import weaker
 from matchwood.forests.found import Found
-from matchwood.primitives.cpu_hints import natural
 from matchwood.stopwatch import Stopwatch
 
 Array = np.ndarray[Any, Any]

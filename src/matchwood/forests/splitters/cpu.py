@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import Team, barrier, crew, interrupted, kernel, share, workspace
+from matchwood.engines.cpu.hints import natural
 from matchwood.forests.found import Found
 from matchwood.forests.splitters.cpu_cycles import resolve
 from matchwood.forests.splitters.cpu_marks import (
@@ -50,7 +51,6 @@ from matchwood.forests.splitters.cpu_marks import (
     Surveys,
 )
 from matchwood.forests.splitters.cpu_paths import follow
-from matchwood.primitives.cpu_hints import natural
 from matchwood.stopwatch import Stopwatch
 
 Array = np.ndarray[Any, Any]

@@ -19,6 +19,7 @@ from matchwood.engines.cpu import (
     share,
     store_relaxed,
 )
+from matchwood.engines.cpu.hints import natural, prefetch, prefetch_write
 from matchwood.forests.cpu_weakest import weaker
 from matchwood.forests.splitters.cpu_marks import (
     AT,
@@ -49,7 +50,6 @@ from matchwood.forests.splitters.cpu_marks import (
     write_record,
 )
 from matchwood.forests.splitters.cpu_paths import rank_nodes
-from matchwood.primitives.cpu_hints import natural, prefetch, prefetch_write
 
 Array = np.ndarray[Any, Any]
 

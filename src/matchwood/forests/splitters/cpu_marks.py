@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import device, store_relaxed
-from matchwood.primitives.cpu_hints import natural
+from matchwood.engines.cpu.hints import natural
 
 Array = np.ndarray[Any, Any]
 

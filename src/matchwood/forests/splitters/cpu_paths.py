@@ -17,6 +17,7 @@ from matchwood.engines.cpu import (
     share,
     store_relaxed,
 )
+from matchwood.engines.cpu.hints import natural, prefetch, prefetch_write
 from matchwood.forests.splitters.cpu_marks import (
     AT,
     COUNT,
@@ -36,7 +37,6 @@ from matchwood.forests.splitters.cpu_marks import (
     write_node,
     write_path,
 )
-from matchwood.primitives.cpu_hints import natural, prefetch, prefetch_write
 
 Array = np.ndarray[Any, Any]
 

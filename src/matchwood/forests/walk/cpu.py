@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, interrupted, kernel
+from matchwood.engines.cpu.hints import natural
 from matchwood.forests.cpu_weakest import weaker
 from matchwood.forests.found import Found
-from matchwood.primitives.cpu_hints import natural
 from matchwood.stopwatch import Stopwatch
 
 Array = np.ndarray[Any, Any]

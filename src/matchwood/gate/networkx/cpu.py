@@ -22,7 +22,7 @@ from numba.core import types
 
 from matchwood.engines.cpu import device
 from matchwood.engines.cpu.compiled import holding
-from matchwood.primitives.cpu_hints import prefetch
+from matchwood.engines.cpu.hints import prefetch
 
 # What `read_rows` returns: the nodes are 0, 1, 2, ..., or plain (see `_is_plain`), or of any kind;
 # or the graph was not read.

@@ -1,9 +1,9 @@
 """The tree of joins, round by round; on any engine, whose primitives do the work.
 
-A round has three steps: which community joins which (primitives.joining), the trees that these
-joins make, and the graph contracted by trees (primitives.contract).  Communities are named by the
-vertex they began with.  A tree is named after its root, and trees are numbered by their roots, so
-names ascend in every round.
+A round has three steps: which community joins which (primitives.community_merge), the trees that
+these joins make, and the graph contracted by trees (primitives.contract).  Communities are named by
+the vertex they began with.  A tree is named after its root, and trees are numbered by their roots,
+so names ascend in every round.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
+from matchwood.primitives.community_merge import trusted_joins, trusted_trees
 from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
-from matchwood.primitives.joining import trusted_joins, trusted_trees
 
 ALONE = 1 << 17  # entries and communities of a round that one member does alone: waking more costs
 # more than they gain, as in communities/moving/cpu.py

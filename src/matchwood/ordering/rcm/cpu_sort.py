@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import device, inlined, load_relaxed, share
+from matchwood.engines.cpu.hints import prefetch
 from matchwood.ordering.rcm.cpu_records import Sorter
-from matchwood.primitives.cpu_hints import prefetch
 
 Array = np.ndarray[Any, Any]
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import device
+from matchwood.engines.cpu.hints import prefetch
 from matchwood.ordering.cpu_logs import log_of
-from matchwood.primitives.cpu_hints import prefetch
 
 Array = np.ndarray[Any, Any]
 

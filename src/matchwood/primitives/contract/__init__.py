@@ -1,11 +1,11 @@
 """Contraction: groups of vertices become one vertex each, and the entries between groups add up.
 
-    listed/    entries between groups are listed and sorted; the diagonal is not needed
-    tallied/   the rows of each group are added up in a table of labels; the diagonal comes along
-    grouped/   entries are brought together by groups; on a GPU, where no group has many
-    pairs/     groups of one or two vertices, given by mates: quicker on a GPU
+    listed     entries between groups are listed and sorted; the diagonal is not needed
+    tallied    the rows of each group are added up in a table of labels; the diagonal comes along
+    groups     entries are brought together by groups; on a GPU, where no group has many
+    pairs      groups of one or two vertices, given by mates: quicker on a GPU
 
-Read on in reference.py and check.py, then in cpu.py and gpu.py, which choose among these.
+Read on in reference.py and check.py, then in cpu.py and gpu/, which choose among these.
 
 Entries that meet in one place are added in the order of the rows.  Of a symmetric matrix with
 floating values, the sum above the diagonal is stored on both sides.  So all engines, at any number
@@ -20,7 +20,8 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.memory import require_memory
-from matchwood.primitives.patterns import contiguous, csr_arrays, look_through, one_place
+from matchwood.primitives.inspect import look_through
+from matchwood.primitives.patterns import contiguous, csr_arrays, one_place
 
 __all__ = ["Contracted", "contract"]
 

@@ -38,7 +38,7 @@ from matchwood.engines.cpu import (
     share,
     stopping,
 )
-from matchwood.primitives.cpu_hints import count_ones, trailing_zeros
+from matchwood.engines.cpu.hints import count_ones, trailing_zeros
 from matchwood.primitives.frontier import vertex_out_of_range, words_for
 
 BUFFER = 128  # slots of a member's buffer: one or two kB

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, device, inlined, kernel, share, stopping
-from matchwood.primitives.cpu_hints import rotated
+from matchwood.engines.cpu.hints import rotated
 
 BLOCK = 1 << 14  # elements between two checks of the stop word
 

@@ -1,13 +1,13 @@
 """What the gate needs to know of a CSR matrix, in one pass over its entries.
 
-Read on in reference.py, keys.py, cpu.py, cpu_words.py, gpu.py + gpu.cu.
+Read on in reference.py, keys.py, cpu.py, gpu.py + gpu.cu.
 
 Whether a large matrix is symmetric is decided without a transpose, by hashes under a key that each
 process draws for itself (keys.py).  A matrix that is symmetric always passes, whatever the key.
 Another one passes when two sums of 64 bits both happen to be zero.
 
 A pattern that fits the caches of the CPU, with ascending rows, is compared entry by entry instead,
-which is exact (cpu_pairs.py).
+which is exact.
 
 CPU.  Every vertex v has four numbers modulo 2^64: x1, y1, x2, y2.  They are a chain of keyed steps,
 each a product with a secret odd number, then h ^= h >> shift.  With s_ij = 1 where
@@ -50,7 +50,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.primitives.patterns import FLOATS, csr_arrays, look_through
+from matchwood.primitives.patterns import FLOATS, csr_arrays, error_of
 
 
 class Structure(NamedTuple):
@@ -91,6 +91,26 @@ def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) 
     engine = engines.load(__name__, engines.location(indices))
     found: Structure = engine.structure(indptr, indices, n, threads=threads)
     return found
+
+
+def look_through(
+    function: str, indptr: Any, indices: Any, columns: int, *, ascending: bool = False
+) -> None:
+    """Raise where the arrays are no CSR pattern with that many columns; a pass over them.
+
+    With `ascending`, also where a row is not sorted or holds a column twice.
+    """
+    facts = structure(indptr, indices, columns)
+    error = error_of(function, facts, indptr, indices, columns)
+    if error is not None:
+        raise error
+    if ascending and not facts.ascending:
+        raise ValueError(f"{function}: rows must be ascending, got an unsorted row or a duplicate")
+
+
+def fault(function: str, indptr: Any, indices: Any, columns: int) -> ValueError | None:
+    """What is wrong with a pattern, the first place named; None when nothing is."""
+    return error_of(function, structure(indptr, indices, columns), indptr, indices, columns)
 
 
 def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
@@ -153,6 +173,6 @@ def checksum(array: Any, *, threads: int | None = None) -> tuple[int, ...]:
     address = raw.data.ptr if where == "gpu" else raw.__array_interface__["data"][0]
     width = next(width for width in (8, 4, 1) if address % width == 0)
     end = raw.size - raw.size % width
-    engine = engines.load(__name__, "gpu" if where == "gpu" else "cpu_words")
+    engine = engines.load(__name__, "gpu" if where == "gpu" else "cpu")
     words = raw[:end].view(f"u{width}")
     return (*engine.word_sums(words, threads=threads), *raw[end:].tolist())

@@ -28,7 +28,7 @@ from matchwood.engines.cpu import (
     kernel,
     share,
 )
-from matchwood.primitives.cpu_hints import converted, natural
+from matchwood.engines.cpu.hints import converted, natural
 
 Array = np.ndarray[Any, Any]
 

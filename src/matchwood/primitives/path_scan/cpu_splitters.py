@@ -28,7 +28,7 @@ from matchwood.engines.cpu import (
     next_chunk,
     store_relaxed,
 )
-from matchwood.primitives.cpu_hints import converted, natural, prefetch
+from matchwood.engines.cpu.hints import converted, natural, prefetch
 from matchwood.primitives.path_scan.cpu import compiled
 
 Array = np.ndarray[Any, Any]

@@ -35,7 +35,8 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import INDEX, any_type, count, is_integer, one_of, shown, vector
 from matchwood.engines import call
-from matchwood.primitives.patterns import ANY, NUMBERS, csr_arrays, look_through
+from matchwood.primitives.inspect import look_through
+from matchwood.primitives.patterns import ANY, NUMBERS, csr_arrays
 
 __all__ = [
     "Operation",

@@ -15,7 +15,7 @@ in the cache.  (A separate pass before would slow SpMV by a third.)  A block wit
 is not below `columns` makes the team fail with BROKEN.
 
 Give the accumulator one type: what `combine` returns must be what `init` returns (`converted` in
-cpu_hints.py helps, as Numba widens sums).  A tuple lives in registers.
+engines/cpu/hints.py helps, as Numba widens sums).  A tuple lives in registers.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ import numba
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, device, fail, inlined, kernel, share_rows, stopping
-from matchwood.primitives.cpu_hints import converted, natural, with_item
-from matchwood.primitives.patterns import ANY, fault
+from matchwood.engines.cpu.hints import converted, natural, with_item
+from matchwood.primitives.inspect import fault
+from matchwood.primitives.patterns import ANY
 from matchwood.primitives.row_reduce import Operation, lowest
 
 ROWS = 1 << 10  # rows between two checks of the stop word

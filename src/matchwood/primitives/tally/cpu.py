@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engines.cpu import device, expanded
-from matchwood.primitives.cpu_hints import select
+from matchwood.engines.cpu import atomic_add, device, expanded
+from matchwood.engines.cpu.hints import select
 
 Array = np.ndarray[Any, Any]
 
@@ -180,3 +180,64 @@ def clear_list(scratch: Scratch, rank: int, found: int) -> None:
     place, label = scratch.place[rank], scratch.label[rank]
     for i in range(found):
         place[label[i]] = 0
+
+
+# Sums by label that a team makes together, where many vertices may have the same label.
+#
+# Members that add to the same word wait for each other: its cache line goes from core to core.  So
+# each member has local sums of the labels that it met last, one for each remainder of a label.  A
+# local sum is added to the shared words when another label needs its place, and by
+# `empty_local_sums`, which a barrier must follow.  Integers: any order gives the same sums.
+#
+# Races: local sums are their member's own.  Shared words change by atomic additions only; a team of
+# one needs neither.
+
+LOCAL_LABELS = 256  # of a member: with their two sums they fill 6 KB of the nearest cache
+LINE = 16  # words between those of two members, which share no cache line
+NO_COUNTS = np.empty(0, np.int32)  # where only one sum is made
+
+
+def local_sums_of(members: int) -> Array:
+    """A row for each member: labels, their sums, their counts."""
+    return np.zeros((members, 3 * LOCAL_LABELS + LINE), np.int64)
+
+
+@device
+def _put(mine: Array, slot: Any, sums: Array, counts: Array) -> None:
+    """Add what a place holds to the shared words."""
+    at, total, count = mine[slot], mine[slot + LOCAL_LABELS], mine[slot + 2 * LOCAL_LABELS]
+    if total != 0:
+        atomic_add(sums, at, total)
+        mine[slot + LOCAL_LABELS] = 0
+    if count != 0:
+        atomic_add(counts, at, counts.dtype.type(count))
+        mine[slot + 2 * LOCAL_LABELS] = 0
+
+
+@expanded
+def add_by_label(
+    team: Any, local_sums: Array, sums: Array, counts: Array, label: Any, value: Any, count: Any
+) -> None:
+    """sums[label] += value, counts[label] += count; a count of 0 where there are no counts."""
+    if team.size == 1:
+        sums[label] += value
+        if count != 0:
+            counts[label] += counts.dtype.type(count)
+        return
+    mine = local_sums[team.rank]
+    slot = np.uint64(label) & np.uint64(LOCAL_LABELS - 1)
+    if mine[slot] != np.int64(label):
+        _put(mine, slot, sums, counts)
+        mine[slot] = label
+    mine[slot + np.uint64(LOCAL_LABELS)] += value
+    mine[slot + np.uint64(2 * LOCAL_LABELS)] += count
+
+
+@device
+def empty_local_sums(team: Any, local_sums: Array, sums: Array, counts: Array) -> None:
+    """All sums of this member are in the shared words."""
+    if team.size == 1:
+        return
+    mine = local_sums[team.rank]
+    for slot in range(LOCAL_LABELS):
+        _put(mine, slot, sums, counts)

@@ -14,7 +14,8 @@ from typing import Any
 
 from matchwood import engines
 from matchwood.arguments import count
-from matchwood.primitives.patterns import FLOATS, csr_arrays, look_through
+from matchwood.primitives.inspect import look_through
+from matchwood.primitives.patterns import FLOATS, csr_arrays
 
 KINDS = (*FLOATS, "int64")
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import device, interrupted, next_chunk, share
-from matchwood.primitives.cpu_hints import count_ones, prefetch, trailing_zeros
+from matchwood.engines.cpu.hints import count_ones, prefetch, trailing_zeros
 from matchwood.traversal.breadth_first.cpu_records import Marks, Rows
 
 Array = np.ndarray[Any, Any]

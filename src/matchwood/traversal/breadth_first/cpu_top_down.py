@@ -19,7 +19,7 @@ from matchwood.engines.cpu import (
     share,
     stopping,
 )
-from matchwood.primitives.cpu_hints import prefetch
+from matchwood.engines.cpu.hints import prefetch
 from matchwood.traversal.breadth_first.cpu_bottom_up import unreached
 from matchwood.traversal.breadth_first.cpu_records import Marks, Queues, Rows, Rules
 

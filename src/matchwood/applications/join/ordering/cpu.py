@@ -30,7 +30,7 @@ from matchwood.engines.cpu import (
     share,
     stopping,
 )
-from matchwood.primitives.cpu_hints import prefetch_write, trailing_zeros
+from matchwood.engines.cpu.hints import prefetch_write, trailing_zeros
 from matchwood.primitives.sort import radix_sort
 
 BUCKET_BITS = 10  # 1024 buckets; the lines being written stay in a second-level cache

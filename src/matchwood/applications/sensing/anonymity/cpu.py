@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share, stopping
-from matchwood.primitives.sort.cpu_keys import BLOCK, sort_keys
+from matchwood.primitives.sort.cpu import BLOCK, sort_keys
 
 Array = np.ndarray[Any, Any]
 

@@ -25,7 +25,7 @@ from matchwood.applications.sensing.capture.cpu_link import (
     header_at,
 )
 from matchwood.engines.cpu import device, expanded
-from matchwood.primitives.cpu_hints import opaque
+from matchwood.engines.cpu.hints import opaque
 
 Array = np.ndarray[Any, Any]
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, device, expanded, kernel, share, stopping
-from matchwood.primitives.cpu_hints import prefetch_write
+from matchwood.engines.cpu.hints import prefetch_write
 
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 IN_USE = np.uint64(1 << 63)  # of the second word: every 64-bit number can be a key

@@ -25,7 +25,7 @@ from matchwood.engines.cpu import (
     share_rows,
     stopping,
 )
-from matchwood.primitives.sort.cpu_keys import BLOCK, sort_keys
+from matchwood.primitives.sort.cpu import BLOCK, sort_keys
 
 FITS = 1 << 32  # packets of a link that are counted below a destination in 64 bits
 AT_ONCE = 1 << 19  # packets of windows that a member works on before the next ones come

@@ -33,9 +33,8 @@ from matchwood.engines.cpu import (
     share_rows,
     stopping,
 )
-from matchwood.primitives.cpu_hints import opaque
-from matchwood.primitives.sort.cpu import sort_pairs
-from matchwood.primitives.sort.cpu_keys import sort_keys
+from matchwood.engines.cpu.hints import opaque
+from matchwood.primitives.sort.cpu import sort_keys, sort_pairs
 
 SMALL = 1 << 16  # links below which one member merges
 ZERO = np.uint64(0)

@@ -2,7 +2,7 @@
 
 A packet is one 64-bit key, its source above its destination.  Sorted keys are links in order, and
 the length of a run of equal keys is how many packets the link has.  The keys are divided by their
-leading bits and sorted in cache (primitives/sort/cpu_keys.py).
+leading bits and sorted in cache (primitives/sort/cpu.py).
 
 The destinations of the links are sorted as 32-bit keys: a run is a destination, its length the
 fan-in.  Packets beyond the first of a link come from a second, short list of (destination, packets
@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Crew, Team, barrier, kernel, next_chunk, share, stopping
-from matchwood.primitives.cpu_hints import prefetch_write
-from matchwood.primitives.sort.cpu_keys import (
+from matchwood.engines.cpu.hints import prefetch_write
+from matchwood.primitives.sort.cpu import (
     AHEAD,
-    ALONE,
     BLOCK,
     DIGITS,
-    WHOLE,
+    MEMBER_KEYS,
+    TEAM_KEYS,
     Range,
     Scratch,
     find_places,
@@ -117,7 +117,7 @@ def sorted_packets(team: Crew, src: Any, dst: Any, room: Room) -> Any:
 def even_cuts(team: Crew, keys: Any, below: int) -> Any:
     """Where shares begin: at keys that differ from the one before in the bits above `below`."""
     n = keys.size
-    parts = 1 if n < WHOLE else SHARES * team.size
+    parts = 1 if n < TEAM_KEYS else SHARES * team.size
     cuts = [0]
     for part in range(1, parts):
         at = n * part // parts
@@ -307,11 +307,11 @@ def sort_in_place(team: Crew, keys: Any, other: Any) -> None:
 def sort_segments(team: Crew, array: Any, starts: Any, sizes: Any) -> None:
     """Sort each segment by itself, by one member; one that would keep it too long by all."""
     ranges = [Range(a, a + n, False) for a, n in zip(starts.tolist(), sizes.tolist(), strict=True)]
-    small = [part for part in ranges if part.hi - part.lo <= ALONE]
+    small = [part for part in ranges if part.hi - part.lo <= MEMBER_KEYS]
     team.spread(lambda k: array[small[k].lo : small[k].hi].sort(), len(small))
     if len(small) < len(ranges):
         for lo, hi, _ in ranges:
-            if hi - lo > ALONE:
+            if hi - lo > MEMBER_KEYS:
                 sort_in_place(team, array[lo:hi], np.empty(hi - lo, array.dtype))
 
 

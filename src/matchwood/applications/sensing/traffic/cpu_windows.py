@@ -30,7 +30,7 @@ from matchwood.engines.cpu import (
     next_chunk,
     stopping,
 )
-from matchwood.primitives.sort.cpu_keys import sort_keys
+from matchwood.primitives.sort.cpu import sort_keys
 
 
 class WindowLinks(NamedTuple):

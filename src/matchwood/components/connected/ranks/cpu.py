@@ -24,7 +24,7 @@ from matchwood.engines.cpu import (
     share,
     store_relaxed,
 )
-from matchwood.primitives.cpu_hints import select, trailing_zeros
+from matchwood.engines.cpu.hints import select, trailing_zeros
 from matchwood.primitives.frontier.cpu import claim_bit
 
 Array = np.ndarray[Any, Any]

@@ -16,9 +16,9 @@ from matchwood.engines.cpu import (
     next_chunk,
     share,
 )
+from matchwood.engines.cpu.hints import prefetch, trailing_zeros
 from matchwood.engines.ranks.grid import GridShape
 from matchwood.engines.ranks.grid.cpu import column_place, row_id
-from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
 from matchwood.primitives.number.cpu import number_roots
 from matchwood.primitives.union_find.cpu import compress
 

@@ -28,7 +28,7 @@ from matchwood.engines.cpu import (
     store_relaxed,
     workspace,
 )
-from matchwood.primitives.cpu_hints import count_ones, prefetch, select
+from matchwood.engines.cpu.hints import count_ones, prefetch, select
 from matchwood.primitives.union_find.cpu import compress, find
 
 Array = np.ndarray[Any, Any]

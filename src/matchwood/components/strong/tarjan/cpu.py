@@ -18,7 +18,7 @@ import numpy as np
 
 from matchwood.components.strong.cpu_arcs import Arcs, arcs_of
 from matchwood.engines.cpu import crew, device, interrupted, kernel, stopping
-from matchwood.primitives.cpu_hints import select
+from matchwood.engines.cpu.hints import select
 
 Array = np.ndarray[Any, Any]
 

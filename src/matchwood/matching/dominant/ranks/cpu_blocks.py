@@ -42,6 +42,7 @@ from matchwood.engines.cpu import (
     next_chunk,
     share,
 )
+from matchwood.engines.cpu.hints import prefetch, trailing_zeros
 from matchwood.engines.ranks.grid.cpu import column_id
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.ranks.cpu_records import (
@@ -61,7 +62,6 @@ from matchwood.matching.dominant.ranks.cpu_scans import (
     is_taken,
     taken_bit,
 )
-from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
 from matchwood.primitives.frontier.cpu import flush, push
 
 Array = np.ndarray[Any, Any]

@@ -39,6 +39,7 @@ from matchwood.engines.cpu import (
     share,
     store_release,
 )
+from matchwood.engines.cpu.hints import prefetch
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.ranks.cpu_records import (
     Came,
@@ -53,7 +54,6 @@ from matchwood.matching.dominant.ranks.cpu_records import (
     stretch_of,
     stretches,
 )
-from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.edge_order.cpu import prefers_tied
 from matchwood.primitives.frontier.cpu import flush, push
 

@@ -46,6 +46,7 @@ from matchwood.engines.cpu import (
     store_relaxed,
     store_release,
 )
+from matchwood.engines.cpu.hints import assembly
 from matchwood.engines.cpu.team import SPINS, YIELDS
 from matchwood.ordering.rcm.batch_basic.cpu_work import (
     Sizes,
@@ -54,7 +55,6 @@ from matchwood.ordering.rcm.batch_basic.cpu_work import (
     weight_of,
 )
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO
-from matchwood.primitives.cpu_hints import assembly
 
 Array = np.ndarray[Any, Any]
 

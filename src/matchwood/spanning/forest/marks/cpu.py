@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import atomic_or, barrier, crew, device, fail, interrupted, kernel, share
-from matchwood.primitives.cpu_hints import trailing_zeros
+from matchwood.engines.cpu.hints import trailing_zeros
 from matchwood.spanning.forest.cpu_order import BROKEN, ERRORS, ONE
 
 Array = np.ndarray[Any, Any]

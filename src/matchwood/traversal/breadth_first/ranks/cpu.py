@@ -26,8 +26,8 @@ from matchwood.engines.cpu import (
     next_chunk,
     share,
 )
+from matchwood.engines.cpu.hints import prefetch
 from matchwood.engines.ranks.exchanges.cpu_bits import bits_of
-from matchwood.primitives.cpu_hints import prefetch
 
 Array = np.ndarray[Any, Any]
 

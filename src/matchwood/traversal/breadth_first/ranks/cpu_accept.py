@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import atomic_add, barrier, device, expanded, interrupted, kernel, share
+from matchwood.engines.cpu.hints import count_ones, leading_zeros, trailing_zeros
 from matchwood.engines.ranks.grid import GridShape
 from matchwood.engines.ranks.grid.cpu import ONE
-from matchwood.primitives.cpu_hints import count_ones, leading_zeros, trailing_zeros
 from matchwood.traversal.breadth_first.ranks.cpu_offers import words_for
 from matchwood.traversal.breadth_first.ranks.cpu_told import (
     NONE,

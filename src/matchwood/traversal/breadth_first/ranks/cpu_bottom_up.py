@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import barrier, crew, device, expanded, kernel, next_chunk, share
-from matchwood.engines.ranks.grid.cpu import ONE
-from matchwood.primitives.cpu_hints import (
+from matchwood.engines.cpu.hints import (
     count_ones,
     deposited,
     extracted,
     prefetch,
     trailing_zeros,
 )
+from matchwood.engines.ranks.grid.cpu import ONE
 from matchwood.traversal.breadth_first.ranks.cpu_offers import (
     WORDS,
     Found,

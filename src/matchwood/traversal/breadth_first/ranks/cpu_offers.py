@@ -22,9 +22,9 @@ from matchwood.engines.cpu import (
     interrupted,
     share,
 )
+from matchwood.engines.cpu.hints import count_ones, trailing_zeros
 from matchwood.engines.ranks.grid import GridShape
 from matchwood.engines.ranks.grid.cpu import ONE, column_place
-from matchwood.primitives.cpu_hints import count_ones, trailing_zeros
 from matchwood.traversal.breadth_first.ranks.cpu_told import (
     NONE,
     WORD,

@@ -21,7 +21,7 @@ from matchwood.engines.cpu import (
     next_chunk,
     share,
 )
-from matchwood.primitives.cpu_hints import select
+from matchwood.engines.cpu.hints import select
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.tally.cpu import word
 from matchwood.primitives.union_find.cpu import find

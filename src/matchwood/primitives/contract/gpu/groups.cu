@@ -1,4 +1,4 @@
-// Contraction by groups.  Host side: gpu.py; the idea: __init__.py.
+// Contraction by groups.  Host side and the idea: __init__.py.
 //
 // The entries of group c are those of its members, as labels: keys[starts[c]] ... keys[starts[c + 1] - 1].
 // What they add up to is written to the first of these places, counts[c] of them, and from there to the

@@ -7,8 +7,8 @@ import pytest
 
 import matchwood
 from graphs import ZOO, complete, disjoint, rmat, star
-from matchwood.primitives.joining import trusted_joins, trusted_trees
-from matchwood.primitives.joining.check import check_joins
+from matchwood.primitives.community_merge import trusted_joins, trusted_trees
+from matchwood.primitives.community_merge.check import check_joins
 from support import looped
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from matchwood.engines.cpu import kernel
-from matchwood.primitives import cpu_hints
-from matchwood.primitives.cpu_hints import (
+from matchwood.engines.cpu import hints, kernel
+from matchwood.engines.cpu.hints import (
     converted,
     count_ones,
     deposited,
@@ -116,7 +115,7 @@ def test_bits_to_and_from_a_mask():
         *map(int, rng.integers(1 << 62, size=40)),
     ]
     words = [0, 1, 2**63, 2**64 - 1, *map(int, rng.integers(1 << 62, size=20))]
-    for to, back in ((_spread, _joined), (njit(cpu_hints._deposit), njit(cpu_hints._extract))):
+    for to, back in ((_spread, _joined), (njit(hints._deposit), njit(hints._extract))):
         for mask in masks:
             places = [k for k in range(64) if mask >> k & 1]
             for word in words:

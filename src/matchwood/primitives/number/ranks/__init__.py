@@ -1,11 +1,11 @@
-"""Labels numbered by ranks.  The rule: __init__.py.
+"""Labels numbered by ranks.  The rule: the __init__.py above.
 
 The owner of the vertex that is the label collects the smallest vertex of that label.  These
 smallest vertices are sorted into ranges of vertices, one for each rank; a rank counts those in its
 range, so it knows their numbers.  Numbers go back the same way.
 
 Labels that are smallest vertices themselves, as those of components, need less: their owners know
-them.  Where there are many, all ranks learn which vertices they are, and count (cpu_ranks.py).
+them.  Where there are many, all ranks learn which vertices they are, and count (cpu.py).
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from matchwood.engines.ranks.exchanges import Letters
 from matchwood.engines.ranks.exchanges.cpu_bits import places_of
 from matchwood.engines.ranks.exchanges.cpu_distinct import distinct, keep_least
 from matchwood.engines.ranks.exchanges.routing import ask
-from matchwood.primitives.number import cpu_ranks
-from matchwood.primitives.number.cpu_owned import tell_own
+from matchwood.primitives.number.ranks import cpu
 
 Array = np.ndarray[Any, Any]
 
@@ -44,7 +43,7 @@ def number_labels(G: Any, labels: Array, *, smallest: bool = False) -> tuple[int
     names = exchange_names(G)
     inside = labels if exchange.order is None else exchange.order.inside(labels)
     least_of = np.full(grid.owned, grid.n, np.int64)
-    own, others = _tell_own(inside, names, grid, least_of)  # of the others the owners are told
+    own, others = _lower_own(inside, names, grid, least_of)  # the others are sent to their owners
     firsts, back = distinct(inside[others])
     used, least = inside[others[firsts]], names[others[firsts]]
     if exchange.order is not None:  # else own vertices ascend, and the first is the smallest
@@ -68,13 +67,13 @@ def _number_smallest(G: Any, labels: Array) -> tuple[int, Array]:
     """
     exchange, grid, comm = G.exchange, G.grid, G.comm
     often = _often(labels, grid)
-    roots, found, others = cpu_ranks.mark_roots(labels, grid, often, exchange.threads)
+    roots, found, others = cpu.mark_roots(labels, grid, often, exchange.threads)
     count = int(comm.allreduce(np.array([found], np.int64))[0])
     number = np.empty(grid.owned, labels.dtype)
     if count * FEW_ROOTS > grid.n:
         words = comm.allgather(roots).reshape(grid.p, -1)
         table = np.ascontiguousarray(words.T)
-        cpu_ranks.number_roots(table, comm.rank, number, exchange.threads)
+        cpu.number_roots(table, comm.rank, number, exchange.threads)
     else:
         mine = places_of(roots, grid.owned)
         ids = mine * grid.p + grid.rank
@@ -89,7 +88,7 @@ def _number_smallest(G: Any, labels: Array) -> tuple[int, Array]:
     its_number = int(answers[-1]) if asks else 0
     if own_often:
         its_number = int(number[often // grid.p])
-    numbers = cpu_ranks.own_numbers(labels, grid, (often, its_number), number, exchange.threads)
+    numbers = cpu.own_numbers(labels, grid, (often, its_number), number, exchange.threads)
     numbers[others] = answers[back]
     return count, numbers
 
@@ -108,10 +107,10 @@ def _often(labels: Array, grid: Any) -> int:
     return int(names[counts.argmax()])
 
 
-def _tell_own(labels: Array, names: Array, grid: Any, smallest: Array) -> tuple[Array, Array]:
-    """As `tell_own`, in any layout."""
+def _lower_own(labels: Array, names: Array, grid: Any, smallest: Array) -> tuple[Array, Array]:
+    """As `lower_own` of cpu.py, in any layout."""
     if grid.layout == "stripes":
-        return tell_own(labels, names, grid, smallest)
+        return cpu.lower_own(labels, names, grid, smallest)
     mine = grid.owner(labels) == grid.rank
     places = np.where(mine, grid.places(labels), 0)
     keep_least(smallest, places[mine], names[mine])
@@ -131,10 +130,10 @@ def number_ids(comm: Any, ids: Array, n: int, threads: int | None) -> tuple[int,
     """
     width = max(1, -(-n // comm.size))
     letters = Letters(comm, ids // width, threads)
-    (came,) = letters.send(ids.astype(_word(n)))
-    totals = comm.allgather(np.array([came.size], np.int64))
+    (received,) = letters.send(ids.astype(_word(n)))
+    totals = comm.allgather(np.array([received.size], np.int64))
     marks = np.zeros(width, np.int64)
-    inner = came - comm.rank * width
+    inner = received - comm.rank * width
     marks[inner] = 1
     before = np.cumsum(marks) - 1 + int(totals[: comm.rank].sum())
     (found,) = letters.answer(before[inner].astype(_word(n)))

@@ -1,7 +1,6 @@
-"""Labels that are the smallest vertices of their sets, where vertices lie in stripes, for ranks.py.
+"""Labels numbered by ranks: the part of a rank.  How ranks share the work: __init__.py.
 
-Vertex k p + s is place k of rank s.  A root is a vertex that is its own label, and its number is
-how many roots are smaller.
+Vertices lie in stripes: vertex k p + s is place k of rank s.
 """
 
 from __future__ import annotations
@@ -11,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import barrier, crew, interrupted, kernel, share
-from matchwood.primitives.cpu_hints import count_ones, select, trailing_zeros
+from matchwood.engines.cpu.hints import count_ones, select, trailing_zeros
 
 Array = np.ndarray[Any, Any]
+
+# Labels that are the smallest vertices of their sets.  A root is a vertex that is its own label,
+# and its number is how many roots are smaller.
 
 BITS = 64  # places in a word
 ONE = np.uint64(1)
@@ -151,3 +153,44 @@ def own_numbers(
     team = crew(threads, work=2 * labels.size)
     team.run(_own_numbers, labels, p, rank, label, its_number, numbers, out)
     return out
+
+
+# Any labels: those whose vertices a rank owns itself it need not send anywhere.
+
+
+@kernel
+def _lower_own(
+    team: Any, labels: Array, names: Array, p: Any, rank: Any, smallest: Array, own: Array,
+    others: Array, count: Array,
+) -> None:  # fmt: skip
+    """One member.  own[i]: the place of label i, any place where it is not an own vertex."""
+    if team.rank > 0:
+        return
+    tail = np.int64(0)
+    for i in range(labels.size):
+        if interrupted(team, i):
+            return
+        x = np.uint64(labels[i])
+        place = x // p
+        own[i] = 0
+        if x - place * p == rank:
+            own[i] = place
+            smallest[place] = min(smallest[place], names[i])
+        else:
+            others[tail] = i
+            tail += 1
+    count[0] = tail
+
+
+def lower_own(labels: Array, names: Array, grid: Any, smallest: Array) -> tuple[Array, Array]:
+    """Lower `smallest` at the places of labels that are own vertices, to the names that have them.
+
+    Returns the places of the labels, and the elements whose labels are not own.
+    """
+    own, others = np.empty(labels.size, np.int64), np.empty(labels.size, np.int64)
+    count = np.zeros(1, np.int64)
+    p, rank = np.uint64(grid.p), np.uint64(grid.rank)
+    crew(1, work=2 * labels.size).run(
+        _lower_own, np.ascontiguousarray(labels), names, p, rank, smallest, own, others, count
+    )
+    return own, others[: int(count[0])]

@@ -1,4 +1,4 @@
-// Contraction of pairs of vertices on the GPU.  Host side: gpu.py; the rule: ../__init__.py.
+// Contraction of pairs of vertices on the GPU.  Host side: __init__.py; the rule: ../__init__.py.
 //
 // A coarse row is the union of at most two fine rows.  Its entries become numbers, which are sorted
 // within the row: coarse column first, then the place of the weight in the sum over a coarse edge.

@@ -1,4 +1,4 @@
-// A graph added up by labels on the GPU.  Host: gpu.py.
+// A graph added up by labels on the GPU.  Host side: __init__.py.
 //
 // Entries between labels become numbers, row << shift | column, which are sorted.  What lies inside a
 // label is added to its word.  Neighbouring lanes mostly have the same label: they add up among
