@@ -118,7 +118,7 @@ def agreed(A: Any, check: Callable[[], T]) -> T:
     """
     if not is_distributed(A):
         return check()
-    from matchwood.engines.ranks.exchanges.agreement import together
+    from matchwood.engines.ranks.agreement import together
 
     return together(A.comm, check, told=False)
 

@@ -7,7 +7,7 @@ import pytest
 
 from matchwood import dist
 from matchwood.engines.ranks import grid as grids
-from matchwood.engines.ranks.exchanges import Exchange, Record, cpu_stripes
+from matchwood.engines.ranks.exchanges import Exchange, Record, cpu
 from matchwood.gate.distributed.order import HashedOrder
 from spread_graphs import GRIDS
 
@@ -63,9 +63,9 @@ def test_large_arrays_are_ordered_by_owner_and_back(monkeypatch):
                 own = exchange.fold(values, "max")
                 return own, exchange.expand(own), exchange.expand_rows(own)
 
-            monkeypatch.setattr(cpu_stripes, "LARGE", 1 << 14)
+            monkeypatch.setattr(cpu, "STRIPED_ELEMENTS", 1 << 14)
             expected = on_grid(work, R, C, n)
-            monkeypatch.setattr(cpu_stripes, "LARGE", 1)
+            monkeypatch.setattr(cpu, "STRIPED_ELEMENTS", 1)
             for found, right in zip(on_grid(work, R, C, n), expected, strict=True):
                 for one, other in zip(found, right, strict=True):
                     assert one.dtype == kind

@@ -53,7 +53,7 @@ class Cluster(NamedTuple):
     def load(self, graph: str, *more: Path | None) -> Iterator[Session]:
         """The ranks and the graph on them; `more` are further files that will be written."""
         with opened(self.threads) as comm:
-            from matchwood.engines.ranks.exchanges.agreement import together
+            from matchwood.engines.ranks.agreement import together
 
             together(comm, lambda: _check_places(comm, (self.output, *more)))
             with clock() as taken, watched(comm, f"reading {graph}"):

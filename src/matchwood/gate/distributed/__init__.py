@@ -15,9 +15,8 @@ from typing import Any
 
 from matchwood import arguments
 from matchwood.engines.ranks import grid as grids
-from matchwood.engines.ranks.agreement import same
+from matchwood.engines.ranks.agreement import same, together
 from matchwood.engines.ranks.exchanges import KINDS
-from matchwood.engines.ranks.exchanges.agreement import together
 from matchwood.engines.ranks.protocol import Communicator
 from matchwood.gate import refusals, resources
 from matchwood.gate.distributed import given, sources

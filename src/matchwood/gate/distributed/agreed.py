@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engines.ranks.exchanges.agreement import together
+from matchwood.engines.ranks.agreement import together
 from matchwood.gate.distributed.given import Share
 from matchwood.gate.distributed.sources import Source, of_arrays
 from matchwood.gate.inputs import MOST_VERTICES

@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.arguments import path
-from matchwood.engines.ranks.agreement import same
-from matchwood.engines.ranks.exchanges.agreement import together
+from matchwood.engines.ranks.agreement import same, together
 from matchwood.errors import FileFormatError
 from matchwood.gate.distributed import collecting
 from matchwood.gate.distributed.sources import Source

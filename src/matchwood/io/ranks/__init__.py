@@ -19,8 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchwood.arguments import flag
-from matchwood.engines.ranks.agreement import same
-from matchwood.engines.ranks.exchanges.agreement import together
+from matchwood.engines.ranks.agreement import same, together
 from matchwood.gate import distributed
 from matchwood.gate import graph as csr
 from matchwood.gate.distributed import saved, sources

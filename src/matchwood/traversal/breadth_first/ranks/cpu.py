@@ -26,7 +26,7 @@ from matchwood.engines.cpu import (
     next_chunk,
     share,
 )
-from matchwood.engines.ranks.exchanges.cpu_bits import bits_of
+from matchwood.engines.ranks.exchanges.cpu import bits_of
 from matchwood.primitives.cpu_hints import prefetch
 
 Array = np.ndarray[Any, Any]
