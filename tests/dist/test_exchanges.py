@@ -8,7 +8,7 @@ import pytest
 from matchwood import dist
 from matchwood.engines.ranks import grid as grids
 from matchwood.engines.ranks.exchanges import Exchange, Record, cpu
-from matchwood.gate.distributed.order import HashedOrder
+from matchwood.gate.distributed.sources import HashedOrder
 from spread_graphs import GRIDS
 
 OPS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "or": np.bitwise_or}

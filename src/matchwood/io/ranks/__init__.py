@@ -71,7 +71,7 @@ def read(path: PathLike, asked: Asked) -> Any:
     )  # fmt: skip
     folder = comm.objects(together(comm, lambda: _what(path), told=False))[0]
     if folder == "saved":
-        return saved.load(Path(path), comm, asked.grid, asked.order)
+        return distributed.load(Path(path), comm, asked.grid, asked.order)
     if folder == "folder":
         return _made(path, asked, _read_folder(path, asked))
     name = format_of(path, asked.format, "read")
