@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from matchwood import arguments, engines
 from matchwood.engines.devices import machine as machines
-from matchwood.engines.devices.devices import Devices
+from matchwood.engines.devices.machine import Devices
 from matchwood.errors import EngineUnavailable
 from matchwood.gate import graph as csr
 from matchwood.gate import inputs

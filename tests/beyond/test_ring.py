@@ -13,7 +13,8 @@ import pytest
 
 from beyond_on_host import fake_cupy
 from matchwood import engines
-from matchwood.engines.devices import cpu_copies, pinned
+from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.engines.devices import pinned
 from matchwood.engines.devices.pinned import Ring, gathering
 
 

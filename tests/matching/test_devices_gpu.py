@@ -251,7 +251,7 @@ def test_delays_between_streams_change_nothing(monkeypatch):
     """Streams that wait at random: the events between them must hold."""
     import cupy
 
-    from matchwood.engines.devices.streams import Lane
+    from matchwood.engines.devices.sending import Lane
 
     wait = cupy.RawKernel(
         'extern "C" __global__ void idle(long long t)'
@@ -285,7 +285,7 @@ def test_transports(transport):
 
 
 def test_nccl_with_one_device():
-    from matchwood.engines.devices import transports
+    from matchwood.engines.devices import workers as transports
 
     A = weighted(rmat(11, 8), np.float32)
     if transports.library() is None:

@@ -16,7 +16,8 @@ from graphs import complete, from_edges, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
 from matchwood.components.connected.devices import gpu as components
-from matchwood.engines.devices import cpu_copies, pinned, sending, simulated
+from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.engines.devices import pinned, sending, simulated
 from matchwood.engines.devices import plan as plans
 from matchwood.matching.dominant.devices import gpu_worker
 

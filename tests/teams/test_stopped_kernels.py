@@ -9,7 +9,7 @@ import pytest
 
 from matchwood.components.connected.ranks import cpu_sample
 from matchwood.engines.cpu.team import STOP, WORDS, Team
-from matchwood.engines.devices import cpu_copies
+from matchwood.engines.devices import cpu as cpu_copies
 from matchwood.primitives.contract.tallied import cpu as tallied
 
 N = 1000

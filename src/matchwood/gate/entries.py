@@ -12,7 +12,7 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.engines.devices import machine as machines
-from matchwood.engines.devices.devices import Devices
+from matchwood.engines.devices.machine import Devices
 from matchwood.gate import holding, inputs, refusals
 from matchwood.gate.rules import EntryRules
 from matchwood.gate.views import View, sparse_matrix

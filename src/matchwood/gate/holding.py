@@ -71,7 +71,7 @@ def copies(pairs: list[tuple[Any, Any]]) -> list[Any]:
             made.append(np.empty(array.shape, array.dtype))
             moves.append((made[-1], array))
     if moves:
-        engines.load("matchwood.engines.devices", "cpu_copies").copy(moves, None)
+        engines.load("matchwood.engines.devices", "cpu").copy(moves, None)
     return made
 
 
