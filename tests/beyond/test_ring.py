@@ -72,7 +72,7 @@ def late_device(monkeypatch):
     fake = fake_cupy()
     fake.cuda.Event = LateEvent
     with mock.patch.object(engines, "cupy", return_value=fake):
-        monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+        monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 256)
         monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
         monkeypatch.setattr(cpu_copies, "THREAD_BYTES", 40)
         yield
@@ -181,7 +181,7 @@ def test_a_team_that_fails_is_told_of():
 
 def test_a_slot_is_not_filled_while_it_is_read(monkeypatch):
     """Without the wait for its event, what was queued first would be lost."""
-    monkeypatch.setattr(pinned, "LEAST_SLOT", 1024)  # slots that grow would be given back
+    monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 1024)  # slots that grow would be given back
     with mock.patch.object(pinned, "wait_for"), pytest.raises(AssertionError):
         test_all_that_is_produced_arrives()
 

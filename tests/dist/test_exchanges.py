@@ -201,29 +201,6 @@ def test_records_keep_every_type():
         assert np.array_equal(given, found)
 
 
-def test_auto_takes_the_form_that_sends_less():
-    n = 64
-
-    def work(exchange, grid, rng):
-        values = rng.integers(0, 1000, grid.n_rows)
-        dense = exchange.fold(values, "max")
-        all_places, found = exchange.fold_auto(values, np.arange(grid.n_rows), "max")
-        assert all_places is None
-        assert np.array_equal(found, dense)
-        whole = exchange.comm.allreduce(np.array([grid.rank == 0]), "or")
-        one = np.arange(grid.n_rows)[: 1 if grid.rank == 0 else 0]
-        places, found = exchange.fold_auto(values, one, "max")
-        assert np.array_equal(found, values[one] if grid.rank == 0 else values[:0])
-        positions, spread = exchange.expand_auto(dense, places)
-        assert np.array_equal(spread, exchange.expand(dense)[positions])
-        positions, spread = exchange.expand_auto(dense, np.arange(grid.owned))
-        assert positions is None
-        assert np.array_equal(spread, exchange.expand(dense))
-        return bool(whole[0])
-
-    assert all(on_grid(work, 2, 4, n))
-
-
 def test_many_graphs_share_their_groups():
     def work(comm):
         grid = grids.Grid(10, 2, 2, comm.rank)

@@ -46,8 +46,6 @@ class Rectangle(Entries):
         return self.keep("transposed", lambda: View(*trusted_transpose(*arrays)))
 
     def finite_weights(self, caller: str) -> View:
-        """`directed_weights`, of which none is infinite or NaN."""
-
         def make() -> View:
             view = self.directed_weights(caller)
             refusals.refuse_infinite(view, caller)

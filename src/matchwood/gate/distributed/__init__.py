@@ -4,9 +4,8 @@ The rules are those of gate/graph.py, bit for bit: a view of a block holds the e
 view of the whole matrix that this rank keeps (engines/ranks/grid).  All ranks call every function
 here.
 
-    shares.py       what a rank may pass, and what the shares of all ranks have in common
-    sources.py      entries in batches; vertices that are renumbered.  collecting.py: how entries
-                    get to the rank that keeps them
+    sources.py      what a rank may pass; entries in batches; vertices that are renumbered
+    collecting.py   how entries get to the rank that keeps them
     views.py        the rules of the gate for a block
     graph.py        the graph as a rank sees it.  saved.py: the same in a folder
     whole.py        the graph on one rank, where all share a GPU
@@ -24,7 +23,7 @@ from matchwood.engines.ranks.agreement import same, together
 from matchwood.engines.ranks.exchanges import KINDS
 from matchwood.engines.ranks.protocol import Communicator
 from matchwood.gate import refusals, resources
-from matchwood.gate.distributed import saved, shares, sources
+from matchwood.gate.distributed import saved, sources
 from matchwood.gate.distributed.graph import DistributedGraph, Facts
 from matchwood.gate.distributed.sources import Source
 from matchwood.gate.distributed.views import Blocks
@@ -112,10 +111,10 @@ def distribute(
     same(comm, "distribute", n=n, grid=grid, order=order, layout=layout, exchange=exchange,
          duplicates=duplicates, index_dtype=index_dtype)  # fmt: skip
     arguments.one_of("distribute", "duplicates", duplicates, DUPLICATES)
-    share = together(comm, lambda: shares.read(A, n, weights, "distribute"))
+    share = together(comm, lambda: sources.read(A, n, weights, "distribute"))
     if n is not None:
         n = arguments.count("distribute", "n", n)
-    agreed = shares.Agreed(comm, share, n, "distribute")
+    agreed = sources.Agreed(comm, share, n, "distribute")
     source = agreed.source(share)
     del share
     arguments.one_of("distribute", "exchange", exchange, KINDS)

@@ -49,24 +49,6 @@ def routes(
     crew(threads, work=u.size).run(_routes, grid, u, v, *out)
 
 
-@kernel
-def _count_by_rank(team: Any, to: Array, counts: Array) -> None:
-    mine = counts[team.rank]
-    lo, hi = share(team, to.size)
-    for k in range(lo, hi):
-        if interrupted(team, k):
-            return
-        mine[to[k]] += 1
-
-
-def count_by_rank(to: Array, ranks: int, threads: int | None) -> Array:
-    """How many entries go to each rank."""
-    team = crew(threads, work=to.size)
-    counts = np.zeros((team.size, ranks), np.int64)
-    team.run(_count_by_rank, to, counts)
-    return counts.sum(axis=0)
-
-
 # The computed permutation: `HashedOrder` of sources.py
 
 

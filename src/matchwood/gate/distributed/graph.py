@@ -131,7 +131,6 @@ class DistributedGraph(GraphRules):
 
     @property
     def weighted(self) -> bool:
-        """Values were given."""
         return self._block.data is not None
 
     @property
@@ -163,7 +162,6 @@ class DistributedGraph(GraphRules):
         return self.keep("degrees", make)
 
     def symmetry(self) -> Symmetry:
-        """Loops, and whether the pattern is symmetric."""
         return self.keep("symmetry", lambda: self.places.symmetry(self.directed_pattern()))
 
     # Views
@@ -173,7 +171,6 @@ class DistributedGraph(GraphRules):
         return self._block._replace(data=None)
 
     def joined(self, rule: str, caller: str) -> View:
-        """The values as weights, duplicates joined by that rule; there must be values."""
         return self.places.joined(self._block, rule, self.ascending, caller)
 
     def given_values(self, caller: str = "graph") -> Any:
@@ -195,7 +192,6 @@ class DistributedGraph(GraphRules):
         return self.places.union(view, rule)
 
     def magnitudes(self, view: View) -> View:
-        """The view without loops; its values, where it has some, without signs and zeros."""
         return View(*trusted_magnitudes(*view, threads=self.threads))
 
     def mirrored(self, view: View) -> View:
@@ -203,7 +199,6 @@ class DistributedGraph(GraphRules):
         return self.places.mirror(view)
 
     def least(self, values: Any) -> float:
-        """The least of these values, of all ranks."""
         mine = -float(extremes(values)[0]) if values.size else -np.inf
         return -float(self.comm.allreduce(np.array([mine]), "max")[0])
 
@@ -212,12 +207,9 @@ class DistributedGraph(GraphRules):
         self.places.raise_infinite(view, caller)
 
     def refuse_overflow_of_directions(self, view: View, caller: str) -> None:
-        """Raise unless all ``|a_ij| + |a_ji|`` are finite."""
         self.places.refuse_overflow_of_directions(view, caller)
 
     def diagonal(self, caller: str = "graph") -> Any:
-        """The values a_ii of own vertices, by place; 0 where none is stored."""
-
         def make() -> Any:
             view = self.heaviest_weights(caller)
             whole = self.places.diagonal(view)
@@ -245,19 +237,15 @@ class OnDevice(DistributedGraph):
         return self if engine == "gpu" else self.host.on(engine)
 
     def mirrored(self, view: View) -> View:
-        """The block of the transpose of the matrix of which `view` is a block."""
         return _on_gpu(self.host.mirrored(_on_cpu(view)))
 
     def canonical(self, data: Any, rule: str = "sum") -> View:
-        """The entries with these values, one for each of `entries`; duplicates joined."""
         return _on_gpu(self.host.canonical(engines.moved(data, "cpu"), rule))
 
     def diagonal(self, caller: str = "graph") -> Any:
-        """The values a_ii of own vertices, by place; 0 where none is stored."""
         return engines.moved(self.host.diagonal(caller), "gpu")
 
     def given_values(self, caller: str = "graph") -> Any:
-        """The values as they were given, by `entries`; or None."""
         return engines.moved(self.host.given_values(caller), "gpu")
 
 

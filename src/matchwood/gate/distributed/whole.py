@@ -26,7 +26,6 @@ from matchwood.gate.views import View
 FIRST = 0  # the rank that has the views
 KEPT = "whole"  # in a graph: its views by name, for each communicator
 VIEW_ARRAYS = ("indptr", "indices", "names", "data")
-ALIGNMENT = 512  # bytes
 MAPPED = "mapped"  # kept in a graph: what its ranks have mapped, by communicator
 SHARE = 2  # a view must fit so many times: while it is joined, parts of it are there twice
 
@@ -156,22 +155,18 @@ def common(G: Any, caller: str, **arrays: tuple[int, Any]) -> Any:
     None where the ranks do not see each other's memory.  It is that of the first rank.  What is in
     it stays there from one call to the next.
     """
-    starts, total = [], 0
-    for size, kind in arrays.values():
-        starts.append(total)
-        total += -(-size * np.dtype(kind).itemsize // ALIGNMENT) * ALIGNMENT
+    layout = gpu.Layout(caller, **arrays)
 
     def make() -> list[Any]:
-        return [gpu.empty(total, np.uint8, caller)] if G.comm.rank == 0 else []
+        return [gpu.empty(layout.nbytes, np.uint8, caller)] if G.comm.rank == 0 else []
 
     found = mapped(G, f"{caller}: {arrays}", make)
     if found is None:
         return None
-    whole = found.arrays[0][0]
-    made = SimpleNamespace()
-    for (name, (size, kind)), start in zip(arrays.items(), starts, strict=True):
-        end = start + size * np.dtype(kind).itemsize
-        setattr(made, name, whole[start:end].view(kind))
+    whole, made = found.arrays[0][0], SimpleNamespace()
+    for name, (size, kind) in arrays.items():
+        start = getattr(layout, name)
+        setattr(made, name, whole[start : start + size * np.dtype(kind).itemsize].view(kind))
     return made
 
 

@@ -227,27 +227,6 @@ class Exchange:
         )
         return found
 
-    # Which form
-
-    def fold_auto(self, values: Any, positions: Any, op: str = "sum") -> tuple[Any, Any]:
-        """`fold_changed` of the values at these positions where few have changed, else `fold`.
-
-        `values` are over the row group.  Of a dense fold the places are None: all of them.
-        """
-        if self.sparse_pays(int(positions.shape[0])):
-            return self.fold_changed(positions, values[positions], op)
-        return None, self.fold(values, op)
-
-    def expand_auto(self, own: Any, places: Any) -> tuple[Any, Any]:
-        """`expand_changed` of the own values at these places where few have changed, else `expand`.
-
-        Of a dense one the column positions are None: all of them.
-        """
-        if self.sparse_pays(int(places.shape[0])):
-            positions, values = self.expand_changed(places, own[places])
-            return positions, values
-        return None, self.expand(own)
-
     def sparse_pays(self, count: int) -> bool:
         """Whether so many changes of this rank, with those of all others, are better sent sparse.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import (
+    Crew,
     barrier,
     crew,
     crew_for_step,
@@ -58,13 +59,26 @@ def _place(team: Any, destinations: Array, firsts: Array, order: Array) -> None:
 def by_destination(destinations: Array, parts: int, threads: int | None) -> tuple[Array, Array]:
     """(order, counts): a stable order by destination, and how many go to each of `parts`."""
     team = crew_for_step(threads, work=destinations.size)
-    counts = np.empty((team.size, parts), np.int64)
-    team.run(_count, destinations, counts)
+    counts = _counts(destinations, parts, team)
     firsts = np.zeros(team.size * parts, np.int64)
     np.cumsum(counts.T.ravel()[:-1], out=firsts[1:])
     order = np.empty(destinations.size, np.int64)
     team.run(_place, destinations, np.ascontiguousarray(firsts.reshape(parts, -1).T), order)
     return order, counts.sum(axis=0)
+
+
+def count_by_destination(destinations: Array, parts: int, threads: int | None) -> Array:
+    """How many go to each of `parts`."""
+    found: Array = _counts(destinations, parts, crew_for_step(threads, work=destinations.size)).sum(
+        0
+    )
+    return found
+
+
+def _counts(destinations: Array, parts: int, team: Crew) -> Array:
+    counts = np.empty((team.size, parts), np.int64)
+    team.run(_count, destinations, counts)
+    return counts
 
 
 @kernel
