@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from house import CUDA_FILES, PACKAGE, module_of
-from matchwood.engines.gpu.constants import KernelError
-from matchwood.engines.gpu.source import header_home
+from matchwood.engines.gpu.source import KernelError, header_home
 
 HEADERS = [path for path in CUDA_FILES if path.suffix == ".cuh"]
 SHARED = PACKAGE / "engines" / "gpu" / "device"
@@ -112,9 +111,9 @@ def test_every_header_is_included():
 
 
 def test_users_are_found_through_other_headers():
-    """roll_call.cuh includes cluster.cuh, so whoever includes the first uses both."""
+    """resident_barrier.cuh includes atomics.cuh, so whoever includes the first uses both."""
     used = users()
-    assert used[SHARED / "roll_call.cuh"] < used[SHARED / "cluster.cuh"]
+    assert used[SHARED / "resident_barrier.cuh"] < used[SHARED / "atomics.cuh"]
 
 
 def test_headers_have_names_of_their_own():

@@ -19,7 +19,7 @@ import pytest
 
 import matchwood
 from matchwood.engines import gpu
-from matchwood.engines.gpu.signature import parameters
+from matchwood.engines.gpu.launch import parameters
 
 ROOT = Path(matchwood.__file__).parent
 

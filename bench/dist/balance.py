@@ -18,7 +18,7 @@ import numpy as np
 
 import matchwood
 from matchwood.engines.ranks import grid as grids
-from matchwood.gate.distributed.order import HashedOrder
+from matchwood.gate.distributed.sources import HashedOrder
 
 DATA = Path(os.environ.get("MATCHWOOD_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 

@@ -107,11 +107,12 @@ def collectives(comm: Any, transport: str) -> list[dict[str, Any]]:
 
 def with_nccl(comm: Any) -> Any:
     """The communicator with NCCL for arrays on GPUs; None where it refuses."""
-    from matchwood.engines.ranks.networks import device, nccl
+    from matchwood.engines.ranks import opening
+    from matchwood.engines.ranks.networks import nccl
 
     try:
         if comm.size > 1:
-            return device.with_transport(comm, "nccl")
+            return opening.with_transport(comm, "nccl")
         return nccl.open_nccl(comm)
     except EngineUnavailable as error:
         if comm.rank == 0:

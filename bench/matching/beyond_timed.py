@@ -27,7 +27,7 @@ from typing import Any
 import matchwood
 from matchwood import Devices, engines, generators
 from matchwood.engines.cpu import default_threads
-from matchwood.engines.devices import cpu_copies
+from matchwood.engines.devices import cpu as cpu_copies
 from matchwood.engines.devices import machine as machines
 from matchwood.matching import is_locally_dominant
 from matchwood.matching.dominant import devices as rounds

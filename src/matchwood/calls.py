@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from matchwood import arguments, engines
 from matchwood.engines.devices import machine as machines
-from matchwood.engines.devices.devices import Devices
+from matchwood.engines.devices.machine import Devices
 from matchwood.errors import EngineUnavailable
 from matchwood.gate import graph as csr
 from matchwood.gate import inputs
@@ -118,7 +118,7 @@ def agreed(A: Any, check: Callable[[], T]) -> T:
     """
     if not is_distributed(A):
         return check()
-    from matchwood.engines.ranks.exchanges.agreement import together
+    from matchwood.engines.ranks.agreement import together
 
     return together(A.comm, check, told=False)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchwood import Devices, OutOfMemory
-from matchwood.engines.devices import cpu_copies
+from matchwood.engines.devices import cpu as cpu_copies
 from matchwood.engines.devices import plan as plans
 from matchwood.engines.devices.plan import Buffer, Partition, Sizes, make_plan
 from support import looped

@@ -11,8 +11,8 @@ import pytest
 import matchwood as mw
 from dist.mpi import SHARES, clean_environment, mpiexec, needs_mpi
 from matchwood.engines.cpu.native.runs import POSSIBLE
-from matchwood.engines.ranks.start import opening
-from matchwood.engines.ranks.start.launchers import mpi_launchers
+from matchwood.engines.ranks import opening
+from matchwood.engines.ranks.placement import mpi_launchers
 from support import looped, run_script
 
 pytestmark = needs_mpi

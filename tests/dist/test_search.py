@@ -18,7 +18,7 @@ from matchwood import dist
 from matchwood.check import check_bfs, is_bfs
 from matchwood.engines.cpu import barrier, crew, load_relaxed
 from matchwood.engines.cpu.atomics import relax_core
-from matchwood.engines.ranks.exchanges.cpu_stripes import rows_with_entries
+from matchwood.engines.ranks.exchanges.cpu import rows_with_entries
 from matchwood.engines.ranks.exchanges.packing import pack_values, unpack_values
 from matchwood.engines.ranks.grid import Grid, GridShape
 from matchwood.traversal.breadth_first.ranks import (

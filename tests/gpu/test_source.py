@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from matchwood.engines import gpu
-from matchwood.engines.gpu.launch import Kernel
-from matchwood.engines.gpu.signature import Parameter, parameters
+from matchwood.engines.gpu.launch import Kernel, Parameter, parameters
 from matchwood.engines.gpu.source import SOURCES
 
 TEXT = """

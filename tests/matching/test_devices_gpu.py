@@ -163,7 +163,7 @@ def test_large_answers_are_pinned_while_they_come():
     from matchwood.engines.devices import sending
 
     G = matchwood.graph(weighted(rmat(20, 2), np.float32))
-    assert G.n * 4 > sending.SMALL_ANSWER
+    assert G.n * 4 > sending.SMALL_ANSWER_BYTES
     expected = matchwood.weighted_matching(G, method="dominant")
     for options in ({"batches": 3}, {"batches": 3, "lists": 1}, {}):
         assert_same(on(G, 2, **options), expected)
@@ -175,7 +175,7 @@ def test_rows_that_are_used_once(monkeypatch):
     from matchwood.engines.devices import pinned
 
     monkeypatch.setattr(pinned, "SLOT_BYTES", 1 << 18)
-    monkeypatch.setattr(pinned, "LEAST_SLOT", 1 << 16)
+    monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 1 << 16)
     A = weighted(rmat(16, 16), np.float32)
     expected = matchwood.weighted_matching(A, method="dominant", engine="cpu")
     for devices, batches, lists in ((1, 10, 4), (1, 3, 1), (3, 5, 2), (1, 3, 0)):
@@ -251,7 +251,7 @@ def test_delays_between_streams_change_nothing(monkeypatch):
     """Streams that wait at random: the events between them must hold."""
     import cupy
 
-    from matchwood.engines.devices.streams import Lane
+    from matchwood.engines.devices.sending import Lane
 
     wait = cupy.RawKernel(
         'extern "C" __global__ void idle(long long t)'
@@ -285,7 +285,7 @@ def test_transports(transport):
 
 
 def test_nccl_with_one_device():
-    from matchwood.engines.devices import transports
+    from matchwood.engines.devices import workers as transports
 
     A = weighted(rmat(11, 8), np.float32)
     if transports.library() is None:

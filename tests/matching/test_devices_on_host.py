@@ -16,7 +16,8 @@ from graphs import complete, from_edges, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
 from matchwood.components.connected.devices import gpu as components
-from matchwood.engines.devices import cpu_copies, pinned, sending, simulated
+from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.engines.devices import pinned, sending, simulated
 from matchwood.engines.devices import plan as plans
 from matchwood.matching.dominant.devices import gpu_worker
 
@@ -140,7 +141,7 @@ def test_memory_is_pinned_once_for_two_problems():
 def test_a_graph_that_is_used_once(devices, monkeypatch):
     """Its rows are staged ahead of the copies, in slots that are smaller than a batch."""
     monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
-    monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+    monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 256)
     foreseen, real = [], pinned.Ring.foresee
 
     def foresee(self, sends, threads):
@@ -163,9 +164,9 @@ def test_a_graph_that_is_used_once(devices, monkeypatch):
 def test_an_answer_comes_through_the_ring(monkeypatch):
     """In pieces, each of which waits for a slot, where its memory cannot be pinned."""
     monkeypatch.setattr(pinned.Registration, "holds", lambda self, array: False)
-    monkeypatch.setattr(sending, "SMALL_ANSWER", 0)
+    monkeypatch.setattr(sending, "SMALL_ANSWER_BYTES", 0)
     monkeypatch.setattr(pinned, "SLOT_BYTES", 256)
-    monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+    monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 256)
     G = matchwood.graph(weighted(rmat(6, 6), np.float32))
     expected = matchwood.weighted_matching(G, method="dominant")
     for A in (G, G.sparse()):
@@ -176,7 +177,7 @@ def test_an_answer_comes_through_the_ring(monkeypatch):
 def test_no_thread_is_left_after_an_error(batch, monkeypatch):
     """Slots that nobody asks for any more are not filled, and the call ends soon."""
     monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
-    monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+    monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 256)
     monkeypatch.setattr(cpu_copies, "fill_threads", lambda threads, partitions: 2)
     A = weighted(rmat(8, 8), np.float32)
     on(A, batches=9, lists=2)  # compiled by now

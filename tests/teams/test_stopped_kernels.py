@@ -9,8 +9,8 @@ import pytest
 
 from matchwood.components.connected.ranks import cpu_sample
 from matchwood.engines.cpu.team import STOP, WORDS, Team
-from matchwood.engines.devices import cpu_copies
 from matchwood.primitives.contract import cpu as contract_cpu
+from matchwood.engines.devices import cpu as cpu_copies
 
 N = 1000
 

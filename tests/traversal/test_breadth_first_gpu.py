@@ -141,7 +141,7 @@ def test_several_threads_at_once():
 def test_out_of_memory_is_named(monkeypatch):
     G = matchwood.graph(matchwood.generators.star(3_000_000)).on("gpu")
     matchwood.bfs(G, 0)  # what the gate finds out is kept: only the search allocates from here on
-    monkeypatch.setattr(gpu.memory, "free_bytes", lambda: 16)
+    monkeypatch.setattr(gpu, "free_bytes", lambda: 16)
     cupy = pytest.importorskip("cupy")
     cupy.get_default_memory_pool().free_all_blocks()
     # ends of blocks that other tests use cannot be given back: as if there were none

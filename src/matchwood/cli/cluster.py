@@ -72,7 +72,7 @@ class Cluster(NamedTuple):
     def load(self, graph: str, *more: Path | None) -> Iterator[Session]:
         """The ranks and the graph on them; `more` are further files that will be written."""
         with opened(self.threads) as comm:
-            from matchwood.engines.ranks.exchanges.agreement import together
+            from matchwood.engines.ranks.agreement import together
 
             together(comm, lambda: _check_places(comm, (self.output, *more)))
             with clock() as taken, watched(comm, f"reading {graph}"):
@@ -303,7 +303,7 @@ def level_sizes(G: Any, levels: Any) -> list[int]:
 @contextlib.contextmanager
 def _replacing(comm: Any, path: Path) -> Iterator[Path]:
     """A name for the new file; it takes the place of the old one when all ranks have written."""
-    from matchwood.engines.ranks.exchanges.agreement import together
+    from matchwood.engines.ranks.agreement import together
 
     part = path.with_name(f".{path.name}.partial")
     try:
@@ -329,12 +329,12 @@ def save_edges(comm: Any, path: Path, edges: Any, n: int) -> None:
     """
     import numpy as np
 
-    from matchwood.engines.ranks.exchanges import Letters
-    from matchwood.engines.ranks.vectors.files import write_npy
+    from matchwood.engines.ranks.exchanges import Routed
+    from matchwood.engines.ranks.vectors import write_npy
 
     width = max(1, -(-n // comm.size))
     tails, heads = (np.ascontiguousarray(edges[:, k]) for k in (0, 1))
-    tails, heads = Letters(comm, tails // width).send(tails, heads)
+    tails, heads = Routed(comm, tails // width).send(tails, heads)
     order = np.lexsort((heads, tails))
     mine = np.stack((tails[order], heads[order]), axis=1)
     sizes = comm.allgather(np.array([mine.shape[0]], np.int64))

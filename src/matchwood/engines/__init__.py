@@ -21,9 +21,7 @@ from matchwood._lazy import import_whole
 from matchwood.errors import EngineUnavailable, OutOfMemory
 
 ENGINES = ("reference", "cpu", "gpu")
-BEYOND = (
-    "matchings, factors and components of graphs larger than the GPU: engine=matchwood.Devices()"
-)
+BEYOND = "graphs larger than the GPU need engine=matchwood.Devices(), where a function has it"
 
 
 _forked = ""  # why this process cannot use the GPU although its parent could
@@ -140,14 +138,13 @@ def resolve(where: str, engine: str | None, caller: str | None = None, threads: 
 def _refuse(engine: Any, caller: str | None) -> NoReturn:
     """Raise because of an engine that this function does not have, or that there is none of."""
     from matchwood.arguments import shown
-    from matchwood.engines.devices.devices import Devices
 
     expected = ", ".join(repr(name) for name in ENGINES)
     who = "" if caller is None else f"{caller}: "
-    if isinstance(engine, Devices):
+    if getattr(type(engine), "ENGINE", None) is not None:  # a value that names an engine: Devices
         raise EngineUnavailable(
-            f"{who}this function has no engine for Devices; weighted_matching, degree_factor and "
-            f"connected_components have one.  Here engine must be None or one of {expected}"
+            f"{who}this function has no engine for {type(engine).__name__}; "
+            f"here engine must be None or one of {expected}"
         )
     raise ValueError(f"{who}engine must be None or one of {expected}, got {shown(engine)}")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.engines.devices import machine as machines
-from matchwood.engines.devices.devices import Devices
+from matchwood.engines.devices.machine import Devices
 from matchwood.gate import holding, inputs, refusals
 from matchwood.gate.rules import EntryRules
 from matchwood.gate.views import View, sparse_matrix
@@ -133,12 +133,10 @@ class Entries(EntryRules):
 
     @property
     def weighted(self) -> bool:
-        """Values were given; they may not have been read yet."""
         return self._source is not None
 
     @property
     def ascending(self) -> bool:
-        """The rows were given sorted and without duplicates."""
         return self._structure.ascending
 
     @property
@@ -173,7 +171,6 @@ class Entries(EntryRules):
         return View(self._indptr, self._indices)
 
     def joined(self, rule: str, caller: str) -> View:
-        """The values as weights, duplicates joined by that rule; there must be values."""
         given = self.given_values(caller)
         weights = inputs.as_weights(given, caller)
         if self.ascending:

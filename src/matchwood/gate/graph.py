@@ -95,11 +95,9 @@ class Graph(GraphRules, Entries):
 
     @property
     def loops(self) -> int:
-        """Stored entries on the diagonal."""
         return self.keep("loops", lambda: self.symmetry().loops)
 
     def symmetry(self) -> Symmetry:
-        """Loops, and whether the pattern is symmetric."""
         view = self.directed_pattern()
         return self.keep("symmetry", lambda: trusted_symmetry(*view[:2], ascending=True))
 
@@ -111,19 +109,15 @@ class Graph(GraphRules, Entries):
         return found
 
     def union(self, view: View, rule: str) -> View:
-        """The view and its transpose in one, without loops; `rule` joins magnitudes."""
         return View(*trusted_union(*view, reduce=rule))
 
     def magnitudes(self, view: View) -> View:
-        """The view without loops; its values, where it has some, without signs and zeros."""
         return View(*trusted_magnitudes(*view))
 
     def mirrored(self, view: View) -> View:
-        """The transpose."""
         return View(*trusted_transpose(*view, self.n))
 
     def least(self, values: Any) -> float:
-        """The least of these values."""
         return float(extremes(values)[0])
 
     def raise_infinite(self, view: View, facts: Values, caller: str) -> None:
@@ -131,7 +125,6 @@ class Graph(GraphRules, Entries):
         refusals.raise_infinite(view, facts.at, caller)
 
     def refuse_overflow_of_directions(self, view: View, caller: str) -> None:
-        """Raise unless all ``|a_ij| + |a_ji|`` are finite."""
         refusals.refuse_overflow_of_directions(view, caller)
 
     # Arrays

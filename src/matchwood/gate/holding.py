@@ -1,4 +1,4 @@
-"""Whose memory the arrays of a Graph are, and how a change of it is found.
+"""What a Graph keeps, whose memory its arrays are, and how a change of it is found.
 
     "copied"     our own, read-only: nobody can change it.  `graph` does this.
     "adopted"    arrays that were made here and that nobody else has: our own without a copy
@@ -11,7 +11,11 @@ memory that is borrowed: `Entries.watched` makes it shared.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,6 +23,8 @@ from matchwood import engines
 from matchwood.gate import inputs
 from matchwood.gate.views import View
 from matchwood.primitives.inspect import checksum
+
+T = TypeVar("T")
 
 TEAM_BYTES = 1 << 20  # a copy of more is made by a team; to call it takes as long as 100 KB
 SMALL_BYTES = 1 << 14  # of an array that is its own checksum: to call a team takes longer
@@ -65,7 +71,7 @@ def copies(pairs: list[tuple[Any, Any]]) -> list[Any]:
             made.append(np.empty(array.shape, array.dtype))
             moves.append((made[-1], array))
     if moves:
-        engines.load("matchwood.engines.devices", "cpu_copies").copy(moves, None)
+        engines.load("matchwood.engines.devices", "cpu").copy(moves, None)
     return made
 
 
@@ -89,3 +95,59 @@ def _stays(array: Any, watch: Watch | None) -> bool:
     if not isinstance(array, np.ndarray) or not array.flags.writeable:
         return True
     return watch is not None and any(array is given for given in watch.arrays.values())
+
+
+class Keeper:
+    """An object that keeps what `keep` has made, safe with threads, pickles and forks.
+
+    Two threads that ask at the same time get the same object.  A pickle or copy leaves out what was
+    kept.  In a forked child every lock is new: a thread of the parent that held one does not exist
+    there, and would never release it.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Any] = {}
+        self._lock = threading.RLock()
+        _LIVE.add(self)
+
+    def keep(self, key: str, make: Callable[[], T]) -> T:
+        """What `make` returns, made at the first call for this key."""
+        found: T | None = self._kept.get(key)
+        if found is None:
+            with self._lock:
+                found = self._kept.get(key)
+                if found is None:
+                    try:
+                        found = self._kept[key] = self.made(make)
+                    except MemoryError as error:
+                        raise engines.out_of_memory(error) from error
+        return found
+
+    def made(self, make: Callable[[], T]) -> T:
+        """What `make` returns, as it is to be kept."""
+        return make()
+
+    def has_kept(self, key: str) -> bool:
+        """Whether something is kept for this key."""
+        return key in self._kept
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        del state["_kept"], state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Keeper.__init__(self)
+        self.__dict__.update(state)
+
+
+_LIVE: weakref.WeakSet[Keeper] = weakref.WeakSet()
+
+
+def _unlock() -> None:
+    for keeper in list(_LIVE):
+        keeper._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_unlock)

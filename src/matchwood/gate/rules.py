@@ -14,7 +14,7 @@ import numpy as np
 
 from matchwood import arguments
 from matchwood.gate import holding
-from matchwood.gate.keeping import Keeper
+from matchwood.gate.holding import Keeper
 from matchwood.gate.views import View, ones
 from matchwood.primitives.inspect import Symmetry, Values
 

@@ -16,8 +16,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.arguments import without_ranks
-from matchwood.engines.ranks.agreement import same
-from matchwood.engines.ranks.exchanges.agreement import together
+from matchwood.engines.ranks.agreement import same, together
 from matchwood.errors import EngineUnavailable
 
 T = TypeVar("T")

@@ -84,9 +84,9 @@ def _exchanges() -> None:
 def _shared_memory() -> None:
     import mmap
 
-    from matchwood.engines.ranks.networks.shared import board
+    from matchwood.engines.ranks.networks import shared
 
-    board.Board(mmap.mmap(-1, sum(board.layout(1, board.ALIGNED))), 0, 1, board.ALIGNED)
+    shared.SharedRegion(mmap.mmap(-1, sum(shared.layout(1, shared.ALIGNED))), 0, 1, shared.ALIGNED)
 
 
 def _tiles() -> None:

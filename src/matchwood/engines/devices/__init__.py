@@ -5,16 +5,14 @@ device, and the rows of a partition into batches, which pass through two buffers
 passes, its first edges are packed into a list that stays on the device.  Later rounds read the
 lists; a row travels again only when its list has run out.
 
-    devices.py     `Devices`: which devices, how much memory, how many batches
+    machine.py     `Devices`: which devices, how much memory, how many batches.  Where they are:
+                   CUDA's, or simulated ones in the memory of the host; a ledger counts what each
+                   holds, and no array is made without it
     plan.py        partitions, batches and lists; the memory that they need, before any work
-    machine.py     where devices are: CUDA's, or simulated ones in the memory of the host; a
-                   ledger counts what each holds, and no array is made without it
     stats.py       what the result tells: entries, rows, words and seconds of each round
-
-CUDA's side: streams.py (copies and kernels side by side), pinned.py (host memory that a device
-reads), cpu_copies.py and filling.py (threads that fill it), sending.py (buffers in turn),
-transports.py (words from one device to another), workers.py (what the workers of all problems
-share).
+    sending.py     copies and kernels side by side, buffers in turn
+    pinned.py      host memory that a device reads.  cpu.py: threads that fill it
+    workers.py     what the workers of all problems share; words from one device to another
 
 The rounds themselves are in the folder `devices` of each problem: rounds.py there is the same for
 CUDA's devices (gpu.py, gpu.cu) and for simulated ones (cpu.py), which tests use.
@@ -22,8 +20,7 @@ CUDA's devices (gpu.py, gpu.cu) and for simulated ones (cpu.py), which tests use
 
 from __future__ import annotations
 
-from matchwood.engines.devices.devices import Devices
-from matchwood.engines.devices.machine import simulated
+from matchwood.engines.devices.machine import Devices, simulated
 from matchwood.engines.devices.stats import RoundStats, Stats
 
 __all__ = ["Devices", "RoundStats", "Stats", "simulated"]

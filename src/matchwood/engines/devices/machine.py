@@ -1,4 +1,4 @@
-"""Where devices are: CUDA's, or simulated ones whose memory is that of the host.
+"""`Devices`, by which a user names GPUs, and where they are: CUDA's, or simulated on the host.
 
 A simulated device does what a device does, step by step, with the same plan, the same batches
 through the same buffers, and the same limit on its memory.  So partitions, batches and lists are
@@ -14,18 +14,161 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood import engines
-from matchwood.engines.devices.devices import Devices
+from matchwood.arguments import MOST, count, flag, one_of, shown
 from matchwood.errors import EngineUnavailable, OutOfMemory
 
+TRANSPORTS = ("auto", "nccl", "peer", "device", "host")
+LONGEST_LIST = 32  # edges: a warp holds a list in its registers, one edge in each lane
+UNITS = {
+    "": 1, "b": 1,
+    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+    "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+}  # fmt: skip
+SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 RESERVED_PART = 16  # of the free memory 1 / RESERVED_PART is left to CUDA: modules, its allocator
 ALIGNMENT = 512  # bytes
+
+
+@dataclass(frozen=True)
+class Devices:
+    """Which GPUs a call runs on, for graphs larger than one of them: a value for ``engine=``.
+
+    The graph stays in the memory of the host.  Its vertices are cut into one partition for each
+    device, and the rows of a partition travel to its device in batches, once; of each row the first
+    few edges stay there, as a list.
+
+    Parameters
+    ----------
+    devices : int or sequence of int
+        The numbers of the devices.  A number may occur more than once: ``(0, 0)`` makes two
+        partitions on one device.
+    memory : int, str or None
+        The most bytes that each partition may take on its device, all counted; as a number or as
+        text, ``"8 GiB"``.  None takes what is free.
+    batches : int or None
+        Batches of a partition; None takes the fewest that fit.
+    lists : int or "auto"
+        The most edges of a row that stay on the device, 0 to 32.  ``"auto"`` takes what the memory
+        allows.  With 0 every batch travels in every round, as in [1]_.
+    transport : {"auto", "nccl", "peer", "device", "host"}
+        How devices tell each other: by NCCL, by copies from one device to another, by copies within
+        one device that occurs more than once, or through the memory of the host.
+    stats : bool
+        Measure the seconds of each round; the counts are there without it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no device, a number is negative, `memory` cannot be read, or an argument is
+        out of range.
+
+    Notes
+    -----
+    `weighted_matching`, `degree_factor` and `connected_components` take it.  Their answers are the
+    same integers as on one device and on the CPU.
+
+    References
+    ----------
+    .. [1] M. Mandulak, S. Ghosh, S. M. Ferdous, M. Halappanavar, G. Slota. Efficient weighted
+       graph matching on GPUs. SC 2024. doi:10.1109/SC41406.2024.00068
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> matchwood.Devices((0, 0), memory="8 GiB").memory
+    8589934592
+    """
+
+    ENGINE = "devices"  # the file of a problem with the engine for these values
+
+    devices: Any = (0,)
+    _: KW_ONLY
+    memory: Any = None
+    batches: int | None = None
+    lists: Any = "auto"
+    transport: str = "auto"
+    stats: bool = False
+
+    def __post_init__(self) -> None:
+        caller = "Devices"
+        object.__setattr__(self, "devices", _numbers(self.devices))
+        object.__setattr__(self, "memory", _bytes(self.memory))
+        if self.batches is not None:
+            object.__setattr__(self, "batches", count(caller, "batches", self.batches, least=1))
+        object.__setattr__(self, "lists", _lists(self.lists))
+        one_of(caller, "transport", self.transport, TRANSPORTS)
+        flag(caller, "stats", self.stats)
+        different = len(set(self.devices))
+        if self.transport == "nccl" and different < len(self.devices):
+            raise ValueError(
+                f"Devices: transport='nccl' needs devices that differ, got {self.devices}"
+            )
+        if self.transport == "device" and different > 1:
+            raise ValueError(
+                f"Devices: transport='device' needs one device, once or more, got {self.devices}"
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of partitions."""
+        return len(self.devices)
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    several = hasattr(value, "__iter__") and getattr(value, "shape", None) != ()
+    if isinstance(value, (str, bytes)) or not (several or _is_number(value)):
+        raise TypeError(
+            f"Devices: devices must be the number of a device or several, got {shown(value)}"
+        )
+    numbers = (value,) if _is_number(value) else tuple(value)
+    if not numbers:
+        raise ValueError("Devices: devices must name at least one device, got none")
+    return tuple(count("Devices", "devices", number) for number in numbers)
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__index__") and not hasattr(value, "__iter__")
+
+
+def _bytes(value: Any) -> int | None:
+    """Bytes from a number or from text with a unit."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return count("Devices", "memory", value, least=1)
+    found = SIZE.fullmatch(value)
+    unit = found[2].lower() if found else None
+    if found is None or unit not in UNITS:
+        raise ValueError(
+            f"Devices: memory must be bytes or text such as '8 GiB' or '500 MB', got {shown(value)}"
+        )
+    size = float(found[1]) * UNITS[unit]
+    if not 1 <= size <= MOST:
+        raise ValueError(f"Devices: memory must be 1 byte to {MOST} bytes, got {shown(value)}")
+    return int(size)
+
+
+def _lists(value: Any) -> Any:
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f"Devices: lists must be 'auto' or an integer, got {shown(value)}")
+        return value
+    k = count("Devices", "lists", value)
+    if k > LONGEST_LIST:
+        raise ValueError(f"Devices: lists must be at most {LONGEST_LIST}, got {k}")
+    return k
+
+
+# The memory of a partition
 
 
 def aligned(nbytes: int) -> int:

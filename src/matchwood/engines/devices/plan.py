@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engines.devices.cpu_copies import count_degrees
-from matchwood.engines.devices.devices import LONGEST_LIST, Devices
-from matchwood.engines.devices.machine import ALIGNMENT
+from matchwood.engines.devices.cpu import count_degrees
+from matchwood.engines.devices.machine import ALIGNMENT, LONGEST_LIST, Devices
 from matchwood.errors import OutOfMemory
 
 Array = np.ndarray[Any, Any]

@@ -1,20 +1,71 @@
 """What ranks agree on before and after the work: equal arguments, and one error for all.
 
-An error that one rank alone raises ends the communicator, and the others raise `RankFailed`.  That
-is for faults.  Where an argument or an answer is wrong, all ranks are told and raise the same
-error, and the communicator goes on.
+A rank that raises alone ends the communicator, and the others raise `RankFailed`.  That is for
+faults.  Where an argument, a part of the input or an answer is wrong, all ranks raise the same
+error, of its own class, and the communicator goes on.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import engines, errors
 from matchwood.engines.ranks.faults import listed
-from matchwood.engines.ranks.vectors import DistributedVector
+
+T = TypeVar("T")
+
+CLASSES = {
+    kind.__name__: kind
+    for kind in (
+        TypeError, ValueError, OverflowError, MemoryError, OSError, FileNotFoundError,
+        PermissionError, IsADirectoryError, NotADirectoryError,
+        errors.EngineUnavailable, errors.OutOfMemory, errors.CheckFailed, errors.FileFormatError,
+    )
+}  # fmt: skip
+
+
+def together(comm: Any, work: Callable[[], T], *, told: bool = True) -> T:
+    """``work()`` of this rank, if it succeeds on all; else all raise what the first raised.
+
+    The first is the failing rank of the smallest number; the message names it where there are
+    several ranks and `told` is True.  `work` must not use the communicator.
+    """
+    found, failure, cause = _tried(work)
+    for rank, outcome in enumerate(comm.objects(failure)):
+        if outcome is not None:
+            name, text = outcome
+            where = f" (on rank {rank})" if comm.size > 1 and told else ""
+            raise CLASSES[name](f"{text}{where}") from cause
+    return found  # type: ignore[return-value]
+
+
+def of_first(comm: Any, work: Callable[[], T]) -> T:
+    """What ``work()`` returns on the first rank, pickled for the others; or all raise its error.
+
+    The other ranks do not call it.  `work` must not use the communicator.
+    """
+    mine = _tried(work) if comm.rank == 0 else (None, None, None)
+    found, failure = comm.objects(mine[:2])[0]
+    if failure is not None:
+        name, text = failure
+        raise CLASSES[name](text) from mine[2]
+    return found  # type: ignore[no-any-return]
+
+
+def _tried(work: Callable[[], T]) -> tuple[T | None, tuple[str, str] | None, Exception | None]:
+    """What `work` returns; else the class and the text of its error, and the error."""
+    try:
+        return work(), None, None
+    except tuple(CLASSES.values()) as error:
+        return None, (_class_name(error), str(error)), error
+
+
+def _class_name(error: BaseException) -> str:
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in CLASSES)
 
 
 def same(comm: Any, caller: str, **given: Any) -> None:
@@ -60,26 +111,3 @@ def raise_first(comm: Any, error: Exception | None, key: Any = 0) -> None:
 def any_of(comm: Any, here: bool) -> bool:
     """Whether it holds on any rank."""
     return bool(comm.allreduce(np.array([here], np.bool_), "or")[0])
-
-
-def own_part(G: Any, caller: str, name: str, value: Any) -> Any:
-    """The own values of a vector, which must be spread over the ranks as the graph is.
-
-    All ranks raise TypeError or ValueError where on one of them it is not.
-    """
-    error: Exception | None = None
-    if not isinstance(value, DistributedVector):
-        kind = type(value).__name__
-        error = TypeError(f"{caller}: {name} must be a DistributedVector, got {kind}")
-    elif _layout(value) != _layout(G):
-        error = ValueError(
-            f"{caller}: {name} must be spread as the graph is, over {_layout(G)}, "
-            f"got {_layout(value)}"
-        )
-    raise_first(G.comm, error)
-    return value.local
-
-
-def _layout(spread: Any) -> str:
-    order = "" if spread.order is None else ", hashed"
-    return f"{spread.grid.name} {spread.grid.layout} of {spread.n} vertices{order}"

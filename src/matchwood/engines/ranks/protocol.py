@@ -1,8 +1,8 @@
 """What one rank sees of the others: a communicator.  All kinds have these operations.
 
 This file checks arguments, counts traffic and announces errors; a kind of communicator supplies
-the few functions at the end, which move the data: serial.py (one rank), threads/ (threads of one
-process), and networks/ (MPI, NCCL, a group of torch.distributed).
+the few functions at its end, which move the data: `Serial` below (one rank), threads.py (threads of
+one process), and networks/ (MPI, NCCL, a group of torch.distributed).
 
 Every public operation is collective: all ranks of the communicator call it, in the same order.
 Where one of them raises instead, the others hear of it and raise `RankFailed`.  The communicator is
@@ -16,6 +16,7 @@ import functools
 import os
 import pickle
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -24,14 +25,77 @@ import numpy as np
 from matchwood.arguments import count, is_integer, shown
 from matchwood.engines.ranks import checks
 from matchwood.engines.ranks.checks import Counts
-from matchwood.engines.ranks.start.placement import Place
-from matchwood.engines.ranks.traffic import Traffic
+from matchwood.engines.ranks.faults import failure_of
+from matchwood.engines.ranks.placement import Place
 from matchwood.errors import RankFailed
 
 TIMEOUT_SECONDS = 600.0  # that a rank waits for the others; MATCHWOOD_DIST_TIMEOUT
-LENGTH_BYTES = 8  # of a length that is sent before the data
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+@dataclass
+class Count:
+    """The traffic of one kind of operation."""
+
+    calls: int = 0
+    bytes_received: int = 0
+    bytes_sent: int = 0
+    messages: int = 0
+
+
+@dataclass
+class Traffic:
+    """What one rank received from others and sent to others through a communicator.
+
+    Bytes are those of the arrays, as an exchange without detours moves them: whatever a library
+    does in between, the numbers are the same on every machine.
+
+    ==================  ==================================================================
+    reduce_scatter      (size - 1) x the rank's own elements
+    allgather(v)        what the others had
+    alltoallv           what the others had for this rank
+    allreduce           2 (size - 1) / size x the elements
+    broadcast           the elements, on all ranks but the root
+    objects             the bytes of the pickled objects of the others
+    ==================  ==================================================================
+
+    Messages are those that the rank sends: one to each other rank it has something for, and one
+    more to each where lengths are exchanged beforehand (alltoallv, allgatherv, objects).
+
+    Attributes
+    ----------
+    bytes_received, bytes_sent, messages : int
+        Sums over all operations, those of communicators that were split off included.
+    by_operation : dict
+        The same for each operation: a `Count`.
+    """
+
+    parent: Traffic | None = None
+    bytes_received: int = 0
+    bytes_sent: int = 0
+    messages: int = 0
+    by_operation: dict[str, Count] = field(default_factory=dict)
+
+    def add(self, operation: str, received: int, sent: int, messages: int) -> None:
+        """Count a call of `operation`, here and in the communicator this one was split from."""
+        self.bytes_received += received
+        self.bytes_sent += sent
+        self.messages += messages
+        count = self.by_operation.get(operation)
+        if count is None:
+            count = self.by_operation[operation] = Count()
+        count.calls += 1
+        count.bytes_received += received
+        count.bytes_sent += sent
+        count.messages += messages
+        if self.parent is not None:
+            self.parent.add(operation, received, sent, messages)
+
+    def clear(self) -> None:
+        """Count from zero again; what a split has counted in its parent is not taken back."""
+        self.bytes_received = self.bytes_sent = self.messages = 0
+        self.by_operation.clear()
 
 
 class Session:
@@ -89,6 +153,16 @@ def too_late(operation: str, session: Session) -> Exception:
         old = session.failure
         return RankFailed(old.rank, old.type, old.message, old.traceback)
     return ValueError(f"{operation}: the communicator is closed; world() gives a new one")
+
+
+class MappedArrays:
+    """Arrays on GPUs that all ranks read and write: ``arrays[rank]`` is the list of a rank.
+
+    They are there as long as this object is kept.
+    """
+
+    def __init__(self, arrays: list[list[Any]]) -> None:
+        self.arrays = arrays
 
 
 class Communicator(abc.ABC):
@@ -282,10 +356,9 @@ class Communicator(abc.ABC):
         """
         return np.empty(size, dtype)
 
-    def lend(self, arrays: Sequence[Any]) -> Any:
+    def lend(self, arrays: Sequence[Any]) -> MappedArrays | None:
         """Arrays on GPUs, for all ranks to read and to write; collective.
 
-        An object whose ``arrays[rank]`` are those of a rank; they are there as long as it is kept.
         None on all ranks where they do not use one GPU together, or cannot see each other's memory.
         """
         return None
@@ -380,3 +453,54 @@ class Communicator(abc.ABC):
 
     def raw_fail(self, error: BaseException) -> None:
         self.session.closed = True
+
+
+class Serial(Communicator):
+    """One rank: what `world` gives a program that was started alone.  Results are copies."""
+
+    kind = "serial"
+
+    def __init__(
+        self, threads: int = 1, session: Session | None = None, traffic: Traffic | None = None
+    ) -> None:
+        count("Serial", "threads", threads, 1)
+        super().__init__(0, 1, threads, Session() if session is None else session, traffic)
+
+    def raw_compare(self, operation: str, *details: Any) -> None:
+        pass
+
+    def raw_barrier(self) -> None:
+        pass
+
+    def raw_bytes(self, text: bytes) -> Sequence[bytes]:
+        return [text]
+
+    def raw_lengths(self, length: int) -> Counts:
+        return np.array([length], np.int64)
+
+    def raw_table(self, sends: Counts) -> tuple[Counts, int]:
+        return sends, int(sends[0])
+
+    def raw_gather(self, array: Any, counts: Counts) -> Any:
+        return array.copy()
+
+    def raw_exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
+        return array.copy()
+
+    def raw_broadcast(self, array: Any, root: int) -> Any:
+        return array.copy()
+
+    def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
+        return array.copy()
+
+    def raw_allreduce(self, array: Any, op: str) -> Any:
+        return array.copy()
+
+    def raw_fail(self, error: BaseException) -> None:
+        self.session.failure = failure_of(0, error)
+        self.session.closed = True
+
+    def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
+        if color is None:
+            return None
+        return Serial(self.threads, self.session, Traffic(self.traffic))

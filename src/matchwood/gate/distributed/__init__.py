@@ -4,27 +4,29 @@ The rules are those of gate/graph.py, bit for bit: a view of a block holds the e
 view of the whole matrix that this rank keeps (engines/ranks/grid).  All ranks call every function
 here.
 
-Read graph.py (the graph as a rank sees it), then collecting.py for how entries come to their rank,
-and views.py.
+    sources.py      what a rank may pass; entries in batches; vertices that are renumbered
+    collecting.py   how entries get to the rank that keeps them
+    views.py        the rules of the gate for a block
+    graph.py        the graph as a rank sees it.  saved.py: the same in a folder
+    whole.py        the graph on one rank, where all share a GPU
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from matchwood import arguments
 from matchwood.engines.ranks import grid as grids
-from matchwood.engines.ranks.agreement import same
+from matchwood.engines.ranks.agreement import same, together
 from matchwood.engines.ranks.exchanges import KINDS
-from matchwood.engines.ranks.exchanges.agreement import together
 from matchwood.engines.ranks.protocol import Communicator
 from matchwood.gate import refusals, resources
-from matchwood.gate.distributed import given, sources
-from matchwood.gate.distributed.agreed import Agreed
+from matchwood.gate.distributed import saved, sources
 from matchwood.gate.distributed.graph import DistributedGraph, Facts
 from matchwood.gate.distributed.sources import Source
-from matchwood.gate.distributed.views import Places
+from matchwood.gate.distributed.views import Blocks
 from matchwood.gate.entries import DUPLICATES
 from matchwood.gate.views import View
 
@@ -109,10 +111,10 @@ def distribute(
     same(comm, "distribute", n=n, grid=grid, order=order, layout=layout, exchange=exchange,
          duplicates=duplicates, index_dtype=index_dtype)  # fmt: skip
     arguments.one_of("distribute", "duplicates", duplicates, DUPLICATES)
-    share = together(comm, lambda: given.read(A, n, weights, "distribute"))
+    share = together(comm, lambda: sources.read(A, n, weights, "distribute"))
     if n is not None:
         n = arguments.count("distribute", "n", n)
-    agreed = Agreed(comm, share, n, "distribute")
+    agreed = sources.Agreed(comm, share, n, "distribute")
     source = agreed.source(share)
     del share
     arguments.one_of("distribute", "exchange", exchange, KINDS)
@@ -147,7 +149,7 @@ def make(
     edges: bool = False,
     duplicates: str | None = None,
     reduce: str | None = None,
-    values: Callable[[Places, View], Any] | None = None,
+    values: Callable[[Blocks, View], Any] | None = None,
     engine: str = "cpu",
     nnz: int | None = None,
 ) -> DistributedGraph:
@@ -166,7 +168,7 @@ def make(
     room, what = 32 * (n // R + n // C), f"a graph of {n} vertices"
     together(comm, lambda: resources.require_memory(caller, room, what))
     laid = grids.made(layout, n, R, C, comm.rank)
-    places = Places(comm, laid, sources.chosen_order(comm, laid, source, order))
+    places = Blocks(comm, laid, sources.chosen_order(comm, laid, source, order))
     joined = reduce is not None
     if reduce is None:
         reduce = "first" if source.kind is None and duplicates != "error" else "keep"
@@ -182,3 +184,14 @@ def make(
     facts = Facts(nnz, edges, duplicates, caller)
     graph = DistributedGraph(places, block, facts)
     return graph.on(engine)
+
+
+def load(folder: Path, comm: Any, grid: Any = None, order: str = "auto") -> DistributedGraph:
+    """The graph of a folder that `DistributedGraph.save` wrote, on the ranks of `comm`."""
+    facts, source, nnz, finish = saved.opened(folder, comm)
+    graph = make(
+        "read", comm, facts["n"], source, grid=grid, order=order, edges=facts["edges"],
+        duplicates=facts["duplicates"], index_dtype=facts["index_dtype"], nnz=nnz,
+    )  # fmt: skip
+    finish()
+    return graph

@@ -80,25 +80,25 @@ class Collector:
             return (rows, columns, data), np.array([rows.size])
         order, counts = by_destination(to, self.comm.size, threads)
         counts = counts.tolist()
-        rows, came = self.comm.alltoallv(rows[order], counts)
+        rows, received = self.comm.alltoallv(rows[order], counts)
         columns, _ = self.comm.alltoallv(columns[order], counts)
         if data is not None:
             data, _ = self.comm.alltoallv(data[order], counts)
-        return (rows, columns, data), np.asarray(came)
+        return (rows, columns, data), np.asarray(received)
 
-    def _keep(self, entries: Entry, came: Any) -> None:
+    def _keep(self, entries: Entry, received: Any) -> None:
         """Put the entries of one round to their ranges."""
         rows, columns, data = entries
         self.received += int(rows.size)
         if self.ranges == 1:
-            self.waiting[0].append((entries, came))
+            self.waiting[0].append((entries, received))
             return
         ranks = self.comm.size
         of = rows // self.height
         order, counts = by_destination(of, self.ranges, self.comm.threads)
         table = np.zeros(self.ranges * ranks, np.int64)
         if self.kind is not None:  # where the order of equal entries matters
-            of = of.astype(np.int64) * ranks + np.repeat(np.arange(ranks), came)
+            of = of.astype(np.int64) * ranks + np.repeat(np.arange(ranks), received)
             table = np.bincount(of, minlength=self.ranges * ranks)
         ends = np.concatenate([[0], np.cumsum(counts)])
         for k in range(self.ranges):
@@ -177,7 +177,7 @@ def joined(arrays: list[Any], kind: Any) -> Any:
 
 
 def _by_source(parts: list[tuple[Entry, Any]], ranks: int) -> Iterator[Entry]:
-    ends = [np.concatenate([[0], np.cumsum(came)]) for _, came in parts]
+    ends = [np.concatenate([[0], np.cumsum(received)]) for _, received in parts]
     for rank in range(ranks):
         for (rows, columns, data), end in zip([part for part, _ in parts], ends, strict=True):
             at = slice(int(end[rank]), int(end[rank + 1]))
@@ -190,7 +190,7 @@ def routes(grid: Any, u: Any, v: Any, threads: int | None) -> Entry:
         return grid.keeper(u, v), grid.row_position(u), grid.column_position(v)
     to = np.empty(u.shape[0], np.int32)
     rows, columns = np.empty(u.shape[0], u.dtype), np.empty(v.shape[0], v.dtype)
-    engines.load(__package__, "cpu_routes").routes(grid.shape, u, v, (to, rows, columns), threads)
+    engines.load(__package__, "cpu").routes(grid.shape, u, v, (to, rows, columns), threads)
     return to, rows, columns
 
 

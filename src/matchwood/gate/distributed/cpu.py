@@ -1,4 +1,4 @@
-"""Passes over the entries of a block, on a team.
+"""Passes over the entries of a distributed graph, on a team: where they go, and over a block.
 
 A block is in local ids: row and column of one vertex have the same id, so that a loop is seen as
 on one machine.  Facts about symmetry and values: primitives/inspect.
@@ -10,11 +10,90 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engines.cpu import crew, interrupted, kernel, share, share_rows
+from matchwood.engines.cpu import crew, device, interrupted, kernel, share, share_rows
+from matchwood.primitives.hashing.cpu import mix64
 
 Array = np.ndarray[Any, Any]
 
-_WIDTH = 8  # words of a member's line: it shares no cache line with another
+LINE_WORDS = 8  # of a member: it shares no cache line with another
+
+# Where entries go: one pass of arithmetic over a batch
+
+
+@kernel
+def _routes(
+    team: Any, grid: Any, u: Array, v: Array, to: Array, rows: Array, columns: Array
+) -> None:
+    """The rank that keeps (u, v), and the positions there; see engines/ranks/grid."""
+    R, C = np.uint64(grid.R), np.uint64(grid.C)
+    p = R * C
+    lo, hi = share(team, u.size)
+    for k in range(lo, hi):
+        if interrupted(team, k):
+            return
+        place = np.uint64(u[k]) // p
+        stripe = np.uint64(u[k]) - place * p
+        row = stripe // C
+        rows[k] = place * C + (stripe - row * C)
+        place = np.uint64(v[k]) // p
+        stripe = np.uint64(v[k]) - place * p
+        above = stripe // C
+        columns[k] = place * R + above
+        to[k] = row * C + (stripe - above * C)
+
+
+def routes(
+    grid: Any, u: Array, v: Array, out: tuple[Array, Array, Array], threads: int | None
+) -> None:
+    """Rank, row position and column position of every entry, into the arrays of `out`."""
+    crew(threads, work=u.size).run(_routes, grid, u, v, *out)
+
+
+# The computed permutation: `HashedOrder` of sources.py
+
+
+@device
+def _forth(x: Any, bits: Any, mask: Any, keys: Array) -> Any:
+    high, low = x >> bits, x & mask
+    for k in range(keys.size):
+        high, low = low, high ^ (mix64(low + keys[k]) & mask)
+    return (high << bits) | low
+
+
+@device
+def _back(x: Any, bits: Any, mask: Any, keys: Array) -> Any:
+    """The inverse of `_forth`, with its keys in reverse order."""
+    high, low = x >> bits, x & mask
+    for k in range(keys.size):
+        high, low = low ^ (mix64(high + keys[k]) & mask), high
+    return (high << bits) | low
+
+
+@kernel
+def _permute(team: Any, ids: Array, n: Any, half: Any, keys: Array, back: bool, out: Array) -> None:
+    mask = (np.uint64(1) << half) - np.uint64(1)
+    lo, hi = share(team, ids.size)
+    for k in range(lo, hi):
+        if interrupted(team, k):
+            return
+        x = np.uint64(ids[k])
+        while True:  # ends: on the cycle of x the next number below n comes, at the latest x
+            x = _back(x, half, mask, keys) if back else _forth(x, half, mask, keys)
+            if x < n:
+                break
+        out[k] = x
+
+
+def permute(
+    ids: Array, n: int, half: int, keys: Array, back: bool, out: Array, threads: int | None
+) -> None:
+    """The permutation of 0 .. n - 1, or its inverse, of each of the ids."""
+    crew(threads, work=8 * ids.size).run(
+        _permute, ids, np.uint64(n), np.uint64(half), keys, back, out
+    )
+
+
+# Over a block
 
 
 @kernel
@@ -85,7 +164,7 @@ def _distinct(team: Any, indptr: Array, indices: Array, table: Array) -> None:
 def distinct(indptr: Array, indices: Array, threads: int | None) -> int:
     """Entries of sorted rows, equal ones counted once."""
     team = crew(threads, work=indices.size + indptr.size)
-    table = np.zeros((team.size, _WIDTH), np.int64)
+    table = np.zeros((team.size, LINE_WORDS), np.int64)
     team.run(_distinct, indptr, indices, table)
     return int(table[:, 0].sum())
 

@@ -11,7 +11,7 @@ from matchwood.engines.ranks.exchanges import Exchange
 from matchwood.engines.ranks.vectors import DistributedVector
 from matchwood.gate import holding
 from matchwood.gate.distributed import saved
-from matchwood.gate.distributed.views import Places
+from matchwood.gate.distributed.views import Blocks
 from matchwood.gate.entries import RULES
 from matchwood.gate.rules import GraphRules
 from matchwood.gate.views import View
@@ -19,6 +19,13 @@ from matchwood.primitives.assemble.cpu import merge_duplicates
 from matchwood.primitives.extremes import extremes
 from matchwood.primitives.inspect import Symmetry, Values
 from matchwood.primitives.symmetrize import trusted_magnitudes
+
+DEVICE_VIEWS = (
+    "entries", "directed_pattern", "directed_weights", "heaviest_weights", "undirected_pattern",
+    "undirected_weights", "finite_weights", "transposed_pattern", "transposed_weights", "joined",
+)  # fmt: skip
+
+HOST_FACTS = ("symmetry", "value_facts", "refuse_negative", "save")
 
 
 class Facts(NamedTuple):
@@ -52,7 +59,7 @@ class DistributedGraph(GraphRules):
         How vertices are renumbered before they are dealt out; None: they are not.
     """
 
-    def __init__(self, places: Places, block: View, facts: Facts) -> None:
+    def __init__(self, places: Blocks, block: View, facts: Facts) -> None:
         self.places = places
         self.comm, self.grid, self.order = places.comm, places.grid, places.order
         self.exchange = Exchange(self.comm, self.grid, self.order)
@@ -106,8 +113,6 @@ class DistributedGraph(GraphRules):
         arguments.one_of("DistributedGraph.on", "engine", engine, ("cpu", "gpu"))
         if engine == self.engine:
             return self
-        from matchwood.gate.distributed.device import OnDevice
-
         return self.keep(engine, lambda: OnDevice(self))
 
     def save(self, folder: Any) -> None:
@@ -126,7 +131,6 @@ class DistributedGraph(GraphRules):
 
     @property
     def weighted(self) -> bool:
-        """Values were given."""
         return self._block.data is not None
 
     @property
@@ -158,7 +162,6 @@ class DistributedGraph(GraphRules):
         return self.keep("degrees", make)
 
     def symmetry(self) -> Symmetry:
-        """Loops, and whether the pattern is symmetric."""
         return self.keep("symmetry", lambda: self.places.symmetry(self.directed_pattern()))
 
     # Views
@@ -168,7 +171,6 @@ class DistributedGraph(GraphRules):
         return self._block._replace(data=None)
 
     def joined(self, rule: str, caller: str) -> View:
-        """The values as weights, duplicates joined by that rule; there must be values."""
         return self.places.joined(self._block, rule, self.ascending, caller)
 
     def given_values(self, caller: str = "graph") -> Any:
@@ -190,7 +192,6 @@ class DistributedGraph(GraphRules):
         return self.places.union(view, rule)
 
     def magnitudes(self, view: View) -> View:
-        """The view without loops; its values, where it has some, without signs and zeros."""
         return View(*trusted_magnitudes(*view, threads=self.threads))
 
     def mirrored(self, view: View) -> View:
@@ -198,7 +199,6 @@ class DistributedGraph(GraphRules):
         return self.places.mirror(view)
 
     def least(self, values: Any) -> float:
-        """The least of these values, of all ranks."""
         mine = -float(extremes(values)[0]) if values.size else -np.inf
         return -float(self.comm.allreduce(np.array([mine]), "max")[0])
 
@@ -207,15 +207,76 @@ class DistributedGraph(GraphRules):
         self.places.raise_infinite(view, caller)
 
     def refuse_overflow_of_directions(self, view: View, caller: str) -> None:
-        """Raise unless all ``|a_ij| + |a_ji|`` are finite."""
         self.places.refuse_overflow_of_directions(view, caller)
 
     def diagonal(self, caller: str = "graph") -> Any:
-        """The values a_ii of own vertices, by place; 0 where none is stored."""
-
         def make() -> Any:
             view = self.heaviest_weights(caller)
             whole = self.places.diagonal(view)
             return np.ascontiguousarray(whole[self.grid.owned_rows])
 
         return self.keep("diagonal", make)
+
+
+class OnDevice(DistributedGraph):
+    """The same graph, its views on the GPU of each rank; `host` is the one on the CPU.
+
+    The block is made on the CPU, where entries are sent and sorted; a view is brought to the device
+    when it is first asked for, and kept there.
+    """
+
+    def __init__(self, host: DistributedGraph) -> None:
+        engines.cupy()
+        self.__dict__.update(host.__dict__)
+        super(DistributedGraph, self).__init__()  # keeps what lies on the device
+        self.host = host
+        self.engine = "gpu"
+
+    def on(self, engine: str) -> DistributedGraph:
+        """The same graph with its views on that engine."""
+        return self if engine == "gpu" else self.host.on(engine)
+
+    def mirrored(self, view: View) -> View:
+        return _on_gpu(self.host.mirrored(_on_cpu(view)))
+
+    def canonical(self, data: Any, rule: str = "sum") -> View:
+        return _on_gpu(self.host.canonical(engines.moved(data, "cpu"), rule))
+
+    def diagonal(self, caller: str = "graph") -> Any:
+        return engines.moved(self.host.diagonal(caller), "gpu")
+
+    def given_values(self, caller: str = "graph") -> Any:
+        return engines.moved(self.host.given_values(caller), "gpu")
+
+
+def _view(name: str) -> Any:
+    def view(self: OnDevice, *args: Any, **options: Any) -> View:
+        there = getattr(self.host, name)(*args, **options)
+        return self.keep(f"{name} {args} {options}", lambda: _on_gpu(there))
+
+    view.__name__ = name
+    view.__doc__ = f"`{name}` of the host's block, on the device."
+    return view
+
+
+def _fact(name: str) -> Any:
+    def fact(self: OnDevice, *args: Any, **options: Any) -> Any:
+        return getattr(self.host, name)(*args, **options)
+
+    fact.__name__ = name
+    fact.__doc__ = f"`{name}`, found on the host."
+    return fact
+
+
+def _on_gpu(view: View) -> View:
+    return View(*(engines.moved(array, "gpu") for array in view))
+
+
+def _on_cpu(view: View) -> View:
+    return View(*(engines.moved(array, "cpu") for array in view))
+
+
+for _name in DEVICE_VIEWS:
+    setattr(OnDevice, _name, _view(_name))
+for _name in HOST_FACTS:
+    setattr(OnDevice, _name, _fact(_name))

@@ -15,15 +15,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.arguments import path
-from matchwood.engines.ranks.agreement import same
-from matchwood.engines.ranks.exchanges.agreement import together
+from matchwood.engines.ranks.agreement import same, together
 from matchwood.errors import FileFormatError
 from matchwood.gate.distributed import collecting
 from matchwood.gate.distributed.sources import Source
@@ -119,12 +118,19 @@ class Part(NamedTuple):
         return found.astype(self.kind.newbyteorder("="), copy=False)
 
 
-def load(folder: Path, comm: Any, grid: Any = None, order: str = "auto") -> Any:
-    """The graph of a folder, on the ranks of `comm`."""
-    from matchwood.gate import distributed
+class Saved(NamedTuple):
+    """A folder that was opened: what `make` takes, and a check to be called at the end."""
 
-    told = together(comm, lambda: _described(folder) if comm.rank == 0 else None, told=False)
-    known, facts = comm.objects(told)[0]
+    facts: dict[str, Any]
+    source: Source
+    nnz: int | None
+    finish: Callable[[], None]  # all ranks raise where a file was wrong, or has changed
+
+
+def opened(folder: Path, comm: Any) -> Saved:
+    """The entries of a folder, on the ranks of `comm`."""
+    mine = together(comm, lambda: _described(folder) if comm.rank == 0 else None, told=False)
+    known, facts = comm.objects(mine)[0]
     ends = list(itertools.accumulate(facts["entries"], initial=0))
     low, high = (ends[-1] * rank // comm.size for rank in (comm.rank, comm.rank + 1))
     parts = together(comm, lambda: _parts(folder, facts, ends, low, high))
@@ -149,12 +155,7 @@ def load(folder: Path, comm: Any, grid: Any = None, order: str = "auto") -> Any:
     kind = None if facts["values"] is None else facts["values"].newbyteorder("=")
     nnz = None if facts["nnz"] == ends[-1] else facts["nnz"]  # else counted as they come
     source = Source(batches, -(-(high - low) // collecting.BATCH), high - low, kind)
-    graph = distributed.make(
-        "read", comm, facts["n"], source, grid=grid, order=order, edges=facts["edges"],
-        duplicates=facts["duplicates"], index_dtype=facts["index_dtype"], nnz=nnz,
-    )  # fmt: skip
-    together(comm, finish)
-    return graph
+    return Saved(facts, source, nnz, lambda: together(comm, finish))
 
 
 def _described(folder: Path) -> tuple[Identity, dict[str, Any]]:

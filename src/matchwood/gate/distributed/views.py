@@ -25,7 +25,7 @@ RULES = {**WAYS, "least": LEAST, "greatest": GREATEST}
 INT32_MAX = np.iinfo(np.int32).max
 
 
-class Places:
+class Blocks:
     """What the views need to know of the graph: who keeps what, and how vertices are called.
 
     Attributes

@@ -13,19 +13,20 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.engines import gpu
-from matchwood.engines.ranks.common import common, settle
-from matchwood.engines.ranks.exchanges.agreement import of_first
+from matchwood.engines.ranks.agreement import of_first
 from matchwood.gate.views import View
 
 FIRST = 0  # the rank that has the views
 KEPT = "whole"  # in a graph: its views by name, for each communicator
-LENT = ("indptr", "indices", "names", "data")
+VIEW_ARRAYS = ("indptr", "indices", "names", "data")
+MAPPED = "mapped"  # kept in a graph: what its ranks have mapped, by communicator
 SHARE = 2  # a view must fit so many times: while it is joined, parts of it are there twice
 
 
@@ -107,10 +108,10 @@ def _joined(G: Any, view: View) -> Known | None:
     """The view of which `view` is this rank's block, on the first rank; all ranks call it."""
     names = engines.moved(G.original_local.astype(arguments.index_type(G.n)), "gpu")
     offered = [view.indptr, view.indices, names, *([] if view.data is None else [view.data])]
-    lent = G.comm.lend(offered)
-    if lent is None:
+    mappings = G.comm.lend(offered)
+    if mappings is None:
         return None
-    blocks = [dict(zip(LENT, arrays, strict=False)) for arrays in lent.arrays]
+    blocks = [dict(zip(VIEW_ARRAYS, arrays, strict=False)) for arrays in mappings.arrays]
     entries = sum(int(block["indices"].size) for block in blocks)
     kind = np.promote_types(view.indices.dtype, arguments.index_type(max(G.n, entries)))
     word = kind.itemsize + (0 if view.data is None else view.data.dtype.itemsize)
@@ -130,3 +131,45 @@ def _users(G: Any) -> Any:
     """The user's ids of all vertices, as the grid numbers them."""
     ids = engines.cupy().arange(G.n, dtype=arguments.index_type(G.n))
     return G.order.user(ids)
+
+
+# Memory of one GPU that the ranks of a graph use together.  What one writes, the others read where
+# it lies: when they know, by a collective, that its GPU has written it (`settle`).
+
+
+def mapped(G: Any, name: str, make: Callable[[], Sequence[Any]]) -> Any:
+    """Arrays of the ranks of G that all have mapped, under that name: see `Communicator.lend`.
+
+    Mapped at the first call, which asks `make` for the arrays of this rank.  The graph keeps it as
+    long as it has this communicator.
+    """
+    of_comm = G.keep(MAPPED, weakref.WeakKeyDictionary).setdefault(G.comm, {})
+    if name not in of_comm:
+        of_comm[name] = G.comm.lend(make())
+    return of_comm[name]
+
+
+def common(G: Any, caller: str, **arrays: tuple[int, Any]) -> Any:
+    """Arrays of these sizes and types which all ranks of G have in common, with these names.
+
+    None where the ranks do not see each other's memory.  It is that of the first rank.  What is in
+    it stays there from one call to the next.
+    """
+    layout = gpu.Layout(caller, **arrays)
+
+    def make() -> list[Any]:
+        return [gpu.empty(layout.nbytes, np.uint8, caller)] if G.comm.rank == 0 else []
+
+    found = mapped(G, f"{caller}: {arrays}", make)
+    if found is None:
+        return None
+    whole, made = found.arrays[0][0], SimpleNamespace()
+    for name, (size, kind) in arrays.items():
+        start = getattr(layout, name)
+        setattr(made, name, whole[start : start + size * np.dtype(kind).itemsize].view(kind))
+    return made
+
+
+def settle() -> None:
+    """Wait until the GPU of this rank has done what it was asked for."""
+    engines.cupy().cuda.get_current_stream().synchronize()

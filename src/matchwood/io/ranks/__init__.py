@@ -19,8 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchwood.arguments import flag
-from matchwood.engines.ranks.agreement import same
-from matchwood.engines.ranks.exchanges.agreement import together
+from matchwood.engines.ranks.agreement import same, together
 from matchwood.gate import distributed
 from matchwood.gate import graph as csr
 from matchwood.gate.distributed import saved, sources
@@ -72,7 +71,7 @@ def read(path: PathLike, asked: Asked) -> Any:
     )  # fmt: skip
     folder = comm.objects(together(comm, lambda: _what(path), told=False))[0]
     if folder == "saved":
-        return saved.load(Path(path), comm, asked.grid, asked.order)
+        return distributed.load(Path(path), comm, asked.grid, asked.order)
     if folder == "folder":
         return _made(path, asked, _read_folder(path, asked))
     name = format_of(path, asked.format, "read")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from matchwood.engines.ranks.exchanges.agreement import together
+from matchwood.engines.ranks.agreement import together
 from matchwood.errors import FileFormatError
 from matchwood.gate.plain_files import Identity, PlainFile, changed
 from matchwood.gate.resources import require_memory

@@ -3,7 +3,7 @@
 //
 // One launch does the whole search, so that a level costs a barrier and not a launch.  A level is
 // found in one of three ways:
-//   together       all blocks: the entries of the frontier's rows, then a meeting (roll_call.cuh)
+//   together       all blocks: the entries of the frontier's rows, then a meeting (resident_barrier.cuh)
 //   by a cluster   a small frontier: 8 blocks go on by themselves, the queue in shared memory
 //   backwards      a large frontier: unvisited vertices look for it, in a bitmap
 //

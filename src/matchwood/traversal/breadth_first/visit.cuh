@@ -6,7 +6,7 @@
 #pragma once
 #include "matchwood/atomics.cuh"
 #include "matchwood/pieces.cuh"
-#include "matchwood/roll_call.cuh"
+#include "matchwood/resident_barrier.cuh"
 
 using Wide = unsigned long long;
 

@@ -15,12 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import answers, arguments, engines
-from matchwood.engines.ranks.agreement import raise_first
-from matchwood.engines.ranks.exchanges.agreement import together
-from matchwood.engines.ranks.exchanges.cpu_distinct import distinct
+from matchwood.engines.ranks.agreement import raise_first, together
+from matchwood.engines.ranks.exchanges.cpu import distinct
 from matchwood.engines.ranks.exchanges.routing import ask
-from matchwood.engines.ranks.vectors import DistributedVector
-from matchwood.engines.ranks.vectors.given import first_of, own_integers
+from matchwood.engines.ranks.vectors import DistributedVector, first_of, own_integers
 from matchwood.errors import CheckFailed, EngineUnavailable
 from matchwood.traversal.pointer_jumping import has_cycle
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import arguments
-from matchwood.gate import sparse_inputs
+from matchwood.gate.inputs import is_sparse
 from matchwood.gate.rectangles import as_rectangle
 
 NAMED: dict[str, Callable[[str], str]] = {
@@ -49,7 +49,7 @@ def read(
     A missing record (None, NaN, NA) is an empty one.  A missing element is a TypeError, an empty
     element is dropped, and an element that comes twice in a record counts once.
     """
-    if sparse_inputs.is_sparse(data):
+    if is_sparse(data):
         for option, value in (("on", on), ("separator", separator), ("normalise", normalise)):
             if value is not None:
                 raise TypeError(f"{caller}: {option} is not for matrices, and {name} is one")

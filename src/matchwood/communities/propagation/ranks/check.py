@@ -17,8 +17,9 @@ from matchwood.communities.answers import counted
 from matchwood.communities.propagation.ranks import Labels, modularity_of
 from matchwood.communities.ranks_weights import Spread, spread_level
 from matchwood.components.answers import NUMBERINGS
-from matchwood.engines.ranks.agreement import own_part, raise_first, same
-from matchwood.engines.ranks.exchanges import Letters
+from matchwood.engines.ranks.agreement import raise_first, same
+from matchwood.engines.ranks.exchanges import Routed
+from matchwood.engines.ranks.vectors import own_part
 from matchwood.errors import CheckFailed
 from matchwood.primitives.hashing import mix64
 
@@ -161,7 +162,7 @@ def smallest_vertices(G: Any, labels: Any) -> Any:
     first = xp.full(distinct.shape[0], G.n, np.int64)
     least_at(first, which.reshape(-1), ids)
     to = (mix64(distinct.view(np.uint64)) % np.uint64(G.comm.size)).astype(np.int64)
-    letters = Letters(G.comm, to, G.threads)
+    letters = Routed(G.comm, to, G.threads)
     keys, vertices = letters.send(distinct, first)
     known, place = xp.unique(keys, return_inverse=True)
     best = xp.full(known.shape[0], G.n, np.int64)

@@ -17,12 +17,11 @@ from matchwood.components.connected.devices.rounds import (
 )
 from matchwood.engines import gpu
 from matchwood.engines.cpu import crew
-from matchwood.engines.devices import cpu_copies
+from matchwood.engines.devices import cpu as cpu_copies
 from matchwood.engines.devices.pinned import mapped, rings_of
 from matchwood.engines.devices.plan import cut_rows
-from matchwood.engines.devices.sending import Sender
+from matchwood.engines.devices.sending import Lane, Sender
 from matchwood.engines.devices.stats import Stats
-from matchwood.engines.devices.streams import Lane
 from matchwood.engines.devices.workers import DeviceWorkers
 
 SOURCE = gpu.Source(

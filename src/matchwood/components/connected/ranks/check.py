@@ -14,11 +14,10 @@ import numpy as np
 from matchwood import answers, engines
 from matchwood.arguments import one_of
 from matchwood.components.answers import NUMBERINGS
-from matchwood.engines.ranks.agreement import raise_first, same
-from matchwood.engines.ranks.exchanges import Letters
-from matchwood.engines.ranks.exchanges.agreement import together
-from matchwood.engines.ranks.exchanges.cpu_distinct import distinct, keep_least
-from matchwood.engines.ranks.vectors.given import first_of, own_integers
+from matchwood.engines.ranks.agreement import raise_first, same, together
+from matchwood.engines.ranks.exchanges import Routed
+from matchwood.engines.ranks.exchanges.cpu import distinct, keep_least
+from matchwood.engines.ranks.vectors import first_of, own_integers
 from matchwood.errors import CheckFailed
 from matchwood.gate.graph import View
 from matchwood.primitives.number.ranks import number_labels
@@ -72,7 +71,7 @@ def _smallest_members(G: Any, labels: Array) -> Array:
     firsts, back = distinct(labels)
     used, least = labels[firsts], ids[firsts].astype(np.int64)
     keep_least(least, back, ids)
-    letters = Letters(comm, used % comm.size, G.threads)
+    letters = Routed(comm, used % comm.size, G.threads)
     came, offers = letters.send(used, least)
     firsts, where = distinct(came)
     best = offers[firsts]

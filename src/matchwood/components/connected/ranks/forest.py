@@ -33,7 +33,7 @@ from matchwood.components.connected.ranks import cpu, giant
 from matchwood.components.connected.ranks.stripes import stripes_of
 from matchwood.engines.cpu import crew_for_step
 from matchwood.engines.ranks.agreement import any_of
-from matchwood.engines.ranks.exchanges.cpu_distinct import distinct
+from matchwood.engines.ranks.exchanges.cpu import distinct
 from matchwood.engines.ranks.exchanges.packing import (
     pack_marks,
     pack_values,

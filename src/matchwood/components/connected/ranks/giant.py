@@ -33,7 +33,7 @@ from matchwood.components.connected.ranks import cpu_giant
 from matchwood.components.connected.ranks.cpu_giant import WORD
 from matchwood.components.connected.ranks.cpu_sample import largest_tree
 from matchwood.components.connected.ranks.stripes import column_stripes
-from matchwood.engines.ranks.exchanges.cpu_stripes import rows_with_entries
+from matchwood.engines.ranks.exchanges.cpu import rows_with_entries
 from matchwood.engines.ranks.exchanges.routing import to_group
 
 Array = np.ndarray[Any, Any]

@@ -1,4 +1,4 @@
-// How a kernel reports an error.  Host side: gpu.Status in rounds.py.
+// How a kernel reports an error.  Host side: `gpu.Status`.
 #pragma once
 
 // code: 1 to 255.  detail: a vertex or an entry, 0 to 2^56 - 1.  The smallest (code, detail) of

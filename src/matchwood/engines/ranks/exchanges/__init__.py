@@ -9,7 +9,8 @@ Fold and expand come in two forms: dense, where every vertex has a value, and sp
 vertices whose values have changed.  A round of a method that pulls is a fold and then an expand.
 Ranks of a row (or a column) are the ranks of `row` (or `column`) in the order of their numbers.
 
-Every function here is called by all ranks.  Read on in cpu.py: what is done on one's own rank.
+Every function here is called by all ranks.  Read on in cpu.py (what is done on one's own rank),
+routing.py (`Routed`: values for chosen ranks) and packing.py (marked places in few words).
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.engines.ranks.exchanges import cpu_stripes
-from matchwood.engines.ranks.exchanges.cpu_stripes import places_by_owner as places_by_owner
-from matchwood.engines.ranks.exchanges.letters import Letters as Letters
-from matchwood.engines.ranks.exchanges.letters import Record as Record
-from matchwood.engines.ranks.exchanges.letters import by_destination as by_destination
+from matchwood.engines.ranks.exchanges import cpu, routing
+from matchwood.engines.ranks.exchanges.cpu import places_by_owner as places_by_owner
+from matchwood.engines.ranks.exchanges.routing import Record as Record
+from matchwood.engines.ranks.exchanges.routing import Routed as Routed
+from matchwood.engines.ranks.exchanges.routing import by_destination as by_destination
 
 KINDS = ("own", "thesis")
 
@@ -54,7 +55,7 @@ class Exchange:
     comm, row, column : Communicator
         All ranks; those of this rank's row (C of them) and column (R of them).
     kind : {"own", "thesis"}
-        "thesis" joins by an allreduce in the row and spreads by broadcasts in the column, as the
+        "thesis" joins by an allreduce in the row and sends by broadcasts in the column, as the
         paper does, for comparison.
     """
 
@@ -82,7 +83,7 @@ class Exchange:
             return values.copy()
         if self._striped(values):
             counts = self.grid.row_counts
-            flat = cpu_stripes.by_owner(np.ascontiguousarray(values), counts, self.threads)
+            flat = cpu.by_owner(np.ascontiguousarray(values), counts, self.threads)
             return self.row.reduce_scatter(flat, counts, op)
         parts = self.grid.split_rows(values)
         counts = [int(part.shape[0]) for part in parts]
@@ -91,11 +92,11 @@ class Exchange:
     def _striped(self, values: Any) -> bool:
         """Whether kernels order an array over a group by owner, or back."""
         striped = self.grid.layout == "stripes" and engines.xp(values) is np
-        return striped and values.size >= cpu_stripes.LARGE and values.itemsize in (1, 2, 4, 8)
+        return striped and values.size >= cpu.STRIPED_ELEMENTS and values.itemsize in (1, 2, 4, 8)
 
     def expand(self, own: Any) -> Any:
         """Values over the column group, by position, from own values, by place."""
-        return self._spread(self.column, own, self.grid.column_counts, self.grid.join_columns)
+        return self._gathered_all(self.column, own, self.grid.column_counts, self.grid.join_columns)
 
     def expand_at(self, own: Any, places: Any) -> Any:
         """Values of the column group at some places of what its ranks have, one after the other.
@@ -105,20 +106,20 @@ class Exchange:
         """
         column = self.column
         values = own if column.size == 1 else column.allgather(own, borrowed=True)
-        return cpu_stripes.taken(values, places, self.threads)
+        return cpu.taken(values, places, self.threads)
 
     def expand_rows(self, own: Any) -> Any:
         """Values over the row group, by position, from own values, by place."""
-        return self._spread(self.row, own, self.grid.row_counts, self.grid.join_rows)
+        return self._gathered_all(self.row, own, self.grid.row_counts, self.grid.join_rows)
 
-    def _spread(self, comm: Any, own: Any, counts: list[int], join: Any) -> Any:
+    def _gathered_all(self, comm: Any, own: Any, counts: list[int], join: Any) -> Any:
         own = engines.xp(own).ascontiguousarray(own)
         if comm.size == 1:
             return own.copy()
         even = min(counts) == max(counts)
         flat = comm.allgather(own) if even else comm.allgatherv(own)[0]
         if self._striped(flat):
-            return cpu_stripes.by_position(flat, counts, self.threads)
+            return cpu.by_position(flat, counts, self.threads)
         ends = np.cumsum([0, *counts])
         parts = [flat[ends[k] : ends[k + 1]] for k in range(comm.size)]
         return join(parts, engines.xp(own).empty(int(ends[-1]), own.dtype))
@@ -178,7 +179,7 @@ class Exchange:
     def _gathered(self, comm: Any, places: Any, values: Any, positions: Any) -> tuple[Any, ...]:
         if comm.size == 1:
             return (positions(comm.rank, places), *values)
-        record = Record(self._narrow(places), *values)
+        record = Record(routing.narrowed(self.grid, places), *values)
         if self.kind == "thesis":  # one broadcast from each rank
             parts = [
                 comm.broadcast(record.packed if root == comm.rank else None, root)
@@ -197,7 +198,7 @@ class Exchange:
     def packets(self, ids: Any, *columns: Any) -> tuple[Any, ...]:
         """(own places, columns): what all ranks sent for own vertices.
 
-        `ids` are vertices as the user numbers them.  What came is in the order of the sending
+        `ids` are vertices as the user numbers them.  The result is in the order of the sending
         ranks, and within these in the order in which it was given.
         """
         inside = ids if self.order is None else self.order.inside(ids)
@@ -210,54 +211,21 @@ class Exchange:
         back for one, a tuple for several.
         """
         inside = ids if self.order is None else self.order.inside(ids)
-        places = self.grid.places(inside)
-        if self.comm.size == 1:
-            found = [values[places] for values in own]
-        else:
-            letters = Letters(self.comm, self.grid.owner(inside), self.threads)
-            (asked,) = letters.send(self._narrow(places))
-            found = letters.answer(*(values[asked] for values in own))
-        return found[0] if len(own) == 1 else tuple(found)
+        return routing.ask(self, inside, *own)
 
     def _sent(self, comm: Any, to: Any, columns: list[Any]) -> tuple[Any, ...]:
         """The columns of all ranks whose `to` is this one; the first are places."""
         if comm.size == 1:
             return (columns[0].astype(np.int64), *columns[1:])
-        letters = Letters(comm, to, self.threads)
-        places, *found = letters.send(self._narrow(columns[0]), *columns[1:])
+        routed = Routed(comm, to, self.threads)
+        places, *found = routed.send(routing.narrowed(self.grid, columns[0]), *columns[1:])
         return (places.astype(np.int64), *found)
-
-    def _narrow(self, places: Any) -> Any:
-        """Places in the smaller type that holds them: fewer bytes to send."""
-        most = self.grid.most_owned
-        return places.astype(np.int32 if most <= np.iinfo(np.int32).max else np.int64, copy=False)
 
     def _joined(self, places: Any, values: Any, op: str) -> tuple[Any, Any]:
         found: tuple[Any, Any] = engines.load(__name__, "cpu").joined(
             places, values, op, self.grid.owned, self.threads
         )
         return found
-
-    # Which form
-
-    def fold_auto(self, values: Any, positions: Any, op: str = "sum") -> tuple[Any, Any]:
-        """`fold_changed` of the values at these positions where few have changed, else `fold`.
-
-        `values` are over the row group.  Of a dense fold the places are None: all of them.
-        """
-        if self.sparse_pays(int(positions.shape[0])):
-            return self.fold_changed(positions, values[positions], op)
-        return None, self.fold(values, op)
-
-    def expand_auto(self, own: Any, places: Any) -> tuple[Any, Any]:
-        """`expand_changed` of the own values at these places where few have changed, else `expand`.
-
-        Of a dense one the column positions are None: all of them.
-        """
-        if self.sparse_pays(int(places.shape[0])):
-            positions, values = self.expand_changed(places, own[places])
-            return positions, values
-        return None, self.expand(own)
 
     def sparse_pays(self, count: int) -> bool:
         """Whether so many changes of this rank, with those of all others, are better sent sparse.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.engines.ranks.exchanges.cpu_bits import bits_of, places_of
+from matchwood.engines.ranks.exchanges import cpu
 
 Array = np.ndarray[Any, Any]
 
@@ -30,10 +30,8 @@ def pack_marks(places: Array, size: int, kind: Any) -> Array:
     if places.size < words_of_bits(size, kind):
         return places.astype(kind)
     if engines.location(places) == "gpu":
-        return engines.load(__package__, "gpu_bits").bits_of(
-            places, words_of_bits(size, kind), kind
-        )
-    return bits_of(places, words_of_bits(size, kind), kind)
+        return bits_of_array(places, words_of_bits(size, kind), kind)
+    return cpu.bits_of(places, words_of_bits(size, kind), kind)
 
 
 def unpack_marks(words: Array, size: int) -> Array:
@@ -41,8 +39,8 @@ def unpack_marks(words: Array, size: int) -> Array:
     if words.size < words_of_bits(size, words.dtype):
         return words.astype(np.int64)
     if engines.location(words) == "gpu":
-        return engines.load(__package__, "gpu_bits").places_of(words, size)
-    return places_of(words, size)
+        return places_of_array(words, size)
+    return cpu.places_of(words, size)
 
 
 def pack_values(places: Array, values: Array, size: int) -> Array:
@@ -51,7 +49,7 @@ def pack_values(places: Array, values: Array, size: int) -> Array:
     bits = words_of_bits(size, kind)
     if places.size < bits:
         return np.concatenate([places.astype(kind), values])
-    return np.concatenate([bits_of(places, bits, kind), values])
+    return np.concatenate([cpu.bits_of(places, bits, kind), values])
 
 
 def unpack_values(words: Array, size: int) -> tuple[Array, Array]:
@@ -60,4 +58,22 @@ def unpack_values(words: Array, size: int) -> tuple[Array, Array]:
     if words.size < 2 * bits:
         half = words.size // 2
         return words[:half].astype(np.int64), words[half:]
-    return places_of(words[:bits], size), words[bits:]
+    return cpu.places_of(words[:bits], size), words[bits:]
+
+
+# The bits of cpu.py by functions of arrays: for CuPy; tests call them with NumPy arrays
+
+
+def bits_of_array(places: Any, words: int, kind: Any) -> Any:
+    """So many words of the type `kind`, with the bits of these places set."""
+    xp = engines.xp(places)
+    bits = xp.zeros(words * 8 * np.dtype(kind).itemsize, np.uint8)
+    bits[places] = 1
+    return xp.packbits(bits, bitorder="little").view(kind)
+
+
+def places_of_array(words: Any, size: int) -> Any:
+    """The places below `size` whose bits are set, ascending."""
+    xp = engines.xp(words)
+    bits = xp.unpackbits(xp.ascontiguousarray(words).view(np.uint8), bitorder="little")
+    return xp.flatnonzero(bits[:size])

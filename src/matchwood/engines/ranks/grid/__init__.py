@@ -17,12 +17,13 @@ is dense and ascending in v, and computed:
     column position   place * R + s div C       of N_C vertices
 
 Local ids: the row group by its positions, then the rest of the column group, ascending.  There are
-N_T = N_R + N_C - owned of them.  Read on in cpu.py (the same for kernels) and ranges.py (the
-layout of the paper, for comparison).
+N_T = N_R + N_C - owned of them.  Read on in cpu.py: the same for kernels.  `Ranges`, at the end, is
+the layout of Mandulak's thesis (2025, chapter 6), for comparison.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from typing import Any, NamedTuple
@@ -76,25 +77,10 @@ def parsed(caller: str, grid: Any, p: int) -> tuple[int, int]:
     return R, C
 
 
-def positions_of(n: int, p: int, width: int, first: int, stripes: range) -> Any:
-    """Positions, by place, of the vertices of some stripes in a group.
-
-    The group has `width` stripes, from `first` on; there are n vertices in p stripes.
-    """
-    if not stripes:
-        return np.empty(0, np.int64)
-    places = np.arange(-(-n // p), dtype=np.int64)[:, None]
-    inside = (places * p + np.array(stripes)) < n
-    positions = places * width + (np.array(stripes) - first)
-    return positions[inside]
-
-
 def made(layout: str, n: int, R: int, C: int, rank: int) -> Grid:
     """The grid of that layout, "stripes" or "ranges"."""
     if layout == "stripes":
         return Grid(n, R, C, rank)
-    from matchwood.engines.ranks.grid.ranges import Ranges
-
     return Ranges(n, R, C, rank)
 
 
@@ -271,3 +257,146 @@ class Grid:
     def rows_of(self, c: Any, places: Any) -> Any:
         """Row positions of the places of rank c of the row."""
         return places * self.C + c
+
+
+class Ranges(Grid):
+    """Row groups and column groups that are both contiguous ranges of striped numbers.
+
+    Of the stripes s = v mod p, row group r has those with s div C = r, and column group c those
+    with s div R = c.  Stripe s is in both groups of one rank, (s div C, s div R), which owns it
+    here.  So only ranks near the diagonal own vertices, and when R and C differ a column gets its
+    values from several ranks.  In a mesh, neighbours are in stripes near each other: most entries
+    lie in the blocks near the diagonal, and other ranks have little to do.
+
+    The methods are those of `Grid`.  Local ids: the row group, then the rest of the column group.
+    """
+
+    layout = "ranges"
+
+    def _groups(self) -> None:
+        super()._groups()
+        self.owned_rows = self._row_parts[self.c]
+        self.owned_columns = self._column_parts[self.r]
+
+    def stripes_of(self, rank: int) -> range:
+        """The stripes that a rank owns."""
+        r, c = divmod(rank, self.C)
+        return range(max(r * self.C, c * self.R), min((r + 1) * self.C, (c + 1) * self.R))
+
+    def size_of(self, rank: int) -> int:
+        return sum((self.n - s + self.p - 1) // self.p for s in self.stripes_of(rank))
+
+    @property
+    def type(self) -> int:
+        """How the thesis would number the local ids of this rank: 0, 1 or 2 (its table 6.2)."""
+        if not self.stripes_of(self.rank):
+            return 0
+        return 1 if self.r * self.C <= self.c * self.R else 2
+
+    @functools.cached_property
+    def most_owned(self) -> int:
+        return max(self.size_of(rank) for rank in range(self.p))
+
+    @functools.cached_property
+    def _row_parts(self) -> list[Any]:
+        """For each rank of the row, the row positions of its vertices."""
+        first = self.r * self.C
+        ranks = range(first, first + self.C)
+        return [_positions_of(self.n, self.p, self.C, first, self.stripes_of(k)) for k in ranks]
+
+    @functools.cached_property
+    def _column_parts(self) -> list[Any]:
+        """For each rank of the column, the column positions of its vertices."""
+        ranks = range(self.c, self.p, self.C)
+        first = self.c * self.R
+        return [_positions_of(self.n, self.p, self.R, first, self.stripes_of(k)) for k in ranks]
+
+    # Of any vertices
+
+    def owner(self, ids: Any) -> Any:
+        stripes = ids % self.p
+        return stripes // self.C * self.C + stripes // self.R
+
+    def places(self, ids: Any) -> Any:
+        stripes = ids % self.p
+        low = np.maximum(stripes // self.C * self.C, stripes // self.R * self.R)
+        high = np.minimum((stripes // self.C + 1) * self.C, (stripes // self.R + 1) * self.R)
+        return ids // self.p * (high - low) + (stripes - low)
+
+    def column_group(self, ids: Any) -> Any:
+        return ids % self.p // self.R
+
+    def column_position(self, ids: Any) -> Any:
+        return ids // self.p * self.R + ids % self.p % self.R
+
+    # Of this rank's vertices
+
+    def ids_of(self, rank: int) -> Any:
+        stripes = self.stripes_of(rank)
+        if not stripes:
+            return np.empty(0, np.int64)
+        places = np.arange(-(-self.n // self.p), dtype=np.int64)
+        ids = (places[:, None] * self.p + np.array(stripes)).ravel()
+        return ids[ids < self.n]
+
+    def original_columns(self) -> Any:
+        places, stripes = np.divmod(np.arange(self.n_columns, dtype=np.int64), self.R)
+        return places * self.p + (self.c * self.R + stripes)
+
+    def original(self, local: Any) -> Any:
+        return self.original_local()[np.asarray(local)]
+
+    def original_local(self) -> Any:
+        others = np.delete(self.original_columns(), self.owned_columns)
+        return np.concatenate([self.original_rows(), others])
+
+    def _columns_to_local(self) -> Any:
+        found = np.empty(self.n_columns, np.int64)
+        mine = np.zeros(self.n_columns, np.bool_)
+        mine[self.owned_columns] = True
+        found[mine] = self.owned_rows
+        found[~mine] = self.n_rows + np.arange(self.n_columns - self.owned)
+        return found
+
+    # Arrays over a group
+
+    def split_rows(self, values: Any) -> list[Any]:
+        return [values[part] for part in self._row_parts]
+
+    def join_rows(self, parts: list[Any], out: Any) -> Any:
+        for at, part in zip(self._row_parts, parts, strict=True):
+            out[at] = part
+        return out
+
+    def join_columns(self, parts: list[Any], out: Any) -> Any:
+        for at, part in zip(self._column_parts, parts, strict=True):
+            out[at] = part
+        return out
+
+    def row_owner(self, positions: Any) -> tuple[Any, Any]:
+        ids = positions // self.C * self.p + (self.r * self.C + positions % self.C)
+        return self.owner(ids) - self.r * self.C, self.places(ids)
+
+    def columns_of(self, r: Any, places: Any) -> Any:
+        return _looked_up(self._column_parts, r, places)
+
+    def rows_of(self, c: Any, places: Any) -> Any:
+        return _looked_up(self._row_parts, c, places)
+
+
+def _positions_of(n: int, p: int, width: int, first: int, stripes: range) -> Any:
+    """Positions, by place, of the vertices of some stripes in a group.
+
+    The group has `width` stripes, from `first` on; there are n vertices in p stripes.
+    """
+    if not stripes:
+        return np.empty(0, np.int64)
+    places = np.arange(-(-n // p), dtype=np.int64)[:, None]
+    inside = (places * p + np.array(stripes)) < n
+    positions = places * width + (np.array(stripes) - first)
+    return positions[inside]
+
+
+def _looked_up(parts: list[Any], ranks: Any, places: Any) -> Any:
+    firsts = np.cumsum([0] + [part.size for part in parts])
+    return np.concatenate(parts)[firsts[ranks] + places]

@@ -2,9 +2,9 @@
 
 Read protocol.py first, then
 
-    polled.py        how a rank waits so that it hears errors, Ctrl-C and the end of its patience
-    control.py       what ranks tell each other besides their data, whatever carries it
-    mpi.py           MPI by mpi4py; mpi_control.py carries the control messages
+    polled.py        how a rank waits so that it hears errors, Ctrl-C and the end of its patience,
+                     and what ranks tell each other besides their data
+    mpi.py           MPI by mpi4py
     shared/          beside MPI: arrays of ranks on one host go through memory that they share
     torch_group.py   a group of torch.distributed
     nccl.py ipc.py   arrays on GPUs, beside one of the two above; device.py: what both share

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import abc
 import ctypes
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +17,8 @@ import numpy as np
 from matchwood import engines
 from matchwood.engines.ranks import checks
 from matchwood.engines.ranks.checks import Counts
-from matchwood.engines.ranks.networks.headers import described, header
+from matchwood.engines.ranks.networks.staging import described, header
 from matchwood.engines.ranks.protocol import Communicator
-from matchwood.errors import EngineUnavailable
 
 
 class Cuda:
@@ -227,67 +224,3 @@ class OnDevice(Communicator):
     @abc.abstractmethod
     def _abort(self) -> None:
         """The same after a failure: nobody else can be asked."""
-
-
-@dataclass(frozen=True)
-class Device:
-    """The GPU of a rank, as the others need to know it."""
-
-    host: str
-    bus: str
-    nccl: int  # version, 0 where NCCL is missing
-
-
-def with_transport(comm: Communicator, transport: str) -> Communicator:
-    """The communicator with another way for GPU arrays; see `world`."""
-    devices = comm.objects(_own_device(comm))
-    if transport == "auto":
-        transport = _best(devices)
-        tolerant = True
-    else:
-        tolerant = False
-    if transport == "nccl":
-        from matchwood.engines.ranks.networks.nccl import open_nccl
-
-        refuse_shared(devices)
-        return open_nccl(comm)
-    if transport == "ipc":
-        from matchwood.engines.ranks.networks.ipc import open_ipc
-
-        return open_ipc(comm, tolerant)
-    return comm
-
-
-def _own_device(comm: Communicator) -> Device:
-    from matchwood.engines.ranks.networks.nccl import version
-
-    cupy = engines.cupy()
-    place = comm.session.place
-    assert place is not None
-    bus = cupy.cuda.Device().pci_bus_id
-    return Device(place.host, str(bus), version())
-
-
-def _best(devices: Sequence[Device]) -> str:
-    """NCCL where each rank has a GPU of its own, IPC on one host, else the host's memory."""
-    separate = len({(each.host, each.bus) for each in devices}) == len(devices)
-    if separate and all(each.nccl for each in devices):
-        return "nccl"
-    return "ipc" if len({each.host for each in devices}) == 1 else "host"
-
-
-def refuse_shared(devices: Sequence[Device]) -> None:
-    """Raise where NCCL would: it is missing, or two ranks share a GPU and it does not permit it."""
-    if not all(each.nccl for each in devices):
-        raise EngineUnavailable("world: transport 'nccl' needs NCCL on every rank")
-    if len({(each.host, each.bus) for each in devices}) == len(devices):
-        return
-    permitted = os.environ.get("NCCL_MULTI_RANK_GPU_ENABLE") == "1"
-    if min(each.nccl for each in devices) < SHARING or not permitted:
-        raise EngineUnavailable(
-            "world: transport 'nccl' needs a GPU for each rank, and two ranks share one; "
-            "NCCL 2.30 permits that under NCCL_MULTI_RANK_GPU_ENABLE=1, and transport='ipc' does"
-        )
-
-
-SHARING = 23000  # the version of NCCL that lets ranks share a GPU

@@ -12,6 +12,8 @@ met in the step between, and each of them had waited for its GPU, which had read
 
 from __future__ import annotations
 
+import pickle
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -20,8 +22,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.engines.ranks.checks import Counts, reduced
 from matchwood.engines.ranks.networks.device import Cuda, OnDevice
-from matchwood.engines.ranks.networks.lending import Lending, Lent
-from matchwood.engines.ranks.protocol import Communicator, collective
+from matchwood.engines.ranks.protocol import Communicator, MappedArrays, collective
 from matchwood.errors import EngineUnavailable
 
 WINDOW_BYTES = 1 << 28  # of half a window, the largest; 256 MiB go in 0.1 ms: a step costs little
@@ -52,10 +53,10 @@ class Windows:
             handle = runtime.ipcGetMemHandle(self._own)
         except runtime.CUDARuntimeError as error:
             problem = str(error)
-        told = [_unpacked(text) for text in base.raw_bytes(_packed(problem, handle))]
-        self._agree([each for each, _ in told])
+        answers = [_unpacked(text) for text in base.raw_bytes(_packed(problem, handle))]
+        self._agree([each for each, _ in answers])
         try:
-            for rank, (_, theirs) in enumerate(told):
+            for rank, (_, theirs) in enumerate(answers):
                 mine = rank == base.rank
                 self._mapped.append(self._own if mine else runtime.ipcOpenMemHandle(theirs))
         except runtime.CUDARuntimeError as error:
@@ -108,6 +109,88 @@ def _unpacked(text: bytes) -> tuple[str, bytes]:
     return text[4 : 4 + length].decode(), text[4 + length :]
 
 
+class Mappings:
+    """Arrays that the ranks of a communicator have mapped; for ranks that share one GPU.
+
+    What was mapped stays so as long as the rank keeps the `MappedArrays` that it got.  The owner
+    keeps its arrays until no other rank has them mapped: each rank says which mappings are over on
+    its side when arrays are mapped again, and when the communicator ends.
+    """
+
+    def __init__(self, base: Communicator, cuda: Cuda) -> None:
+        self._base, self._cuda = base, cuda
+        self._number = 0
+        self._offered: dict[int, Any] = {}  # own arrays that others may have mapped
+        self._mapped: dict[int, list[int]] = {}  # of others, while this rank needs them
+
+    def lend(self, arrays: Sequence[Any]) -> MappedArrays | None:
+        """See `Communicator.lend`; all ranks call it."""
+        self._number += 1
+        number, cuda = self._number, self._cuda
+        over = [each for each in self._offered if each not in self._mapped]
+        problem, offered = "", []
+        try:
+            offered = [(*self._handle(each), each.size, each.dtype.str) for each in arrays]
+            cuda.synchronize()  # what was written into them is there
+        except cuda.errors() as error:
+            problem = str(error)
+        offers = self._of_all((cuda.bus(), problem, over, offered))
+        for each in set(over).intersection(*(theirs[2] for theirs in offers)):
+            del self._offered[each]
+        if len({theirs[0] for theirs in offers}) > 1 or any(theirs[1] for theirs in offers):
+            return None
+        self._offered[number], self._mapped[number] = list(arrays), []
+        problem, found = "", []
+        try:
+            for rank, (_, _, _, theirs) in enumerate(offers):
+                mine = rank == self._base.rank
+                found.append(list(arrays) if mine else self._seen(number, theirs))
+        except cuda.errors() as error:
+            problem = str(error)
+        if any(self._of_all(problem)):
+            self._end(number)
+            return None
+        made = MappedArrays(found)
+        weakref.finalize(made, self._end, number).atexit = False  # CUDA may have ended by then
+        return made
+
+    def _of_all(self, thing: Any) -> list[Any]:
+        return [pickle.loads(each) for each in self._base.raw_bytes(pickle.dumps(thing))]
+
+    def _handle(self, array: Any) -> tuple[bytes, int]:
+        return self._cuda.exported(array) if array.size else (b"", 0)  # such lies nowhere
+
+    def _seen(self, number: int, offered: list[Any]) -> list[Any]:
+        """The arrays of another rank; memory that several lie in is mapped once."""
+        begins: dict[bytes, int] = {}
+        found = []
+        for handle, offset, size, dtype in offered:
+            if size == 0:
+                found.append(self._cuda.empty(0, dtype))
+                continue
+            if handle not in begins:
+                begins[handle] = self._cuda.mapped(handle)
+                self._mapped[number].append(begins[handle])
+            found.append(self._cuda.array_at(begins[handle] + offset, size, dtype))
+        return found
+
+    def _end(self, number: int) -> None:
+        """This rank needs the arrays of the others no more."""
+        pointers = self._mapped.pop(number, [])
+        if pointers:
+            self._cuda.synchronize()  # nothing reads them any more
+        for pointer in pointers:
+            self._cuda.unmapped(pointer)
+
+    def close(self) -> None:
+        """End all mappings; all ranks call this together."""
+        for number in list(self._mapped):
+            self._end(number)
+        if self._number:
+            self._base.raw_barrier()  # nobody has own arrays mapped any more
+        self._offered.clear()
+
+
 def _true() -> bool:
     return True
 
@@ -132,12 +215,12 @@ class Ipc(OnDevice):
         self._half = 0  # bytes of half a window
         self._turn = 0  # the half that was written last
         self._has_read = _true  # the last step, on this rank's GPU
-        self._lending = Lending(base, cuda)
+        self._mappings = Mappings(base, cuda)
 
     @collective
-    def lend(self, arrays: Sequence[Any]) -> Lent | None:
+    def lend(self, arrays: Sequence[Any]) -> MappedArrays | None:
         self.raw_compare("lend")
-        return self._lending.lend(arrays)
+        return self._mappings.lend(arrays)
 
     # Steps
 
@@ -279,7 +362,7 @@ class Ipc(OnDevice):
 
     def _release(self) -> None:
         self.cuda.synchronize()  # nothing reads the windows any more
-        self._lending.close()
+        self._mappings.close()
         self._windows.close()
         self._half = 0
 

@@ -18,18 +18,75 @@ from matchwood import engines
 from matchwood.engines.ranks import checks
 from matchwood.engines.ranks.checks import Counts
 from matchwood.engines.ranks.networks import staging
-from matchwood.engines.ranks.networks.control import Path
-from matchwood.engines.ranks.networks.headers import described, header
-from matchwood.engines.ranks.networks.mpi_control import MpiControl
-from matchwood.engines.ranks.networks.polled import SLEEP_SECONDS, Polled
+from matchwood.engines.ranks.networks.polled import (
+    NOTICE_BYTES,
+    SLEEP_SECONDS,
+    Control,
+    Path,
+    Polled,
+)
 from matchwood.engines.ranks.networks.shared import among_neighbours
-from matchwood.engines.ranks.protocol import Communicator, Session
-from matchwood.engines.ranks.traffic import Traffic
+from matchwood.engines.ranks.networks.staging import described, header
+from matchwood.engines.ranks.protocol import Communicator, Session, Traffic
 
 PART = 1 << 30  # elements of one message
 GATHERED_BYTES = 1 << 14  # of all ranks: so few are gathered by all and reduced by each
 
-Post = Callable[[], Any]
+_types: dict[int, Any] = {}  # of MPI, by their bytes
+_abandoned: list[Any] = []
+"""Arrays, requests and communicators of operations that never end: MPI may still write to them."""
+
+
+class MpiControl(Control):
+    """Notices by `comm`, which nobody else uses.
+
+    A receive for any sender is always open.  Sends are started and forgotten: a notice is so short
+    that the library takes it at once.
+    """
+
+    def __init__(self, MPI: Any, comm: Any) -> None:
+        super().__init__(comm.Get_rank(), comm.Get_size())
+        self._mpi = MPI
+        self._comm = comm
+        self._owned: list[Any] = []
+        self._buffer = bytearray(NOTICE_BYTES)
+        self._status = MPI.Status()
+        self._sent: list[tuple[Any, bytes]] = []
+        self._receive = self._listen()
+
+    def own(self, comm: Any) -> None:
+        """A communicator that `finish` frees."""
+        self._owned.append(comm)
+
+    def _listen(self) -> Any:
+        MPI = self._mpi
+        return self._comm.Irecv([self._buffer, MPI.BYTE], source=MPI.ANY_SOURCE)
+
+    def look(self) -> None:
+        while self._receive.Test(self._status):
+            text = bytes(self._buffer[: self._status.Get_count(self._mpi.BYTE)])
+            self._receive = self._listen()
+            self.hear(text)
+
+    def send(self, rank: int, notice: bytes) -> None:
+        self._sent = [(request, text) for request, text in self._sent if not request.Test()]
+        request = self._comm.Isend([notice, self._mpi.BYTE], dest=rank)
+        self._sent.append((request, notice))
+
+    def _stop_listening(self) -> None:
+        if not self._receive.Test():
+            self._receive.Cancel()
+            self._receive.Wait()
+
+    def finish(self) -> None:
+        self._mpi.Request.Waitall([request for request, _ in self._sent])
+        self._stop_listening()
+        for comm in [*self._owned, self._comm]:
+            comm.Free()
+
+    def abandon(self, held: Any) -> None:
+        self._stop_listening()
+        _abandoned.append((held, self._sent, self._owned, self._comm))
 
 
 class Mpi(Polled):
@@ -65,7 +122,7 @@ class Mpi(Polled):
 
     # Starting and waiting
 
-    def _finish(self, post: Post, *arrays: Any) -> None:
+    def _finish(self, post: Callable[[], Any], *arrays: Any) -> None:
         """Start an operation and wait for it.  The arrays outlive it, even where it never ends."""
         self._held = arrays
         request = post()
@@ -211,9 +268,6 @@ class Mpi(Polled):
             self.part,
         )
         return among_neighbours(part) if self.session.hosts else part
-
-
-_types: dict[int, Any] = {}
 
 
 def starts(counts: Counts) -> Counts:

@@ -17,6 +17,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.engines.ranks.checks import module_of
 
+NUMBERS = 4 + 64  # on a GPU, letter and bytes of the type, dimensions, and their lengths
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -27,11 +28,11 @@ def cuda_aware(MPI: Any) -> bool:
     MATCHWOOD_DIST_CUDA_AWARE=0 or 1 overrules it: some vendors' libraries can and have no such
     question.
     """
-    told = os.environ.get("MATCHWOOD_DIST_CUDA_AWARE", "")
-    if told in ("0", "1"):
-        return told == "1"
-    if told:
-        raise ValueError(f"MATCHWOOD_DIST_CUDA_AWARE must be 0 or 1, got {told!r}")
+    setting = os.environ.get("MATCHWOOD_DIST_CUDA_AWARE", "")
+    if setting in ("0", "1"):
+        return setting == "1"
+    if setting:
+        raise ValueError(f"MATCHWOOD_DIST_CUDA_AWARE must be 0 or 1, got {setting!r}")
     try:
         library = ctypes.CDLL(MPI.__file__)  # finds the functions of the libraries it is linked to
         return bool(library.MPIX_Query_cuda_support())
@@ -86,3 +87,23 @@ def settle(array: Any) -> None:
     """Wait until the GPU has written the array: other streams and processes read it next."""
     if array is not None and engines.location(array) == "gpu":
         engines.cupy().cuda.get_current_stream().synchronize()
+
+
+# How an array looks that is broadcast: place, type and shape in a few numbers
+
+
+def header(array: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The numbers that describe an array; zeros where there is none."""
+    numbers = np.zeros(NUMBERS, np.int64)
+    if array is not None:
+        on_gpu = engines.location(array) == "gpu"
+        numbers[:4] = on_gpu, ord(array.dtype.kind), array.itemsize, array.ndim
+        numbers[4 : 4 + array.ndim] = array.shape
+    return numbers
+
+
+def described(numbers: Any) -> tuple[bool, np.dtype[Any], tuple[int, ...]]:
+    """Whether it lies on a GPU, its type and its shape."""
+    on_gpu, letter, itemsize, dimensions = numbers[:4].tolist()
+    shape = tuple(numbers[4 : 4 + dimensions].tolist())
+    return bool(on_gpu), np.dtype(f"{chr(letter)}{itemsize}"), shape

@@ -19,11 +19,9 @@ import numpy as np
 from matchwood import engines
 from matchwood.engines.ranks.checks import Counts
 from matchwood.engines.ranks.networks import staging
-from matchwood.engines.ranks.networks.control import Control, Path
-from matchwood.engines.ranks.networks.headers import described, header
-from matchwood.engines.ranks.networks.polled import Polled
-from matchwood.engines.ranks.protocol import Communicator, Session
-from matchwood.engines.ranks.traffic import Traffic
+from matchwood.engines.ranks.networks.polled import Control, Path, Polled
+from matchwood.engines.ranks.networks.staging import described, header
+from matchwood.engines.ranks.protocol import Communicator, Session, Traffic
 
 LOOK_SECONDS = 0.01  # between two looks into the box, each a question to the store
 LAST_WORDS_SECONDS = 0.5  # that the reason of a broken connection may take to come

@@ -10,12 +10,11 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.engines.devices import cpu_copies
+from matchwood.engines.devices import cpu as cpu_copies
 from matchwood.engines.devices.pinned import rings_of
 from matchwood.engines.devices.plan import cut_rows
-from matchwood.engines.devices.sending import Sender
+from matchwood.engines.devices.sending import Lane, Sender
 from matchwood.engines.devices.stats import Stats
-from matchwood.engines.devices.streams import Lane
 from matchwood.engines.devices.workers import DeviceWorkers
 from matchwood.factors.rounds.devices.rounds import CALLER, Charge, Problem
 

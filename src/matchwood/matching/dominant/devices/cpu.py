@@ -13,8 +13,7 @@ import numpy as np
 from matchwood.engines.cpu import crew
 from matchwood.engines.devices.plan import Batch, cut_rows
 from matchwood.engines.devices.stats import RoundStats, Stats
-from matchwood.engines.devices.transports import words_received
-from matchwood.engines.devices.workers import SimulatedWorkers
+from matchwood.engines.devices.workers import SimulatedWorkers, words_received
 from matchwood.matching.dominant.devices.cpu_steps import (
     COUNTERS,
     INCOMPLETE,

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from matchwood.engines.devices.stats import Stats
-from matchwood.engines.devices.transports import as_pairs, words_received
-from matchwood.engines.devices.workers import DeviceWorkers
+from matchwood.engines.devices.workers import DeviceWorkers, as_pairs, words_received
 from matchwood.matching.dominant.devices.gpu_worker import (
     ALL_POINTED,
     MATCHED,

@@ -1,7 +1,7 @@
 // What narrow_levels.cuh and wide_levels.cuh share: the frontier of an order that goes level by level.
 #pragma once
 #include "matchwood/places.cuh"
-#include "matchwood/roll_call.cuh"
+#include "matchwood/resident_barrier.cuh"
 
 using Wide = unsigned long long;
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import crew, device, kernel
-from matchwood.gate.sparse_inputs import plain_rows
+from matchwood.gate.inputs import plain_rows
 from matchwood.gate.views import View
 from matchwood.ordering.rcm import reference
 from matchwood.ordering.rcm.cpu_records import BROKEN, Sorter

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.engines.ranks.exchanges import Letters
-from matchwood.engines.ranks.exchanges.cpu_bits import places_of
-from matchwood.engines.ranks.exchanges.cpu_distinct import distinct, keep_least
+from matchwood.engines.ranks.exchanges import Routed
+from matchwood.engines.ranks.exchanges.cpu import distinct, keep_least, places_of
 from matchwood.engines.ranks.exchanges.routing import ask
 from matchwood.primitives.number.ranks import cpu
 
@@ -48,7 +47,7 @@ def number_labels(G: Any, labels: Array, *, smallest: bool = False) -> tuple[int
     used, least = inside[others[firsts]], names[others[firsts]]
     if exchange.order is not None:  # else own vertices ascend, and the first is the smallest
         keep_least(least, back, names[others])
-    letters = Letters(comm, grid.owner(used), exchange.threads)
+    letters = Routed(comm, grid.owner(used), exchange.threads)
     places, offers = letters.send(grid.places(used), least.astype(_word(grid.n)))
     keep_least(least_of, places, offers)
     mine = np.flatnonzero(least_of < grid.n)
@@ -129,7 +128,7 @@ def number_ids(comm: Any, ids: Array, n: int, threads: int | None) -> tuple[int,
     Ids are below n, and no two are equal.
     """
     width = max(1, -(-n // comm.size))
-    letters = Letters(comm, ids // width, threads)
+    letters = Routed(comm, ids // width, threads)
     (received,) = letters.send(ids.astype(_word(n)))
     totals = comm.allgather(np.array([received.size], np.int64))
     marks = np.zeros(width, np.int64)

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import arguments, engines
-from matchwood.engines.ranks.agreement import any_of, own_part, raise_first, same
+from matchwood.engines.ranks.agreement import any_of, raise_first, same
 from matchwood.engines.ranks.exchanges import places_by_owner
-from matchwood.engines.ranks.vectors import DistributedVector
+from matchwood.engines.ranks.vectors import DistributedVector, own_part
 from matchwood.primitives.row_reduce import spmv
 from matchwood.ranking.random_surfer import Ranking
 from matchwood.ranking.random_surfer.problem import Options, incoming_arcs, probabilities

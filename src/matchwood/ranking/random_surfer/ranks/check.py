@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, engines
-from matchwood.engines.ranks.agreement import own_part, raise_first, same
+from matchwood.engines.ranks.agreement import raise_first, same
+from matchwood.engines.ranks.vectors import own_part
 from matchwood.errors import CheckFailed
 from matchwood.ranking.random_surfer import dist
 from matchwood.ranking.random_surfer.check import PLACES, Steps, check_numbers, judge, replayed

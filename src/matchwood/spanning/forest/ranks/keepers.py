@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engines.ranks.exchanges import Letters
+from matchwood.engines.ranks.exchanges import Routed
 from matchwood.spanning.forest.ranks.cpu_checking import find_entries
 
 Array = np.ndarray[Any, Any]
@@ -23,6 +23,6 @@ def at_keepers(
     u, v = (ends if G.order is None else G.order.inside(ends) for ends in (low, high))
     kind = G.index_dtype
     given = (grid.row_position(u).astype(kind), low.astype(kind), high.astype(kind), *columns)
-    rows, low, high, *found = Letters(G.comm, grid.keeper(u, v), G.threads).send(*given)
+    rows, low, high, *found = Routed(G.comm, grid.keeper(u, v), G.threads).send(*given)
     entries = find_entries(costs, G.original_local, rows.astype(np.int64), high, G.threads)
     return entries, low.astype(np.int64), high.astype(np.int64), found

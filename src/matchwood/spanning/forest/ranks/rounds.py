@@ -21,7 +21,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines.ranks.agreement import any_of
-from matchwood.engines.ranks.exchanges import Letters
+from matchwood.engines.ranks.exchanges import Routed
 from matchwood.primitives.sort import radix_sort
 from matchwood.spanning.forest.order import PREFIX_BITS, Order
 
@@ -97,7 +97,7 @@ class Rounds:
         G, grid = self.G, self.G.grid
         kind = G.index_dtype  # holds every vertex
         inside = labels if G.order is None else G.order.inside(labels)
-        letters = Letters(G.comm, grid.owner(inside), self.threads)
+        letters = Routed(G.comm, grid.owner(inside), self.threads)
         given = (x.astype(kind) for x in (grid.places(inside), low, high, other))
         code, *ends = letters.send(code, *given)
         places, low, high, other = (x.astype(np.int64) for x in ends)

@@ -27,7 +27,7 @@ from matchwood.engines.cpu import (
     share,
 )
 from matchwood.engines.cpu.hints import prefetch
-from matchwood.engines.ranks.exchanges.cpu_bits import bits_of
+from matchwood.engines.ranks.exchanges.cpu import bits_of
 
 Array = np.ndarray[Any, Any]
 

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.engines.ranks.agreement import same
-from matchwood.engines.ranks.exchanges.agreement import together
-from matchwood.engines.ranks.vectors import DistributedVector
-from matchwood.engines.ranks.vectors.given import layout_of
+from matchwood.engines.ranks.agreement import same, together
+from matchwood.engines.ranks.vectors import DistributedVector, layout_of
 from matchwood.traversal.breadth_first import distinct_sources
 
 

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import Crew, crew, crew_for_step, workspace
-from matchwood.engines.ranks.exchanges.cpu_bits import places_of
-from matchwood.engines.ranks.exchanges.cpu_stripes import rows_with_entries
+from matchwood.engines.ranks.exchanges.cpu import places_of, rows_with_entries
 from matchwood.engines.ranks.exchanges.packing import pack_values, words_of_bits
 from matchwood.engines.ranks.exchanges.routing import to_group
 from matchwood.primitives.frontier.cpu import BUFFER

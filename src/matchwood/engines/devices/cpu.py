@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 PAGE = 4096  # bytes
 LINE = 8  # words of 8 bytes of a cache line
 COPY_THREADS = 12  # at most: they fill most of a host's bandwidth, and to call one takes time
-FILL_THREADS = 14  # at most, of a team that is called once; see filling.py
+FILL_THREADS = 14  # at most, of a team that is called once; see `Filling` of pinned.py
 OTHER_THREADS = 2  # cores that it leaves to the caller and to CUDA
 THREAD_BYTES = 1 << 18  # that a thread is called for
 CHUNK = 1 << 18  # bytes that a thread takes at a time: one that was held up is helped by others
@@ -191,7 +191,10 @@ def fill_threads(threads: int | None, partitions: int) -> int:
 
 
 def fill(moves: Array, firsts: Array, slots: int, words: Array, threads: int) -> None:
-    """Turn after turn, each when its slot is free; see filling.py.  Returns after all, or ENDED."""
+    """Turn after turn, each when its slot is free, until all are filled or ENDED is set.
+
+    See `Filling` of pinned.py.
+    """
     crew(threads, work=0).run(_fill, moves, firsts, slots, words)
 
 

@@ -9,9 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from matchwood.arguments import one_of, shown
+from matchwood.engines.ranks.placement import (
+    Place,
+    library_of,
+    mpi_launchers,
+    place_of,
+    site,
+    torchrun,
+)
 from matchwood.engines.ranks.protocol import Communicator, Session
-from matchwood.engines.ranks.start.launchers import library_of, mpi_launchers, torchrun
-from matchwood.engines.ranks.start.placement import Place, place_of, site
 
 PACKAGES = ("mpi4py", "cupy-cuda12x", "cupy-cuda13x", "torch")
 

@@ -1,4 +1,4 @@
-// Many rounds in one launch, with whatever blocks are running: a roll call, then a barrier.
+// Many rounds in one launch, with whatever blocks are resident: a roll call, then a barrier.
 //
 // A barrier over a grid needs every block to be running.  Here the blocks that have started sign
 // in; when all have, or none has come for ROLL_CYCLES, the roll is closed, and a block that
@@ -14,7 +14,65 @@
 // Caller: kernel CLUSTERED; the grid a multiple of CLUSTER; ROLL_WORDS words that are 0 at launch.
 #pragma once
 #include "matchwood/atomics.cuh"
-#include "matchwood/cluster.cuh"
+
+// Clusters: blocks that run side by side and reach each other's shared memory (sm_90 and later).
+//
+// A kernel marked CLUSTERED is launched in clusters of CLUSTER blocks; its grid must be a multiple
+// of that.  On older devices a cluster is one block, and the same code runs.
+
+constexpr int MOST_CLUSTER = 8;  // blocks: the most that every device with clusters grants
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+constexpr int CLUSTER = MOST_CLUSTER;
+#define CLUSTERED __cluster_dims__(8, 1, 1)
+
+__device__ __forceinline__ int cluster_rank()
+{
+    unsigned int rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return (int)rank;
+}
+
+// What any thread of the cluster wrote before is visible to all of them afterwards.
+__device__ __forceinline__ void cluster_barrier()
+{
+    asm volatile(
+        "barrier.cluster.arrive.release;\n\t"
+        "barrier.cluster.wait.acquire;" ::: "memory");
+}
+
+// The address, in the cluster's window, of what lies at p in the shared memory of another block.
+__device__ __forceinline__ unsigned int address_at(const void* p, int rank)
+{
+    unsigned int there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(there)
+                 : "r"((unsigned int)__cvta_generic_to_shared(p)), "r"(rank));
+    return there;
+}
+
+__device__ __forceinline__ void store_at(unsigned int* p, int rank, unsigned int x)
+{
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address_at(p, rank)), "r"(x) : "memory");
+}
+
+__device__ __forceinline__ unsigned long long load_at(const unsigned long long* p, int rank)
+{
+    unsigned long long x;
+    asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(x) : "r"(address_at(p, rank)) : "memory");
+    return x;
+}
+#else
+constexpr int CLUSTER = 1;
+#define CLUSTERED
+
+__device__ __forceinline__ int cluster_rank() { return 0; }
+__device__ __forceinline__ void cluster_barrier() { __syncthreads(); }
+__device__ __forceinline__ void store_at(unsigned int* p, int, unsigned int x) { *p = x; }
+__device__ __forceinline__ unsigned long long load_at(const unsigned long long* p, int) { return *p; }
+#endif
+
+// The roll call
 
 constexpr int ROLL_WORDS = 8;              // signed in, members, and two for each of three meetings
 constexpr long long ROLL_CYCLES = 8000;    // clock cycles, 4 us; blocks of one grid start closer together

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from matchwood import engines
 from matchwood.arguments import one_of
 from matchwood.engines import check_threads
 from matchwood.engines.cpu import pinning
 from matchwood.engines.ranks.faults import difference
-from matchwood.engines.ranks.protocol import Communicator, timeout_seconds
-from matchwood.engines.ranks.serial import Serial
-from matchwood.engines.ranks.start.launchers import OPEN_MPI, library_of, mpi_launchers, torchrun
-from matchwood.engines.ranks.start.placement import Site, place_of, site, take_gpu
+from matchwood.engines.ranks.placement import (
+    OPEN_MPI,
+    Site,
+    library_of,
+    mpi_launchers,
+    place_of,
+    site,
+    take_gpu,
+    torchrun,
+)
+from matchwood.engines.ranks.protocol import Communicator, Serial, timeout_seconds
 from matchwood.errors import EngineUnavailable
 
 KINDS = (None, "serial", "mpi", "torch")
 NOT_OPEN_MPI = ("MPICH", "Intel", "MVAPICH", "CRAY")  # how other libraries call themselves
 TRANSPORTS = ("auto", "nccl", "ipc", "host")
+SHARING_VERSION = 23000  # of NCCL, which lets ranks share a GPU
 
 
 def world(
@@ -104,11 +115,11 @@ def _mpi_in_use() -> bool:
 def _settled(comm: Communicator, engine: str, transport: str, threads: int | None) -> Communicator:
     """The communicator with its threads and GPU: agreed on by all ranks before any work."""
     debug, comm.session.debug = comm.session.debug, False  # until all ranks agree
-    told = comm.objects((engine, transport, debug))
-    found = difference([("world", *each[:2]) for each in told])
+    wishes = comm.objects((engine, transport, debug))
+    found = difference([("world", *each[:2]) for each in wishes])
     if found is not None:
         raise ValueError(f"world: {found[1]}")
-    comm.session.debug = any(each[2] for each in told)
+    comm.session.debug = any(each[2] for each in wishes)
     sites = comm.objects(site(engine))
     place = place_of(comm.rank, sites)
     session = comm.session
@@ -122,8 +133,6 @@ def _settled(comm: Communicator, engine: str, transport: str, threads: int | Non
     take_gpu(place)
     if comm.size == 1:
         return comm
-    from matchwood.engines.ranks.networks.device import with_transport
-
     return with_transport(comm, transport)
 
 
@@ -139,8 +148,71 @@ def _with_shared_memory(comm: Communicator, sites: Sequence[Site]) -> Communicat
     return among_neighbours(comm)
 
 
-def _serial() -> Communicator:
-    return Serial()
+# How arrays on GPUs travel
+
+
+@dataclass(frozen=True)
+class Device:
+    """The GPU of a rank, as the others need to know it."""
+
+    host: str
+    bus: str
+    nccl: int  # version, 0 where NCCL is missing
+
+
+def with_transport(comm: Communicator, transport: str) -> Communicator:
+    """The communicator with another way for GPU arrays; see `world`."""
+    devices = comm.objects(_own_device(comm))
+    if transport == "auto":
+        transport = _best(devices)
+        tolerant = True
+    else:
+        tolerant = False
+    if transport == "nccl":
+        from matchwood.engines.ranks.networks.nccl import open_nccl
+
+        refuse_shared(devices)
+        return open_nccl(comm)
+    if transport == "ipc":
+        from matchwood.engines.ranks.networks.ipc import open_ipc
+
+        return open_ipc(comm, tolerant)
+    return comm
+
+
+def _own_device(comm: Communicator) -> Device:
+    from matchwood.engines.ranks.networks.nccl import version
+
+    cupy = engines.cupy()
+    place = comm.session.place
+    assert place is not None
+    bus = cupy.cuda.Device().pci_bus_id
+    return Device(place.host, str(bus), version())
+
+
+def _best(devices: Sequence[Device]) -> str:
+    """NCCL where each rank has a GPU of its own, IPC on one host, else the host's memory."""
+    separate = len({(each.host, each.bus) for each in devices}) == len(devices)
+    if separate and all(each.nccl for each in devices):
+        return "nccl"
+    return "ipc" if len({each.host for each in devices}) == 1 else "host"
+
+
+def refuse_shared(devices: Sequence[Device]) -> None:
+    """Raise where NCCL would: it is missing, or two ranks share a GPU and it does not permit it."""
+    if not all(each.nccl for each in devices):
+        raise EngineUnavailable("world: transport 'nccl' needs NCCL on every rank")
+    if len({(each.host, each.bus) for each in devices}) == len(devices):
+        return
+    permitted = os.environ.get("NCCL_MULTI_RANK_GPU_ENABLE") == "1"
+    if min(each.nccl for each in devices) < SHARING_VERSION or not permitted:
+        raise EngineUnavailable(
+            "world: transport 'nccl' needs a GPU for each rank, and two ranks share one; "
+            "NCCL 2.30 permits that under NCCL_MULTI_RANK_GPU_ENABLE=1, and transport='ipc' does"
+        )
+
+
+# The kinds of communicators
 
 
 def _mpi() -> Communicator:
@@ -207,4 +279,4 @@ def _torch() -> Communicator:
     return open_world(timeout_seconds())
 
 
-_OPENERS = {"serial": _serial, "mpi": _mpi, "torch": _torch}
+_OPENERS = {"serial": Serial, "mpi": _mpi, "torch": _torch}

@@ -1,14 +1,23 @@
-"""Values of the vertices, spread over ranks: every rank has those of the vertices it owns."""
+"""Values of the vertices, spread over ranks: every rank has those of the vertices it owns.
+
+What a user passes must be spread as the graph is.  The kind of error is that of checks on one
+machine (answers.py): what cannot be an answer at all is a TypeError, what is of the right kind and
+wrong is a `CheckFailed`.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from matchwood import arguments, engines
+from matchwood import answers, arguments, engines
 from matchwood.engines.ranks import checks
-from matchwood.engines.ranks.vectors.files import write_npy
+from matchwood.engines.ranks.agreement import raise_first, same, together
+from matchwood.errors import CheckFailed
+
+Array = np.ndarray[Any, Any]
 
 
 class DistributedVector:
@@ -58,7 +67,7 @@ class DistributedVector:
 
         ``root=None`` gathers on all ranks.  Every rank calls it.
         """
-        self._agree("gather", root=root)
+        same(self.comm, "gather", root=root)
         if root is not None:
             root = checks.rank("gather", "root", root, self.comm.size)
         local = engines.moved(self.local, "cpu")
@@ -80,20 +89,10 @@ class DistributedVector:
 
         Every rank writes a range of it, so all must see the same file system.
         """
-        from matchwood.engines.ranks.exchanges.agreement import (
-            together,  # not above: it imports this file
-        )
-
         path = together(self.comm, lambda: arguments.path("save", "path", path))
-        self._agree("save", path=path)
+        same(self.comm, "save", path=path)
         lo, values = self._range()
         write_npy(self.comm, path, values, lo, self.n)
-
-    def _agree(self, caller: str, **given: Any) -> None:
-        """Raise on all ranks unless these arguments are the same on all of them."""
-        from matchwood.engines.ranks.agreement import same  # not above: it imports this file
-
-        same(self.comm, caller, **given)
 
     def _range(self) -> tuple[int, Any]:
         """The first vertex of this rank's range, and the values of the range."""
@@ -111,3 +110,84 @@ class DistributedVector:
         out = np.empty(hi - lo, local.dtype)
         out[places - lo] = values
         return lo, out
+
+
+def write_npy(comm: Any, path: Any, rows: Any, first: int, total: int) -> None:
+    """A file of `total` rows; `rows`, from number `first` on, are those of this rank.
+
+    A row is a number, or as many as `rows` has columns.  All ranks call this.
+    """
+    path = Path(path)
+    shape = (total, *rows.shape[1:])
+    width = rows.itemsize * int(np.prod(rows.shape[1:], dtype=np.int64))  # bytes of a row
+
+    def begin() -> int:
+        if comm.rank:
+            return 0
+        with path.open("wb") as file:
+            head = {"descr": rows.dtype.str, "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, head)
+            start = file.tell()
+            file.truncate(start + total * width)
+        return start
+
+    start = comm.objects(together(comm, begin))[0]
+
+    def write() -> None:
+        with path.open("r+b") as file:
+            file.seek(start + first * width)
+            file.write(rows.tobytes())
+
+    together(comm, write)
+
+
+# What users pass
+
+
+def own_part(G: Any, caller: str, name: str, value: Any) -> Any:
+    """The own values of a vector, which must be spread over the ranks as the graph is.
+
+    All ranks raise TypeError or ValueError where on one of them it is not.
+    """
+    error: Exception | None = None
+    if not isinstance(value, DistributedVector):
+        kind = type(value).__name__
+        error = TypeError(f"{caller}: {name} must be a DistributedVector, got {kind}")
+    elif layout_of(value) != layout_of(G):
+        error = ValueError(
+            f"{caller}: {name} must be spread as the graph is, over {layout_of(G)}, "
+            f"got {layout_of(value)}"
+        )
+    raise_first(G.comm, error)
+    return value.local
+
+
+def own_integers(spread: Any, caller: str, problem: str, name: str, value: Any) -> Array:
+    """The own values of a DistributedVector of integers, as int64 on the CPU.
+
+    It must be spread as `spread` is: a DistributedGraph, or another vector.
+    """
+    if not isinstance(value, DistributedVector):
+        kind = type(value).__name__
+        raise TypeError(f"{caller}: {name} must be a DistributedVector, got {kind}")
+    mine, theirs = layout_of(spread), layout_of(value)
+    if mine != theirs:
+        raise CheckFailed(f"{problem}: {name} must be spread over {mine}, got {theirs}")
+    owned = (spread.grid.owned,)
+    return answers.integers(caller, problem, name, value.local, owned, "cpu")  # type: ignore[no-any-return]
+
+
+def layout_of(spread: Any) -> str:
+    """How a graph or a vector is spread, in words; equal where it is the same."""
+    grid, order = spread.grid, spread.order
+    numbered = "" if order is None else f", {order.name}"
+    return f"{grid.R}x{grid.C} ranks ({grid.n} vertices, {grid.layout}{numbered})"
+
+
+def first_of(wrong: Array, ids: Array) -> tuple[int, int] | None:
+    """(vertex, place) of the smallest vertex that is marked; None where none is."""
+    places = np.flatnonzero(wrong)
+    if places.size == 0:
+        return None
+    at = int(places[ids[places].argmin()])
+    return int(ids[at]), at
