@@ -68,7 +68,7 @@ def test_drawn_graphs_grids_and_wrong_answers(monkeypatch):
         sides = SIDES[int(rng.integers(0, len(SIDES)))]
         order = ("given", "hashed")[int(rng.integers(0, 2))]
         ties = ("hash", "index")[int(rng.integers(0, 2))]
-        monkeypatch.setattr(engine, "FEW", int(rng.choice([0, 2, 32, 10**6])))
+        monkeypatch.setattr(engine, "ROWS_PER_NEWS_WORD", int(rng.choice([0, 2, 32, 10**6])))
         mate = matchwood.weighted_matching(A, ties=ties).mate
         wrong = spoiled(mate, rng)
         verdict = tried(lambda: check_locally_dominant(A, wrong, ties=ties))  # noqa: B023

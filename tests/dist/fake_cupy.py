@@ -25,9 +25,9 @@ from matchwood import engines
 
 HOST = "the array lies on the host"
 OWN = (
-    "communities.propagation.tallies", "matching.dominant.ranks", "spanning.forest.ranks",
-    "ranking.random_surfer.block", "traversal.breadth_first.ranks",
-    "components.connected.ranks", "engines.ranks.exchanges", "gate.distributed",
+    "communities.propagation.tallies", "matching.dominant.ranks", "spanning.forest.spread",
+    "ranking.random_surfer.block", "traversal.breadth_first.dist",
+    "components.connected.dist.blocks", "dist.exchanges", "gate.distributed",
 )  # fmt: skip
 """Packages whose files for GPUs run as they are."""
 

@@ -229,7 +229,7 @@ def test_the_limit_holds():
 def test_nothing_stays_after_an_error(monkeypatch):
     import cupy
 
-    from matchwood.matching.dominant.devices import gpu_worker
+    from matchwood.matching.dominant.devices import gpu as steps
 
     A = weighted(rmat(12, 8), np.float32)
     on(A, 2, batches=3, lists=2)
@@ -240,7 +240,7 @@ def test_nothing_stays_after_an_error(monkeypatch):
     def stop(self, *arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gpu_worker.Worker, "fetch", stop)
+    monkeypatch.setattr(steps.Worker, "fetch", stop)
     with pytest.raises(KeyboardInterrupt):
         on(A, 2, batches=3, lists=2)
     gc.collect()
@@ -310,10 +310,10 @@ def test_two_devices():
 def test_ctrl_c_is_heard_between_batches():
     """A callback stands for the signal; the call must end soon after."""
     A = weighted(rmat(16, 16), np.float32)
-    from matchwood.matching.dominant.devices import gpu_worker
+    from matchwood.matching.dominant.devices import gpu as steps
 
     count, began = 0, 0.0
-    real = gpu_worker.Worker.stream
+    real = steps.Worker.stream
 
     def counting(self, *arguments):
         nonlocal count, began
@@ -323,10 +323,10 @@ def test_ctrl_c_is_heard_between_batches():
             raise KeyboardInterrupt
         return real(self, *arguments)
 
-    gpu_worker.Worker.stream = counting
+    steps.Worker.stream = counting
     try:
         with pytest.raises(KeyboardInterrupt):
             on(A, batches=40, lists=2)
     finally:
-        gpu_worker.Worker.stream = real
+        steps.Worker.stream = real
     assert time.perf_counter() - began < 0.1

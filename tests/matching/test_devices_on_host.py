@@ -19,7 +19,7 @@ from matchwood.components.connected.devices import gpu as components
 from matchwood.engines.devices import cpu as cpu_copies
 from matchwood.engines.devices import pinned, sending, simulated
 from matchwood.engines.devices import plan as plans
-from matchwood.matching.dominant.devices import gpu_worker
+from matchwood.matching.dominant.devices import gpu as steps
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 
@@ -31,7 +31,7 @@ def small_buffers(monkeypatch):
 
 
 def on(A, devices=1, ties="hash", last_first=False, **options):
-    with on_host(gpu_worker, last_first=last_first):
+    with on_host(steps, last_first=last_first):
         engine = Devices((0,) * devices, memory=1 << 30, **options)
         return matchwood.weighted_matching(A, ties=ties, engine=engine)
 
@@ -63,8 +63,8 @@ def test_same_mates(name, monkeypatch):
         for devices, lists in itertools.product((1, 3), (0, 1, 4)):
             k = next(turn)
             batches = 1 if k % 5 == 0 else 4
-            monkeypatch.setattr(gpu_worker, "WORTH_ORDER", (1, 1 << 12)[k % 7 == 0])
-            monkeypatch.setattr(gpu_worker, "PIECE_ENTRIES", (1 << 23, 16, 64)[k % 3])
+            monkeypatch.setattr(steps, "WORTH_ORDER", (1, 1 << 12)[k % 7 == 0])
+            monkeypatch.setattr(steps, "PIECE_ENTRIES", (1 << 23, 16, 64)[k % 3])
             options = {"batches": batches, "lists": lists, "stats": k % 3 == 0}
             found = on((A, G)[k % 2], devices, ties, last_first=k % 4 > 1, **options)
             assert_same(found, expected)
@@ -131,7 +131,7 @@ def test_rows_that_stay_on_the_devices():
 
 def test_memory_is_pinned_once_for_two_problems():
     G = matchwood.graph(weighted(rmat(6, 6), np.float32))
-    with on_host(gpu_worker, components):
+    with on_host(steps, components):
         engine = Devices(memory=1 << 30, batches=3)
         for function in (matchwood.weighted_matching, matchwood.connected_components):
             assert function(G, engine=engine).stats.pinned == "registered"
@@ -181,7 +181,7 @@ def test_no_thread_is_left_after_an_error(batch, monkeypatch):
     monkeypatch.setattr(cpu_copies, "fill_threads", lambda threads, partitions: 2)
     A = weighted(rmat(8, 8), np.float32)
     on(A, batches=9, lists=2)  # compiled by now
-    real, calls = gpu_worker.Worker.stream, itertools.count()
+    real, calls = steps.Worker.stream, itertools.count()
     began = 0.0
 
     def stream(self, *arguments):
@@ -191,7 +191,7 @@ def test_no_thread_is_left_after_an_error(batch, monkeypatch):
             raise KeyboardInterrupt
         return real(self, *arguments)
 
-    monkeypatch.setattr(gpu_worker.Worker, "stream", stream)
+    monkeypatch.setattr(steps.Worker, "stream", stream)
     with pytest.raises(KeyboardInterrupt):
         on(A, batches=9, lists=2)
     assert time.perf_counter() - began < 5

@@ -23,12 +23,10 @@ from matchwood._lazy import old_names
 from matchwood.matching.bound import Bound, matching_bound
 from matchwood.matching.cardinality import maximum_matching
 from matchwood.matching.check import is_locally_dominant, is_matching, is_maximal_matching
-from matchwood.matching.coarsening import Coarsening, coarsen
-from matchwood.matching.coarsening.hierarchy import Hierarchy, coarsening_hierarchy
+from matchwood.matching.coarsening import Coarsening, Hierarchy, coarsen, coarsening_hierarchy
 from matchwood.matching.maximal import maximal_matching
 from matchwood.matching.result import Matching
-from matchwood.matching.streamed import streaming_matching
-from matchwood.matching.weighted import weighted_matching
+from matchwood.matching.weighted import streaming_matching, weighted_matching
 
 __all__ = [
     "Bound",

@@ -8,7 +8,7 @@ from matchwood import calls
 from matchwood.arguments import flag, in_words, one_of, real, seed, shown
 from matchwood.matching.mates import settled_weight
 from matchwood.matching.methods import Origin
-from matchwood.matching.proposal.priorities import PREFER
+from matchwood.matching.proposal import PREFER
 from matchwood.matching.result import Matching
 from matchwood.primitives.hashing import bit_barrier
 from matchwood.stopwatch import Stopwatch

@@ -8,7 +8,7 @@ import numpy as np
 
 from matchwood.engines import gpu
 from matchwood.matching.augmented import LIMIT, two_factors
-from matchwood.matching.methods import Found, load
+from matchwood.matching.methods import EngineMatching, load
 from matchwood.primitives.extremes import extremes
 from matchwood.primitives.wide_sums import total
 
@@ -36,11 +36,11 @@ LISTED = 1024  # blocks at most for the units of a list, whose length the host d
 
 def match(
     view: Any, seed: int, by_hash: bool, threads: int | None = None, rounds: int = LIMIT
-) -> Found:
+) -> EngineMatching:
     found = load("auto", "gpu").match(view, seed, by_hash)
     n, kind, weight = view.n, view.indices.dtype, view.data.dtype
     if view.nnz == 0:
-        return Found(found.mate, 0.0, 0)
+        return EngineMatching(found.mate, 0.0, 0)
     space = gpu.workspace(
         "weighted_matching",
         own=(n, weight),
@@ -53,7 +53,7 @@ def match(
     k = SOURCE.kernels(I=kind, W=weight)
     made = _Rounds(k, view, found.mate, space, (seed, by_hash)).run(rounds)
     k.add_weights(None, (n, space.own, space.sums), grid=SUMS)
-    return Found(found.mate, total(space.sums.get()) / 2, made)
+    return EngineMatching(found.mate, total(space.sums.get()) / 2, made)
 
 
 class _Rounds:

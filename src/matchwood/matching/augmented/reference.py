@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.matching.augmented import LEAST_GAIN, LIMIT, exponent_of
-from matchwood.matching.methods import Found, load
+from matchwood.matching.methods import EngineMatching, load
 from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.primitives.hashing.reference import mix64_number
 
@@ -156,7 +156,7 @@ def tie_word(u: int, seed: int, by_hash: bool) -> int:
 
 def match(
     view: Any, seed: int, by_hash: bool, threads: int | None = None, rounds: int = LIMIT
-) -> Found:
+) -> EngineMatching:
     start = load("auto", "reference").match(view, seed, by_hash)
     state = State(view, start.mate.tolist(), seed, by_hash)
     made = 0
@@ -165,4 +165,4 @@ def match(
     mate = np.array(state.mate, view.indices.dtype)
     row = np.repeat(np.arange(view.n), np.diff(view.indptr))
     weight = float(view.data[mate[row] == view.indices].sum(dtype=np.float64)) / 2
-    return Found(mate, weight, made)
+    return EngineMatching(mate, weight, made)

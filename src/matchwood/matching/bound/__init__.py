@@ -16,7 +16,7 @@ from matchwood.matching.methods import heavy_matching
 from matchwood.primitives.wide_sums import finite, total
 
 SAFE_EXPONENT = 900  # exponent: weights between 2^-900 and 2^900 are not scaled
-SMALL = 2.0**-960  # of larger numbers 2^-40 is many units of 2^-1074, the smallest number
+ROUNDED_BELOW = 2.0**-960  # of larger numbers 2^-40 is many units of 2^-1074, the smallest number
 SWEEPS = 10  # from each start; more gained less than 1 % (bench/matching/weighted.py)
 
 
@@ -163,7 +163,7 @@ def _rounded_up(y: Any, view: csr.View, sweeps: int, shift: int) -> Any:
 
 
 def _add_steps(y: Any, view: csr.View, steps: int) -> None:
-    """Add `steps` units of 2^-1074 where y is below SMALL and the vertex has edges."""
-    small = np.flatnonzero(y < SMALL)
+    """Add `steps` units of 2^-1074 where y is below ROUNDED_BELOW and the vertex has edges."""
+    small = np.flatnonzero(y < ROUNDED_BELOW)
     small = small[view.indptr[small + 1] > view.indptr[small]]
     y[small] += steps * math.ldexp(1.0, -1074)

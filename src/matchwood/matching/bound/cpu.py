@@ -26,17 +26,9 @@ Array = np.ndarray[Any, Any]
 
 @kernel
 def _improve(
-    team: Team,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    mate: Array,
-    sweeps: int,
-    from_matching: bool,
-    own: Array,
-    y: Array,
-    need: Array,
-) -> None:
+    team: Team, indptr: Array, indices: Array, weights: Array, mate: Array, sweeps: int,
+    from_matching: bool, own: Array, y: Array, need: Array,
+) -> None:  # fmt: skip
     """`own` becomes the weight of each vertex's edge in the matching; vertices are unsigned."""
     no_mate = ~mate.dtype.type(0)
     lo, hi = share_rows(team, indptr)

@@ -1,6 +1,6 @@
 """As many edges as possible of which no two share an end.
 
-Read on in reference.py, check.py, cpu.py, cpu_trees.py.
+Read on in reference.py, check.py, cpu/.
 """
 
 from __future__ import annotations

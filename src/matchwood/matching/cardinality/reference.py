@@ -3,7 +3,8 @@
 Edmonds' search as it is taught: the graph with odd cycles contracted is kept as the base of each
 vertex, and all bases are gone through at a contraction.
 
-`turn_paths` is the phases of cpu_trees.py in plain Python: from one start both find the same mates.
+`turn_paths` is the phases of cpu/bipartite.py in plain Python: from one start both find the same
+mates.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def turn_paths(view: Any, side: Any, mate: Any, worth: int) -> int:
 
 
 def _order(y: int) -> int:
-    """30 bits of a hash, as cpu_trees.py has it."""
+    """30 bits of a hash, as cpu/bipartite.py has it."""
     return (y * 0x9E3779B97F4A7C15 & MASK64) >> 34
 
 

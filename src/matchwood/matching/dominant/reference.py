@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.methods import Found
+from matchwood.matching.methods import EngineMatching
 from matchwood.primitives.edge_order.reference import edge_key
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> EngineMatching:
     indptr, indices, data = (array.tolist() for array in view)
     mate, rounds, weight = [-1] * view.n, 0, 0.0
     while True:
@@ -27,4 +27,4 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
             if u < v and pointer[v] == u:
                 mate[u], mate[v] = v, u
                 weight += data[indptr[u] + indices[indptr[u] : indptr[u + 1]].index(v)]
-    return Found(np.array(mate, view.indices.dtype), weight, rounds)
+    return EngineMatching(np.array(mate, view.indices.dtype), weight, rounds)

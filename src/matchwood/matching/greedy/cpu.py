@@ -12,7 +12,7 @@ edges have an end that is not free.  So edges come in batches, from heavy to lig
 The ranges come from a sample of the weights.  They change the time but not the result.  Equal
 weights fall into one batch; where there are many of those, `order_edges` sorts.
 
-Weights are compared as integers, see suitor/cpu.py.  Races: the order in which threads append
+Weights are compared as integers.  Races: the order in which threads append
 edges to a batch is arbitrary.  The sort removes that, since no two edges are equal in its order.
 """
 
@@ -34,9 +34,8 @@ from matchwood.engines.cpu import (
     share,
     stopping,
 )
-from matchwood.matching.cpu_rows import Rows
-from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
-from matchwood.matching.methods import Found
+from matchwood.matching.cpu import WeightedRows, block_sums, matched_weight, rows_of, sum_blocks
+from matchwood.matching.methods import EngineMatching
 from matchwood.primitives.edge_order.cpu import order_edges, prefers
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.sort.cpu import sort_pairs
@@ -87,15 +86,9 @@ def _append(
 
 @kernel
 def _collect(
-    team: Team,
-    rows: Rows,
-    mate: Array,
-    low: Any,
-    high: Any,
-    batch: Batch,
-    buffers: Buffers,
-    most: Array,
-) -> None:
+    team: Team, rows: WeightedRows, mate: Array, low: Any, high: Any, batch: Batch,
+    buffers: Buffers, most: Array,
+) -> None:  # fmt: skip
     """Append every edge of weight low <= w < high between free vertices to the batch.
 
     most[rank] becomes the largest weight that this thread found.  Rows are sorted, so neighbours
@@ -156,13 +149,7 @@ def _count_long_runs(team: Team, keys: Array, sums: Array) -> None:
 
 @kernel
 def _sort_ties(
-    team: Team,
-    keys: Array,
-    perm: Array,
-    batch: Array,
-    heavy: Array,
-    seed: Any,
-    by_hash: bool,
+    team: Team, keys: Array, perm: Array, batch: Array, heavy: Array, seed: Any, by_hash: bool
 ) -> None:
     """Sort edges whose keys are equal, by insertion, since such runs are short.
 
@@ -231,11 +218,10 @@ def _ranges(weights: Array, n: int) -> list[int]:
     return [*dict.fromkeys(bounds), 0]
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> EngineMatching:
     n, kind, bits = view.n, view.indices.dtype, np.dtype(f"i{view.data.dtype.itemsize}")
-    unsigned = f"u{kind.itemsize}"
-    weights = view.data.view(bits)
-    rows = Rows(view.indptr.view(unsigned), view.indices.view(unsigned), weights)
+    rows = rows_of(view)
+    unsigned = rows.indices.dtype
     team = crew(threads, work=view.nnz + n)
     mate, weight = np.full(n, -1, kind), np.zeros(n, view.data.dtype)
     batch = np.empty((2, view.nnz // 2), unsigned)  # pages that are never written cost nothing
@@ -244,7 +230,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         np.empty((team.size, 2, BUFFER), unsigned), np.empty((team.size, BUFFER), bits)
     )
     most, tail = np.zeros((team.size, 16), bits), np.zeros(1, np.int64)
-    ranges, high = _ranges(weights, n), bits.type(np.iinfo(bits).max)
+    ranges, high = _ranges(rows.weights, n), bits.type(np.iinfo(bits).max)
     for low in map(bits.type, ranges):
         tail[0] = 0
         team.run(
@@ -260,7 +246,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
             team.run(_take, perm, batch, found, mate.view(unsigned), weight.view(bits))
     sums = block_sums(n)
     team.run(_total, weight, sums)
-    return Found(mate, matched_weight(sums), len(ranges))
+    return EngineMatching(mate, matched_weight(sums), len(ranges))
 
 
 def _order(

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.methods import Found
+from matchwood.matching.methods import EngineMatching
 from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.primitives.hashing.reference import hash2_number
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> EngineMatching:
     indptr, indices, data = (array.tolist() for array in view)
     mate, weight = [-1] * view.n, 0.0
     for u in sorted(range(view.n), key=lambda v: (hash2_number(v, 0, seed), v)):
@@ -20,4 +20,4 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
             k = min(free, key=lambda k: edge_key(data[k], u, indices[k], seed, by_hash))
             mate[u], mate[indices[k]] = indices[k], u
             weight += data[k]
-    return Found(np.array(mate, view.indices.dtype), weight, 1)
+    return EngineMatching(np.array(mate, view.indices.dtype), weight, 1)

@@ -1,4 +1,4 @@
-"""Matchings of graphs that are spread over ranks: their check, in check.py and cpu_checks.py.
+"""Matchings of graphs that are spread over ranks: their check, in check.py and cpu.py.
 
-How such a matching is found: matching/dominant/ranks.py.
+How such a matching is found: matching/dominant/ranks.
 """

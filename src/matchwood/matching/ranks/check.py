@@ -16,9 +16,9 @@ import numpy as np
 from matchwood import answers, engines
 from matchwood.engines.ranks.agreement import raise_first, same
 from matchwood.errors import CheckFailed
-from matchwood.matching.cpu_rows import Ties
+from matchwood.matching.cpu import Ties
 from matchwood.matching.methods import origin_of
-from matchwood.matching.ranks.cpu_checks import edge_weights, first_undominated
+from matchwood.matching.ranks.cpu import edge_weights, first_undominated
 from matchwood.primitives.wide_sums import half_over_ranks
 
 Array = np.ndarray[Any, Any]

@@ -1,6 +1,5 @@
 // Locally dominant matching of a partition, on a device that holds lists and not rows.  Host side: gpu.py; the steps of
-// a vertex: steps.cuh; the rounds: rounds.py; the idea: __init__.py; the same steps on the CPU, with all encodings:
-// cpu_steps.py.
+// a vertex: steps.cuh; the rounds and the idea: __init__.py; the same steps on the CPU, with all encodings: cpu.py.
 //
 //   pack_rows       a warp or a block per row: the first edges of a row in a buffer go into its vertex's list
 //   point_first     a thread per vertex whose row has just passed: the first one of its list
@@ -29,7 +28,6 @@
 #include "matchwood/edge_order.cuh"
 #include "matchwood/frontier.cuh"
 #include "matchwood/grid_barrier.cuh"
-#include "matchwood/packing.cuh"
 #include "matchwood/steps.cuh"
 
 constexpr int WORTH_ORDER = 4096;  // rows; so many travel in the order of their vertices, which takes half the time

@@ -13,33 +13,36 @@ A round, on every rank:
 
 Only what has changed is sent: a candidate when the one before was matched, a pointer when it
 differs from the one before.  The ranks tell matched vertices as a list of places, or as a bitmap
-where that is shorter.  What a rank does in a step: spread/cpu.py, or spread/gpu.py where the blocks
-lie on GPUs.
+where that is shorter.  What a rank does in a step: cpu/ or gpu.py, a class `Run` with these steps,
+then `mate` and `weights`.
 
 Where the ranks share a GPU and no method was asked for, the first of them finds the matching for
 all, by the fastest method of one machine (gate/distributed).
 
-The rounds are those of cpu.py, and so is the order of edges: it compares the user's numbers of
-vertices, which do not depend on the grid.
+The rounds are those of dominant/cpu.py, and so is the order of edges: it compares the user's
+numbers of vertices, which do not depend on the grid.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from matchwood import engines
 from matchwood.engines.ranks.agreement import same
 from matchwood.errors import EngineUnavailable
 from matchwood.gate.distributed import whole
 from matchwood.matching.mates import settled_weight
-from matchwood.matching.methods import AUTO, Found, Origin, load
+from matchwood.matching.methods import AUTO, EngineMatching, Origin, load
 from matchwood.matching.result import Matching
 from matchwood.primitives.wide_sums import finite, half_over_ranks
 from matchwood.stopwatch import Stopwatch
 
 CALLER = "weighted_matching"
 METHODS = ("auto", "dominant")
-FEW = 64  # vertices for each that the round before matched, from which on matched ones are few
+Stripes = tuple[Any, ...]
+VERTICES_PER_MATCHED = 64  # and more for each that a round matched: then matched ones are few
 
 
 def weighted_matching(
@@ -70,7 +73,8 @@ def weighted_matching(
         mate, weight, rounds, edges = _by_first(G, shared, seed, by_hash)
     else:
         method = "dominant"
-        run = steps_of(G).Run(G, view, seed, by_hash, threads)
+        steps = engines.load(__package__, G.engine)
+        run = steps.Run(G, view, seed, by_hash, threads, stripes(G.grid))
         rounds, matched = _rounds(G, run)
         mate = run.mate
         weight = half_over_ranks(G.comm, run.weights)
@@ -87,7 +91,7 @@ def _of_one(
     method: str, engine: str, view: Any, seed: int, by_hash: bool, threads: int | None = None
 ) -> tuple[Any, float, int, int]:
     """Mates, weight, rounds and edges, by the engine of one machine."""
-    found = Found(*load(method, engine).match(view, seed, by_hash, threads))
+    found = EngineMatching(*load(method, engine).match(view, seed, by_hash, threads))
     weight = settled_weight(CALLER, view, found.mate, found.weight)
     return found.mate, weight, found.rounds, int((found.mate >= 0).sum()) // 2
 
@@ -104,11 +108,6 @@ def _by_first(G: Any, shared: whole.Whole, seed: int, by_hash: bool) -> tuple[An
     return mate.astype(G.index_dtype, copy=False), weight, rounds, edges
 
 
-def steps_of(G: Any) -> Any:
-    """The steps of a round for the engine on which the blocks of G lie."""
-    return engines.load(f"{__package__}.spread", G.engine)
-
-
 def _rounds(G: Any, run: Any) -> tuple[int, int]:
     """Rounds until none matches a vertex; how many did, and the vertices matched on all ranks."""
     rounds = total = 0
@@ -116,11 +115,25 @@ def _rounds(G: Any, run: Any) -> tuple[int, int]:
     candidates = run.propose()
     while True:
         matched = run.settle(run.choose(candidates, rounds + 1))
-        everywhere, heard = run.tell(matched, few)
+        everywhere, news = run.tell(matched, few)
         if everywhere == 0:
             return rounds, total
         rounds += 1
         total += everywhere
-        few = everywhere * FEW < G.n
+        few = everywhere * VERTICES_PER_MATCHED < G.n
         G.comm.report(rounds, everywhere)
-        candidates = run.wake(heard)
+        candidates = run.wake(news)
+
+
+def stripes(grid: Any) -> tuple[Stripes, Stripes]:
+    """Of the ranks of this rank's column of the grid, and of its row.
+
+    Their vertices, the local id of the first of them, and the step from one to the next.
+    """
+    column, row = np.arange(grid.R), np.arange(grid.C, dtype=np.int64)
+    base = grid.n_rows + column - (column > grid.r)
+    stride = np.full(grid.R, grid.R - 1)
+    base[grid.r], stride[grid.r] = grid.c, grid.C  # own vertices are in the row group
+    of_columns = np.array(grid.column_counts, np.int64), base, stride
+    of_rows = np.array(grid.row_counts, np.int64), row, np.full(grid.C, grid.C)
+    return tuple(a.astype(np.int64) for a in of_columns), tuple(a.astype(np.int64) for a in of_rows)

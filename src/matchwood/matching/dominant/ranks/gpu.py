@@ -16,7 +16,6 @@ import numpy as np
 from matchwood import engines
 from matchwood.engines import gpu
 from matchwood.engines.ranks.exchanges.packing import pack_marks, words_of_bits
-from matchwood.matching.dominant.ranks.blocks import group_columns, group_rows, numbers_of
 
 CALLER = "weighted_matching"
 WIDTHS = (2, 8)  # lanes per row
@@ -88,6 +87,11 @@ def _zeros(size: int) -> Any:
     return made
 
 
+def _moved(G: Any, numbers: Any, kind: Any) -> Any:
+    """Numbers of local vertices, on the GPU."""
+    return engines.moved(np.ascontiguousarray(numbers, kind), G.engine)
+
+
 class Counters:
     """Numbers of a round, on the GPU: they begin at 0."""
 
@@ -106,14 +110,17 @@ class Run:
     that wait.
     """
 
-    def __init__(self, G: Any, view: Any, seed: int, by_hash: bool, threads: int | None) -> None:
+    def __init__(
+        self, G: Any, view: Any, seed: int, by_hash: bool, threads: int | None, groups: Any
+    ) -> None:
         self.grid, self.exchange = G.grid, G.exchange
         self.xp = xp = engines.xp(view.indices)
         self.seed, self.by_hash = seed, by_hash
         grid, kind = G.grid, view.indices.dtype
         self.kind, self.result_kind = kind, G.index_dtype
-        ids, names = numbers_of(G, kind)
-        self.ids, self.renamed = ids, G.names is not None
+        self.renamed = G.names is not None
+        self.ids = ids = G.keep(f"ids {kind}", lambda: _moved(G, G.grid.original_local(), kind))
+        names = G.keep(f"names {kind}", lambda: _moved(G, G.names, kind)) if self.renamed else ids
         self.block = Block(view, names, seed, by_hash)
         self.kernels = kernels_of(view)
         bits = np.dtype(f"u{view.data.dtype.itemsize}")
@@ -133,10 +140,7 @@ class Run:
         self.lists = [self._empty(grid.n_rows) for _ in range(2)]
         self.changed, self.target, self.place = (self._empty(grid.owned) for _ in range(3))
         self.touched, self.matched = (self._empty(grid.owned) for _ in range(2))
-        self.groups = (
-            (self.exchange.column, group_columns(grid)),
-            (self.exchange.row, group_rows(grid)),
-        )
+        self.groups = tuple(zip((self.exchange.column, self.exchange.row), groups, strict=True))
 
     def _empty(self, size: int) -> Any:
         return gpu.empty(size, self.kind, CALLER)

@@ -1,7 +1,8 @@
-// The weight of a matching on the GPU.  Host side: gpu_weight.py.
+// The weight of a matching, and whether an array of mates is one.  Host side: gpu.py; the rule of mates: mates.py.
 #include "matchwood/atomics.cuh"
 #include "matchwood/exact.cuh"
 #include "matchwood/sorted_row.cuh"
+#include "matchwood/status.cuh"
 #include "matchwood/threads.cuh"
 
 // One thread per vertex: mate[u] is read and written by it alone.
@@ -23,4 +24,20 @@ __global__ void finish_matching(I n, const I* indptr, const I* indices, const W*
     }
     sum = block_reduce(sum, 0.0, Plus());
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+constexpr unsigned OUTSIDE = 1;  // no vertex and not -1
+constexpr unsigned NOT_MUTUAL = 2;     // not mutual, or its own mate
+
+// One thread per vertex.
+template <typename M>
+__global__ void check_mates(long long n, const M* __restrict__ mate, unsigned long long* status)
+{
+    long long v = global_thread();
+    if (v >= n) return;
+    long long u = (long long)mate[v];
+    if (u < -1 || u >= n)
+        fail(status, OUTSIDE, v);
+    else if (u == v || (u >= 0 && (long long)mate[u] != v))
+        fail(status, NOT_MUTUAL, v);
 }

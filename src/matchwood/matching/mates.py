@@ -1,7 +1,7 @@
 """Arrays of mates: what makes one valid.  Functions and checks share this rule.
 
 ``mate[v]`` is the vertex that v is matched with, -1 for none, and mates are mutual.  On the GPU the
-rule is in gpu.py + gpu.cu.
+rule is in matching/gpu.py + gpu.cu.
 """
 
 from __future__ import annotations
@@ -53,10 +53,9 @@ def fault(mate: Any, n: int) -> str | None:
     if mate.dtype.name not in INDEX:  # narrow types cannot count the vertices
         mate = mate.astype(np.int64)
     if engines.location(mate) == "gpu":
-        from matchwood.matching.mates.gpu import OUTSIDE, first_fault
-
-        code, v = first_fault(mate, n)
-        outside, not_mutual = code == OUTSIDE, code != 0
+        there = engines.load(__package__, "gpu")
+        code, v = there.first_fault(mate, n)
+        outside, not_mutual = code == there.OUTSIDE, code != 0
     else:
         outside, not_mutual, v = _first_fault(mate, n)
     if outside:

@@ -1,4 +1,16 @@
-"""What the owners of vertices do in a round of ranks; the blocks' part is cpu_blocks.py.
+"""What the owners of vertices do in a round, and the messages of all steps.
+
+The rule of a round: dominant/ranks/__init__.py.
+
+Messages are flat arrays of the unsigned index type.  One record comes after the other, in the order
+of the receivers, and those for the rank itself at the end: they are not sent, but read where they
+were written.  A weight of 64 bits takes two words of 32.
+
+A kernel writes records in two passes over its work.  The work is in parts, which members take one
+after the other: a thread that has to share its core keeps the others waiting for one part at most.
+The first pass counts the records of each part for each receiver.  In the second pass, which writes
+them, a member knows from the counts where those of its next part begin (`begin_records`, then
+`begin_part`).  So their order is that of the parts, on any team.
 
 The owner of a vertex keeps the candidates of all C blocks of its row group, and points along the
 first of them.  Of the vertices that point at it, it keeps the first in the order of edges.
@@ -39,29 +51,158 @@ from matchwood.engines.cpu import (
     share,
     store_release,
 )
-from matchwood.engines.cpu.hints import prefetch
-from matchwood.matching.cpu_rows import Ties
-from matchwood.matching.dominant.ranks.cpu_records import (
-    Came,
-    Candidates,
-    Out,
-    begin_part,
-    begin_records,
-    get_bits,
-    nobody,
-    put_bits,
-    records_of,
-    stretch_of,
-    stretches,
-)
+from matchwood.matching.cpu import Ties
+from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.edge_order.cpu import prefers_tied
 from matchwood.primitives.frontier.cpu import flush, push
 
 Array = np.ndarray[Any, Any]
-
-
+STRETCH = 4096  # records that a member reads at a time
+LINE = 8  # words of a cache line
 AHEAD = 16  # vertices between the one whose words are prefetched and the one that is looked at
 PLACES = 4096  # vertices that a member takes at a time
+
+
+# Messages
+
+
+class Candidates(NamedTuple):
+    """What the owner of vertices knows of their candidates, by place * C + rank of the row."""
+
+    ids: Array  # the grid's ids; empty where they are the names
+    names: Array
+    bits: Array  # weights; 0 for none
+
+
+class SendBuffer(NamedTuple):
+    """Messages that a kernel writes, in the order of their receivers; the own ones come last."""
+
+    words: Array
+    counts: Array  # (parts, row) records that each part has for each receiver
+    places: Array  # (members, row) where those of a member's present part begin
+    bits: Array  # (members, LINE or more) scratch: [0] is the weight of a record
+    receivers: int
+    own: int  # this rank's number among them
+    width: int  # words of a record
+
+
+class Received(NamedTuple):
+    """Messages for this rank."""
+
+    words: Array  # those of the other ranks, by rank
+    starts: Array  # (ranks + 1) where those of each begin
+    kept: Array  # those of this rank
+    own: int  # its number
+    width: int  # words of a record
+
+
+def row_words(receivers: int) -> int:
+    """Words of a row that a member counts in: rows of two members never share a cache line.
+
+    Arrays begin anywhere within a line.  Without a line to spare between rows, in some processes
+    members took each other's line away at every record: `choose` then took 17 ms instead of 7 in
+    the first round of R-MAT 22, on four ranks of four threads.
+    """
+    return -(-receivers // LINE) * LINE + LINE
+
+
+@expanded
+def _run_of(received: Received, rank: Any) -> Any:
+    """The messages of a rank: an array, and the words between which they lie."""
+    if rank == received.own:
+        return received.kept, np.int64(0), np.int64(received.kept.size)
+    return received.words, received.starts[rank], received.starts[rank + 1]
+
+
+@device
+def stretches(received: Received) -> Any:
+    """The number of stretches: each has messages of one rank."""
+    words, total = STRETCH * received.width, np.int64(0)
+    for rank in range(received.starts.size - 1):
+        _, start, stop = _run_of(received, rank)
+        total += (stop - start + words - 1) // words
+    return total
+
+
+@expanded
+def stretch_of(received: Received, number: Any) -> Any:
+    """A stretch: an array, the words between which it lies, and the rank that sent it."""
+    words, rank = STRETCH * received.width, 0
+    array, start, stop = _run_of(received, rank)
+    while number * words >= stop - start:
+        number -= (stop - start + words - 1) // words
+        rank += 1
+        array, start, stop = _run_of(received, rank)
+    start += number * words
+    return array, np.uint64(start), np.uint64(min(start + words, stop)), np.uint64(rank)
+
+
+@device
+def nobody(array: Array) -> Any:
+    return ~array.dtype.type(0)
+
+
+@expanded
+def put_bits(words: Array, at: Any, bits: Array, i: Any) -> None:
+    """Write the weight bits[i] from `at` on."""
+    raw = np.uint64(bits[i])  # weights are not negative
+    if bits.itemsize > words.itemsize:
+        words[at] = np.uint32(raw & np.uint64(0xFFFF_FFFF))
+        words[at + 1] = np.uint32(raw >> np.uint64(32))
+    else:
+        words[at] = raw
+
+
+@expanded
+def get_bits(words: Array, at: Any, bits: Array) -> Any:
+    """The weight at `at`, of the type of `bits`."""
+    raw = np.uint64(words[at])
+    if bits.itemsize > words.itemsize:
+        raw |= np.uint64(words[at + 1]) << np.uint64(32)
+    return bits.dtype.type(raw)
+
+
+@device
+def begin_records(team: Team, out: SendBuffer) -> bool:
+    """When all members have counted: where the records of part 0 begin; True: the team stops.
+
+    Afterwards members take parts anew.
+    """
+    if barrier(team):
+        return True
+    places, start = out.places[team.rank], np.int64(0)
+    for turn in range(out.receivers + 1):
+        d = turn if turn < out.receivers else out.own
+        if turn != out.own:
+            places[d] = start
+            for part in range(out.counts.shape[0]):
+                start += out.counts[part, d]
+    return False
+
+
+@device
+def begin_part(team: Team, out: SendBuffer, done: Any, part: Any) -> Any:
+    """Go on to a part; the parts below `done` are behind this member.  Returns the next `done`.
+
+    While records are written places[d] moves on by one for each, and so past the part itself.
+    """
+    places = out.places[team.rank]
+    for other in range(done, part):
+        for d in range(out.receivers):
+            places[d] += out.counts[other, d]
+    return part + 1
+
+
+@device
+def records_of(out: SendBuffer, part: Any) -> Any:
+    """How many records a part has."""
+    total = np.int64(0)
+    for d in range(out.receivers):
+        total += out.counts[part, d]
+    return total
+
+
+# Own vertices
 
 
 class Owned(NamedTuple):
@@ -149,15 +290,20 @@ def _stamped(owned: Owned, k: Any, round_: int, alone: bool) -> bool:
 
 @expanded
 def _store(
-    team: Team, came: Came, round_: int, candidates: Candidates, owned: Owned, queues: Queues
+    team: Team, received: Received, round_: int, candidates: Candidates, owned: Owned,
+    queues: Queues,
 ) -> None:  # fmt: skip
     """Store records; from the second round on their places are queued."""
-    C, step, total = np.uint64(came.starts.size - 1), np.uint64(came.width), stretches(came)
+    C, step, total = (
+        np.uint64(received.starts.size - 1),
+        np.uint64(received.width),
+        stretches(received),
+    )
     renamed, alone = candidates.ids.size > 0, team.size == 1
     buffer, count = queues.buffers[0, team.rank], 0
     number = next_chunk(team, total, 1)
     while number >= 0:
-        records, start, end, c = stretch_of(came, number)
+        records, start, end, c = stretch_of(received, number)
         for at in range(start, end, step):
             if round_ > 1:
                 soon = np.uint64(records[min(at + np.uint64(AHEAD) * step, end - step)])
@@ -182,8 +328,8 @@ def _store(
 
 @kernel
 def choose(
-    team: Team, came: Came, round_: int, ties: Ties, candidates: Candidates, owned: Owned,
-    queues: Queues, out: Out,
+    team: Team, received: Received, round_: int, ties: Ties, candidates: Candidates, owned: Owned,
+    queues: Queues, out: SendBuffer,
 ) -> None:  # fmt: skip
     """Store the candidates that came, and point again where the first has changed.
 
@@ -191,11 +337,11 @@ def choose(
     edge.  Packets may be written over what came from this rank itself: all of it is stored by then.
     Caller: out.counts and the lengths of the queues are 0.
     """
-    C, p = np.uint64(came.starts.size - 1), np.uint64(out.receivers)
+    C, p = np.uint64(received.starts.size - 1), np.uint64(out.receivers)
     renamed = candidates.ids.size > 0
-    changed = came.kept  # of a block with whole rows: it has stored their candidates, each once
+    changed = received.kept  # of a block with whole rows: it has stored their candidates, each once
     if C > np.uint64(1):
-        _store(team, came, round_, candidates, owned, queues)
+        _store(team, received, round_, candidates, owned, queues)
         if barrier(team):
             return
         changed = owned.queue[: queues.queued[0]]
@@ -275,13 +421,13 @@ def _wait_for(owned: Owned, k: Any, name: Any, w: Any, ties: Ties, alone: bool) 
 
 
 @expanded
-def _settle(team: Team, came: Came, ties: Ties, owned: Owned, queues: Queues) -> None:
+def _settle(team: Team, received: Received, ties: Ties, owned: Owned, queues: Queues) -> None:
     """All packets."""
-    alone, step, total = team.size == 1, np.uint64(came.width), stretches(came)
+    alone, step, total = team.size == 1, np.uint64(received.width), stretches(received)
     matched, buffer = 0, queues.buffers[1, team.rank]
     number = next_chunk(team, total, 1)
     while number >= 0:
-        packets, start, end, _ = stretch_of(came, number)
+        packets, start, end, _ = stretch_of(received, number)
         for at in range(start, end, step):
             soon = np.uint64(packets[min(at + np.uint64(AHEAD) * step, end - step)])
             prefetch(owned.pointer, soon)
@@ -298,14 +444,14 @@ def _settle(team: Team, came: Came, ties: Ties, owned: Owned, queues: Queues) ->
 
 @kernel
 def settle(
-    team: Team, came: Came, ties: Ties, owned: Owned, queues: Queues, bitmap: Array
+    team: Team, received: Received, ties: Ties, owned: Owned, queues: Queues, bitmap: Array
 ) -> None:  # fmt: skip
     """Match vertices that point at each other; the others wait for the one they point at.
 
     owned.matched holds the matched vertices, and `bitmap` where that is shorter.
     Caller: queues.matched is that of `choose`, and the bitmap is 0.
     """
-    _settle(team, came, ties, owned, queues)
+    _settle(team, received, ties, owned, queues)
     if barrier(team):
         return
     total = queues.matched[0]

@@ -1,6 +1,11 @@
-"""Phases of a bipartite graph on a team: trees of alternating paths, and parts of them grafted.
+"""Bipartite graphs: their two sides, and phases in which trees of alternating paths grow.
 
-Every free vertex of side 0 is the root of a tree.  All trees grow at once, level by level:
+The sides.  The first vertex of each component is on side 0, and sides alternate with the distance
+from it: so there is one answer.  Member 0 goes through components and narrow levels, where the
+others could only wait for each other; wide levels are divided among all.
+
+The phases.  Every free vertex of side 0 is the root of a tree.  All trees grow at once, level by
+level:
 
     grow      the vertices of the last level claim their neighbours (side 1) that are in no tree; of
               several that claim one, a hash of it decides who has it
@@ -40,29 +45,151 @@ import numpy as np
 from matchwood.engines.cpu import (
     Team,
     atomic_add,
+    atomic_exchange,
     atomic_min,
     barrier,
     crew,
     device,
     expanded,
+    interrupted,
     kernel,
     load_relaxed,
     next_chunk,
     share,
+    store_relaxed,
     workspace,
 )
-from matchwood.matching.cardinality.cpu_sides import Rows, begin, end, rows_of
+from matchwood.matching.cpu import begin, end
 from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 
 Array = np.ndarray[Any, Any]
-FEW = 64  # vertices whose rows a member reads at a time
+NO_SIDE = 255
+WIDE = 4096  # vertices of a level that is divided: some 50 us of work
+LEVEL_CHUNK = 128  # of these a member takes at a time
+
+# Words of `shared`, a cache line apart: the level that is divided, and whether a cycle is odd.
+_LINE = 16
+_HEAD, _TAIL, _ODD = 0, _LINE, 2 * _LINE
+SIDE_WORDS = 3 * _LINE
+
+
+class Pattern(NamedTuple):
+    indptr: Array
+    indices: Array
+
+
+def rows_of(view: Any) -> tuple[Pattern, str]:
+    """The pattern with unsigned indices, and their type."""
+    unsigned = f"u{view.indices.dtype.itemsize}"
+    return Pattern(view.indptr.view(unsigned), view.indices.view(unsigned)), unsigned
+
+
+@expanded
+def _narrow_levels(
+    team: Team, rows: Pattern, side: Array, queue: Array, start: Any, head: Any, tail: Any,
+    odd: Array,
+) -> Any:  # fmt: skip
+    """Go on up to a wide level, queue[head:tail], or to the end: start is n then."""
+    n, none = np.uint64(side.size), np.uint8(NO_SIDE)
+    widest = np.uint64(WIDE if team.size > 1 else side.size)
+    level = tail  # where the level ends
+    while True:
+        if head == tail:
+            while start < n and side[start] != none:
+                start += np.uint64(1)
+            if start == n:
+                return start, head, tail
+            side[start] = 0
+            head, tail, level = np.uint64(0), np.uint64(1), np.uint64(1)
+            queue[0] = queue.dtype.type(start)
+        elif head == level:
+            level = tail
+            if tail - head > widest:
+                return start, head, tail
+        u = queue[head]
+        head += np.uint64(1)
+        other = np.uint8(1 - side[u])
+        for k in range(begin(rows, u), end(rows, u)):
+            v = rows.indices[k]
+            if side[v] == none:
+                side[v] = other
+                queue[tail] = v
+                tail += np.uint64(1)
+            elif side[v] != other:
+                odd[0] = 1
+                return n, head, tail
+        if interrupted(team, head):
+            return n, head, tail
+
+
+@expanded
+def _wide_level(
+    team: Team, rows: Pattern, side: Array, queue: Array, buffer: Array, shared: Array
+) -> bool:
+    """queue[head:tail], all on one side; the next level is appended.  True: the team stops."""
+    head, count = shared[_HEAD], 0
+    size = shared[_TAIL] - head
+    if barrier(team):  # everybody has read the lengths
+        return True
+    other = np.uint8(1 - side[queue[head]])
+    chunk = next_chunk(team, size, LEVEL_CHUNK)
+    while chunk >= 0:
+        for i in range(np.uint64(head + chunk), np.uint64(head + min(chunk + LEVEL_CHUNK, size))):
+            u = queue[i]
+            for k in range(begin(rows, u), end(rows, u)):
+                v = rows.indices[k]
+                found = load_relaxed(side, v)
+                if found == NO_SIDE:
+                    if atomic_exchange(side, v, other) == NO_SIDE:
+                        count = push(buffer, count, v, queue, shared[_TAIL:])
+                elif found != other:
+                    store_relaxed(shared, _ODD, 1)
+        chunk = next_chunk(team, size, LEVEL_CHUNK)
+    flush(buffer, count, queue, shared[_TAIL:])
+    return barrier(team)
+
+
+@kernel
+def _colour(
+    team: Team, rows: Pattern, side: Array, queue: Array, buffers: Array, shared: Array
+) -> None:
+    """Caller: side all NO_SIDE, shared 0."""
+    n = np.uint64(side.size)
+    start, head, tail = np.uint64(0), np.uint64(0), np.uint64(0)
+    while True:
+        if team.rank == 0:
+            start, head, tail = _narrow_levels(
+                team, rows, side, queue, start, head, tail, shared[_ODD:]
+            )
+            shared[_HEAD], shared[_TAIL] = np.int64(head), np.int64(tail)
+            if start == n:
+                shared[_HEAD] = shared[_TAIL]
+        if barrier(team) or shared[_HEAD] == shared[_TAIL]:
+            return
+        if _wide_level(team, rows, side, queue, buffers[team.rank], shared) or shared[_ODD]:
+            return
+        head, tail = tail, np.uint64(shared[_TAIL])
+
+
+def two_sides(view: Any, threads: int | None = 1) -> Array | None:
+    """0 or 1 for each vertex, no edge inside a side; None where an odd cycle forbids that."""
+    side, shared = np.full(view.n, NO_SIDE, np.uint8), np.zeros(SIDE_WORDS, np.int64)
+    rows, unsigned = rows_of(view)
+    team = crew(threads, work=view.nnz)
+    space = workspace(queue=(view.n, unsigned), buffers=((team.size, BUFFER), unsigned))
+    team.run(_colour, rows, side, space.queue, space.buffers, shared)
+    return None if shared[_ODD] else side
+
+
+# Phases
+
+ROW_CHUNK = 64  # vertices whose rows a member reads at a time
 FACTOR = 0x9E3779B97F4A7C15  # 2^64 times the golden ratio
 MIXED = 1 << 30  # vertices
-WORTH = 5  # times what stays: where more than that fell apart, trees begin anew
+LOOSE_PER_STAYING = 5  # times what stays: where more than that fell apart, trees begin anew
 
 # Words of `shared`, a cache line apart: lengths of two lists of what is in trees, of two frontiers,
 # of the trees with a path, and of what fell apart; phases.
-_LINE = 16
 _TAKEN, _FRONTIER, _DONE, _LOOSE, _PHASES = 0, 2 * _LINE, 4 * _LINE, 5 * _LINE, 6 * _LINE
 SHARED = 7 * _LINE
 
@@ -72,7 +199,7 @@ class Trees(NamedTuple):
     end: Array  # of a root
 
 
-class Lists(NamedTuple):
+class TreeLists(NamedTuple):
     taken: Array  # (2, n) of side 1, in trees: of this phase and of the next
     frontiers: Array  # (2, n) of side 0: of this level and of the next
     done: Array  # roots of trees with a path
@@ -107,7 +234,7 @@ def _claimant(y: Any, above: Array) -> Any:
 
 
 @expanded
-def _plant(team: Team, side: Array, mate: Array, trees: Trees, lists: Lists) -> bool:
+def _plant(team: Team, side: Array, mate: Array, trees: Trees, lists: TreeLists) -> bool:
     """Every tree is its root alone."""
     kind = mate.dtype.type
     nobody = ~kind(0)
@@ -124,13 +251,15 @@ def _plant(team: Team, side: Array, mate: Array, trees: Trees, lists: Lists) -> 
 
 
 @expanded
-def _grow(team: Team, rows: Rows, trees: Trees, lists: Lists, turn: int, frontier: Array) -> bool:
+def _grow(
+    team: Team, rows: Pattern, trees: Trees, lists: TreeLists, turn: int, frontier: Array
+) -> bool:
     above, nobody = trees.above, ~trees.end.dtype.type(0)
     taken, tail = lists.taken[turn], lists.shared[_TAKEN + turn * _LINE :]
     buffer, count = lists.buffers[team.rank], 0
-    chunk = next_chunk(team, frontier.size, FEW)
+    chunk = next_chunk(team, frontier.size, ROW_CHUNK)
     while chunk >= 0:
-        for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, frontier.size))):
+        for i in range(np.uint64(chunk), np.uint64(min(chunk + ROW_CHUNK, frontier.size))):
             x = frontier[i]
             if trees.end[trees.above[x]] != nobody:
                 continue
@@ -146,14 +275,14 @@ def _grow(team: Team, rows: Rows, trees: Trees, lists: Lists, turn: int, frontie
                     before = atomic_min(above, y, claim)
                 if before == nobody:
                     count = push(buffer, count, y, taken, tail)
-        chunk = next_chunk(team, frontier.size, FEW)
+        chunk = next_chunk(team, frontier.size, ROW_CHUNK)
     flush(buffer, count, taken, tail)
     return barrier(team)
 
 
 @expanded
 def _attach(
-    team: Team, mate: Array, trees: Trees, lists: Lists, claimed: Array, following: int
+    team: Team, mate: Array, trees: Trees, lists: TreeLists, claimed: Array, following: int
 ) -> bool:
     """`following`: which frontier is the next one."""
     shared, above = lists.shared, trees.above
@@ -178,23 +307,23 @@ def _attach(
 
 
 @expanded
-def _turn_round(team: Team, mate: Array, trees: Trees, lists: Lists) -> None:
+def _turn_round(team: Team, mate: Array, trees: Trees, lists: TreeLists) -> None:
     nobody = ~mate.dtype.type(0)
     size = lists.shared[_DONE]
-    chunk = next_chunk(team, size, FEW)
+    chunk = next_chunk(team, size, ROW_CHUNK)
     while chunk >= 0:
-        for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, size))):
+        for i in range(np.uint64(chunk), np.uint64(min(chunk + ROW_CHUNK, size))):
             y = trees.end[lists.done[i]]
             while y != nobody:
                 x = trees.above[y]
                 following = mate[x]
                 mate[x], mate[y] = y, x
                 y = following
-        chunk = next_chunk(team, size, FEW)
+        chunk = next_chunk(team, size, ROW_CHUNK)
 
 
 @expanded
-def _sort_out(team: Team, trees: Trees, lists: Lists, turn: int) -> None:
+def _sort_out(team: Team, trees: Trees, lists: TreeLists, turn: int) -> None:
     """What stays goes to the list of the next phase, the rest is loose."""
     shared, nobody = lists.shared, ~trees.end.dtype.type(0)
     kept, tail = lists.taken[1 - turn], shared[_TAKEN + (1 - turn) * _LINE :]
@@ -212,7 +341,7 @@ def _sort_out(team: Team, trees: Trees, lists: Lists, turn: int) -> None:
 
 
 @expanded
-def _staying(rows: Rows, y: Any, trees: Trees) -> Any:
+def _staying(rows: Pattern, y: Any, trees: Trees) -> Any:
     """A neighbour of y in a tree that stays, all ones for none.
 
     The row is read from a place on that depends on y: neighbours share what fell apart.
@@ -231,27 +360,29 @@ def _staying(rows: Rows, y: Any, trees: Trees) -> Any:
 
 
 @expanded
-def _graft(team: Team, rows: Rows, trees: Trees, lists: Lists, turn: int, loose: Array) -> bool:
+def _graft(
+    team: Team, rows: Pattern, trees: Trees, lists: TreeLists, turn: int, loose: Array
+) -> bool:
     above, nobody = trees.above, ~trees.end.dtype.type(0)
     taken, tail = lists.taken[turn], lists.shared[_TAKEN + turn * _LINE :]
     buffer, count = lists.buffers[team.rank], 0
-    chunk = next_chunk(team, loose.size, FEW)
+    chunk = next_chunk(team, loose.size, ROW_CHUNK)
     while chunk >= 0:
-        for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, loose.size))):
+        for i in range(np.uint64(chunk), np.uint64(min(chunk + ROW_CHUNK, loose.size))):
             y = loose[i]
             above[y] = nobody
             x = _staying(rows, y, trees)
             if x != nobody:
                 above[y] = _claim(x, y, above)
                 count = push(buffer, count, y, taken, tail)
-        chunk = next_chunk(team, loose.size, FEW)
+        chunk = next_chunk(team, loose.size, ROW_CHUNK)
     flush(buffer, count, taken, tail)
     return barrier(team)
 
 
 @expanded
 def _grow_all(
-    team: Team, rows: Rows, mate: Array, trees: Trees, lists: Lists, turn: int, filled: int
+    team: Team, rows: Pattern, mate: Array, trees: Trees, lists: TreeLists, turn: int, filled: int
 ) -> bool:
     """Levels until no tree grows, from frontier 0 on.  `filled`: how many are in trees."""
     shared, level = lists.shared, 0
@@ -268,7 +399,9 @@ def _grow_all(
 
 
 @kernel
-def _phases(team: Team, rows: Rows, side: Array, mate: Array, trees: Trees, lists: Lists) -> None:
+def _phases(
+    team: Team, rows: Pattern, side: Array, mate: Array, trees: Trees, lists: TreeLists
+) -> None:
     """Caller: lists.shared is 0.  Vertices are unsigned."""
     shared, turn, filled = lists.shared, 0, 0
     if _plant(team, side, mate, trees, lists):
@@ -282,7 +415,7 @@ def _phases(team: Team, rows: Rows, side: Array, mate: Array, trees: Trees, list
             return
         turn = 1 - turn
         stays, loose = shared[_TAKEN + turn * _LINE], lists.loose[: shared[_LOOSE]]
-        anew = stays * WORTH < loose.size
+        anew = stays * LOOSE_PER_STAYING < loose.size
         if barrier(team):  # everybody has read the lengths
             return
         if team.rank == 0:
@@ -318,6 +451,6 @@ def turn_paths(view: Any, side: Array, mate: Array, threads: int | None) -> int:
         side,
         mate.view(unsigned),
         Trees(space.above, space.end),
-        Lists(space.taken, space.frontiers, space.done, space.loose, space.buffers, shared),
+        TreeLists(space.taken, space.frontiers, space.done, space.loose, space.buffers, shared),
     )
     return int(shared[_PHASES])

@@ -3,7 +3,7 @@
     start      every vertex takes its first free neighbour.  Where that leaves many: a vertex
                with one free neighbour takes it; else the next free vertex takes the one with the
                fewest free neighbours
-    phase      (bipartite) many paths at once, on a team: cpu_trees.py, sides by cpu_sides.py
+    phase      (bipartite) many paths at once, on a team: bipartite.py
     search     (any graph) a tree of alternating paths from one free vertex; an odd cycle is
                contracted
 
@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, stopping, workspace
-from matchwood.matching.cardinality.cpu_sides import Rows, begin, end, rows_of, two_sides
-from matchwood.matching.cardinality.cpu_trees import turn_paths
+from matchwood.matching.cardinality.cpu.bipartite import Pattern, rows_of, turn_paths, two_sides
+from matchwood.matching.cpu import begin, end
 
 Array = np.ndarray[Any, Any]
 UNSEEN, OUTER, INNER = 0, 1, 2
@@ -48,7 +48,7 @@ class Search(NamedTuple):
 
 
 @device
-def _retire(rows: Rows, v: Any, degree: Array, stack: Array, size: Any) -> Any:
+def _retire(rows: Pattern, v: Any, degree: Array, stack: Array, size: Any) -> Any:
     """v is matched: its neighbours have a free neighbour less.  Returns the size of `stack`."""
     for k in range(begin(rows, v), end(rows, v)):
         u = rows.indices[k]
@@ -60,7 +60,7 @@ def _retire(rows: Rows, v: Any, degree: Array, stack: Array, size: Any) -> Any:
 
 
 @device
-def _fewest(rows: Rows, v: Any, degree: Array) -> Any:
+def _fewest(rows: Pattern, v: Any, degree: Array) -> Any:
     """The free neighbour of v with the fewest free neighbours; v where there is none."""
     best, fewest = v, ~degree.dtype.type(0) >> degree.dtype.type(1)
     for k in range(begin(rows, v), end(rows, v)):
@@ -73,7 +73,7 @@ def _fewest(rows: Rows, v: Any, degree: Array) -> Any:
 
 
 @device
-def _first_fit(team: Team, rows: Rows, mate: Array) -> bool:
+def _first_fit(team: Team, rows: Pattern, mate: Array) -> bool:
     """Every vertex takes its first free neighbour; False as soon as that leaves many."""
     kind = mate.dtype.type
     nobody = ~kind(0)
@@ -94,7 +94,7 @@ def _first_fit(team: Team, rows: Rows, mate: Array) -> bool:
 
 
 @kernel
-def _start(team: Team, rows: Rows, mate: Array, degree: Array, stack: Array) -> None:
+def _start(team: Team, rows: Pattern, mate: Array, degree: Array, stack: Array) -> None:
     """First fit, or where that leaves many, Karp and Sipser's rule.  Caller: mate all ones."""
     n, kind = mate.size, mate.dtype.type
     nobody = ~kind(0)
@@ -188,7 +188,7 @@ def _turn_round(u: Any, mate: Array, before: Array) -> None:
 
 
 @device
-def _search(team: Team, root: Any, rows: Rows, mate: Array, search: Search) -> bool:
+def _search(team: Team, root: Any, rows: Pattern, mate: Array, search: Search) -> bool:
     """A path from the free `root`, turned round; False where there is none."""
     nobody, one = ~mate.dtype.type(0), np.uint64(1)
     label, before = search.label, search.before
@@ -234,7 +234,7 @@ def _search(team: Team, root: Any, rows: Rows, mate: Array, search: Search) -> b
 
 
 @kernel
-def _search_all(team: Team, rows: Rows, mate: Array, search: Search, found: Array) -> None:
+def _search_all(team: Team, rows: Pattern, mate: Array, search: Search, found: Array) -> None:
     """Caller: label 0, stamp 0, base[v] = v.  found[1] = 1 where too much was read to go on."""
     if team.rank > 0:
         return

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import crew, interrupted, kernel, share_rows
-from matchwood.matching.cpu_rows import Ties
+from matchwood.matching.cpu import Ties
 from matchwood.primitives.edge_order.cpu import prefers_tied
 
 Array = np.ndarray[Any, Any]
