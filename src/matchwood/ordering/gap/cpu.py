@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import crew, device, interrupted, kernel, share_rows
-from matchwood.ordering.cpu_logs import log_of, sort_places
+from matchwood.ordering.cpu import log_of, sort_places
 from matchwood.ordering.gap.logarithms import table
 
 Array = np.ndarray[Any, Any]

@@ -3,7 +3,7 @@
     L(d) = rint(2^20 log2(d >> s)) + (s << 20),   s = max(0, bits(d) - 16)
 
 A distance keeps its 16 leading bits, which a table of 2^16 words has.  L is wrong by less than
-2^-15 bits, and never descends as d grows.  cpu_logs.py and gpu.cu look up the same table.
+2^-15 bits, and never descends as d grows.  ordering/cpu and logs.cuh look up the same table.
 """
 
 from __future__ import annotations

@@ -12,10 +12,9 @@ from matchwood.arguments import flag, seed
 from matchwood.communities.propagation import replayed_layer
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
-from matchwood.ordering.answers import permutation
 from matchwood.ordering.gap.check import expected_gaps
-from matchwood.ordering.llp import GAMMAS, checked_gammas
-from matchwood.ordering.llp.layers import MAX_ROUNDS, STILL
+from matchwood.ordering.llp import GAMMAS, MAX_ROUNDS, STILL, checked_gammas
+from matchwood.ordering.permutation.check import permutation
 
 PROBLEM = "layered order"
 

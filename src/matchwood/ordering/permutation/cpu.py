@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import barrier, crew, device, kernel, share, share_rows, stopping
-from matchwood.ordering.cpu_merge import merge_runs
+from matchwood.ordering.cpu import merge_runs
 
 Array = np.ndarray[Any, Any]
 

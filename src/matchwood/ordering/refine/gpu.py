@@ -1,4 +1,4 @@
-"""Refinement on the GPU.  Kernels: gpu.cu and swaps.cuh; the rule: __init__.py."""
+"""Refinement on the GPU.  Kernels: gpu.cu; the rule: __init__.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.engines import gpu
 from matchwood.ordering.gap.logarithms import table
-from matchwood.ordering.gpu_places import sorted_places
+from matchwood.ordering.gpu import sorted_places
 from matchwood.primitives.transpose.gpu import expand_rows
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("evaluate<I>", "choose<I>", "complete<I>"))

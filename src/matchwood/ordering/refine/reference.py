@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.ordering.gap.logarithms import log_of
-from matchwood.ordering.refine.plan import AROUND
+from matchwood.ordering.refine import AROUND
 
 
 def refine(
