@@ -18,7 +18,7 @@ INSERTION_PLACES = 24  # that are sorted by insertion
 
 @device
 def log_of(d: Any, table: Array) -> Any:
-    """L(d) of gap/logarithms.py; d is a positive int64."""
+    """L(d) of gap/__init__.py; d is a positive int64."""
     word = np.uint64(d)
     zeros = leading_zeros(word)
     shift = TABLE_WORD_ZEROS - zeros if zeros < TABLE_WORD_ZEROS else NO_SHIFT

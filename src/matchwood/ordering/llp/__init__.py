@@ -20,7 +20,7 @@ from matchwood.ordering.gap import log_gap
 from matchwood.primitives.sort import radix_sort
 
 MAX_ROUNDS = 100
-STILL = 0.001  # of the vertices; a round that moves no more ends a layer
+STILL_SHARE = 0.001  # of the vertices; a round that moves no more ends a layer
 
 
 GAMMAS = (*(2.0**-k for k in range(11)), 0.0)
@@ -171,7 +171,7 @@ def propagated(
     found = []
     for gamma in gammas:
         labels, rounds = propagate(
-            call.graph, gamma, caller=call.caller, max_rounds=MAX_ROUNDS, tol=STILL, seed=seed,
+            call.graph, gamma, caller=call.caller, max_rounds=MAX_ROUNDS, tol=STILL_SHARE, seed=seed,
             engine=call.engine, threads=threads,
         )  # fmt: skip
         perm = combined([labels], call.graph, threads)

@@ -33,15 +33,9 @@ def two_starts(caller: str, a: int, b: int) -> ValueError:
 
 
 def order(
-    graph: Any,
-    starts: Any,
-    method: str,
-    reverse: bool,
-    *,
-    stats: bool = False,
-    threads: int | None = None,
-    caller: str = "reverse_cuthill_mckee",
-) -> tuple[Any, dict[str, Any]]:
+    graph: Any, starts: Any, method: str, reverse: bool, *, stats: bool = False,
+    threads: int | None = None, caller: str = "reverse_cuthill_mckee",
+) -> tuple[Any, dict[str, Any]]:  # fmt: skip
     view = graph.undirected_pattern()
     neighbours = _neighbours(view)
     given: dict[int, int] = {}  # smallest vertex of a component -> its given start

@@ -19,8 +19,8 @@ from matchwood import answers
 from matchwood.arguments import count, flag, one_of
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
+from matchwood.ordering.gap import log_array
 from matchwood.ordering.gap.check import expected_gaps
-from matchwood.ordering.gap.logarithms import log_array
 from matchwood.ordering.permutation import as_permutation
 from matchwood.ordering.permutation.check import permutation
 from matchwood.ordering.refine import AROUND, METRICS, PARTNERS, chosen_vertices, exact_fraction
@@ -32,16 +32,9 @@ NONE = -1
 
 
 def check_refinement(
-    A: Any,
-    answer: Any,
-    order: Any = None,
-    *,
-    metric: str = "log_gap",
-    fraction: float = 0.01,
-    sweeps: int | None = 1,
-    partners: str = "neighbours",
-    replay: bool = True,
-) -> None:
+    A: Any, answer: Any, order: Any = None, *, metric: str = "log_gap", fraction: float = 0.01,
+    sweeps: int | None = 1, partners: str = "neighbours", replay: bool = True,
+) -> None:  # fmt: skip
     """Raise `CheckFailed` unless `answer` is the refinement of that order.
 
     `before` and `after` are the metric of the order given and of `perm`, each swap kept lowers it,

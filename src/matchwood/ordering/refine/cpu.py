@@ -36,15 +36,13 @@ from matchwood.engines.cpu import (
     stopping,
 )
 from matchwood.ordering.cpu import log_of, sort_places
-from matchwood.ordering.gap.logarithms import table
+from matchwood.ordering.gap import table
 from matchwood.primitives.cpu_hints import prefetch
 
 Array = np.ndarray[Any, Any]
 
 ONE = np.uint64(1)
-SCANNED_PLACES = np.uint64(
-    12
-)  # places of a row up to which it is searched from the start, not by bisection
+SCANNED_PLACES = np.uint64(12)  # of a row that is searched from the start, not by bisection
 HUB_DEGREE = np.uint64(64)  # neighbours; of more, many may have no other neighbour
 AROUND = (-2, -1, 1, 2)  # as in __init__.py
 CHUNK = 64  # vertices that a member takes at a time
@@ -416,15 +414,9 @@ def _complete(team: Any, order: Order, sequence: Sequence, kept: Array) -> None:
 
 
 def refine(
-    view: Any,
-    place: Array,
-    chosen: Array,
-    metric: str,
-    median: bool,
-    limit: int | None,
-    *,
+    view: Any, place: Array, chosen: Array, metric: str, median: bool, limit: int | None, *,
     threads: int | None = None,
-) -> tuple[Array, int, int, int]:
+) -> tuple[Array, int, int, int]:  # fmt: skip
     n = view.n
     if chosen.size == 0:
         return place, 0, 0, 1

@@ -118,14 +118,9 @@ class Run:
     """One call: its arrays, made when first needed, and what was counted."""
 
     def __init__(
-        self,
-        graph: Any,
-        method: str,
-        stats: bool,
-        threads: int | None,
-        caller: str,
+        self, graph: Any, method: str, stats: bool, threads: int | None, caller: str,
         searched: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         view, loops = _pattern(graph, method, searched)
         self.view, self.graph, self.caller, self.method, self.stats = (
             view,

@@ -331,19 +331,9 @@ def _go_on(w: Worker, slot: Array, found: Array, ends: Array, turn: bool) -> boo
 
 @kernel
 def order_batch(
-    team: Any,
-    csr: Csr,
-    queue: Array,
-    start: Any,
-    at: Any,
-    claim: Array,
-    table: BatchTable,
-    lists: ChildLists,
-    sorters: Sorter,
-    watches: Watch,
-    all_slots: Array,
-    reverse: bool,
-) -> None:
+    team: Any, csr: Csr, queue: Array, start: Any, at: Any, claim: Array, table: BatchTable,
+    lists: ChildLists, sorters: Sorter, watches: Watch, all_slots: Array, reverse: bool,
+) -> None:  # fmt: skip
     """Place the component of `start` from place `at` on.
 
     When that fills the last place, and `reverse` is asked for, the queue is reversed at once.

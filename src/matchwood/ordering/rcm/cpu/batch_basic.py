@@ -91,17 +91,9 @@ def _take_wide_list(team: Any, table: BatchTable, at: Any) -> bool:
 
 @kernel
 def order_batch_basic(
-    team: Any,
-    csr: Csr,
-    queue: Array,
-    start: Any,
-    at: Any,
-    claim: Array,
-    table: BatchTable,
-    lists: ChildLists,
-    sorters: Sorter,
-    watches: Watch,
-) -> None:
+    team: Any, csr: Csr, queue: Array, start: Any, at: Any, claim: Array, table: BatchTable,
+    lists: ChildLists, sorters: Sorter, watches: Watch,
+) -> None:  # fmt: skip
     """Place the component of `start` from place `at` on."""
     rank = team.rank
     indptr, words, sizes = csr.indptr, table.words, table.sizes

@@ -182,19 +182,9 @@ def most_arcs(arcs: Any, vertices: Any, sizes: Sizes) -> Any:
 
 @device
 def discover(
-    csr: Csr,
-    claim: Array,
-    queue: Array,
-    begin: Any,
-    at: Any,
-    end: Any,
-    b: Any,
-    in_turn: bool,
-    arcs: Any,
-    found: Array,
-    ends: Array,
-    count: Any,
-) -> tuple[Any, Any]:
+    csr: Csr, claim: Array, queue: Array, begin: Any, at: Any, end: Any, b: Any, in_turn: bool,
+    arcs: Any, found: Array, ends: Array, count: Any,
+) -> tuple[Any, Any]:  # fmt: skip
     """List the neighbours of places at to end that batch b is the least to claim so far.
 
     Stops after so many arcs; `count` are listed already, of places begin to at.  Returns how far it
@@ -429,17 +419,9 @@ def _hand_out(
 
 @device
 def cut(
-    indptr: Array,
-    queue: Array,
-    begin: Any,
-    end: Any,
-    arcs: Any,
-    table: BatchTable,
-    b: Any,
-    count: Any,
-    rank: int,
-    size: int,
-) -> None:
+    indptr: Array, queue: Array, begin: Any, end: Any, arcs: Any, table: BatchTable, b: Any,
+    count: Any, rank: int, size: int,
+) -> None:  # fmt: skip
     """Make batches b to b + count of the places begin to end, of equal weights.
 
     A vertex heavier than a batch leaves the ones behind it empty.

@@ -98,17 +98,9 @@ class Segments(NamedTuple):
 
 @device
 def _claim(
-    csr: Csr,
-    mark: Array,
-    queue: Array,
-    begin: Any,
-    lo: Any,
-    hi: Any,
-    segment: int,
-    found: Array,
-    at: Any,
-    ends: Array,
-) -> Any:
+    csr: Csr, mark: Array, queue: Array, begin: Any, lo: Any, hi: Any, segment: int, found: Array,
+    at: Any, ends: Array,
+) -> Any:  # fmt: skip
     """List the free neighbours of places lo to hi; returns where the list ends.
 
     ends[i - begin] is where the children of the parent at place i end; the level is at `begin`.
@@ -130,17 +122,9 @@ def _claim(
 
 @device
 def _settle(
-    indptr: Array,
-    mark: Array,
-    begin: Any,
-    lo: Any,
-    hi: Any,
-    segment: int,
-    found: Array,
-    at: Any,
-    ends: Array,
-    sorter: Sorter,
-) -> Any:
+    indptr: Array, mark: Array, begin: Any, lo: Any, hi: Any, segment: int, found: Array, at: Any,
+    ends: Array, sorter: Sorter,
+) -> Any:  # fmt: skip
     """Keep and sort the children of places lo to hi; returns where they end in the list."""
     claim = np.uint8(segment + 1)
     kept = at
@@ -176,17 +160,9 @@ def order_narrow(
 
 @kernel
 def order_leveled(
-    team: Any,
-    csr: Csr,
-    mark: Array,
-    queue: Array,
-    limits: Limits,
-    even: bool,
-    segments: Segments,
-    sorters: Sorter,
-    facts: Array,
-    delays: Array,
-) -> None:
+    team: Any, csr: Csr, mark: Array, queue: Array, limits: Limits, even: bool, segments: Segments,
+    sorters: Sorter, facts: Array, delays: Array,
+) -> None:  # fmt: skip
     """Place a component, of which `facts` has the levels up to one that is wide.
 
     `facts` afterwards as from `order_serial`.  Where rows are `even`, their number times the

@@ -108,17 +108,9 @@ def place_free(
 
 @device
 def follow(
-    team: Any,
-    csr: Csr,
-    mark: Array,
-    queue: Array,
-    begin: Any,
-    end: Any,
-    levels: Any,
-    width: Any,
-    limits: Limits,
-    sorter: Sorter,
-) -> tuple[Any, Any, Any, Any, Any, Any, int]:
+    team: Any, csr: Csr, mark: Array, queue: Array, begin: Any, end: Any, levels: Any, width: Any,
+    limits: Limits, sorter: Sorter,
+) -> tuple[Any, Any, Any, Any, Any, Any, int]:  # fmt: skip
     """Go on from a level, which is at places begin to end.
 
     Ends when the component is complete or all places up to the limit are filled (WHOLE); at the

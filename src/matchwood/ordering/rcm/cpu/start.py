@@ -152,15 +152,9 @@ def _from_parents(
 
 @device
 def _from_children(
-    indptr: Array,
-    indices: Array,
-    mark: Array,
-    queue: Array,
-    end: Any,
-    value: Any,
-    free: Array,
+    indptr: Array, indices: Array, mark: Array, queue: Array, end: Any, value: Any, free: Array,
     count: int,
-) -> tuple[Any, int]:
+) -> tuple[Any, int]:  # fmt: skip
     """Free vertices that have a placed neighbour, behind `end`; the others stay in the list."""
     one = indices.dtype.type(1)
     tail = end
@@ -185,16 +179,9 @@ def _from_children(
 
 @kernel
 def find_levels(
-    team: Any,
-    csr: Csr,
-    mark: Array,
-    queue: Array,
-    start: Any,
-    at: Any,
-    most: Any,
-    free: Array,
+    team: Any, csr: Csr, mark: Array, queue: Array, start: Any, at: Any, most: Any, free: Array,
     facts: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Levels of the component of `start`; `facts` as from `order_serial`.
 
     The placed neighbours of a free vertex are in the current level, or were placed in this step;

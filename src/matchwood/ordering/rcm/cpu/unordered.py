@@ -51,16 +51,9 @@ _LINE = 16  # words between those of two levels in `placed`, which different mem
 
 @kernel
 def order_unordered(
-    team: Any,
-    csr: Csr,
-    level: Array,
-    mark: Array,
-    queue: Array,
-    bounds: Array,
-    placed: Array,
-    sorters: Sorter,
-    delays: Array,
-) -> None:
+    team: Any, csr: Csr, level: Array, mark: Array, queue: Array, bounds: Array, placed: Array,
+    sorters: Sorter, delays: Array,
+) -> None:  # fmt: skip
     """Place all levels; bounds[l] to bounds[l + 1] are the places of level l."""
     rank = team.rank
     indptr, indices = csr.indptr, csr.indices

@@ -74,7 +74,7 @@ def order(
             if found is not None:
                 return _turned(found, reverse), {}
         parts = start.components(graph)
-        closed = start.given(parts, starts, caller)
+        closed = start.enter_given(parts, starts, caller)
         if levels is None and not small:
             levels, searches = _from_largest(view, parts, closed, caller)
         if levels is not None and searches:

@@ -32,15 +32,9 @@ TIMED = ("discover", "sort", "rediscover", "signal", "output", "stall")
 
 
 def place_batches(
-    view: Any,
-    starts: Any,
-    total: int,
-    *,
-    stats: bool = False,
-    blocks: int | None = None,
-    delay: int = 0,
-    caller: str = "reverse_cuthill_mckee",
-) -> tuple[Any, dict[str, Any]]:
+    view: Any, starts: Any, total: int, *, stats: bool = False, blocks: int | None = None,
+    delay: int = 0, caller: str = "reverse_cuthill_mckee",
+) -> tuple[Any, dict[str, Any]]:  # fmt: skip
     """As `leveled.place_levels`; `blocks` and `delay` (a seed) are for tests.
 
     Memory beside the result: three arrays of n, and the ring of batches, some 500 bytes for

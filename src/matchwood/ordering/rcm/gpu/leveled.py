@@ -124,13 +124,9 @@ def place_levels(
 
 
 def find_levels(
-    view: Any,
-    start: int = -1,
-    total: int | None = None,
-    limit: int | None = None,
-    *,
+    view: Any, start: int = -1, total: int | None = None, limit: int | None = None, *,
     caller: str = "reverse_cuthill_mckee",
-) -> Levels:
+) -> Levels:  # fmt: skip
     """Levels from one vertex, or, if it is -1, from that of least (degree, vertex).
 
     Vertices without neighbours are not chosen unless there are no others.  At most `total`
@@ -155,14 +151,9 @@ def find_levels(
 
 
 def _launched(
-    view: Any,
-    kernel: Any,
-    arguments: tuple[Any, ...],
-    start: int,
-    result: tuple[Any, Any],
-    control: Any,
-    place_one: Any = None,
-) -> Levels:
+    view: Any, kernel: Any, arguments: tuple[Any, ...], start: int, result: tuple[Any, Any],
+    control: Any, place_one: Any = None,
+) -> Levels:  # fmt: skip
     """Launch until it is done; `place_one` does a level that the kernel leaves to the host."""
     control.data.memset_async(0, control.nbytes)
     while True:

@@ -56,7 +56,7 @@ def components(graph: Any) -> Parts:
     return Parts(count, label, _least(k, view, label, count, None, None))
 
 
-def given(parts: Parts, starts: Array, caller: str) -> Any:
+def enter_given(parts: Parts, starts: Array, caller: str) -> Any:
     """Enter the given starts; the components that have one, in ascending order."""
     cupy = engines.cupy()
     if starts.size == 0:
