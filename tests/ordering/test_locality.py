@@ -23,7 +23,6 @@ from matchwood.ordering import (
     rabbit_order,
     shingle_order,
 )
-from matchwood.ordering.rabbit import rounds
 from strategies import graphs
 from support import REST
 
@@ -45,7 +44,7 @@ ORDERS: dict[str, tuple[Callable[..., Any], Callable[..., None] | None]] = {
 @pytest.fixture(autouse=True)
 def teams_for_small_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     """They get the team that is asked for."""
-    monkeypatch.setattr(rounds, "ALONE", 0)
+    monkeypatch.setattr(rabbit, "LONE_ENTRIES", 0)
 
 
 @pytest.mark.parametrize("name", ZOO)

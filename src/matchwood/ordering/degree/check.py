@@ -9,8 +9,8 @@ import numpy as np
 from matchwood import answers
 from matchwood.arguments import one_of
 from matchwood.gate import graph as csr
-from matchwood.ordering.answers import check_ascending, permutation
 from matchwood.ordering.degree import METHODS
+from matchwood.ordering.permutation.check import check_ascending, permutation
 
 DOUBLED = (64, 32, 16, 8, 4, 2, 1)  # twice the limits of the groups, in averages
 

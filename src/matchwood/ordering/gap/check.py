@@ -9,8 +9,7 @@ import numpy as np
 from matchwood import answers
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
-from matchwood.ordering.gap import NAMES
-from matchwood.ordering.gap.logarithms import bits, log_array
+from matchwood.ordering.gap import NAMES, bits, log_array
 from matchwood.ordering.permutation import as_permutation
 
 

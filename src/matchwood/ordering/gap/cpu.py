@@ -1,4 +1,4 @@
-"""Gaps and arrangements on a team.  Definitions: __init__.py; logarithms: logarithms.py.
+"""Gaps and arrangements on a team.  Definitions: __init__.py.
 
 A member takes rows with an equal part of the entries.  Sums are integers, so it does not matter in
 which order they are added up.  Rows of another order are sorted in a buffer of the member's own.
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import crew, device, interrupted, kernel, share_rows
-from matchwood.ordering.cpu_logs import log_of, sort_places
-from matchwood.ordering.gap.logarithms import table
+from matchwood.ordering.cpu import log_of, sort_places
+from matchwood.ordering.gap import table
 
 Array = np.ndarray[Any, Any]
 
@@ -70,15 +70,9 @@ def _log_gaps(row: Array, logs: Array) -> Any:
 
 @kernel
 def _measure(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    places: Array,
-    wanted: Wanted,
-    logs: Array,
-    buffers: Array,
-    sums: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, places: Array, wanted: Wanted, logs: Array,
+    buffers: Array, sums: Array,
+) -> None:  # fmt: skip
     """`places` is empty for the order as it is."""
     lo, hi = share_rows(team, indptr)
     sorting = wanted.log_gap and places.size > 0

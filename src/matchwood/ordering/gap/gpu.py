@@ -12,8 +12,8 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.ordering.gap.logarithms import table
-from matchwood.ordering.gpu_places import sorted_places
+from matchwood.ordering.gap import table
+from matchwood.ordering.permutation import sorted_places
 from matchwood.primitives.transpose.gpu import expand_rows
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("add_lengths<I>", "add_gaps<I>"))

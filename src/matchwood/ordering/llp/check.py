@@ -12,10 +12,9 @@ from matchwood.arguments import flag, seed
 from matchwood.communities.propagation import replayed_layer
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
-from matchwood.ordering.answers import permutation
 from matchwood.ordering.gap.check import expected_gaps
-from matchwood.ordering.llp import GAMMAS, checked_gammas
-from matchwood.ordering.llp.layers import MAX_ROUNDS, STILL
+from matchwood.ordering.llp import GAMMAS, MAX_ROUNDS, STILL_SHARE, checked_gammas
+from matchwood.ordering.permutation.check import permutation
 
 PROBLEM = "layered order"
 
@@ -83,7 +82,7 @@ def check_layered_order(
         return
     for k, gamma in enumerate(found):
         right, done = replayed_layer(
-            graph, gamma, caller=caller, max_rounds=MAX_ROUNDS, tol=STILL, seed=number
+            graph, gamma, caller=caller, max_rounds=MAX_ROUNDS, tol=STILL_SHARE, seed=number
         )
         v = answers.first(labels[k] != right)
         if v is not None:

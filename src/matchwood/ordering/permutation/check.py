@@ -12,6 +12,8 @@ from matchwood.gate import graph as csr
 from matchwood.ordering.permutation import as_permutation
 from matchwood.primitives.sort import radix_sort
 
+# What checks of orders ask: a permutation, and keys that ascend along it.
+
 
 def check_permuted(A: Any, perm: Any, B: Any) -> None:
     """Raise `CheckFailed` unless ``B[i, j] = A[perm[i], perm[j]]``, with sorted rows.
@@ -122,3 +124,36 @@ def _permuted_keys(view: csr.View, place: Any) -> tuple[Any, Any]:
 def _equal(one: Any, other: Any) -> Any:
     """The same values; NaN where NaN is."""
     return (one == other) | ((one != one) & (other != other))
+
+
+# What checks of orders ask: a permutation, and keys that ascend along it.
+
+
+def permutation(caller: str, problem: str, perm: Any, n: int) -> Any:
+    """`perm`, or the perm of a result, as an int64 array on the CPU that holds 0..n-1 once each."""
+    given = getattr(perm, "perm", perm)
+    order = answers.integers(caller, problem, "perm", given, (n,), "cpu")
+    at = answers.first((order < 0) | (order >= n))
+    if at is not None:
+        raise CheckFailed(f"{problem}: perm holds {order[at]} at {at}, which is no vertex")
+    seen = np.zeros(n, bool)
+    seen[order] = True
+    at = answers.first(~seen)
+    if at is not None:
+        raise CheckFailed(f"{problem}: vertex {at} is missing")
+    return order
+
+
+def check_ascending(problem: str, order: Any, *keys: Any) -> None:
+    """Raise unless (keys of v, v) ascends along the order."""
+    before, after = order[:-1], order[1:]
+    right = before < after
+    for key in reversed(keys):
+        one, other = key[before], key[after]
+        right = (one < other) | ((one == other) & right)
+    at = answers.first(~right)
+    if at is not None:
+        raise CheckFailed(
+            f"{problem}: vertex {after[at]} must come before vertex {before[at]}, "
+            f"which has place {at}"
+        )

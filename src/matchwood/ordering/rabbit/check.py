@@ -9,8 +9,8 @@ import numpy as np
 from matchwood import answers
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
-from matchwood.ordering.answers import permutation
-from matchwood.primitives.community_merge.check import expected_joins
+from matchwood.ordering.permutation.check import permutation
+from matchwood.primitives.joining.check import expected_joins
 
 PROBLEM = "rabbit order"
 

@@ -1,4 +1,4 @@
-"""Rabbit order on a team: the tree of joins (rounds.py), then depth first through each tree.
+"""Rabbit order on a team: the tree of joins (__init__.py), then depth first through each tree.
 
 Children lie in one list, by parent and then by (round, vertex): a stable sort by parent of all that
 joined, who come in that order.  A member takes trees, and places the vertices of each in its part
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import crew, device, interrupted, kernel, next_chunk
-from matchwood.ordering.rabbit.rounds import Joined, join_all
+from matchwood.ordering.rabbit import Joined, join_all
 from matchwood.primitives.sort import radix_sort
 
 Array = np.ndarray[Any, Any]

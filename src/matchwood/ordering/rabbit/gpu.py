@@ -1,4 +1,4 @@
-"""Rabbit order on the GPU: the tree of joins (rounds.py), then places from sizes of subtrees.
+"""Rabbit order on the GPU: the tree of joins (__init__.py), then places from sizes of subtrees.
 
 A place is the parent's place, 1, and the sizes of the elder siblings' subtrees.  Sizes are added up
 from the leaves; what a vertex adds to its parent's place is then added up along the way to its
@@ -13,7 +13,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.ordering.rabbit.rounds import Joined, join_all
+from matchwood.ordering.rabbit import Joined, join_all
 from matchwood.primitives.scan.gpu import scan_into
 
 SOURCE = gpu.Source(
@@ -77,7 +77,7 @@ def _added_up(cupy: Any, k: Any, ancestor: Any, offset: Any) -> Any:
 
 
 def note(target: Any, names: Any, number: int, parent: Any, when: Any) -> None:
-    """See rounds.note.  Nothing is waited for."""
+    """As `note` of __init__.py.  Nothing is waited for."""
     k, n = SOURCE.kernels("note_joins", I=target.dtype), target.size
     k.note_joins(n, (n, target, names, number, parent, when))
 

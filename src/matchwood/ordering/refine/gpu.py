@@ -1,4 +1,4 @@
-"""Refinement on the GPU.  Kernels: gpu.cu and swaps.cuh; the rule: __init__.py."""
+"""Refinement on the GPU.  Kernels: gpu.cu; the rule: __init__.py."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.ordering.gap.logarithms import table
-from matchwood.ordering.gpu_places import sorted_places
+from matchwood.ordering.gap import table
+from matchwood.ordering.permutation import sorted_places
 from matchwood.primitives.transpose.gpu import expand_rows
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("evaluate<I>", "choose<I>", "complete<I>"))
@@ -25,15 +25,9 @@ CALLER = "refine_order"
 
 
 def refine(
-    view: Any,
-    place: Any,
-    chosen: Any,
-    metric: str,
-    median: bool,
-    limit: int | None,
-    *,
+    view: Any, place: Any, chosen: Any, metric: str, median: bool, limit: int | None, *,
     threads: int | None = None,
-) -> tuple[Any, int, int, int]:
+) -> tuple[Any, int, int, int]:  # fmt: skip
     """Memory: 28 bytes for each entry, most of it the sort's, and 16 for each pair."""
     if chosen.size == 0:
         return place, 0, 0, 1

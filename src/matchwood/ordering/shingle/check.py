@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import answers
 from matchwood.arguments import seed
 from matchwood.gate import graph as csr
-from matchwood.ordering.answers import check_ascending, permutation
+from matchwood.ordering.permutation.check import check_ascending, permutation
 from matchwood.primitives import hashing
 
 
