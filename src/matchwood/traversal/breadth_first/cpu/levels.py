@@ -1,8 +1,8 @@
-"""The levels of breadth-first search that go top down, by one member or all.  Read cpu.py first."""
+"""One level of breadth-first search: bottom up, alone, or top down.  Read __init__.py first."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,185 @@ from matchwood.engines.cpu import (
     share,
     stopping,
 )
-from matchwood.primitives.cpu_hints import prefetch
-from matchwood.traversal.breadth_first.cpu_bottom_up import unreached
-from matchwood.traversal.breadth_first.cpu_records import Marks, Queues, Rows, Rules
+from matchwood.primitives.cpu_hints import count_ones, prefetch, trailing_zeros
 
 Array = np.ndarray[Any, Any]
+
+
+class Pattern(NamedTuple):
+    """Arcs by rows; vertices are unsigned."""
+
+    indptr: Array
+    indices: Array
+
+
+class Marks(NamedTuple):
+    """The answer, by vertex; all ones, that is -1, where a vertex is not reached."""
+
+    level: Array
+    parent: Array
+
+
+class Queues(NamedTuple):
+    """The frontier and the next frontier, in blocks: see __init__.py."""
+
+    pool: Array  # [side, place]: vertices
+    blocks: Array  # [side, member, k]: the number of its k-th block
+    sums: Array  # [step % 2, member]: vertices that it found
+    long: Array  # vertices of the frontier whose rows all members share; empty: there are none
+
+
+class Rules(NamedTuple):
+    """What holds for the whole search."""
+
+    late: bool  # parents are found at the end
+    backwards: bool  # the arcs into a vertex are known
+    limit: int  # levels
+    few: Any  # arcs; a frontier with fewer is one member's work
+    longest: Any  # entries of the longest row
+    each: Any  # and of a row on average
+    even: bool  # no row is much longer than others
+
+
+# Bottom up
+#
+# The frontier is a bitmap here, one bit a vertex.  So are the vertices that wait to be reached:
+# those without a level that have arcs into them.  After one or two levels these are few, and a
+# level costs little more than a look at the words of their bitmap.
+#
+# No races: members take whole words of the bitmaps that change, so each of these words, and each
+# level and parent, has one writer; the frontier's bitmap is only read.
+
+
+WORD = 64  # bits of a bitmap word
+BETA = 18  # vertices of the graph for one of a frontier that is large [Beamer]
+WORDS = 64  # of a bitmap, that a member takes at a time
+
+ONE = np.uint64(1)
+
+
+@device
+def unreached(level: Array) -> Any:
+    """Level and parent of a vertex that no source leads to: all ones, that is -1."""
+    return level.dtype.type(-1)
+
+
+@device
+def stays_bottom_up(size: int, left: int, n: int) -> bool:
+    """Go on bottom up from a frontier of `size`, with `left` arcs into waiting vertices?
+
+    Where it is large; and where it has more rows than there are arcs left and words to look at.
+    """
+    return size > n // BETA or left + n // WORD < size
+
+
+@device
+def start_bottom_up(
+    team: Any, inward: Pattern, level: Array, depth: int, frontier: Array, waiting: Array
+) -> Any:
+    """Make the bitmaps from the levels; each member writes words of its own.
+
+    Returns the arcs into waiting vertices, of this member's words.
+    """
+    indptr = inward.indptr
+    n = level.size
+    arcs = np.int64(0)
+    unseen, wanted = unreached(level), level.dtype.type(depth)
+    lo, hi = share(team, frontier.size)
+    for place in range(lo, hi):
+        if interrupted(team, place):
+            break
+        base = np.uint64(place * WORD)
+        reached = left = np.uint64(0)
+        for bit in range(min(np.uint64(WORD), np.uint64(n) - base)):
+            v = base + bit
+            degree = indptr[v + ONE] - indptr[v]
+            waits = (level[v] == unseen) & (degree > 0)
+            reached |= np.uint64(level[v] == wanted) << bit
+            left |= np.uint64(waits) << bit
+            arcs += degree if waits else 0
+        frontier[place] = reached
+        waiting[place] = left
+    return arcs
+
+
+@device
+def _prefetch_lowest(inward: Pattern, base: Any, bits: Any) -> Any:
+    """Prefetch the row of the lowest bit's vertex; returns the bits without that one."""
+    prefetch(inward.indices, np.uint64(inward.indptr[base + trailing_zeros(bits)]))
+    return bits & (bits - ONE)
+
+
+@device
+def bottom_up(
+    team: Any, inward: Pattern, marks: Marks, frontier: Array, found: Array, waiting: Array,
+    depth: int,
+) -> Any:  # fmt: skip
+    """One level; returns how many vertices this member found, and the arcs into them.
+
+    While the rows of one word's vertices are read, those of the next word's are prefetched.
+    """
+    indptr, indices = inward.indptr, inward.indices
+    level, parent = marks.level, marks.parent
+    count = arcs = np.int64(0)
+    six, low = indices.dtype.type(6), indices.dtype.type(63)
+    below = level.dtype.type(depth + 1)
+    chunk = next_chunk(team, waiting.size, WORDS)
+    while chunk >= 0:
+        end = min(chunk + WORDS, waiting.size)
+        for place in range(chunk, end):
+            base = np.uint64(place * WORD)
+            after = base + np.uint64(WORD)
+            left = waiting[place]
+            ahead = waiting[place + 1] if place + 1 < end else np.uint64(0)
+            bits = np.uint64(0)
+            while left != np.uint64(0):
+                if ahead != np.uint64(0):
+                    ahead = _prefetch_lowest(inward, after, ahead)
+                v = base + trailing_zeros(left)
+                start, stop = np.uint64(indptr[v]), np.uint64(indptr[v + ONE])
+                for k in range(start, stop):
+                    u = indices[k]
+                    if (frontier[u >> six] >> np.uint64(u & low)) & ONE:
+                        level[v] = below
+                        parent[v] = u
+                        bits |= left & (~left + ONE)  # the lowest bit, which is v's
+                        count += 1
+                        arcs += np.int64(stop - start)
+                        break
+                left &= left - ONE
+            while ahead != np.uint64(0):
+                ahead = _prefetch_lowest(inward, after, ahead)
+            found[place] = bits
+            waiting[place] ^= bits
+        chunk = next_chunk(team, waiting.size, WORDS)
+    return count, arcs
+
+
+@device
+def count_bits(team: Any, bitmap: Array) -> Any:
+    """Vertices in this member's share of a bitmap."""
+    count = np.uint64(0)
+    lo, hi = share(team, bitmap.size)
+    for place in range(lo, hi):
+        count += count_ones(bitmap[place])
+    return np.int64(count)
+
+
+@device
+def bitmap_to_queue(team: Any, bitmap: Array, queue: Array, at: int) -> None:
+    """Write the vertices of this member's share of a bitmap, ascending, from queue[at] on."""
+    lo, hi = share(team, bitmap.size)
+    for place in range(lo, hi):
+        bits = bitmap[place]
+        while bits != np.uint64(0):
+            queue[at] = np.uint64(place * WORD) + trailing_zeros(bits)
+            bits &= bits - ONE
+            at += 1
+
+
+# Top down, by one member or all
+
 
 CHUNK = 64  # vertices of the frontier that a member takes at a time where rows are uneven, at most
 CHUNKS = 8  # for each member, at least, where the frontier has so many vertices
@@ -34,20 +208,20 @@ PREFETCHED_ENTRIES = 5  # mean length of a row; shorter rows gain nothing by a p
 
 
 @device
-def _row(rows: Rows, u: Any) -> tuple[Any, Any]:
+def _row(rows: Pattern, u: Any) -> tuple[Any, Any]:
     """Where the row of u starts and ends, as unsigned numbers."""
     indptr = rows.indptr
     return np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
 
 
 @device
-def _prefetch_row(rows: Rows, frontier: Array, i: int, end: int) -> None:
+def _prefetch_row(rows: Pattern, frontier: Array, i: int, end: int) -> None:
     """Prefetch the row of a vertex that comes soon, frontier[i + AHEAD]."""
     prefetch(rows.indices, np.uint64(rows.indptr[frontier[min(i + AHEAD, end - 1)]]))
 
 
 @device
-def count_arcs(rows: Rows, frontier: Array, size: int) -> Any:
+def count_arcs(rows: Pattern, frontier: Array, size: int) -> Any:
     """The arcs of a frontier."""
     arcs = np.int64(0)
     for i in range(size):
@@ -69,7 +243,7 @@ def pays_bottom_up(arcs: int, unvisited: int, m: int) -> bool:
 
 
 @device
-def _claim(rows: Rows, level: Array, below: Any, u: Any, found: Array, tail: int) -> int:
+def _claim(rows: Pattern, level: Array, below: Any, u: Any, found: Array, tail: int) -> int:
     """Append the neighbours of u that are not reached yet; returns how many are in `found`."""
     unseen = unreached(level)
     first, last = _row(rows, u)
@@ -84,7 +258,7 @@ def _claim(rows: Rows, level: Array, below: Any, u: Any, found: Array, tail: int
 
 @device
 def _claim_with_parents(
-    rows: Rows, marks: Marks, below: Any, u: Any, found: Array, tail: int
+    rows: Pattern, marks: Marks, below: Any, u: Any, found: Array, tail: int
 ) -> int:
     """`_claim`; u also becomes the parent of those whose parent it is smaller than."""
     level, parent = marks.level, marks.parent
@@ -105,16 +279,9 @@ def _claim_with_parents(
 
 @device
 def alone(
-    team: Any,
-    rows: Rows,
-    marks: Marks,
-    rules: Rules,
-    pool: Array,
-    side: int,
-    size: int,
-    depth: int,
-    reached: int,
-) -> Any:
+    team: Any, rows: Pattern, marks: Marks, rules: Rules, pool: Array, side: int, size: int,
+    depth: int, reached: int,
+) -> Any:  # fmt: skip
     """Levels by one member, while the frontier has under `few` arcs; it lies in pool[side].
 
     Also stops where the direction should change.  Returns size, depth and side of the frontier, its
@@ -156,18 +323,9 @@ def alone(
 
 @expanded
 def _follow(
-    rows: Rows,
-    marks: Marks,
-    late: bool,
-    below: Any,
-    u: Any,
-    row: tuple[Any, Any],
-    found: Array,
-    blocks: Array,
-    count: int,
-    at: int,
-    taken: Array,
-) -> Any:
+    rows: Pattern, marks: Marks, late: bool, below: Any, u: Any, row: tuple[Any, Any], found: Array,
+    blocks: Array, count: int, at: int, taken: Array,
+) -> Any:  # fmt: skip
     """Follow the arcs of u, from row[0] to row[1].  Returns count, at, and arcs as `_expand`."""
     level, parent = marks.level, marks.parent
     unseen = unreached(level)
@@ -203,19 +361,9 @@ def _place_after(blocks: Array, count: int) -> Any:
 
 @device
 def _expand(
-    rows: Rows,
-    marks: Marks,
-    late: bool,
-    below: Any,
-    frontier: Array,
-    lo: int,
-    hi: int,
-    queues: Queues,
-    side: int,
-    rank: int,
-    count: int,
-    taken: Array,
-) -> Any:
+    rows: Pattern, marks: Marks, late: bool, below: Any, frontier: Array, lo: int, hi: int,
+    queues: Queues, side: int, rank: int, count: int, taken: Array,
+) -> Any:  # fmt: skip
     """Follow the arcs of frontier[lo:hi]; what is found goes to blocks of the other side.
 
     taken[0] counts the blocks of all members.  `count` vertices are in this member's blocks
@@ -242,15 +390,9 @@ def _expand(
 
 @device
 def _expand_long(
-    team: Any,
-    rows: Rows,
-    marks: Marks,
-    below: Any,
-    queues: Queues,
-    side: int,
-    count: int,
+    team: Any, rows: Pattern, marks: Marks, below: Any, queues: Queues, side: int, count: int,
     taken: Array,
-) -> Any:
+) -> Any:  # fmt: skip
     """Follow the arcs of the long rows, of each row a share; returns as `_expand`."""
     found, blocks = queues.pool[1 - side], queues.blocks[1 - side, team.rank]
     at = _place_after(blocks, count)
@@ -271,19 +413,9 @@ def _expand_long(
 
 @device
 def _expand_part(
-    rows: Rows,
-    marks: Marks,
-    late: bool,
-    below: Any,
-    lo: int,
-    hi: int,
-    queues: Queues,
-    sizes: Array,
-    side: int,
-    rank: int,
-    count: int,
-    taken: Array,
-) -> Any:
+    rows: Pattern, marks: Marks, late: bool, below: Any, lo: int, hi: int, queues: Queues,
+    sizes: Array, side: int, rank: int, count: int, taken: Array,
+) -> Any:  # fmt: skip
     """`_expand` for the vertices lo .. hi of the whole frontier, whichever members found them."""
     arcs: Any = np.int64(0)
     before: Any = np.int64(0)
@@ -306,17 +438,9 @@ def _expand_part(
 
 @device
 def top_down(
-    team: Any,
-    rows: Rows,
-    marks: Marks,
-    rules: Rules,
-    depth: int,
-    size: int,
-    queues: Queues,
-    sizes: Array,
-    side: int,
-    taken: Array,
-) -> Any:
+    team: Any, rows: Pattern, marks: Marks, rules: Rules, depth: int, size: int, queues: Queues,
+    sizes: Array, side: int, taken: Array,
+) -> Any:  # fmt: skip
     """One level; returns how many vertices this member found, and their arcs."""
     below = marks.level.dtype.type(depth + 1)
     late = rules.late

@@ -1,11 +1,12 @@
-"""Breadth-first search on a team.  The rule and the paper: __init__.py.
+"""Breadth-first search on a team.  The rule and the paper: ../__init__.py.
 
 One kernel for the whole search, level after level, in one of three ways:
 
     alone       the frontier is small: member 0 goes on by itself, without barriers, until it grows
-    top down    members share the frontier, one barrier a level (both: cpu_top_down.py)
+    top down    members share the frontier, one barrier a level
     bottom up   members take chunks of all vertices, those that wait look for the frontier
-                (cpu_bottom_up.py)
+
+All three are in levels.py.
 
 `level[v]` and `parent[v]` are all ones (that is, -1) where v is not reached.  A vertex gets its
 level from the first member that reaches it.  Its parent is the minimum over all vertices of the
@@ -46,33 +47,34 @@ from matchwood.engines.cpu import (
     share_rows,
     store_relaxed,
 )
-from matchwood.traversal.breadth_first.cpu_bottom_up import (
-    WORD,
-    bitmap_to_queue,
-    bottom_up,
-    count_bits,
-    start_bottom_up,
-    stays_bottom_up,
-    unreached,
-)
-from matchwood.traversal.breadth_first.cpu_records import Marks, Queues, Rows, Rules
-from matchwood.traversal.breadth_first.cpu_top_down import (
+from matchwood.traversal.breadth_first.cpu.levels import (
     BLOCK,
     LONG_ROW,
+    WORD,
+    Marks,
+    Pattern,
+    Queues,
+    Rules,
     all_to_first,
     alone,
+    bitmap_to_queue,
+    bottom_up,
     count_arcs,
+    count_bits,
     gather,
     pays_bottom_up,
     place_of,
+    start_bottom_up,
+    stays_bottom_up,
     top_down,
+    unreached,
 )
 
 Array = np.ndarray[Any, Any]
 
-ALONE = 1500  # arcs; with fewer to follow, one member alone is as quick (bench/traversal)
+ALONE_ARCS = 1500  # arcs; with fewer to follow, one member alone is as quick (bench/traversal)
 NO_LIMIT = 1 << 62  # arcs
-EVEN_ROWS = 64  # entries; with rows no longer than this, equal numbers of vertices are equal work
+EVEN_ROW_ENTRIES = 64  # with rows no longer than this, equal numbers of vertices are equal work
 
 # words of `shared`, a cache line apart; counters rotate over three levels, so that one can be set
 # to zero while another is read and the third is counted
@@ -101,7 +103,7 @@ def _open_slot(team: Any, shared: Array, step: int) -> int:
 
 
 @device
-def _find_parents(team: Any, rows: Rows, marks: Marks) -> None:
+def _find_parents(team: Any, rows: Pattern, marks: Marks) -> None:
     """The parents that are still missing: the first in the sorted row, one level above."""
     indptr, indices = rows.indptr, rows.indices
     level, parent = marks.level, marks.parent
@@ -121,17 +123,9 @@ def _find_parents(team: Any, rows: Rows, marks: Marks) -> None:
 
 @kernel
 def _search(
-    team: Any,
-    rows: Rows,
-    inward: Rows,
-    backwards: bool,
-    limit: int,
-    size: int,
-    marks: Marks,
-    queues: Queues,
-    bitmaps: Array,
-    shared: Array,
-) -> None:
+    team: Any, rows: Pattern, inward: Pattern, backwards: bool, limit: int, size: int, marks: Marks,
+    queues: Queues, bitmaps: Array, shared: Array,
+) -> None:  # fmt: skip
     indptr = rows.indptr
     level, parent = marks.level, marks.parent
     pool, blocks, sums = queues.pool, queues.blocks, queues.sums
@@ -150,7 +144,7 @@ def _search(
     m = np.int64(indptr[n])
     each = max(np.int64(1), m // n)  # arcs of a vertex, on average
     arcs = work = size * each  # of the frontier: for the direction; for sharing the work
-    if longest > EVEN_ROWS and size < ALONE:  # now, while no member writes to the pool
+    if longest > EVEN_ROW_ENTRIES and size < ALONE_ARCS:  # now, while no member writes to the pool
         work = max(np.int64(size), count_arcs(rows, pool[0], size))
     if team.rank == 0:
         for i in range(size):
@@ -159,8 +153,8 @@ def _search(
         all_to_first(blocks, sums[0], 0, size)
     if barrier(team):
         return
-    few = np.int64(NO_LIMIT if team.size == 1 else ALONE)
-    even = longest <= EVEN_ROWS
+    few = np.int64(NO_LIMIT if team.size == 1 else ALONE_ARCS)
+    even = longest <= EVEN_ROW_ENTRIES
     late = backwards and even
     rules = Rules(late, backwards, limit, few, longest, each, even)
     reached = np.int64(size)
@@ -282,8 +276,8 @@ def search(
     shared = np.zeros(SHARED, np.int64)
     team.run(
         _search,
-        Rows(outward.indptr, outward.indices.view(unsigned)),
-        Rows(back.indptr, back.indices.view(unsigned)),
+        Pattern(outward.indptr, outward.indices.view(unsigned)),
+        Pattern(back.indptr, back.indices.view(unsigned)),
         inward is not None,
         limit,
         sources.size,
