@@ -340,7 +340,8 @@ __device__ __forceinline__ void look_back(const Graph<I>& graph, const unsigned 
             at = graph.in_indptr[v];
             end = graph.in_indptr[v + 1];
         }
-        I up = first_in_row<SERIAL, HELP>(graph.in_indices, at, end, v, [&](I u, I) { return frontier[u >> 5] >> (u & 31) & 1; });
+        auto reached = [&](I u, I) { return (frontier[u >> 5] >> (u & 31) & 1) != 0; };
+        I up = first_in_row<SERIAL, HELP>(graph.in_indices, at, end, v, reached);
         if (up >= 0) {
             graph.level[v] = next;
             graph.parent[v] = up;

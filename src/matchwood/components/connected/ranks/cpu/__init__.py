@@ -1,4 +1,4 @@
-"""What a rank does of its own: which vertices its trees have, hooking, going up.
+"""A rank's part of the forest, on the CPU.  The rule: ../forest.py; a shortcut: giant.py.
 
 Vertices are numbered as the grid numbers them: own vertex v of place k is k p + rank.
 
@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.components.connected.ranks.cpu import giant
+from matchwood.components.connected.ranks.forest import exchanged, stars, stripes_of
 from matchwood.engines.cpu import (
     atomic_min,
     crew,
@@ -24,10 +26,24 @@ from matchwood.engines.cpu import (
     share,
     store_relaxed,
 )
+from matchwood.engines.ranks.exchanges.cpu_distinct import distinct
+from matchwood.engines.ranks.exchanges.packing import (
+    pack_marks,
+    pack_values,
+    unpack_marks,
+    unpack_values,
+    words_of_bits,
+)
+from matchwood.engines.ranks.exchanges.routing import ask, deliver
+from matchwood.engines.ranks.grid import Grid
 from matchwood.primitives.cpu_hints import select, trailing_zeros
 from matchwood.primitives.frontier.cpu import claim_bit
 
 Array = np.ndarray[Any, Any]
+
+
+# Which vertices the trees have, hooking, going up
+
 
 RECENT = 64  # pairs that a member remembers, so as not to list them again
 WORD = 64  # places whose bits are in one word
@@ -278,3 +294,120 @@ def climb(own: Own, head: int, threads: int | None) -> tuple[Array, Array]:
     team.run(_climb, own, own.parent.dtype.type(head), places, parents, ends)
     slices = [slice(begin, end) for begin, end in ends.tolist()]
     return _parts(places, slices), _parts(parents, slices)
+
+
+# Rounds
+
+
+HEAD = 2  # words before a report: the smallest vertex of the largest tree, the words of its marks
+
+
+def smallest(G: Any, engine: Any, symmetric: bool, threads: int | None) -> tuple[Array, int]:
+    """The smallest vertex of the component of each own vertex, and the number of rounds.
+
+    `engine` labels a block as one machine does.  `symmetric`: the pattern is known to be.
+    """
+    grid, exchange = G.grid, G.exchange
+    head = -1  # under which most vertices are, if that is known
+    if symmetric:
+        members = giant.members(G, threads)
+        rest = giant.rest(G, members, threads)
+        if rest is not None:
+            head = rest.head if rest.head < grid.n else -1
+            own = begin(grid, rest.own, head, True, threads)
+            highs, lows = (ends.astype(own.parent.dtype) for ends in rest.pairs)
+            pairs = _hooked(exchange, own, stars([(highs, lows)], threads), threads)
+        else:
+            own, pairs = _of_trees(exchange, *giant.labels_of(G, engine, members, threads), threads)
+    else:
+        _, labels, _ = engine.label(G.entries(), False, "auto", threads=threads)
+        own, pairs = _of_trees(exchange, labels, giant.nothing_known(grid), threads)
+    rounds = 0
+    while True:
+        rounds += 1
+        pairs = _hooked(exchange, own, pairs, threads)
+        changed = _shortcut(exchange, own, head, threads)
+        state = np.array([pairs[0].size, changed], np.int64)
+        sent, active = exchange.comm.allreduce(state, "sum").tolist()
+        exchange.comm.report(rounds, active)
+        if sent == 0 and active == 0:
+            return own.parent, rounds
+
+
+def _hooked(
+    exchange: Any, own: Own, pairs: tuple[Array, Array], threads: int | None
+) -> tuple[Array, Array]:
+    """Send pairs to the owners of their larger vertices, and hook; pairs that follow from it."""
+    places, values = deliver(exchange, *pairs)
+    return stars([hook(own, places, values, threads)], threads)
+
+
+def _of_trees(
+    exchange: Any, labels: Array, known: giant.Known, threads: int | None
+) -> tuple[Own, tuple[Array, Array]]:
+    """Own vertices under the trees of all blocks, and pairs for others that follow from it."""
+    own = begin(exchange.grid, known.own, known.head, False, threads)
+    reports = _reports(exchange.grid, labels, known, own.parent.dtype, threads)
+    found = []
+    for report in exchanged(exchange, reports):
+        found += [hook(own, *pairs, threads) for pairs in _opened(report, exchange.grid.owned)]
+    return own, stars(found, threads)
+
+
+def _reports(
+    grid: Grid, labels: Array, known: giant.Known, kind: Any, threads: int | None
+) -> dict[int, Array]:
+    """For each owner of vertices of this block what it must learn of them."""
+    stripes = stripes_of(grid)
+    trees = int(labels.max()) + 1 if labels.size else 0
+    least = least_members(labels, trees, stripes, grid, kind, threads)
+    largest, head = -1, 0
+    if known.local.any():
+        largest, head = int(labels[known.local.argmax()]), known.head
+    elif trees:
+        largest = int(np.bincount(labels).argmax())
+        head = int(least[largest])
+    listed = list_members(labels, least, largest, known.local, stripes, grid.p, threads)
+    reports = {}
+    for owner, size, (inside, places, names) in zip(
+        stripes.owner.tolist(), stripes.size.tolist(), listed, strict=True
+    ):
+        marks = pack_marks(inside, size, kind)
+        rest = pack_values(places, names, size)
+        reports[owner] = np.concatenate([np.array([head, marks.size], kind), marks, rest])
+    return reports
+
+
+def _opened(report: Array, owned: int) -> list[tuple[Array, Array]]:
+    """(places, labels) of the marks, with one label for all, and of the pairs."""
+    count = int(report[1])
+    assert count <= words_of_bits(owned, report.dtype)
+    marks = unpack_marks(report[HEAD : HEAD + count], owned)
+    return [(marks, report[:1]), unpack_values(report[HEAD + count :], owned)]
+
+
+def _shortcut(exchange: Any, own: Own, head: int, threads: int | None) -> int:
+    """Every parent becomes the parent of the parent; how many were no roots.
+
+    Where that is an own vertex, the way is gone to its end at once.  So the owner that is asked has
+    done the same with the vertex it is asked for.  Many vertices have the parent `head`: they wait
+    until its owner says where it is, which is asked for once.
+    """
+    places, parents = climb(own, head, threads)
+    firsts, back = distinct(parents)
+    asked = parents[firsts].astype(np.int64)
+    if head >= 0:
+        asked = np.append(asked, head)
+    above = ask(exchange, asked, own.parent)
+    moved = 0
+    if head >= 0:
+        above, top = above[:-1], above[-1]
+        if top != head:
+            below = np.flatnonzero(own.parent == head)
+            own.parent[below] = top
+            own.hooked.fill(ALL)  # they go up with the others from now on
+            moved = below.size
+    above = above[back]
+    changed = above != parents
+    own.parent[places[changed]] = above[changed]
+    return moved + int(np.count_nonzero(changed))

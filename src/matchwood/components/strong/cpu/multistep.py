@@ -1,4 +1,4 @@
-"""Colouring: many components at once, for what is left after the largest is gone.
+"""Multistep: many components at once by colours, for what is left after the largest is gone.
 
 Every open vertex gets the largest vertex that reaches it as its colour.  A vertex with its own
 colour is a root: the vertices of that colour from which it can be reached are its component.
@@ -6,11 +6,14 @@ Components of different roots have different colours, so members find them side 
 
 A colour that is known to reach v is followed by its own colour (`colour[colour[v]]`), which
 reaches v too, so that long ways take few passes.  Passes and rounds are limited all the same:
-what is left afterwards is one member's work (tarjan/), however the vertices are numbered.
+what is left afterwards is one member's work (tarjan.py), however the vertices are numbered.
 
 Races.  `colour[v]` is written by the member that has v in its chunk, only ever upwards, to vertices
 that reach v; the last pass changes nothing, so the colours do not depend on scheduling.  In the
 search from a root, all vertices touched have that root's colour.
+
+G. M. Slota, S. Rajamanickam, K. Madduri. BFS and coloring-based parallel algorithms for strongly
+connected components and related problems. IPDPS 2014.
 """
 
 from __future__ import annotations
@@ -19,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.components.strong.cpu_arcs import DONE, LINE, OPEN, Arcs
-from matchwood.components.strong.cpu_open import list_open
+from matchwood.components.strong.cpu.steps import DONE, LINE, OPEN, Arcs, list_open
 from matchwood.engines.cpu import (
     atomic_add,
     barrier,
@@ -46,14 +48,7 @@ COLOUR_WORDS = 4 * LINE
 
 
 @device
-def _spread(
-    team: Any,
-    into: Arcs,
-    mark: Array,
-    listed: Array,
-    size: int,
-    colour: Array,
-) -> int:
+def _spread(team: Any, into: Arcs, mark: Array, listed: Array, size: int, colour: Array) -> int:
     """A pass: the largest colour among those with arcs to v; how many changed."""
     in_indptr, in_indices = into
     one = listed.dtype.type(1)
@@ -78,12 +73,7 @@ def _spread(
 
 @device
 def _collect(
-    into: Arcs,
-    mark: Array,
-    root: Any,
-    colour: Array,
-    following: Array,
-    parent: Array,
+    into: Arcs, mark: Array, root: Any, colour: Array, following: Array, parent: Array
 ) -> None:
     """The component of a root: a search backwards within its colour."""
     in_indptr, in_indices = into
@@ -112,17 +102,9 @@ def _collect(
 
 @device
 def _colour_rounds(
-    team: Any,
-    into: Arcs,
-    mark: Array,
-    parent: Array,
-    listed: Array,
-    colour: Array,
-    following: Array,
-    few: int,
-    sums: Array,
-    shared: Array,
-) -> int:
+    team: Any, into: Arcs, mark: Array, parent: Array, listed: Array, colour: Array,
+    following: Array, few: int, sums: Array, shared: Array,
+) -> int:  # fmt: skip
     """Components by colours until `few` vertices are open; returns the rounds, -1: stop.
 
     All members call, after a barrier; ends with one.
@@ -170,17 +152,9 @@ def _colour_rounds(
 
 @kernel
 def find_by_colours(
-    team: Any,
-    into: Arcs,
-    few: int,
-    mark: Array,
-    following: Array,
-    listed: Array,
-    colour: Array,
-    parent: Array,
-    sums: Array,
-    shared: Array,
-) -> None:
+    team: Any, into: Arcs, few: int, mark: Array, following: Array, listed: Array, colour: Array,
+    parent: Array, sums: Array, shared: Array,
+) -> None:  # fmt: skip
     """Components of open vertices, until at most `few` are open; sums[team.size] = rounds."""
     rounds = _colour_rounds(team, into, mark, parent, listed, colour, following, few, sums, shared)
     if team.rank == 0:

@@ -1,5 +1,5 @@
-// Strongly connected components on the GPU: what largest/gpu.cu left open, and the numbering.
-// Host side: ../gpu.py.  The rule and the papers: __init__.py.
+// Strongly connected components on the GPU: what largest.cu left open, and the numbering.
+// Host side: __init__.py.  The rule and the papers: ../__init__.py.
 //
 // Every open vertex has a class, at first the same; no component crosses a border of classes.  In a
 // round, values spread along the arcs within classes until nothing changes, the largest wins:
@@ -332,7 +332,7 @@ struct Spread {
 };
 
 // Caller: cooperative launch, block BLOCK, not more blocks than vertices; mark and component as
-// largest/gpu.cu left them.  Stops after `most` passes and is launched again: between launches the host
+// largest.cu left them.  Stops after `most` passes and is launched again: between launches the host
 // can stop it.  control[STAGE] is FINISHED when labels and control[TOTAL] are there.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK, 4) spread_values(

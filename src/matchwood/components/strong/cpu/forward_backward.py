@@ -10,10 +10,13 @@ vertices.  An arc is followed when both ends have one name.  Names of live tasks
 their ranges do; vertices whose component is known have the name NO_TASK.
 
 The pivot is drawn by a hash of the range, so a task is expected to fall apart into much smaller
-ones; should it not, ROUNDS ends it, and the rest is one member's work (tarjan/).
+ones; should it not, ROUNDS ends it, and the rest is one member's work (tarjan.py).
 
 Races: none but on `task`, read by members whose vertices have neighbours in other tasks: what they
 read is the name of another task, old or new.
+
+L. K. Fleischer, B. Hendrickson, A. Pinar. On identifying strongly connected components in parallel.
+IPDPS 2000 workshops.
 """
 
 from __future__ import annotations
@@ -22,8 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.components.strong.cpu_arcs import BACKWARD, DONE, FORWARD, LINE, OPEN, Arcs
-from matchwood.components.strong.cpu_open import list_open
+from matchwood.components.strong.cpu.steps import (
+    BACKWARD,
+    DONE,
+    FORWARD,
+    LINE,
+    OPEN,
+    Arcs,
+    list_open,
+)
 from matchwood.engines.cpu import (
     atomic_add,
     barrier,
@@ -46,14 +56,7 @@ TASK_WORDS = 3 * LINE  # tasks of three rounds, in turn: this one's, the next on
 
 @device
 def _search(
-    team: Any,
-    arcs: Arcs,
-    mark: Array,
-    bit: Any,
-    task: Array,
-    name: Any,
-    pivot: Any,
-    queue: Array,
+    team: Any, arcs: Arcs, mark: Array, bit: Any, task: Array, name: Any, pivot: Any, queue: Array
 ) -> int:
     """Set `bit` where the pivot reaches within the task; returns how many."""
     indptr, indices = arcs
@@ -130,19 +133,9 @@ def _split(
 
 @device
 def _task_rounds(
-    team: Any,
-    out: Arcs,
-    into: Arcs,
-    mark: Array,
-    parent: Array,
-    listed: Array,
-    size: int,
-    spare: Array,
-    task: Array,
-    ends: Array,
-    starts: Array,
-    shared: Array,
-) -> int:
+    team: Any, out: Arcs, into: Arcs, mark: Array, parent: Array, listed: Array, size: int,
+    spare: Array, task: Array, ends: Array, starts: Array, shared: Array,
+) -> int:  # fmt: skip
     """Components of the `size` open vertices in `listed`, in at most ROUNDS rounds.
 
     On entry task[v] is 0 for them and not 0 elsewhere.  `ends[start]` is where a task ends;
@@ -200,19 +193,9 @@ def _task_rounds(
 
 @kernel
 def find_by_tasks(
-    team: Any,
-    out: Arcs,
-    into: Arcs,
-    mark: Array,
-    degrees: Array,
-    queue: Array,
-    following: Array,
-    listed: Array,
-    task: Array,
-    parent: Array,
-    sums: Array,
-    shared: Array,
-) -> None:
+    team: Any, out: Arcs, into: Arcs, mark: Array, degrees: Array, queue: Array, following: Array,
+    listed: Array, task: Array, parent: Array, sums: Array, shared: Array,
+) -> None:  # fmt: skip
     """Components of open vertices; sums[team.size] = rounds."""
     kind = parent.dtype.type
     size = list_open(team, mark, listed, sums)

@@ -1,15 +1,7 @@
-"""What a vertex reaches, found by a team: the searches for the largest component.
+"""The largest component on a team: what a vertex of high degree reaches, and what reaches it.
 
-Only whether a vertex is reached matters, not how far it is, so a pass backwards (every vertex that
-is still open looks for one that is reached among those it has arcs from) uses what the same pass
-has found already, and a few passes are enough.
-
-Beside the marks of cpu_arcs.py there are NEW_EVEN and NEW_ODD, in turn: found in the last pass
-backwards, or in the one before.
-
-Races.  `mark[v]` gains a bit once.  In a search forwards, by an atomic "or", whose caller appends v
-if the bit was not there.  In a pass, by the one member that has v in its chunk; others read it
-at the same time and see the bit in this pass or in the next one.
+"auto" takes its pivot from a sample of vertices.  It gives the search up if that has not grown
+large within a few levels, and trims once afterwards.
 """
 
 from __future__ import annotations
@@ -18,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.components.strong.cpu_arcs import FORWARD, LINE, OPEN, Arcs
+from matchwood.components.strong.cpu.steps import BACKWARD, DONE, FORWARD, LINE, OPEN, Arcs, lonely
 from matchwood.engines.cpu import (
     atomic_add,
     atomic_or,
     barrier,
     device,
     interrupted,
+    kernel,
     load_relaxed,
     next_chunk,
     share,
@@ -33,6 +26,21 @@ from matchwood.engines.cpu import (
 )
 
 Array = np.ndarray[Any, Any]
+
+
+# What a vertex reaches
+#
+# Only whether a vertex is reached matters, not how far it is, so a pass backwards (every vertex
+# that is still open looks for one that is reached among those it has arcs from) uses what the same
+# pass has found already, and a few passes are enough.
+#
+# Beside the marks of steps.py there are NEW_EVEN and NEW_ODD, in turn: found in the last pass
+# backwards, or in the one before.
+#
+# Races.  `mark[v]` gains a bit once.  In a search forwards, by an atomic "or", whose caller appends
+# v if the bit was not there.  In a pass, by the one member that has v in its chunk; others read it
+# at the same time and see the bit in this pass or in the next one.
+
 
 NEW_EVEN = np.uint8(8)
 NEW_ODD = np.uint8(16)
@@ -46,25 +54,16 @@ BETA = 18  # forwards again when a pass found fewer than n / BETA vertices
 
 # words of `shared`, a cache line apart; counters rotate over three steps, so that one can be set to
 # zero while another is read and the third is counted
-TAIL, ARCS, FOUND = (3 * k * LINE for k in range(3))
+TAIL, ARCS, REACHED = (3 * k * LINE for k in range(3))
 SOLO = 9 * LINE  # what member 0 found alone: start, end, arcs, levels left; two, in turn
 REACH_WORDS = 11 * LINE
 
 
 @device
-def _alone(
-    team: Any,
-    arcs: Arcs,
-    mark: Array,
-    open_: Any,
-    seen: Any,
-    queue: Array,
-    start: int,
-    end: int,
-    most: int,
-    budget: int,
-    levels: int,
-) -> tuple[int, int, int]:
+def _search_alone(
+    team: Any, arcs: Arcs, mark: Array, open_: Any, seen: Any, queue: Array, start: int, end: int,
+    most: int, budget: int, levels: int,
+) -> tuple[int, int, int]:  # fmt: skip
     """Go on by one member, while the frontier is small and budget (vertices) and levels last.
 
     Returns the frontier, and the levels that are left.
@@ -98,18 +97,9 @@ def _flush(buffer: Array, count: int, queue: Array, shared: Array, slot: int, en
 
 @device
 def _forwards(
-    team: Any,
-    arcs_ahead: Arcs,
-    mark: Array,
-    open_: Any,
-    bit: Any,
-    queue: Array,
-    start: int,
-    end: int,
-    buffer: Array,
-    shared: Array,
-    slot: int,
-) -> None:
+    team: Any, arcs_ahead: Arcs, mark: Array, open_: Any, bit: Any, queue: Array, start: int,
+    end: int, buffer: Array, shared: Array, slot: int,
+) -> None:  # fmt: skip
     """One level: vertices reached from queue[start:end] are put behind it."""
     indptr, indices = arcs_ahead
     one = indices.dtype.type(1)
@@ -136,14 +126,7 @@ def _forwards(
 
 @device
 def _pass(
-    team: Any,
-    back: Arcs,
-    mark: Array,
-    open_: Any,
-    bit: Any,
-    new: Any,
-    shared: Array,
-    slot: int,
+    team: Any, back: Arcs, mark: Array, open_: Any, bit: Any, new: Any, shared: Array, slot: int
 ) -> None:
     """Every open vertex with an arc from a reached one is reached; those are marked `new`."""
     in_indptr, in_indices = back
@@ -163,7 +146,7 @@ def _pass(
             elif here > KNOWN:  # new in the pass before
                 store_relaxed(mark, v, here & KNOWN)
         chunk = next_chunk(team, n, PASS_CHUNK)
-    atomic_add(shared, FOUND + slot * LINE, count)
+    atomic_add(shared, REACHED + slot * LINE, count)
 
 
 @device
@@ -193,25 +176,15 @@ def _open_slot(team: Any, shared: Array, step: int) -> int:
         after = (step + 1) % 3 * LINE
         store_relaxed(shared, TAIL + after, 0)
         store_relaxed(shared, ARCS + after, 0)
-        store_relaxed(shared, FOUND + after, 0)
+        store_relaxed(shared, REACHED + after, 0)
     return step % 3
 
 
 @device
 def reach(
-    team: Any,
-    ahead: Arcs,
-    back: Arcs,
-    mark: Array,
-    open_: Any,
-    bit: Any,
-    pivot: int,
-    budget: int,
-    levels: int,
-    queue: Array,
-    buffers: Array,
-    shared: Array,
-) -> Any:
+    team: Any, ahead: Arcs, back: Arcs, mark: Array, open_: Any, bit: Any, pivot: int, budget: int,
+    levels: int, queue: Array, buffers: Array, shared: Array,
+) -> Any:  # fmt: skip
     """Set `bit` in mark[v] of every v with mark[v] == open_ that the pivot reaches through such.
 
     All members call, with `shared` all 0 or left by a call before, and a barrier in between.
@@ -231,7 +204,7 @@ def reach(
         for i in range(3):
             shared[TAIL + i * LINE] = 0
             shared[ARCS + i * LINE] = 0
-            shared[FOUND + i * LINE] = 0
+            shared[REACHED + i * LINE] = 0
         queue[0] = pivot
         mark[pivot] = open_ | bit
     if barrier(team):
@@ -253,7 +226,7 @@ def reach(
                 _pass(team, back, mark, open_, bit, new, shared, slot)
                 if barrier(team):
                     return -1
-                found = load_relaxed(shared, FOUND + slot * LINE)
+                found = load_relaxed(shared, REACHED + slot * LINE)
                 reached += found
                 new, before = before, new
             step += 1
@@ -268,7 +241,7 @@ def reach(
             _open_slot(team, shared, step)
             at = SOLO + step % 2 * LINE
             if team.rank == 0:
-                shared[at], shared[at + 1], shared[at + 3] = _alone(
+                shared[at], shared[at + 1], shared[at + 3] = _search_alone(
                     team, ahead, mark, open_, open_ | bit, queue, start, end, few, budget, levels
                 )  # fmt: skip
                 late = np.int64(0)
@@ -318,3 +291,162 @@ def probe(arcs: Arcs, mark: Array, pivot: int, limit: int, queue: Array) -> bool
     for j in range(tail):
         mark[queue[j]] = OPEN
     return tail > limit
+
+
+# The component of a pivot
+
+
+SAMPLES = 4096  # vertices of which each member takes its pivot, "auto"
+QUICK_LEVELS = 6  # levels of a search within which it must have grown large, "auto"
+CHUNK = 1024  # vertices that a member takes at a time
+PROBED_VERTICES = 1024  # vertices that a pivot must reach, both ways, before the team searches
+
+# words of `shared`: what the searches use, then
+PROBED = REACH_WORDS  # does the pivot reach that many?
+FOUND = REACH_WORDS + 1  # was the component found?
+LARGEST_WORDS = REACH_WORDS + 2
+
+
+@device
+def _score(out: Arcs, into: Arcs, v: Any) -> float:
+    """A pivot is the better, the higher the product of its degrees."""
+    one = np.uint64(1)
+    outward = np.int64(out.indptr[v + one]) - np.int64(out.indptr[v])
+    inward = np.int64(into.indptr[v + one]) - np.int64(into.indptr[v])
+    return np.float64(outward) * np.float64(inward)
+
+
+@device
+def _start(
+    team: Any, out: Arcs, into: Arcs, sample: bool, mark: Array, parent: Array, scores: Array,
+    pivots: Array,
+) -> None:  # fmt: skip
+    """Mark lonely vertices; find this member's best pivot.  `sample`: among a few only."""
+    lo, hi = share(team, mark.size)
+    best, pivot = 0.0, np.int64(-1)
+    if sample:
+        mark[lo:hi] = OPEN
+        step = max(1, (hi - lo) // SAMPLES)
+        for v in range(np.uint64(lo), np.uint64(hi), np.uint64(step)):
+            score = _score(out, into, v)
+            if score > best:
+                best, pivot = score, np.int64(v)
+    else:
+        for v in range(np.uint64(lo), np.uint64(hi)):
+            if interrupted(team, np.int64(v)):
+                return
+            if lonely(out, v) or lonely(into, v):
+                mark[v] = DONE
+                parent[v] = v
+                continue
+            mark[v] = OPEN
+            score = _score(out, into, v)
+            if score > best:
+                best, pivot = score, np.int64(v)
+    scores[team.rank], pivots[team.rank] = best, pivot
+
+
+@device
+def _best_pivot(team: Any, scores: Array, pivots: Array) -> Any:
+    best = 0
+    for member in range(1, team.size):
+        if scores[member] > scores[best]:
+            best = member
+    return np.int64(pivots[best])
+
+
+@device
+def _has_no_open(arcs: Arcs, mark: Array, v: Any) -> bool:
+    """Has v no open neighbour in its row but itself?"""
+    indptr, indices = arcs
+    for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])):
+        w = indices[k]
+        if load_relaxed(mark, w) == OPEN and np.uint64(w) != v:
+            return False
+    return True
+
+
+@device
+def _trim_once(team: Any, out: Arcs, into: Arcs, mark: Array, parent: Array) -> None:
+    """A pass of trimming, in which marks go from OPEN to DONE; one seen late costs time only."""
+    n = mark.size
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for v in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
+            if mark[v] == OPEN and (_has_no_open(out, mark, v) or _has_no_open(into, mark, v)):
+                store_relaxed(mark, v, DONE)
+                parent[v] = v
+        chunk = next_chunk(team, n, CHUNK)
+
+
+@device
+def _finish_largest(team: Any, mark: Array, parent: Array, sums: Array) -> None:
+    """The component is where both bits are set; all else is open again."""
+    lo, hi = share(team, mark.size)
+    least = np.int64(mark.size)
+    both = FORWARD | BACKWARD
+    for v in range(lo, hi):
+        if mark[v] == both:
+            least = np.int64(v)
+            break
+    sums[team.rank] = least
+    if barrier(team):
+        return
+    for member in range(team.size):
+        least = min(least, sums[member])
+    for v in range(lo, hi):
+        if mark[v] == both:
+            mark[v] = DONE
+            parent[v] = least
+        elif mark[v] != DONE:
+            mark[v] = OPEN
+
+
+@kernel
+def find_largest(
+    team: Any, out: Arcs, into: Arcs, quick: bool, mark: Array, queue: Array, parent: Array,
+    buffers: Array, scores: Array, pivots: Array, sums: Array, shared: Array,
+) -> None:  # fmt: skip
+    """Start, and the component of the pivot; shared[FOUND] says whether it was found.
+
+    If not, all vertices are open afterwards.
+    """
+    n = mark.size
+    _start(team, out, into, quick, mark, parent, scores, pivots)
+    if barrier(team):
+        return
+    pivot = _best_pivot(team, scores, pivots)
+    found = False
+    if pivot >= 0:
+        if team.rank == 0:
+            shared[PROBED] = np.int64(
+                probe(out, mark, pivot, PROBED_VERTICES, queue)
+                and probe(into, mark, pivot, PROBED_VERTICES, queue)
+            )
+        if barrier(team):
+            return
+        found = shared[PROBED] != 0
+        budget, levels = n // 8 + 1, QUICK_LEVELS if quick else n
+        ahead, back = out, into
+        here, bit = OPEN, FORWARD
+        for _ in range(2):
+            if found:
+                found = 0 <= reach(
+                    team, ahead, back, mark, here, bit, pivot, budget, levels, queue, buffers,
+                    shared,
+                )  # fmt: skip
+            if barrier(team):  # `shared` is used again
+                return
+            ahead, back = back, ahead
+            here, bit = FORWARD, BACKWARD
+    if found:
+        _finish_largest(team, mark, parent, sums)
+        if barrier(team):
+            return
+        if quick:
+            _trim_once(team, out, into, mark, parent)
+    else:
+        lo, hi = share(team, n)
+        mark[lo:hi] = OPEN
+    if team.rank == 0:
+        shared[FOUND] = np.int64(found)

@@ -10,11 +10,11 @@ from hypothesis import given
 import matchwood
 from graphs import ZOO, disjoint, from_edges, rmat, shuffled
 from matchwood.check import check_condensation
-from matchwood.components.strong import quotient
+from matchwood.components.strong import condensation
 from strategies import graphs
 
 
-def assert_same(one: quotient.Condensation, other: quotient.Condensation) -> None:
+def assert_same(one: condensation.Condensation, other: condensation.Condensation) -> None:
     assert np.array_equal(one.graph.indptr, other.graph.indptr)
     assert np.array_equal(one.graph.indices, other.graph.indices)
     assert np.array_equal(one.labels, other.labels)
@@ -56,7 +56,7 @@ def test_a_larger_graph(index: type) -> None:
 def test_levels_of_a_graph_with_cycles() -> None:
     """0 -> 1 -> 2 -> 1, 2 -> 3, 4: what is on a cycle or behind one has no level."""
     A = from_edges(5, [0, 1, 2, 2], [1, 2, 1, 3], symmetric=False)
-    assert quotient.levels(A.indptr, A.indices).tolist() == [0, -1, -1, -1, 0]
+    assert condensation.levels(A.indptr, A.indices).tolist() == [0, -1, -1, -1, 0]
 
 
 def test_the_check_finds_every_fault() -> None:

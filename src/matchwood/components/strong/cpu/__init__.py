@@ -1,15 +1,15 @@
-"""Strongly connected components on a team.  The rule and the papers: __init__.py.
+"""Strongly connected components on a team.  The rule and the papers: ../__init__.py.
 
-Read tarjan/ first: one search by one member, the quickest way for one thread.  With more, these
+Read tarjan.py first: one search by one member, the quickest way for one thread.  With more, these
 steps, a kernel each, so that a method compiles what it uses:
 
-    largest/            the component of a vertex of high degree, the giant one if there is one
-    cpu_trim.py         vertices with nothing left to them, or from them, one after the other
-    multistep/          many components at once by colours, if much is left
-    forward_backward/   sets to be searched side by side
-    _finish             what is left, by one member; components numbered by their smallest vertex
+    largest.py            the component of a vertex of high degree, the giant one if there is one
+    steps.py, `trim`      vertices with nothing left to them, or from them, one after the other
+    multistep.py          many components at once by colours, if much is left
+    forward_backward.py   sets to be searched side by side
+    _finish               what is left, by one member; components numbered by their smallest vertex
 
-"auto" does the first and the last.  What is known of a vertex: cpu_arcs.py.
+"auto" does the first and the last.  What is known of a vertex: steps.py.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.components.strong.cpu_arcs import OPEN, Arcs, arcs_of
-from matchwood.components.strong.cpu_trim import trim
-from matchwood.components.strong.forward_backward.cpu import TASK_WORDS, find_by_tasks
-from matchwood.components.strong.largest.cpu import FOUND, LARGEST_WORDS, find_largest
-from matchwood.components.strong.largest.cpu_reach import BUFFER
-from matchwood.components.strong.multistep.cpu import COLOUR_WORDS, find_by_colours
-from matchwood.components.strong.tarjan.cpu import label_alone, tarjan
+from matchwood.components.strong.cpu.forward_backward import TASK_WORDS, find_by_tasks
+from matchwood.components.strong.cpu.largest import BUFFER, FOUND, LARGEST_WORDS, find_largest
+from matchwood.components.strong.cpu.multistep import COLOUR_WORDS, find_by_colours
+from matchwood.components.strong.cpu.steps import OPEN, Arcs, arcs_of, trim
+from matchwood.components.strong.cpu.tarjan import label_alone, tarjan
 from matchwood.engines.cpu import barrier, crew, kernel, share
 from matchwood.primitives.number.cpu import number_roots
 
@@ -37,16 +35,9 @@ SHARED_WORDS = max(LARGEST_WORDS, COLOUR_WORDS, TASK_WORDS)
 
 @kernel
 def _finish(
-    team: Any,
-    out: Arcs,
-    mark: Array,
-    low: Array,
-    queue: Array,
-    following: Array,
-    parent: Array,
-    labels: Array,
-    sums: Array,
-) -> None:
+    team: Any, out: Arcs, mark: Array, low: Array, queue: Array, following: Array, parent: Array,
+    labels: Array, sums: Array,
+) -> None:  # fmt: skip
     """What is open, by one member; then the numbers."""
     kind = low.dtype.type
     lo, hi = share(team, low.size)

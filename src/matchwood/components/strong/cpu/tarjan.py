@@ -8,6 +8,8 @@ The way from the root to the current vertex is path[0 : depth]; beside it `edge`
 each row, with the highest bit set where the vertex is known to reach an earlier one.  Vertices left
 behind, whose component is open, lie at the other end of `path`: one array serves both, since no
 vertex is in both.  A vertex that is a component by itself is never put there.
+
+R. E. Tarjan. Depth-first search and linear graph algorithms. SIAM J. Comput. 1(2), 1972.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.components.strong.cpu_arcs import Arcs, arcs_of
+from matchwood.components.strong.cpu.steps import Arcs, arcs_of
 from matchwood.engines.cpu import crew, device, interrupted, kernel, stopping
 from matchwood.primitives.cpu_hints import select
 
@@ -24,14 +26,7 @@ Array = np.ndarray[Any, Any]
 
 
 @device
-def tarjan(
-    team: Any,
-    arcs: Arcs,
-    low: Array,
-    edge: Array,
-    path: Array,
-    parent: Array,
-) -> None:
+def tarjan(team: Any, arcs: Arcs, low: Array, edge: Array, path: Array, parent: Array) -> None:
     """Components of all vertices with low[v] == 0; the others have DONE there.
 
     Sets parent[v] to the smallest vertex of the component.
@@ -113,13 +108,7 @@ def tarjan(
 
 @kernel
 def _serial(
-    team: Any,
-    arcs: Arcs,
-    low: Array,
-    edge: Array,
-    path: Array,
-    parent: Array,
-    count: Array,
+    team: Any, arcs: Arcs, low: Array, edge: Array, path: Array, parent: Array, count: Array
 ) -> None:
     """All by one member.  The labels take the place of the parents, from the first vertex on:
     the smallest of a component comes before the others, so its label is there already.

@@ -1,6 +1,6 @@
 // Strongly connected components on the GPU: the largest one, and vertices that are one by
-// themselves.  The rest and the numbering: propagation/gpu.cu.  Host side: ../gpu.py.  The rule and the
-// papers: __init__.py.
+// themselves.  The rest and the numbering: propagation.cu.  Host side: __init__.py.  The rule and the
+// papers: ../__init__.py.
 //
 // One launch, whose steps are parted by barriers of the grid:
 //   start     vertices without arcs to or from others are done; the pivot has the highest product
@@ -15,7 +15,7 @@
 // from, and stops at the first.  Only whether it is reached matters, not how far it is, so a pass
 // uses what it has found itself.  Where degrees are skewed, a few passes are enough, and of most rows
 // only a few entries are read.  After PASSES the search is given up: then the graph is deep, and
-// propagation/gpu.cu, whose rounds are few on deep graphs too, does all of it.
+// propagation.cu, whose rounds are few on deep graphs too, does all of it.
 //
 // Races.  mark[v] is written by the thread that owns v, and by those that mark the pivot's row,
 // all the same.  Marks go up only, OPEN, FORWARD, FORWARD | BACKWARD, so a stale one costs a pass,

@@ -1,30 +1,43 @@
-"""Strongly connected components on the GPU.  The rule and the papers: __init__.py.
+"""Strongly connected components on the GPU.  The rule and the papers: ../__init__.py.
 
-Kernels: largest/gpu.cu, the largest component and trivial ones; propagation/gpu.cu, the others and
-the numbering.  "multistep" does both; "propagation" only the second, with every vertex a pivot;
-"forward_backward" both, with a pivot for each set that remains.  Two launches, and one wait for
-the device.
+Two launches, and one wait for the device: largest.cu finds the largest component and trivial ones,
+propagation.cu the others, and numbers them.  Methods differ by two switches, `VARIANTS`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.engines import gpu
 
-LARGEST = gpu.Source(f"{__package__}.largest", "gpu.cu", ("find_largest<I>",))
-SPREAD = gpu.Source(f"{__package__}.propagation", "gpu.cu", ("spread_values<I>",))
+LARGEST = gpu.Source(__package__, "largest.cu", ("find_largest<I>",))
+PROPAGATION = gpu.Source(__package__, "propagation.cu", ("spread_values<I>",))
 
 BLOCK = LARGEST.constant("BLOCK")
-PART = SPREAD.constant("PART")
+PART = PROPAGATION.constant("PART")
 SEARCHED = LARGEST.constant("ROUNDS")
-STAGE, PASS, TOTAL, FINISHED = SPREAD.constants("STAGE", "PASS", "TOTAL", "FINISHED")
+STAGE, PASS, TOTAL, FINISHED = PROPAGATION.constants("STAGE", "PASS", "TOTAL", "FINISHED")
 CONTROL = 16  # words for each of the two kernels; more than either needs
 
 ENTRIES_PER_THREAD = 8  # a small graph gets fewer threads
 PASSES_PER_LAUNCH = 256  # at most; Ctrl-C takes effect between launches
+
+
+class Variant(NamedTuple):
+    """How a method uses the two kernels."""
+
+    search: bool  # for the largest component first
+    single: bool  # one pivot for each set that remains; else every vertex is one
+
+
+VARIANTS = {
+    "auto": Variant(search=True, single=False),
+    "multistep": Variant(search=True, single=False),
+    "forward_backward": Variant(search=True, single=True),
+    "propagation": Variant(search=False, single=False),
+}
 
 
 def label(
@@ -54,17 +67,17 @@ def label(
     arcs = (n, view.indptr, view.indices, inward.indptr, inward.indices)
     wanted = min(BLOCK * n, n + nnz // ENTRIES_PER_THREAD)  # threads; no more blocks than vertices
     find = LARGEST.kernels(I=kind).find_largest
-    search = method != "propagation"
+    variant = VARIANTS[method]
     scratch = (space.into, space.outof, space.pivot)
     find(
         wanted,
-        (n, nnz, *arcs[1:], search, space.mark, space.component, *scratch, first),
+        (n, nnz, *arcs[1:], variant.search, space.mark, space.component, *scratch, first),
         block=BLOCK,
         cooperative=True,
     )
-    spread = SPREAD.kernels(I=kind).spread_values
+    spread = PROPAGATION.kernels(I=kind).spread_values
     arguments = (
-        *arcs, method == "forward_backward", PASSES_PER_LAUNCH, space.mark, space.component,
+        *arcs, variant.single, PASSES_PER_LAUNCH, space.mark, space.component,
         space.into, space.outof, space.pivot, space.kind, space.stamps,
         space.row_parts, space.column_parts, labels, second,
     )  # fmt: skip

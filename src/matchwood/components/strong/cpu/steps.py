@@ -1,24 +1,21 @@
-"""Trimming: a vertex without arcs to it, or without arcs from it, is a component by itself.
+"""What the methods on a team share: marks of vertices, a list of the open ones, trimming.
 
-Taking it away may leave others without arcs, and so on.  Each open vertex has two counters, its
-arcs from and to open vertices.  A vertex taken away because nothing leads to it lowers a counter of
-those that it leads to; all it came from were taken away before.  So each arc is followed once, from
-one end, and the whole is linear, however long the chain.
+A byte for each vertex, mark[v], says what is known about it:
 
-A member follows the chain by itself, by a stack linked through `following`: a vertex is on one
-stack at most, and once.
+    OPEN                   nothing
+    DONE                   its component is known: parent[v] is the smallest vertex of it
+    FORWARD                the pivot reaches it
+    FORWARD | BACKWARD     and it reaches the pivot
 
-Races.  Counters are lowered atomically; a member that lowers one to zero claims the vertex by an
-atomic "or" on its mark, and the first to do so has it.
+Vertices are unsigned in the kernels: Numba tests every signed index for its sign.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.components.strong.cpu_arcs import DONE, OPEN, Arcs
 from matchwood.engines.cpu import (
     atomic_add,
     atomic_or,
@@ -32,6 +29,67 @@ from matchwood.engines.cpu import (
 )
 
 Array = np.ndarray[Any, Any]
+
+OPEN = np.uint8(0)
+DONE = np.uint8(1)
+FORWARD = np.uint8(2)
+BACKWARD = np.uint8(4)
+
+LINE = 16  # words of int64 between two counters that members write: two cache lines
+
+
+class Arcs(NamedTuple):
+    """Arcs from each vertex, or to each."""
+
+    indptr: Array
+    indices: Array
+
+
+def arcs_of(view: Any) -> Arcs:
+    """Views of the same memory."""
+    unsigned = np.uint32 if view.indptr.dtype == np.int32 else np.uint64
+    return Arcs(view.indptr, view.indices.view(unsigned))
+
+
+@device
+def list_open(team: Any, mark: Array, listed: Array, sums: Array) -> Any:
+    """Write the open vertices to `listed`, ascending; returns how many, -1: the team stops.
+
+    All members call, after a barrier; ends with one.
+    """
+    lo, hi = share(team, mark.size)
+    count = 0
+    for v in range(lo, hi):
+        count += mark[v] == OPEN
+    sums[team.rank] = count
+    if barrier(team):
+        return -1
+    at = np.int64(0)
+    total = np.int64(0)
+    for member in range(team.size):
+        if member == team.rank:
+            at = total
+        total += sums[member]
+    for v in range(np.uint64(lo), np.uint64(hi)):
+        if mark[v] == OPEN:
+            listed[at] = v
+            at += 1
+    return -1 if barrier(team) else total
+
+
+# Trimming: a vertex without arcs to it, or without arcs from it, is a component by itself
+#
+# Taking it away may leave others without arcs, and so on.  Each open vertex has two counters, its
+# arcs from and to open vertices.  A vertex taken away because nothing leads to it lowers a counter
+# of those that it leads to; all it came from were taken away before.  So each arc is followed once,
+# from one end, and the whole is linear, however long the chain.
+#
+# A member follows the chain by itself, by a stack linked through `following`: a vertex is on one
+# stack at most, and once.
+#
+# Races.  Counters are lowered atomically; a member that lowers one to zero claims the vertex by an
+# atomic "or" on its mark, and the first to do so has it.
+
 
 CHUNK = 1024  # vertices that a member takes at a time
 
@@ -70,15 +128,9 @@ def _open_arcs(arcs: Arcs, mark: Array, v: Any) -> Any:
 
 @device
 def _count(
-    team: Any,
-    out: Arcs,
-    into: Arcs,
-    loops: bool,
-    whole: bool,
-    mark: Array,
-    out_degree: Array,
+    team: Any, out: Arcs, into: Arcs, loops: bool, whole: bool, mark: Array, out_degree: Array,
     in_degree: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Both counters of all open vertices; `whole`: all vertices are open."""
     n = mark.size
     one = np.uint64(1)
@@ -118,16 +170,9 @@ def _lower(
 
 @kernel
 def trim(
-    team: Any,
-    out: Arcs,
-    into: Arcs,
-    loops: bool,
-    whole: bool,
-    mark: Array,
-    parent: Array,
-    degrees: Array,
-    following: Array,
-) -> None:
+    team: Any, out: Arcs, into: Arcs, loops: bool, whole: bool, mark: Array, parent: Array,
+    degrees: Array, following: Array,
+) -> None:  # fmt: skip
     """Take away all that can be; `degrees`, of shape (2, n), is scratch for the counters."""
     n = mark.size
     out_degree, in_degree = degrees[0], degrees[1]

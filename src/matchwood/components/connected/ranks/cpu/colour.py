@@ -10,7 +10,7 @@ there are as many rounds as the longest of the shortest ways from a smallest ver
 
 Four switches, which the thesis turns on one after the other: sparse exchanges of what has changed
 (SP), dense ones while much changes (SW), a queue of active vertices (VQ), and push.  It runs on the
-CPU: of a graph on GPUs each rank copies its pattern to the host.  Kernels: cpu_colour.py.
+CPU: of a graph on GPUs each rank copies its pattern to the host.
 
 (M. Mandulak, Large-scale graph analysis and matching on parallel architectures, 2025, chapter 6,
 algorithms 6.2 to 6.5.)
@@ -23,7 +23,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.components.connected.ranks import cpu_colour
+from matchwood.engines.cpu import (
+    atomic_add,
+    atomic_max,
+    atomic_min,
+    crew,
+    interrupted,
+    kernel,
+    load_relaxed,
+    next_chunk,
+)
 from matchwood.engines.ranks.exchanges.packing import pack_values, unpack_values
 from matchwood.engines.ranks.exchanges.routing import gather_messages, to_group
 from matchwood.primitives.transpose.cpu import transpose
@@ -31,7 +40,110 @@ from matchwood.primitives.transpose.cpu import transpose
 Array = np.ndarray[Any, Any]
 
 
-class Way(NamedTuple):
+# A round on one block: rows pull from columns, or push to them
+#
+# Colours that are read are those of the round before, and are not changed here; what is found goes
+# to `known`.  So a round does not depend on the number of threads.  Races: `known` only goes down,
+# by an atomic minimum, and a vertex is listed by the member that first raises its word of `seen`.
+
+
+CHUNK = 512  # rows that a member takes at a time
+
+
+@kernel
+def _pull(
+    team: Any, rows: Any, every: bool, active: Array, size: int, colour: Array, known: Array,
+    found: Array, tail: Array,
+) -> None:  # fmt: skip
+    indptr, indices = rows
+    chunk = next_chunk(team, size, CHUNK)
+    while chunk >= 0:
+        for i in range(chunk, min(chunk + CHUNK, size)):
+            v = i if every else active[i]
+            least = known[v]
+            for k in range(indptr[v], indptr[v + 1]):
+                least = min(least, colour[indices[k]])
+            if least < known[v]:
+                known[v] = least
+                found[atomic_add(tail, 0, 1)] = v
+        chunk = next_chunk(team, size, CHUNK)
+
+
+def pull(
+    rows: Any, active: Array | None, colour: Array, known: Array, threads: int | None
+) -> Array:
+    """Rows that see a smaller colour than they know, ascending; they know it afterwards."""
+    size = known.size if active is None else active.size
+    found, tail = np.empty(size, np.int64), np.zeros(1, np.int64)
+    every = active is None
+    listed = np.empty(0, np.int64) if active is None else active
+    crew(threads, work=rows[1].size).run(
+        _pull, rows, every, listed, size, colour, known, found, tail
+    )
+    return np.sort(found[: tail[0]])
+
+
+@kernel
+def _push(
+    team: Any, rows: Any, every: bool, active: Array, size: int, colour: Array, known: Array,
+    seen: Array, number: int, found: Array, tail: Array,
+) -> None:  # fmt: skip
+    indptr, indices = rows
+    chunk = next_chunk(team, size, CHUNK)
+    while chunk >= 0:
+        for i in range(chunk, min(chunk + CHUNK, size)):
+            u = i if every else active[i]
+            mine = colour[u]
+            for k in range(indptr[u], indptr[u + 1]):
+                v = indices[k]
+                if mine >= load_relaxed(known, v) or atomic_min(known, v, mine) <= mine:
+                    continue
+                if atomic_max(seen, v, number) < number:
+                    found[atomic_add(tail, 0, 1)] = v
+        chunk = next_chunk(team, size, CHUNK)
+
+
+def push(
+    rows: Any, active: Array | None, colour: Array, known: Array, seen: Array, number: int,
+    threads: int | None,
+) -> Array:  # fmt: skip
+    """Columns, by local id, that are offered a smaller colour than is known of them."""
+    indptr, indices = rows
+    size = indptr.size - 1 if active is None else active.size
+    found, tail = np.empty(min(known.size, indices.size), np.int64), np.zeros(1, np.int64)
+    every = active is None
+    listed = np.empty(0, np.int64) if active is None else active
+    crew(threads, work=indices.size).run(
+        _push, rows, every, listed, size, colour, known, seen, number, found, tail
+    )
+    return found[: tail[0]]
+
+
+@kernel
+def _mark(team: Any, rows: Any, given: Array, marks: Array) -> None:
+    indptr, indices = rows
+    chunk = next_chunk(team, given.size, CHUNK)
+    while chunk >= 0:
+        for i in range(chunk, min(chunk + CHUNK, given.size)):
+            if interrupted(team, i):
+                return
+            for k in range(indptr[given[i]], indptr[given[i] + 1]):
+                atomic_max(marks, indices[k], 1)
+        chunk = next_chunk(team, given.size, CHUNK)
+
+
+def neighbours(rows: Any, given: Array, threads: int | None) -> Array:
+    """The entries of these rows, each once, ascending."""
+    indptr, indices = rows
+    marks = np.zeros(indptr.size - 1, np.int32)
+    crew(threads, work=indices.size).run(_mark, rows, given, marks)
+    return np.flatnonzero(marks)
+
+
+# Rounds
+
+
+class Variant(NamedTuple):
     """Which of the switches are on."""
 
     sparse: bool = True
@@ -40,18 +152,18 @@ class Way(NamedTuple):
     push: bool = True
 
 
-WAYS = {
-    "colour": Way(),
-    "colour/base": Way(sparse=False, queue=False, push=False),
-    "colour/+SP": Way(dense=False, queue=False, push=False),
-    "colour/+SP+SW": Way(queue=False, push=False),
-    "colour/+SP+SW+VQ": Way(push=False),
+VARIANTS = {
+    "colour": Variant(),
+    "colour/base": Variant(sparse=False, queue=False, push=False),
+    "colour/+SP": Variant(dense=False, queue=False, push=False),
+    "colour/+SP+SW": Variant(queue=False, push=False),
+    "colour/+SP+SW+VQ": Variant(push=False),
 }
 
 
-def smallest(G: Any, way: Way, threads: int | None) -> tuple[Array, int]:
+def smallest(G: Any, variant: Variant, threads: int | None) -> tuple[Array, int]:
     """The smallest vertex of the component of each own vertex, and the number of rounds."""
-    colours = (_Pushed if way.push else _Pulled)(G, way, threads)
+    colours = (_Pushed if variant.push else _Pulled)(G, variant, threads)
     rounds = 0
     while True:
         rounds += 1
@@ -78,8 +190,8 @@ class _Colours:
         Rows to look at; None: all.
     """
 
-    def __init__(self, G: Any, way: Way, threads: int | None) -> None:
-        self.way, self.exchange, self.grid, self.threads = way, G.exchange, G.grid, threads
+    def __init__(self, G: Any, variant: Variant, threads: int | None) -> None:
+        self.variant, self.exchange, self.grid, self.threads = variant, G.exchange, G.grid, threads
         grid = self.grid
         self.rows = tuple(engines.moved(array, "cpu") for array in G.undirected_pattern()[:2])
         kind = np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64
@@ -90,9 +202,9 @@ class _Colours:
 
     def is_dense(self, count: int) -> bool:
         """Whether candidates travel as whole groups; this rank has so many of them."""
-        if not self.way.sparse:
+        if not self.variant.sparse:
             return True
-        return self.way.dense and not self.exchange.sparse_pays(count)
+        return self.variant.dense and not self.exchange.sparse_pays(count)
 
     def lower(self, places: Array, values: Array) -> tuple[Array, Array]:
         """Own colours become these where they are smaller; those that have changed."""
@@ -111,11 +223,11 @@ class _Colours:
 class _Pulled(_Colours):
     """Rows look at columns; the columns' colours are always those of the owners."""
 
-    def __init__(self, G: Any, way: Way, threads: int | None) -> None:
-        super().__init__(G, way, threads)
+    def __init__(self, G: Any, variant: Variant, threads: int | None) -> None:
+        super().__init__(G, variant, threads)
         self.known = self.colour[: self.grid.n_rows].copy()
         self.seen_by: tuple[Array, Array] | None = None
-        if way.queue:  # the rows that look at a column
+        if variant.queue:  # the rows that look at a column
             indptr, indices = self.rows
             indptr, indices, _ = transpose(
                 indptr, indices, None, self.grid.n_local, threads=threads
@@ -125,7 +237,7 @@ class _Pulled(_Colours):
     def one_round(self, number: int) -> int:
         """Returns how many own vertices have another colour."""
         grid, exchange = self.grid, self.exchange
-        found = cpu_colour.pull(self.rows, self.active, self.colour, self.known, self.threads)
+        found = pull(self.rows, self.active, self.colour, self.known, self.threads)
         if self.is_dense(found.size):
             values = exchange.pull(self.known, "min")
             positions = np.flatnonzero(values < self.colour[self.to_local])
@@ -145,14 +257,14 @@ class _Pulled(_Colours):
         mine = changed[changed < self.grid.n_rows]  # own vertices are rows as well
         self.known[mine] = np.minimum(self.known[mine], self.colour[mine])
         if self.seen_by is not None:
-            self.active = cpu_colour.neighbours(self.seen_by, changed, self.threads)
+            self.active = neighbours(self.seen_by, changed, self.threads)
 
 
 class _Pushed(_Colours):
     """Rows offer their colours to columns; the rows' colours are always those of the owners."""
 
-    def __init__(self, G: Any, way: Way, threads: int | None) -> None:
-        super().__init__(G, way, threads)
+    def __init__(self, G: Any, variant: Variant, threads: int | None) -> None:
+        super().__init__(G, variant, threads)
         grid = self.grid
         self.known = self.colour.copy()
         self.seen = np.zeros(grid.n_local, np.int64)  # the last round with a new colour
@@ -171,7 +283,7 @@ class _Pushed(_Colours):
     def one_round(self, number: int) -> int:
         """Returns how many own vertices have another colour."""
         grid, exchange = self.grid, self.exchange
-        found = cpu_colour.push(
+        found = push(
             self.rows, self.active, self.colour, self.known, self.seen, number, self.threads
         )
         if self.is_dense(found.size):
@@ -190,7 +302,7 @@ class _Pushed(_Colours):
         self.colour[rows] = whole[rows] if whole is not None else values
         mine = rows[self.position[rows] >= 0]  # own vertices are columns as well
         self.known[mine] = np.minimum(self.known[mine], self.colour[mine])
-        if self.way.queue:
+        if self.variant.queue:
             self.active = rows
 
     def _joined(self, values: Array) -> Array:

@@ -15,7 +15,7 @@ from matchwood import answers
 from matchwood.arguments import one_of
 from matchwood.components.answers import NUMBERINGS, Labels, smallest
 from matchwood.components.strong.check import check_parts
-from matchwood.components.strong.quotient import levels
+from matchwood.components.strong.condensation import levels
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 
