@@ -25,9 +25,9 @@ from matchwood import engines
 
 HOST = "the array lies on the host"
 OWN = (
-    "communities.propagation.tallies", "matching.dominant.spread", "spanning.forest.ranks",
+    "communities.propagation.tallies", "matching.dominant.ranks", "spanning.forest.ranks",
     "ranking.random_surfer.block", "traversal.breadth_first.ranks",
-    "components.connected.ranks", "dist.exchanges", "gate.blocks.whole",
+    "components.connected.ranks", "engines.ranks.exchanges", "gate.distributed",
 )  # fmt: skip
 """Packages whose files for GPUs run as they are."""
 

@@ -58,11 +58,21 @@ def undirected_costs(G: csr.Graph, caller: str, maximum: bool) -> Costs:
         side = "_heavy" if maximum else "_light"
 
     def make() -> Costs:
-        engine = engines.load(__name__, engines.location(view.indices))
         mirror = view if symmetric else transpose(*view, G.n)
-        return _with_range(*engine.merge(view, mirror, maximum))
+        return _with_range(*_merged(view, mirror, maximum))
 
     return G.keep(f"costs{side}", make)
+
+
+def _merged(view: Any, mirror: Any, maximum: bool) -> tuple[Any, Any, Any]:
+    """The union of both without the diagonal; of two values the lighter, or the heavier."""
+    if engines.location(view.indices) == "gpu":
+        found: tuple[Any, Any, Any] = engines.load(__package__, "gpu").merge(view, mirror, maximum)
+        return found
+    from matchwood.primitives.symmetrize import cpu as symmetrize
+
+    how = symmetrize.GREATEST if maximum else symmetrize.LEAST
+    return symmetrize.merge(view, mirror, how)
 
 
 def _arcs(G: csr.Graph, caller: str, maximum: bool) -> csr.View:
@@ -111,9 +121,8 @@ def _exact_integers(G: csr.Graph, caller: str, rule: str) -> csr.View:
         _refuse_overflow(G, data, caller)
     if G.engine == "cpu":
         return G.canonical(data, rule)
-    from matchwood.spanning.forest.costs import gpu as gpu_costs
-
-    return csr.View(*gpu_costs.join_duplicates(*G.entries()[:2], data, G.n, rule))
+    join = engines.load(__package__, "gpu").join_duplicates
+    return csr.View(*join(*G.entries()[:2], data, G.n, rule))
 
 
 def _refuse_overflow(G: csr.Graph, data: Any, caller: str) -> None:
