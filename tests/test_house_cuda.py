@@ -56,15 +56,15 @@ def test_includes_follow_the_arrows(path):
 
 
 def test_wrong_includes_are_seen():
-    here = PACKAGE / "traversal" / "breadth_first" / "gpu.cu"
+    here = PACKAGE / "spanning" / "forest" / "boruvka" / "gpu.cu"
     for text, wrong in [
-        ('#include "matchwood/pieces.cuh"', False),  # its own
+        ('#include "matchwood/order.cuh"', False),  # its own
         ('#include "matchwood/edges.cuh"', False),  # shared by all
         ('#include "matchwood/union_find.cuh"', False),  # a primitive's
         ('#include "matchwood/first_edge.cuh"', True),  # of another family
         ('#include "matchwood/../matching/first_edge.cuh"', True),
         ('#include "matchwood/nobody_has_it.cuh"', True),
-        ('#include "pieces.cuh"', True),
+        ('#include "order.cuh"', True),
         ("#include <cuda_runtime.h>", True),
     ]:
         assert bool(list(faults_of_includes(here, text))) is wrong, text

@@ -22,8 +22,8 @@ _HOMES = {
     "is_connected_components": "matchwood.components.connected.check",  # yes or no
     "check_strongly_connected_components": "matchwood.components.strong.check",  # of strong ones
     "is_strongly_connected_components": "matchwood.components.strong.check",  # yes or no
-    "check_condensation": "matchwood.components.strong.quotient.check",  # graph of components
-    "is_condensation": "matchwood.components.strong.quotient.check",  # yes or no
+    "check_condensation": "matchwood.components.strong.condensation.check",  # graph of components
+    "is_condensation": "matchwood.components.strong.condensation.check",  # yes or no
     "check_communities": "matchwood.communities.moving.check",  # connected, settled, modularity
     "is_communities": "matchwood.communities.moving.check",  # yes or no
     "check_label_propagation": "matchwood.communities.propagation.check",  # heaviest labels
@@ -113,10 +113,10 @@ if TYPE_CHECKING:
     from matchwood.components.strong.check import (
         is_strongly_connected_components as is_strongly_connected_components,
     )
-    from matchwood.components.strong.quotient.check import (
+    from matchwood.components.strong.condensation.check import (
         check_condensation as check_condensation,
     )
-    from matchwood.components.strong.quotient.check import is_condensation as is_condensation
+    from matchwood.components.strong.condensation.check import is_condensation as is_condensation
     from matchwood.factors.check import check_factor as check_factor
     from matchwood.factors.check import check_maximal_factor as check_maximal_factor
     from matchwood.factors.check import is_factor as is_factor

@@ -25,9 +25,9 @@ from matchwood import engines
 
 HOST = "the array lies on the host"
 OWN = (
-    "communities.propagation.tallies", "matching.dominant.ranks", "spanning.forest.spread",
-    "ranking.random_surfer.block", "traversal.breadth_first.dist",
-    "components.connected.dist.blocks", "dist.exchanges", "gate.distributed",
+    "communities.propagation.tallies", "matching.dominant.ranks", "spanning.forest.ranks",
+    "ranking.random_surfer.block", "traversal.breadth_first.ranks",
+    "components.connected.ranks", "engines.ranks.exchanges", "gate.distributed",
 )  # fmt: skip
 """Packages whose files for GPUs run as they are."""
 
@@ -352,7 +352,6 @@ def _search(threads: int, args: Any) -> None:
 def play(monkeypatch: Any) -> None:
     """Until the end of the test there is a GPU; ranks that are threads may use it."""
     from matchwood.components.connected.ranks import gpu as joining
-    from matchwood.components.connected.ranks import gpu_giant as known
     from matchwood.gate.distributed import gpu as whole
     from matchwood.matching.dominant.ranks import gpu as matching
     from matchwood.ranking.random_surfer.block import gpu as ranking
@@ -371,8 +370,7 @@ def play(monkeypatch: Any) -> None:
     monkeypatch.setattr(engines, "load", loaded)
     for engine in (matching, joining, whole):
         monkeypatch.setattr(engine, "SOURCE", Compiled(engine.SOURCE))
-    monkeypatch.setattr(known, "SOURCE", Compiled(known.SOURCE))
-    monkeypatch.setattr(known, "Block", Block)
+    monkeypatch.setattr(joining, "Block", Block)
     monkeypatch.setattr(ranking, "SOURCE", Compiled(ranking.SOURCE))
     rows = SimpleNamespace(Tiles=lambda indptr, size: None, spmv=_without_tiles)
     monkeypatch.setattr(ranking, "row_reduce", rows)

@@ -15,9 +15,9 @@ import matchwood
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist, minimum_spanning_forest
 from matchwood.check import check_spanning_forest
+from matchwood.spanning.forest import ranks as rounds
 from matchwood.spanning.forest.ranks import cpu as loops
 from matchwood.spanning.forest.ranks import gpu as gpu_loops
-from matchwood.spanning.forest.ranks import rounds
 from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, part, slab, tried
 from strategies import graphs
 from support import REST

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchwood.components.connected.ranks import cpu_sample
+from matchwood.components.connected.ranks.cpu import giant
 from matchwood.engines.cpu.team import STOP, WORDS, Team
 from matchwood.primitives.contract import cpu as contract_cpu
 from matchwood.engines.devices import cpu as cpu_copies
@@ -46,8 +46,8 @@ def marks() -> tuple[Any, Any]:
     words = np.zeros((1, 16), np.uint64)
     owners, counts = np.empty((0, 3), np.int64), np.zeros(2, np.int64)
     parent, first = np.zeros(N, np.uint32), np.zeros(N, np.uint32)
-    joined = cpu_sample.Joined(parent, first, np.zeros((2, N), np.uint32))
-    return (cpu_sample._mark, joined, np.uint32(0), owners, words, counts), words
+    joined = giant.Joined(parent, first, np.zeros((2, N), np.uint32))
+    return (giant._mark, joined, np.uint32(0), owners, words, counts), words
 
 
 def groups() -> tuple[Any, Any]:

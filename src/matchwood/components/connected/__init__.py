@@ -1,4 +1,4 @@
-"""Connected components.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist/."""
+"""Connected components.  Read on in reference.py, check.py, cpu.py, gpu.py, devices/, ranks/."""
 
 from __future__ import annotations
 

@@ -111,14 +111,9 @@ def _first_neighbours(
 
 @kernel
 def _afforest(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    symmetric: bool,
-    parent: Array,
-    labels: Array,
+    team: Any, indptr: Array, indices: Array, symmetric: bool, parent: Array, labels: Array,
     sums: Array,
-) -> None:
+) -> None:  # fmt: skip
     n = parent.size
     lo, hi = share(team, n)
     expect(team, 3 * n)
@@ -179,16 +174,9 @@ def _lower(parent: Array, v: int, label: Any) -> bool:
 
 @kernel
 def _fastsv(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    symmetric: bool,
-    parent: Array,
-    grandparent: Array,
-    labels: Array,
-    sums: Array,
-    changes: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, symmetric: bool, parent: Array, grandparent: Array,
+    labels: Array, sums: Array, changes: Array,
+) -> None:  # fmt: skip
     n = parent.size
     lo, hi = share(team, n)
     for v in range(lo, hi):
@@ -320,3 +308,51 @@ def label(
         team.run(_afforest, indptr, indices, symmetric, parent, labels, sums)
         rounds = SAMPLED_NEIGHBOURS + 1
     return int(sums[-1]), labels, rounds
+
+
+@kernel
+def _join_rest(
+    team: Any, indptr: Array, indices: Array, known: Array, root: Any, parent: Array,
+    labels: Array, sums: Array,
+) -> None:  # fmt: skip
+    """All entries but those of the rows of `known` vertices, which are one component."""
+    n = parent.size
+    lo, hi = share(team, n)
+    for v in range(lo, hi):
+        parent[v] = root if known[v] else v
+    if barrier(team):
+        return
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for v in range(chunk, min(chunk + CHUNK, n)):
+            if interrupted(team, v):
+                return
+            if known[v]:
+                continue
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                join_ends(parent, parent.dtype.type(v), indices[k])
+        chunk = next_chunk(team, n, CHUNK)
+    if barrier(team):
+        return
+    compress(parent, lo, hi)
+    if barrier(team):
+        return
+    number_roots(team, parent, labels, sums)
+
+
+def label_rest(view: Any, known: Array, threads: int | None) -> Array:
+    """Labels of the trees of a block.
+
+    `known` vertices are one component.  Their rows are not read: where the pattern of the whole
+    matrix is symmetric, every edge that leaves that component is stored at its other end too.
+    """
+    labels = np.empty(view.n, view.indptr.dtype)
+    if view.n == 0:
+        return labels
+    parent = np.empty(view.n, np.uint32 if view.indptr.dtype == np.int32 else np.uint64)
+    team = crew(threads, work=view.nnz + view.n)
+    sums = np.zeros(team.size + 1, np.int64)
+    root = parent.dtype.type(known.argmax())  # the first
+    team.run(_join_rest, view.indptr, view.indices.view(parent.dtype), known, root, parent, labels,
+             sums)  # fmt: skip
+    return labels

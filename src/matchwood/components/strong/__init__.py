@@ -1,9 +1,9 @@
-"""Strongly connected components.  Read on in reference.py, check.py, and the methods' folders.
+"""Strongly connected components.  Read on in reference.py, check.py, then in an engine.
 
-tarjan/, forward_backward/, multistep/, propagation/    the methods
-largest/           the step with which most of them begin
-cpu.py, gpu.py     which steps a method takes
-quotient/          the graph of the components: the condensation
+cpu/             tarjan.py, forward_backward.py and multistep.py are methods; largest.py is the step
+                 with which the last two begin, steps.py what they share
+gpu/             largest.cu, then propagation.cu, for all methods
+condensation/    the graph of the components
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from matchwood import calls
 from matchwood.arguments import one_of
 from matchwood.components.connected import Components, connected_components
 
-METHODS = ("auto", "tarjan", "forward_backward", "multistep", "propagation")  # and their folders
+METHODS = ("auto", "tarjan", "forward_backward", "multistep", "propagation")
 ONLY_ON = {"tarjan": "cpu", "propagation": "gpu"}
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from matchwood import answers, engines
 from matchwood.components.answers import Labels, numbered
-from matchwood.components.strong.quotient import arcs_between, levels
+from matchwood.components.strong.condensation import arcs_between, levels
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 from matchwood.traversal.breadth_first import bfs

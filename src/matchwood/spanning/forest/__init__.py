@@ -1,11 +1,10 @@
 """Minimum spanning forests.  Read on in reference.py, check.py and order.py, then in a method.
 
-costs/      the weights of undirected edges, from any matrix
-order.py    in which order edges come; for kernels cpu_order.py and order.cuh
+costs.py    the weights of undirected edges, from any matrix
+order.py    in which order edges come; for kernels cpu.py and order.cuh
 boruvka/, kruskal/, stars/    the methods: each marks the edges of the forest
+cpu.py, gpu.py + gpu.cu       what the methods share, and the forest from its marks
 ranks/      Boruvka's rounds over ranks
-lists/      a list of edges that shrinks; on the GPU, for Boruvka and Kruskal
-marks/      the forest from its marks
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Breadth-first search.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist/."""
+"""Breadth-first search.  Read on in reference.py, check.py, cpu/, gpu.py + gpu.cu, ranks/."""
 
 from __future__ import annotations
 

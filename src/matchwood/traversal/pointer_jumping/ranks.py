@@ -25,7 +25,7 @@ from matchwood.traversal.pointer_jumping import has_cycle
 Array = np.ndarray[Any, Any]
 
 
-class Way(NamedTuple):
+class Route(NamedTuple):
     """What questions need of an exchange."""
 
     comm: Any
@@ -76,7 +76,7 @@ def check(parent: DistributedVector, root: Any) -> None:
             f"forest roots: root of {v} is {found[place]}, but {v} is a root itself"
         )
     raise_first(comm, error, at)
-    above = ask(Way(comm, parent.grid, comm.threads), _inside(parent, given), found)
+    above = ask(Route(comm, parent.grid, comm.threads), _inside(parent, given), found)
     at = first_of(~tops & (found != above), ids)
     error = None
     if at is not None:
@@ -112,7 +112,7 @@ def _inside(parent: DistributedVector, ids: Array) -> Array:
 def _climbed(caller: str, parent: DistributedVector, given: Array, threads: int | None) -> Array:
     """The root of each own vertex, as the grid numbers it; ValueError where there is a cycle."""
     comm, grid = parent.comm, parent.grid
-    route = Way(comm, grid, comm.threads if threads is None else threads)
+    route = Route(comm, grid, comm.threads if threads is None else threads)
     mine = grid.original_owned()
     up = _inside(parent, given)
     up = np.where(up == mine, ~up, up)

@@ -1,4 +1,7 @@
-"""Simulated devices: the steps of rounds.py in the memory of the host; what travels is counted."""
+"""Devices simulated in the memory of the host; what travels is counted.  Steps: __init__.py.
+
+Also here: what the host gathers for a real or simulated.  Races: primitives/union_find.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,140 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.components.connected.devices.cpu_steps import (
-    flatten,
-    join_forest,
-    join_rows,
-    join_two,
-    most_frequent,
-)
-from matchwood.components.connected.devices.cpu_two import gather_two, no_vertex
-from matchwood.components.connected.devices.rounds import (
-    SENT_NEIGHBOURS,
-    Problem,
-)
-from matchwood.engines.cpu import crew
+from matchwood.components.connected.devices import SENT_NEIGHBOURS, Problem
+from matchwood.engines.cpu import Team, barrier, crew, interrupted, kernel, share
 from matchwood.engines.devices.plan import cut_rows
 from matchwood.engines.devices.stats import RoundStats, Stats
 from matchwood.engines.devices.workers import SimulatedWorkers
+from matchwood.primitives.union_find.cpu import compress, link
 
 Array = np.ndarray[Any, Any]
+
+
+# The first two neighbours of each row, gathered on the host for a device
+#
+# They lie side by side, so that one line of the cache is read of most rows.  The first and the last
+# one join no more: on R-MAT, meshes, grids and random graphs both leave less than a thousandth.
+
+
+LINE = 16  # words between the counters of two members, so that they share no cache line
+
+
+@kernel
+def _gather(team: Team, indptr: Array, indices: Array, lo: int, none: Any, two: Array,
+            counts: Array) -> None:  # fmt: skip
+    """Without branches: half of them would be guessed wrong, which takes longer than the memory."""
+    first, stop = share(team, two.size // 2)
+    sent, last = np.int64(0), np.int64(indices.size) - 1
+    for i in range(first, stop):
+        if interrupted(team, i):
+            return
+        begin = np.int64(indptr[lo + i])
+        degree = np.int64(indptr[lo + i + 1]) - begin
+        one, other = indices[min(begin, last)], indices[min(begin + 1, last)]
+        two[2 * i] = one if degree > 0 else none
+        two[2 * i + 1] = none if degree < 2 else other if degree == 2 else ~other
+        sent += min(degree, np.int64(2))
+    counts[team.rank * LINE] = sent
+
+
+def no_vertex(kind: Any) -> int:
+    """What stands for a neighbour that is not there; the other numbers below 0 are ~vertex."""
+    return int(np.iinfo(kind).min)
+
+
+def gather_two(view: Any, lo: int, two: Array, team: Any) -> int:
+    """The two neighbours of the rows from `lo` on, and how many there are.
+
+    The second is ~vertex where the row has more than these two.
+    """
+    counts = np.zeros(team.size * LINE, np.int64)
+    none = two.dtype.type(no_vertex(two.dtype))
+    team.run(_gather, view.indptr, view.indices, lo, none, two, counts)
+    return int(counts.sum())
+
+
+# The steps of a partition, as kernels
+
+
+SAMPLES = 1024  # vertices whose component is read
+
+
+@kernel
+def join_forest(team: Team, other: Array, parent: Array) -> None:
+    """Join each vertex with its parent in the forest of another partition."""
+    lo, hi = share(team, parent.size)
+    for v in range(lo, hi):
+        if interrupted(team, v):
+            return
+        if other[v] != v:
+            link(parent, parent.dtype.type(v), other[v])
+
+
+@kernel
+def join_two(team: Team, base: int, none: Any, ends: Array, more: Array, parent: Array) -> None:
+    """Join base + i with its two neighbours, as `gather_two` writes them.
+
+    more[i] becomes 1 where the row has more than these.
+    """
+    lo, hi = share(team, ends.size // 2)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        u = parent.dtype.type(base + i)
+        first, last = ends[2 * i], ends[2 * i + 1]
+        if first >= 0:
+            link(parent, u, first)
+        more[i] = last < 0 and last != none
+        if more[i]:
+            last = ~last
+        if last >= 0:
+            link(parent, u, last)
+
+
+@kernel
+def join_rows(
+    team: Team, ids: Array, base: int, offsets: Array, first: int, last: int, columns: Array,
+    parent: Array,
+) -> None:  # fmt: skip
+    """Join the rows of a buffer: of ids, or of base, base + 1, ... where there are none."""
+    lo, hi = share(team, offsets.size - 1)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        begin = max(np.int64(offsets[i]), np.int64(first)) - first
+        end = min(np.int64(offsets[i + 1]), np.int64(last)) - first
+        u = ids[i] if ids.size else parent.dtype.type(base + i)
+        for k in range(begin, end):
+            link(parent, u, columns[k])
+
+
+@kernel
+def flatten(team: Team, parent: Array) -> None:
+    """Every vertex directly under its root."""
+    lo, hi = share(team, parent.size)
+    compress(parent, lo, hi)
+    if barrier(team):
+        return
+
+
+@kernel
+def most_frequent(team: Team, parent: Array, found: Array) -> None:
+    """found[0] = the root that most of a sample have, by a vote in one pass.  One member works.
+
+    A wrong guess costs traffic only.
+    """
+    if team.rank > 0:
+        return
+    champion, votes = parent[0], 0
+    for i in range(0, parent.size, max(1, parent.size // SAMPLES)):
+        if votes == 0:
+            champion = parent[i]
+        votes += 1 if parent[i] == champion else -1
+    found[0] = champion
+
+
+# Partitions
 
 
 class Workers(SimulatedWorkers):

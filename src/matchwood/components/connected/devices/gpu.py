@@ -1,4 +1,4 @@
-"""CUDA's devices: the steps of rounds.py as launches and copies.  Kernels: gpu.cu."""
+"""CUDA's devices: the steps of __init__.py as launches and copies.  Kernels: gpu.cu."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.components.connected.devices.cpu_two import gather_two, no_vertex
-from matchwood.components.connected.devices.rounds import (
+from matchwood.components.connected.devices import (
     CALLER,
     SENT_NEIGHBOURS,
     Problem,
 )
+from matchwood.components.connected.devices.cpu import gather_two, no_vertex
 from matchwood.engines import gpu
 from matchwood.engines.cpu import crew
 from matchwood.engines.devices import cpu as cpu_copies
@@ -130,7 +130,7 @@ class Worker:
         self._reads = True
 
     def first_joined(self) -> None:
-        """What `join_first` has counted; all partitions have been told to join by now."""
+        """What `join_first` has counted; all partitions have been set to join by now."""
         if self._reads:
             with self.lane.here():
                 self.lane.wait()
@@ -161,7 +161,7 @@ class Worker:
     def _write_two(self, lo: int, sent: list[int], staged: Any, begin: int) -> None:
         """The two neighbours of the rows from `lo` on, from the word `begin` on.
 
-        `sent` is told how many neighbours there were.
+        `sent` gets how many neighbours there were.
         """
         first, team = lo + begin // SENT_NEIGHBOURS, crew(self._problem.threads, work=staged.size)
         sent.append(gather_two(self._problem.view, first, staged, team))

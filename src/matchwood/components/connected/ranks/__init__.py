@@ -1,11 +1,11 @@
 """Connected components on a grid of ranks.
 
-Two ways.  "auto": every rank joins the edges of its block by the engine of a single machine, tells
-the owners under which vertex each of theirs is, and the owners make one forest of these; forest.py.
-Where the ranks share a GPU, the first of them finds the components for all (gate/distributed).
-"colour": the smallest number spreads along edges, a round for each step, as in the thesis;
-colour.py.  Both find for each vertex the smallest of its component, and components are numbered by
-these at the end.
+Two methods.  "auto": every rank joins the edges of its block by the engine of a single machine,
+reports to the owners under which vertex each of theirs is, and the owners make one forest of these:
+forest.py, then cpu/ or gpu.py + gpu.cu.  Where the ranks share a GPU, the first of them finds the
+components for all (gate/distributed).  "colour": the smallest number spreads along edges, a round
+for each step, as in the thesis: cpu/colour.py.  Both find for each vertex the smallest of its
+component, and components are numbered by these at the end.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.components.connected import Components
-from matchwood.components.connected.ranks import colour, forest
 from matchwood.components.connected.ranks.check import check_components as check_components
-from matchwood.engines.ranks.agreement import same
+from matchwood.components.connected.ranks.cpu import colour
+from matchwood.engines.ranks.agreement import any_of, same
 from matchwood.gate.distributed import whole
 from matchwood.primitives.number.ranks import number_labels
 
 PACKAGE = __name__.rpartition(".")[0]
 CALLER = "connected_components"
-METHODS = ("auto", *colour.WAYS)
+METHODS = ("auto", *colour.VARIANTS)
+AGAIN = "components before"  # kept in a graph whose components were asked for
 
 
 def label(G: Any, method: str, threads: int | None = None) -> Components:
@@ -40,10 +41,22 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
         shared = whole.gathered(G, CALLER, entries=G.entries())
         return _on_gpus(G, threads) if shared is None else _by_first(G, shared)
     if method == "auto":
-        roots, rounds = forest.smallest(G, engines.load(PACKAGE, G.engine), threads)
+        one_machine, ours = engines.load(PACKAGE, "cpu"), engines.load(__name__, "cpu")
+        roots, rounds = ours.smallest(G, one_machine, _is_symmetric(G), threads)
     else:
-        roots, rounds = colour.smallest(G, colour.WAYS[method], threads)
+        roots, rounds = colour.smallest(G, colour.VARIANTS[method], threads)
     return _numbered(G, roots, rounds)
+
+
+def _is_symmetric(G: Any) -> bool:
+    """Whether the pattern is known to be symmetric, on all ranks.
+
+    To find out takes a pass over the entries, which pays only for a graph that is used again: the
+    first call does not ask.
+    """
+    before = G.has_kept("symmetry") or G.has_kept(AGAIN)
+    G.keep(AGAIN, lambda: True)
+    return not any_of(G.comm, not before) and G.has_symmetric_pattern
 
 
 def _kind(G: Any) -> Any:
@@ -59,7 +72,7 @@ def _numbered(G: Any, roots: Any, rounds: int) -> Components:
 
 def _on_gpus(G: Any, threads: int | None) -> Components:
     """Where the order is hashed, the user's smallest vertex of a component is not its root."""
-    run = engines.load(__name__, "gpu").Run(G, threads)
+    run = engines.load(__name__, "gpu").Run(G, _is_symmetric(G), threads)
     rounds = run.join()
     if G.order is not None:
         return _numbered(G, engines.moved(run.roots(), "cpu"), rounds)
@@ -69,7 +82,7 @@ def _on_gpus(G: Any, threads: int | None) -> Components:
 
 def _by_first(G: Any, shared: whole.Whole) -> Components:
     """The first rank has the whole graph."""
-    symmetric = forest.is_symmetric(G)
+    symmetric = _is_symmetric(G)
 
     def work(view: Any) -> Any:
         count, labels, rounds = engines.load(PACKAGE, "gpu").label(view, symmetric, "auto")

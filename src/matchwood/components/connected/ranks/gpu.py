@@ -2,8 +2,8 @@
 
 Blocks, parents and labels stay on the GPU.  What differs from the CPU:
 
-- All rows are sampled where the pattern is symmetric (gpu_giant.py), and trees are reported in
-  both cases.
+- All rows are sampled where the pattern is symmetric (`trees`), and trees are reported in both
+  cases.
 - The smallest vertices of the largest trees are the heads: most vertices are under one of them.
   All ranks know the heads, so nobody asks for them.
 - Pairs and questions go through the host where there are few on all ranks together: many small
@@ -13,16 +13,17 @@ Blocks, parents and labels stay on the GPU.  What differs from the CPU:
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from matchwood import engines
-from matchwood.components.connected.ranks import forest, gpu_giant
-from matchwood.components.connected.ranks.stripes import stripes_of
+from matchwood.components.connected import gpu as single
+from matchwood.components.connected.ranks import forest
 from matchwood.engines import gpu
-from matchwood.engines.ranks.exchanges import Routed
-from matchwood.engines.ranks.exchanges.cpu import distinct
+from matchwood.engines.ranks.exchanges import Letters
+from matchwood.engines.ranks.exchanges.cpu_distinct import distinct
 from matchwood.engines.ranks.exchanges.packing import words_of_bits
 from matchwood.engines.ranks.exchanges.routing import ask, deliver, narrow
 from matchwood.primitives.union_find import union_find
@@ -45,12 +46,138 @@ SOURCE = gpu.Source(
         "count_words",
         "number_roots<V>",
         "write_labels<V>",
+        "mark_tree<I>",
+        "meet",
+        "find_known<I>",
+        "join_known<I>",
+        "set_largest<I>",
     ),
     types={"V": (np.int32, np.int64)},  # a vertex as the grid numbers it
 )
 WARP, HEADER = SOURCE.constants("WARP", "HEADER")
-FEW = 1 << 14  # pairs or questions of all ranks: so few go through the host
+FEW_PAIRS = 1 << 14  # pairs or questions of all ranks: so few go through the host
 SLOTS = 1 << 14  # of the table of pairs that were listed
+
+
+# Trees of a block; of a symmetric pattern most rows are left out
+#
+# All ranks leave out the rows of the same vertices, which they know to be in one component.
+#
+# 1. Every rank joins a few columns to each row, and sends the owners which vertices are in its
+#    largest tree, one bit for each.
+# 2. An owner that finds a vertex in the trees of two ranks knows that these trees are connected.
+#    All ranks learn which trees are, and take the largest set of them.
+# 3. Owners send the ranks of their row and their column which vertices these trees have.
+# 4. Every rank joins these vertices, and then the rows of all others.  A row may also be left out
+#    when its vertex has come to the tree of the known ones: an edge is left out at both its ends
+#    only if both are in the component.
+
+
+class Block:
+    """The entries of a rank, and a forest of its local vertices.
+
+    Attributes
+    ----------
+    parent : array
+        After `sample` and after `join_rest` every vertex is under the smallest of its tree.
+    largest : array
+        One vertex, the root that most have; -1 where there are no entries.
+    """
+
+    def __init__(self, view: Any) -> None:
+        self._view = view
+        self._kernels = single.SOURCE.kernels(I=view.indptr.dtype)
+        kind = view.indptr.dtype
+        self._space = single.workspace(view.n, kind, parent=(view.n, kind))
+        self.parent, self.largest = self._space.parent, self._space.words[:1]
+
+    def sample(self) -> None:
+        """Join a few neighbours of each vertex."""
+        single.sample(self._kernels, self._view, self._space)
+
+    def join_rest(self, symmetric: bool) -> None:
+        """Join all entries, or leave out the rows of vertices in the largest tree."""
+        single.hook_rest(self._kernels, self._view, symmetric, self._space)
+        self.flatten()
+
+    def flatten(self) -> None:
+        n = self._view.n
+        self._kernels.compress(n, (n, False, None, self.parent))
+
+
+def trees(G: Any, symmetric: bool, k: Any) -> tuple[Any, Any]:
+    """For each local vertex the smallest of its tree; and an array of one vertex of a large tree.
+
+    `symmetric`: the pattern of the whole matrix is.  `k` are the kernels.  All ranks call it.
+    """
+    view = G.entries()
+    if view.n == 0 and not symmetric:
+        none = engines.xp(view.indices).full(1, -1, view.indptr.dtype)
+        return none[:0], none
+    block = Block(view)
+    if view.n:
+        block.sample()
+    else:
+        block.largest.fill(-1)
+    if symmetric:
+        _join_known(G, block, k)
+    if view.n:
+        block.join_rest(symmetric)
+    return block.parent, block.largest
+
+
+def _join_known(G: Any, block: Block, k: Any) -> None:
+    """Steps 1 to 3, and the known vertices of step 4."""
+    grid, exchange = G.grid, G.exchange
+    words = -(-grid.most_owned // WARP)
+    size = gpu.empty(1, np.uint64, CALLER)
+    size.fill(0)
+    messages = forest.exchanged(exchange, _marks(grid, block, k, words, size))
+    chosen = forest.largest_set(G.comm, *_meetings(grid, messages, k, words, size))
+    xp = engines.xp(size)
+    known = [m for m, rank in zip(messages, _senders(grid), strict=True) if chosen[rank]]
+    own = functools.reduce(xp.bitwise_or, known or [messages[0] & 0])
+    rows, columns = (comm.allgather(own) for comm in (exchange.row, exchange.column))
+    n, where = grid.n_local, (grid.R, grid.C, grid.r, grid.n_rows)
+    least = gpu.empty(1, block.parent.dtype, CALLER)
+    least.fill(n)
+    given = (n, *where, words, rows, columns, least)
+    k.find_known(n, given)
+    k.join_known(n, (*given, block.parent))
+    block.flatten()
+    k.set_largest(1, (n, least, block.parent, block.largest))
+
+
+def _marks(grid: Any, block: Block, k: Any, words: int, size: Any) -> dict[int, Any]:
+    """For each owner the bits of its vertices in the largest tree; `size` counts them all."""
+    marks = {}
+    for owner, base, step, places in np.stack(forest.stripes_of(grid)).T.tolist():
+        marks[owner] = gpu.empty(words, np.uint32, CALLER)
+        given = (base, step, places, words, block.parent, block.largest)
+        k.mark_tree(words * WARP, (*given, marks[owner], size))
+    return marks
+
+
+def _senders(grid: Any) -> list[int]:
+    """The ranks whose messages `forest.exchanged` gives, in that order."""
+    row = [grid.r * grid.C + c for c in range(grid.C) if c != grid.c]
+    return [grid.rank, *row, *(r * grid.C + grid.c for r in range(grid.R) if r != grid.r)]
+
+
+def _meetings(grid: Any, messages: list[Any], k: Any, words: int, size: Any) -> tuple[Any, int]:
+    """(p, p) which two ranks have an own vertex of this one in their largest trees; and `size`."""
+    senders, xp = np.array(_senders(grid)), engines.xp(size)
+    found = gpu.empty(len(senders) ** 2, np.uint8, CALLER)
+    found.fill(0)
+    k.meet(words, (words, len(senders), xp.concatenate(messages), found))
+    both = xp.concatenate([size.view(np.uint8), found]).get()  # one wait for both
+    pairs = both[size.nbytes :].reshape(len(senders), -1) != 0
+    meets = np.zeros((grid.p, grid.p), np.bool_)
+    meets[np.ix_(senders, senders)] = pairs | pairs.T
+    return meets, int(both[: size.nbytes].view(np.uint64)[0])
+
+
+# One forest of those of all blocks
 
 
 def zeros(size: int, kind: Any) -> Any:
@@ -68,7 +195,7 @@ class Run:
         Of own vertices; after `join` the smallest vertex of their component.
     """
 
-    def __init__(self, G: Any, threads: int | None) -> None:
+    def __init__(self, G: Any, symmetric: bool, threads: int | None) -> None:
         self.grid = grid = G.grid
         self.exchange, self.threads = G.exchange, threads
         view = G.entries()
@@ -80,7 +207,7 @@ class Run:
         self.places, self.parents = (gpu.empty(grid.owned, self.kind, CALLER) for _ in range(2))
         self.heads = self.xp.empty(0, self.kind)
         self.asks = 0  # vertices of all ranks that wait for an answer
-        self._graph, self._symmetric = G, forest.is_symmetric(G)
+        self._graph, self._symmetric = G, symmetric
 
     # One forest of those of all blocks
 
@@ -102,9 +229,9 @@ class Run:
         total, rounds = int(state[:, 1].sum()), 0
         while True:
             rounds += 1
-            pairs, told = self._step(pairs, total)
-            total, self.asks = (int(x) for x in told[:, :2].sum(axis=0))
-            moved = self._move_heads(told[:, 2:].min(axis=0))
+            pairs, states = self._step(pairs, total)
+            total, self.asks = (int(x) for x in states[:, :2].sum(axis=0))
+            moved = self._move_heads(states[:, 2:].min(axis=0))
             changed = self._ask_parents()
             if self.asks:
                 changed = int(comm.allreduce(np.array([changed], np.int64))[0])
@@ -123,12 +250,12 @@ class Run:
     def _reports(self) -> tuple[dict[int, Any], int]:
         """For each owner of vertices of this block what it must learn of them, and the head."""
         grid, k = self.grid, self.kernels
-        stripes = np.stack(stripes_of(grid)).T.tolist()
+        stripes = np.stack(forest.stripes_of(grid)).T.tolist()
         reports, least = {}, gpu.empty(grid.n_local, self.kind, CALLER)
         found = zeros(len(stripes) + 1, np.uint64)
         head = found[len(stripes) :].view(np.int64)
         head.fill(-1)
-        parent, largest = gpu_giant.trees(self._graph, self._symmetric)
+        parent, largest = trees(self._graph, self._symmetric, k)
         if grid.n_local:
             where = (grid.R, grid.C, grid.r, grid.c, grid.n_rows)
             least.fill(np.iinfo(self.kind).max)
@@ -137,16 +264,16 @@ class Run:
             bits = words_of_bits(size, self.kind)
             words = reports[owner] = gpu.empty(HEADER + bits + 2 * size, self.kind, CALLER)
             if size:
-                told = (parent, largest, least, words, found, head)
+                given = (parent, largest, least, words, found, head)
                 threads = bits * 8 * self.kind.itemsize
-                k.report(threads, (base, step, size, s, owner, grid.p, bits, *told))
-        *counts, told_head = found.get().view(np.int64).tolist()
+                k.report(threads, (base, step, size, s, owner, grid.p, bits, *given))
+        *counts, its_head = found.get().view(np.int64).tolist()
         for count, (owner, base, step, size) in zip(counts, stripes, strict=True):
             length = HEADER + words_of_bits(size, self.kind) + 2 * count
             if length >= size > 0:
                 k.report_all(size, (base, step, size, parent, least, reports[owner]))
             reports[owner] = reports[owner][: min(length, size)]
-        return reports, told_head
+        return reports, its_head
 
     def _hook_report(self, words: Any, out: Any) -> None:
         """Hook own vertices under those that a rank reported; its length tells the form."""
@@ -169,20 +296,20 @@ class Run:
         """
         grid, k, heads = self.grid, self.kernels, self.heads
         state = zeros(2 + heads.size, np.int64)
-        came = self._delivered(pairs, total) if total else pairs
-        out = self._room(came.size // 2, state[:1].view(np.uint64))
-        self._hook_pairs(came, out)
+        received = self._delivered(pairs, total) if total else pairs
+        out = self._room(received.size // 2, state[:1].view(np.uint64))
+        self._hook_pairs(received, out)
         listed = (self.places, self.parents, state[1:2].view(np.uint64))
         k.climb(grid.owned, (*self.own, heads, heads.size, self.parent, *listed))
         k.ask_heads(heads.size, (heads.size, *self.own[1:], heads, self.parent, state[2:]))
         mine = state.get()
         self.waits = int(mine[1])
-        told = self.exchange.comm.allgather(mine).reshape(grid.p, -1)
-        return out[0][: 2 * int(mine[0])], told
+        states = self.exchange.comm.allgather(mine).reshape(grid.p, -1)
+        return out[0][: 2 * int(mine[0])], states
 
     def _delivered(self, words: Any, total: int) -> Any:
         """Send pairs to the owners of their larger vertices; (own place, vertex) that came."""
-        if total <= FEW:
+        if total <= FEW_PAIRS:
             pairs = words.get().reshape(-1, 2)
             ids, names = forest.stars([(pairs[:, 0], pairs[:, 1])], self.threads)
             places, values = deliver(self.exchange, ids, names)
@@ -229,15 +356,15 @@ class Run:
     def _answers(self, ids: Any, values: Any) -> Any:
         """The owners' values of these vertices, where all ranks have `asks` of them."""
         xp, exchange = self.xp, self.exchange
-        if self.asks > FEW:
+        if self.asks > FEW_PAIRS:
             asked, back = xp.unique(ids, return_inverse=True)
             return ask(exchange, asked.astype(np.int64), values)[back.reshape(-1)]
         given = ids.get()
         firsts, back = distinct(given)
         asked = given[firsts].astype(np.int64)
-        letters = Routed(exchange.comm, self.grid.owner(asked), self.threads)
-        (came,) = letters.send(narrow(self.grid, asked))
-        (found,) = letters.answer(values[xp.asarray(came)].get())
+        letters = Letters(exchange.comm, self.grid.owner(asked), self.threads)
+        (received,) = letters.send(narrow(self.grid, asked))
+        (found,) = letters.answer(values[xp.asarray(received)].get())
         return self._there(found[back])
 
     # Numbers
@@ -264,8 +391,8 @@ class Run:
         state[:1] = ends[-1:]
         k.ask_heads(heads.size, (heads.size, *self.own[1:], heads, number, state[1:]))
         count, *own_numbers = state.get().tolist()
-        told = self.exchange.comm.allgather(np.array(own_numbers, np.int64))
-        numbers = self._there(told.reshape(grid.p, -1).min(axis=0))
+        all_numbers = self.exchange.comm.allgather(np.array(own_numbers, np.int64))
+        numbers = self._there(all_numbers.reshape(grid.p, -1).min(axis=0))
         if self.asks:
             labels[self.places[: self.waits]] = self._answers(self.parents[: self.waits], number)
         given = (self.parent, number, heads, numbers, heads.size, labels)

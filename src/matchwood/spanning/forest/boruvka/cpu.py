@@ -1,4 +1,4 @@
-"""Boruvka's rounds on a team.  Read order.py and cpu_order.py of the problem before.
+"""Boruvka's rounds on a team.  Read ../order.py and ../cpu.py before.
 
 Every vertex looks for its first edge (first in the total order), one pass over the rows without
 atomics.  Each of these edges is in the forest; hooked along them, vertices form trees, which are
@@ -44,16 +44,16 @@ from matchwood.engines.cpu import (
 )
 from matchwood.primitives.number.cpu import flatten, number_wanted
 from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_order import (
+from matchwood.spanning.forest.cpu import (
     BROKEN,
     ERRORS,
     NOTHING,
-    Rows,
     code_of,
-    rows_of,
+    mark,
+    no_marks,
     upper_entry,
 )
-from matchwood.spanning.forest.marks.cpu import mark, no_marks
+from matchwood.spanning.forest.order import CostRows, rows_of
 
 Array = np.ndarray[Any, Any]
 
@@ -93,7 +93,7 @@ def _first_row(block: int, n: int) -> int:
 
 @device
 def _first_edges(
-    team: Any, rows: Rows, order: Any, lo: int, hi: int, trees: Trees, blocks: Array
+    team: Any, rows: CostRows, order: Any, lo: int, hi: int, trees: Trees, blocks: Array
 ) -> None:
     """near[u] = other end of the first edge of u, entry[u] = where it stands; none: u, NOTHING.
 
@@ -160,7 +160,7 @@ def _share_upper(team: Any, n: int, blocks: Array) -> Any:
 
 
 @device
-def _hook_vertices(team: Any, rows: Rows, trees: Trees, lo: int, hi: int, marks: Array) -> None:
+def _hook_vertices(team: Any, rows: CostRows, trees: Trees, lo: int, hi: int, marks: Array) -> None:
     """up[u] = near[u], except for the smaller of two that chose each other; the edges marked."""
     near, entry, up = trees.tree, trees.best, trees.up
     for i in range(lo, hi):
@@ -217,16 +217,9 @@ def _offer(best: Array, c: Any, word: Any, order: Any, entry: Array, bits: Array
 
 @device
 def _list_edges(
-    team: Any,
-    rows: Rows,
-    order: Any,
-    light: Any,
-    lo: int,
-    hi: int,
-    trees: Trees,
-    start: int,
+    team: Any, rows: CostRows, order: Any, light: Any, lo: int, hi: int, trees: Trees, start: int,
     edges: List,
-) -> Any:
+) -> Any:  # fmt: skip
     """List from `start` on the edges between different trees with a prefix below `light`.
 
     Each is offered to its trees.  Returns the list's end.  Of each row those that may be listed
@@ -314,17 +307,9 @@ def _shrink(
 
 @kernel
 def _boruvka(
-    team: Any,
-    rows: Rows,
-    order: Any,
-    light: Any,
-    marks: Array,
-    trees: Trees,
-    edges: List,
-    blocks: Array,
-    sums: Array,
-    rounds: Array,
-) -> None:
+    team: Any, rows: CostRows, order: Any, light: Any, marks: Array, trees: Trees, edges: List,
+    blocks: Array, sums: Array, rounds: Array,
+) -> None:  # fmt: skip
     """`rounds` gets the number of rounds.  Lists have room for every edge once."""
     indptr, indices, bits = rows
     tree, up, number, first, _, best = trees

@@ -27,8 +27,8 @@ from matchwood.engines.cpu import (
 from matchwood.primitives.sort import radix_sort
 from matchwood.primitives.union_find.cpu import find
 from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_order import BROKEN, ERRORS, Rows, code_of, rows_of
-from matchwood.spanning.forest.marks.cpu import mark, no_marks
+from matchwood.spanning.forest.cpu import BROKEN, ERRORS, code_of, mark, no_marks
+from matchwood.spanning.forest.order import CostRows, rows_of
 
 Array = np.ndarray[Any, Any]
 
@@ -38,15 +38,9 @@ NO_LIMIT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 @kernel
 def _list_edges(
-    team: Any,
-    rows: Rows,
-    order: Any,
-    sums: Array,
-    u_out: Array,
-    v_out: Array,
-    codes: Array,
+    team: Any, rows: CostRows, order: Any, sums: Array, u_out: Array, v_out: Array, codes: Array,
     entries: Array,
-) -> None:
+) -> None:  # fmt: skip
     """The upper triangle as a list, in its order."""
     indptr, indices, bits = rows
     lo, hi = share_rows(team, indptr)
@@ -112,17 +106,9 @@ def _flatten(team: Any, parent: Array) -> None:
 
 @kernel
 def _split(
-    team: Any,
-    count: int,
-    u: Array,
-    v: Array,
-    codes: Array,
-    entries: Array,
-    parent: Array,
-    limit: Any,
-    sums: Array,
-    chosen: Array,
-) -> None:
+    team: Any, count: int, u: Array, v: Array, codes: Array, entries: Array, parent: Array,
+    limit: Any, sums: Array, chosen: Array,
+) -> None:  # fmt: skip
     """Drop the edges within one set; put the places of those up to `limit` into `chosen`.
 
     Members keep the order and remove the gaps at the end: sums[0, size] edges are left, of which

@@ -24,7 +24,7 @@ import numpy as np
 from matchwood import answers
 from matchwood.engines.ranks.agreement import raise_first, same
 from matchwood.errors import CheckFailed
-from matchwood.spanning.forest.answers import (
+from matchwood.spanning.forest.check import (
     PROBLEM,
     check_counts,
     check_order,
@@ -33,12 +33,17 @@ from matchwood.spanning.forest.answers import (
     total_is_wrong,
     unpacked,
 )
-from matchwood.spanning.forest.costs.ranks import undirected_costs
 from matchwood.spanning.forest.order import codes
-from matchwood.spanning.forest.ranks import added
-from matchwood.spanning.forest.ranks.cpu_checking import Ways, first_apart, first_earlier
-from matchwood.spanning.forest.ranks.keepers import at_keepers
-from matchwood.spanning.forest.ranks.rounds import Edges, Rounds, in_order, order_of
+from matchwood.spanning.forest.ranks import (
+    Edges,
+    Rounds,
+    added,
+    at_entry_owners,
+    block_costs,
+    in_order,
+    order_of,
+)
+from matchwood.spanning.forest.ranks.cpu import Ways, first_apart, first_earlier
 
 Array = np.ndarray[Any, Any]
 
@@ -48,7 +53,7 @@ def check_spanning_forest(G: Any, answer: Any, maximum: bool, exact: bool) -> No
     caller, G = "check_spanning_forest", G.on("cpu")
     complete = hasattr(answer, "components")
     same(G.comm, caller, maximum=maximum, exact=exact, answer_is_a_forest=complete)
-    costs = undirected_costs(G, caller, maximum)
+    costs = block_costs(G, caller, maximum)
     given = _together(G, lambda: unpacked(caller, answer, G.n))
     edges = _edges(G, costs, given, maximum)
     joined, earlier = _join(G, costs, edges, maximum, exact)
@@ -74,7 +79,7 @@ def _edges(G: Any, costs: Any, given: Any, maximum: bool) -> Edges:
                 f"got {sorted(map(str, set(kinds)))}"
             )
         told = [] if kinds[0] is None else [np.asarray(weights, kinds[0])]
-    entries, low, high, told = at_keepers(G, costs, low, high, *told)
+    entries, low, high, told = at_entry_owners(G, costs, low, high, *told)
     _refuse(G, low, high, entries < 0, lambda i: f"({low[i]}, {high[i]}) is no edge of the graph")
     if told:
         _refuse(G, low, high, ~same_weights(costs.data[entries], told[0]), lambda i: (

@@ -41,16 +41,16 @@ from matchwood.engines.cpu import (
     store_relaxed,
 )
 from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_order import (
+from matchwood.spanning.forest.cpu import (
     BROKEN,
     ERRORS,
     NOTHING,
-    Rows,
     code_of,
-    rows_of,
+    mark,
+    no_marks,
     upper_entry,
 )
-from matchwood.spanning.forest.marks.cpu import mark, no_marks
+from matchwood.spanning.forest.order import CostRows, rows_of
 from matchwood.spanning.forest.stars import round_limit
 
 Array = np.ndarray[Any, Any]
@@ -80,15 +80,9 @@ def _edge_before(u: Any, v: Any, at: Array, indices: Array, bits: Array, order: 
 
 @kernel
 def _stars(
-    team: Any,
-    rows: Rows,
-    order: Any,
-    limit: int,
-    marks: Array,
-    stars: Stars,
-    sums: Array,
+    team: Any, rows: CostRows, order: Any, limit: int, marks: Array, stars: Stars, sums: Array,
     rounds: Array,
-) -> None:
+) -> None:  # fmt: skip
     indptr, indices, bits = rows
     parent, above, star, at, chosen = stars
     n = parent.size

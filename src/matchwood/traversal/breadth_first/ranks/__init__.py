@@ -1,7 +1,7 @@
 """Breadth-first search on a grid of ranks.
 
-CPU ranks go on in stripes.py.  Ranks with GPUs, and CPU ranks in the layout of the paper, make
-lists (`Lists`); a level in their block: cpu.py, gpu.py + gpu.cu.
+CPU ranks go on in cpu/.  Ranks with GPUs, and CPU ranks in the layout of the paper, make lists
+(`Lists`); a level in their block: cpu/, gpu.py + gpu.cu.
 
 Level by level.  The owners have the levels and parents of their vertices, and the new frontier goes
 from them to the ranks of their row.  Then one of two directions, as on one machine:
@@ -35,14 +35,13 @@ from matchwood.engines.ranks.exchanges.packing import (
 from matchwood.engines.ranks.exchanges.routing import gather_messages, to_group
 from matchwood.gate.distributed import whole
 from matchwood.traversal.breadth_first import BFS, levels
-from matchwood.traversal.breadth_first.ranks import cpu, stripes
+from matchwood.traversal.breadth_first.ranks.check import agree, starting_places
 from matchwood.traversal.breadth_first.ranks.check import check_search as check_search
-from matchwood.traversal.breadth_first.ranks.sources import agree, starting_places
 
 PACKAGE = __name__.rpartition(".")[0]
 Array = np.ndarray[Any, Any]
 
-FEW = 16  # with fewer found than 1 / FEW of the columns, they are sorted; else all are looked at
+SORTED_PART = 16  # up to 1 / SORTED_PART of the columns are sorted; of more, all are looked at
 BETA = 18  # top down again when the frontier has fewer than n / BETA vertices [Beamer]
 FEW_LEFT = 8  # but not yet while it has so many for each vertex that is left, and
 BITS = 64  # for each so many vertices, whose bits are looked at in any case
@@ -71,7 +70,8 @@ def search(
     if shared is not None:
         return _by_first(G, shared, start, limit, kind)
     direct = G.engine == "cpu" and G.grid.layout == "stripes"
-    steps = (stripes.Steps if direct else Lists)(G, outward, inward, kind, threads)
+    make = engines.load(__name__, "cpu").Steps if direct else Lists
+    steps = make(G, outward, inward, kind, threads)
     key = "arcs" if inward is not outward else "edges"
     arcs: int = G.keep(
         ("bfs", key), lambda: int(G.comm.allreduce(np.array([outward.nnz], np.int64))[0])
@@ -126,7 +126,7 @@ class Lists:
     """The steps of a rank that has a GPU, or whose vertices lie in ranges.
 
     Levels and parents are of own vertices, by place; -1 where not reached.  What it knows of the
-    other vertices of its block is in `block` (cpu.py, gpu.py).  At most `reachable` vertices of
+    other vertices of its block is in `block` (cpu/, gpu.py).  At most `reachable` vertices of
     the graph have arcs into them.
     """
 
@@ -134,8 +134,10 @@ class Lists:
         self.grid, self.exchange, self.reachable = G.grid, G.exchange, G.n
         self.level, self.parent = (np.full(self.grid.owned, -1, kind) for _ in range(2))
         names = G.keep(f"names of bfs {kind}", lambda: np.ascontiguousarray(G.original_local, kind))
-        engine = engines.load(__name__, G.engine)
-        self.block = engine.Block(outward[:2], inward[:2], self.grid, names, threads)
+        self.cpu = engines.load(__name__, "cpu")
+        self.block = engines.load(__name__, G.engine).Block(
+            outward[:2], inward[:2], self.grid, names, threads
+        )
 
     def start(self, places: Array, ids: Array) -> int:
         """These own places, with these names, are of level 0; returns their number."""
@@ -146,10 +148,10 @@ class Lists:
     def arcs(self, depth: int, backwards: bool) -> int:
         """The ranks of the row hear of the frontier; its entries in the block."""
         grid = self.grid
-        self.told = pack_marks(self.frontier, grid.owned, np.int32)
+        self.frontier_words = pack_marks(self.frontier, grid.owned, np.int32)
         parts = [
             grid.rows_of(c, unpack_marks(words, grid.row_counts[c]))
-            for c, words in enumerate(gather_messages(self.exchange.row, self.told))
+            for c, words in enumerate(gather_messages(self.exchange.row, self.frontier_words))
         ]
         self.rows = np.concatenate(parts)
         arcs: int = self.block.see(self.rows, depth)
@@ -160,7 +162,7 @@ class Lists:
         grid = self.grid
         parts = [
             grid.columns_of(r, unpack_marks(words, grid.column_counts[r]))
-            for r, words in enumerate(gather_messages(self.exchange.column, self.told))
+            for r, words in enumerate(gather_messages(self.exchange.column, self.frontier_words))
         ]
         return self.block.frontier(grid.columns_to_local[np.concatenate(parts)])
 
@@ -168,8 +170,8 @@ class Lists:
         """Follow the frontier's rows; returns how many own vertices are reached."""
         grid = self.grid
         found = self.block.top_down(self.rows, depth)
-        if grid.layout == "stripes" and found.size * FEW > grid.n_columns:
-            messages = self._collected(stripes.of_columns(grid), depth + 1)
+        if grid.layout == "stripes" and found.size * SORTED_PART > grid.n_columns:
+            messages = self._collected(self.cpu.of_columns(grid), depth + 1)
             return self._accepted(self.exchange.column, messages, depth + 1)
         if found.size == 0:
             none = np.empty(0, self.parent.dtype)
@@ -197,7 +199,7 @@ class Lists:
         grid = self.grid
         self.block.bottom_up(self._columns(), depth)
         if grid.layout == "stripes":
-            messages = self._collected(stripes.of_rows(grid), depth + 1)
+            messages = self._collected(self.cpu.of_rows(grid), depth + 1)
         else:
             found, parents = self.block.collect((0, 1, grid.n_rows), depth + 1)
             ranks, places = grid.row_owner(found)
@@ -211,5 +213,5 @@ class Lists:
         """Send parents to the owners, and take what comes."""
         received = to_group(comm, messages, self.parent.dtype)
         offers = [unpack_values(words, self.grid.owned) for words in received if words.size]
-        self.frontier = cpu.accept(offers, depth, self.level, self.parent)
+        self.frontier = self.cpu.accept(offers, depth, self.level, self.parent)
         return int(self.frontier.size)

@@ -1,4 +1,4 @@
-"""Is this the breadth-first search from these sources?  Decided by all ranks, without gathering.
+"""Where a search of several ranks starts, and whether its answer is right, without gathering.
 
 The four rules of the check on one machine.  Levels go to the rows and the columns of the blocks, so
 each arc is looked at where it is kept.  The smallest vertex of the level before that leads to v is
@@ -13,13 +13,51 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, engines
-from matchwood.engines.ranks.agreement import raise_first, together
+from matchwood.engines.ranks.agreement import raise_first, same
+from matchwood.engines.ranks.exchanges.agreement import together
 from matchwood.engines.ranks.exchanges.routing import ask
-from matchwood.engines.ranks.vectors import first_of, own_integers
+from matchwood.engines.ranks.vectors import DistributedVector
+from matchwood.engines.ranks.vectors.given import first_of, layout_of, own_integers
 from matchwood.errors import CheckFailed
 from matchwood.gate.graph import View
-from matchwood.traversal.breadth_first import levels
-from matchwood.traversal.breadth_first.ranks.sources import agree, starting_places
+from matchwood.traversal.breadth_first import distinct_sources, levels
+
+# What the ranks must agree on, and which sources are own
+
+
+def agree(G: Any, caller: str, sources: Any, depth_limit: Any, directed: Any) -> None:
+    """Raise on all ranks unless they ask for the same search."""
+    spoken = "a DistributedVector" if isinstance(sources, DistributedVector) else sources
+    same(G.comm, caller, sources=spoken, depth_limit=depth_limit, directed=directed)
+
+
+def starting_places(G: Any, caller: str, sources: Any) -> Any:
+    """The places of own sources, ascending.
+
+    Sources are the same vertices on all ranks, or a DistributedVector that marks them.
+    """
+    if isinstance(sources, DistributedVector):
+        marks = together(G.comm, lambda: _marks(G, caller, sources))
+        return np.flatnonzero(engines.moved(marks, "cpu"))
+    listed = distinct_sources(sources, G.n, caller)
+    inside = listed if G.order is None else G.order.inside(listed)
+    return np.sort(G.grid.places(inside)[G.grid.owner(inside) == G.grid.rank])
+
+
+def _marks(G: Any, caller: str, sources: Any) -> Any:
+    mine, theirs = layout_of(G), layout_of(sources)
+    if mine != theirs:
+        raise ValueError(f"{caller}: sources must be spread over {mine}, got {theirs}")
+    if sources.dtype != np.bool_ or sources.local.shape != (G.grid.owned,):
+        raise TypeError(
+            f"{caller}: sources must hold a truth value for each of {G.grid.owned} own vertices, "
+            f"got {sources.dtype} of shape {sources.local.shape}"
+        )
+    return sources.local
+
+
+# The answer
+
 
 Array = np.ndarray[Any, Any]
 
