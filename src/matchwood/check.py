@@ -65,8 +65,8 @@ _HOMES = {
     "is_degree_order": "matchwood.ordering.degree.check",  # yes or no
     "check_hub_order": "matchwood.ordering.degree.check",  # hubs come first
     "check_refinement": "matchwood.ordering.refine.check",  # its swaps, replayed
-    "check_pagerank": "matchwood.ranking.random_surfer.check",  # by the first step and one more
-    "is_pagerank": "matchwood.ranking.random_surfer.check",  # yes or no
+    "check_pagerank": "matchwood.ranking.check",  # by the first step and one more
+    "is_pagerank": "matchwood.ranking.check",  # yes or no
     "check_capture": "matchwood.applications.sensing.capture.check",  # packets of a file
     "check_anonymized": "matchwood.applications.sensing.anonymity.check",  # prefixes, one to one
     "check_archive": "matchwood.applications.sensing.archive.check",  # matrices in a file
@@ -158,8 +158,8 @@ if TYPE_CHECKING:
     from matchwood.ordering.refine.check import check_refinement as check_refinement
     from matchwood.ordering.shingle.check import check_shingle_order as check_shingle_order
     from matchwood.preconditioners.check import check_preconditioner as check_preconditioner
-    from matchwood.ranking.random_surfer.check import check_pagerank as check_pagerank
-    from matchwood.ranking.random_surfer.check import is_pagerank as is_pagerank
+    from matchwood.ranking.check import check_pagerank as check_pagerank
+    from matchwood.ranking.check import is_pagerank as is_pagerank
     from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
     from matchwood.spanning.forest.check import is_spanning_forest as is_spanning_forest
     from matchwood.traversal.breadth_first.check import check_bfs as check_bfs

@@ -26,7 +26,7 @@ from matchwood import engines
 HOST = "the array lies on the host"
 OWN = (
     "communities.propagation.tallies", "matching.dominant.spread", "spanning.forest.spread",
-    "ranking.random_surfer.block", "traversal.breadth_first.dist",
+    "ranking.ranks", "traversal.breadth_first.dist",
     "components.connected.dist.blocks", "dist.exchanges", "gate.blocks.whole",
 )  # fmt: skip
 """Packages whose files for GPUs run as they are."""
@@ -355,7 +355,7 @@ def play(monkeypatch: Any) -> None:
     from matchwood.components.connected.ranks import gpu_giant as known
     from matchwood.gate.distributed import gpu as whole
     from matchwood.matching.dominant.ranks import gpu as matching
-    from matchwood.ranking.random_surfer.block import gpu as ranking
+    from matchwood.ranking.ranks import gpu as ranking
     from matchwood.spanning.forest.ranks import gpu as spanning
     from matchwood.traversal.breadth_first.ranks import gpu as searching
 

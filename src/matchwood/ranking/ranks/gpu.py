@@ -1,4 +1,4 @@
-"""PageRank on the block of a rank that has a GPU; the functions are those of block/cpu.py.
+"""PageRank on the block of a rank that has a GPU; the functions are those of cpu.py.
 
 The sums of rows are those of the primitive, with tiles that the graph keeps; gpu.cu makes scores of
 them.  An iteration waits for the GPU once, besides what the exchanges need: for its two sums.

@@ -1,4 +1,4 @@
-// The scores of a rank's own vertices on the GPU.  Host side: gpu.py.  The rule: random_surfer/__init__.py.
+// The scores of a rank's own vertices on the GPU.  Host side: gpu.py.  The rule: ranking/__init__.py.
 #include "matchwood/threads.cuh"
 
 constexpr int BLOCK = 256;  // threads of a block

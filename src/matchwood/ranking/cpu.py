@@ -1,40 +1,55 @@
-"""Sums over the rows of a pattern: what comes to each vertex along its arcs.
+"""PageRank on a team of threads.  The rule: __init__.py.  Ranks use its steps, too (ranks/cpu.py).
 
-Used by the engine of one machine (cpu.py), which makes scores of the sums at once, and by a rank of
-a grid (block/cpu.py), whose rows are parts of rows.
+An iteration is one pass over the rows and one barrier.  A row adds up what its neighbours give,
+``given[i] = x[i] * share[i]``, and writes its own x and its own word of the next `given`; so no two
+members write the same word, and there are two arrays `given` that take turns.
 
-Rows are cut into windows: vertices that follow each other, WINDOW at most, with about TASK entries.
-Where lengths of rows change often, the rows of a window are visited by length, since a row's end
-that the processor does not foresee costs as much as 20 entries.
+Members take windows as they come.  A window first adds up all its rows, into a buffer of the
+member; then it makes scores of the sums, which runs on vector registers.
 
-Reading the entries is the limit, so a window's are read as they lie in memory, one after the other,
-and are short where they can be.  A window whose neighbours all lie within 2^16 vertices has a copy
-of 2 bytes an entry, counted from the first of them.  Any other window reads the graph itself where
-it is visited as it lies.  Where it is visited by length it has a copy of its entries in that order.
-Of this copy too, rows that do not leave the 2^16 vertices around the window have 2 bytes an entry:
-in a good order these are nearly all rows, and a hub in the window concerns the hub alone.
+The old scores are needed for the change alone.  Where only the last change is asked for (tol=0), a
+quarter of an iteration's bytes stays unread: scores are not touched before the last but one.
+
+Windows depend on the graph alone.  Each adds up its own changes, and what its vertices without arcs
+hold; all members then add up the windows in their order.  So the sums have the same bits at any
+number of threads.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engines.cpu import crew, device, expanded, kernel, next_chunk
+from matchwood.engines.cpu import barrier, crew, device, expanded, kernel, next_chunk
+from matchwood.primitives.cpu_hints import select
 
 Array = np.ndarray[Any, Any]
 
 WINDOW = 4096  # vertices; a buffer of 16 or 32 KiB stays in the first-level cache
 TASK = 1 << 16  # entries of a window, about: some 40 us of work
-CALM = 8  # at most one in so many rows differs from the row before: then they are left as they are
+ROWS_PER_CHANGE = 8  # on average, between two rows of unlike length: then rows are not sorted
 LENGTHS = 1024  # rows of this length and longer are not told apart
 NEAR = 1 << 16  # vertices; neighbours of a window within as many take 2 bytes each
-WORTH = 4  # one in so many entries must lie in rows that are near, or all are copied whole
+NEAR_PART = 4  # one in so many entries must lie in rows that are near, or all are copied whole
 OWN = -1  # instead of a base
-ZERO, ONE, TWO, THREE, FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 LONG = np.uint64(1024)  # entries; longer rows are added up in pieces of this length
+ZERO, ONE, TWO, THREE, FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 FIVE, SIX, SEVEN, EIGHT = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
+
+
+# Windows.  Rows are cut into windows: vertices that follow each other, WINDOW at most, with about
+# TASK entries.  Where lengths of rows change often, the rows of a window are visited by length,
+# since a row's end that the processor does not foresee costs as much as 20 entries.
+#
+# Reading the entries is the limit, so a window's are read as they lie in memory, one after the
+# other, and are short where they can be.  A window whose neighbours all lie within 2^16 vertices
+# has a copy of 2 bytes an entry, counted from the first of them.  Any other window reads the graph
+# itself where it is visited as it lies.  Where it is visited by length it has a copy of its entries
+# in that order. Of this copy too, rows that do not leave the 2^16 vertices around the window have 2
+# bytes an entry: in a good order these are nearly all rows, and a hub in the window concerns the
+# hub alone.
 
 
 class Plan(NamedTuple):
@@ -55,8 +70,8 @@ class Plan(NamedTuple):
     copied: Any  # as the graph's indices
 
 
-class Found(NamedTuple):
-    """What `_by_length` finds out of each window."""
+class WindowShapes(NamedTuple):
+    """What `_by_length` finds out of each window; as in `Plan`."""
 
     order: Any
     bases: Any
@@ -66,11 +81,17 @@ class Found(NamedTuple):
 
 @kernel
 def _by_length(
-    team: Any, indptr: Array, indices: Array, starts: Array, found: Found, counts: Array, far: Array
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    starts: Array,
+    found: WindowShapes,
+    counts: Array,
+    far: Array,
 ) -> None:
     """Sort the vertices of each window by the length of their rows, near ones first; find its base.
 
-    counts[rank] and far[rank] are a member's own.
+    counts[member] and far[member] are a member's own.
     """
     mine, is_far = counts[team.rank], far[team.rank]
     window = next_chunk(team, starts.size - 1, 1)
@@ -82,16 +103,16 @@ def _by_length(
             changes += length != before
             before = length
             is_far[v - first] = 0
-        calm = changes * CALM <= last - first
+        even = changes * ROWS_PER_CHANGE <= last - first
         base, cut = _base(indices[indptr[first] : indptr[last]]), last
         near: Any = 0
         if base >= 0:
             near = np.int64(indptr[last]) - np.int64(indptr[first])
-        elif not calm:
+        elif not even:
             base = max(first + WINDOW // 2 - NEAR // 2, 0)
             cut, near = _far_rows(indptr, indices, first, last, base, is_far)
         found.bases[window], found.cuts[window], found.sizes[window] = base, cut, near
-        if calm:
+        if even:
             for v in range(first, last):
                 found.order[v] = v - first
         else:
@@ -115,7 +136,7 @@ def _far_rows(
         is_far[v - first] = k < end
         cut += k == end
         near += (k == end) * (np.int64(end) - np.int64(indptr[v]))
-    if near * WORTH < np.int64(indptr[last]) - np.int64(indptr[first]):
+    if near * NEAR_PART < np.int64(indptr[last]) - np.int64(indptr[first]):
         is_far[: last - first] = 1
         return first, 0
     return cut, near
@@ -313,7 +334,8 @@ def plan_of(indptr: Array, columns: Array, weights: Array | None, threads: int |
     new = np.flatnonzero((np.diff(part) != 0) | (np.diff(window) != 0)) + 1
     starts = np.concatenate([[0], new, [n]]).astype(np.int64)
     team = crew(threads, work=2 * (n + indices.size))
-    found = Found(np.empty(n, np.uint16), *(np.empty(starts.size - 1, np.int64) for _ in range(3)))
+    shapes = (np.empty(starts.size - 1, np.int64) for _ in range(3))
+    found = WindowShapes(np.empty(n, np.uint16), *shapes)
     counts, far = (
         np.empty((team.size, 2 * LENGTHS), np.int64),
         np.empty((team.size, WINDOW), np.int64),
@@ -339,3 +361,174 @@ def plan_of(indptr: Array, columns: Array, weights: Array | None, threads: int |
 def as_unsigned(indices: Array) -> Array:
     """The same columns as a type that needs no test for indices from the end."""
     return indices.view(np.uint32 if indices.dtype.itemsize == 4 else np.uint64)
+
+
+# Scores out of what was pulled: the jumps, the change, and what vertices without arcs hold.
+#
+# Each function works on a window of vertices whose sums lie in a buffer.
+
+
+class Jumps(NamedTuple):
+    """Where jumps lead: arrays, empty where it is the same everywhere."""
+
+    jump: Any
+    dangling: Any
+
+
+@device
+def _added_up(parts: Array) -> float:
+    """The sum in float64, by four sums at once: each addition waits for the one before."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = parts.size & ~3
+    for i in range(0, whole, 4):
+        a += np.float64(parts[i])
+        b += np.float64(parts[i + 1])
+        c += np.float64(parts[i + 2])
+        d += np.float64(parts[i + 3])
+    for i in range(whole, parts.size):
+        a += np.float64(parts[i])
+    return (a + b) + (c + d)
+
+
+@device
+def score_window(sums: Array, scores: Array, share: Array, given: Array) -> float:
+    """Take the new scores in `sums`; returns by how much they differ from the old ones."""
+    for i in range(sums.size):
+        score = sums[i]
+        sums[i] = abs(score - scores[i])
+        scores[i] = score
+        given[i] = score * share[i]
+    return _added_up(sums)
+
+
+@device
+def hand_on(sums: Array, share: Array, given: Array) -> None:
+    """Give the new scores in `sums` on to the next iteration, without keeping them."""
+    for i in range(sums.size):
+        given[i] = sums[i] * share[i]
+
+
+@device
+def jump_window(
+    sums: Array, jumps: Jumps, first: int, damping: Any, mass: float, even: float
+) -> None:
+    """Add the jumps to what was pulled; `mass` is what vertices without arcs hold, times d."""
+    rest = 1.0 - np.float64(damping)
+    if jumps.jump.size == 0 and jumps.dangling.size == 0:
+        constant = sums.dtype.type(mass * even + rest * even)
+        for i in range(sums.size):
+            sums[i] = damping * sums[i] + constant
+        return
+    for i in range(sums.size):
+        jump = even if jumps.jump.size == 0 else np.float64(jumps.jump[first + i])
+        after = jump if jumps.dangling.size == 0 else np.float64(jumps.dangling[first + i])
+        sums[i] = damping * sums[i] + sums.dtype.type(mass * after + rest * jump)
+
+
+@device
+def held(scores: Array, share: Array, buffer: Array, zero: Any) -> float:
+    """What vertices without arcs hold.  Which they are nobody can foresee: so without a branch."""
+    for i in range(scores.size):
+        buffer[i] = select(share[i] == zero, scores[i], zero)
+    return _added_up(buffer[: scores.size])
+
+
+@device
+def total(parts: Array) -> float:
+    """The sum of the windows' sums, in their order."""
+    found = 0.0
+    for i in range(parts.size):
+        found += parts[i]
+    return found
+
+
+class State(NamedTuple):
+    """What changes: scores, what each vertex gives (two rows, in turn), sums of the windows."""
+
+    scores: Any
+    given: Any
+    changes: Any  # (2, windows) float64
+    lost: Any  # (2, windows) float64
+    result: Any  # iterations, error
+    buffers: Any  # (members, WINDOW)
+
+
+@kernel
+def _iterate(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    share: Array,
+    jumps: Jumps,
+    plan: Plan,
+    state: State,
+    damping: Any,
+    tol: float,
+    most: int,
+    loses: bool,
+) -> None:
+    n, windows = share.size, plan.starts.size - 1
+    scores, buffer = state.scores, state.buffers[team.rank]
+    zero = damping - damping  # in the type of the scores
+    window = next_chunk(team, windows, 1)
+    while window >= 0:
+        first, last = plan.starts[window], plan.starts[window + 1]
+        for v in range(first, last):
+            state.given[0, v] = scores[v] * share[v]
+        state.lost[0, window] = held(scores[first:last], share[first:last], buffer, zero)
+        window = next_chunk(team, windows, 1)
+    if barrier(team):
+        return
+    for iteration in range(most):
+        now, then = iteration & 1, (iteration + 1) & 1
+        asked = tol > 0 or loses or iteration >= most - 2  # else nobody looks at these scores
+        given, next_given = state.given[now], state.given[then]
+        mass = np.float64(damping) * total(state.lost[now])
+        window = next_chunk(team, windows, 1)
+        while window >= 0:
+            first, last = plan.starts[window], plan.starts[window + 1]
+            sums, part = buffer[: last - first], share[first:last]
+            pull_window(indptr, indices, weights, plan, window, given, sums, zero)
+            jump_window(sums, jumps, first, damping, mass, 1.0 / n)
+            own = scores[first:last]
+            if asked:
+                state.changes[now, window] = score_window(sums, own, part, next_given[first:last])
+            else:
+                hand_on(sums, part, next_given[first:last])
+            if loses:
+                state.lost[then, window] = held(own, part, buffer, zero)
+            window = next_chunk(team, windows, 1)
+        if barrier(team):
+            return
+        if asked:
+            error = total(state.changes[now])
+            if team.rank == 0:
+                state.result[0], state.result[1] = iteration + 1, error
+            if error < tol * n:
+                return
+
+
+def prepare(graph: Any, problem: Any, *, threads: int | None = None) -> Plan:
+    view = problem.incoming
+    kept = "surfer plan" if view.data is None else "surfer plan, weighted"
+    return graph.keep(kept, lambda: plan_of(view.indptr, view.indices, view.data, threads))
+
+
+def iterate(plan: Plan, problem: Any, *, threads: int | None = None) -> tuple[Array, int, float]:
+    view, dtype = problem.incoming, problem.dtype
+    n, windows = view.n, plan.starts.size - 1
+    none = np.empty(0, dtype)
+    jumps = Jumps(*(none if x is None else x for x in (problem.jump, problem.dangling)))
+    team = crew(threads, work=(view.nnz + n) * min(problem.most, 8))
+    state = State(
+        problem.start.copy(), np.empty((2, n), dtype), np.zeros((2, windows)),
+        np.zeros((2, windows)), np.array([0, math.inf]), np.empty((team.size, WINDOW), dtype),
+    )  # fmt: skip
+    weights = none if view.data is None else view.data.astype(dtype, copy=False)
+    loses = bool((problem.share == 0).any())
+    team.run(
+        _iterate, view.indptr, as_unsigned(view.indices), weights, problem.share, jumps, plan,
+        state, dtype.type(problem.damping), problem.tol, problem.most, loses,
+    )  # fmt: skip
+    return state.scores, int(state.result[0]), float(state.result[1])

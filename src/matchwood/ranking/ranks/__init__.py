@@ -1,4 +1,4 @@
-"""PageRank on a grid of ranks.  The rule: __init__.py; what a rank does alone: block/cpu.py.
+"""PageRank on a grid of ranks.  The rule: ranking/__init__.py; what a rank does alone: cpu.py.
 
     given   ->  sums of the block's rows  ->  fold  ->  own scores and own `given`  ->  expand
 
@@ -11,8 +11,8 @@ numbers more: the change and what vertices without arcs hold, added up over all 
 Sums are added up in another order than on one machine: scores agree to rounding.  Memory: besides
 the block of incoming arcs its columns once more, as positions, so that what they give lies close
 together; kept by the graph.  On CPUs, where few columns have most entries, these come first.  Large
-blocks without weights are kept in tiles instead (block/cpu_tiles.py): 2 bytes an entry, and 2 for
-each row of a tile that has some.
+blocks without weights are kept in tiles instead: 2 bytes an entry, and 2 for each row of a tile
+that has some.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from matchwood.engines.ranks.agreement import any_of, own_part, raise_first, sam
 from matchwood.engines.ranks.exchanges import places_by_owner
 from matchwood.engines.ranks.vectors import DistributedVector
 from matchwood.primitives.row_reduce import spmv
-from matchwood.ranking.random_surfer import Ranking
-from matchwood.ranking.random_surfer.problem import Options, incoming_arcs, probabilities
+from matchwood.ranking.problem import Options, incoming_arcs, probabilities
+from matchwood.ranking.result import Ranking
 from matchwood.stopwatch import Stopwatch
 
-PACKAGE = __name__.rpartition(".")[0]
+GIVEN = ("personalization", "dangling", "start")
 
 
 class Problem(NamedTuple):
@@ -92,8 +92,8 @@ def iterate(
 
 
 def engine_of(G: Any) -> Any:
-    """The module of block/ for the engine of a graph."""
-    return engines.load(f"{PACKAGE}.block", G.engine)
+    """What a rank does alone: cpu.py or gpu.py."""
+    return engines.load(__name__, G.engine)
 
 
 def owners_order(G: Any, block: Any) -> Any:
@@ -164,9 +164,6 @@ def problem_of(G: Any, asked: Options, caller: str, threads: int | None) -> Prob
         start = xp.full(G.grid.owned, 1 / max(G.n, 1), asked.dtype)
     block = block_of(G, asked.weighted, caller, threads)
     return Problem(block, share.astype(asked.dtype), start, jump, dangling, loses)
-
-
-GIVEN = ("personalization", "dangling", "start")
 
 
 def _comparable(value: Any) -> Any:

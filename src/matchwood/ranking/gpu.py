@@ -1,8 +1,9 @@
-"""Which warp adds up what, on the GPU; made once and kept by the graph.  Kernels: gpu.cu.
+"""PageRank on the GPU.  Kernels: gpu.cu; the rule: __init__.py.
 
-Where degrees differ much, most arcs come from few vertices.  If these lie scattered, each brings a
-line of the cache for itself.  Then the vertices are renumbered by degree, so that what the hubs
-give lies together and stays in the cache (R-MAT 22: an iteration in 0.80 ms instead of 1.00, H200).
+First a plan: which warp adds up what.  It is made once and kept by the graph.  Where degrees differ
+much, most arcs come from few vertices.  If these lie scattered, each brings a line of the cache for
+itself.  Then the vertices are renumbered by degree, so that what the hubs give lies together and
+stays in the cache (R-MAT 22: an iteration in 0.80 ms instead of 1.00, H200).
 """
 
 from __future__ import annotations
@@ -31,8 +32,13 @@ SOURCE = gpu.Source(
 )
 BLOCK, WARP, TILE = SOURCE.constants("BLOCK", "WARP", "TILE")
 SPAN, LONG, MOST_ENTRIES, ROW_SHIFT = SOURCE.constants("SPAN", "LONG", "MOST_ENTRIES", "ROW_SHIFT")
-EVEN = 1.2  # the longest of 32 rows, on average, in lengths of a row: then a lane has a row
+SLOTS, SETS, CHANGES, SCORES = SOURCE.constants("SLOTS", "SETS", "CHANGES", "SCORES")
+ERROR, ITERATIONS, DONE, WORDS = SOURCE.constants("ERROR", "ITERATIONS", "DONE", "WORDS")
+LONGEST_ROW = 1.2  # the longest of 32 rows, on average, in lengths of a row: then a lane has a row
 CALLER = "pagerank"
+TURNS = 2 * SETS  # launches, of which each has other arrays
+SHORT_ROW = 8  # entries of a row on average: then a lane has two rows
+LOOKS = 8  # iterations between two looks at whether it is done
 
 LEAST_RENUMBERED, MOST_RENUMBERED = 1 << 20, 1 << 28  # entries; smaller graphs are in the cache
 HUBS = 1 << 15  # vertices; what they give fills half of a multiprocessor's cache
@@ -84,7 +90,7 @@ def _is_even(length: Any, nnz: int) -> bool:
     whole = length[: length.size // WARP * WARP].reshape(-1, WARP)
     if int(length.max()) > WARP or whole.size == 0:
         return False
-    return int(cupy.sum(whole.max(axis=1), dtype=np.int64)) * WARP <= EVEN * nnz
+    return int(cupy.sum(whole.max(axis=1), dtype=np.int64)) * WARP <= LONGEST_ROW * nnz
 
 
 def _renumbered(view: Any, degree: Any) -> Renumbered:
@@ -181,3 +187,66 @@ def _cut_rows(length: Any, is_long: Any) -> tuple[Any, Any]:
     first, rows = cuts[:-1], cupy.diff(cuts)
     short = ~is_long[first]
     return first[short], rows[short]
+
+
+def iterate(
+    plan: Plan | None, problem: Any, *, threads: int | None = None
+) -> tuple[Any, int, float]:
+    cupy = engines.cupy()
+    if plan is not None and plan.renumbered is not None:
+        problem = plan.renumbered.apply(problem)
+    view, dtype = problem.incoming, problem.dtype
+    n = view.n
+    pieces = 0 if plan is None else int(plan.size.size)
+    with gpu.guard(CALLER, (3 * n + pieces) * 8):
+        k = SOURCE.kernels(I=view.indices.dtype, W=dtype)
+        scores = problem.start.copy()
+        given = (cupy.empty(n, dtype), cupy.empty(n, dtype))
+        sums = cupy.zeros(SETS * 2 * SLOTS, np.uint64)
+        words = cupy.zeros(WORDS, np.float64)
+        weights = None if view.data is None else view.data.astype(dtype, copy=False)
+        limit = problem.tol * n
+        rule = (problem.share, problem.jump, problem.dangling, problem.damping, 1.0 / n)
+        hub_sums = None if plan is None else cupy.empty(int(plan.hub_begin[-1]))
+
+        def turn(number: int, asked: int) -> list[Any]:
+            """The kernels of an iteration: (kernel, blocks, arguments), checked once."""
+            before = limit if number else 0.0  # nothing changes before the first iteration
+            arcs, come = (view.indptr, view.indices), given[number % 2]
+            this, go = (before, number % SETS, asked), (scores, given[1 - number % 2], sums)
+            args: tuple[Any, ...]
+            if plan is None:
+                rows, kernel = (2, k.pull_rows2) if view.nnz <= SHORT_ROW * n else (1, k.pull_rows1)
+                args = (n, *arcs, come, *rule, *this, words, *go)
+                found: list[Any] = [(kernel, -(-n // rows), args)]
+            else:
+                cut = (pieces, plan.row, plan.entry, plan.size)
+                args = (*cut, *arcs, weights, come, *rule, *this, words, *go, hub_sums)
+                found = [(k.pull, pieces * WARP, args)]
+            if plan is not None and plan.hub.size:
+                args = (plan.hub.size, plan.hub, plan.hub_begin, hub_sums, *rule, *this, *go)
+                found.append((k.finish_hubs, plan.hub.size * WARP, args))
+            return [(kernel, -(-lanes // BLOCK), kernel.prepared(a)) for kernel, lanes, a in found]
+
+        def end(number: int) -> None:
+            """Before iteration `number`, or instead of it."""
+            k.end_iteration(None, (limit, number % SETS, sums, words), block=WARP, grid=1)
+
+        k.begin(n, (n, problem.share, scores, given[0], sums[-2 * SLOTS :]), block=BLOCK)
+        # With tol=0 only the change of the last iteration is asked for, and so two scores.
+        most, asked = problem.most, CHANGES | SCORES if problem.tol > 0 else 0
+        turns = [turn(TURNS + number, asked) for number in range(TURNS)]
+        ends = {0: turn(0, asked), most - 2: turn(most - 2, asked | SCORES)}
+        ends[most - 1] = turn(most - 1, CHANGES | SCORES)
+        for iteration in range(most):
+            for kernel, blocks, args in ends.get(iteration) or turns[iteration % TURNS]:
+                kernel.launch(blocks, BLOCK, args)
+            if problem.tol > 0 and iteration % LOOKS == LOOKS - 1:
+                end(iteration + 1)
+                if float(words[DONE]) != 0:
+                    break
+        end(most)
+        found = words.get()
+        if plan is not None and plan.renumbered is not None:
+            scores = scores[plan.renumbered.place]
+    return scores, int(found[ITERATIONS]), float(found[ERROR])

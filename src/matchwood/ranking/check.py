@@ -14,7 +14,7 @@ import numpy as np
 
 from matchwood import answers, arguments, calls, engines
 from matchwood.errors import CheckFailed
-from matchwood.ranking.random_surfer.problem import Options, Problem, options
+from matchwood.ranking.problem import Options, Problem, options
 
 PACKAGE = __name__.rpartition(".")[0]
 PLACES = 16  # of rounding in a score, besides those of its row's sum
@@ -87,7 +87,7 @@ def check_pagerank(
 
     asked = calls.agreed(A, checked)
     if calls.is_distributed(A):
-        engines.load(PACKAGE, "dist_check").check(A, answer, asked, caller, replay)
+        engines.load(f"{PACKAGE}.ranks", "check").check(A, answer, asked, caller, replay)
         return
     call = calls.enter(A, caller, "cpu")
     problem = asked.on(call, caller)
@@ -227,10 +227,10 @@ def _step(problem: Problem, x: Any) -> Any:
     pulled = np.zeros(n)
     given = x * problem.share
     for begin, j, i in answers.arcs(view):
-        came = given[i]
+        flow = given[i]
         if view.data is not None:
-            came = came * view.data[begin : begin + i.size]
-        pulled += np.bincount(j, weights=came, minlength=n)
+            flow = flow * view.data[begin : begin + i.size]
+        pulled += np.bincount(j, weights=flow, minlength=n)
     p = np.full(n, 1 / n) if problem.jump is None else problem.jump
     q = p if problem.dangling is None else problem.dangling
     lost = x[problem.share == 0].sum()

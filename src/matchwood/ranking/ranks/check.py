@@ -1,7 +1,7 @@
-"""Are these the scores of a random surfer, on a grid of ranks?  check.py has the reasons.
+"""Are these the scores of a random surfer, on a grid of ranks?  ranking/check.py has the reasons.
 
-Steps are made with the exchanges of ranks, and sums run over all ranks: nothing is
-gathered.  What one rank finds wrong, all raise.
+Steps are made with the exchanges of ranks, and sums run over all ranks: nothing is gathered.  What
+one rank finds wrong, all raise.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from matchwood import answers, engines
 from matchwood.engines.ranks.agreement import own_part, raise_first, same
 from matchwood.errors import CheckFailed
-from matchwood.ranking.random_surfer import dist
-from matchwood.ranking.random_surfer.check import PLACES, Steps, check_numbers, judge, replayed
-from matchwood.ranking.random_surfer.problem import Options
+from matchwood.ranking import ranks
+from matchwood.ranking.check import PLACES, Steps, check_numbers, judge, replayed
+from matchwood.ranking.problem import Options
 
 
 def check(G: Any, answer: Any, asked: Options, caller: str, replay: bool) -> None:
@@ -41,11 +41,11 @@ def check(G: Any, answer: Any, asked: Options, caller: str, replay: bool) -> Non
 
 def _check_alike(G: Any, error: float, iterations: int) -> None:
     """The numbers of an answer are those of all ranks."""
-    told = G.comm.objects((error, iterations))
-    for rank, each in enumerate(told):
-        if each != told[0]:
+    stated = G.comm.objects((error, iterations))
+    for rank, each in enumerate(stated):
+        if each != stated[0]:
             raise CheckFailed(
-                f"pagerank: ranks differ in (error, iterations): {told[0]} on rank 0, "
+                f"pagerank: ranks differ in (error, iterations): {stated[0]} on rank 0, "
                 f"{each} on rank {rank}"
             )
 
@@ -57,24 +57,24 @@ def _check_scores(
     unit = float(np.finfo(own.dtype if own.dtype.kind == "f" else np.float64).eps)
     x = own.astype(np.float64)
     raise_first(G.comm, *_first_wrong(G, x))
-    problem = dist.problem_of(G, asked._replace(dtype=np.dtype(np.float64)), caller, G.threads)
+    problem = ranks.problem_of(G, asked._replace(dtype=np.dtype(np.float64)), caller, G.threads)
     block = problem.block
     lengths = G.exchange.fold(xp.diff(block.indptr).astype(np.int64), "sum")
-    pull = dist.engine_of(G).pull
+    pull = ranks.engine_of(G).pull
     p = 1 / G.n if problem.jump is None else problem.jump
     q = p if problem.dangling is None else problem.dangling
 
     def step(x: Any) -> Any:
-        (lost,) = dist.added_up(G, float(x[problem.share == 0].sum()))
-        pulled = dist.folded(G, pull(block, dist.expanded(G, x * problem.share), G.threads))
+        (lost,) = ranks.added_up(G, float(x[problem.share == 0].sum()))
+        pulled = ranks.folded(G, pull(block, ranks.expanded(G, x * problem.share), G.threads))
         return asked.damping * (pulled + lost * q) + (1 - asked.damping) * p
 
     def size(x: Any) -> float:
-        return dist.added_up(G, float(abs(x).sum()))[0]
+        return ranks.added_up(G, float(abs(x).sum()))[0]
 
     with np.errstate(over="ignore", invalid="ignore"):  # scores that add up to infinity are wrong
         rounding = float(((PLACES + lengths) * x).sum())
-        total, rounding = dist.added_up(G, float(x.sum()), rounding)
+        total, rounding = ranks.added_up(G, float(x.sum()), rounding)
     steps = Steps(step, size, problem.start, G.n)
     judge(asked, steps, x, total, unit * rounding, stated)
     if replay:
