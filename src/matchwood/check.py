@@ -29,8 +29,8 @@ _HOMES = {
     "check_label_propagation": "matchwood.communities.propagation.check",  # heaviest labels
     "is_label_propagation": "matchwood.communities.propagation.check",  # yes or no
     "check_modularity": "matchwood.communities.quality.check",  # how good communities are
-    "check_maximal_independent_set": "matchwood.independent.maximal.check",  # members of the set
-    "is_maximal_independent_set": "matchwood.independent.maximal.check",  # yes or no
+    "check_maximal_independent_set": "matchwood.independent.check",  # members of the set
+    "is_maximal_independent_set": "matchwood.independent.check",  # yes or no
     "check_spanning_forest": "matchwood.spanning.forest.check",  # spans, no cycle, lightest
     "is_spanning_forest": "matchwood.spanning.forest.check",  # yes or no
     "check_matching": "matchwood.matching.check",  # mates and their weight
@@ -122,10 +122,10 @@ if TYPE_CHECKING:
     from matchwood.factors.check import is_factor as is_factor
     from matchwood.factors.check import is_maximal_factor as is_maximal_factor
     from matchwood.forests.check import check_linear_forest as check_linear_forest
-    from matchwood.independent.maximal.check import (
+    from matchwood.independent.check import (
         check_maximal_independent_set as check_maximal_independent_set,
     )
-    from matchwood.independent.maximal.check import (
+    from matchwood.independent.check import (
         is_maximal_independent_set as is_maximal_independent_set,
     )
     from matchwood.krylov.check import check_solution as check_solution

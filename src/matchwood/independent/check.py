@@ -10,8 +10,7 @@ from matchwood import answers, engines
 from matchwood.arguments import one_of, seed
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
-from matchwood.independent.maximal import BEST, METHODS
-from matchwood.independent.maximal.order import degree_class, start_of
+from matchwood.independent.order import BEST, METHODS, degree_class, start_of
 from matchwood.primitives import hashing
 
 

@@ -1,7 +1,4 @@
-"""Maximal independent sets on the GPU.  The rule and the papers: __init__.py, order.py.
-
-Kernels: gpu.cu (the greedy set), gpu_sampling.cu (Luby's sampling).
-"""
+"""Maximal independent sets on the GPU.  Kernels: gpu.cu.  The rule: __init__.py, order.py."""
 
 from __future__ import annotations
 
@@ -10,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines import gpu
-from matchwood.independent.maximal.order import start_of
+from matchwood.independent.order import start_of
 
 SOURCE = gpu.Source(
-    __package__, "gpu.cu", ("by_degree = greedy<I,false>", "by_index = greedy<I,true>")
+    __package__,
+    "gpu.cu",
+    ("by_degree = greedy<I,false>", "by_index = greedy<I,true>", "sample<I>"),
 )
-SAMPLING = gpu.Source(__package__, "gpu_sampling.cu", ("sample<I>",))
 
-BLOCK = SOURCE.constant("BLOCK")
-WARP = SOURCE.constant("WARP")
+BLOCK, WARP = SOURCE.constants("BLOCK", "WARP")
 LONG, PIECE, WORDS = SOURCE.constants("LONG", "PIECE", "WORDS")
-LEFT, ROUND_WORDS = SAMPLING.constants("LEFT", "ROUND_WORDS")
+ROUND_LEFT, ROUND_WORDS = SOURCE.constants("ROUND_LEFT", "ROUND_WORDS")
 
 CYCLES_PER_LAUNCH = 100_000_000  # of the device's clock, some 50 ms; Ctrl-C takes effect in between
 ROUNDS_PER_LAUNCH = 128  # of sampling, for the same reason; most graphs need less than 30
@@ -77,7 +74,7 @@ def _greedy(view: Any, method: str, seed: int, status: Any) -> int:
 
 def _sample(view: Any, method: str, seed: int, status: Any) -> int:
     n, kind = view.n, view.indices.dtype
-    kernel = SAMPLING.kernels(I=kind).sample
+    kernel = SOURCE.kernels("sample", I=kind).sample
     blocks, warps, tile, room = _shares(kernel, n)
     space = gpu.workspace(
         CALLER,
@@ -101,7 +98,7 @@ def _sample(view: Any, method: str, seed: int, status: Any) -> int:
             grid=blocks,
             cooperative=True,
         )  # fmt: skip
-        left = words.get()[LEFT::ROUND_WORDS]
+        left = words.get()[ROUND_LEFT::ROUND_WORDS]
         if left[-1] == 0:
             return done + int(np.count_nonzero(left)) + 1
         done += ROUNDS_PER_LAUNCH

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.independent.maximal.order import TOP_CLASS, start_of
+from matchwood.independent.order import TOP_CLASS, start_of
 from matchwood.primitives.hashing.reference import hash2_number, mix64_number
 
 

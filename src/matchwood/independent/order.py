@@ -1,4 +1,4 @@
-"""In which order the greedy set takes vertices.  The rule; cpu.py and gpu.cu have it too.
+"""The methods, and in which order the greedy set takes vertices.  cpu.py and gpu.cu have it too.
 
 "lexicographic"   by index
 "luby"            by (class of the degree, hash), the smaller first:
@@ -19,17 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives import hashing
+from matchwood.primitives.hashing import GOLDEN
+from matchwood.primitives.hashing.reference import mix64_number
 
+METHODS = ("auto", "luby", "lexicographic", "luby_sampling")
+BEST = "luby"  # what "auto" takes
 TOP_CLASS = 62  # degrees above 2^31; leaves the bytes 0, 1 and 2 free
-MASK = (1 << 64) - 1
 
 
 def start_of(seed: int) -> int:
-    """What every vertex of a call is mixed with."""
-    from matchwood.primitives.hashing.reference import mix64_number
-
-    return mix64_number((seed + hashing.GOLDEN) & MASK)
+    """mix64(seed + GOLDEN): with this word the hash of every vertex begins."""
+    return mix64_number((seed + GOLDEN) % 2**64)
 
 
 def degree_class(degree: Any) -> Any:
@@ -39,15 +39,3 @@ def degree_class(degree: Any) -> Any:
     while ((below >> b) >= 4).any():
         b += (below >> b) >= 4
     return np.minimum(2 * b + (below >> b), TOP_CLASS)
-
-
-def rank_of(degree: Any, method: str, seed: int) -> Any:
-    """rank[v]: how many vertices come before v."""
-    n = degree.shape[0]
-    if method == "lexicographic":
-        return np.arange(n)
-    v = np.arange(n, dtype=np.uint64)
-    hashed = hashing.mix64(np.uint64(start_of(seed)) ^ v, threads=1)
-    rank = np.empty(n, np.int64)
-    rank[np.lexsort((hashed, degree_class(np.maximum(degree, 1))))] = np.arange(n)
-    return rank
