@@ -24,8 +24,8 @@ _HOMES = {
     "is_strongly_connected_components": "matchwood.components.strong.check",  # yes or no
     "check_condensation": "matchwood.components.strong.quotient.check",  # graph of components
     "is_condensation": "matchwood.components.strong.quotient.check",  # yes or no
-    "check_communities": "matchwood.communities.moving.check",  # connected, settled, modularity
-    "is_communities": "matchwood.communities.moving.check",  # yes or no
+    "check_communities": "matchwood.communities.louvain_leiden.check",  # connected, settled
+    "is_communities": "matchwood.communities.louvain_leiden.check",  # yes or no
     "check_label_propagation": "matchwood.communities.propagation.check",  # heaviest labels
     "is_label_propagation": "matchwood.communities.propagation.check",  # yes or no
     "check_modularity": "matchwood.communities.quality.check",  # how good communities are
@@ -92,8 +92,8 @@ if TYPE_CHECKING:
     from matchwood.applications.sensing.traffic.check import (
         check_traffic_matrix as check_traffic_matrix,
     )
-    from matchwood.communities.moving.check import check_communities as check_communities
-    from matchwood.communities.moving.check import is_communities as is_communities
+    from matchwood.communities.louvain_leiden.check import check_communities as check_communities
+    from matchwood.communities.louvain_leiden.check import is_communities as is_communities
     from matchwood.communities.propagation.check import (
         check_label_propagation as check_label_propagation,
     )

@@ -25,7 +25,7 @@ from matchwood import engines
 
 HOST = "the array lies on the host"
 OWN = (
-    "communities.propagation.tallies", "matching.dominant.spread", "spanning.forest.spread",
+    "communities.propagation.ranks", "matching.dominant.spread", "spanning.forest.spread",
     "ranking.ranks", "traversal.breadth_first.dist",
     "components.connected.dist.blocks", "dist.exchanges", "gate.blocks.whole",
 )  # fmt: skip

@@ -18,7 +18,7 @@ from dist.fake_cupy import play
 from graphs import ZOO, grid, rmat, star
 from matchwood import dist
 from matchwood.check import check_pagerank, is_pagerank
-from matchwood.communities.propagation.tallies import cpu as tables
+from matchwood.communities.propagation.ranks import cpu as tables
 from matchwood.errors import CheckFailed
 from matchwood.ranking.ranks import cpu as cpu_block
 from spread_graphs import GRIDS, USUAL_GRIDS, slab

@@ -1,16 +1,38 @@
-"""Moving vertices between communities: the definition, one vertex after the other."""
+"""Moving vertices between communities: the definition, one vertex after the other.
+
+Also the numbers of a run that all engines share.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.communities.moving.plan import REFINEMENT, Limit, Plan
 from matchwood.communities.subrounds import turns_of
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.reference import mix64_number
 from matchwood.primitives.tally.reference import weights_of_labels
+
+REFINEMENT = 1 << 32  # the number of the round in which parts are formed: no other has it
+
+
+class Plan(NamedTuple):
+    """Resolution and seed of a call."""
+
+    resolution: float
+    seed: int
+
+
+class Limit(NamedTuple):
+    """When moving on a level ends: after so many rounds, or one that moves few of the vertices."""
+
+    rounds: int
+    few: int
+
+    def enough(self, tied: int) -> int:
+        """A round that moves no more than this is the last; `tied` vertices have neighbours."""
+        return tied // self.few
 
 
 def move(level: Level, labels: Any, plan: Plan, limit: Limit, threads: int | None = None) -> int:

@@ -1,4 +1,8 @@
-"""Label propagation on the block of a rank, on a team.  What the functions are for: __init__.py.
+"""Label propagation on the block of a member, on a team.  What ranks exchange: __init__.py.
+
+A rank has a part of each row of its row group.  It adds up the labels there (`label_sums`); the
+owner of a vertex joins the lists of the ranks of its row (`ReceivedLists`) and takes the best label
+(`decided`).
 
 Labels are any vertices of the graph.  Where a word for each of them is no more memory than the
 block, each member has such a list of places (primitives/tally).  On many ranks it would be too
@@ -14,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.communities.propagation.tallies import Lists
 from matchwood.engines.cpu import (
     crew,
     device,
@@ -87,9 +90,9 @@ def _place_in_short(label: Array, found: Any, c: Any) -> Any:
 
 
 @device
-def _tally(table: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> int:
+def _add_up(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> int:
     """The labels in the row of v, with their weights; returns how many."""
-    slots, label, weights = table.place[rank], table.label[rank], table.weight[rank]
+    slots, label, weights = table.place[member], table.label[member], table.weight[member]
     begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
     found, last, weighted = np.uint64(0), np.uint64(0), rows.data.size > 0
     short = end - begin <= np.uint64(SHORT_ROW)
@@ -112,7 +115,7 @@ def _tally(table: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> int:
 
 
 @device
-def _only_label(table: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> bool:
+def _only_label(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> bool:
     """Whether the row of v has one label; it is listed then.  From the second round on most do."""
     begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
     if begin == end:
@@ -126,12 +129,12 @@ def _only_label(table: Scratch, rank: int, rows: Rows, labels: Array, v: Any) ->
         weight = np.int64(0)
         for k in range(begin, end):
             weight += rows.data[k]
-    table.label[rank, 0], table.weight[rank, 0] = c, weight
+    table.label[member, 0], table.weight[member, 0] = c, weight
     return True
 
 
 @kernel
-def _tally_all(
+def _add_up_all(
     team: Any,
     rows: Rows,
     labels: Array,
@@ -151,7 +154,7 @@ def _tally_all(
             elif dense:
                 size = tally_row(table, team.rank, rows, labels, vertices[i])
             else:
-                size = _tally(table, team.rank, rows, labels, vertices[i])
+                size = _add_up(table, team.rank, rows, labels, vertices[i])
             at = begins[i]
             for k in range(size):
                 found[0][at + k] = table.label[team.rank, k]
@@ -175,7 +178,7 @@ def _close_gaps(
             target[1][first + k] = source[1][begins[i] + k]
 
 
-def tallies(
+def label_sums(
     rows: Rows, labels: Array, vertices: Array, kind: Any, places: Any, threads: int | None
 ) -> tuple[Array, Array, Array]:
     """For each of these rows how many labels it has; then all labels, and their weights.
@@ -187,25 +190,25 @@ def tallies(
     work, longest = int(ends[-1]) if ends.size else 0, int(lengths.max(initial=0))
     team = crew(threads, work=work + vertices.size)
     counts = np.empty(vertices.size, np.int64)
-    spread = np.empty(work, kind), np.empty(work, np.int64)
+    gapped = np.empty(work, kind), np.empty(work, np.int64)
     dense = places is not None and team.size <= places.shape[0]
     table = table_of(team.size, SHORT_ROW if dense else longest, labels.dtype)
     if dense:
         label = np.empty((team.size, longest), labels.dtype)
         table = Scratch(places, label, np.empty((team.size, longest), np.int64))
     begins = ends - lengths
-    team.run(_tally_all, rows, labels, vertices, begins, table, counts, spread, dense)
+    team.run(_add_up_all, rows, labels, vertices, begins, table, counts, gapped, dense)
     closed = np.cumsum(counts)
     size = int(closed[-1]) if closed.size else 0
     found = np.empty(size, kind), np.empty(size, np.int64)
-    team.run(_close_gaps, begins, closed, spread, found)
+    team.run(_close_gaps, begins, closed, gapped, found)
     return counts, *found
 
 
 @device
-def _join(table: Scratch, rank: int, lists: Lists, j: Any, entries: Any) -> int:
+def _join(table: Scratch, member: int, lists: Any, j: Any, entries: Any) -> int:
     """All lists of a vertex as one; returns how many labels it has."""
-    slots, label, weights = table.place[rank], table.label[rank], table.weight[rank]
+    slots, label, weights = table.place[member], table.label[member], table.weight[member]
     found, mask, short = np.uint64(0), _mask(entries), entries <= SHORT_ROW
     for s in range(lists.after.size):
         begin, after = lists.begins[s, j], lists.after[s]
@@ -225,7 +228,7 @@ def _join(table: Scratch, rank: int, lists: Lists, j: Any, entries: Any) -> int:
 
 
 @kernel
-def _decide(team: Any, lists: Lists, own: Array, table: Scratch, targets: Array) -> None:
+def _decide(team: Any, lists: Any, own: Array, table: Scratch, targets: Array) -> None:
     """The heaviest label around each vertex, of several the one with the smallest mix64."""
     chunk = next_chunk(team, own.size, CHUNK)
     while chunk >= 0:
@@ -250,7 +253,7 @@ def _decide(team: Any, lists: Lists, own: Array, table: Scratch, targets: Array)
 
 
 @kernel
-def _weigh(team: Any, lists: Lists, own: Array, table: Scratch, inside: Array, most: Array) -> None:
+def _weigh(team: Any, lists: Any, own: Array, table: Scratch, inside: Array, most: Array) -> None:
     """The weight of each vertex' own label around it, and of the heaviest (with that label)."""
     chunk = next_chunk(team, own.size, CHUNK)
     while chunk >= 0:
@@ -269,12 +272,12 @@ def _weigh(team: Any, lists: Lists, own: Array, table: Scratch, inside: Array, m
         chunk = next_chunk(team, own.size, CHUNK)
 
 
-def _table_for(lists: Lists, members: int) -> Scratch:
+def _table_for(lists: Any, members: int) -> Scratch:
     entries = lists.sizes.sum(axis=0)
     return table_of(members, int(entries.max(initial=0)), lists.words.dtype)
 
 
-def decided(lists: Lists, own: Array, threads: int | None) -> Array:
+def decided(lists: Any, own: Array, threads: int | None) -> Array:
     """The label that each of the own vertices takes; `own` are the labels that they have."""
     team = crew(threads, work=int(lists.words.size) + own.size)
     targets = np.empty_like(own)
@@ -282,7 +285,7 @@ def decided(lists: Lists, own: Array, threads: int | None) -> Array:
     return targets
 
 
-def weighed(lists: Lists, own: Array, threads: int | None) -> tuple[Array, Array]:
+def weighed(lists: Any, own: Array, threads: int | None) -> tuple[Array, Array]:
     """The weight of the own label around each vertex; the largest weight and its least label."""
     team = crew(threads, work=int(lists.words.size) + own.size)
     inside, most = np.empty(own.size, np.int64), np.empty((2, own.size), np.int64)

@@ -1,4 +1,4 @@
-"""Moving vertices between communities on the GPU.  Kernels: gpu.cu, gpu_refine.cu."""
+"""Moving vertices between communities on the GPU.  Kernels: gpu.cu; the rule: reference.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.communities.gpu_subrounds import (
+from matchwood.communities.louvain_leiden.reference import REFINEMENT, Limit, Plan
+from matchwood.communities.subrounds import SMALL_VERTICES, subrounds_of
+from matchwood.communities.subrounds.gpu import (
     BLOCK,
     CLASSES,
     COUNTS,
@@ -16,8 +18,6 @@ from matchwood.communities.gpu_subrounds import (
     count_type,
     turns_of,
 )
-from matchwood.communities.moving.plan import REFINEMENT, Limit, Plan
-from matchwood.communities.subrounds import SMALL, subrounds_of
 from matchwood.communities.weights import Level
 from matchwood.engines import gpu
 from matchwood.primitives.hashing import GOLDEN
@@ -28,22 +28,19 @@ SOURCE = gpu.Source(
     "gpu.cu",
     (
         "start_moving<I>", "move_round<I,C>", "move_rounds<I,C>", "move_small<I,C>",
-        "join_inside<I>", "flatten_parts<I>",
+        "join_inside<I>", "flatten_parts<I>", "start_parts<I>", "join_parts<I,C>",
     ),
     types={"C": COUNTS},
 )  # fmt: skip
-REFINE = gpu.Source(
-    __package__, "gpu_refine.cu", ("start_parts<I>", "join_parts<I,C>"), types={"C": COUNTS}
-)
 WARP, SMALL_BLOCK, WARP_SLOTS = SOURCE.constants("WARP", "SMALL_BLOCK", "WARP_SLOTS")
-SMALL_SIZE = 1 << 18  # entries of a graph that one block moves; with more, many are faster
+ONE_BLOCK_SIZE = 1 << 18  # entries and vertices that one block moves; with more, many are faster
 ROUNDS_PER_LAUNCH = 32
 ENTRIES_PER_LAUNCH = 1 << 31  # that are looked at between two looks at Ctrl-C: half a second or so
 CALLER = "communities"
 
 
 def move(level: Level, labels: Any, plan: Plan, limit: Limit, threads: int | None = None) -> int:
-    """See reference.move.  Ctrl-C is heard between launches."""
+    """See reference.move.  Ctrl-C takes effect between launches."""
     n, kind = level.n, level.indices.dtype
     if level.indices.size == 0 or limit.rounds == 0:
         return 0
@@ -97,7 +94,7 @@ def _move_alike(level: Level, plan: Plan, limit: Limit, rule: Any, gate: Any) ->
     shared = (2 * pairs + 1) * kind.itemsize + 4 * pairs
     most = min(max(ENTRIES_PER_LAUNCH // entries, 1), ROUNDS_PER_LAUNCH, limit.rounds)
     moved = gpu.Flag(most + 1, np.uint64)  # a word more, so that there are always several
-    is_small = level.n < SMALL and entries <= SMALL_SIZE
+    is_small = level.n < SMALL_VERTICES and entries <= ONE_BLOCK_SIZE
     name = "move_small" if is_small else "move_rounds"
     kernel = getattr(SOURCE.kernels(name, I=kind, C=count), name)
     if is_small:
@@ -133,7 +130,7 @@ def refine(level: Level, labels: Any, plan: Plan, threads: int | None = None) ->
     if level.indices.size == 0:
         part[...] = engines.cupy().arange(n, dtype=kind)
         return part
-    k = REFINE.kernels(I=kind, C=count_type(level))
+    k = SOURCE.kernels("start_parts", "join_parts", I=kind, C=count_type(level))
     turns = turns_of(level, plan.seed, CALLER)
     blocks = blocks_of(k.join_parts, level, turns.parts)
     space = gpu.workspace(

@@ -1,5 +1,5 @@
 // The vertices of a round, sorted by sub-round and by the length of their rows.  Host side:
-// gpu_subrounds.py; the rule: subrounds.py.
+// gpu.py; the rule: __init__.py.
 //
 // A block has TILE vertices.  It counts them for each pair (sub-round, class) in shared memory and asks
 // for their places at once.  Which block comes first is open, and so is the order within a pair; nothing

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.communities.propagation.tallies import Lists
 from matchwood.primitives.hashing import hash2, mix64
 
 WORD = 64  # bits of a word in which active vertices are marked
@@ -47,7 +46,7 @@ def places_of(n: int, entries: int, threads: int | None) -> None:
     """Sorting needs no places."""
 
 
-def tallies(
+def label_sums(
     rows: Any, labels: Any, vertices: Any, kind: Any, places: Any, threads: int | None
 ) -> tuple[Any, Any, Any]:
     """For each of these rows how many labels it has; then all labels, and their weights."""
@@ -58,7 +57,7 @@ def tallies(
     return xp.bincount(which, minlength=vertices.shape[0]), label.astype(kind), weight
 
 
-def _all_lists(lists: Lists, own: int) -> tuple[Any, Any, Any]:
+def _all_lists(lists: Any, own: int) -> tuple[Any, Any, Any]:
     """The lists of all ranks as one: vertex, label, weight."""
     xp = engines.xp(lists.words)
     ranks = int(lists.sizes.shape[0])
@@ -91,7 +90,7 @@ def _last_of_each(which: Any, count: int, *keys: Any) -> tuple[Any, Any]:
     return xp.flatnonzero(some), order[ends[some] - 1]
 
 
-def decided(lists: Lists, own: Any, threads: int | None) -> Any:
+def decided(lists: Any, own: Any, threads: int | None) -> Any:
     """The label that each of the own vertices takes; `own` are the labels that they have."""
     which, label, weight = _all_lists(lists, own.shape[0])
     inside = _of_own(which, label, weight, own)
@@ -108,7 +107,7 @@ def decided(lists: Lists, own: Any, threads: int | None) -> Any:
     return targets
 
 
-def weighed(lists: Lists, own: Any, threads: int | None) -> tuple[Any, Any]:
+def weighed(lists: Any, own: Any, threads: int | None) -> tuple[Any, Any]:
     """The weight of the own label around each vertex; the largest weight and its least label."""
     xp = engines.xp(own)
     which, label, weight = _all_lists(lists, own.shape[0])
@@ -119,7 +118,7 @@ def weighed(lists: Lists, own: Any, threads: int | None) -> tuple[Any, Any]:
 
 
 def turns(ids: Any, parts: int, number: int, seed: int, threads: int | None) -> Any:
-    """The sub-round of each vertex in round `number` (subrounds.py)."""
+    """The sub-round of each vertex in round `number` (communities/subrounds)."""
     hashes = hash2(ids, engines.xp(ids).full(ids.shape[0], number), seed)
     return (hashes % np.uint64(parts)).astype(np.uint8)
 

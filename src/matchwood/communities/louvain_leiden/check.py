@@ -20,7 +20,7 @@ from matchwood.communities.answers import (
     stated,
     weights_around,
 )
-from matchwood.communities.moving import leiden, louvain
+from matchwood.communities.louvain_leiden import leiden, louvain
 from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr

@@ -1,6 +1,7 @@
-"""The vertices of a round, sorted into its sub-rounds by a team (subrounds.py has the rule).
+"""The vertices of a round, sorted into its sub-rounds by a team (__init__.py has the rule).
 
-And how the active ones of a sub-round choose: moving and propagation differ in what is best alone.
+And how the active ones of a sub-round choose: Louvain and label propagation differ in what is best
+alone.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def choose(
 ) -> int:
     """Targets of order[begin:end], or of begin..end themselves where they are not listed.
 
-    best(rows, state, sums, rank, numbers, v) is the label that v takes.  Those who want another
+    best(rows, state, sums, member, numbers, v) is the label that v takes.  Those who want another
     than their own go to the front of their chunk.  Returns their number.
     """
     moved = 0

@@ -3,6 +3,9 @@
 Vertices that look at the same moment see the same state and may all run after each other.  So a
 round has sub-rounds, and the vertices of one see what those before it did.  The split is another
 one in each round, else the same neighbours would meet again and again.
+
+`turns_of` is the definition.  cpu.py and gpu.py deal out the vertices of a round; subrounds.cuh, in
+the folder above, is what CUDA kernels do in a sub-round.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 from matchwood.primitives.hashing.reference import hash2_number
 
 SUBROUNDS = 16  # of a round
-SMALL = 1 << 14  # vertices; graphs with fewer have more sub-rounds ...
+SMALL_VERTICES = 1 << 14  # graphs with fewer have more sub-rounds ...
 MOST_SUBROUNDS = 256  # ... up to so many: nothing can run in parallel there anyway
 
 
@@ -19,7 +22,7 @@ def subrounds_of(n: int) -> int:
 
     Vertex v is in number hash2(v, round, seed) modulo that.
     """
-    return SUBROUNDS if n >= SMALL else max(1, min(n, MOST_SUBROUNDS))
+    return SUBROUNDS if n >= SMALL_VERTICES else max(1, min(n, MOST_SUBROUNDS))
 
 
 def turns_of(n: int, round_number: int, seed: int) -> list[list[int]]:

@@ -17,18 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.communities.moving.plan import (
-    CHAIN_DOUBLINGS,
-    FEW_MOVERS,
-    FEW_MOVERS_BACK,
-    FEW_MOVERS_LEIDEN,
-    MOST_ROUNDS,
-    MOST_STALLS,
-    ROUNDS_BACK,
-    STALL,
-    Limit,
-    Plan,
-)
+from matchwood.communities.louvain_leiden.reference import Limit, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
 from matchwood.primitives.hashing import mix64
@@ -37,8 +26,23 @@ from matchwood.primitives.number import trusted_number_labels
 from matchwood.primitives.sort import radix_sort
 from matchwood.stopwatch import Stopwatch
 
+MOST_ROUNDS = 32  # on a level, where the caller sets no limit
+ROUNDS_BACK = 4  # on each level on the way back from the coarsest graph
 
-class Found(NamedTuple):
+# A round that moves at most one in so many vertices is the last one of its level; measured in
+# bench/communities/limits.py.
+FEW_MOVERS = 2  # of Louvain: the way back repairs what is left
+FEW_MOVERS_LEIDEN = 5  # of Leiden, whose coarser graphs are made of parts of the communities
+FEW_MOVERS_BACK = 256  # on the way back: there is no coarser level that would repair it
+
+# Levels that stall: see `_stalls`.  On 70 real graphs no more than 3 did in a row, but for one
+# whose weights are graded.
+STALL = 8  # one in so many vertices, or more, is to become part of another on a level
+MOST_STALLS = 4  # levels in a row
+CHAIN_DOUBLINGS = 5  # 32 joins; trees of joins had up to 12 where weights do not grow along paths
+
+
+class Outcome(NamedTuple):
     """Labels that are numbered and connected, and how they were found."""
 
     communities: int
@@ -79,11 +83,11 @@ class Steps(NamedTuple):
         )
         return found
 
-    def spread(self, level: Level, values: Any, map: Any) -> Any:
+    def gathered(self, level: Level, values: Any, map: Any) -> Any:
         """For each vertex of a level the value of what it became."""
         if self.name != "cpu":
             return values[map]
-        return self.module.spread(values, map, self.members(level))
+        return self.module.gathered(values, map, self.members(level))
 
     def refine(self, level: Level, labels: Any) -> Any:
         return self.module.refine(level, labels, self.plan, self.threads)
@@ -129,7 +133,7 @@ class Descent(NamedTuple):
 
 def louvain(
     steps: Steps, base: Level, method: str, max_levels: int | None, max_rounds: int | None
-) -> Found:
+) -> Outcome:
     """Contract communities until nothing moves; then back, with a few rounds on each level.
 
     The method is moving, joining, or auto: joining as long as it makes no chains, then moving.
@@ -147,7 +151,7 @@ def louvain(
     watch.lap("back")
     count, labels = steps.split(base, labels)
     watch.lap("split")
-    return Found(count, labels, len(levels), rounds + more, watch.seconds)
+    return Outcome(count, labels, len(levels), rounds + more, watch.seconds)
 
 
 def partitions(steps: Steps, base: Level) -> Iterator[tuple[int, Any]]:
@@ -167,9 +171,9 @@ def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> t
     rounds, edges, count = 0, None, levels[-1].n
     labels = None if 0 < len(levels) == len(maps) else identity(levels[-1])
     for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
-        labels = map if labels is None else steps.spread(level, labels, map)
+        labels = map if labels is None else steps.gathered(level, labels, map)
         # who is inside above is inside here
-        some = None if edges is None else steps.spread(level, edges, map)
+        some = None if edges is None else steps.gathered(level, edges, map)
         done, edges = steps.move_back(level, labels, count, limit, some, level is not levels[0])
         rounds += done
     return labels, rounds
@@ -248,7 +252,7 @@ def _has_chain(target: Any, labels: Any) -> bool:
     return bool((target[target] != target).any())
 
 
-def leiden(steps: Steps, base: Level, iterations: int) -> Found:
+def leiden(steps: Steps, base: Level, iterations: int) -> Outcome:
     """Move, refine, contract the refined parts; each iteration starts from the one before it."""
     watch = Stopwatch()
     rounds = most = 0
@@ -256,7 +260,7 @@ def leiden(steps: Steps, base: Level, iterations: int) -> Found:
     for iteration in range(iterations):
         turn = steps._replace(plan=steps.plan._replace(seed=(steps.plan.seed + iteration) % 2**64))
         found, done, levels = _descend(turn, base, labels, limit)
-        limit = Limit(ROUNDS_BACK, FEW_MOVERS_BACK)  # what is found already is to be mended
+        limit = Limit(ROUNDS_BACK, FEW_MOVERS_BACK)  # what is found already is to be repaired
         rounds, most = rounds + done, max(most, levels)
         same = bool((found == labels).all())
         labels = found
@@ -265,7 +269,7 @@ def leiden(steps: Steps, base: Level, iterations: int) -> Found:
     watch.lap("levels")
     count, labels = steps.split(base, labels)
     watch.lap("split")
-    return Found(count, labels, most, rounds, watch.seconds)
+    return Outcome(count, labels, most, rounds, watch.seconds)
 
 
 def _descend(steps: Steps, base: Level, start: Any, limit: Limit) -> tuple[Any, int, int]:

@@ -12,18 +12,17 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments, calls, engines
-from matchwood.communities.moving import levels
-from matchwood.communities.moving.plan import Plan
+from matchwood.communities.louvain_leiden import levels
+from matchwood.communities.louvain_leiden.reference import Plan
 from matchwood.communities.quality import quality_of
 from matchwood.communities.result import Communities
 from matchwood.communities.weights import Level, level_of
 
 METHODS = ("auto", "moving", "joining")
-EVEN = (
-    2  # joining where the variance of degrees is less than their mean divided by this.  In graphs
-)
+# Joining is taken where the variance of degrees is less than their mean divided by this.  In graphs
 # drawn at random it is the mean, and joining falls behind NetworKit's PLM by up to 0.012.
 # Measured: bench/communities/margins.py, 37 graphs, 6 seeds
+MEAN_OVER_VARIANCE = 2
 
 
 def louvain(
@@ -241,7 +240,7 @@ def partitions(
     Examples
     --------
     >>> import matchwood
-    >>> from matchwood.communities.moving import partitions
+    >>> from matchwood.communities.louvain_leiden import partitions
     >>> [count for count, _ in partitions(matchwood.generators.path(32))]
     [18, 12, 8, 6, 6]
     """
@@ -260,10 +259,10 @@ def _is_even(level: Level) -> bool:
     degree = engines.xp(level.indptr).diff(level.indptr).astype(np.int64)
     total, squares = int(degree.sum()), int((degree * degree).sum())
     tied = max(level.tied, 1)
-    return EVEN * (squares * tied - total * total) < total * tied
+    return MEAN_OVER_VARIANCE * (squares * tied - total * total) < total * tied
 
 
-def _result(call: Any, level: Level, found: levels.Found, steps: levels.Steps) -> Communities:
+def _result(call: Any, level: Level, found: levels.Outcome, steps: levels.Steps) -> Communities:
     quality = quality_of(
         level, found.labels, found.communities, steps.plan.resolution, steps.name, steps.threads
     )

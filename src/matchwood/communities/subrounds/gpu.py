@@ -1,4 +1,4 @@
-"""The vertices of a round on the GPU, sorted by sub-round.  Kernels: gpu_subrounds.cu."""
+"""The vertices of a round on the GPU, sorted by sub-round.  Kernels: gpu.cu."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.reference import mix64_number
 from matchwood.primitives.scan.gpu import scan_into
 
-SOURCE = gpu.Source(
-    __package__, "gpu_subrounds.cu", ("count_turns<I>", "deal_turns<I>", "place_hubs<I>")
-)
+SOURCE = gpu.Source(__package__, "gpu.cu", ("count_turns<I>", "deal_turns<I>", "place_hubs<I>"))
 TILE, CLASSES, BLOCK = SOURCE.constants("TILE", "ROW_CLASSES", "TALLY_BLOCK")
 MEDIUM_ROW, HUB_WORDS, HUB_PART_BYTES = SOURCE.constants(
     "MEDIUM_ROW", "HUB_WORDS", "HUB_PART_BYTES"
