@@ -17,7 +17,8 @@ from numba.core import types
 from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
 
-from matchwood import engines, teams
+from matchwood import engines
+from matchwood.engines import cpu as teams
 from matchwood.engines.cpu import device
 from matchwood.primitives.hashing.cpu import mix64
 

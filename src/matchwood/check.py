@@ -24,13 +24,13 @@ _HOMES = {
     "is_strongly_connected_components": "matchwood.components.strong.check",  # yes or no
     "check_condensation": "matchwood.components.strong.condensation.check",  # graph of components
     "is_condensation": "matchwood.components.strong.condensation.check",  # yes or no
-    "check_communities": "matchwood.communities.moving.check",  # connected, settled, modularity
-    "is_communities": "matchwood.communities.moving.check",  # yes or no
+    "check_communities": "matchwood.communities.louvain_leiden.check",  # connected, settled
+    "is_communities": "matchwood.communities.louvain_leiden.check",  # yes or no
     "check_label_propagation": "matchwood.communities.propagation.check",  # heaviest labels
     "is_label_propagation": "matchwood.communities.propagation.check",  # yes or no
     "check_modularity": "matchwood.communities.quality.check",  # how good communities are
-    "check_maximal_independent_set": "matchwood.independent.maximal.check",  # members of the set
-    "is_maximal_independent_set": "matchwood.independent.maximal.check",  # yes or no
+    "check_maximal_independent_set": "matchwood.independent.check",  # members of the set
+    "is_maximal_independent_set": "matchwood.independent.check",  # yes or no
     "check_spanning_forest": "matchwood.spanning.forest.check",  # spans, no cycle, lightest
     "is_spanning_forest": "matchwood.spanning.forest.check",  # yes or no
     "check_matching": "matchwood.matching.check",  # mates and their weight
@@ -65,8 +65,8 @@ _HOMES = {
     "is_degree_order": "matchwood.ordering.degree.check",  # yes or no
     "check_hub_order": "matchwood.ordering.degree.check",  # hubs come first
     "check_refinement": "matchwood.ordering.refine.check",  # its swaps, replayed
-    "check_pagerank": "matchwood.ranking.random_surfer.check",  # by the first step and one more
-    "is_pagerank": "matchwood.ranking.random_surfer.check",  # yes or no
+    "check_pagerank": "matchwood.ranking.check",  # by the first step and one more
+    "is_pagerank": "matchwood.ranking.check",  # yes or no
     "check_capture": "matchwood.applications.sensing.capture.check",  # packets of a file
     "check_anonymized": "matchwood.applications.sensing.anonymity.check",  # prefixes, one to one
     "check_archive": "matchwood.applications.sensing.archive.check",  # matrices in a file
@@ -92,8 +92,8 @@ if TYPE_CHECKING:
     from matchwood.applications.sensing.traffic.check import (
         check_traffic_matrix as check_traffic_matrix,
     )
-    from matchwood.communities.moving.check import check_communities as check_communities
-    from matchwood.communities.moving.check import is_communities as is_communities
+    from matchwood.communities.louvain_leiden.check import check_communities as check_communities
+    from matchwood.communities.louvain_leiden.check import is_communities as is_communities
     from matchwood.communities.propagation.check import (
         check_label_propagation as check_label_propagation,
     )
@@ -122,10 +122,10 @@ if TYPE_CHECKING:
     from matchwood.factors.check import is_factor as is_factor
     from matchwood.factors.check import is_maximal_factor as is_maximal_factor
     from matchwood.forests.check import check_linear_forest as check_linear_forest
-    from matchwood.independent.maximal.check import (
+    from matchwood.independent.check import (
         check_maximal_independent_set as check_maximal_independent_set,
     )
-    from matchwood.independent.maximal.check import (
+    from matchwood.independent.check import (
         is_maximal_independent_set as is_maximal_independent_set,
     )
     from matchwood.krylov.check import check_solution as check_solution
@@ -158,8 +158,8 @@ if TYPE_CHECKING:
     from matchwood.ordering.refine.check import check_refinement as check_refinement
     from matchwood.ordering.shingle.check import check_shingle_order as check_shingle_order
     from matchwood.preconditioners.check import check_preconditioner as check_preconditioner
-    from matchwood.ranking.random_surfer.check import check_pagerank as check_pagerank
-    from matchwood.ranking.random_surfer.check import is_pagerank as is_pagerank
+    from matchwood.ranking.check import check_pagerank as check_pagerank
+    from matchwood.ranking.check import is_pagerank as is_pagerank
     from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
     from matchwood.spanning.forest.check import is_spanning_forest as is_spanning_forest
     from matchwood.traversal.breadth_first.check import check_bfs as check_bfs

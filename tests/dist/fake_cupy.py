@@ -25,9 +25,9 @@ from matchwood import engines
 
 HOST = "the array lies on the host"
 OWN = (
-    "communities.propagation.tallies", "matching.dominant.ranks", "spanning.forest.ranks",
-    "ranking.random_surfer.block", "traversal.breadth_first.ranks",
-    "components.connected.ranks", "engines.ranks.exchanges", "gate.distributed",
+    "communities.propagation.ranks", "matching.dominant.ranks", "spanning.forest.ranks",
+    "ranking.ranks", "traversal.breadth_first.ranks", "components.connected.ranks",
+    "engines.ranks.exchanges", "gate.distributed",
 )  # fmt: skip
 """Packages whose files for GPUs run as they are."""
 
@@ -354,7 +354,7 @@ def play(monkeypatch: Any) -> None:
     from matchwood.components.connected.ranks import gpu as joining
     from matchwood.gate.distributed import gpu as whole
     from matchwood.matching.dominant.ranks import gpu as matching
-    from matchwood.ranking.random_surfer.block import gpu as ranking
+    from matchwood.ranking.ranks import gpu as ranking
     from matchwood.spanning.forest.ranks import gpu as spanning
     from matchwood.traversal.breadth_first.ranks import gpu as searching
 

@@ -1,6 +1,6 @@
 // The vertices of a sub-round, dealt out to lanes and blocks by the length of their rows.
 //
-// Host side: gpu_subrounds.py, which sorts the vertices of a round by sub-round and class
+// Host side: subrounds/gpu.py, which sorts the vertices of a round by sub-round and class
 // (matchwood/tally.cuh has the classes).  begins[p * ROW_CLASSES + class] says where they begin in
 // `order`; vertices without neighbours are not in it.
 #pragma once

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import arguments, calls, engines
-from matchwood.communities.propagation.plan import Plan
+from matchwood.communities.propagation.reference import Plan
 from matchwood.communities.quality import quality_of
 from matchwood.communities.result import Communities
 from matchwood.communities.weights import level_of
@@ -145,12 +145,3 @@ def layer(
         level_of(graph, caller), plan, threads
     )
     return found
-
-
-def replayed_layer(
-    graph: Any, gamma: float, *, caller: str, max_rounds: int, tol: float, seed: int
-) -> tuple[Any, int]:
-    """What `layer` must return, by NumPy alone; for checks.  `graph` lives on the CPU."""
-    from matchwood.communities.propagation.replay import replay
-
-    return replay(level_of(graph, caller), Plan(gamma, max_rounds, tol, seed))

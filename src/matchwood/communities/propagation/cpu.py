@@ -1,6 +1,6 @@
 """Label propagation on a team.  The rule: reference.py; the papers: __init__.py.
 
-Phases and races are those of moving between communities (communities/moving/cpu.py): vertices
+Phases and races are those of moving between communities (louvain_leiden/cpu.py): vertices
 choose, those who move are put together at the beginning of their chunk, a barrier, all of them go.
 In the rounds after the first ones there are no sub-rounds: all active vertices choose at once, and
 of neighbours that want to move, the first by mix64 does.  So no two neighbours move at once.
@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.communities.cpu_subrounds import (
+from matchwood.communities.propagation.reference import SPLIT_ROUNDS, Plan
+from matchwood.communities.subrounds.cpu import (
     AWAKE,
     CHUNK,
     Split,
@@ -20,7 +21,6 @@ from matchwood.communities.cpu_subrounds import (
     split_of,
     split_round,
 )
-from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
 from matchwood.communities.weights import Level
 from matchwood.engines.cpu import (
     atomic_add,
@@ -39,7 +39,7 @@ from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of
 
 Array = np.ndarray[Any, Any]
 
-ALONE = 1 << 17  # entries and vertices below which one member does it, as in moving/cpu.py
+ONE_MEMBER_SIZE = 1 << 17  # entries and vertices; less does one member, as in louvain_leiden/cpu.py
 
 
 class State(NamedTuple):
@@ -63,11 +63,11 @@ class Numbers(NamedTuple):
 
 
 @expanded
-def _best(rows: Rows, state: State, sums: Sums, rank: int, gamma: float, v: Any) -> Any:
+def _best(rows: Rows, state: State, sums: Sums, member: int, gamma: float, v: Any) -> Any:
     """The label of the largest value, of several the one with the smallest mix64."""
     own = state.labels[v]
-    entries = add_up(sums, rank, rows, v)
-    total, label = sums.total[rank], sums.label[rank]
+    entries = add_up(sums, member, rows, v)
+    total, label = sums.total[member], sums.label[member]
     inside = total[own]
     total[own] = 0
     best, best_hash = own, mix64(np.uint64(own))
@@ -234,7 +234,7 @@ def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Arr
     if level.indices.size == 0 or plan.max_rounds == 0:
         return labels, 0
     work = int(level.indices.size) + n
-    team = crew(1 if work < ALONE else threads, work=work)
+    team = crew(1 if work < ONE_MEMBER_SIZE else threads, work=work)
     rows = rows_of(level.indptr, level.indices, level.data)
     kind = rows.indices.dtype
     state = State(

@@ -1,16 +1,33 @@
-"""Label propagation: the definition, one vertex after the other."""
+"""Label propagation: the definition, one vertex after the other.
+
+Also the numbers of a run that all engines share.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
 from matchwood.communities.subrounds import turns_of
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.reference import mix64_number
 from matchwood.primitives.tally.reference import weights_of_labels
+
+SPLIT_ROUNDS = 20  # rounds of sub-rounds; after them a vertex moves only if it is first
+
+
+class Plan(NamedTuple):
+    """What a run is asked for."""
+
+    gamma: float  # how much the size of a label counts against it
+    max_rounds: int
+    tol: float  # a round that moves at most this part of the vertices is the last
+    seed: int
+
+    def enough(self, n: int) -> int:
+        """A round that moves no more vertices than this is the last."""
+        return int(self.tol * n)
 
 
 def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any, int]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import communities
-from matchwood.communities.moving import partitions
+from matchwood.communities.louvain_leiden import partitions
 from matchwood.gate import graph as csr
 from matchwood.networkx_backend.algorithms.spanning import as_numbers
 from matchwood.networkx_backend.graph import Graph

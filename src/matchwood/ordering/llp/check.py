@@ -9,7 +9,7 @@ import numpy as np
 
 from matchwood import answers
 from matchwood.arguments import flag, seed
-from matchwood.communities.propagation import replayed_layer
+from matchwood.communities.propagation.check import replayed_layer
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 from matchwood.ordering.gap.check import expected_gaps

@@ -1,4 +1,4 @@
-"""Label propagation on a grid of ranks.  The rule: reference.py; a rank's own work: tallies/cpu.py.
+"""Label propagation on a grid of ranks.  The rule: reference.py; a rank's own work: cpu.py.
 
 The C ranks of a row group each have a part of its rows.  In a sub-round
 
@@ -19,19 +19,17 @@ Weights are integers, so sums are exact in any order: labels are those of one ma
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood import engines
-from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
-from matchwood.communities.propagation.tallies import Lists
+from matchwood.communities.propagation.reference import SPLIT_ROUNDS, Plan
 from matchwood.communities.quality import sum_of_squares
-from matchwood.communities.ranks_weights import Spread, spread_level
 from matchwood.communities.result import Communities
-from matchwood.communities.subrounds import SMALL, subrounds_of
-from matchwood.communities.weights import finished
-from matchwood.engines.ranks.agreement import same
+from matchwood.communities.subrounds import SMALL_VERTICES, subrounds_of
+from matchwood.communities.weights import all_ones, finished, scaled, strengths
+from matchwood.engines.ranks.agreement import any_of, same
 from matchwood.engines.ranks.exchanges import by_destination
 from matchwood.primitives.hashing import hash2
 from matchwood.primitives.number.ranks import number_labels
@@ -42,12 +40,66 @@ from matchwood.stopwatch import Stopwatch
 PACKAGE = __name__.rpartition(".")[0]
 
 
+class BlockLevel(NamedTuple):
+    """The block of a rank with whole weights, and its own vertices by place.
+
+    `data` is None where all weights of the graph are 1.  `inner` is twice the weight of loops, None
+    where there are none.
+    """
+
+    indptr: Any
+    indices: Any
+    data: Any
+    inner: Any
+    strength: Any
+    total: int  # of all ranks
+    entries: int  # of all ranks
+
+
+def block_level(G: Any, caller: str) -> BlockLevel:
+    """The undirected weights of a distributed graph as integers (weights.py); kept by the graph.
+
+    Each rank has the integers of its block.  The power of two is found by sums over all ranks,
+    which are exact, so it is the one of a single machine.
+    """
+    if G.weighted:  # at each call, since it may be another caller that is to be named
+        G.undirected_weights(caller, negative="error")
+    found: BlockLevel = G.keep("whole_weights", lambda: _make_level(G, caller))
+    return found
+
+
+def _make_level(G: Any, caller: str) -> BlockLevel:
+    if G.weighted:
+        view = G.undirected_weights(caller, negative="error")
+    else:
+        view = G.undirected_pattern()
+    loops = G.diagonal(caller) if G.loops else None
+    unit = not G.weighted
+    if not unit and G.weight_range == (1.0, 1.0):
+        unit = not any_of(G.comm, not all_ones(loops))
+    if unit:
+        data, inner = None, None if loops is None else 2 * loops.astype(np.int64)
+    else:
+
+        def joined(value: Any, op: str) -> Any:
+            return G.comm.allreduce(np.array([value]), op)[0].item()
+
+        data, inner = scaled(view.data, loops, joined)
+    rows = strengths(view.indptr, data)[: G.grid.n_rows]
+    strength = G.exchange.fold(engines.xp(rows).ascontiguousarray(rows), "sum")
+    if inner is not None:
+        strength = strength + inner
+    sums = np.array([int(strength.sum()), int(view.indices.shape[0])])
+    total, entries = G.comm.allreduce(sums, "sum").tolist()
+    return BlockLevel(view.indptr, view.indices, data, inner, strength, total, entries)
+
+
 def label_propagation(G: Any, plan: Plan, threads: int | None = None) -> Communities:
     """See `matchwood.label_propagation`; all ranks call it."""
     caller = "label_propagation"
     same(G.comm, caller, max_rounds=plan.max_rounds, tol=plan.tol, rng=plan.seed)
     threads = G.threads if threads is None else threads
-    level = spread_level(G, caller)
+    level = block_level(G, caller)
     watch = Stopwatch()
     state, rounds = propagate(G, level, plan, threads)
     watch.lap("rounds")
@@ -58,7 +110,7 @@ def label_propagation(G: Any, plan: Plan, threads: int | None = None) -> Communi
     return Communities(count, labels, quality, 1, rounds, watch.seconds)
 
 
-def propagate(G: Any, level: Spread, plan: Plan, threads: int | None) -> tuple[Labels, int]:
+def propagate(G: Any, level: BlockLevel, plan: Plan, threads: int | None) -> tuple[Labels, int]:
     """Labels, each the number of some vertex, and the number of rounds."""
     state = Labels(G, level, threads)
     if level.entries == 0:
@@ -81,13 +133,25 @@ def propagate(G: Any, level: Spread, plan: Plan, threads: int | None) -> tuple[L
     return state, plan.max_rounds
 
 
+class ReceivedLists(NamedTuple):
+    """What the ranks of the row sent of the own vertices: for rank s and vertex j
+
+    sizes[s, j] labels from words[begins[s, j]] on, and their weights after[s] words later.
+    """
+
+    words: Any
+    sizes: Any
+    begins: Any
+    after: Any
+
+
 class Labels:
     """The labels on one rank: those of own vertices, and of the columns of its block."""
 
-    def __init__(self, G: Any, level: Spread, threads: int | None) -> None:
+    def __init__(self, G: Any, level: BlockLevel, threads: int | None) -> None:
         self.G, self.grid, self.exchange, self.level = G, G.grid, G.exchange, level
         self.threads, self.xp = threads, engines.xp(level.indptr)
-        self.module = tallies_of(G)
+        self.module = engine_of(G)
         self.rows = rows_of(level.indptr, level.indices, level.data)
         self.places = self.module.places_of(G.n, int(level.indices.shape[0]), threads)
         self.kind = unsigned(level.indices.dtype)
@@ -132,7 +196,7 @@ class Labels:
 
     def _parts_in_use(self, parts: int, number: int, seed: int) -> Any:
         """The sub-rounds that have a vertex anywhere; in small graphs some have none."""
-        if self.G.n >= SMALL:
+        if self.G.n >= SMALL_VERTICES:
             return range(parts)
         n = self.G.n
         turns = hash2(np.arange(n), np.full(n, number), seed, engine="cpu") % np.uint64(parts)
@@ -157,9 +221,11 @@ class Labels:
         late = self.module.late_of(self.rows, rows, self.wishes, self.ids, self.threads)
         self.wishes[self.to_local[columns]] = 0
         rows = rows[late != 0]
-        told, _ = self.exchange.fold_changed(rows, self.xp.ones(rows.shape[0], np.uint8), "or")
+        late_places, _ = self.exchange.fold_changed(
+            rows, self.xp.ones(rows.shape[0], np.uint8), "or"
+        )
         marks = self.xp.zeros(self.grid.owned, bool)
-        marks[told] = True
+        marks[late_places] = True
         return marks[places]
 
     def targets(self, turn: Any) -> tuple[Any, Any, int]:
@@ -185,7 +251,7 @@ class Labels:
         row, xp = self.exchange.row, self.xp
         to, places = self.grid.row_owner(vertices)
         order, counts = by_destination(to, row.size, self.threads)
-        sizes, labels, weights = self.module.tallies(
+        sizes, labels, weights = self.module.label_sums(
             self.rows, self.labels, vertices[order], self.word, self.places, self.threads
         )
         ends = np.cumsum([0, *counts.tolist()])
@@ -198,9 +264,9 @@ class Labels:
             parts += [weights[at[k] : at[k + 1]]]
         words = xp.concatenate([part.astype(self.word, copy=False) for part in parts])
         amounts = [ends[k + 1] - ends[k] + 2 * (at[k + 1] - at[k]) for k in range(row.size)]
-        words, came = row.alltoallv(words, amounts)
+        words, received = row.alltoallv(words, amounts)
         mine = order[ends[row.rank] : ends[row.rank + 1]]
-        return places[mine], self._unpacked(words, came.tolist(), int(mine.shape[0]))
+        return places[mine], self._unpacked(words, received.tolist(), int(mine.shape[0]))
 
     def _unpacked(self, words: Any, amounts: list[int], own: int) -> Any:
         """What each rank of the row sent: sizes of the lists, all labels, all weights."""
@@ -211,7 +277,7 @@ class Labels:
         begins = [
             int(at) + own + xp.cumsum(size) - size for at, size in zip(begin, sizes, strict=False)
         ]
-        return Lists(words, xp.stack(sizes), xp.stack(begins), np.array(after))
+        return ReceivedLists(words, xp.stack(sizes), xp.stack(begins), np.array(after))
 
     def go(self, places: Any, targets: Any) -> None:
         """Own vertices take their new labels, and wake their neighbours on all ranks."""
@@ -223,14 +289,14 @@ class Labels:
             )
 
 
-def tallies_of(G: Any) -> Any:
-    """The module of tallies/ for the engine of a graph."""
-    return engines.load(f"{PACKAGE}.tallies", G.engine)
+def engine_of(G: Any) -> Any:
+    """What a rank does alone: cpu.py, a table with open addressing, or gpu.py, sorted lists."""
+    return engines.load(__name__, G.engine)
 
 
 def tracks(n: int) -> bool:
-    """Whether it is told who is active, so that the others need not look."""
-    return n >= SMALL
+    """Whether ranks exchange who is active, so that the others need not look."""
+    return n >= SMALL_VERTICES
 
 
 def modularity_of(state: Labels) -> float:

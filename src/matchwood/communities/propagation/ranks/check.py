@@ -1,6 +1,6 @@
-"""Are these labels settled, on a grid of ranks?  check.py has the meaning of it.
+"""Are these labels settled, on a grid of ranks?  propagation/check.py has the meaning.
 
-Lists of labels go to the owners of vertices as in ranks, and smallest vertices of labels by
+Lists of labels go to the owners of vertices as in __init__.py, and smallest vertices of labels by
 packets: nothing is gathered.  What one rank finds wrong, all raise; of several wrong vertices the
 smallest is named.
 """
@@ -14,8 +14,7 @@ import numpy as np
 
 from matchwood import answers, arguments, engines
 from matchwood.communities.answers import counted
-from matchwood.communities.propagation.ranks import Labels, modularity_of
-from matchwood.communities.ranks_weights import Spread, spread_level
+from matchwood.communities.propagation.ranks import BlockLevel, Labels, block_level, modularity_of
 from matchwood.components.answers import NUMBERINGS
 from matchwood.engines.ranks.agreement import raise_first, same
 from matchwood.engines.ranks.exchanges import Routed
@@ -31,7 +30,7 @@ def check(G: Any, answer: Any, caller: str, settled: bool, numbering: str) -> No
     """See `check_label_propagation`; all ranks call it, each with its own answer."""
     arguments.one_of(caller, "numbering", numbering, NUMBERINGS)
     same(G.comm, caller, settled=settled, numbering=numbering)
-    level = spread_level(G, caller)
+    level = block_level(G, caller)
     count, vector = _unpacked(answer)
     own = own_part(G, caller, "labels", vector)
     given = _agreed(G, _integers, G, caller, own)
@@ -174,8 +173,8 @@ def smallest_vertices(G: Any, labels: Any) -> Any:
 # Weights of labels
 
 
-def _state_of(G: Any, level: Spread, labels: Any) -> Labels:
-    """The labels of an answer as ranks holds them."""
+def _state_of(G: Any, level: BlockLevel, labels: Any) -> Labels:
+    """The labels of an answer as a rank holds them."""
     state = Labels(G, level, G.threads)
     state.own = labels.astype(state.kind)
     state.labels[state.to_local] = state.exchange.expand(state.own)

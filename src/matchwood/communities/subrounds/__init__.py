@@ -1,0 +1,34 @@
+"""How a round is split: a vertex looks around in one of several sub-rounds, by a hash.
+
+Vertices that look at the same moment see the same state and may all run after each other.  So a
+round has sub-rounds, and the vertices of one see what those before it did.  The split is another
+one in each round, else the same neighbours would meet again and again.
+
+`turns_of` is the definition.  cpu.py and gpu.py deal out the vertices of a round; subrounds.cuh, in
+the folder above, is what CUDA kernels do in a sub-round.
+"""
+
+from __future__ import annotations
+
+from matchwood.primitives.hashing.reference import hash2_number
+
+SUBROUNDS = 16  # of a round
+SMALL_VERTICES = 1 << 14  # graphs with fewer have more sub-rounds ...
+MOST_SUBROUNDS = 256  # ... up to so many: nothing can run in parallel there anyway
+
+
+def subrounds_of(n: int) -> int:
+    """Sub-rounds of a round on a graph of n vertices.
+
+    Vertex v is in number hash2(v, round, seed) modulo that.
+    """
+    return SUBROUNDS if n >= SMALL_VERTICES else max(1, min(n, MOST_SUBROUNDS))
+
+
+def turns_of(n: int, round_number: int, seed: int) -> list[list[int]]:
+    """The vertices of each sub-round; for the reference."""
+    parts = subrounds_of(n)
+    turns: list[list[int]] = [[] for _ in range(parts)]
+    for v in range(n):
+        turns[hash2_number(v, round_number, seed) % parts].append(v)
+    return turns
