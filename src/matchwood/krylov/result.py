@@ -1,4 +1,4 @@
-"""What a Krylov method did: residuals and errors by iteration."""
+"""What `solve` returns, and how it is recorded: residuals and errors by iteration."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.krylov.check import check_solution
-from matchwood.krylov.norm import norm
-
-SMALLEST_SQUARE = (
-    1e-280  # sums of squares between this and its inverse did not overflow or underflow
-)
+from matchwood.krylov.check import check_solution, norm
 
 
 @dataclass(frozen=True, eq=False)
