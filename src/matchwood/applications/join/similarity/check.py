@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from matchwood.applications.join import BITS, ONE
 from matchwood.applications.join.similarity import EDITS
 from matchwood.applications.join.similarity.reference import PADDING, padded, tokens
 
-BITS = 40  # similarities are integers in units of 2^-40
-ONE = 1 << BITS
 MOST_KEPT = 1 << 25  # similarities that are remembered: 256 MB
 NOWHERE = -1  # behind the end of a text; padding is -2, which equals itself
 

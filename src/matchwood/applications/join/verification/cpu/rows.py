@@ -1,8 +1,9 @@
-"""Rows of similarities, made one at a time from the tokens that a row shares with the columns.
+"""What one thread verifies pairs with: its arrays, and rows of similarities made one at a time.
 
-Most similarities are 0.  So the tokens of the columns go into a hash table, each with the chain of
-columns that have it, and a row is made by walking the chains of its own tokens.  Where few elements
-are left, merging token lists is quicker.
+A row is made from the tokens that it shares with the columns.  Most similarities are 0.  So the
+tokens of the columns go into a hash table, each with the chain of columns that have it, and a row
+is made by walking the chains of its own tokens.  Where few elements are left, merging token lists
+is quicker.
 
 Edit similarity has no such table: every element pair is compared.  Short plain texts are compared
 sixteen rows at a time; else a row is made alone, with a cut-off where only its best is wanted.
@@ -10,44 +11,303 @@ sixteen rows at a time; else a row is made alone, with a cut-off where only its 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.join.arrays import Elements
-from matchwood.applications.join.similarity.cpu_lanes import (
+from matchwood import arguments
+from matchwood.applications.join import ONE, Elements, Records
+from matchwood.applications.join.similarity import SIMILARITIES
+from matchwood.applications.join.similarity.cpu import (
+    DIRECT,
+    EDIT,
+    EQUAL,
+    JACCARD,
     LANES,
     LONGEST,
-    clear_lane,
-    fits_lane,
-    set_lane,
-    sweep,
-)
-from matchwood.applications.join.similarity.cpu_levenshtein import (
+    SLOTS,
     WORD,
+    Lanes,
     Pattern,
+    clear_lane,
     clear_pattern,
     distance_to,
-    long_distance,
-    set_pattern,
-)
-from matchwood.applications.join.similarity.cpu_phi import (
-    JACCARD,
-    ONE,
+    fits_lane,
     fixed,
     jaccard,
+    long_distance,
     most_edits,
+    ratios,
+    set_lane,
+    set_pattern,
+    sweep,
     text_of,
 )
-from matchwood.applications.join.verification.cpu_scratch import Edges, Scratch, Sides, Table
-from matchwood.engines.cpu import Team, device
+from matchwood.applications.join.verification import METHODS, MODES
+from matchwood.engines.cpu import Team, device, inlined
+from matchwood.memory import require_memory
 
-FEW = 16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
+CERTIFIED, EXACT, EARLY, GREEDY, DOMINANT, STREAMING = 0, 1, 2, 3, 4, 5
+
+MOST_EDGES = 1 << 19  # of a thread's scratch: 6 MB.  A pair with more gets a scratch of its own
+EDGE_BYTES = 16  # column, weight, and for the greedy matching a place in the order
+LINE_ENTRIES = 16  # of 4 bytes in a cache line
+STACK_ENTRIES = 4  # for each element of the larger record and its partner, to begin with
+
+COMPARED_PAIRS = 16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
 _SPREAD = 2654435769  # 2^32 / golden ratio
 MARKS_PER_TOKEN = 16  # bytes that say which tokens are there: few tokens share one by chance
 MOST_MARKS = 1 << 16  # so that they stay in the cache
 FREE = np.int64(-1)  # a slot without a token
 END = np.int64(0xFFFFFFFF)  # instead of an entry: the end of a chain; and the bits of an entry
+FAR = np.int64(0x7FFFFFFFFFFFFFFF)  # a distance that nothing has
+
+
+# The arrays
+
+
+class How(NamedTuple):
+    """How a pair is verified, as kernels read it."""
+
+    similarity: int  # JACCARD, EDIT, EQUAL of similarity/cpu.py
+    method: int  # CERTIFIED to STREAMING
+    bound: int  # 1: the upper bound of the matching counts, for the last three methods
+    scores: int  # 1: the weight must be the exact one, not only the verdict
+
+
+class Sides(NamedTuple):
+    """The elements that are left when equal ones are matched; rows and columns are numbered."""
+
+    rows: np.ndarray  # int32: element of each row
+    columns: np.ndarray  # int32: element of each column
+
+
+class Table(NamedTuple):
+    """In which columns each token occurs: a hash table of chains."""
+
+    slots: np.ndarray  # int64, a power of two: token << 32 | its first entry, -1 = free
+    entries: np.ndarray  # int64: column << 32 | the next entry of the same token
+    shared: np.ndarray  # int32: tokens that a column shares with the row at work; else 0
+    touched: np.ndarray  # int32: the columns that share any
+    present: np.ndarray  # uint8, a power of two: 1 where some column has a token of that hash
+
+
+class Edges(NamedTuple):
+    """The similarities that are not 0, row by row."""
+
+    starts: np.ndarray  # int64
+    columns: np.ndarray  # int32
+    weights: np.ndarray  # int64, units of 2^-40
+    row_best: np.ndarray  # int64: the heaviest edge of a row
+    row_choice: np.ndarray  # int32: its column
+    column_best: np.ndarray  # int64
+    column_choice: np.ndarray  # int32: its row
+
+
+class Solver(NamedTuple):
+    """A matching and dual variables; u[row] + v[column] >= weight for every edge."""
+
+    row_mate: np.ndarray  # int32, -1 = free
+    column_mate: np.ndarray  # int32, -1 = free
+    row_dual: np.ndarray  # int64; before the solver starts, what a row can weigh at most
+    column_dual: np.ndarray  # int64
+    distance: np.ndarray  # int64: from the row that is being matched; FAR between two searches
+    reached_from: np.ndarray  # int32: the row before a column on its shortest path
+    reached: np.ndarray  # int32: columns with a distance; the finished ones first
+    order: np.ndarray  # int32: edges by weight, for the greedy matching; else empty
+
+
+class Stack(NamedTuple):
+    """The edges that a streaming matching keeps."""
+
+    rows: np.ndarray  # int32
+    columns: np.ndarray  # int32
+    weights: np.ndarray  # int64
+
+
+class Scratch(NamedTuple):
+    """All of it.  The host's arrays have a leading axis of threads; `mine` takes one thread's."""
+
+    sides: Sides
+    table: Table
+    edges: Edges
+    solver: Solver
+    stack: Stack
+    pattern: Pattern
+    lanes: Lanes
+
+
+@inlined
+def mine(scratch: Scratch, rank: int) -> Scratch:
+    """The arrays of one member of the team."""
+    a, b, c, d = scratch.sides, scratch.table, scratch.edges, scratch.solver
+    e, f, g = scratch.stack, scratch.pattern, scratch.lanes
+    return Scratch(
+        Sides(a.rows[rank], a.columns[rank]),
+        Table(
+            b.slots[rank],
+            b.entries[rank],
+            b.shared[rank],
+            b.touched[rank],
+            b.present[rank],
+        ),
+        Edges(
+            c.starts[rank],
+            c.columns[rank],
+            c.weights[rank],
+            c.row_best[rank],
+            c.row_choice[rank],
+            c.column_best[rank],
+            c.column_choice[rank],
+        ),
+        Solver(
+            d.row_mate[rank],
+            d.column_mate[rank],
+            d.row_dual[rank],
+            d.column_dual[rank],
+            d.distance[rank],
+            d.reached_from[rank],
+            d.reached[rank],
+            d.order[rank],
+        ),
+        Stack(e.rows[rank], e.columns[rank], e.weights[rank]),
+        Pattern(f.direct[rank], f.keys[rank], f.words[rank], f.steps[rank]),
+        Lanes(g.table[rank], g.state[rank], g.tops[rank], g.lengths[rank], g.ratios[rank]),
+    )
+
+
+def how(caller: str, similarity: str, verify: str, mode: str, scores: bool) -> How:
+    """The choice of a call, checked, as kernels read it."""
+    arguments.one_of(caller, "similarity", similarity, SIMILARITIES)
+    arguments.one_of(caller, "verify", verify, METHODS)
+    arguments.one_of(caller, "mode", mode, MODES)
+    kinds = {"jaccard": JACCARD, "equal": EQUAL}
+    return How(
+        kinds.get(similarity, EDIT),
+        METHODS.index(verify),
+        int(mode == "bound"),
+        int(scores),
+    )
+
+
+def scratch(
+    elements: Elements,
+    left: Records,
+    right: Records,
+    how: How,
+    threads: int,
+    *,
+    edges: int | None = None,
+    tokens: int | None = None,
+    largest: tuple[int, int] | None = None,
+) -> Scratch:
+    """Arrays for so many threads, large enough for any pair of these records.
+
+    Edges are the exception: `edges` of them, or at most `MOST_EDGES`.  A pair with more is not
+    verified but says how many it has (NO_ROOM).  `tokens`: what `most_tokens` says, and `largest`:
+    elements of the largest record of each side, where they are known already.
+    """
+    fewer, most = sorted(largest or (_most(left.starts), _most(right.starts)))
+    room = fewer * most
+    is_edit = how.similarity == 1
+    streams = how.method == STREAMING
+    wanted = min(room, MOST_EDGES) if edges is None else edges
+    stack = (STACK_ENTRIES * 2 * most if edges is None else edges) if streams else 0
+    kept = most if streams else max(wanted, most)
+    if edges is not None:
+        require_memory(
+            "fuzzy_join",
+            EDGE_BYTES * edges,
+            f"a pair with {edges} similar pairs of elements (verify='streaming' keeps few of them)",
+        )
+    if is_edit:
+        tokens = 0
+    elif tokens is None:
+        tokens = most_tokens(elements, left)
+        if right is not left:
+            tokens = max(tokens, most_tokens(elements, right))
+    slots = 4
+    while slots < 2 * tokens:
+        slots *= 2
+    longest = int(np.diff(elements.text_starts).max(initial=0)) if is_edit else 0
+
+    def array(size: int, kind: Any, fill: int = 0) -> np.ndarray:
+        shape = (threads, size)  # what is 0 is made by the system, when a thread first comes there
+        return np.full(shape, fill, kind) if fill else np.zeros(shape, kind)
+
+    wide = apart(most)
+    return Scratch(
+        Sides(array(wide, np.int32), array(wide, np.int32)),
+        Table(
+            array(slots, np.int64),
+            array(apart(tokens), np.int64),
+            array(wide, np.int32),
+            array(wide, np.int32),
+            array(_marks(tokens), np.uint8),
+        ),
+        Edges(
+            array(wide, np.int64),
+            array(kept, np.int32),
+            array(kept, np.int64),
+            array(wide, np.int64),
+            array(wide, np.int32),
+            array(wide, np.int64),
+            array(wide, np.int32),
+        ),
+        Solver(
+            array(wide, np.int32),
+            array(wide, np.int32),
+            array(wide, np.int64),
+            array(wide, np.int64),
+            array(wide, np.int64, int(FAR)),
+            array(wide, np.int32),
+            array(wide, np.int32),
+            array(kept if how.method == GREEDY else 0, np.int32),
+        ),
+        Stack(array(stack, np.int32), array(stack, np.int32), array(stack, np.int64)),
+        Pattern(
+            array(DIRECT, np.uint64),
+            array(SLOTS, np.uint32),
+            array(SLOTS, np.uint64),
+            array(longest, np.int8),
+        ),
+        Lanes(
+            np.zeros((threads, DIRECT + 1, LANES), np.uint32),
+            array(3 * LANES, np.uint32),
+            array(LANES, np.uint32, 1),
+            array(LANES, np.uint32, 1),
+            np.repeat(ratios()[None], threads, axis=0),
+        ),
+    )
+
+
+def apart(size: int) -> int:
+    """A width for the rows of several members, in which `size` entries of 4 bytes or more are used.
+
+    The unused ones are a cache line at least: what two members write is never on one line.
+    """
+    return -(-size // LINE_ENTRIES) * LINE_ENTRIES + LINE_ENTRIES
+
+
+def _marks(tokens: int) -> int:
+    size = 1
+    while size < min(MARKS_PER_TOKEN * tokens, MOST_MARKS):
+        size *= 2
+    return size
+
+
+def _most(starts: np.ndarray) -> int:
+    return int(np.diff(starts).max(initial=0))
+
+
+def most_tokens(elements: Elements, records: Records) -> int:
+    """Tokens of the record that has the most, counting one for each element that has it."""
+    counts = np.diff(elements.starts)[records.elements]
+    first = records.starts[:-1][np.diff(records.starts) > 0]
+    return int(np.add.reduceat(counts, first).max()) if first.size else 0
+
+
+# Both sides
 
 
 @device
@@ -401,6 +661,6 @@ def open_table(
     elements: Elements, sides: Sides, rows: int, columns: int, table: Table, similarity: int
 ) -> Any:
     """The shift of the table's hashes, or -1 where element pairs are compared one by one."""
-    if similarity != JACCARD or rows * columns <= FEW:
+    if similarity != JACCARD or rows * columns <= COMPARED_PAIRS:
         return -1
     return index_columns(elements, sides, columns, table)

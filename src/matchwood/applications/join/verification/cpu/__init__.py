@@ -13,6 +13,8 @@ The default, `certified`, spends as little as it can:
 
 All decisions compare integers.  The weight of a pair that is reported is the exact one where scores
 are wanted, and a lower bound else.
+
+rows.py makes similarities, matchings.py has the solvers.  `verify` takes a list of pairs.
 """
 
 from __future__ import annotations
@@ -21,51 +23,59 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.applications.join.arrays import Elements
-from matchwood.applications.join.similarity.cpu_phi import EDIT, EQUAL, ONE
-from matchwood.applications.join.verification.cpu_approximate import (
+from matchwood.applications.join import ONE, Elements, Records
+from matchwood.applications.join.similarity.cpu import EDIT, EQUAL
+from matchwood.applications.join.verification.cpu.matchings import (
+    BELOW,
+    HALTED,
+    NEVER,
+    OPTIMAL,
     clear_duals,
     dominant,
     greedy,
     local_ratio_bound,
+    match_choices,
+    solve,
     stream_edge,
     streamed_bound,
     unwind,
 )
-from matchwood.applications.join.verification.cpu_exact import (
-    BELOW,
+from matchwood.applications.join.verification.cpu.rows import (
+    CERTIFIED,
+    DOMINANT,
+    EARLY,
+    EXACT,
     FAR,
-    HALTED,
-    NEVER,
-    OPTIMAL,
-    match_choices,
-    solve,
-)
-from matchwood.applications.join.verification.cpu_rows import (
-    FEW,
+    COMPARED_PAIRS,
+    STREAMING,
+    How,
+    Scratch,
     best_edit,
     edit_row,
     edit_rows,
     exchange_sides,
     jaccard_row,
     keep_all,
+    mine,
     open_table,
     reset_best,
     row_bounds,
     rows_fit_lanes,
+    scratch,
     take_equal,
 )
-from matchwood.applications.join.verification.cpu_scratch import (
-    CERTIFIED,
-    DOMINANT,
-    EARLY,
-    EXACT,
-    STREAMING,
-    How,
-    Scratch,
-    mine,
+from matchwood.engines.cpu import (
+    Team,
+    advance,
+    crew,
+    device,
+    expect,
+    inlined,
+    kernel,
+    next_chunk,
+    stopping,
 )
-from matchwood.engines.cpu import Team, device, inlined, stopping
+from matchwood.engines.cpu.crew import INLINE_WORK
 
 # A verdict is a sum of these, or one of the negative ones
 ACCEPTED = 1  # the pair is reported
@@ -73,16 +83,7 @@ SOLVED = 2  # the exact solver ran
 NO_ROOM = -1  # the edges of the pair do not fit; its weight is how many there are
 STOPPED = -2  # the team stops
 
-__all__ = [
-    "ACCEPTED",
-    "NO_ROOM",
-    "SOLVED",
-    "STOPPED",
-    "least_weight",
-    "mine",
-    "score",
-    "verify_pair",
-]
+CHUNK = 64  # pairs that a thread takes at a time
 
 
 @device
@@ -94,12 +95,6 @@ def least_weight(share: float, left: int, right: int) -> Any:
     least 1: records with nothing in common are no pair.
     """
     return max(np.int64(np.floor(share * (left + right) * ONE)) - min(left, right), 1)
-
-
-@device
-def score(weight: int, left: int, right: int) -> float:
-    """weight / (left + right - weight)."""
-    return np.float64(weight) / np.float64((left + right) * ONE - weight)
 
 
 @inlined
@@ -216,7 +211,7 @@ def _bounded(
     """certified, exact and early."""
     edges, solver = space.edges, space.solver
     most = rows * ONE
-    if how.method == CERTIFIED and how.similarity != EDIT and rows * columns > FEW:
+    if how.method == CERTIFIED and how.similarity != EDIT and rows * columns > COMPARED_PAIRS:
         most = row_bounds(elements, rows, columns, space)
         if most < need:
             return 0, most
@@ -341,3 +336,66 @@ def _streamed(
     else:
         weight = unwind(stack, height, rows, columns, solver)
     return np.int64(weight >= need), weight
+
+
+# A list of pairs
+
+
+@kernel
+def verify_pairs(
+    team: Team,
+    elements: Elements,
+    left: Records,
+    right: Records,
+    pairs: np.ndarray,  # int64[count, 2]
+    share: float,
+    how: How,
+    space: Scratch,
+    verdicts: np.ndarray,  # int8[count]
+    weights: np.ndarray,  # int64[count]
+) -> None:
+    """Write verdict and weight of each pair (left record, right record)."""
+    own = mine(space, team.rank)
+    if team.rank == 0:
+        expect(team, pairs.shape[0])
+    while True:
+        first = next_chunk(team, pairs.shape[0], CHUNK)
+        if first < 0:
+            break
+        last = min(first + CHUNK, pairs.shape[0])
+        for k in range(first, last):
+            i, j = pairs[k, 0], pairs[k, 1]
+            r = left.elements[left.starts[i] : left.starts[i + 1]]
+            s = right.elements[right.starts[j] : right.starts[j + 1]]
+            need = least_weight(share, r.size, s.size)
+            verdict, weight = verify_pair(team, elements, r, s, need, how, own)
+            verdicts[k] = verdict
+            weights[k] = weight
+        advance(team, last - first)
+
+
+def verify(
+    elements: Elements,
+    left: Records,
+    right: Records,
+    pairs: np.ndarray,
+    share: float,
+    how: How,
+    *,
+    threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Verdict and weight of each pair.  Pairs without room are done again, one thread at a time."""
+    pairs = np.ascontiguousarray(pairs, np.int64)
+    verdicts = np.zeros(len(pairs), np.int8)
+    weights = np.zeros(len(pairs), np.int64)
+    team = crew(threads, work=max(left.elements.size + right.elements.size, INLINE_WORK))
+    space = scratch(elements, left, right, how, team.size)
+    team.run(verify_pairs, elements, left, right, pairs, share, how, space, verdicts, weights)
+    while (large := np.flatnonzero(verdicts == NO_ROOM)).size:
+        space = scratch(elements, left, right, how, 1, edges=int(weights[large].max()))
+        again, found = verdicts[large], weights[large]
+        crew(1, work=INLINE_WORK).run(  # large pairs: Ctrl-C must be heard
+            verify_pairs, elements, left, right, pairs[large], share, how, space, again, found
+        )
+        verdicts[large], weights[large] = again, found
+    return verdicts, weights

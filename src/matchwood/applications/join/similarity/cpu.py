@@ -1,4 +1,6 @@
-"""Levenshtein distance, 64 rows of the table at a time in the bits of one word.
+"""The similarity of two elements as an integer in units of 2^-40, inside kernels.
+
+The Levenshtein distance works on 64 rows of the table at a time, in the bits of one word.
 
 A column of the table of distances is held as two words: in which rows the value rises by one from
 the row above, and in which it falls (Myers [1]_; the recurrence as Hyyro [2]_ writes it).  One
@@ -10,6 +12,8 @@ the last row of the block rose or fell there.  So memory is one byte a character
 texts are first compared in a band around the diagonal, which is enough where few edits are needed
 (Ukkonen [3]_): a million characters with ten edits take 20 ms instead of minutes.
 
+Short plain texts are compared up to 16 at once (the section on lanes).
+
 .. [1] G. Myers. A fast bit-vector algorithm for approximate string matching based on dynamic
    programming. J. ACM 46(3), 1999. doi:10.1145/316542.316550
 .. [2] H. Hyyro. A bit-vector algorithm for computing Levenshtein and Damerau edit distances.
@@ -20,22 +24,35 @@ texts are first compared in a band around the diagonal, which is enough where fe
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.applications.join import BITS, ONE, Elements
+from matchwood.applications.join.similarity import reference
 from matchwood.engines.cpu import Team, device, expanded, stopping
+
+JACCARD, EDIT, EQUAL = 0, 1, 2
+SHORT = 1 << 21  # below it, part << 41 stays within 63 bits
 
 WORD = 64  # characters of a block
 DIRECT = 256  # code points below this one have a word of their own; the others are hashed
 SLOTS = 128  # of the hash table: twice the characters that a block can have
 CHUNK = 16  # characters between two looks at the cut-off
 BANDS = 64  # a text is compared in a band first where it is so many times as long as the band
-
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _SPREAD = 2654435769  # 2^32 / golden ratio: spreads neighbouring code points
+
+LANES = 16  # patterns
+LONGEST = 32  # characters of a pattern: bits of a word
+_LANE = np.uint32
+_LANE_FULL = np.uint32(0xFFFFFFFF)
+
+
+# Levenshtein distance
 
 
 class Pattern(NamedTuple):
@@ -274,3 +291,153 @@ def levenshtein(
     found = distance_to(pattern, hi - lo, text, start, stop, most)
     clear_pattern(pattern, text, lo, hi)
     return found
+
+
+# Similarities
+
+
+@device
+def fixed(part: int, whole: int) -> Any:
+    """part / whole in units of 2^-40, rounded to the nearest."""
+    if whole < SHORT:
+        # unsigned: a signed division in Python's sense looks at signs and remainders as well
+        twice = np.uint64(2 * whole)
+        return np.int64(np.uint64((part << (BITS + 1)) + whole) // twice)
+    # the same division in two steps of half the digits, for texts of millions of characters
+    half = BITS // 2
+    high = (part << half) // whole
+    rest = (part << half) - high * whole
+    return (high << half) + ((rest << (half + 1)) + whole) // (2 * whole)
+
+
+@device
+def jaccard(elements: Elements, a: int, b: int) -> Any:
+    """Tokens in common / tokens of both together."""
+    if a == b:
+        return ONE
+    tokens = elements.tokens
+    i, last = elements.starts[a], elements.starts[a + 1]
+    j, end = elements.starts[b], elements.starts[b + 1]
+    whole = (last - i) + (end - j)
+    shared = 0
+    while i < last and j < end:
+        left, right = tokens[i], tokens[j]
+        shared += left == right
+        i += left <= right
+        j += right <= left
+    return fixed(shared, whole - shared)
+
+
+@device
+def text_of(elements: Elements, a: int) -> Any:
+    """Where the text of an element begins and ends."""
+    return elements.text_starts[a], elements.text_starts[a + 1]
+
+
+@device
+def most_edits(longer: int, least: int) -> Any:
+    """No pair of that longer length has more edits and a similarity of `least` or more.
+
+    One more than there can be, rather than one less, where rounding decides.
+    """
+    return longer - max(0, (((least >> 10) * longer) >> (BITS - 10)) - 1)
+
+
+@device
+def edit(team: Team, elements: Elements, a: int, b: int, least: int, pattern: Pattern) -> Any:
+    """1 - Levenshtein / longer length; any number below `least` where it is below `least`."""
+    if a == b:
+        return ONE
+    first, second = text_of(elements, a), text_of(elements, b)
+    longer = max(first[1] - first[0], second[1] - second[0])
+    most = most_edits(longer, least)
+    edits = levenshtein(team, pattern, elements.text, first, second, most)
+    return fixed(longer - edits, longer) if edits <= most else np.int64(-1)
+
+
+@device
+def phi(team: Team, elements: Elements, a: int, b: int, similarity: int, pattern: Pattern) -> Any:
+    """The similarity of the elements a and b."""
+    if similarity == JACCARD:
+        return jaccard(elements, a, b)
+    if similarity == EDIT:
+        return edit(team, elements, a, b, 0, pattern)
+    return ONE if a == b else np.int64(0)
+
+
+# Lanes: the same recurrence in 32-bit words.  Each pattern has a lane, and a step does the same for
+# all lanes, so the compiler makes vector instructions of it.  For each character the words of all
+# lanes lie side by side.  Patterns have at most 32 characters, with code points below 256; the text
+# may be any.  Other patterns are compared one by one.
+
+
+class Lanes(NamedTuple):
+    """The patterns.  `table` is zero between two uses."""
+
+    table: np.ndarray  # uint32[DIRECT + 1, LANES]: bit i is set where character i is this one
+    state: np.ndarray  # uint32[3 * LANES]: rows that rise, rows that fall, distance
+    tops: np.ndarray  # uint32[LANES]: the bit of the last character
+    lengths: np.ndarray  # uint32[LANES]
+    ratios: np.ndarray  # int64[LONGEST + 1, LONGEST + 1]: 1 - edits / length, by (length, edits)
+
+
+@functools.cache
+def ratios() -> np.ndarray:
+    """Similarities of short texts by (longer length, edits), in units of 2^-40."""
+    made = np.zeros((LONGEST + 1, LONGEST + 1), np.int64)
+    for longer in range(1, LONGEST + 1):
+        for edits in range(longer + 1):
+            made[longer, edits] = reference.fixed(longer - edits, longer)
+    return made
+
+
+@device
+def fits_lane(text: np.ndarray, lo: int, hi: int) -> bool:
+    """True where text[lo:hi] can be a pattern."""
+    if hi - lo > LONGEST:
+        return False
+    wide = 0
+    for i in range(lo, hi):
+        wide += text[i] >= DIRECT
+    return wide == 0
+
+
+@device
+def set_lane(lanes: Lanes, lane: int, text: np.ndarray, lo: int, hi: int) -> None:
+    """text[lo:hi], not empty, is the pattern of that lane."""
+    for i in range(lo, hi):
+        lanes.table[text[i], lane] |= _LANE(1) << _LANE(i - lo)
+    lanes.tops[lane] = _LANE(1) << _LANE(hi - lo - 1)
+    lanes.lengths[lane] = hi - lo
+
+
+@device
+def clear_lane(lanes: Lanes, lane: int, text: np.ndarray, lo: int, hi: int) -> None:
+    """Forget it."""
+    for i in range(lo, hi):
+        lanes.table[text[i], lane] = 0
+
+
+@device
+def sweep(lanes: Lanes, text: np.ndarray, lo: int, hi: int) -> None:
+    """Distances of all patterns to text[lo:hi], in the last third of `state`."""
+    table, state, tops, lengths = lanes.table, lanes.state, lanes.tops, lanes.lengths
+    for k in range(LANES):
+        state[k] = _LANE_FULL
+        state[LANES + k] = 0
+        state[2 * LANES + k] = lengths[k]
+    for j in range(lo, hi):
+        row = table[min(text[j], _LANE(DIRECT))]
+        for k in range(LANES):
+            # every step is cut to 32 bits: else the lanes would be 64 bits wide
+            equal, rises, falls = row[k], state[k], state[LANES + k]
+            straight = _LANE(equal | falls)
+            slope = _LANE(_LANE(_LANE(_LANE(equal & rises) + rises) ^ rises) | equal)
+            up = _LANE(falls | _LANE(~_LANE(slope | rises)))
+            down = _LANE(rises & slope)
+            more = _LANE((up & tops[k]) != 0)
+            less = _LANE((down & tops[k]) != 0)
+            state[2 * LANES + k] = _LANE(state[2 * LANES + k] + more - less)
+            up = _LANE(_LANE(up << 1) | 1)
+            state[k] = _LANE(_LANE(down << 1) | _LANE(~_LANE(straight | up)))
+            state[LANES + k] = _LANE(up & straight)

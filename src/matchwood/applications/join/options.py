@@ -1,50 +1,35 @@
-"""The options of a join, checked, as engines read them."""
+"""The options of a join and its two sides, checked, as engines read them."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from matchwood import arguments
+from matchwood.applications.join import Choice
+from matchwood.applications.join.candidates import FILTERS
 from matchwood.applications.join.collecting import Collection, inputs, make
+from matchwood.applications.join.verification import METHODS, MODES
 
-FILTERS = ("basic", "positional", "joint")
-METHODS = ("certified", "exact", "early", "greedy", "dominant", "streaming")
-MODES = ("weight", "bound")
 DELTA = 0.7  # where neither delta nor k nor per_left is given
+# those of `fuzzy_join`, which has them in its signature
+DEFAULTS: dict[str, Any] = {
+    "delta": None, "k": None, "per_left": None, "similarity": "jaccard", "q": 3,
+    "verify": "certified", "mode": "weight", "on": None, "left_on": None, "right_on": None,
+    "by": None, "separator": None, "normalise": None, "filters": "joint", "scores": True,
+    "exclude_equal": False, "shard": None, "limit": None, "engine": None, "threads": None,
+}  # fmt: skip
 
 
-@dataclass
-class Choice:
-    """What is asked for, and what the engine counted."""
-
-    caller: str
-    delta: float
-    k: int | None
-    per_left: int | None
-    filters: str
-    verify: str
-    mode: str
-    scores: bool
-    exclude_equal: bool
-    shard: tuple[int, int]
-    limit: int | None
-    threads: int | None
-    groups: tuple[np.ndarray, ...] | None = None
-    stats: dict[str, Any] = field(default_factory=dict)
-
-    def count(self, found: int) -> None:
-        """Raise when more pairs were found than the caller has room for."""
-        if self.limit is not None and found > self.limit:
-            raise ValueError(
-                f"{self.caller}: limit must be at least the number of pairs: {found} were found "
-                f"before the join was stopped, and limit is {self.limit}; raise delta or limit, or "
-                "take the pairs block by block with iter_fuzzy_join"
-            )
+def with_defaults(caller: str, options: dict[str, Any]) -> dict[str, Any]:
+    """All options of `fuzzy_join`, with these among them; TypeError for one that it has not."""
+    for name in options:
+        if name not in DEFAULTS:
+            raise TypeError(f"{caller}: unknown argument {name!r}")
+    return {**DEFAULTS, **options}
 
 
 def read_choice(caller: str, options: dict[str, Any]) -> Choice:

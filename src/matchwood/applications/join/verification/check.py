@@ -1,17 +1,51 @@
-"""Why two records are similar: which elements were matched, and what the bounds say."""
+"""How two records match, by another way than the kernels': SciPy's assignment solver.
+
+`explain` shows it to users; ../check.py compares the pairs of a join with it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from matchwood.applications.join import ONE
 from matchwood.applications.join.collecting import make
 from matchwood.applications.join.similarity import EDITS
-from matchwood.applications.join.similarity.check import ONE, Similarities
+from matchwood.applications.join.similarity.check import Similarities
 
 __all__ = ["Explanation", "explain"]
+
+
+class Matching(NamedTuple):
+    """The heaviest matching of two records, whose elements are numbers."""
+
+    both: set[int]  # elements of both records, matched with each other
+    rows: list[int]  # the others of the left record
+    columns: list[int]  # and of the right one
+    matrix: np.ndarray  # int64: their similarities, in units of 2^-40
+    taken: list[tuple[int, int]]  # places in the matrix; a similarity may be 0
+
+    @property
+    def weight(self) -> int:
+        return len(self.both) * ONE + sum(int(self.matrix[place]) for place in self.taken)
+
+
+def matching(
+    left: Sequence[int], right: Sequence[int], similarities: Similarities, metric: bool
+) -> Matching:
+    """`metric`: equal elements can be matched with each other, and nothing is lost by it."""
+    both = set(left) & set(right) if metric else set()
+    rows = [e for e in left if e not in both]
+    columns = [e for e in right if e not in both]
+    matrix = np.zeros((len(rows), len(columns)), np.int64)
+    for i, e in enumerate(rows):
+        matrix[i] = similarities.row(e)[columns]
+    at, to = linear_sum_assignment(matrix, maximize=True)
+    taken = list(zip(at.tolist(), to.tolist(), strict=True))
+    return Matching(both, rows, columns, matrix, taken)
 
 
 class Explanation(NamedTuple):
@@ -84,25 +118,19 @@ def explain(R: Any, S: Any, *, similarity: str = "jaccard", q: int = 3) -> Expla
     values = list(dict.fromkeys([*left, *right]))
     place = {value: i for i, value in enumerate(values)}
     rows = Similarities(values, similarity, q)
-    both = set() if similarity in EDITS else set(left) & set(right)
-    mine = [value for value in left if value not in both]
-    theirs = [value for value in right if value not in both]
-    columns = [place[value] for value in theirs]
-    matrix = np.zeros((len(mine), len(theirs)), np.int64)
-    for i, value in enumerate(mine):
-        matrix[i] = rows.row(place[value])[columns]
-    at, to = linear_sum_assignment(matrix, maximize=True)
-    used = [(int(i), int(j)) for i, j in zip(at, to, strict=True) if matrix[i, j] > 0]
-    found = [(value, value, ONE) for value in left if value in both]
-    found += [(mine[i], theirs[j], int(matrix[i, j])) for i, j in used]
+    r, s = ([place[value] for value in record] for record in records)
+    both, mine, theirs, matrix, used = matching(r, s, rows, similarity not in EDITS)
+    found = [(e, e, ONE) for e in r if e in both]
+    found += [(mine[i], theirs[j], int(matrix[i, j])) for i, j in used if matrix[i, j] > 0]
     found.sort(key=lambda pair: -pair[2])
     weight = sum(pair[2] for pair in found)
     total = ONE * (len(left) + len(right))
     lower, upper = (len(both) * ONE + bound for bound in _bounds(matrix))
+    taken, used_up = {e for e, _, _ in found}, {e for _, e, _ in found}
     return Explanation(
-        [(r, s, x / ONE) for r, s, x in found],
-        [value for i, value in enumerate(mine) if i not in {i for i, _ in used}],
-        [value for j, value in enumerate(theirs) if j not in {j for _, j in used}],
+        [(values[a], values[b], x / ONE) for a, b, x in found],
+        [values[e] for e in mine if e not in taken],
+        [values[e] for e in theirs if e not in used_up],
         weight / ONE,
         weight / (total - weight) if weight else 0.0,
         lower / ONE,
