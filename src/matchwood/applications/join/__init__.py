@@ -27,8 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-BITS = 40
-ONE = 1 << BITS  # the weight 1.  Similarities and matching weights are integers in units of 2^-40
+ONE = 1 << 40  # the weight 1.  Similarities and matching weights are integers in units of 2^-40
 
 
 class Records(NamedTuple):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.join import ONE
+from matchwood.applications.join.similarity.cpu import ONE
 from matchwood.engines.cpu import (
     Team,
     crew,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from matchwood.applications.join import BITS, ONE
+from matchwood.applications.join import ONE
 from matchwood.applications.join.similarity import EDITS
 from matchwood.applications.join.similarity.reference import PADDING, padded, tokens
 
@@ -92,4 +92,4 @@ def _incidence(lists: Sequence[set[Any]]) -> Any:
 def _fixed(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """part / whole in units of 2^-40, rounded; in Python's integers where 64 bits are too few."""
     wide = part.astype(object if whole.max(initial=0) >= 1 << 21 else np.int64)
-    return ((wide * (2 << BITS) + whole) // (2 * whole)).astype(np.int64)
+    return ((wide * (2 * ONE) + whole) // (2 * whole)).astype(np.int64)

@@ -29,11 +29,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.join import BITS, ONE, Elements
+from matchwood.applications.join import Elements
 from matchwood.applications.join.similarity import reference
 from matchwood.engines.cpu import Team, device, expanded, stopping
 
 JACCARD, EDIT, EQUAL = 0, 1, 2
+
+BITS = 40
+ONE = 1 << BITS  # the similarity 1; kernels take constants only from files with kernels
 SHORT = 1 << 21  # below it, part << 41 stays within 63 bits
 
 WORD = 64  # characters of a block

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.join import ONE
 from matchwood.applications.join.candidates.cpu import (
     FILLED,
     FULL,
@@ -31,6 +30,7 @@ from matchwood.applications.join.candidates.cpu import (
     size_of,
 )
 from matchwood.applications.join.candidates.cpu.index import SLACK
+from matchwood.applications.join.similarity.cpu import ONE
 from matchwood.applications.join.verification.cpu import ACCEPTED, NO_ROOM, STOPPED
 from matchwood.applications.join.verification.cpu.rows import How, Scratch, mine
 from matchwood.engines.cpu import Team, device, inlined, kernel, stopping, store_relaxed

@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.join import ONE, Elements, Records
+from matchwood.applications.join import Elements, Records
 from matchwood.applications.join.candidates.cpu.index import SLACK, Index, TokenLists, prefix_end
-from matchwood.applications.join.similarity.cpu import jaccard
+from matchwood.applications.join.similarity.cpu import ONE, jaccard
 from matchwood.applications.join.verification.cpu import (
     ACCEPTED,
     NO_ROOM,

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.applications.join import ONE, Elements, Records
-from matchwood.applications.join.similarity.cpu import EDIT, EQUAL
+from matchwood.applications.join import Elements, Records
+from matchwood.applications.join.similarity.cpu import EDIT, EQUAL, ONE
 from matchwood.applications.join.verification.cpu.matchings import (
     BELOW,
     HALTED,
@@ -42,11 +42,11 @@ from matchwood.applications.join.verification.cpu.matchings import (
 )
 from matchwood.applications.join.verification.cpu.rows import (
     CERTIFIED,
+    COMPARED_PAIRS,
     DOMINANT,
     EARLY,
     EXACT,
     FAR,
-    COMPARED_PAIRS,
     STREAMING,
     How,
     Scratch,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import arguments
-from matchwood.applications.join import ONE, Elements, Records
+from matchwood.applications.join import Elements, Records
 from matchwood.applications.join.similarity import SIMILARITIES
 from matchwood.applications.join.similarity.cpu import (
     DIRECT,
@@ -25,6 +25,7 @@ from matchwood.applications.join.similarity.cpu import (
     JACCARD,
     LANES,
     LONGEST,
+    ONE,
     SLOTS,
     WORD,
     Lanes,
@@ -54,7 +55,9 @@ EDGE_BYTES = 16  # column, weight, and for the greedy matching a place in the or
 LINE_ENTRIES = 16  # of 4 bytes in a cache line
 STACK_ENTRIES = 4  # for each element of the larger record and its partner, to begin with
 
-COMPARED_PAIRS = 16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
+COMPARED_PAIRS = (
+    16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
+)
 _SPREAD = 2654435769  # 2^32 / golden ratio
 MARKS_PER_TOKEN = 16  # bytes that say which tokens are there: few tokens share one by chance
 MOST_MARKS = 1 << 16  # so that they stay in the cache
