@@ -1,11 +1,14 @@
-"""Solutions that exceed the limit of trust.py: refined, or computed again row after row.
+"""Solutions that exceed the limit of accuracy.py: refined, or computed again row after row.
 
-Where few rows are off, the engines mend them themselves (cpu_local.py and ../mend.cuh).  Other
+Where few rows are off, the engines repair them themselves (cpu.py and ../passes.cuh).  Other
 solutions come here.  First they are refined once or twice: the same engine solves for the residual
 in double precision.  This brings every row within the limit unless the pivots were very bad.
-Otherwise the system is solved on one CPU thread with LAPACK's pivots (cpu_rows.py), and refined
+Otherwise the system is solved on one CPU thread with LAPACK's pivots (cpu.py), and refined
 with residuals of more digits; if that is not enough, once more with pivots of scaled rows.  The
 best of all solutions is taken, so it is never worse than LAPACK's.
+
+In: the engine, the system and its solution.  Out: a better solution, the row without a pivot or -1,
+and whether all rows are within the limit.
 """
 
 from __future__ import annotations
@@ -15,23 +18,26 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.tridiagonal import trust
-from matchwood.tridiagonal.mending import cpu_rows
-from matchwood.tridiagonal.mending.precision import narrowed, widened
+from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal.repair import cpu
 
 Array = np.ndarray[Any, Any]
 ROUNDS = 2  # refinements, on the engine and on one thread
 WORST_ACCEPTED = (
     2.0**-10
 )  # a relative residual; with a larger one a vector does not count as a solution
+_STEP = 2.0**-149  # distance of neighbouring subnormal float32 numbers
+_LEAST = 2.0**-126  # the smallest float32 number that is not subnormal
+_SIGN = np.uint32(1 << 31)
+_MANTISSA = np.uint32((1 << 23) - 1)
 
 
 def _off(xp: Any, matrix: Any, b: Any, x: Any) -> tuple[Any, float]:
     """The residual, and the largest relative residual of a row."""
     wide = [widened(a).astype(b.dtype, copy=False) for a in (*matrix, x)]
     with np.errstate(all="ignore"):
-        residual = b - trust.product(*wide)
-        size = trust.product(*(abs(a) for a in wide)) + abs(b)
+        residual = b - accuracy.product(*wide)
+        size = accuracy.product(*(abs(a) for a in wide)) + abs(b)
         ratio = xp.where(size > 0, abs(residual) / size, abs(residual))
     worst = float(ratio.max())
     return residual, worst if xp.isfinite(x).all() and np.isfinite(worst) else np.inf
@@ -57,7 +63,7 @@ class _Best:
 
     @property
     def right(self) -> bool:
-        return self.worst <= trust.limit(self.x.dtype)
+        return self.worst <= accuracy.limit(self.x.dtype)
 
     def refine(self, solve: Any) -> None:
         """Solve for the residual until every row is within the limit, or x gets no better."""
@@ -72,7 +78,7 @@ class _Best:
                 return
 
 
-def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tuple[Any, int, bool]:
+def repaired(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tuple[Any, int, bool]:
     """Better solutions for the rows of b, the row without a pivot or -1, and whether all are right.
 
     `run` is the engine's `solve`, `x` its solution; `matrix` is the triple dl, d, du.
@@ -114,9 +120,11 @@ def _row_after_row(matrix: Any, b: Any, so_far: _Best) -> tuple[int, _Best]:
     for scaled in (False, True):
 
         def solve(given: Array, scaled: bool = scaled) -> Array:
-            return cpu_rows.solve(dl, d, du, given.reshape(-1), scaled)[0].reshape(given.shape)
+            return cpu.solve_row_by_row(dl, d, du, given.reshape(-1), scaled)[0].reshape(
+                given.shape
+            )
 
-        x, without = cpu_rows.solve(dl, d, du, right.reshape(-1), scaled)
+        x, without = cpu.solve_row_by_row(dl, d, du, right.reshape(-1), scaled)
         lacking = without if not scaled else lacking
         with np.errstate(all="ignore"):
             better = best.offer(x.reshape(right.shape).astype(right.dtype))
@@ -129,3 +137,39 @@ def _row_after_row(matrix: Any, b: Any, so_far: _Best) -> tuple[int, _Best]:
     ):  # else an overflow here must be reported
         best.offer(np.asarray(engines.moved(so_far.x, "cpu")))
     return lacking, best
+
+
+# Float32 to float64 and back without loss on either engine.  CuPy's kernels treat subnormal float32
+# numbers, those below 2^-126, as zeros.  So on the GPU these numbers are converted by their bits.
+
+
+def widened(a: Any) -> Any:
+    """The array in double precision; itself if it is so already."""
+    if a.dtype != np.float32 or engines.location(a) == "cpu":
+        return a.astype(np.float64, copy=False)
+    return from_bits(engines.xp(a), a)
+
+
+def narrowed(a: Any, kind: Any) -> Any:
+    """The double precision array in that type, rounded; too large numbers become infinite."""
+    if np.dtype(kind) != np.float32 or engines.location(a) == "cpu":
+        with np.errstate(all="ignore"):
+            return a.astype(kind, copy=False)
+    return to_bits(engines.xp(a), a)
+
+
+def from_bits(xp: Any, a: Any) -> Any:
+    """`widened` where arithmetic treats subnormal numbers as zeros."""
+    bits = xp.ascontiguousarray(a).view(np.uint32)
+    small = (bits & _MANTISSA).astype(np.float64) * _STEP
+    small = xp.where((bits & _SIGN) != 0, -small, small)
+    return xp.where((bits & ~(_MANTISSA | _SIGN)) == 0, small, a.astype(np.float64))
+
+
+def to_bits(xp: Any, a: Any) -> Any:
+    """`narrowed` where arithmetic would round subnormal results to zero."""
+    steps = xp.rint(xp.minimum(abs(a), _LEAST) / _STEP).astype(np.uint32)
+    small = steps | xp.where(xp.signbit(a), _SIGN, np.uint32(0))
+    with np.errstate(all="ignore"):
+        usual = xp.ascontiguousarray(a.astype(np.float32)).view(np.uint32)
+    return xp.where(abs(a) < _LEAST, small, usual).astype(np.uint32).view(np.float32)

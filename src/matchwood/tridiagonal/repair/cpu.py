@@ -1,4 +1,6 @@
-"""Mend single rows that are off, by a change of the unknowns around each.
+"""Rows that are off: single ones changed locally, or the system solved again row after row.
+
+Repair single rows that are off, by a change of the unknowns around each.
 
 A row is off where its terms happen to be much smaller than those of its neighbours: then the
 rounding errors of the neighbours are large for it.  A small change of the unknowns around it
@@ -9,7 +11,7 @@ two block rows more than unknowns, so some residual is left; least squares sprea
 The change is kept only if all these rows are within the limit afterwards; else a wider window is
 tried.  So no good row becomes bad, and a row that is still marked at the end is really off.
 
-Zones of several parts are mended independently.  The first and the last unknown of a zone do not
+Zones of several parts are repaired independently.  The first and the last unknown of a zone do not
 change.  So no row depends on unknowns that two zones change, and the result does not depend on the
 schedule.  A row near the end of a zone is in the middle of one in the second round, whose zones
 begin half a zone earlier.
@@ -19,12 +21,13 @@ The same for plain rows and blocks: all arrays are given as (n, P, P).
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engines.cpu import Crew, barrier, device, interrupted, kernel, share
-from matchwood.tridiagonal import trust
+from matchwood.engines.cpu import Crew, barrier, crew, device, interrupted, kernel, share
+from matchwood.tridiagonal import accuracy
 
 Array = np.ndarray[Any, Any]
 
@@ -179,8 +182,8 @@ def _exchange(system: Blocks, lo: int, hi: int, r: Array) -> None:
 
 
 @device
-def _mend_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: Array) -> bool:
-    """Mend one block row by changing unknowns from X[own[0]] to X[own[1]-1] only."""
+def _repair_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: Array) -> bool:
+    """Repair one block row by changing unknowns from X[own[0]] to X[own[1]-1] only."""
     n, p = system.d.shape[0], system.d.shape[1]
     last, row = 3 * p, r[r.shape[0] - 1]
     reach = FIRST_REACH
@@ -202,11 +205,11 @@ def _mend_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: Ar
 
 
 @device
-def _mend_part(
+def _repair_part(
     system: Blocks, mark: Array, start: int, own: tuple[int, int], limit: float, r: Array
 ) -> tuple[int, float]:
-    """Mend the marked rows of the part from `start` on.  Returns how many stay off, and the largest
-    relative residual before."""
+    """Repair the marked rows of the part from `start` on.  Returns how many stay off, and the
+    largest relative residual before."""
     left, worst = 0, 0.0
     for word in range(mark.size):
         if mark[word] == 0:
@@ -215,7 +218,7 @@ def _mend_part(
             if _is_marked(mark, j):
                 off = _off_by(system, start + j)
                 worst = max(worst, off)
-                if off <= limit or _mend_row(system, start + j, own, limit, r):
+                if off <= limit or _repair_row(system, start + j, own, limit, r):
                     _clear_mark(mark, j)
                 else:
                     left += 1
@@ -223,7 +226,7 @@ def _mend_part(
 
 
 @kernel
-def _mend(
+def _repair(
     team: Any, system: Blocks, marks: Array, rows: int, limit: float, room: Array, found: Array
 ) -> None:
     """Two rounds over all zones.  found[rank] becomes the number of rows still off, and the largest
@@ -242,7 +245,7 @@ def _mend(
             fixed = n if end == parts else end * rows - 1
             for part in range(first, end):
                 own = (free, fixed)
-                more, worst = _mend_part(system, marks[part], part * rows, own, limit, r)
+                more, worst = _repair_part(system, marks[part], part * rows, own, limit, r)
                 left += more
                 found[team.rank, 1] = max(found[team.rank, 1], worst)
         found[team.rank, 0] = left
@@ -250,17 +253,146 @@ def _mend(
             return
 
 
-def mended(crew: Crew, system: Blocks, rows: int, check: RowCheck) -> int:
-    """Mend the marked rows; returns a verdict as in trust.py.  A part has `rows` block rows."""
+def repaired(team: Crew, system: Blocks, rows: int, check: RowCheck) -> int:
+    """Repair the marked rows; returns a verdict of accuracy.py.  A part has `rows` block rows."""
     n, p = system.d.shape[:2]
     limit, count = check.limit, int(check.off.sum())
-    if count > trust.few(n * p):
-        return trust.WRONG
-    room = np.empty((crew.size, (2 * LAST_REACH + 1) * p + 1, 3 * p + 1))
-    found = np.zeros((crew.size, 2))
-    crew.run(_mend, system, check.marks, rows, limit, room, found)
+    if count > accuracy.few(n * p):
+        return accuracy.WRONG
+    room = np.empty((team.size, (2 * LAST_REACH + 1) * p + 1, 3 * p + 1))
+    found = np.zeros((team.size, 2))
+    team.run(_repair, system, check.marks, rows, limit, room, found)
     if found[:, 0].any():
-        return trust.WRONG
+        return accuracy.WRONG
     worst = found[:, 1].max() / limit
-    usual = count <= trust.by_chance(n, p) and worst <= trust.worst_by_chance(n)
-    return trust.RIGHT if usual else trust.HARD
+    usual = count <= accuracy.by_chance(n, p) and worst <= accuracy.worst_by_chance(n)
+    return accuracy.RIGHT if usual else accuracy.HARD
+
+
+# Elimination row after row, as in LAPACK: for systems that are not solved well in parts.
+#
+# Partial pivoting among the rows that contain an unknown; pivots are compared as the rows are
+# given. So the pivots are LAPACK's, and the solution is as good.  But every row is first divided by
+# a power of two that brings its largest entry near 1, which is exact.  So products do not overflow,
+# nor do quotients whose result can be represented, and subnormal numbers lose no digits.  With
+# `scaled`, pivots are compared after that division: better where rows differ much in size.
+#
+# The same code for plain rows and blocks: equation i of P x P blocks has unknowns i - K to i + K,
+# with K = 2 P - 1.  A window of K + 1 equations moves down the rows; its columns begin at the
+# unknown that is eliminated next.
+
+
+@device
+def _entry(dl: Array, d: Array, du: Array, i: int, column: int) -> float:
+    """Coefficient of unknown `column` in equation i; zero outside of the matrix."""
+    n, p = d.shape[0], d.shape[1]
+    if column < 0 or column >= n * p:
+        return 0.0
+    row, side = i // p, column // p - i // p
+    if side == 0:
+        return float(d[row, i % p, column % p])
+    if side == -1:
+        return float(dl[row, i % p, column % p])
+    if side == 1:
+        return float(du[row, i % p, column % p])
+    return 0.0
+
+
+@device
+def _enter(
+    dl: Array, d: Array, du: Array, b: Array, i: int, first: int, w: Array, powers: Array, at: int
+) -> None:
+    """Put equation i, its columns from `first` on, into row `at` of the window."""
+    last = w.shape[1] - 1
+    p, n = d.shape[1], d.shape[0]
+    for k in range(last + 1):
+        w[at, k] = 0.0
+    powers[at] = 0
+    if i >= n * p:
+        return
+    largest = 0.0
+    reach = 2 * p - 1
+    for column in range(max(i - reach, 0), min(i + reach + 1, n * p)):
+        largest = max(largest, abs(_entry(dl, d, du, i, column)))
+    power = math.frexp(largest)[1]
+    for k in range(last):
+        w[at, k] = math.ldexp(_entry(dl, d, du, i, first + k), -power)
+    w[at, last] = math.ldexp(float(b[i]), -power)
+    powers[at] = power
+
+
+@device
+def _swap(w: Array, powers: Array, i: int, j: int) -> None:
+    for k in range(w.shape[1]):
+        w[i, k], w[j, k] = w[j, k], w[i, k]
+    powers[i], powers[j] = powers[j], powers[i]
+
+
+@kernel
+def _eliminate(
+    team: Any,
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    w: Array,
+    powers: Array,
+    upper: Array,
+    x: Array,
+    lacking: Array,
+    scaled: bool,
+) -> None:
+    """One thread computes x; `lacking` becomes the first unknown without a pivot."""
+    if team.rank > 0:
+        return
+    size, reach, last = x.size, w.shape[0] - 1, w.shape[1] - 1
+    for i in range(reach):
+        _enter(dl, d, du, b, i, 0, w, powers, i)
+    for j in range(size):
+        if interrupted(team, j):
+            return
+        _enter(dl, d, du, b, j + reach, j, w, powers, reach)
+        best = 0
+        for i in range(1, reach + 1):
+            shift = 0
+            if not scaled:  # compare the rows as they were before the division
+                shift = min(max(powers[i] - powers[best], -2000), 2000)
+            if math.ldexp(abs(w[i, 0]), shift) > abs(w[best, 0]):
+                best = i
+        if best != 0:
+            _swap(w, powers, 0, best)
+        if w[0, 0] == 0:
+            if lacking[0] < 0:
+                lacking[0] = j
+            w[0, 0] = 2.0**-52
+        for k in range(last + 1):
+            upper[j, k] = w[0, k]
+        for i in range(1, reach + 1):
+            factor = w[i, 0] / upper[j, 0]  # not w[0, 0], which step i = 1 overwrites
+            for k in range(1, last):
+                w[i - 1, k - 1] = w[i, k] - factor * upper[j, k]
+            w[i - 1, last - 1] = 0.0
+            w[i - 1, last] = w[i, last] - factor * upper[j, last]
+            powers[i - 1] = powers[i]
+    for j in range(size - 1, -1, -1):
+        value = upper[j, last]
+        for k in range(1, min(last, size - j)):
+            if upper[j, k] != 0:  # else x[j + k] may be infinite
+                value -= upper[j, k] * x[j + k]
+        x[j] = value / upper[j, 0]
+
+
+def solve_row_by_row(
+    dl: Array, d: Array, du: Array, b: Array, scaled: bool = False
+) -> tuple[Array, int]:
+    """The solution for one right-hand side, in double precision; the row without a pivot or -1."""
+    n, p = d.shape[0], (d.shape[1] if d.ndim == 3 else 1)
+    reach = 2 * p - 1
+    blocks = (np.ascontiguousarray(a, np.float64).reshape(n, p, p) for a in (dl, d, du))
+    width = 2 * reach + 1
+    x, lacking = np.empty(n * p), np.full(1, -1, np.int64)
+    room = np.empty((reach + 1, width + 1)), np.empty(reach + 1, np.int64)
+    upper = np.empty((n * p, width + 1))
+    right = np.ascontiguousarray(b, np.float64)
+    crew(1, work=64 * n * p).run(_eliminate, *blocks, right, *room, upper, x, lacking, scaled)
+    return x, int(lacking[0]) // p if lacking[0] >= 0 else -1

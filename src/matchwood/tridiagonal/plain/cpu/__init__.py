@@ -1,8 +1,12 @@
-"""A tile of plain rows with several right-hand sides: what cpu_parts.py does for one.
+"""The tridiagonal solver on a team.  One part: tiles.py; the ends of parts: ../../elements.
 
-The matrix is read once, and its elimination is computed once, for all of them.  What is done to a
-right-hand side is in the order of operations of cpu_parts.py.  So no bit of a solution depends on
-how many others are solved with it.
+A first pass over the rows computes an element for each part of 128 rows.  The elements are solved
+for the ends of the parts.  A second pass computes the inner unknowns.  The parts do not depend on
+the number of threads, so neither does any bit of the solution.
+
+Up to COLUMNS right-hand sides are solved in one pass.  The matrix is read once, and its elimination
+is computed once, for all of them.  What is done to a right-hand side is in the order of operations
+of tiles.py.  So no bit of a solution depends on how many others are solved with it.
 
 Always COLUMNS right-hand sides are computed, in the body of one loop over lanes.  With fewer the
 compiler would unroll some loops, and then not turn them into vector instructions, which takes four
@@ -15,38 +19,69 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engines.cpu import device, expanded
-from matchwood.tridiagonal.cpu_elements import LARGE, Columns, is_off
-from matchwood.tridiagonal.mending.cpu_local import RowCheck, clear_marks, set_mark
-from matchwood.tridiagonal.plain.cpu_steps import (
+from matchwood.engines.cpu import barrier, crew, device, expanded, interrupted, kernel, share
+from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal.elements.cpu import (
+    LARGE,
+    Columns,
+    Ends,
+    RowSystem,
+    in_groups,
+    is_off,
+    new_ends,
+    report,
+    row_without_pivot,
+    solve_ends,
+)
+from matchwood.tridiagonal.plain.cpu.tiles import (
     A_L1,
     A_SIZE,
     B_L1,
     B_SIZE,
+    BAD,
     CHOICES,
     DIAGONAL,
     LANES,
+    LEAST,
     LOWER,
     RIGHT,
     ROWS,
+    SCRATCH,
     STEPS,
     SUM,
     TILE,
     UPPER,
     WORDS,
+    load_ends,
     load_matrix,
+    load_tile,
+    mark_off,
+    reduce_tile,
     reduced,
     repeated,
     right_hand_sides,
     start,
     start_sizes,
+    store_elements,
+    store_solution,
+    substitute_tile,
+)
+from matchwood.tridiagonal.repair.cpu import (
+    Blocks,
+    RowCheck,
+    clear_marks,
+    new_marks,
+    repaired,
+    set_mark,
 )
 
 Array = np.ndarray[Any, Any]
 
+FEW_COLUMNS = 3  # fewer right-hand sides are solved one after the other
+WORK_PER_ROW = 4  # units of work per row, as `crew` counts them
+
 COLUMNS = 8  # right-hand sides that are solved together, at most
 WIDTH = COLUMNS * LANES  # numbers of one row of all right-hand sides
-
 # Offsets in the scratch buffer, after the coefficients; one number for each lane, or for each
 # right-hand side and lane.
 SECOND = RIGHT  # the pivot rows: coefficients of the next two unknowns
@@ -58,6 +93,9 @@ SIDES = OFF + WIDTH  # ROWS: right-hand sides
 # ROWS + 2: right-hand sides of the pivot rows, then the solutions x[s-1] to x[e+1]
 FOUND = SIDES + ROWS * WIDTH
 SCRATCH_COLUMNS = FOUND + (ROWS + 2) * WIDTH  # zeros at first
+
+
+# A tile with several right-hand sides
 
 
 class Matrix(NamedTuple):
@@ -365,3 +403,165 @@ def mark_columns(tile: int, s: Array, columns: Columns, check: RowCheck, rank: i
                     value, size = _residual(s, j * LANES + lane, SIDES + at, FOUND + at)
                     if is_off(value, size, check.limit) > 0:
                         set_mark(mark, j)
+
+
+# All tiles
+
+
+class Workspace(NamedTuple):
+    """What the first pass stores for the second, and the scratch buffer of each thread."""
+
+    choices: Array
+    scratch: Array
+
+
+@device
+def _report(tile: int, s: Array, fault: Array) -> None:
+    """Report unknowns of a tile without a pivot, and numbers out of range."""
+    for lane in range(LANES):
+        if s[BAD + lane] > 0:
+            report(fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
+        if not (s[SUM + lane] <= LARGE and s[LEAST + lane] >= 1 / LARGE):
+            fault[1] = 1
+
+
+@device
+def _reduce(team: Any, rows: RowSystem, ends: Ends, room: Workspace) -> None:
+    """Compute the element of every part."""
+    s, parts = room.scratch[team.rank], room.choices.shape[0]
+    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    for tile in range(lo, hi):
+        if interrupted(team, tile << 6):
+            return
+        load_tile(tile, rows, s)
+        reduce_tile(s)
+        store_elements(tile, s, ends.elements, room.choices, parts)
+        _report(tile, s, ends.fault)
+
+
+@device
+def _substitute(
+    team: Any, rows: RowSystem, ends: Array, room: Workspace, x: Array, check: RowCheck
+) -> None:
+    """Compute the inner unknowns of every part; with a limit, mark the rows that are off."""
+    s, parts = room.scratch[team.rank], room.choices.shape[0]
+    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    for tile in range(lo, hi):
+        if interrupted(team, tile << 6):
+            return
+        load_tile(tile, rows, s)
+        load_ends(tile, s, ends, room.choices, parts)
+        substitute_tile(s)
+        store_solution(tile, s, rows.perm, x)
+        if check.limit > 0:
+            for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
+                mark = check.marks[part]
+                off = mark_off(part, rows, x, ends, check.limit, mark)
+                check.off[team.rank] += off
+
+
+@kernel
+def _solve(
+    team: Any, rows: RowSystem, ends: Ends, room: Workspace, x: Array, check: RowCheck
+) -> None:
+    """One right-hand side."""
+    _reduce(team, rows, ends, room)
+    if barrier(team) or solve_ends(team, ends, 1):
+        return
+    _substitute(team, rows, ends.ends[0], room, x, check)
+
+
+@device
+def _reduce_columns(
+    team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace
+) -> None:
+    """`_reduce` for a group of right-hand sides."""
+    s, parts = room.scratch[team.rank], room.choices.shape[0]
+    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    for tile in range(lo, hi):
+        if interrupted(team, tile << 6):
+            return
+        load_columns(tile, matrix, columns, s)
+        reduce_columns(s)
+        store_columns(tile, s, ends.elements, room.choices, parts, columns.number)
+        _report(tile, s, ends.fault)
+
+
+@device
+def _substitute_columns(
+    team: Any, matrix: Matrix, columns: Columns, ends: Array, room: Workspace, check: RowCheck
+) -> None:
+    """`_substitute` for a group of right-hand sides."""
+    s, parts = room.scratch[team.rank], room.choices.shape[0]
+    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    for tile in range(lo, hi):
+        if interrupted(team, tile << 6):
+            return
+        load_columns(tile, matrix, columns, s)
+        substitute_columns(tile, s, ends, room.choices)
+        store_solutions(tile, matrix, s, columns)
+        if check.limit > 0:
+            mark_columns(tile, s, columns, check, team.rank)
+
+
+@kernel
+def _solve_columns(
+    team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace, check: RowCheck
+) -> None:
+    """A group of right-hand sides."""
+    _reduce_columns(team, matrix, columns, ends, room)
+    if barrier(team) or solve_ends(team, ends, 1):
+        return
+    _substitute_columns(team, matrix, columns, ends.ends, room, check)
+
+
+def solve(
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    perm: Array | None = None,
+    *,
+    threads: int | None = None,
+) -> tuple[Array, int, int]:
+    """The solution for every row of b; the row without a pivot or -1; a verdict (accuracy.py).
+
+    With `perm` the solution is not checked.  RowSystem of b that are to be reordered are solved one
+    after the other, unless b is in Fortran order: each number has a cache line of its own.
+    """
+    n, m = d.size, b.shape[1]
+    b = b if b.flags.f_contiguous else np.ascontiguousarray(b)
+    alone = b.shape[0] < FEW_COLUMNS or (perm is not None and b.flags.c_contiguous)
+    b = np.ascontiguousarray(b) if alone else b
+    x = np.empty_like(b)
+    if n == 0 or b.shape[0] == 0:
+        return x, -1, accuracy.RIGHT
+    parts = -(-n // ROWS)
+    team = crew(threads, work=WORK_PER_ROW * n)
+    order = np.empty(0, np.int32) if perm is None else perm
+    # double precision for both types; float32 would be no faster
+    scratch = np.zeros((team.size, SCRATCH if alone else SCRATCH_COLUMNS))
+    room = Workspace(np.empty((parts, WORDS)), scratch)
+    limit = accuracy.limit(b.dtype) if perm is None else 0.0
+    verdict, lacking = accuracy.RIGHT, -1
+    lower, diagonal, upper = (a.reshape(n, 1, 1) for a in (dl, d, du))
+    for columns in in_groups(b, x, 1 if alone else COLUMNS):
+        ends = new_ends(parts, 1, ROWS, n, team.size, columns.number)
+        off = np.zeros((columns.number, team.size), np.int64)
+        marks = new_marks(columns.number * parts, ROWS).reshape(columns.number, parts, -1)
+        if alone:
+            check, rows = (
+                RowCheck(limit, marks[0], off[0]),
+                RowSystem(dl, d, du, columns.b[:m], order),
+            )
+            team.run(_solve, rows, ends, room, columns.x[:m], check)
+        else:
+            check, matrix = RowCheck(limit, marks, off), Matrix(dl, d, du, order)
+            team.run(_solve_columns, matrix, columns, ends, room, check)
+        lacking = row_without_pivot(ends)
+        verdict = accuracy.WRONG if ends.fault[1] else verdict
+        for c in np.flatnonzero(off.any(axis=1)):
+            right, out = (a[c * columns.column :] for a in (columns.b, columns.x))
+            blocks = Blocks(lower, diagonal, upper, right, out, columns.row)
+            verdict = min(verdict, repaired(team, blocks, ROWS, RowCheck(limit, marks[c], off[c])))
+    return x, lacking, verdict

@@ -38,7 +38,7 @@ _LEVEL_BITS = 48  # a fault is level << 48 | row, so that the least one is on th
 _ROW_MASK = (1 << _LEVEL_BITS) - 1
 
 
-class Rows(NamedTuple):
+class RowSystem(NamedTuple):
     """A system, plain or of blocks; with `perm` the right-hand side of row i is b[perm[i]]."""
 
     dl: Array

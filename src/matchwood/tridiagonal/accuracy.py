@@ -13,8 +13,8 @@ UNITS + HIDDEN units.
 Elimination alone does not keep this limit, neither here nor in LAPACK.  Where the terms of a row
 happen to be much smaller than those of its neighbours, the rounding errors of the neighbours are
 large for it.  On random matrices this happens in one row in a thousand.  If few rows are off, they
-are mended, that is, repaired by a change of the unknowns around (mending/cpu_local.py, mend.cuh).
-If many are off, or if that is not enough, the whole system is solved again (mending/).
+are repaired, that is, repaired by a change of the unknowns around (repair/cpu.py, passes.cuh).
+If many are off, or if that is not enough, the whole system is solved again (repair/).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import numpy as np
 UNITS = 8.0  # rounding units; the limit for a row
 HIDDEN = {False: 2.0, True: 3.5}  # rounding units of the residual itself; True: of blocks
 TIMES = 10.0  # how many times LAPACK's measure ours may be
-# Rows are mended locally if at most this many are off: FEW_ROWS, or one in ROWS_PER_MENDED,
+# Rows are repaired locally if at most this many are off: FEW_ROWS, or one in ROWS_PER_REPAIRED,
 # whichever is more.
 FEW_ROWS = 16
-ROWS_PER_MENDED = 64
+ROWS_PER_REPAIRED = 64
 
-# How many rows of a random system are off before they are mended, at most.
+# How many rows of a random system are off before they are repaired, at most.
 ROWS_WITHOUT_CHANCE = 8192  # rows; in a system of no more than these, none
 ROWS_PER_CHANCE = 256  # rows; in a larger system one in so many, of block rows one in half as many
 ROWS_PER_UNIT = 4  # such a row of a system of n rows is off by no more than n / 4 units
@@ -47,7 +47,7 @@ def limit(kind: Any) -> float:
 
 def few(equations: int) -> int:
     """If more of the equations than this are off, the whole system is solved again."""
-    return max(FEW_ROWS, equations // ROWS_PER_MENDED)
+    return max(FEW_ROWS, equations // ROWS_PER_REPAIRED)
 
 
 def by_chance(n: int, p: int = 1) -> int:

@@ -1,6 +1,7 @@
 """Two passes over the rows and the levels of elements between them, on the GPU.
 
-For plain and block systems; the kernels are in plain/gpu.cu, block/gpu.cu and elements.cuh.
+For plain and block systems; the kernels are in ../plain/gpu.cu, ../block/gpu.cu, ../elements.cuh
+and ../passes.cuh.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.tridiagonal import trust
+from matchwood.tridiagonal import accuracy
 
 ZONES_PER_BLOCK = 128  # zones of a thread block in the first round; for block systems half as many
-MOST_MENDING_BLOCKS = (
+MOST_REPAIR_BLOCKS = (
     1024  # most thread blocks in later rounds; a thread takes several zones if needed
 )
 
 
-class MendRound(NamedTuple):
-    """A round of mending: its zones and its windows."""
+class RepairRound(NamedTuple):
+    """A round of repair: its zones and its windows."""
 
     zone: int  # block rows of a zone
     shift: int  # block rows by which zones begin earlier
@@ -31,11 +32,11 @@ class MendRound(NamedTuple):
     threads: int  # of a thread block; few, so that no thread waits long for others
 
 
-MEND_ROUNDS = (
-    MendRound(128, 0, 1, 4, 32),
-    MendRound(512, 192, 16, 16, 8),
-    MendRound(2048, 0, 64, 64, 2),
-    MendRound(2048, 1024, 1, 64, 2),
+REPAIR_ROUNDS = (
+    RepairRound(128, 0, 1, 4, 32),
+    RepairRound(512, 192, 16, 16, 8),
+    RepairRound(2048, 0, 64, 64, 2),
+    RepairRound(2048, 1024, 1, 64, 2),
 )
 
 
@@ -127,10 +128,10 @@ class Solver:
                 for k, (_, count) in enumerate(self.levels)
             },
         )
-        limit = trust.limit(self.dtype)
-        few, usual = np.int32(trust.few(n * p)), np.int32(trust.by_chance(n, p))
+        limit = accuracy.limit(self.dtype)
+        few, usual = np.int32(accuracy.few(n * p)), np.int32(accuracy.by_chance(n, p))
         self._limits = (self.dtype.type(limit), few, usual)
-        self._mends = self._mend_rounds(source, p, limit, limit * trust.worst_by_chance(n))
+        self._repairs = self._repair_rounds(source, p, limit, limit * accuracy.worst_by_chance(n))
         self._unread = gpu.Status()
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))
 
@@ -161,19 +162,19 @@ class Solver:
         substitute.launch(self._blocks, self._warp, (*known, marks, word), self._tile)
         return block
 
-    def mend(self, dl: Any, d: Any, du: Any, b: Any, x: Any, block: Any, status: Any) -> None:
-        """Mend the rows that `solve` marked in `block`; rows still off are reported to `status`."""
+    def repair(self, dl: Any, d: Any, du: Any, b: Any, x: Any, block: Any, status: Any) -> None:
+        """Repair the rows that `solve` marked in `block`; `status` is told of rows still off."""
         matrix = (_address(dl), _address(d), _address(du), _address(b), _address(x))
         where = (np.int64(self.n), *matrix, self._place(block, "marks"), np.int64(self._parts))
         word = _address(status.device_words)
-        for blocks, threads, rest, room in self._mends:
-            self._kernels.mend.launch(blocks, threads, (*where, *rest, word), room)
+        for blocks, threads, rest, room in self._repairs:
+            self._kernels.repair.launch(blocks, threads, (*where, *rest, word), room)
 
-    def _mend_rounds(self, source: Any, p: int, limit: float, far: float) -> list[Any]:
+    def _repair_rounds(self, source: Any, p: int, limit: float, far: float) -> list[Any]:
         """(thread blocks, threads of a block, arguments, bytes of shared memory) of each round."""
         made: list[Any] = []
-        for step, one in enumerate(MEND_ROUNDS):
-            after = MEND_ROUNDS[min(step + 1, len(MEND_ROUNDS) - 1)]
+        for step, one in enumerate(REPAIR_ROUNDS):
+            after = REPAIR_ROUNDS[min(step + 1, len(REPAIR_ROUNDS) - 1)]
             rows = (one.zone, one.shift, after.zone, after.shift)
             sizes = [count // self.rows for count in rows]
             zones = -(-(self._parts + sizes[1]) // sizes[0])
@@ -182,10 +183,10 @@ class Solver:
             counts = (step, self.rows, *sizes, each, one.least, one.most)
             rest = (*map(np.int32, counts), np.float64(limit), np.float64(far))
             triangle = (2 * one.most + 1) * p * (3 * p + 1)
-            room = 8 * (source.constant("MEND_LIST") + one.threads * triangle)
-            blocks = blocks if step == 0 else min(blocks, MOST_MENDING_BLOCKS)
+            room = 8 * (source.constant("REPAIR_LIST") + one.threads * triangle)
+            blocks = blocks if step == 0 else min(blocks, MOST_REPAIR_BLOCKS)
             made.append((blocks, one.threads, rest, room))
-        assert len(made) == source.constant("MEND_ROUNDS")
+        assert len(made) == source.constant("REPAIR_ROUNDS")
         return made
 
     def _place(self, block: Any, name: str) -> Any:
@@ -213,8 +214,8 @@ class Solver:
 
 
 def _list_words(source: Any, parts: int) -> int:
-    """32-bit words that the lists of zones need: `Lists` in mend.cuh."""
-    rounds, rows = source.constants("MEND_ROUNDS", "MEND_ROWS")
+    """32-bit words that the lists of zones need: `ZoneLists` in passes.cuh."""
+    rounds, rows = source.constants("REPAIR_ROUNDS", "REPAIR_ROWS")
     most = parts // (rows // 32) + 2
     words: int = rounds + (rounds - 1) * (most // 32 + 1 + most)
     return words
@@ -241,10 +242,10 @@ def solve(
     *,
     threads: int | None = None,
 ) -> tuple[Any, int, int]:
-    """The solution for every row of b; the row without a pivot or -1; a verdict (trust.py)."""
+    """The solution for every row of b; the row without a pivot or -1; a verdict (accuracy.py)."""
     x = gpu.empty(b.shape, b.dtype, "tridiagonal.solve")
     if d.shape[0] == 0 or b.shape[0] == 0:
-        return x, -1, trust.RIGHT
+        return x, -1, accuracy.RIGHT
     index = np.dtype(np.int32) if perm is None else perm.dtype
     device = engines.cupy().cuda.runtime.getDevice()
     solver = _solver(make, d.shape[0], d.dtype, index, perm is not None, device)
@@ -263,13 +264,13 @@ def solve_all(
     blocks = [solver.solve(dl, d, du, one, out, perm, status) for one, out in pairs]
     code, detail = status.read()
     if codes.not_finite < code < codes.off:  # SINGULAR plus a level
-        return detail, trust.RIGHT
+        return detail, accuracy.RIGHT
     if code not in (codes.some_off, codes.few_off) or perm is not None:
-        return -1, trust.RIGHT if code == 0 else trust.WRONG
+        return -1, accuracy.RIGHT if code == 0 else accuracy.WRONG
     status.clear()
     for (one, out), block in zip(pairs, blocks, strict=True):
-        solver.mend(dl, d, du, one, out, block, status)
+        solver.repair(dl, d, du, one, out, block, status)
     again, _ = status.read()
     if again not in (0, codes.some_off):
-        return -1, trust.WRONG
-    return -1, trust.RIGHT if code == codes.few_off and again == 0 else trust.HARD
+        return -1, accuracy.WRONG
+    return -1, accuracy.RIGHT if code == codes.few_off and again == 0 else accuracy.HARD
