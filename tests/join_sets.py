@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matchwood.applications.join.arrays import Elements, Records
+from matchwood.applications.join import Elements, Records
 from matchwood.applications.join.reference import in_order
 from matchwood.applications.join.similarity.reference import padded, tokens
 

@@ -7,17 +7,23 @@ from typing import Any
 import numpy as np
 
 from matchwood.applications.join.candidates.cpu import (
+    SLOTS,
+    TOO_FEW,
+    WINDOW,
     Corpus,
-    Places,
+    Known,
+    ProbeOrder,
+    Rule,
+    Sums,
+    gather,
     members_of,
+    settle,
     size_of,
     worth_verifying,
 )
-from matchwood.applications.join.candidates.cpu_gather import WINDOW, Rule, Sums, gather
-from matchwood.applications.join.candidates.cpu_lists import SLACK
-from matchwood.applications.join.candidates.cpu_run import Task
-from matchwood.applications.join.candidates.cpu_small import SLOTS, TOO_FEW, Known, settle
-from matchwood.applications.join.verification.cpu_pair import least_weight
+from matchwood.applications.join.candidates.cpu.index import SLACK
+from matchwood.applications.join.cpu import Task
+from matchwood.applications.join.verification.cpu import least_weight
 from matchwood.engines.cpu import Team, crew, kernel, stopping
 
 
@@ -25,7 +31,7 @@ from matchwood.engines.cpu import Team, crew, kernel, stopping
 def _list_pairs(
     team: Team,
     corpus: Corpus,
-    places: Places,
+    places: ProbeOrder,
     rule: Rule,
     sums: Sums,
     known: Known,

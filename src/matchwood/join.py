@@ -14,9 +14,9 @@ How it is made: applications/join.
 """
 
 from matchwood.applications.join.collecting import Collection, collection
-from matchwood.applications.join.explanation import Explanation, explain
 from matchwood.applications.join.fuzzy import fuzzy_join, iter_fuzzy_join
 from matchwood.applications.join.result import Pairs
+from matchwood.applications.join.verification.check import Explanation, explain
 
 __all__ = [
     "Collection",

@@ -167,15 +167,15 @@ def test_by_joins_within_groups():
 
 def test_long_records_and_full_buffers(monkeypatch):
     """Small buffers and windows: members stop and go on where they were."""
-    from matchwood.applications.join.candidates import cpu_run
+    from matchwood.applications.join import cpu
 
     rng = random.Random(9)
     left = [r for _ in range(20) for r in records(rng)]
     wanted = fuzzy_join(left, delta=0.2)
     assert len(wanted) > 100
-    monkeypatch.setattr(cpu_run, "ROOM", 3)
-    monkeypatch.setattr(cpu_run, "WINDOW", 7)
-    monkeypatch.setattr(cpu_run.Task.run, "__defaults__", (3,))
+    monkeypatch.setattr(cpu, "ROOM", 3)
+    monkeypatch.setattr(cpu, "WINDOW", 7)
+    monkeypatch.setattr(cpu.Task.run, "__defaults__", (3,))
     for threads in (1, 3):
         again = fuzzy_join(left, delta=0.2, threads=threads)
         assert triples(again) == triples(wanted)

@@ -9,8 +9,8 @@ import pytest
 
 from join_sets import random_sets
 from matchwood.applications.join.check import check_fuzzy_join
-from matchwood.applications.join.explanation import explain
 from matchwood.applications.join.fuzzy import fuzzy_join
+from matchwood.applications.join.verification.check import explain
 from matchwood.errors import CheckFailed
 
 SETS = random_sets(random.Random(11), 40, letters="abcd")

@@ -15,7 +15,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import plain, real
 from matchwood.errors import CheckFailed
-from matchwood.tridiagonal.trust import product
+from matchwood.tridiagonal.accuracy import product
 
 Array = np.ndarray[Any, Any]
 

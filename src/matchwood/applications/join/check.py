@@ -13,15 +13,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from matchwood import answers, arguments
-from matchwood.applications.join.choice import Choice, read_choice, read_groups, read_sides
+from matchwood.applications.join import ONE, Choice
 from matchwood.applications.join.collecting import Collection
-from matchwood.applications.join.fuzzy import with_defaults
+from matchwood.applications.join.options import read_choice, read_groups, read_sides, with_defaults
 from matchwood.applications.join.reference import least_weight
 from matchwood.applications.join.similarity import EDITS
-from matchwood.applications.join.similarity.check import ONE, Similarities
+from matchwood.applications.join.similarity.check import Similarities
+from matchwood.applications.join.verification.check import matching
 from matchwood.errors import CheckFailed
 
 EXACT = ("certified", "exact", "early")
@@ -53,14 +53,7 @@ class _Truth:
     def weight(self, i: int, j: int) -> int:
         """The heaviest matching of left record i and right record j, in units of 2^-40."""
         r, s = self.left.lists[i], self.right.lists[j]
-        both = set(r) & set(s) if self.metric else set()
-        rows = [e for e in r if e not in both]
-        columns = [e for e in s if e not in both]
-        total = len(both) * ONE
-        if rows and columns:
-            matrix = np.array([self.similarities.row(e)[columns] for e in rows])
-            total += int(matrix[linear_sum_assignment(matrix, maximize=True)].sum())
-        return total
+        return matching(r, s, self.similarities, self.metric).weight
 
     def partners(self, i: int, needs: np.ndarray) -> np.ndarray:
         """Right records that may weigh what they need with left record i: the others do not."""

@@ -1,4 +1,4 @@
-"""The public functions of the join.  Read on in choice.py, collecting/, candidates/, top/."""
+"""The public functions of the join.  Read on in options.py, collecting/, candidates/, ordering/."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.join.candidates.sampling import Sample
-from matchwood.applications.join.choice import Choice, read_choice, read_groups, read_sides
-from matchwood.applications.join.collecting import Collection, Prepared
-from matchwood.applications.join.result import Pairs, scores_of
+from matchwood.applications.join import Choice
+from matchwood.applications.join.options import read_choice, read_groups, read_sides, with_defaults
+from matchwood.applications.join.result import Pairs, by_score, scores_of
 from matchwood.applications.join.top import best_pairs
 from matchwood.stopwatch import Stopwatch
 
 __all__ = ["fuzzy_join", "iter_fuzzy_join"]
+
+SCORED = 1 << 16  # pairs that are scored together
+NOTHING = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
+ESTIMATED_RECORDS = 1000  # left records that `estimate` joins
+SEED = 1
+MISSED = 3.0  # steps of the draw: with 95 % what was never met is no more ("rule of three")
 
 
 def fuzzy_join(
@@ -210,20 +215,6 @@ def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
     }
 
 
-def with_defaults(caller: str, options: dict[str, Any]) -> dict[str, Any]:
-    """All options of `fuzzy_join`, with these among them; TypeError for one that it has not."""
-    known = fuzzy_join.__kwdefaults__ or {}
-    for name in options:
-        if name not in known:
-            raise TypeError(f"{caller}: unknown argument {name!r}")
-    return {**known, **options}
-
-
-SCORED = 1 << 16  # pairs that are scored together
-NOTHING = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
-ESTIMATED_RECORDS = 1000  # left records that `estimate` joins
-
-
 class _Call:
     """A join under way."""
 
@@ -233,7 +224,7 @@ class _Call:
         self.left, self.right = read_sides(caller, left, right, options)
         self.options = {name: value for name, value in options.items() if name != "engine"}
         self.choice.groups = read_groups(caller, options["by"], self.left, self.right)
-        self.prepared = _prepared(self.left, self.right)
+        self.prepared = self.left.alone() if self.right is None else self.left.beside(self.right)
         self.sizes = self.prepared.sizes
         self.runner = engines.load("matchwood.applications.join", self.engine)
 
@@ -330,12 +321,69 @@ class _Call:
         return Pairs(left, right, score, shape, stats, self.options)
 
 
-def _prepared(left: Collection, right: Collection | None) -> Prepared:
-    return left.alone() if right is None else left.beside(right)
-
-
 def _by_left(left: Any, right: Any, weight: Any, sums: Any) -> np.ndarray:
-    from matchwood.applications.join.result import by_score
 
     order = by_score(weight, sums, left, right)
     return order[np.argsort(left[order], kind="stable")]
+
+
+# Which left records a sample takes, and how many pairs it says there are in all.
+#
+# A record brings no more pairs than it reads entries of posting lists, and those are counted before
+# anything is joined.  So records are drawn with chances in proportion to that cost, and each pair
+# of a drawn record counts for 1 / chance.  Records that cost much are taken for sure.  Then no
+# record outside the sample can bring a surprise: it holds at most its cost, which is less than one
+# step of the draw.
+
+
+class Sample:
+    """Some `count` left records of a join.  Call it with the task before the task runs."""
+
+    def __init__(self, count: int, threads: int | None) -> None:
+        self.count = count
+        self.threads = threads
+        self.rows = np.empty(0, np.int64)
+        self.chances = np.empty(0)
+        self.step = 0.0  # entries of posting lists between two draws
+        self.share = 1.0  # of the whole cost
+
+    def __call__(self, task: Any) -> None:
+        """Draw, and leave only what was drawn in the task."""
+        costs = task.costs(self.threads) - 1.0  # without the entry for the record itself
+        chances = self._chances(costs)
+        marks = np.cumsum(chances)
+        start = np.random.default_rng(SEED).random()
+        drawn = np.flatnonzero(np.diff(np.floor(marks + start), prepend=np.floor(start)) > 0)
+        self.rows = task.places.rows[drawn].astype(np.int64)
+        self.chances = chances[drawn]
+        total = costs.sum()
+        self.share = float(costs[drawn].sum() / total) if total else 1.0
+        task.take(drawn)
+
+    def _chances(self, costs: np.ndarray) -> np.ndarray:
+        """In proportion to the cost, at most 1, `count` in all."""
+        if np.count_nonzero(costs) <= self.count:
+            return (costs > 0).astype(float)
+        chances, sure = np.zeros(costs.size), np.zeros(costs.size, bool)
+        while True:
+            left = np.where(sure, 0.0, costs)
+            self.step = float(left.sum()) / max(self.count - int(sure.sum()), 1)
+            more = left >= self.step
+            if not more.any() or not left.any():
+                break
+            sure |= more
+        chances[sure] = 1.0
+        return chances + (left / self.step if self.step else 0.0)
+
+    def total(self, counts: np.ndarray) -> tuple[float, float]:
+        """How many pairs there are, and by how much that may be wrong, from those by record."""
+        if not self.rows.size:
+            return float(counts.sum()), 0.0
+        each = counts[self.rows] / self.chances
+        drawn = self.chances < 1.0
+        if not drawn.any():
+            return float(each.sum()), 0.0
+        n = int(drawn.sum())
+        around = each[drawn] - each[drawn].mean()
+        spread = float(np.sqrt((around**2).sum() * n / max(n - 1, 1)))
+        return float(each.sum()), 2.0 * spread + MISSED * self.step

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from matchwood.applications.join.similarity.reference import ONE, phi
-from matchwood.applications.join.verification import SLACK, reference
+from matchwood.applications.join import ONE, Raw
+from matchwood.applications.join.similarity.reference import phi
+from matchwood.applications.join.verification import reference, share_of
 
 Records = Sequence[Sequence[Any]]
 MATCHINGS = {
@@ -20,14 +21,6 @@ MATCHINGS = {
     "greedy": reference.greedy,
     "dominant": reference.dominant,
 }
-
-
-class Raw(NamedTuple):
-    """Pairs and what their matchings weigh, in units of 2^-40."""
-
-    left: np.ndarray
-    right: np.ndarray
-    weight: np.ndarray
 
 
 def in_order(record: Sequence[Any], similarity: str = "jaccard", q: int = 3) -> list[Any]:
@@ -82,9 +75,7 @@ def weight(
 
 def least_weight(delta: float, left: int, right: int) -> int:
     """The least weight that is reported for records of so many elements, above 0."""
-    lowest = max(delta - SLACK, 0.0)
-    share = lowest / (1.0 + lowest)
-    return max(1, math.floor(share * (left + right) * ONE) - min(left, right))
+    return max(1, math.floor(share_of(delta) * (left + right) * ONE) - min(left, right))
 
 
 def fuzzy_join(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.tridiagonal import trust
+from matchwood.tridiagonal import accuracy
 
 Array = np.ndarray[Any, Any]
 
@@ -19,17 +19,17 @@ Array = np.ndarray[Any, Any]
 def solve(
     dl: Array, d: Array, du: Array, b: Array, *, threads: int | None = None
 ) -> tuple[Array, int, int]:
-    """The solution for every row of b; the row without a pivot or -1; a verdict (trust.py)."""
+    """The solution for every row of b; the row without a pivot or -1; a verdict (accuracy.py)."""
     if not all(np.isfinite(a).all() for a in (dl[1:], d, du[:-1], b)):
-        return b.copy(), -1, trust.WRONG
+        return b.copy(), -1, accuracy.WRONG
     if d.size == 0 or b.shape[0] == 0:
-        return b.copy(), -1, trust.RIGHT
+        return b.copy(), -1, accuracy.RIGHT
     matrix = banded(*(array.astype(np.longdouble) for array in (dl, d, du)))
     right = b.T.astype(np.longdouble)
     equilibrate(matrix, right)
     x, lacking = eliminate(matrix, right, 1 if d.ndim == 1 else 3)
     with np.errstate(over="ignore", under="ignore"):
-        return x.astype(b.dtype), lacking, trust.RIGHT
+        return x.astype(b.dtype), lacking, accuracy.RIGHT
 
 
 def equilibrate(rows: list[dict[int, Any]], right: Array) -> None:

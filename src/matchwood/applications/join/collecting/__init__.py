@@ -9,6 +9,7 @@ order of the input.
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.join.arrays import Elements, Records
+from matchwood.applications.join import Elements, Records
 from matchwood.applications.join.collecting import inputs
-from matchwood.applications.join.collecting.kinds import kinds_of
+from matchwood.applications.join.similarity import SIMILARITIES
 from matchwood.arguments import count, integer, one_of, shown, vector
 
 __all__ = ["Collection", "Prepared", "collection"]
 
-SIMILARITIES = ("jaccard", "edit", "edit_padded", "equal")
 LONGEST_GRAM = 64  # code points; longer grams make every element one token
 
 
@@ -242,7 +242,7 @@ class Prepared:
 
     def kinds(self) -> tuple[np.ndarray, np.ndarray]:
         """The kind of each record of both sides: two of one kind have score 1, others less."""
-        found: tuple[np.ndarray, np.ndarray] = self.keep("kinds", lambda: kinds_of(self))
+        found: tuple[np.ndarray, np.ndarray] = self.keep("kinds", lambda: _kinds_of(self))
         return found
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
@@ -306,3 +306,38 @@ def _tokenised(
     if edit:
         return Elements(tokens.starts, tokens.tokens, grams.text_starts, grams.text), tokens
     return Elements(tokens.starts, tokens.tokens, none, nothing), tokens
+
+
+# Which records have score 1 with each other
+#
+# A score is 1 where every element has a partner of similarity 1.  Elements of similarity 1 are
+# equal or, by Jaccard, made of the same tokens: "ab" and "ba" are for q = 1.  Either way they fall
+# into kinds, and two records have score 1 exactly where they have the same kinds of elements, each
+# as often.  So nothing has to be matched to know it.
+
+
+def _kinds_of(prepared: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A number for each record of both sides."""
+    kinds = _kinds_of_elements(prepared)
+    known: dict[bytes, int] = {}
+    found = []
+    for starts, elements in prepared.records:
+        owners = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+        parts = kinds[elements]
+        parts = parts[np.lexsort((parts, owners))]
+        found.append(_alike(parts, starts, known))
+    return found[0], found[-1]
+
+
+def _kinds_of_elements(prepared: Any) -> np.ndarray:
+    if prepared.similarity != "jaccard":
+        return np.arange(len(prepared.values), dtype=np.int32)
+    return _alike(prepared.elements.tokens, prepared.elements.starts, {})
+
+
+def _alike(parts: np.ndarray, starts: np.ndarray, known: dict[bytes, int]) -> np.ndarray:
+    """A number for each stretch of `parts`, the same for equal ones."""
+    content, width = parts.tobytes(), parts.itemsize
+    bounds = itertools.pairwise((starts * width).tolist())
+    numbers = (known.setdefault(content[a:b], len(known)) for a, b in bounds)
+    return np.fromiter(numbers, np.int32, starts.size - 1)

@@ -1,15 +1,8 @@
-"""The pairs of a join by (left, right), with their scores.  Read on in cpu.py, reference.py.
+"""The pairs of a join by (left, right), with their scores.  Read on in reference.py, cpu.py.
+
+In: parts of pairs in no order (`Raw`), and the sizes of all records.  Out: left, right and score as
+arrays; the list of parts is empty then, so that what is large is held once.
 
 An engine finds pairs in the order in which its members come to them; those of the GPU are sorted by
-CPU threads too.  A pair's key is
-``left << shift | right``: to sort by it is to sort by both rows.
+CPU threads too.  A pair's key is ``left << shift | right``: to sort by it is to sort by both rows.
 """
-
-from __future__ import annotations
-
-__all__ = ["shift_of"]
-
-
-def shift_of(columns: int) -> int:
-    """Bits of a key that the row on the right takes, of so many rows there."""
-    return max(columns - 1, 1).bit_length()

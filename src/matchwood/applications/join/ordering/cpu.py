@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.join.ordering import shift_of
-from matchwood.applications.join.similarity.cpu_phi import ONE
+from matchwood.applications.join.similarity.cpu import ONE
 from matchwood.engines.cpu import (
     Team,
     crew,
@@ -34,15 +33,16 @@ from matchwood.engines.cpu.hints import prefetch_write, trailing_zeros
 from matchwood.primitives.sort import radix_sort
 
 BUCKET_BITS = 10  # 1024 buckets; the lines being written stay in a second-level cache
-ALONE = 1 << 14  # pairs that are sorted without buckets: 512 KB with the second buffer.  One thread
-# took 0.56 ms for so many random ones, and 0.82 ms by buckets (Xeon)
-CROWDED = 1 << 17  # pairs of a bucket that one member sorts in 2 ms, whatever the others do
+# So many are sorted without buckets: 512 KB with the second buffer.  One thread took 0.56 ms for so
+# many random ones, and 0.82 ms by buckets (Xeon).
+CACHED_PAIRS = 1 << 14
+CROWDED_PAIRS = 1 << 17  # of a bucket that one member sorts in 2 ms, whatever the others do
 DIGIT_BITS = 8  # of a pass inside a bucket
 DIGITS = 1 << DIGIT_BITS
 AHEAD = 8  # elements from a write to the line that is fetched
 BLOCK = 1 << 16  # pairs between two looks at the stop word
 WORK_PER_PAIR = 8  # steps, for the choice of the number of threads
-FEW = 24  # pairs that are sorted by insertion
+INSERTED_PAIRS = 24  # sorted by insertion
 
 
 class Keys(NamedTuple):
@@ -142,7 +142,7 @@ def _sort(
     team: Team, keys: Any, weights: Any, other_keys: Any, other_weights: Any, counts: Any
 ) -> bool:
     """Sort by key.  True: the result is in the second pair of arrays."""
-    if keys.size <= FEW:
+    if keys.size <= INSERTED_PAIRS:
         _insert(keys, weights)
         return False
     differing = np.uint64(0)
@@ -224,22 +224,27 @@ def in_order(
     team = crew(threads, work=WORK_PER_PAIR * size)
     bits = shift + max(rows - 1, 1).bit_length()
     sorts = True
-    if size <= ALONE:
+    if size <= CACHED_PAIRS:
         keys, weights = _together(parts, shift)
         starts = np.array([0, size])
     else:
         keys, weights = np.empty(size, np.uint64), np.empty(size, np.int64)
         how = Keys(shift, max(bits - BUCKET_BITS, 0))
         starts = _into_buckets(team, parts, how, bits, keys, weights)
-        if team.size > 1 and np.diff(starts).max() > max(size // team.size, CROWDED):
+        if team.size > 1 and np.diff(starts).max() > max(size // team.size, CROWDED_PAIRS):
             keys, weights = radix_sort(keys, weights, threads=threads)
-            starts = np.append(np.arange(0, size, ALONE), size)
+            starts = np.append(np.arange(0, size, CACHED_PAIRS), size)
             sorts = False
     score = np.empty(size if scored else 0)
     answer = Answer(np.empty(size, np.int64), np.empty(size, np.int64), score)
     counts = np.empty((team.size, DIGITS), np.int64)
     team.run(_finish, starts, keys, weights, shift, sorts, *sizes, counts, answer)
     return answer.left, answer.right, score if scored else None
+
+
+def shift_of(columns: int) -> int:
+    """Bits of a key that the row on the right takes, of so many rows there."""
+    return max(columns - 1, 1).bit_length()
 
 
 def _together(parts: list[Any], shift: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,14 +8,12 @@ A similarity c/u is kept as the integer floor((2^41 c + u) / 2u), which is c/u i
 rounded.  Sums of integers do not depend on their order, so matching weights, scores and the set
 of pairs have the same bits whatever engine or number of threads found them.
 
-Read on in reference.py (the definitions in plain Python), cpu_phi.py, and cpu_levenshtein.py (the
-bit-parallel edit distance).  Which text is compared, with or without padding, is decided where
-elements are made: `edit` and `edit_padded` are the same function of other texts.
-"""
+In: the ids of two elements, whose tokens or texts lie in `Elements`.  Out: such an integer.
 
-from __future__ import annotations
+Read on in reference.py (the definitions in plain Python), check.py (by another way) and cpu.py.
+Which text is compared, with or without padding, is decided where elements are made: `edit` and
+`edit_padded` are the same function of other texts.
+"""
 
 SIMILARITIES = ("jaccard", "edit", "edit_padded", "equal")
 EDITS = ("edit", "edit_padded")
-
-__all__ = ["EDITS", "SIMILARITIES"]

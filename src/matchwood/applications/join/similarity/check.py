@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from matchwood.applications.join import ONE
 from matchwood.applications.join.similarity import EDITS
 from matchwood.applications.join.similarity.reference import PADDING, padded, tokens
 
-BITS = 40  # similarities are integers in units of 2^-40
-ONE = 1 << BITS
 MOST_KEPT = 1 << 25  # similarities that are remembered: 256 MB
 NOWHERE = -1  # behind the end of a text; padding is -2, which equals itself
 
@@ -93,4 +92,4 @@ def _incidence(lists: Sequence[set[Any]]) -> Any:
 def _fixed(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """part / whole in units of 2^-40, rounded; in Python's integers where 64 bits are too few."""
     wide = part.astype(object if whole.max(initial=0) >= 1 << 21 else np.int64)
-    return ((wide * (2 << BITS) + whole) // (2 * whole)).astype(np.int64)
+    return ((wide * (2 * ONE) + whole) // (2 * whole)).astype(np.int64)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-ONE = 1 << 40  # the similarity 1, in units of 2^-40
+from matchwood.applications.join import ONE
+
 PADDING = None  # stands after a text; no text has it as a character
 
 Token = tuple[tuple[Hashable, ...], int]

@@ -1,9 +1,13 @@
 """The best pairs: k of all, or some for each left record.
 
-k of all.  A join at a high threshold is cheap and has few pairs.  So the threshold falls in steps
-until a sample of the records says that there are k pairs.  The scores of the sample also say about
-where the k-th of all is.  Then all records are joined at that score, and as soon as k pairs are
-known, the worst of them is the new threshold.  Where the guess was too high, the step is joined.
+k of all (`best_pairs`).  In: an engine, whose `above` joins at any threshold.  Out: left, right and
+weight of the k best.  A join at a high threshold is cheap and has few pairs.  So the threshold
+falls in steps until a sample of the records says that there are k pairs.  The scores of the sample
+also say about where the k-th of all is.  Then all records are joined at that score, and as soon as
+k pairs are known, the worst of them is the new threshold.  Where the guess was too high, the step
+is joined.
+
+Some for each left record: the kernel in cpu.py, in the place of `join_all` of candidates/cpu.
 
 Ties are decided by (left, right), and scores are compared as fractions in integers, so the answer
 is the same on every engine and at any number of threads.
@@ -16,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.applications.join.choice import Choice
+from matchwood.applications.join import Choice
 from matchwood.applications.join.result import by_score, scores_of
 
 STEP = 0.1  # between two thresholds that are tried
 SAMPLE = 16  # one record in so many is asked how many pairs there are
-WORTH_SAMPLING = 4096  # records; fewer are joined at once
+LEAST_SAMPLED = 4096  # records; fewer are joined at once
 
 __all__ = ["best_pairs"]
 
@@ -104,7 +108,7 @@ def best_pairs(
 def _levels(engine: Any, prepared: Any, choice: Choice, records: int) -> Iterator[float]:
     """Thresholds at which all records are joined, until there are k pairs; the last is delta."""
     for delta in _thresholds(choice.delta, choice.exclude_equal):
-        if delta > choice.delta and records >= WORTH_SAMPLING:
+        if delta > choice.delta and records >= LEAST_SAMPLED:
             some = engine.above(
                 prepared, choice, delta, lambda: 0.0, lambda task: task.sample(SAMPLE)
             )
@@ -120,14 +124,14 @@ def _guesses(some: list[Any], prepared: Any, choice: Choice, delta: float) -> It
     square root of that more or less.
     """
     expected = (choice.k or 1) / SAMPLE
-    rank = int(expected + 2 * expected**0.5 + 2)
+    place = int(expected + 2 * expected**0.5 + 2)
     seen = sum(raw.left.size for raw in some)
     if seen < expected + expected**0.5 + 1:
         return
-    if seen > rank:
+    if seen > place:
         sizes = prepared.sizes
         scores = [scores_of(r.weight, sizes[0][r.left] + sizes[1][r.right]) for r in some]
-        guess = float(-np.partition(-np.concatenate(scores), rank - 1)[rank - 1])
+        guess = float(-np.partition(-np.concatenate(scores), place - 1)[place - 1])
         if guess > delta:
             yield guess
     yield delta

@@ -6,7 +6,6 @@ worst of the best so far.  When the next bound cannot, the record is done.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,23 +17,22 @@ from matchwood.applications.join.candidates.cpu import (
     OVERFLOW,
     REFINED,
     Corpus,
+    Known,
     Members,
-    Places,
+    ProbeOrder,
+    Rule,
+    Sums,
     begin,
     decided,
     end_item,
+    gather,
     item_at_work,
     size_of,
 )
-from matchwood.applications.join.candidates.cpu_gather import Rule, Sums, gather
-from matchwood.applications.join.candidates.cpu_lists import SLACK
-from matchwood.applications.join.candidates.cpu_run import ROOM, Launch, Raw, Task
-from matchwood.applications.join.candidates.cpu_small import Known
-from matchwood.applications.join.choice import Choice
-from matchwood.applications.join.similarity.cpu_phi import ONE
-from matchwood.applications.join.verification import apart, scratch
-from matchwood.applications.join.verification.cpu_pair import ACCEPTED, NO_ROOM, STOPPED, mine
-from matchwood.applications.join.verification.cpu_scratch import How, Scratch
+from matchwood.applications.join.candidates.cpu.index import SLACK
+from matchwood.applications.join.similarity.cpu import ONE
+from matchwood.applications.join.verification.cpu import ACCEPTED, NO_ROOM, STOPPED
+from matchwood.applications.join.verification.cpu.rows import How, Scratch, mine
 from matchwood.engines.cpu import Team, device, inlined, kernel, stopping, store_relaxed
 
 MARGIN = 1e-9  # of a share: bounds within it are looked at exactly
@@ -91,7 +89,7 @@ def _insert(kept: Kept, rank: int, count: int, row: int, weight: int, total: int
 def _best_of(
     team: Team,
     corpus: Corpus,
-    places: Places,
+    places: ProbeOrder,
     item: int,
     rule: Rule,
     how: How,
@@ -153,10 +151,10 @@ def _best_of(
 
 
 @kernel
-def _join_best(
+def join_best(
     team: Team,
     corpus: Corpus,
-    places: Places,
+    places: ProbeOrder,
     rule: Rule,
     how: How,
     kept: Kept,
@@ -190,48 +188,3 @@ def _join_best(
                 work.weight[team.rank, at + i] = kept.weights[team.rank, i]
             state[FILLED] = at + count
         end_item(team, state)
-
-
-def best_per_left(task: Task, how: How, choice: Choice, costs: np.ndarray) -> Iterator[Raw]:
-    """The best partners of each left record, as they are found."""
-    launch = Launch(task, how, choice.threads, costs, max(ROOM, _most(task, choice)))
-    places, corpus = task.places, task.corpus
-    while True:
-        again: list[int] = []
-        for raw in _launched(task, how, choice, launch):
-            fits = raw.weight >= 0
-            again += raw.left[~fits].tolist()
-            if fits.any():
-                yield Raw(*(array[fits] for array in raw))
-        if not again:
-            break
-        # records with a pair of very many edges: one member, with room for them
-        chosen = np.flatnonzero(np.isin(places.rows, again))
-        task.places = places._replace(
-            rows=places.rows[chosen], lows=places.lows[chosen], highs=places.highs[chosen]
-        )
-        edges = launch.edges
-        launch = Launch(task, how, 1, task.evenly(), max(ROOM, _most(task, choice)))
-        launch.space = scratch(corpus.elements, corpus.left, corpus.right, how, 1, edges=edges)
-    task.places = places
-
-
-def _most(task: Task, choice: Choice) -> int:
-    """Partners that a record can have."""
-    return max(1, min(choice.per_left or 1, task.corpus.right.starts.size - 1))
-
-
-def _launched(task: Task, how: How, choice: Choice, launch: Launch) -> Iterator[Raw]:
-    """What the members found, until all items are done."""
-    most = _most(task, choice)
-    room = launch.team.size, apart(most)
-    kept = Kept(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64), most)
-    while True:
-        launch.again(_join_best, task.corpus, launch.places, task.rule, how, kept)
-        launch.edges = max(launch.edges, int(launch.work.state[:, OVERFLOW].max()))
-        raw = launch.taken()
-        if raw.left.size:
-            yield raw
-        if not launch.words[FULL]:
-            break
-    task.counts += launch.work.counts.sum(axis=0)
