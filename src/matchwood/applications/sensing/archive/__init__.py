@@ -20,7 +20,7 @@ from matchwood.arguments import count, one_of
 from matchwood.arguments import path as file_name
 from matchwood.engines import check_threads
 from matchwood.engines.cpu.cpus import default_threads
-from matchwood.io.limits import Limits
+from matchwood.io.options import Limits
 
 __all__ = ["ArchiveWriter", "archive_writer", "read_archive", "write_archive"]
 

@@ -39,8 +39,8 @@ from matchwood.applications.sensing.traffic.result import (
 )
 from matchwood.errors import FileFormatError
 from matchwood.gate.resources import require_memory
-from matchwood.io.compression import zstd_package
-from matchwood.io.limits import Limits
+from matchwood.io.files import zstd_package
+from matchwood.io.options import Limits
 
 Array = np.ndarray[Any, Any]
 

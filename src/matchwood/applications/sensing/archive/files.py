@@ -34,9 +34,8 @@ from matchwood.arguments import count
 from matchwood.errors import FileFormatError
 from matchwood.gate.plain_files import PlainFile, open_file
 from matchwood.gate.resources import require_memory
-from matchwood.io.compression import Damaged, unpacked
-from matchwood.io.files import replacing
-from matchwood.io.limits import Limits
+from matchwood.io.files import Damaged, replacing, unpacked
+from matchwood.io.options import Limits
 
 TAR_BLOCK = 512  # bytes: headers and contents begin at multiples of it
 PLAIN = (b"0", b"\0", b"7")  # kinds of members that are files

@@ -17,7 +17,7 @@ from matchwood.applications.sensing.capture.sources import Source, open_source
 from matchwood.applications.sensing.packets import Packets
 from matchwood.engines.cpu import crew
 from matchwood.errors import FileFormatError
-from matchwood.io.limits import NO_LIMITS, Limits
+from matchwood.io.options import NO_LIMITS, Limits
 
 Array = np.ndarray[Any, Any]
 

@@ -28,7 +28,7 @@ from matchwood.applications.sensing.packets import Packets, addresses_of, elemen
 from matchwood.applications.sensing.traffic import TrafficMatrix
 from matchwood.arguments import at_most, count, integers, path, same_size, shown
 from matchwood.engines.cpu import crew
-from matchwood.io.compression import Damaged, unpacked
+from matchwood.io.files import Damaged, unpacked
 
 MATRIX_SUFFIX = ".grb"  # of a file that is one matrix, as `read_archive` takes it
 PIECE = 1 << 16  # bytes that are looked at to tell an archive from a capture
