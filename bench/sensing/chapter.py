@@ -127,7 +127,7 @@ def measure(exponent: int, engine: str, runs: int = RUNS) -> dict[str, Any]:
 
 def _compression() -> str | None:
     try:
-        from matchwood.applications.sensing.archive.zstd import compressor
+        from matchwood.applications.sensing.archive.blob import compressor
 
         compressor(1)
     except ModuleNotFoundError:

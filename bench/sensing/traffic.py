@@ -17,7 +17,7 @@ import numpy as np
 
 from bench import harness
 from matchwood import generators
-from matchwood.applications.sensing.statistics.quantities import NINE
+from matchwood.applications.sensing.statistics.result import NINE
 from matchwood.sensing import Packets, sense, sliding_statistics, traffic_statistics, write_capture
 
 KINDS = ("uniform", "zipf")

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,11 @@ INDEX = ("int32", "int64")
 LARGEST = sys.float_info.max  # a Python integer may be larger, and is then no float
 MOST = 2**63 - 1  # the largest number that a kernel can count to
 SHOWN = 80  # characters of a value in a message
+PREFIXES = ("", "K", "M", "G", "T")  # of bytes: powers of 1000, or of 1024 where an "i" follows
+SIZE = re.compile(
+    r"\s*(\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})\s*(?:([KMGT]?)(?:(?<=[KMGT])(I))?B?)\s*",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 def shown(value: Any) -> str:
@@ -144,6 +151,24 @@ def count(function: str, name: str, value: Any, least: int = 0, most: int = MOST
     if value > most:
         raise ValueError(f"{function}: {name} must be at most {most}, got {shown(int(value))}")
     return int(value)
+
+
+def byte_size(function: str, name: str, value: Any, least: int = 1) -> int:
+    """Bytes from a number or from text with a unit: "8 GiB", "500MB", "1.5G"."""
+    if not isinstance(value, str):
+        return count(function, name, value, least)
+    found = SIZE.fullmatch(value)
+    if found is None:
+        raise ValueError(
+            f"{function}: {name} must be bytes or text such as '8 GiB' or '500 MB', "
+            f"got {shown(value)}"
+        )
+    unit = (1024 if found[3] else 1000) ** PREFIXES.index(found[2].upper())
+    size = int(Fraction(found[1]) * unit)
+    if not least <= size <= MOST:
+        low = "1 byte" if least == 1 else f"{least} bytes"
+        raise ValueError(f"{function}: {name} must be {low} to {MOST} bytes, got {shown(value)}")
+    return size
 
 
 def seed(function: str, rng: Any) -> int:

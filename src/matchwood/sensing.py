@@ -25,12 +25,12 @@ from matchwood.applications.sensing.capture import (
     read_capture,
     write_capture,
 )
+from matchwood.applications.sensing.packets import Ranges
 from matchwood.applications.sensing.sliding import Sliding, sliding_statistics
 from matchwood.applications.sensing.statistics import (
     Fit,
     Histogram,
     Histograms,
-    Ranges,
     Statistics,
     Windows,
     traffic_histograms,

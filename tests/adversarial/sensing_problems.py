@@ -14,7 +14,7 @@ import pytest
 
 import matchwood as mw
 from matchwood import check
-from matchwood.applications.sensing.statistics.quantities import NAMES
+from matchwood.applications.sensing.statistics.result import NAMES
 from matchwood.applications.sensing.traffic import trusted
 from matchwood.sensing import Histogram, Windows
 

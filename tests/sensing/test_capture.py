@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 from matchwood import generators
-from matchwood.applications.sensing.capture import cpu_records, reading, reference
+from matchwood.applications.sensing.capture import reading, reference
 from matchwood.applications.sensing.capture.check import check_capture
+from matchwood.applications.sensing.capture.cpu import records as cpu_records
 from matchwood.errors import CheckFailed, FileFormatError
 from matchwood.sensing import Packets, iter_capture, read_capture, write_capture
 from sensing import frames

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from matchwood import engines
-from matchwood.applications.sensing.statistics.batches import gpu as rounds
 from matchwood.applications.sensing.statistics.check import check_histograms, check_statistics
-from matchwood.applications.sensing.statistics.quantities import NAMES, combined
+from matchwood.applications.sensing.statistics.gpu import batches as rounds
+from matchwood.applications.sensing.statistics.result import NAMES, combined
 from matchwood.errors import CheckFailed
 from matchwood.sensing import (
     Histogram,
@@ -190,7 +190,7 @@ def test_a_fit_of_long_tails_and_of_none():
 
 
 def test_sums_beyond_a_million_terms_are_integrals():
-    from matchwood.applications.sensing.statistics.fit import _Sums
+    from matchwood.applications.sensing.statistics.result import _Sums
 
     k = np.arange(1.0, 3_000_001)
     for s, j in ((0.7, 0), (1.0, 1), (2.0, 2)):

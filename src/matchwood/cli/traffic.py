@@ -254,7 +254,7 @@ def _print_json(
 ) -> None:  # fmt: skip
     from dataclasses import asdict
 
-    from matchwood.applications.sensing.statistics.quantities import NINE
+    from matchwood.applications.sensing.statistics.result import NINE
     from matchwood.cli.output import print_json
 
     histograms = {}

@@ -36,7 +36,7 @@ from matchwood.generators.geometric import delaunay, random_geometric, random_po
 from matchwood.generators.hashed import dense_random, erdos_renyi, rmat
 from matchwood.generators.packets import packets
 from matchwood.generators.stencils import aniso, grid, mesh, stencil
-from matchwood.generators.weights import random_weights
+from matchwood.generators.streams import random_weights
 
 __all__ = [
     "aniso",

@@ -8,9 +8,8 @@
     read_coordinates    the coordinates of vertices: DIMACS .co, dense Matrix Market
     read_names          the names of vertices, one a line
 
-One file a format: matrix_market.py, edge_list.py (named.py where ids are text), metis.py,
-hmetis.py, dimacs.py, graph_txt.py, npz.py.  They stand on files.py (bytes, compression), text.py
-(lines, errors), cpu*.py (the parallel parser) and build.py (edges to CSR).
+One file a format in formats/, chosen by dispatch.py.  They stand on files.py (bytes, compression),
+text.py (lines, errors), cpu.py (the parallel parser) and build.py (edges to CSR).
 """
 
 from __future__ import annotations
@@ -25,10 +24,9 @@ import numpy as np
 from matchwood.arguments import flag, without_ranks
 from matchwood.arguments import path as checked_path
 from matchwood.io.files import PathLike
+from matchwood.io.formats.adjacency import HmetisFile, MetisFile, read_hmetis, read_metis
 from matchwood.io.formats.dimacs import DimacsFile, read_dimacs
 from matchwood.io.formats.edge_list import Compacted
-from matchwood.io.formats.hmetis import HmetisFile, read_hmetis
-from matchwood.io.formats.metis import MetisFile, read_metis
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -253,10 +251,9 @@ def read(
     Traceback (most recent call last):
     matchwood.errors.FileFormatError: ...flights.mtx, line 3: the file is cut off: 2 entries ...
     """
-    from matchwood.io import build, reading
+    from matchwood.io import build, dispatch
     from matchwood.io.files import format_of
-    from matchwood.io.limits import Limits
-    from matchwood.io.options import Options
+    from matchwood.io.options import Limits, Options
 
     options = Options(
         columns, delimiter, base, skip, shape, symmetric, compact, names, header,
@@ -276,8 +273,8 @@ def read(
         )
     kind = build.value_type(dtype)
     limits = limits.checked("read")
-    result = reading.read(path, format, options.checked(), limits)
-    rounded = format_of(path, format, "read") not in reading.EXACT
+    result = dispatch.read(path, format, options.checked(), limits)
+    rounded = format_of(path, format, "read") not in dispatch.EXACT
     change = build.as_pattern if flag("read", "pattern", pattern) else build.converted
     if isinstance(result, Compacted):
         return result._replace(matrix=change(result.matrix, kind, rounded))
@@ -348,9 +345,9 @@ def write(
     >>> matchwood.io.read(path).toarray().tolist()
     [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
-    from matchwood.io import writing
+    from matchwood.io import dispatch
 
-    writing.write(path, A, format, weights, comments, delimiter, base, ids)
+    dispatch.write(path, A, format, weights, comments, delimiter, base, ids)
 
 
 def read_coordinates(
@@ -393,11 +390,11 @@ def read_coordinates(
     >>> matchwood.io.read_coordinates(path).astype(int).tolist()
     [[-73530767, 41085396], [-73530538, 41086098]]
     """
-    from matchwood.io import reading
-    from matchwood.io.limits import Limits
+    from matchwood.io import dispatch
+    from matchwood.io.options import Limits
 
     limits = Limits(most_vertices, most_bytes)
-    return reading.read_coordinates(path, format, strict, threads, limits)
+    return dispatch.read_coordinates(path, format, strict, threads, limits)
 
 
 def read_names(path: PathLike, *, most_bytes: int | None = None) -> list[str]:
@@ -427,8 +424,8 @@ def read_names(path: PathLike, *, most_bytes: int | None = None) -> list[str]:
     >>> matchwood.io.read_names(path)
     ['ada', 'grace']
     """
-    from matchwood.io.formats import named
-    from matchwood.io.limits import Limits
+    from matchwood.io.formats.edge_list import read_names as names_of
+    from matchwood.io.options import Limits
     from matchwood.io.text import Text
 
-    return list(named.read_names(Text.load(path, Limits(None, most_bytes), "read_names")))
+    return list(names_of(Text.load(path, Limits(None, most_bytes), "read_names")))

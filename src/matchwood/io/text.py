@@ -1,7 +1,7 @@
 """A text file in memory: where its lines are, how its errors read, and its numbers as arrays.
 
 `Text` is what every text format starts from.  `read_records` and `read_rows` run the kernels of
-cpu.py and cpu_rows.py on it and turn a malformed line into a FileFormatError with file and line.
+cpu.py on it and turn a malformed line into a FileFormatError with file and line.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from matchwood import arguments, engines
 from matchwood.errors import FileFormatError
 from matchwood.gate.resources import require_memory
 from matchwood.io.files import PathLike, read_bytes, split_name
-from matchwood.io.limits import NO_LIMITS, Limits, matrix_bytes
-from matchwood.io.options import ID_MAX
+from matchwood.io.options import ID_MAX, NO_LIMITS, Limits, matrix_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -355,7 +354,7 @@ def _count_fields(text: Text, position: int, layout: Layout) -> int:
     return len(fields) - bool(layout.key)
 
 
-class Rows(NamedTuple):
+class AdjacencyLists(NamedTuple):
     """Adjacency lists; `rows` holds the numbers that stand before the list of each row."""
 
     indptr: Array
@@ -376,9 +375,9 @@ def read_rows(
     weighted: bool = False,
     strict: bool,
     threads: int | None,
-) -> Rows:
-    """Read `n` lines of ids below `limit`, from byte `start`; see `cpu_rows.read_rows`."""
-    from matchwood.io import cpu, cpu_rows
+) -> AdjacencyLists:
+    """Read `n` lines of ids below `limit`, from byte `start`; see `cpu.read_rows`."""
+    from matchwood.io import cpu
 
     array = text.array
     team, counts, found, problem = cpu.new_crew(array, threads)
@@ -391,12 +390,12 @@ def read_rows(
         text.require_count(n, lines, "lines", strict)
     text.require_shape(text.line_at(max(start - 1, 0)), (n, limit), lines)
     text.require_numbers(text.line_at(max(start - 1, 0)), n, skip)
-    spec = np.zeros(cpu_rows.ROW_SPEC, np.int64)
-    spec[cpu_rows.FIRST], spec[cpu_rows.N], spec[cpu_rows.COMMENT] = start, n, letter
-    spec[cpu_rows.SKIP], spec[cpu_rows.WEIGHTED] = skip, weighted
-    spec[cpu_rows.ROW_BASE], spec[cpu_rows.LIMIT] = base, limit
+    spec = np.zeros(cpu.ROW_SPEC, np.int64)
+    spec[cpu.FIRST], spec[cpu.N], spec[cpu.COMMENT] = start, n, letter
+    spec[cpu.SKIP], spec[cpu.WEIGHTED] = skip, weighted
+    spec[cpu.ROW_BASE], spec[cpu.LIMIT] = base, limit
     lengths = np.zeros(n, np.int64)
-    team.run(cpu_rows.measure_rows, array, spec, counts, lengths, problem)
+    team.run(cpu.measure_rows, array, spec, counts, lengths, problem)
     wrong = cpu.first_problem(problem)
     if wrong is not None:
         raise text.error(text.line_at(wrong[1]), f"the {n} lines declared end before this one")
@@ -417,13 +416,13 @@ def read_rows(
     rows = np.zeros((n, skip), np.float64)
     bits = weights.view(np.int64)
     results = (indptr, indices, weights, bits, rows, found, problem)
-    team.run(cpu_rows.read_rows, array, spec, counts, *results)
+    team.run(cpu.read_rows, array, spec, counts, *results)
     wrong = cpu.first_problem(problem)
     if wrong is not None:
         raise malformed(text, *wrong, Layout(0, base=base, u_limit=limit, v_limit=limit))
     if found[:, cpu.ASK].any():
         _ask_float(text, weights)
-    return Rows(indptr, indices, weights if weighted else None, rows)
+    return AdjacencyLists(indptr, indices, weights if weighted else None, rows)
 
 
 def row_error(text: Text, start: int, row: int, comment: str, message: str) -> FileFormatError:

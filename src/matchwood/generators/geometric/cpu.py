@@ -12,8 +12,7 @@ import numpy as np
 
 from matchwood.arguments import index_type
 from matchwood.engines.cpu import atomic_add, barrier, crew, device, kernel, next_chunk
-from matchwood.generators.geometric.plans import BITS, Near, Points
-from matchwood.generators.geometric.reference import triangle_sides
+from matchwood.generators.geometric.reference import BITS, Near, Points, triangle_sides
 from matchwood.generators.streams.cpu import value
 from matchwood.primitives.assemble.cpu import assemble
 

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import index_type
 from matchwood.engines import gpu
-from matchwood.generators.geometric.plans import Near, Points
+from matchwood.generators.geometric.reference import Near, Points
 from matchwood.primitives.assemble.gpu import assemble
 from matchwood.primitives.scan.gpu import exclusive_scan
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from matchwood.arguments import index_type
 from matchwood.engines.cpu import crew, device, kernel, next_chunk
-from matchwood.generators.hashed.plans import GNM, RMAT, Bernoulli
+from matchwood.generators.hashed.reference import GNM, RMAT, Bernoulli
 from matchwood.generators.streams.cpu import STEP, value, words
 from matchwood.primitives.assemble.cpu import assemble
 from matchwood.primitives.hashing.cpu import mix64

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import index_type
 from matchwood.engines import gpu
-from matchwood.generators.hashed.plans import GNM, RMAT, Bernoulli
+from matchwood.generators.hashed.reference import GNM, RMAT, Bernoulli
 from matchwood.primitives.assemble.gpu import assemble
 from matchwood.primitives.scan.gpu import exclusive_scan
 

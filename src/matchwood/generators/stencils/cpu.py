@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import crew, device, kernel, next_chunk
-from matchwood.generators.stencils.plans import Plan
+from matchwood.generators.stencils.reference import Plan
 
 Array = np.ndarray[Any, Any]
 

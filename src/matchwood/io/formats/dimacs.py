@@ -23,7 +23,7 @@ from matchwood.gate.resources import interruptible
 from matchwood.io.build import Matrix, matrix_of_edges
 from matchwood.io.files import PathLike
 from matchwood.io.formats.edge_list import chunks, lines_of
-from matchwood.io.limits import Limits
+from matchwood.io.options import Limits
 from matchwood.io.text import Array, Layout, Text, clip, read_records, whole_numbers
 
 

@@ -23,7 +23,7 @@ from matchwood.errors import FileFormatError
 from matchwood.gate.resources import interruptible, require_memory
 from matchwood.io.build import Matrix
 from matchwood.io.files import PathLike, read_bytes
-from matchwood.io.limits import NO_LIMITS, Limits, matrix_bytes
+from matchwood.io.options import NO_LIMITS, Limits, matrix_bytes
 
 MEMBERS = (
     "data", "indices", "indptr", "row", "col", "coords", "offsets", "format", "shape", "_is_array",

@@ -9,16 +9,14 @@ None             everything: the addresses as they are
 "truncate"       the first `bits`; many addresses become one
 ===============  ====================================================================
 
-Read on in reference.py (the definitions), anonymizer.py (tables made once), cpu.py, gpu.cu,
-keys.py.
+Read on in reference.py (the definitions), anonymizer.py (keys, tables made once), cpu.py, gpu.cu.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from matchwood.applications.sensing.anonymity.anonymizer import Anonymizer
-from matchwood.applications.sensing.anonymity.keys import new_key
+from matchwood.applications.sensing.anonymity.anonymizer import Anonymizer, new_key
 
 __all__ = ["Anonymizer", "anonymize", "new_key"]
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from matchwood import answers
 from matchwood.applications.sensing.anonymity import reference
-from matchwood.applications.sensing.anonymity.anonymizer import checked_bits
-from matchwood.applications.sensing.anonymity.keys import checked_key
+from matchwood.applications.sensing.anonymity.anonymizer import checked_bits, checked_key
 from matchwood.arguments import vector
 from matchwood.errors import CheckFailed
 from matchwood.primitives.sort import radix_sort, sort_keys

@@ -1,7 +1,7 @@
 """Archives: traffic matrices as serialized GraphBLAS matrices in UNIX tar files.
 
-Read on in layout.py (the bytes of a matrix), blob.py (to a matrix and back), tar.py, reading.py,
-writing.py, zstd.py; reference.py has the definition.
+Read on in reference.py (the definition), blob.py and cpu.py (the bytes of a matrix, to a matrix and
+back), files.py (tar files and folders).
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from matchwood.applications.sensing.archive.reading import matrices_of
-from matchwood.applications.sensing.archive.writing import ArchiveWriter
+from matchwood.applications.sensing.archive.files import ArchiveWriter, matrices_of
+from matchwood.applications.sensing.packets import elements
 from matchwood.applications.sensing.traffic import TrafficMatrix
-from matchwood.applications.sensing.traffic.matrix import elements
 from matchwood.arguments import count, one_of
 from matchwood.arguments import path as file_name
 from matchwood.engines import check_threads
 from matchwood.engines.cpu.cpus import default_threads
-from matchwood.io.limits import Limits
+from matchwood.io.options import Limits
 
 __all__ = ["ArchiveWriter", "archive_writer", "read_archive", "write_archive"]
 

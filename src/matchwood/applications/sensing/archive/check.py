@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from matchwood.applications.sensing.archive import reference
+from matchwood.applications.sensing.packets import elements
 from matchwood.applications.sensing.traffic import TrafficMatrix
-from matchwood.applications.sensing.traffic.matrix import elements
 from matchwood.arguments import path as file_name
 from matchwood.arguments import shown
 from matchwood.errors import CheckFailed

@@ -1,33 +1,33 @@
 """Captures of network traffic: PCAP and PCAPNG to arrays of IPv4 packets, and back.
 
-Read on in reference.py (what a capture holds), cpu.py (how threads share a file), cpu_records.py
-(the two formats), cpu_link.py (from a frame to its IPv4 header), reading.py and sources.py (files,
-pipes, compressed files), headers.py, writing.py.
+Read on in reference.py (what a capture holds), cpu/__init__.py (how threads share a file),
+cpu/records.py (the two formats), sources.py (files, pipes, compressed files), reading.py (the
+iterator), cpu/writing.py.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from matchwood.applications.sensing.capture.cpu.writing import Layout, write
 from matchwood.applications.sensing.capture.reading import Capture
-from matchwood.applications.sensing.capture.writing import (
-    Layout,
-    checked_packets,
-    has_nanoseconds,
-    require_times,
-    write,
-)
 from matchwood.applications.sensing.packets import Packets
-from matchwood.arguments import at_most, count, flag, one_of
+from matchwood.arguments import at_most, count, flag, one_of, vector
 from matchwood.arguments import path as file_name
 from matchwood.io.files import PathLike
-from matchwood.io.limits import Limits
+from matchwood.io.options import Limits
 
 __all__ = ["Capture", "Packets", "iter_capture", "read_capture", "write_capture"]
 
 FORMATS = ("pcap", "pcapng")
 ORDERS = ("little", "big")
 LONGEST = 1 << 62  # packets of a block
+KINDS = {"src": "uint32", "dst": "uint32", "time": "int64", "length": "uint32", "protocol": "uint8"}
+LATEST_SECOND = 2**32 - 1  # that PCAP can hold
+BILLION = 10**9
+AT_ONCE = 1 << 16  # times that are looked at between two looks at Ctrl-C
 
 
 def read_capture(
@@ -213,16 +213,49 @@ def write_capture(
     """
     caller = "write_capture"
     path = file_name(caller, "path", path)
-    packets = checked_packets(caller, packets)
+    packets = _checked_packets(caller, packets)
     if format is None:
         name = path.lower()
         format = "pcapng" if ".pcapng" in name or ".ntar" in name else "pcap"
     blocks = one_of(caller, "format", format, FORMATS) == "pcapng"
     captured = count(caller, "captured", captured, 20, 65_535)
     big = one_of(caller, "order", order, ORDERS) == "big"
-    require_times(caller, packets.time, blocks)
+    _require_times(caller, packets.time, blocks)
     if nanoseconds is None:
-        fine = has_nanoseconds(packets.time)
+        fine = _has_nanoseconds(packets.time)
     else:
         fine = flag(caller, "nanoseconds", nanoseconds)
     write(path, packets, Layout(blocks, big, fine, captured), threads)
+
+
+def _checked_packets(caller: str, packets: Any) -> Packets:
+    """The five arrays, of one size and of the right kinds."""
+    if not isinstance(packets, tuple) or len(packets) != len(KINDS):
+        kind = type(packets).__name__
+        raise TypeError(f"{caller}: packets must be Packets, five arrays, got {kind}")
+    fields = []
+    for (name, kind), value in zip(KINDS.items(), packets, strict=True):
+        fields.append(np.ascontiguousarray(vector(caller, f"packets.{name}", value, (kind,))))
+        if fields[-1].size != fields[0].size:
+            raise ValueError(
+                f"{caller}: packets.{name} must have the size of packets.src, "
+                f"got {fields[-1].size} and {fields[0].size}"
+            )
+    return Packets(*fields)
+
+
+def _require_times(caller: str, time: Any, blocks: bool) -> None:
+    """What the format can hold."""
+    if not time.size:
+        return
+    least, most = int(time.min()), int(time.max())
+    if least < 0 or (not blocks and most // BILLION > LATEST_SECOND):
+        last = "" if blocks else f" and {LATEST_SECOND} seconds"
+        worst = least if least < 0 else most
+        raise ValueError(f"{caller}: packets.time must lie between 0{last}, got {worst}")
+
+
+def _has_nanoseconds(time: Any) -> bool:
+    """Whether some time is no whole number of microseconds; Ctrl-C is heard between pieces."""
+    starts = range(0, time.size, AT_ONCE)
+    return any(bool((time[start : start + AT_ONCE] % 1000).any()) for start in starts)

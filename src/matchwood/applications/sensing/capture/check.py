@@ -13,7 +13,7 @@ from matchwood.applications.sensing.packets import Packets
 from matchwood.arguments import flag, shown
 from matchwood.arguments import path as file_name
 from matchwood.errors import CheckFailed
-from matchwood.io.compression import unpacked
+from matchwood.io.files import unpacked
 
 
 def check_capture(

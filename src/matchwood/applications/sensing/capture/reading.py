@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import builtins
+import struct
+import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.sensing.capture import cpu, cpu_records, headers
-from matchwood.applications.sensing.capture.headers import Interfaces, damaged
+from matchwood.applications.sensing.capture import cpu
+from matchwood.applications.sensing.capture.cpu import records
+from matchwood.applications.sensing.capture.cpu.records import LATEST, MOST_BYTES, Format, Table
 from matchwood.applications.sensing.capture.sources import Source, open_source
 from matchwood.applications.sensing.packets import Packets
 from matchwood.engines.cpu import crew
 from matchwood.errors import FileFormatError
-from matchwood.io.limits import NO_LIMITS, Limits
+from matchwood.io.options import NO_LIMITS, Limits
 
 Array = np.ndarray[Any, Any]
 
-REASONS = ("IPv6", "ARP", "other", "short", "broadcast")  # in the order of cpu_link.py
+REASONS = ("IPv6", "ARP", "other", "short", "broadcast")  # in the order of cpu/records.py
 CUT_OFF = "cut off"
 PART = 1 << 21  # bytes that a member parses at once: its packets stay in its cache
 SMALL_PART = 1 << 14
@@ -27,6 +30,173 @@ SAMPLE = 1 << 12  # packets read before the number of all is estimated
 STREAM_STEP = 1 << 16  # packets that are expected of a stream at least
 TOUCHED = 1 << 17  # packets: less memory than theirs is cleared in no time
 SPARE = 1.05  # room for more than estimated, so that records that get shorter cost no second copy
+
+# What stands before the packets: the header of PCAP, the section and interface blocks of PCAPNG.
+# There are few of them, so they are read in Python; the kernel stops where one begins.
+
+# The first four bytes of PCAP: (order of its numbers, fractions in a second)
+MAGICS = {
+    b"\xd4\xc3\xb2\xa1": ("<", 10**6),
+    b"\xa1\xb2\xc3\xd4": (">", 10**6),
+    b"\x4d\x3c\xb2\xa1": ("<", 10**9),
+    b"\xa1\xb2\x3c\x4d": (">", 10**9),
+}
+SECTION = b"\x0a\x0d\x0d\x0a"  # the first four bytes of PCAPNG
+ORDER_MAGICS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
+HEADER = 24  # bytes of the header of PCAP
+LEAST_SECTION = 28  # bytes
+LEAST_INTERFACE = 20  # bytes
+USUAL_LONGEST = 262_144  # bytes of a packet that libpcap takes whatever the header announces
+
+# Numbers of link layers in files, and what they are
+LINKS = {
+    0: records.NULL,
+    1: records.ETHERNET,
+    12: records.RAW,
+    14: records.RAW,
+    101: records.RAW,
+    108: records.LOOP,
+    113: records.SLL,
+    228: records.RAW,
+    276: records.SLL2,
+}
+COMPAT_LINKS = {1: records.ETHERNET, 12: records.RAW, 101: records.RAW}  # of pcap2grb
+NATIVE = "<" if sys.byteorder == "little" else ">"
+
+MOST_INTERFACES = 1 << 16  # of a section: obsolete blocks have two bytes for their number
+COLUMNS = (np.int64, np.int64, np.uint64, np.uint64, np.int64, np.int64)  # of Table
+OPTION_END, OPTION_RESOLUTION, OPTION_OFFSET = 0, 9, 14
+
+
+class Interface(NamedTuple):
+    """Where packets were captured: the link layer, and how their times are written."""
+
+    number: int  # of the link layer
+    snaplen: int  # bytes kept of a packet; 0 for all
+    multiply: int = 1000  # a unit of time is multiply / divide nanoseconds,
+    divide: int = 1
+    shift: int = 0  # or multiply / 2^shift, where divide is 0
+    offset: int = 0  # nanoseconds to add
+
+
+def damaged(name: str, offset: int, message: str) -> FileFormatError:
+    """The error for what is wrong at a byte of a capture."""
+    return FileFormatError(f"{name}, byte {offset}: {message}")
+
+
+def pcap_header(name: str, first: bytes, compat: bool, part: int) -> tuple[Format, Interface]:
+    """What the 24 bytes at the beginning say."""
+    order, fractions = MAGICS[first[:4]]
+    if len(first) < HEADER:
+        raise damaged(name, len(first), f"the header of {HEADER} bytes is cut off")
+    major, minor, _, _, snaplen, number = struct.unpack(order + "HHiIII", first[4:HEADER])
+    if major != 2:
+        raise damaged(name, 4, f"version {major}.{minor} is unknown, expected 2.4")
+    form = Format(
+        blocks=False,
+        swapped=order != NATIVE,
+        compat=compat,
+        snaplen=snaplen,
+        longest=min(max(snaplen, USUAL_LONGEST), MOST_BYTES),
+        fraction=fractions,
+        nanoseconds=10**9 // fractions,
+        part=part,
+    )
+    return form, Interface(number & 0xFFFF, snaplen)
+
+
+def section_order(name: str, offset: int, block: bytes) -> tuple[str, int]:
+    """(order of numbers, bytes of the block) of a section header; `block` has 12 bytes or more."""
+    order = ORDER_MAGICS.get(bytes(block[8:12]))
+    if order is None:
+        raise damaged(name, offset + 8, f"no byte-order magic, got {block[8:12].hex()}")
+    (total,) = struct.unpack(order + "I", block[4:8])
+    if total < LEAST_SECTION or total % 4 or total > MOST_BYTES:
+        raise damaged(name, offset + 4, f"a section header cannot have {total} bytes")
+    return order, total
+
+
+def check_section(name: str, offset: int, block: bytes, order: str) -> None:
+    """A whole section header: its version, and its length at the end."""
+    major, minor = struct.unpack(order + "HH", block[12:16])
+    if major != 1:
+        raise damaged(name, offset + 12, f"version {major}.{minor} is unknown, expected 1.0")
+    (again,) = struct.unpack(order + "I", block[-4:])
+    if again != len(block):
+        at = offset + len(block) - 4
+        raise damaged(name, at, f"the block has {len(block)} bytes, its end says {again}")
+
+
+def pcapng_format(order: str, compat: bool, part: int) -> Format:
+    """How the blocks of a section are read; the lengths of PCAP are not used."""
+    return Format(True, order != NATIVE, compat, 0, 0, 0, 0, part)
+
+
+def interface_of(name: str, offset: int, block: bytes, order: str) -> Interface:
+    """A whole interface block, whose lengths the kernel has compared."""
+    if len(block) < LEAST_INTERFACE:
+        raise damaged(name, offset + 4, f"an interface block cannot have {len(block)} bytes")
+    number, _, snaplen = struct.unpack(order + "HHI", block[8:16])
+    found = Interface(number, snaplen)
+    place, last = 16, len(block) - 4
+    while place + 4 <= last:
+        code, length = struct.unpack(order + "HH", block[place : place + 4])
+        if code == OPTION_END:
+            break
+        value = block[place + 4 : place + 4 + length]
+        if place + 4 + length > last:
+            raise damaged(name, offset + place, f"an option of {length} bytes leaves its block")
+        if code == OPTION_RESOLUTION:
+            if length != 1:
+                raise damaged(name, offset + place, f"if_tsresol must have 1 byte, got {length}")
+            found = found._replace(**_resolution(value[0]))
+        elif code == OPTION_OFFSET:
+            if length != 8:
+                raise damaged(name, offset + place, f"if_tsoffset must have 8 bytes, got {length}")
+            (seconds,) = struct.unpack(order + "q", value)
+            most = int(LATEST)
+            found = found._replace(offset=min(max(seconds * 10**9, -most), most))
+        place += 4 + length + -length % 4
+    return found
+
+
+def _resolution(value: int) -> dict[str, int]:
+    """A unit of 10^-k seconds, or of 2^-k where the top bit is set."""
+    if value & 0x80:
+        return {"multiply": 10**9, "divide": 0, "shift": value & 0x7F}
+    if value <= 9:
+        return {"multiply": 10 ** (9 - value), "divide": 1}
+    if value <= 28:
+        return {"multiply": 1, "divide": 10 ** (value - 9)}
+    return {"multiply": 0, "divide": 1}  # 64 bits of such units are less than a nanosecond
+
+
+class Interfaces:
+    """The interfaces of a section, as arrays for the kernel that grow by doubling."""
+
+    def __init__(self, compat: bool) -> None:
+        self._links = COMPAT_LINKS if compat else LINKS
+        self._columns = Table(*(np.zeros(4, kind) for kind in COLUMNS))
+        self.count = 0
+
+    def append(self, name: str, offset: int, one: Interface) -> None:
+        """Add what the block at byte `offset` declares."""
+        if self.count == MOST_INTERFACES:
+            raise damaged(name, offset, f"more than {MOST_INTERFACES} interfaces in a section")
+        if self.count == self._columns.link.size:
+            self._columns = Table(*(np.concatenate((old, old)) for old in self._columns))
+        kind = self._links.get(one.number, records.UNKNOWN)
+        row = (kind, one.snaplen, one.multiply, one.divide, one.shift, one.offset)
+        for column, value in zip(self._columns, row, strict=True):
+            column[self.count] = value
+        self.count += 1
+
+    @property
+    def table(self) -> Table:
+        return Table(*(column[: self.count] for column in self._columns))
+
+
+# The iterator
 
 
 class Capture(Iterator[Packets]):
@@ -117,7 +287,7 @@ class Capture(Iterator[Packets]):
     def _touched(self, fresh: Packets, start: int) -> Packets:
         """Memory that is cleared by all members at once; for one alone there is nothing to gain."""
         if self._crew.size > 1 and fresh.src.size - start >= TOUCHED:
-            self._crew.run(cpu.touch, cpu_records.Output(*fresh), start)
+            self._crew.run(cpu.touch, records.Output(*fresh), start)
         return fresh
 
     def __iter__(self) -> Capture:
@@ -176,17 +346,17 @@ class Capture(Iterator[Packets]):
     def _begin(self) -> None:
         """Read what stands before the first packet."""
         source = self._source
-        self._require(headers.HEADER)
-        first = self._bytes(headers.HEADER)
+        self._require(HEADER)
+        first = self._bytes(HEADER)
         ahead = (source.end if source.ended else PART) if source.length is None else source.length
         part = min(PART, max(SMALL_PART, ahead // self._crew.size // 4 * 4))
-        if first[:4] in headers.MAGICS:
-            form, interface = headers.pcap_header(self.name, first, self._compat, part)
+        if first[:4] in MAGICS:
+            form, interface = pcap_header(self.name, first, self._compat, part)
             self._form = form
             self._interfaces.append(self.name, 20, interface)
-            self._position += headers.HEADER
-        elif first[:4] == headers.SECTION:
-            self._form = headers.pcapng_format("<", self._compat, part)
+            self._position += HEADER
+        elif first[:4] == SECTION:
+            self._form = pcapng_format("<", self._compat, part)
             self._section()
             if self._finished:
                 raise damaged(self.name, source.base + source.end, "the section header is cut off")
@@ -200,7 +370,7 @@ class Capture(Iterator[Packets]):
     def _scratch(self) -> None:
         size, each = self._crew.size, cpu.most_packets(self._form.part)
         rows = np.zeros((2, size, cpu.ROW_WORDS), np.int64)
-        others = cpu_records.Output(*Packets.empty((size - 1) * each))
+        others = records.Output(*Packets.empty((size - 1) * each))
         lanes = np.zeros((size, cpu.LANES), np.int64)
         self._parts = cpu.Parts(rows, others, each, lanes)
 
@@ -223,7 +393,7 @@ class Capture(Iterator[Packets]):
         return state
 
     def _scan(self, out: Packets, state: Array) -> None:
-        columns = cpu_records.Output(*out)
+        columns = records.Output(*out)
         data = self._source.data
         table = self._interfaces.table
         self._crew.run(cpu.scan, data, self._form, table, columns, self._parts, state)
@@ -240,7 +410,7 @@ class Capture(Iterator[Packets]):
                     if count:
                         self.skipped[reason] += int(count)
                 outcome = int(state[cpu.OUTCOME])
-                if filled < target or outcome not in (cpu_records.GOES_ON, cpu_records.MORE):
+                if filled < target or outcome not in (records.GOES_ON, records.MORE):
                     self._react(outcome)  # else a pipe would be waited for without need
         except FileFormatError as error:  # after the packets before it
             self._error = error
@@ -253,13 +423,13 @@ class Capture(Iterator[Packets]):
 
     def _react(self, outcome: int) -> None:
         """What the kernel left to us."""
-        if outcome == cpu_records.SECTION:
+        if outcome == records.SECTION:
             self._section()
-        elif outcome == cpu_records.INTERFACE:
+        elif outcome == records.INTERFACE:
             self._interface()
-        elif outcome >= cpu_records.BAD:
+        elif outcome >= records.BAD:
             raise self._wrong(outcome)
-        elif outcome == cpu_records.MORE or self._position == self._source.end:
+        elif outcome == records.MORE or self._position == self._source.end:
             self._further()
 
     def _further(self) -> None:
@@ -278,17 +448,17 @@ class Capture(Iterator[Packets]):
     def _section(self) -> None:
         """A section header: numbers may change their order, and interfaces start again."""
         offset = self.bytes
-        if not self._require(headers.LEAST_SECTION):
+        if not self._require(LEAST_SECTION):
             self._further()
             return
-        first = self._bytes(headers.LEAST_SECTION)
-        order, total = headers.section_order(self.name, offset, first)
+        first = self._bytes(LEAST_SECTION)
+        order, total = section_order(self.name, offset, first)
         if not self._require(total):
             self._further()
             return
-        headers.check_section(self.name, offset, self._bytes(total), order)
+        check_section(self.name, offset, self._bytes(total), order)
         self._order = order
-        self._form = headers.pcapng_format(order, self._compat, self._form.part)
+        self._form = pcapng_format(order, self._compat, self._form.part)
         self._interfaces = Interfaces(self._compat)
         self._position += total
 
@@ -301,19 +471,19 @@ class Capture(Iterator[Packets]):
         first = True
         while first or self._another():
             (total,) = np.frombuffer(self._bytes(8)[4:], self._order + "u4").tolist()
-            found = headers.interface_of(self.name, self.bytes, self._bytes(total), self._order)
+            found = interface_of(self.name, self.bytes, self._bytes(total), self._order)
             self._interfaces.append(self.name, self.bytes, found)
             self._position += total
             first = False
 
     def _another(self) -> bool:
         """A whole interface block follows."""
-        if not self._require(headers.LEAST_INTERFACE):
+        if not self._require(LEAST_INTERFACE):
             return False
         number, total = np.frombuffer(self._bytes(8), self._order + "u4").tolist()
-        if number != cpu_records.BLOCK_INTERFACE:
+        if number != records.BLOCK_INTERFACE:
             return False
-        sound = headers.LEAST_INTERFACE <= total <= cpu_records.MOST_BYTES and total % 4 == 0
+        sound = LEAST_INTERFACE <= total <= records.MOST_BYTES and total % 4 == 0
         if not (sound and self._require(total)):
             return False
         block = self._bytes(total)
@@ -322,20 +492,20 @@ class Capture(Iterator[Packets]):
     def _wrong(self, outcome: int) -> FileFormatError:
         """What the kernel found, in words."""
         offset, form = self.bytes, self._form
-        order = headers.NATIVE
+        order = NATIVE
         if form.swapped:
             order = ">" if order == "<" else "<"
         words = np.frombuffer(self._bytes(12), order + "u4").tolist()
         total = words[1]
-        if outcome == cpu_records.BAD_LENGTH and not form.blocks:
+        if outcome == records.BAD_LENGTH and not form.blocks:
             place, message = 8, f"a record of {words[2]} bytes, at most {form.longest} expected"
-        elif outcome == cpu_records.BAD_LENGTH:
+        elif outcome == records.BAD_LENGTH:
             place, message = 4, f"a block cannot have {total} bytes"
-        elif outcome == cpu_records.BAD_TRAILER:
+        elif outcome == records.BAD_TRAILER:
             place, message = total - 4, f"the block has {total} bytes, its end says otherwise"
-        elif outcome == cpu_records.BAD_BLOCK:
+        elif outcome == records.BAD_BLOCK:
             place, message = 4, f"{total} bytes are too few for a packet"
-        elif outcome == cpu_records.BAD_INTERFACE:
+        elif outcome == records.BAD_INTERFACE:
             declared = self._interfaces.count
             place, message = 8, f"a packet of an unknown interface, {declared} are declared"
         else:

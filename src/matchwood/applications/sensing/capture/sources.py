@@ -22,8 +22,8 @@ import numpy as np
 from matchwood.arguments import path as file_name
 from matchwood.errors import FileFormatError
 from matchwood.gate.plain_files import PlainFile, open_file
-from matchwood.io.compression import Damaged, unpacked
-from matchwood.io.limits import Limits
+from matchwood.io.files import Damaged, unpacked
+from matchwood.io.options import Limits
 
 Array = np.ndarray[Any, Any]
 PathLike = str | os.PathLike[str]

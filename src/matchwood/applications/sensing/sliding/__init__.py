@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.sensing.statistics.quantities import NINE
-from matchwood.applications.sensing.traffic import packet_arrays
+from matchwood.applications.sensing.packets import packet_arrays
+from matchwood.applications.sensing.statistics.result import NINE
 from matchwood.arguments import at_most, count
 from matchwood.engines.gpu import reserve
 from matchwood.memory import require_memory

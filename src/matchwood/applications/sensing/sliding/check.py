@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, engines
+from matchwood.applications.sensing.packets import packet_arrays
+from matchwood.applications.sensing.sliding import STORED, Sliding
 from matchwood.errors import CheckFailed
 from matchwood.primitives.sort import radix_sort
 
@@ -29,9 +31,6 @@ def check_sliding(src: Any, dst: Any, found: Any) -> None:
     >>> src, dst = np.array([1, 1, 2]), np.array([2, 2, 3])
     >>> check_sliding(src, dst, sliding_statistics(src, dst, window=2))
     """
-    from matchwood.applications.sensing.sliding import STORED, Sliding
-    from matchwood.applications.sensing.traffic import packet_arrays
-
     if not isinstance(found, Sliding):
         raise TypeError(f"check_sliding: found must be Sliding, got {type(found).__name__}")
     src, dst = (engines.moved(x, "cpu") for x in packet_arrays("check_sliding", src, dst))

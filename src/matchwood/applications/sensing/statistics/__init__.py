@@ -1,7 +1,7 @@
-"""Statistics of traffic: the nine quantities, histograms, their fit, blocks between ranges.
+"""Statistics of traffic: the nine quantities, histograms, their fit.
 
-Read on in quantities.py and histograms.py (what comes out), reference.py and check.py (the
-definition), cpu.py, gpu.py; fit.py and ranges.py stand for themselves.
+Read on in result.py (what comes out), reference.py and check.py (the definition), cpu.py,
+gpu/__init__.py; gpu/batches.py is for more packets than fit into a device, and several devices.
 """
 
 from __future__ import annotations
@@ -9,23 +9,22 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import engines
-from matchwood.applications.sensing.statistics.fit import Fit
-from matchwood.applications.sensing.statistics.histograms import Histogram, Histograms
-from matchwood.applications.sensing.statistics.quantities import Statistics, Windows
-from matchwood.applications.sensing.statistics.ranges import Ranges
-from matchwood.applications.sensing.traffic import (
-    TrafficMatrix,
-    packet_arrays,
-    traffic_matrix,
-    trusted,
+from matchwood.applications.sensing.packets import packet_arrays
+from matchwood.applications.sensing.statistics.result import (
+    Fit,
+    Histogram,
+    Histograms,
+    Statistics,
+    Windows,
 )
+from matchwood.applications.sensing.traffic import TrafficMatrix, traffic_matrix
+from matchwood.applications.sensing.traffic.result import trusted
 from matchwood.arguments import count, shown
 
 __all__ = [
     "Fit",
     "Histogram",
     "Histograms",
-    "Ranges",
     "Statistics",
     "Windows",
     "device_list",

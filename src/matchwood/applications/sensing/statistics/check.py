@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, engines
-from matchwood.applications.sensing.statistics.histograms import NAMES as HISTOGRAMS
-from matchwood.applications.sensing.statistics.histograms import Histogram, Histograms
-from matchwood.applications.sensing.statistics.quantities import EXTREMES, NAMES, Statistics
+from matchwood.applications.sensing.packets import packet_arrays
+from matchwood.applications.sensing.statistics.result import (
+    EXTREMES,
+    HISTOGRAMS,
+    NAMES,
+    Histogram,
+    Histograms,
+    Statistics,
+)
+from matchwood.applications.sensing.traffic import TrafficMatrix
 from matchwood.errors import CheckFailed
 from matchwood.primitives.sort import radix_sort, sort_keys
 
@@ -85,8 +92,6 @@ def check_histograms(traffic: Any, histograms: Any) -> None:
 
 def _values(caller: str, traffic: Any) -> dict[str, Any]:
     """The five quantities of every link, source and destination."""
-    from matchwood.applications.sensing.traffic import TrafficMatrix, packet_arrays
-
     if isinstance(traffic, TrafficMatrix):
         source, destination, counts = (engines.moved(x, "cpu") for x in traffic.tocoo())
     elif isinstance(traffic, tuple) and len(traffic) == 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from matchwood.applications.sensing.statistics.quantities import Statistics
+from matchwood.applications.sensing.statistics.result import Statistics
 
 
 def per_entity(links: dict[tuple[int, int], int]) -> dict[str, dict[Any, int]]:

@@ -1,29 +1,26 @@
 """From a stream of packets to windows, their sum and statistics.
 
-Read on in reference.py and check.py (the definition), sources.py (where packets come from),
-windows.py (how they are cut), running.py (the loop), sums.py and totals.py (sums larger than
-memory), cpu.py and gpu.py (what engines do).
+Read on in reference.py and check.py (the definition), sources.py (where packets come from and how
+they are cut), running.py (the loop; sums larger than memory), cpu.py and gpu.py (what engines do).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from matchwood import engines
-from matchwood.applications.sensing.statistics import Ranges, device_list
+from matchwood.applications.sensing.anonymity import Anonymizer
+from matchwood.applications.sensing.packets import Ranges
+from matchwood.applications.sensing.statistics import device_list
 from matchwood.applications.sensing.stream.reference import sensed
 from matchwood.applications.sensing.stream.result import Sensing
 from matchwood.applications.sensing.stream.running import Listeners, Options, Runner
-from matchwood.applications.sensing.stream.sources import Source
-from matchwood.applications.sensing.stream.windows import parse_window
-from matchwood.arguments import callback, count, flag, one_of, shown
+from matchwood.applications.sensing.stream.sources import Source, parse_window
+from matchwood.arguments import byte_size, callback, count, flag, one_of
 
 __all__ = ["Sensing", "sense"]
 
-SIZES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
-         "KI": 1 << 10, "MI": 1 << 20, "GI": 1 << 30, "TI": 1 << 40}  # fmt: skip
 LEAST_MEMORY = 10**6  # bytes: below that chunks are a few thousand packets
 
 
@@ -136,7 +133,7 @@ def sense(
         ranges=None if ranges is None else Ranges(ranges, "sense"),
         keep_partial=partial == "keep" and not compat,
         compat=compat,
-        memory=None if memory is None else parse_memory("sense", memory),
+        memory=None if memory is None else byte_size("sense", "memory", memory, LEAST_MEMORY),
         batches=count("sense", "batches", batches, 1),
         engine=chosen,
         threads=threads,
@@ -156,16 +153,4 @@ def _anonymizer(method: Any, key: Any) -> Any:
         if key is not None:
             raise ValueError("sense: key is for a method by name, got an object that has its own")
         return method
-    from matchwood.applications.sensing.anonymity import Anonymizer
-
     return Anonymizer(method, key, caller="sense")
-
-
-def parse_memory(caller: str, memory: Any) -> int:
-    """Bytes from a number or a text such as "512MB" or "2 GiB"."""
-    if isinstance(memory, str):
-        match = re.fullmatch(r"\s*(\d{1,30})\s*([KMGT]?I?)B?\s*", memory.upper())
-        if match is None:
-            raise ValueError(f"{caller}: memory must be bytes such as '512MB', got {shown(memory)}")
-        memory = int(match[1]) * SIZES.get(match[2], 1)
-    return count(caller, "memory", memory, LEAST_MEMORY)

@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, engines
-from matchwood.applications.sensing.statistics import Ranges, Statistics, Windows
+from matchwood.applications.sensing.packets import Ranges
+from matchwood.applications.sensing.statistics import Statistics, Windows
 from matchwood.applications.sensing.statistics.check import check_histograms, check_statistics
 from matchwood.applications.sensing.stream.result import Sensing
-from matchwood.applications.sensing.stream.windows import PacketWindows, parse_window
+from matchwood.applications.sensing.stream.sources import (
+    PacketWindows,
+    anonymized,
+    packet_block,
+    parse_window,
+)
 from matchwood.applications.sensing.traffic.check import check_traffic_matrix
 from matchwood.arguments import one_of
 from matchwood.errors import CheckFailed
@@ -56,8 +62,6 @@ def check_sensing(
     >>> packets = np.array([1, 1, 2]), np.array([2, 2, 3])
     >>> check_sensing(packets, sense(packets, window=2), window=2)
     """
-    from matchwood.applications.sensing.stream.sources import anonymized, packet_block
-
     caller = "check_sensing"
     if not isinstance(found, Sensing):
         raise TypeError(f"{caller}: found must be a Sensing, got {type(found).__name__}")

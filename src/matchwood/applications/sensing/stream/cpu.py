@@ -13,21 +13,24 @@ from matchwood.applications.sensing.statistics.cpu import (
     counted,
     matrix_histograms,
     matrix_statistics,
+    run_of_window,
     source_tallies,
+    sum_of_windows,
     windows_of,
 )
-from matchwood.applications.sensing.statistics.quantities import as_row
-from matchwood.applications.sensing.traffic import TrafficMatrix, trusted
+from matchwood.applications.sensing.statistics.result import as_row
 from matchwood.applications.sensing.traffic.cpu import (
-    Run,
+    Room,
     destination_sums,
     merge,
     rows_of_run,
+    run_of_links,
+    run_of_sorted,
+    sorted_packets,
+    source_sums,
     sum_runs,
 )
-from matchwood.applications.sensing.traffic.cpu_runs import run_of_links, run_of_sorted, source_sums
-from matchwood.applications.sensing.traffic.cpu_walk import Room, sorted_packets
-from matchwood.applications.sensing.traffic.cpu_windows import run_of_window, sum_of_windows
+from matchwood.applications.sensing.traffic.result import Run, TrafficMatrix, trusted
 from matchwood.engines.cpu import crew
 
 LARGEST = (1 << 32) - 1  # packets of a window whose links are numbered with 32 bits

@@ -21,9 +21,8 @@ from matchwood import engines
 from matchwood.applications.sensing.statistics import Histogram, Histograms, Statistics
 from matchwood.applications.sensing.statistics import gpu as statistics
 from matchwood.applications.sensing.stream import cpu
-from matchwood.applications.sensing.traffic import TrafficMatrix, trusted
 from matchwood.applications.sensing.traffic import gpu as links
-from matchwood.applications.sensing.traffic.cpu_runs import Run
+from matchwood.applications.sensing.traffic.result import Run, TrafficMatrix, trusted
 from matchwood.engines import gpu
 
 SORT_BYTES = 64  # that a link takes on a device while runs are added up
@@ -114,7 +113,7 @@ class Worker(cpu.Worker):
         for part in range(parts):
             with self._device():
                 pieces = [
-                    links.Run(*(_here(array[cut[part] : cut[part + 1]]) for array in run))
+                    Run(*(_here(array[cut[part] : cut[part + 1]]) for array in run))
                     for run, cut in zip(given, cuts, strict=True)
                 ]
                 found.append(_on_host(links.sum_runs(pieces)))
@@ -128,9 +127,6 @@ class Worker(cpu.Worker):
             with engines.cupy().cuda.Device(number):
                 free.append(gpu.free_bytes())
         return min(free)
-
-    def rows_of_run(self, run: Any) -> Any:
-        return super().rows_of_run(run)
 
     def histograms(self, matrix: TrafficMatrix) -> Histograms:
         if matrix.links * SORT_BYTES > self._free():

@@ -14,12 +14,12 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.applications.sensing.statistics import Histogram, Histograms, Statistics, Windows
-from matchwood.applications.sensing.statistics.quantities import NAMES, as_row
 from matchwood.applications.sensing.statistics.reference import of_links, per_entity
+from matchwood.applications.sensing.statistics.result import NAMES, as_row
 from matchwood.applications.sensing.stream.result import Sensing
 from matchwood.applications.sensing.stream.sources import anonymized
-from matchwood.applications.sensing.traffic import require_sum, trusted
 from matchwood.applications.sensing.traffic.reference import rows_of_run, run_of_links
+from matchwood.applications.sensing.traffic.result import require_sum, trusted
 
 EVERYONE = 2**32 - 1  # 255.255.255.255
 PHASES = ("read", "anonymize", "windows", "sums", "total")

@@ -1,31 +1,62 @@
-"""The loop of `sense`: packets come in, are anonymized, cut into windows, counted and added up."""
+"""The loop of `sense`: packets come in, are anonymized, cut into windows, counted and added up.
+
+Sums of runs are a binary tree in memory: runs of the same level are merged as soon as there are
+two, so a link is moved once for each level.  When the runs in memory are larger than allowed, they
+become one run on disk.  At the end the keys are cut into ranges so small that a range of all runs
+fits into memory, and the ranges are added up one after the other, in order.
+
+So a large matrix comes in parts.  They have different sources: numbers of sources add up and maxima
+are compared.  What goes to a destination comes from many parts: fan-in and packets of destinations
+are runs of their own, (destination, fan-in) and (destination, packets), added up as links are.
+"""
 
 from __future__ import annotations
 
 import itertools
-import time
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.sensing.statistics import Ranges, Statistics, Windows
-from matchwood.applications.sensing.statistics.quantities import NAMES, as_row
-from matchwood.applications.sensing.stream.chunks import CHUNK, Buffer
+from matchwood.applications.sensing.packets import Ranges
+from matchwood.applications.sensing.statistics.result import (
+    HISTOGRAMS,
+    NAMES,
+    Histogram,
+    Histograms,
+    Statistics,
+    Windows,
+    as_row,
+)
 from matchwood.applications.sensing.stream.result import Sensing
-from matchwood.applications.sensing.stream.sources import Block, Source, anonymized
-from matchwood.applications.sensing.stream.sums import Folder, RunSums
-from matchwood.applications.sensing.stream.totals import blocks_of, total_of
-from matchwood.applications.sensing.stream.windows import PacketWindows, TimeWindows
-from matchwood.applications.sensing.traffic import TrafficMatrix, require_sum
+from matchwood.applications.sensing.stream.sources import (
+    CHUNK,
+    Block,
+    Buffer,
+    PacketWindows,
+    Source,
+    TimeWindows,
+    anonymized,
+)
+from matchwood.applications.sensing.traffic.result import Run, TrafficMatrix, require_sum, trusted
 from matchwood.primitives.sort import radix_sort
+from matchwood.stopwatch import Stopwatch
 
 CHUNK_BYTES = 64  # that a packet of a chunk takes: itself, two keys, destination, run
 CHUNK_PART = 4  # of the memory that is allowed a quarter is for a chunk ...
 RUNS_PART = 10  # ... a tenth for runs, which are copied when they are merged
 LEFT_OUT = np.uint32(0xFFFFFFFF)  # the address 255.255.255.255, which compat drops
-CLOCK = time.perf_counter
+PHASES = ("read", "anonymize", "windows", "sums", "total")  # of Sensing.seconds
+
+LINK_BYTES = 16  # a key and a count
+WRITTEN = 1 << 22  # elements that are written or read at once
+SAMPLE = 1 << 12  # every so many keys of a run on disk one is remembered, to cut ranges
+SOURCE_BITS = 32  # of a key, below the source
 
 
 class Options(NamedTuple):
@@ -58,7 +89,8 @@ class Runner:
         self.worker = engines.load("matchwood.applications.sensing.stream", options.engine).Worker(
             options.threads, *((options.devices,) if options.engine == "gpu" else ())
         )
-        self.seconds = dict.fromkeys(("read", "anonymize", "windows", "sums", "total"), 0.0)
+        self.watch = Stopwatch()
+        self.watch.seconds = dict.fromkeys(PHASES, 0.0)
         self.dropped = 0
         self._folder: Folder | None = None
         self._tables: list[Any] = []
@@ -111,7 +143,7 @@ class Runner:
 
     def _add_packets(self) -> None:
         for chunk, pairs, last in self._chunks():
-            since = CLOCK()
+            self.watch.go_on()
             cuts, complete = self.options.window.cuts(chunk.src.size, chunk.time, last)
             if last and not complete and not self.options.keep_partial:
                 self.dropped += int(cuts[-1] - cuts[-2])
@@ -121,12 +153,12 @@ class Runner:
                 self._add_windows(Block(*(x if x is None else x[:used] for x in chunk)), cuts)
                 if pairs is not None:
                     self._add_pairs(chunk.src[:used], chunk.dst[:used], pairs[:used])
-            self.seconds["windows"] += CLOCK() - since
+            self.watch.lap("windows")
             self._tell()
         if self._under_way is not None:
-            since = CLOCK()
+            self.watch.go_on()
             self._finish_windows()
-            self.seconds["windows"] += CLOCK() - since
+            self.watch.lap("windows")
             self._tell()
 
     def _add_windows(self, chunk: Block, cuts: Any) -> None:
@@ -147,7 +179,7 @@ class Runner:
                 number = len(self._firsts) - len(matrices)
                 for k, matrix in enumerate(matrices):
                     keep(matrix, self._time_of(number + k))
-            self._add_run(self._sums, run)
+            self._add_run(run)
 
         self._under_way = finish
         if not self.worker.ahead:
@@ -162,10 +194,10 @@ class Runner:
     def _time_of(self, window: int) -> int | None:
         return self._times[window] if self._times and not self._timeless else None
 
-    def _add_run(self, sums: RunSums, run: Any) -> None:
-        since = CLOCK()
-        sums.add(run)
-        self.seconds["sums"] += CLOCK() - since
+    def _add_run(self, run: Any) -> None:
+        self.watch.lap("windows")
+        self._sums.add(run)
+        self.watch.lap("sums")
 
     def _add_pairs(self, src: Any, dst: Any, pairs: Any) -> None:
         """Packets by pairs of ranges, each added to its own sum."""
@@ -194,10 +226,9 @@ class Runner:
         """Blocks as they are counted, and the pair of ranges of each packet (or None)."""
         given = self.source.blocks()
         while True:
-            since = CLOCK()
+            self.watch.go_on()
             block = next(given, None)
-            read = CLOCK()
-            self.seconds["read"] += read - since
+            self.watch.lap("read")
             if block is None:
                 return
             if self.options.window.by_time and block.time is None:
@@ -208,7 +239,7 @@ class Runner:
             if self.options.anonymizer is not None:
                 src, dst = (engines.moved(self._anonymized(x), home) for x in (src, dst))
             block = Block(src, dst, block.time)
-            self.seconds["anonymize"] += CLOCK() - read
+            self.watch.lap("anonymize")
             if self.options.compat:
                 block, pairs = self._without_broadcast(block, pairs)
             yield self._without_time(block), pairs
@@ -294,7 +325,7 @@ class Runner:
 
     def _add_matrices(self) -> None:
         for matrix in self._matrices():
-            since = CLOCK()
+            self.watch.go_on()
             require_sum("sense", "source", self._packets + matrix.packets)
             if self.listeners.on_window is not None:
                 self.listeners.on_window(matrix, None)
@@ -302,16 +333,16 @@ class Runner:
             self._tables.append(np.array([as_row(found)], np.int64))
             self._firsts.append(self._packets)
             self._packets += matrix.packets
-            self._add_run(self._sums, self.worker.run_of_matrix(matrix))
-            self.seconds["windows"] += CLOCK() - since
+            self._add_run(self.worker.run_of_matrix(matrix))
+            self.watch.lap("windows")
             self._tell()
 
     def _matrices(self) -> Iterator[TrafficMatrix]:
         given = self.source.matrices()
         while True:
-            since = CLOCK()
+            self.watch.go_on()
             matrix = next(given, None)
-            self.seconds["read"] += CLOCK() - since
+            self.watch.lap("read")
             if matrix is None:
                 return
             yield self._changed(matrix)
@@ -355,7 +386,7 @@ class Runner:
         return {**found, "packets": packets, "dropped": self.dropped}
 
     def _finished(self) -> Sensing:
-        since = CLOCK()
+        self.watch.go_on()
         made = total_of(self._sums, self.new_sums, self.folder, self.worker)
         blocks: dict[tuple[str, str], Statistics] | None = None
         if self.options.ranges is not None:
@@ -364,9 +395,273 @@ class Runner:
                 self._pairs,
                 lambda sums: total_of(sums, self.new_sums, self.folder, self.worker),
             )
-        self.seconds["total"] = CLOCK() - since
-        self.seconds["windows"] -= self.seconds["sums"]
+        self.watch.lap("total")
         return Sensing(
             made.statistics, self._windows(), made.matrix, made.histograms, blocks,
-            self._capture(), self.seconds,
+            self._capture(), self.watch.seconds,
         )  # fmt: skip
+
+
+# Sums of runs
+
+
+class Stored(NamedTuple):
+    """A run on disk."""
+
+    keys: Path
+    counts: Path
+    size: int
+    sample: Any  # every SAMPLE-th key
+
+
+class Folder:
+    """A folder of our own that goes with the objects that use it; nobody else may read it."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="matchwood-"))  # mode 0700
+        self._files = 0
+        self.remove = weakref.finalize(self, shutil.rmtree, str(self.path), ignore_errors=True)
+
+    def file(self, kind: str) -> Path:
+        self._files += 1
+        return self.path / f"{self._files}.{kind}"
+
+
+class RunSums:
+    """Adds up runs of (keys, counts).
+
+    Parameters
+    ----------
+    merge, combine : functions
+        The sum of two runs, and of several.
+    memory : int or None
+        Bytes of runs that are kept in memory; None keeps all.
+    folder : function
+        Gives the folder for runs on disk when it is first needed.
+    """
+
+    def __init__(
+        self,
+        merge: Callable[..., Any],
+        combine: Callable[..., Any],
+        memory: int | None,
+        folder: Callable[[], Folder],
+    ) -> None:
+        self._merge, self._combine = merge, combine
+        self._memory = memory
+        self._folder = folder
+        self._levels: list[Any] = []
+        self._stored: list[Stored] = []
+
+    @property
+    def on_disk(self) -> bool:
+        return bool(self._stored)
+
+    def add(self, run: Any) -> None:
+        carry, level = run, 0
+        while level < len(self._levels) and self._levels[level] is not None:
+            carry, self._levels[level] = self._merge(self._levels[level], carry), None
+            level += 1
+        if level == len(self._levels):
+            self._levels.append(None)
+        self._levels[level] = carry
+        if self._memory is not None and self._held() > self._memory:
+            self._store(self.take())
+
+    def _held(self) -> int:
+        return sum(LINK_BYTES * run.keys.size for run in self._levels if run is not None)
+
+    def take(self) -> Any:
+        """The sum of what is in memory, which is empty afterwards."""
+        runs = [run for run in self._levels if run is not None]
+        self._levels = []
+        return self._combine(runs)
+
+    def _store(self, run: Any) -> None:
+        folder = self._folder()
+        paths = folder.file("keys"), folder.file("counts")
+        for path, array in zip(paths, run, strict=True):
+            _append(path, array)
+        self._stored.append(Stored(*paths, run.keys.size, run.keys[::SAMPLE].copy()))
+
+    def parts(self, boundary: int) -> Iterator[Any]:
+        """The sum as runs, each with larger keys than the one before.
+
+        Keys that differ only in their lowest `boundary` bits are in one run.
+        """
+        if not self._stored:
+            yield self.take()
+            return
+        if any(run is not None for run in self._levels):
+            self._store(self.take())
+        marks = self._marks(boundary)
+        places = [_cuts(stored, marks) for stored in self._stored]
+        for k in range(len(marks) + 1):
+            pieces = [
+                _read(stored, cut[k], cut[k + 1])
+                for stored, cut in zip(self._stored, places, strict=True)
+                if cut[k] < cut[k + 1]
+            ]
+            yield self._combine(pieces)
+        for stored in self._stored:
+            stored.keys.unlink()
+            stored.counts.unlink()
+        self._stored = []
+
+    def _marks(self, boundary: int) -> list[Any]:
+        """The first keys of the ranges but the first."""
+        sample = np.sort(np.concatenate([stored.sample for stored in self._stored]))
+        total = LINK_BYTES * sum(stored.size for stored in self._stored)
+        parts = 1 + 2 * total // max(1, self._memory or total)
+        at = [sample[sample.size * part // parts] for part in range(1, parts)]
+        shift = np.uint64(boundary)
+        return sorted({(mark >> shift) << shift for mark in at})
+
+
+def _append(path: Path, array: Any) -> None:
+    """Write an array behind what a file has, in pieces: Ctrl-C is heard in between."""
+    with path.open("ab") as file:
+        for start in range(0, array.size, WRITTEN):
+            np.ascontiguousarray(array[start : start + WRITTEN]).tofile(file)
+
+
+def _cuts(stored: Stored, marks: list[Any]) -> list[int]:
+    keys = np.memmap(stored.keys, np.uint64, "r")
+    return [0, *(int(np.searchsorted(keys, mark)) for mark in marks), stored.size]
+
+
+def _read(stored: Stored, start: int, end: int) -> Any:
+    made = Run(np.empty(end - start, np.uint64), np.empty(end - start, np.int64))
+    for array, path in zip(made, (stored.keys, stored.counts), strict=True):
+        for at in range(0, array.size, WRITTEN):
+            part = array[at : at + WRITTEN]
+            part[:] = np.fromfile(path, array.dtype, part.size, offset=8 * (start + at))
+    return made
+
+
+# From sums to the matrix, its statistics and histograms
+
+
+class Total(NamedTuple):
+    """The matrix, with what is to be said of it."""
+
+    matrix: TrafficMatrix
+    statistics: Statistics
+    histograms: Histograms
+
+
+class _Tally:
+    """A histogram that grows."""
+
+    def __init__(self) -> None:
+        self.values = np.empty(0, np.int64)
+        self.counts = np.empty(0, np.int64)
+
+    def add(self, parts: tuple[Any, Any]) -> None:
+        values, counts = (np.asarray(engines.moved(part, "cpu")) for part in parts)
+        merged = np.union1d(self.values, values)
+        sums = np.zeros(merged.size, np.int64)
+        sums[np.searchsorted(merged, self.values)] = self.counts
+        sums[np.searchsorted(merged, values)] += counts
+        self.values, self.counts = merged, sums
+
+    def histogram(self) -> Histogram:
+        return Histogram(self.values, self.counts)
+
+
+def total_of(
+    sums: RunSums, new_sums: Callable[[], RunSums], folder: Callable[[], Folder], tools: Any
+) -> Total:
+    """The sum of all runs; `tools` are the engine's functions (stream/cpu.py)."""
+    if not sums.on_disk:
+        matrix = trusted(*tools.rows_of_run(sums.take()))
+        histograms = tools.histograms(matrix)
+        return Total(matrix, statistics_of(histograms), histograms)
+    writer = _Writer(folder())
+    tallies = {name: _Tally() for name in HISTOGRAMS}
+    fan_in, packets = new_sums(), new_sums()
+    for run in sums.parts(SOURCE_BITS):
+        rows = tools.rows_of_run(run)
+        for name, parts in tools.source_tallies(rows).items():
+            tallies[name].add(parts)
+        found = tools.destination_sums(rows.destinations, rows.counts)
+        keys = found.destinations.astype(np.uint64)
+        fan_in.add(type(run)(keys, found.fan_in))
+        packets.add(type(run)(keys, found.packets))
+        writer.write(rows)
+    for name, side in (("destination_fan_in", fan_in), ("destination_packets", packets)):
+        for run in side.parts(0):
+            tallies[name].add(tools.counted(run.counts))
+    histograms = Histograms(**{name: tally.histogram() for name, tally in tallies.items()})
+    return Total(writer.matrix(), statistics_of(histograms), histograms)
+
+
+def statistics_of(histograms: Histograms) -> Statistics:
+    """The nine quantities are sums and ends of the histograms."""
+    link = histograms.link_packets
+
+    def end(histogram: Histogram) -> tuple[int, int]:
+        if histogram.values.size == 0:
+            return 0, 0
+        return int(histogram.values[-1]), int(histogram.counts[-1])
+
+    packets, source = end(link), end(histograms.source_packets)
+    fan_out, fan_in = end(histograms.source_fan_out), end(histograms.destination_fan_in)
+    destination = end(histograms.destination_packets)
+    return Statistics(
+        valid_packets=link.weight,
+        unique_links=link.total,
+        max_link_packets=packets[0],
+        unique_sources=histograms.source_packets.total,
+        max_source_packets=source[0],
+        max_source_fan_out=fan_out[0],
+        unique_destinations=histograms.destination_packets.total,
+        max_destination_packets=destination[0],
+        max_destination_fan_in=fan_in[0],
+        links_at_max_packets=packets[1],
+        sources_at_max_packets=source[1],
+        sources_at_max_fan_out=fan_out[1],
+        destinations_at_max_packets=destination[1],
+        destinations_at_max_fan_in=fan_in[1],
+    )
+
+
+class _Writer:
+    """A matrix that is written part by part, and then mapped into memory."""
+
+    NAMES = ("sources", "indptr", "destinations", "counts")
+    KINDS = (np.uint32, np.int64, np.uint32, np.int64)
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._paths = [folder.file(name) for name in self.NAMES]
+        self._links = 0
+        np.zeros(1, np.int64).tofile(self._paths[1])
+
+    def write(self, rows: Any) -> None:
+        later = rows._replace(indptr=rows.indptr[1:] + self._links)
+        for path, array in zip(self._paths, later, strict=True):
+            _append(path, array)
+        self._links += rows.counts.size
+
+    def matrix(self) -> TrafficMatrix:
+        sources, indptr, destinations, counts = self._mapped()
+        # the files go with the matrix
+        return trusted(sources, indptr, destinations, counts, owner=self._folder)
+
+    def _mapped(self) -> Iterator[Any]:
+        for path, kind in zip(self._paths, self.KINDS, strict=True):
+            size = path.stat().st_size
+            yield np.memmap(path, kind, "r") if size else np.empty(0, kind)
+
+
+def blocks_of(
+    names: tuple[str, ...], sums: dict[int, RunSums], make: Callable[[RunSums], Total]
+) -> dict[tuple[str, str], Statistics]:
+    """Statistics of the traffic from each range to each range."""
+    return {
+        (names[pair // len(names)], names[pair % len(names)]): (
+            make(sums[pair]).statistics if pair in sums else Statistics()
+        )
+        for pair in range(len(names) ** 2)
+    }

@@ -1,10 +1,18 @@
-"""Where packets come from: captures, archives, arrays, blocks of arrays."""
+"""Packets of `sense`: where they come from, how they are cut into windows, a chunk of them.
+
+Sources are captures, archives, arrays, or an iterator of blocks of arrays.
+
+Windows are of so many packets, or of so long a time.  By time, window k holds the packets from k to
+k + 1 lengths after the first packet.  Packets stay in the order in which they came: one that is
+older than the window that is open counts there.  Windows without packets are left out.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,21 +20,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.sensing.archive import tar
-from matchwood.applications.sensing.archive.reading import archive_files
+from matchwood.applications.sensing.archive import read_archive
+from matchwood.applications.sensing.archive.files import TAR_BLOCK, archive_files, is_archive
 from matchwood.applications.sensing.capture import Capture
 from matchwood.applications.sensing.capture.sources import compression_of
-from matchwood.applications.sensing.packets import Packets
-from matchwood.applications.sensing.traffic import TrafficMatrix, packet_arrays
-from matchwood.applications.sensing.traffic.matrix import addresses as checked_addresses
-from matchwood.applications.sensing.traffic.matrix import elements
-from matchwood.arguments import integers, path, same_size
-from matchwood.io.compression import Damaged, unpacked
+from matchwood.applications.sensing.packets import Packets, addresses_of, elements, packet_arrays
+from matchwood.applications.sensing.traffic import TrafficMatrix
+from matchwood.arguments import at_most, count, integers, path, same_size, shown
+from matchwood.engines.cpu import crew
+from matchwood.io.files import Damaged, unpacked
 
 MATRIX_SUFFIX = ".grb"  # of a file that is one matrix, as `read_archive` takes it
 PIECE = 1 << 16  # bytes that are looked at to tell an archive from a capture
 EXPECTED = "a path, a list of paths, arrays (src, dst) or an iterator of such blocks"
 READ_AT_ONCE = 1 << 20  # packets
+CHUNK = 1 << 23  # packets that are worked on at once, as in an archive of 64 windows of 2^17
+UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+_TEXT = re.compile(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*(ns|us|ms|s|min|h)\s*")
+LONGEST = 1 << 62  # nanoseconds, or packets
 
 
 class Block(NamedTuple):
@@ -87,8 +98,6 @@ class Source:
             capture.close()
 
     def matrices(self) -> Iterator[TrafficMatrix]:
-        from matchwood.applications.sensing.archive import read_archive
-
         for file in self.files:
             yield from read_archive(file, threads=self._threads)
             self._done["bytes"] += _stored_bytes(Path(file))
@@ -150,7 +159,7 @@ def packet_block(caller: str, item: Any, wanted: str = "packets must be arrays")
 
 def anonymized(caller: str, anonymizer: Any, addresses: Any) -> Any:
     """Other addresses by an object that may be the user's: looked at before they are used."""
-    changed = checked_addresses(caller, "anonymize", anonymizer.apply(addresses))
+    changed = addresses_of(caller, "anonymize", anonymizer.apply(addresses))
     same_size(caller, "anonymize", changed, "the addresses it was given", addresses)
     return changed
 
@@ -164,7 +173,7 @@ def _is_archive(file: Any) -> bool:
         return bool(archive_files(path))
     if not path.is_file():
         return False
-    return path.suffix == MATRIX_SUFFIX or tar.is_archive(_beginning(path))
+    return path.suffix == MATRIX_SUFFIX or is_archive(_beginning(path))
 
 
 def _beginning(path: Path) -> bytes:
@@ -179,6 +188,158 @@ def _beginning(path: Path) -> bytes:
         with contextlib.suppress(Damaged):
             for piece in unpacked(pieces, compression):
                 found += piece
-                if len(found) >= tar.BLOCK:
+                if len(found) >= TAR_BLOCK:
                     break
     return found
+
+
+# Windows
+
+
+class PacketWindows:
+    """Windows of so many packets."""
+
+    by_time = False
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def cuts(self, packets: int, time: Any, last: bool) -> tuple[Any, bool]:
+        """Where windows begin and end, and whether the last of them is complete.
+
+        All but a `last` call leave out a window that is not complete.
+        """
+        whole = packets // self.size
+        ends = np.arange(whole + 1, dtype=np.int64) * self.size
+        if not last or whole * self.size == packets:
+            return ends, True
+        return np.append(ends, packets), False
+
+
+class TimeWindows:
+    """Windows of so many nanoseconds."""
+
+    by_time = True
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self._origin: int | None = None
+        self._open = np.uint64(0)  # the window that is open: earlier ones are closed
+
+    def cuts(self, packets: int, time: Any, last: bool) -> tuple[Any, bool]:
+        if packets == 0:
+            return np.zeros(1, np.int64), True
+        if self._origin is None:
+            self._origin = int(time[0])
+        window = self._numbers(time)
+        starts = np.flatnonzero(np.append(True, window[1:] != window[:-1]))
+        self._open = window[-1]
+        if last:
+            return np.append(starts, packets), False
+        return starts, True  # the window of the last packet may go on
+
+    def _numbers(self, time: Any) -> Any:
+        """The window of each packet.  Differences of times need all 64 bits, without a sign."""
+        assert self._origin is not None
+        since = time.view(np.uint64) - np.int64(self._origin).view(np.uint64)
+        since[time < self._origin] = 0  # late, for whatever window is open
+        window = since // np.uint64(self.length)
+        return np.maximum(np.maximum.accumulate(window), self._open)
+
+
+def parse_window(caller: str, window: Any) -> PacketWindows | TimeWindows:
+    """`window` is a number of packets, or a text such as "10s" or "500 ms"."""
+    if not isinstance(window, str):
+        size = count(caller, "window", window, 1)
+        return PacketWindows(at_most(caller, "window", size, LONGEST, "packets of a window"))
+    match = _TEXT.fullmatch(window)
+    if match is None:
+        units = ", ".join(UNITS)
+        raise ValueError(
+            f"{caller}: window must be a number of packets or a time such as '10s' ({units}), "
+            f"got {shown(window)}"
+        )
+    whole, _, fraction = match[1].partition(".")
+    unit = UNITS[match[2]]
+    length = int(whole) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
+    if not 0 < length < LONGEST:
+        raise ValueError(f"{caller}: window must be a time of at least 1 ns, got {shown(window)}")
+    return TimeWindows(length)
+
+
+# A chunk that is filled block by block
+
+
+class Buffer:
+    """Room for a chunk, or for two in turns where one is worked on while the next one comes."""
+
+    def __init__(self, size: int, threads: int | None, double: bool = False) -> None:
+        self._limit, self._threads = size, threads
+        self._arrays: list[Any] = [None, None, None, None]  # src, dst, time, pairs
+        self._others: list[Any] | None = [None, None, None, None] if double else None
+        self._used = 0
+        self.counted = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._used == self._limit
+
+    def fill(self, block: Block, pairs: Any, at: int) -> int:
+        """Take packets of the block from `at` on; returns where it stopped."""
+        count = min(self._limit - self._used, block.src.size - at)
+        for k, given in enumerate((*block, pairs)):
+            if given is None:
+                continue
+            array = self._arrays[k] = self._with_room(self._arrays[k], given, self._used + count)
+            self._copy(given[at : at + count], array[self._used : self._used + count])
+        self._used += count
+        return at + count
+
+    def _with_room(self, array: Any, given: Any, needed: int) -> Any:
+        """An array for so many packets: it grows as they come, up to the size of a chunk."""
+        if array is not None and array.size >= needed:
+            return array
+        size = min(self._limit, max(CHUNK, 2 * needed))
+        larger = engines.xp(given).empty(size, given.dtype)
+        if array is not None:
+            larger[: self._used] = array[: self._used]
+        return larger
+
+    def _copy(self, given: Any, goal: Any) -> None:
+        """By all members: most of the goal is memory that nobody has touched yet."""
+        if engines.location(goal) == "gpu":
+            goal[:] = given
+            return
+        team = crew(self._threads, work=goal.size)
+        each = -(-goal.size // team.size)
+        parts = [slice(k * each, (k + 1) * each) for k in range(team.size)]
+        team.spread(lambda k: np.copyto(goal[parts[k]], given[parts[k]]), len(parts))
+
+    def filled(self) -> tuple[Block, Any]:
+        parts = [None if array is None else array[: self._used] for array in self._arrays]
+        if parts[0] is None:
+            parts[0] = parts[1] = np.empty(0, np.uint32)
+        return Block(*parts[:3]), parts[3]
+
+    def keep_from(self, start: int) -> None:
+        """Packets from `start` on stay, at the front.  Where none left, the chunk grows.
+
+        With two chunks in turns they move to the other one.  The one before may be read until it
+        is its turn again.
+        """
+        left = self._used - start
+        if left == self._limit:
+            self._limit *= 2
+        if self._others is not None and start:
+            kept = [None if x is None else x[start : self._used] for x in self._arrays]
+            self._arrays, self._others = self._others, self._arrays
+            self._used = 0
+            for k, given in enumerate(kept):
+                if given is not None:
+                    array = self._arrays[k] = self._with_room(self._arrays[k], given, left)
+                    array[:left] = given
+        elif start:
+            for array in self._arrays:
+                if array is not None and left:
+                    array[:left] = array[start : self._used].copy()
+        self._used = left

@@ -1,7 +1,7 @@
 """Traffic matrices: who sent how many packets to whom.
 
-Read on in matrix.py (what a matrix is), reference.py and check.py (the definition), cpu.py with
-cpu_walk.py and cpu_runs.py (packets to links on a team, sums), gpu.py and gpu.cu.
+Read on in result.py (what a matrix is), reference.py and check.py (the definition), cpu.py (packets
+to links on a team, sums), gpu.py and gpu.cu.
 """
 
 from __future__ import annotations
@@ -10,32 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from matchwood import engines
-from matchwood.applications.sensing.traffic.matrix import (
-    TrafficMatrix,
-    addresses,
-    elements,
-    require_sum,
-    trusted,
-)
-from matchwood.arguments import same_size
+from matchwood.applications.sensing.packets import elements, packet_arrays
+from matchwood.applications.sensing.traffic.result import TrafficMatrix, added, trusted
 
-__all__ = [
-    "TrafficMatrix",
-    "packet_arrays",
-    "require_sum",
-    "sum_matrices",
-    "traffic_matrix",
-    "trusted",
-]
-
-
-def packet_arrays(caller: str, src: Any, dst: Any) -> tuple[Any, Any]:
-    """Sources and destinations of packets as uint32 arrays of one size in one place."""
-    src, dst = addresses(caller, "src", src), addresses(caller, "dst", dst)
-    same_size(caller, "dst", dst, "src", src)
-    if engines.location(src) != engines.location(dst):
-        raise TypeError(f"{caller}: all arrays must live on one engine, got CPU and GPU arrays")
-    return src, dst
+__all__ = ["TrafficMatrix", "sum_matrices", "traffic_matrix"]
 
 
 def traffic_matrix(
@@ -135,29 +113,7 @@ def sum_matrices(
     >>> sum_matrices([A, A, A]).counts.tolist()
     [3]
     """
-    given = iter(_matrices(matrices))
-    first = next(given, None)
-    where = "cpu" if first is None else first.engine
-    chosen = engines.resolve(where, engine, "sum_matrices", threads)
-    home, load = engines.home(chosen), engines.load(__name__, chosen)
-
-    def runs() -> Iterator[Any]:
-        if first is not None:
-            yield run(first)
-        for matrix in given:
-            yield run(matrix)
-
-    packets = 0
-
-    def run(matrix: TrafficMatrix) -> Any:
-        nonlocal packets
-        packets += matrix.packets
-        require_sum("sum_matrices", "matrices", packets)
-        keys = engines.moved(matrix.keys(threads=threads), home)
-        return load.Run(keys, engines.moved(matrix.counts, home))
-
-    rows = load.rows_of_run(load.sum_runs(runs(), threads=threads), threads=threads)
-    return trusted(*(engines.moved(part, where) for part in rows), packets=packets)
+    return added(_matrices(matrices), engine, threads)
 
 
 def _matrices(matrices: Any) -> Iterator[TrafficMatrix]:

@@ -1,4 +1,4 @@
-"""Traffic matrices on the GPU.  Kernels: gpu.cu; the idea: cpu_walk.py.
+"""Traffic matrices on the GPU.  Kernels: gpu.cu; the idea: cpu.py.
 
 CuPy sorts: 64-bit links, then the 32-bit destinations of links.  Where many links have several
 packets, destinations are sorted with their packets below them in 64 bits instead.
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
+from matchwood.applications.sensing.traffic.result import DestinationSums, MatrixRows, Run
 from matchwood.engines import gpu
 from matchwood.primitives.scan import gpu as scan
 
@@ -45,34 +46,8 @@ SOURCE = gpu.Source(
 
 TILE = SOURCE.constant("TILE")
 STRIDED = 1 << 19  # threads of a pass that strides: more than a device runs at once
-SPREAD = (
-    16  # where more than 1 / SPREAD of the links have several packets, all are sorted with them
-)
+REPEATED_PART = 16  # links are sorted with packets where more than 1 / 16 of them have several
 FITS = 1 << 32  # packets of a link that fit below a destination
-
-
-class Rows(NamedTuple):
-    """As in cpu_runs.py."""
-
-    sources: Any
-    indptr: Any
-    destinations: Any
-    counts: Any
-
-
-class Run(NamedTuple):
-    """As in cpu_runs.py."""
-
-    keys: Any
-    counts: Any
-
-
-class Sums(NamedTuple):
-    """As in cpu_runs.py."""
-
-    destinations: Any
-    fan_in: Any
-    packets: Any
 
 
 class Links(NamedTuple):
@@ -125,10 +100,10 @@ def head_places(keys: Any, shift: int) -> tuple[Any, int]:
     places = gpu.empty(tiles + 1, np.int64, "traffic_matrix")
     kernels(keys.size, keys=keys.dtype).count_heads(tiles * 32, (keys.size, keys, shift, counts))
     scan.scan_into(counts, places)
-    return places, told(places, places)[0]
+    return places, last_words(places, places)[0]
 
 
-def told(first: Any, second: Any) -> tuple[int, int]:
+def last_words(first: Any, second: Any) -> tuple[int, int]:
     """The last words of two arrays of int64.  Waits for the current stream."""
     import cupyx
 
@@ -164,7 +139,7 @@ def links_of_sorted(keys: Any) -> Links:
     kernels(n).count_links(tiles * 32, (n, keys, *counts))
     for each, place in zip(counts, places, strict=True):
         scan.scan_into(each, place)
-    links, sources = told(*places)
+    links, sources = last_words(*places)
     found = Links(
         gpu.empty(links, kind, "traffic_matrix"),
         gpu.empty(links, np.uint32, "traffic_matrix"),
@@ -195,7 +170,7 @@ def run_sums(starts: Any, end: int, values: Any) -> Any:
     return out
 
 
-def rows_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Rows:
+def rows_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> MatrixRows:
     cupy = engines.cupy()
     n = src.size
     if n == 0:
@@ -206,12 +181,12 @@ def rows_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Rows:
         return _rows(cupy, keys, found, gaps(found.starts, n))
 
 
-def _no_rows(cupy: Any) -> Rows:
+def _no_rows(cupy: Any) -> MatrixRows:
     kinds = (np.uint32, np.int64, np.uint32, np.int64)
-    return Rows(*(cupy.zeros(int(k == 1), kind) for k, kind in enumerate(kinds)))
+    return MatrixRows(*(cupy.zeros(int(k == 1), kind) for k, kind in enumerate(kinds)))
 
 
-def _rows(cupy: Any, keys: Any, found: Links, counts: Any) -> Rows:
+def _rows(cupy: Any, keys: Any, found: Links, counts: Any) -> MatrixRows:
     """`keys` are the packets, or the links themselves."""
     size = found.source_starts.size
     sources = gpu.empty(size, np.uint32, "traffic_matrix")
@@ -221,7 +196,7 @@ def _rows(cupy: Any, keys: Any, found: Links, counts: Any) -> Rows:
     indptr = gpu.empty(size + 1, np.int64, "traffic_matrix")
     indptr[:size] = found.source_links
     indptr[size:] = found.starts.size
-    return Rows(sources, indptr, found.destinations, counts)
+    return MatrixRows(sources, indptr, found.destinations, counts)
 
 
 def run_of_sorted(keys: Any, kind: Any = np.int64) -> Run:
@@ -234,7 +209,7 @@ def run_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Run:
         return run_of_sorted(sorted_packets(src, dst))
 
 
-def rows_of_run(run: Run, *, threads: int | None = None) -> Rows:
+def rows_of_run(run: Run, *, threads: int | None = None) -> MatrixRows:
     cupy = engines.cupy()
     if run.keys.size == 0:
         return _no_rows(cupy)
@@ -279,16 +254,18 @@ def keys_of_rows(rows: Any, *, threads: int | None = None) -> Any:
     return keys
 
 
-def destination_sums(destinations: Any, counts: Any, *, threads: int | None = None) -> Sums:
+def destination_sums(
+    destinations: Any, counts: Any, *, threads: int | None = None
+) -> DestinationSums:
     """What goes to each destination, from the links of a matrix."""
     cupy = engines.cupy()
     links = destinations.size
     if links == 0:
-        return Sums(*(cupy.empty(0, kind) for kind in (np.uint32, np.int64, np.int64)))
+        return DestinationSums(*(cupy.empty(0, kind) for kind in (np.uint32, np.int64, np.int64)))
     with gpu.guard("traffic_statistics", 24 * links):
         most = int(counts.max())
         several = 0 if most == 1 else int(cupy.count_nonzero(counts > 1))
-        if several * SPREAD > links and most < FITS:
+        if several * REPEATED_PART > links and most < FITS:
             return _sorted_with_counts(cupy, destinations, counts)
         values = destinations.copy()
         sort(values)
@@ -302,10 +279,10 @@ def destination_sums(destinations: Any, counts: Any, *, threads: int | None = No
                 min(links, STRIDED),
                 (links, destinations, counts, different.size, different, packets.view(np.uint64)),
             )
-        return Sums(different, fan_in, packets)
+        return DestinationSums(different, fan_in, packets)
 
 
-def _sorted_with_counts(cupy: Any, destinations: Any, counts: Any) -> Sums:
+def _sorted_with_counts(cupy: Any, destinations: Any, counts: Any) -> DestinationSums:
     links = destinations.size
     keys = gpu.empty(links, np.uint64, "traffic_statistics")
     k = kernels(links, counts=counts.dtype)
@@ -314,7 +291,7 @@ def _sorted_with_counts(cupy: Any, destinations: Any, counts: Any) -> Sums:
     starts, different = heads(keys, 32, np.uint32)
     keys &= np.uint64(0xFFFFFFFF)
     packets = run_sums(starts, links, keys.view(np.int64))
-    return Sums(different, gaps(starts, links), packets)
+    return DestinationSums(different, gaps(starts, links), packets)
 
 
 def source_sums(indptr: Any, counts: Any, *, threads: int | None = None) -> Any:
@@ -361,3 +338,12 @@ def largest_value(numbers: Any) -> Any:
         threads, (numbers.size, numbers, out), block=256
     )
     return out
+
+
+def source_parts(found: Links, packets: int) -> list[Any]:
+    """What blocks find of the three maxima; nothing is waited for."""
+    return [
+        largest_gap(found.starts, packets),
+        largest_gap(found.source_starts, packets),
+        largest_gap(found.source_links, int(found.starts.size)),
+    ]

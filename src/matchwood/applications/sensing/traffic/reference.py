@@ -5,33 +5,11 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-
-class Rows(NamedTuple):
-    """As in cpu_runs.py."""
-
-    sources: Any
-    indptr: Any
-    destinations: Any
-    counts: Any
-
-
-class Run(NamedTuple):
-    """As in cpu_runs.py."""
-
-    keys: Any
-    counts: Any
-
-
-class Sums(NamedTuple):
-    """As in cpu_runs.py."""
-
-    destinations: Any
-    fan_in: Any
-    packets: Any
+from matchwood.applications.sensing.traffic.result import DestinationSums, MatrixRows, Run
 
 
 def run_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Run:
@@ -56,12 +34,12 @@ def sum_runs(runs: Iterable[Run], *, threads: int | None = None) -> Run:
     return _run(total)
 
 
-def rows_of_run(run: Run, *, threads: int | None = None) -> Rows:
+def rows_of_run(run: Run, *, threads: int | None = None) -> MatrixRows:
     rows: dict[int, list[int]] = {}
     for key in run.keys.tolist():
         rows.setdefault(key >> 32, []).append(key & 0xFFFFFFFF)
     lengths = [len(row) for row in rows.values()]
-    return Rows(
+    return MatrixRows(
         np.array(list(rows), np.uint32),
         np.array([0, *np.cumsum(lengths)], np.int64),
         np.array([j for row in rows.values() for j in row], np.uint32),
@@ -69,7 +47,7 @@ def rows_of_run(run: Run, *, threads: int | None = None) -> Rows:
     )
 
 
-def rows_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Rows:
+def rows_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> MatrixRows:
     return rows_of_run(run_of_packets(src, dst))
 
 
@@ -78,14 +56,16 @@ def keys_of_rows(rows: Any, *, threads: int | None = None) -> Any:
     return (sources << np.uint64(32)) | rows.destinations
 
 
-def destination_sums(destinations: Any, counts: Any, *, threads: int | None = None) -> Sums:
+def destination_sums(
+    destinations: Any, counts: Any, *, threads: int | None = None
+) -> DestinationSums:
     fan_in: Counter[int] = Counter()
     packets: Counter[int] = Counter()
     for j, count in zip(destinations.tolist(), counts.tolist(), strict=True):
         fan_in[j] += 1
         packets[j] += count
     order = sorted(fan_in)
-    return Sums(
+    return DestinationSums(
         np.array(order, np.uint32),
         np.array([fan_in[j] for j in order], np.int64),
         np.array([packets[j] for j in order], np.int64),

@@ -6,7 +6,7 @@ from typing import Any
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.generators.weights import INTEGERS
+from matchwood.generators.streams import INTEGERS
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("weigh_rows<I,W>",))
 

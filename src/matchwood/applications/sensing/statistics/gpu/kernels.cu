@@ -1,4 +1,4 @@
-// Sorted keys in fewer bytes, for the way to the host and back.  Host side: gpu_split.py.
+// Sorted keys in fewer bytes, for the way to the host and back.  Host side: batches.py.
 //
 // The upper half of an address is left out: a table says where keys with each upper half begin.
 // Every word is written by one thread, so there are no races.

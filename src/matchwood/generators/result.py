@@ -1,10 +1,9 @@
-"""Graphs made by all ranks of a communicator together: each draws its part.
+"""What generators return: a matrix, or a graph made by all ranks of a communicator together.
 
-Numbers of a stream are computed from their counters alone (streams/), so any rank can draw any
-part.  Edges then go to the ranks that keep them, batch after batch.  The graph is the one that one
-machine makes from the same arguments; no rank ever has all of it.
-
-Where the method is one that cannot be divided (Qhull), rank 0 makes the graph and deals it out.
+On ranks each draws its part: numbers of a stream are computed from their counters alone (streams/),
+so any rank can draw any part.  Edges then go to the ranks that keep them, batch after batch.  The
+graph is the one that one machine makes from the same arguments; no rank ever has all of it.  Where
+the method is one that cannot be divided (Qhull), rank 0 makes the graph and deals it out.
 """
 
 from __future__ import annotations
@@ -13,18 +12,56 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from matchwood import engines
-from matchwood.arguments import without_ranks
-from matchwood.engines.ranks.agreement import same, together
+from matchwood.arguments import index_type, without_ranks
+from matchwood.engines.ranks.agreement import same
+from matchwood.engines.ranks.exchanges.agreement import together
 from matchwood.errors import EngineUnavailable
+from matchwood.gate import resources
 
 T = TypeVar("T")
-Array = np.ndarray[Any, Any]
+Array = Any  # of NumPy, or of CuPy with engine="gpu"
+Matrix = Any  # scipy.sparse.csr_array, or cupyx.scipy.sparse.csr_matrix with engine="gpu"
 
 EDGES = 1 << 19  # drawn at a time by a rank, at most; stored both ways that is one batch
 BATCHES = 32  # of a rank, at least, so that a batch is small beside the block,
 LEAST = 1 << 14  # except that a batch has so many entries
+
+
+def matrix(n: int, indptr: Array, indices: Array, data: Array, *, canonical: bool = True) -> Matrix:
+    """The finished graph, on the engine of its arrays.
+
+    canonical: rows are sorted and free of duplicates, and SciPy need not check that.
+    """
+    if engines.location(indices) == "cpu":
+        A = sp.csr_array((data, indices, indptr), shape=(n, n))
+    else:
+        from cupyx.scipy.sparse import csr_matrix
+
+        A = csr_matrix((data, indices, indptr), shape=(n, n))
+    if canonical:
+        A.has_canonical_format = True
+    return A
+
+
+def require_room(
+    caller: str, engine: str | None, n: int, entries: int, value: np.dtype[Any], extra: int = 0
+) -> None:
+    """Raise `OutOfMemory` before a graph is made that does not fit; `extra` bytes beside it."""
+    index = index_type(max(n, entries)).itemsize
+    nbytes = (n + 1) * index + entries * (index + value.itemsize) + extra
+    if engine == "gpu" and nbytes <= resources.ADDRESSES:
+        return  # its own memory, and its own error
+    resources.require_memory(caller, nbytes, f"a graph of {n} vertices and {entries} entries")
+
+
+def ones(like: Array, dtype: np.dtype[Any]) -> Array:
+    """As many ones as `like` has elements, where `like` lives."""
+    if engines.location(like) == "gpu":
+        return engines.cupy().ones(like.size, dtype)
+    return np.ones(like.size, dtype)
 
 
 class Ranks(NamedTuple):
@@ -57,8 +94,7 @@ class Ranks(NamedTuple):
             return plan()
 
         made = together(self.comm, checked)
-        told = _spoken(made)
-        same(self.comm, caller, arguments=told, grid=self.grid, order=self.order,
+        same(self.comm, caller, arguments=_listed(made), grid=self.grid, order=self.order,
              engine=self.engine)  # fmt: skip
         return made
 
@@ -112,10 +148,10 @@ class Ranks(NamedTuple):
         return G.on(self.engine or "cpu")
 
 
-def _spoken(plan: Any) -> Any:
+def _listed(plan: Any) -> Any:
     """A plan with arrays as lists, so that it can be compared as text."""
     if isinstance(plan, tuple):
-        return tuple(_spoken(part) for part in plan)
+        return tuple(_listed(part) for part in plan)
     return plan.tolist() if isinstance(plan, np.ndarray) else plan
 
 
@@ -129,6 +165,6 @@ def both_ways(u: Array, v: Array, *, directed: bool) -> tuple[Array, Array, None
     return np.concatenate((u, v)), np.concatenate((v, u)), None
 
 
-def ones(dtype: Any) -> Callable[[Any, Any], Any]:
+def ones_on_ranks(dtype: Any) -> Callable[[Any, Any], Any]:
     """Values of a block that are all 1."""
     return lambda places, view: np.ones(view.nnz, dtype)

@@ -1,33 +1,200 @@
 """The records of PCAP and the blocks of PCAPNG: one after the other, or from a guessed place.
 
-Both parsers take the records that begin before `stop`, write those that are IPv4 packets, count
-the others by reason, and say where they stopped and why.
+Three parts: numbers in an array of bytes, from a frame to its IPv4 header, and the parsers.  Both
+parsers take the records that begin before `stop`, write those that are IPv4 packets, count the
+others by reason, and say where they stopped and why.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, config, types
+from numba.extending import intrinsic
 
-from matchwood.applications.sensing.capture.cpu_bytes import big_at, half_at, number_at, word_at
-from matchwood.applications.sensing.capture.cpu_link import (
-    ARP,
-    BROADCAST,
-    ETHERNET,
-    EVERYONE,
-    IPV4_HEADER,
-    IPV6,
-    RAW,
-    TYPE_IPV4,
-    TYPE_VLAN,
-    address_at,
-    header_at,
-)
 from matchwood.engines.cpu import device, expanded
 from matchwood.engines.cpu.hints import opaque
 
 Array = np.ndarray[Any, Any]
+
+
+# Numbers of two and four bytes at any place of an array of bytes
+
+_LITTLE = sys.byteorder == "little"
+
+
+@intrinsic
+def word_at(typingctx: Any, data: Any, position: Any) -> Any:
+    """The four bytes from data[position] on, in the order of this machine.
+
+    One load at any alignment, which Numba has no words for.
+    """
+    signature = types.uint32(data, types.intp)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, args[0])
+        pointer = cgutils.get_item_pointer(
+            context, builder, kind, view, [args[1]], wraparound=False,
+            boundscheck=config.BOUNDSCHECK == 1,
+        )  # fmt: skip
+        pointer = builder.bitcast(pointer, ir.IntType(32).as_pointer())
+        return builder.load(pointer, align=1)
+
+    return signature, codegen
+
+
+@device
+def reversed_word(word: np.uint32) -> np.uint32:
+    """The four bytes the other way round."""
+    return np.uint32(
+        (word >> np.uint32(24))
+        | ((word >> np.uint32(8)) & np.uint32(0xFF00))
+        | ((word << np.uint32(8)) & np.uint32(0xFF0000))
+        | (word << np.uint32(24))
+    )
+
+
+@device
+def number_at(data: Array, position: int, swapped: bool) -> np.uint32:
+    """A number of four bytes in the order of the file."""
+    word = word_at(data, position)
+    return reversed_word(word) if swapped else word
+
+
+@device
+def big_at(data: Array, position: int) -> np.uint32:
+    """A number of four bytes, the largest first."""
+    word = word_at(data, position)
+    return reversed_word(word) if _LITTLE else word
+
+
+@device
+def short_at(data: Array, position: int) -> Any:
+    """A number of two bytes, the larger first."""
+    return (np.int64(data[position]) << 8) | np.int64(data[position + 1])
+
+
+@device
+def half_at(data: Array, position: int, swapped: bool) -> Any:
+    """A number of two bytes in the order of the file."""
+    value = short_at(data, position)
+    return value if swapped == _LITTLE else ((value & 0xFF) << 8) | (value >> 8)
+
+
+# From the bytes of a frame to its IPv4 header, for each kind of link layer
+
+UNKNOWN, RAW, ETHERNET, SLL, SLL2, NULL, LOOP = range(7)  # kinds of link layer
+IPV6, ARP, OTHER, SHORT, BROADCAST = range(5)  # why a frame is not counted
+REASONS = 5
+
+IPV4_HEADER = 20  # bytes of it that must have been captured
+TYPE_IPV4, _TYPE_ARP, _TYPE_IPV6 = 0x0800, 0x0806, 0x86DD
+TYPE_VLAN, _TYPE_SERVICE, _TYPE_OLD, _TYPE_OLDER = 0x8100, 0x88A8, 0x9100, 0x9200
+_TAG = 4  # bytes of a VLAN tag
+_FAMILY = 4  # bytes of the word before packets of the links NULL and LOOP
+_AF_INET = 2
+EVERYONE = np.uint32(0xFFFFFFFF)  # 255.255.255.255
+
+
+@device
+def _no(reason: int) -> int:
+    return -1 - reason
+
+
+@device
+def header_at(data: Array, start: int, captured: int, link: int, compat: bool) -> int:
+    """Where the IPv4 header of a frame begins; -1 - reason where the frame is not counted."""
+    if link == RAW:
+        if captured < 1:
+            return _no(SHORT)
+        version = data[start] >> 4
+        if version != 4:
+            return _no(IPV6) if version == 6 else _no(OTHER)
+        return start if captured >= IPV4_HEADER else _no(SHORT)
+    if link == ETHERNET:
+        at = _behind_type(data, start, captured, 12, 14, compat)
+    elif link == SLL:
+        at = _behind_type(data, start, captured, 14, 16, compat)
+    elif link == SLL2:
+        at = _behind_type(data, start, captured, 0, 20, compat)
+    elif link in (NULL, LOOP):
+        at = _behind_family(data, start, captured, link == NULL)
+    else:
+        return _no(OTHER)
+    if at < 0:
+        return at
+    left = captured - (at - start)
+    if left < 1:
+        return _no(SHORT)
+    if data[at] >> 4 != 4:
+        return _no(OTHER)
+    return at if left >= IPV4_HEADER else _no(SHORT)
+
+
+@device
+def _is_tag(kind: int, compat: bool) -> bool:
+    if kind == TYPE_VLAN:
+        return True
+    if compat:
+        return False
+    return kind in (_TYPE_SERVICE, _TYPE_OLD, _TYPE_OLDER)
+
+
+@device
+def _behind_type(
+    data: Array, start: int, captured: int, type_at: int, head: int, compat: bool
+) -> int:
+    """Behind a link header that says what follows, and behind any tags of virtual networks."""
+    if captured < head:
+        return _no(SHORT)
+    kind, at = short_at(data, start + type_at), start + head
+    if kind == TYPE_IPV4:
+        return at
+    while _is_tag(kind, compat):
+        if captured < at - start + _TAG:
+            return _no(SHORT)
+        kind = short_at(data, at + 2)
+        at += _TAG
+        if compat:  # one tag, no more
+            break
+    if kind == TYPE_IPV4:
+        return at
+    if kind == _TYPE_IPV6:
+        return _no(IPV6)
+    return _no(ARP) if kind == _TYPE_ARP else _no(OTHER)
+
+
+@device
+def _behind_family(data: Array, start: int, captured: int, either: bool) -> int:
+    """Behind a word that names the family of addresses.
+
+    The link NULL has it in the order of the machine that captured, so both orders are read.
+    """
+    if captured < _FAMILY:
+        return _no(SHORT)
+    family = big_at(data, start)
+    if either and family > np.uint32(0xFFFF):
+        family = reversed_word(family)
+    if family == _AF_INET:
+        return start + _FAMILY
+    # AF_INET6 of Linux, of NetBSD and OpenBSD, of FreeBSD, of macOS
+    if family == 10 or family == 24 or family == 28 or family == 30:
+        return _no(IPV6)
+    return _no(OTHER)
+
+
+@device
+def address_at(data: Array, position: int, compat: bool) -> np.uint32:
+    """An address as a number; compat reads its bytes the other way round."""
+    value = big_at(data, position)
+    return reversed_word(value) if compat else value
+
+
+# The parsers
 
 # Why a parser stopped; from BAD on the file is damaged
 GOES_ON, MORE, SECTION, INTERFACE, BAD = range(5)

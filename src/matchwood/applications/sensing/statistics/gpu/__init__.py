@@ -6,18 +6,28 @@ grid, and the few blocks' numbers by the host.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.sensing.statistics.batches.gpu import (
+from matchwood.applications.sensing.statistics.gpu.batches import (
     batched_statistics as batched_statistics,
 )
-from matchwood.applications.sensing.statistics.gpu_sides import destination_side, source_side
-from matchwood.applications.sensing.statistics.quantities import NAMES, PLACE, Statistics
+from matchwood.applications.sensing.statistics.result import NAMES, PLACE, Statistics
 from matchwood.applications.sensing.traffic import gpu as links
+from matchwood.applications.sensing.traffic.result import Run
 from matchwood.engines import gpu
+
+
+class SourceSide(NamedTuple):
+    """Numbers of links and sources, and the largest of three quantities."""
+
+    links: int
+    sources: int
+    link: links.Most  # packets of a link
+    source: links.Most  # packets of a source
+    fan_out: links.Most
 
 
 def packet_statistics(src: Any, dst: Any, *, threads: int | None = None) -> Statistics:
@@ -28,16 +38,37 @@ def packet_statistics(src: Any, dst: Any, *, threads: int | None = None) -> Stat
         return of_sorted_packets(links.sorted_packets(src, dst))
 
 
+def _source_side(found: links.Links, packets: int) -> SourceSide:
+    """From beginnings of links and sources among sorted packets."""
+    size, parts = int(found.starts.size), links.source_parts(found, packets)
+    return SourceSide(size, int(found.source_starts.size), *(links.largest(part) for part in parts))
+
+
+def _destination_side(destinations: Any, counts: Any, most: int) -> tuple[int, Any, Any]:
+    """(how many destinations, most packets, most links); `most` packets have the largest link.
+
+    `destinations` are overwritten where every link has one packet.
+    """
+    if most == 1:
+        links.sort(destinations)
+        starts, _ = links.heads(destinations)
+        fan_in = links.largest(links.largest_gap(starts, destinations.size))
+        return int(starts.size), fan_in, fan_in
+    sums = links.destination_sums(destinations, counts)
+    packets, fan_in = (links.largest_value(part) for part in (sums.packets, sums.fan_in))
+    return int(sums.fan_in.size), links.largest(packets), links.largest(fan_in)
+
+
 def of_sorted_packets(keys: Any) -> Statistics:
     """Nothing is kept of the keys."""
     n = int(keys.size)
     found = links.links_of_sorted(keys)
     del keys
-    side = source_side(found, n)
+    side = _source_side(found, n)
     counts = links.gaps(found.starts, n, np.uint32 if side.link.value < links.FITS else np.int64)
     destinations = found.destinations
     del found
-    number, packets, fan_in = destination_side(destinations, counts, side.link.value)
+    number, packets, fan_in = _destination_side(destinations, counts, side.link.value)
     return Statistics(
         n, side.links, side.link.value, side.sources, side.source.value, side.fan_out.value,
         number, packets.value, fan_in.value,
@@ -104,7 +135,7 @@ def window_statistics(src: Any, dst: Any, cuts: Any) -> tuple[Any, Any]:
         order = cupy.argsort(keys)
         keys = keys[order]
         starts, different = links.heads(keys)
-        run = links.Run(different, links.gaps(starts, n))
+        run = Run(different, links.gaps(starts, n))
         number = cupy.zeros(n, np.uint64)
         number[starts[1:].astype(np.int64)] = 1
         number = cupy.cumsum(number, dtype=np.uint64)

@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines
-from matchwood.arguments import integers, plain, same_size
+from matchwood import answers, engines
+from matchwood.applications.sensing.packets import ADDRESSES
+from matchwood.arguments import integers, same_size
+from matchwood.errors import CheckFailed
 
 PACKAGE = __name__.rpartition(".")[0]
-ADDRESSES = 1 << 32
-AT_ONCE = 1 << 15  # numbers that are looked up at once: 15 ms among 10^7
 WRITTEN = 1 << 20  # numbers that are put into place at once
 MOST_PACKETS = (1 << 63) - 1  # of a matrix: then every sum of counts fits into int64
+
+
+class Run(NamedTuple):
+    """Links in order: keys (source above destination) and how many packets each has."""
+
+    keys: Any  # uint64
+    counts: Any  # int64
+
+
+class MatrixRows(NamedTuple):
+    """The arrays of a matrix, as engines make them."""
+
+    sources: Any  # uint32
+    indptr: Any  # int64
+    destinations: Any  # uint32
+    counts: Any  # int64
+
+
+class DestinationSums(NamedTuple):
+    """Destinations in order, the links to each and the packets to each."""
+
+    destinations: Any  # uint32
+    fan_in: Any  # int64
+    packets: Any  # int64
 
 
 class TrafficMatrix:
@@ -55,10 +80,8 @@ class TrafficMatrix:
     """
 
     def __init__(self, sources: Any, indptr: Any, destinations: Any, counts: Any) -> None:
-        from matchwood.applications.sensing.traffic.check import fault_of_arrays
-
         self._hold(*_copied(sources, indptr, destinations, counts))
-        fault = fault_of_arrays(*self._arrays)
+        fault = _fault(*self._arrays)
         if fault is not None:
             raise ValueError(f"TrafficMatrix: {fault}")
 
@@ -133,9 +156,7 @@ class TrafficMatrix:
     def __add__(self, other: Any) -> TrafficMatrix:
         if not isinstance(other, TrafficMatrix):
             return NotImplemented
-        from matchwood.applications.sensing.traffic import sum_matrices
-
-        return sum_matrices([self, other])
+        return added([self, other])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TrafficMatrix):
@@ -194,9 +215,22 @@ class TrafficMatrix:
 
     def check(self) -> None:
         """Raise `CheckFailed` unless the arrays are a traffic matrix."""
-        from matchwood.applications.sensing.traffic.check import check_rows
-
-        check_rows(self)
+        kinds = ("uint32", "int64", "uint32", "int64")
+        names = ("sources", "indptr", "destinations", "counts")
+        for name, array, kind in zip(names, self._arrays, kinds, strict=True):
+            if array.ndim != 1 or array.dtype != kind:
+                raise CheckFailed(f"traffic matrix: {name} must be a vector of {kind}")
+        if self.indptr.size != self.sources.size + 1:
+            raise CheckFailed(
+                f"traffic matrix: {self.sources.size} sources and {self.indptr.size} starts"
+            )
+        if self.destinations.size != self.counts.size:
+            raise CheckFailed(
+                f"traffic matrix: {self.destinations.size} destinations, {self.counts.size} counts"
+            )
+        fault = _fault(*self._arrays)
+        if fault is not None:
+            raise CheckFailed(f"traffic matrix: {fault}")
 
 
 def trusted(
@@ -214,13 +248,55 @@ def trusted(
     return made
 
 
-def places_among(ascending: Any, values: Any) -> Any:
-    """As np.searchsorted, in pieces: Ctrl-C is heard in between."""
-    found = np.empty(values.size, np.int64)
-    for start in range(0, values.size, AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        found[part] = np.searchsorted(ascending, values[part])
-    return found
+def added(
+    matrices: Iterable[TrafficMatrix], engine: str | None = None, threads: int | None = None
+) -> TrafficMatrix:
+    """The sum of matrices, where the first one lives; without matrices an empty one."""
+    given = iter(matrices)
+    first = next(given, None)
+    where = "cpu" if first is None else first.engine
+    chosen = engines.resolve(where, engine, "sum_matrices", threads)
+    home, load = engines.home(chosen), engines.load(PACKAGE, chosen)
+    packets = 0
+
+    def runs() -> Iterator[Run]:
+        nonlocal packets
+        for matrix in itertools.chain(() if first is None else (first,), given):
+            packets += matrix.packets
+            require_sum("sum_matrices", "matrices", packets)
+            keys = engines.moved(matrix.keys(threads=threads), home)
+            yield Run(keys, engines.moved(matrix.counts, home))
+
+    rows = load.rows_of_run(load.sum_runs(runs(), threads=threads), threads=threads)
+    return trusted(*(engines.moved(part, where) for part in rows), packets=packets)
+
+
+def _fault(sources: Any, indptr: Any, destinations: Any, counts: Any) -> str | None:
+    """What is wrong with the form of a matrix; None where nothing is."""
+    rows, links = int(sources.size), int(counts.size)
+    ends = (int(indptr[0]), int(indptr[-1]))
+    if ends != (0, links):
+        return f"indptr must go from 0 to {links}, got {ends[0]} and {ends[1]}"
+    at = answers.first(indptr[1:] <= indptr[:-1])
+    if at is not None:
+        return f"every source must have a link, got none at row {at}"
+    at = answers.first(sources[1:] <= sources[:-1])
+    if at is not None:
+        return f"sources must ascend, got {sources[at]} and {sources[at + 1]} at {at}"
+    falls = destinations[1:] <= destinations[:-1]
+    falls[indptr[1:-1] - 1] = False  # from a row to the next
+    at = answers.first(falls)
+    if at is not None:
+        here, there = destinations[at], destinations[at + 1]
+        return f"destinations must ascend within a row, got {here} and {there} at {at}"
+    at = answers.first(counts < 1)
+    if at is not None:
+        return f"every link must have a packet, got {counts[at]} at {at}"
+    if (packets := packets_of(counts)) > MOST_PACKETS:
+        return f"counts must be at most 2^63 - 1 packets in all, got {packets}"
+    if rows == 0 and links:
+        return "links must have sources, got none"
+    return None
 
 
 def packets_of(counts: Any) -> int:
@@ -260,21 +336,3 @@ def _copied(sources: Any, indptr: Any, destinations: Any, counts: Any) -> tuple[
     if len({engines.location(array) for array in found}) > 1:
         raise TypeError(f"{caller}: all arrays must live on one engine, got CPU and GPU arrays")
     return tuple(found)
-
-
-def elements(caller: str, name: str, value: Any, expected: str) -> Iterator[Any]:
-    """What `value` holds, one after the other; an array without dimensions holds nothing."""
-    try:
-        return iter(value)
-    except (TypeError, NotImplementedError):  # some memoryviews say the latter
-        kind = type(value).__name__
-        raise TypeError(f"{caller}: {name} must be {expected}, got {kind}") from None
-
-
-def addresses(caller: str, name: str, value: Any) -> Any:
-    """`value` as a contiguous array of uint32; other integers are converted if they fit."""
-    array = plain(caller, name, value)
-    if array.dtype == np.uint32 and array.ndim == 1 and array.flags.c_contiguous:
-        return array
-    array = integers(caller, name, value, low=0, high=ADDRESSES - 1)
-    return engines.xp(array).ascontiguousarray(array.astype(np.uint32))

@@ -1,23 +1,86 @@
-"""From a matrix and the name of a format to the file."""
+"""From the name of a format to the module that reads or writes it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from matchwood.arguments import plain, shown
+from matchwood.gate.resources import require_memory
 from matchwood.io.build import Matrix, as_matrix, mirrored, wrap
 from matchwood.io.files import PathLike, format_of, split_name, write_pieces
-from matchwood.io.formats import dimacs, edge_list, graph_txt, matrix_market, metis, npz
-from matchwood.io.options import Options
+from matchwood.io.formats import adjacency, dimacs, edge_list, matrix_market, npz
+from matchwood.io.formats.edge_list import Compacted
+from matchwood.io.options import Limits, Options
+from matchwood.io.text import Array, Text
 
+EXACT = ("mtx", "npz")  # formats whose whole numbers are read as such, all others as float64
 WRITABLE = ("mtx", "edges", "metis", "gr", "col", "graph-txt", "npz")
 PATTERN_ONLY = ("col", "graph-txt")
 UNDIRECTED = ("metis", "col")
 WHOLE = ("metis", "gr")
 LARGEST = 2**63  # what the text of a whole weight must stay below
+
+
+def read(
+    path: PathLike, format: str | None, options: Options, limits: Limits
+) -> Matrix | Compacted:
+    """The matrix of a file; options that its format does not have are errors."""
+    name = format_of(path, format, "read")
+    if name == "edges":
+        reader = edge_list.read_named if options.names else edge_list.read
+        return reader(Text.load(path, limits), options)
+    refuse_options(path, name, options)
+    strict, threads = options.strict, options.threads
+    if name == "npz":
+        return npz.read(path, limits)
+    text = Text.load(path, limits)
+    if name == "mtx":
+        return matrix_market.as_sparse(matrix_market.read(text, strict=strict, threads=threads))
+    if name == "metis":
+        return adjacency.read_metis_text(text, strict=strict, threads=threads).matrix
+    if name == "hgr":
+        return adjacency.read_hmetis_text(text, strict=strict, threads=threads).matrix
+    if name == "graph-txt":
+        return adjacency.read_graph_txt(text, strict=strict, threads=threads)
+    if name == "co":
+        points = dimacs.read_coordinates(text, strict=strict, threads=threads)
+        return matrix_market.as_sparse(points)
+    kind = dimacs.KINDS[name]
+    return dimacs.read(text, kind, options.duplicates, strict=strict, threads=threads).matrix
+
+
+def refuse_options(path: PathLike, name: str, options: Options) -> None:
+    """Raise where an option is set that a format does not have."""
+    wrong = [] if name == "edges" else options.only_for_edge_lists()
+    if options.duplicates is not None and name != "edges" and name not in dimacs.KINDS:
+        wrong.append("duplicates")
+    if wrong:
+        raise ValueError(
+            f"read: {', '.join(wrong)} cannot be set for a file of format {name}: {os.fspath(path)}"
+        )
+
+
+def read_coordinates(
+    path: PathLike, format: str | None, strict: bool, threads: int | None, limits: Limits
+) -> Array:
+    """The coordinates in a .co or Matrix Market file."""
+    name = format_of(path, format, "read_coordinates")
+    if name not in ("co", "mtx"):
+        raise ValueError(f"read_coordinates: format must be co or mtx, got {name}")
+    text = Text.load(path, limits, "read_coordinates", strict, threads)
+    if name == "co":
+        return dimacs.read_coordinates(text, strict=strict, threads=threads)
+    A = matrix_market.read(text, strict=strict, threads=threads)
+    if isinstance(A, np.ndarray):
+        return A
+    require_memory(
+        "read_coordinates", 16 * A.shape[0] * A.shape[1], f"the coordinates of {text.path}"
+    )
+    return A.toarray()
 
 
 def write(
@@ -72,9 +135,9 @@ def _pieces(
     if name == "npz":
         return npz.pieces(A)
     if name == "graph-txt":
-        return graph_txt.pieces(A)
+        return adjacency.graph_txt_pieces(A)
     if name == "metis":
-        return metis.pieces(_whole(A), weights=weights, comments=comments)
+        return adjacency.metis_pieces(_whole(A), weights=weights, comments=comments)
     if name in ("gr", "col"):
         return dimacs.pieces(A, name, comments)
     csv = split_name(path)[0] == ".csv"
@@ -113,7 +176,7 @@ def _require_fit(A: Matrix, name: str, weights: bool) -> None:
         if A.nnz and not -LARGEST <= A.data.min() <= A.data.max() < LARGEST:
             raise ValueError(f"{whole} below 2**63; scale them")
     if name in UNDIRECTED:
-        if metis.loops_of(A).size:
+        if adjacency.loops_of(A).size:
             raise ValueError(f"write: a file of format {name} has no loops, A has a diagonal")
         other = mirrored(A)
         if not other.same_pattern or (weights and not np.array_equal(A.data, other.data)):

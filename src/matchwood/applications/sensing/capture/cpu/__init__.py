@@ -27,14 +27,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.sensing.capture.cpu_bytes import number_at
-from matchwood.applications.sensing.capture.cpu_link import REASONS
-from matchwood.applications.sensing.capture.cpu_records import (
+from matchwood.applications.sensing.capture.cpu.records import (
     BEGIN,
     COUNT,
     END,
     GOES_ON,
     LEAST_RECORD,
+    REASONS,
     RECORD_HEADER,
     SKIPPED,
     STATUS,
@@ -43,6 +42,7 @@ from matchwood.applications.sensing.capture.cpu_records import (
     Table,
     guess_block,
     guess_record,
+    number_at,
     parse_blocks,
     parse_records,
     second_at,
@@ -67,7 +67,7 @@ HEADERS = 50  # bytes of a record up to the end of the IPv4 header, behind Ether
 
 
 class Parts(NamedTuple):
-    """What members tell each other: parts[round & 1, rank] is a row of cpu_records."""
+    """What members tell each other: parts[round & 1, rank] is a row of records.py."""
 
     rows: Array
     scratch: Output  # packets of the members 1, 2, ..., `each` places for one
