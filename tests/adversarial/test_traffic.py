@@ -28,7 +28,7 @@ from matchwood.applications.sensing.traffic import cpu as traffic_cpu
 from matchwood.applications.sensing.traffic.check import check_traffic_matrix
 from matchwood.applications.sensing.traffic.result import trusted
 from matchwood.errors import FileFormatError
-from matchwood.primitives.sort import cpu_keys
+from matchwood.primitives.sort import cpu as sort_cpu
 from matchwood.sensing import (
     Anonymizer,
     Histogram,
@@ -66,10 +66,10 @@ def random_traffic(rng):
 @pytest.fixture
 def small_parts(monkeypatch):
     """Limits so low that small traffic goes the ways of large traffic."""
-    monkeypatch.setattr(cpu_keys, "WHOLE", 64)
-    monkeypatch.setattr(cpu_keys, "ALONE", 128)
-    monkeypatch.setattr(traffic_cpu, "WHOLE", 64)
-    monkeypatch.setattr(statistics_cpu, "ALONE", 128)
+    monkeypatch.setattr(sort_cpu, "TEAM_KEYS", 64)
+    monkeypatch.setattr(sort_cpu, "MEMBER_KEYS", 128)
+    monkeypatch.setattr(traffic_cpu, "TEAM_KEYS", 64)
+    monkeypatch.setattr(statistics_cpu, "MEMBER_KEYS", 128)
     monkeypatch.setattr(traffic_cpu, "LEAST_SHARED_LINKS", 32)
     monkeypatch.setattr(running, "SAMPLE", 8)
 

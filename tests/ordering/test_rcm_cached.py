@@ -15,9 +15,9 @@ from graphs import ZOO, disjoint, grid, path, rmat, shuffled, star
 from matchwood.ordering import cuthill_mckee, rcm_ordering, reverse_cuthill_mckee
 from matchwood.ordering.rcm import cpu, reference
 from matchwood.ordering.rcm.cpu import cached
-from matchwood.primitives.inspect import cpu_pairs
+from matchwood.primitives.inspect import cpu as inspect_cpu
 from matchwood.primitives.inspect import reference as inspect_reference
-from matchwood.primitives.symmetrize import cpu_small
+from matchwood.primitives.symmetrize import cpu as symmetrize_cpu
 from matchwood.primitives.symmetrize import reference as symmetrize_reference
 from strategies import graphs
 
@@ -119,9 +119,9 @@ def test_pairs_are_those_of_the_definition() -> None:
             dense[i, j] ^= True
         A = sp.csr_array(dense)
         expected = inspect_reference.symmetry(A.indptr, A.indices)
-        assert cpu_pairs.symmetry(A.indptr, A.indices) == expected
+        assert inspect_cpu.symmetry_by_pairs(A.indptr, A.indices) == expected
         wide = A.indptr.astype(np.int64), A.indices.astype(np.int64)
-        assert cpu_pairs.symmetry(*wide) == expected
+        assert inspect_cpu.symmetry_by_pairs(*wide) == expected
 
 
 def test_union_of_a_small_pattern() -> None:
@@ -131,7 +131,7 @@ def test_union_of_a_small_pattern() -> None:
         A = sp.csr_array(rng.random((n, n)) < rng.choice([0.0, 0.1, 0.3, 0.8]))
         expected = symmetrize_reference.union_with_transpose(A.indptr, A.indices, None)
         for kind in (np.int32, np.int64):
-            found = cpu_small.union_with_transpose(A.indptr.astype(kind), A.indices.astype(kind))
+            found = symmetrize_cpu.small_union(A.indptr.astype(kind), A.indices.astype(kind))
             assert found[0].tolist() == expected[0].tolist()
             assert found[1].tolist() == expected[1].tolist()
             assert found[0].dtype == found[1].dtype == kind

@@ -9,8 +9,8 @@ import pytest
 
 from matchwood.components.connected.ranks.cpu import giant
 from matchwood.engines.cpu.team import STOP, WORDS, Team
-from matchwood.primitives.contract import cpu as contract_cpu
 from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.primitives.contract import cpu as contract_cpu
 
 N = 1000
 

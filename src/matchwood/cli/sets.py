@@ -50,7 +50,7 @@ def read(path: Path, on: str | None) -> Sets:
 
 
 def _text(path: Path) -> str:
-    from matchwood.io.compression import expanded
+    from matchwood.io.files import expanded
 
     content = path.read_bytes()
     if path.suffix in COMPRESSED:

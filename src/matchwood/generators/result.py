@@ -16,8 +16,7 @@ import scipy.sparse as sp
 
 from matchwood import engines
 from matchwood.arguments import index_type, without_ranks
-from matchwood.engines.ranks.agreement import same
-from matchwood.engines.ranks.exchanges.agreement import together
+from matchwood.engines.ranks.agreement import same, together
 from matchwood.errors import EngineUnavailable
 from matchwood.gate import resources
 

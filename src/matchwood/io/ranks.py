@@ -21,8 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchwood.arguments import flag
-from matchwood.engines.ranks.agreement import same
-from matchwood.engines.ranks.exchanges.agreement import together
+from matchwood.engines.ranks.agreement import same, together
 from matchwood.errors import FileFormatError
 from matchwood.gate import distributed
 from matchwood.gate import graph as csr
@@ -78,9 +77,9 @@ def read(path: PathLike, asked: Asked) -> Any:
         options=asked.options.checked(), limits=asked.limits.checked("read"),
         kind=build.value_type(asked.kind), pattern=flag("read", "pattern", asked.pattern),
     )  # fmt: skip
-    folder = comm.objects(together(comm, lambda: _what(path), told=False))[0]
+    folder = comm.objects(together(comm, lambda: _what(path), named=False))[0]
     if folder == "saved":
-        return saved.load(Path(path), comm, asked.grid, asked.order)
+        return distributed.load(Path(path), comm, asked.grid, asked.order)
     if folder == "folder":
         return _made(path, asked, _read_folder(path, asked))
     name = format_of(path, asked.format, "read")
@@ -130,7 +129,7 @@ def _dealt(path: PathLike, asked: Asked) -> Any:
         _require_square(matrix.shape)
         return found._replace(matrix=matrix) if isinstance(found, Compacted) else matrix
 
-    found = together(comm, load, told=False)
+    found = together(comm, load, named=False)
     named = asked.options.compact or asked.options.names
     alone = found.matrix if named and found is not None else found
     graph = None if alone is None else csr.as_graph(alone, "read")
@@ -240,14 +239,14 @@ def _read_folder(path: PathLike, asked: Asked) -> Entries:
                 )
         return [(os.fspath(file), file.stat().st_size) for file in files]
 
-    files = together(comm, lambda: listed() if comm.rank == 0 else [], told=False)
+    files = together(comm, lambda: listed() if comm.rank == 0 else [], named=False)
     files = comm.objects(files)[0]
     mine = _share_of_files(files, comm.rank, comm.size)
 
     def load() -> list[tuple[Any, ...]]:
         return [_edges_of(file, asked) for file in mine]
 
-    found = together(comm, load, told=False)
+    found = together(comm, load, named=False)
     shape = options.shape or _largest_shape(comm, [each[0] for each in found])
     weighted = comm.objects({each[3] is not None for each in found if each[1].size})
     with_weights = set().union(*weighted)
@@ -417,7 +416,7 @@ class Pieces:
                 length *= 16
             return None
 
-        return self.comm.objects(together(self.comm, look, told=False))[0]
+        return self.comm.objects(together(self.comm, look, named=False))[0]
 
     def _top(self, length: int) -> tuple[Text, bool, int]:
         """(lines at the top, whether that is the whole file, bytes left out at its beginning)."""

@@ -23,7 +23,7 @@ RANKS = 2
 TILED_VERTICES = 600_000  # vertices; PageRank on ranks has other kernels for so many
 
 
-def _steps_on_ranks(
+def steps_on_ranks(
     indices: tuple[str, ...], values: tuple[str, ...], matrices: Callable[[str, str], Any]
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     """(what, function that makes it compile); `matrices` makes two of given types."""
@@ -508,7 +508,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
             for name, run in _on_graphs().items():
                 yield f"{name}, {index}, {value}", functools.partial(_on_both, run, index, value)
     yield from _once().items()
-    yield from _steps_on_ranks(_INDICES, _VALUES, _matrices)
+    yield from steps_on_ranks(_INDICES, _VALUES, _matrices)
 
 
 def _on_both(run: Callable[[Any], Any], index: str, value: str) -> None:

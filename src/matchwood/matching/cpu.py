@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Team, device, expanded, share
-from matchwood.primitives.cpu_hints import prefetch
+from matchwood.engines.cpu.hints import prefetch
 from matchwood.primitives.edge_order.cpu import rank_in_row
 
 Array = np.ndarray[Any, Any]

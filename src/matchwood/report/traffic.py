@@ -156,7 +156,7 @@ def traffic_page(found: Any, captures: Sequence[str], method: str | None) -> str
 
 
 def _quantities(statistics: Any) -> str:
-    from matchwood.applications.sensing.statistics.quantities import EXTREMES
+    from matchwood.applications.sensing.statistics.result import EXTREMES
 
     attained = dict(EXTREMES)
     rows = []

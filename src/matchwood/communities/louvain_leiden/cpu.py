@@ -45,8 +45,18 @@ from matchwood.engines.cpu import (
 )
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.number.cpu import number_roots
-from matchwood.primitives.tally.cpu import Rows, Sums, add_up, labels_around, rows_of, sums_of, word
-from matchwood.primitives.tally.cpu_pockets import add_by_label, empty_pocket, pockets_of
+from matchwood.primitives.tally.cpu import (
+    Rows,
+    Sums,
+    add_by_label,
+    add_up,
+    empty_local_sums,
+    labels_around,
+    local_sums_of,
+    rows_of,
+    sums_of,
+    word,
+)
 from matchwood.primitives.union_find.cpu import compress, link
 
 Array = np.ndarray[Any, Any]
@@ -133,7 +143,7 @@ def _apply(team: Any, rows: Rows, state: State, order: Array, begin: int, end: i
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
                 store_relaxed(state.active, rows.indices[k], AWAKE)
         chunk = next_chunk(team, end - begin, CHUNK)
-    empty_pocket(team, state.pockets, state.volume, state.size)
+    empty_local_sums(team, state.pockets, state.volume, state.size)
 
 
 @device
@@ -150,7 +160,7 @@ def _count(team: Any, state: State) -> bool:
         if interrupted(team, v):
             return True
         _add(team, state, state.labels[v], state.strength[v], 1)
-    empty_pocket(team, state.pockets, state.volume, state.size)
+    empty_local_sums(team, state.pockets, state.volume, state.size)
     return barrier(team)
 
 
@@ -243,7 +253,7 @@ def move_some(
     state = State(
         labels.view(kind), level.strength, np.empty(count, np.int64), np.empty(count, np.int32),
         np.full(n, AWAKE, np.uint8) if some is None else some * np.uint8(AWAKE),
-        np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64), pockets_of(team.size),
+        np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64), local_sums_of(team.size),
     )  # fmt: skip
     sums = sums_of(team.size, count, level.longest, rows, level.total)
     numbers = Numbers(

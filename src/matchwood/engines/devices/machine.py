@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -23,17 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import MOST, count, flag, one_of, shown
+from matchwood.arguments import byte_size, count, flag, one_of, shown
 from matchwood.errors import EngineUnavailable, OutOfMemory
 
 TRANSPORTS = ("auto", "nccl", "peer", "device", "host")
 LONGEST_LIST = 32  # edges: a warp holds a list in its registers, one edge in each lane
-UNITS = {
-    "": 1, "b": 1,
-    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
-    "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-}  # fmt: skip
-SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 RESERVED_PART = 16  # of the free memory 1 / RESERVED_PART is left to CUDA: modules, its allocator
 ALIGNMENT = 512  # bytes
 
@@ -101,7 +94,8 @@ class Devices:
     def __post_init__(self) -> None:
         caller = "Devices"
         object.__setattr__(self, "devices", _numbers(self.devices))
-        object.__setattr__(self, "memory", _bytes(self.memory))
+        if self.memory is not None:
+            object.__setattr__(self, "memory", byte_size(caller, "memory", self.memory))
         if self.batches is not None:
             object.__setattr__(self, "batches", count(caller, "batches", self.batches, least=1))
         object.__setattr__(self, "lists", _lists(self.lists))
@@ -137,24 +131,6 @@ def _numbers(value: Any) -> tuple[int, ...]:
 
 def _is_number(value: Any) -> bool:
     return hasattr(value, "__index__") and not hasattr(value, "__iter__")
-
-
-def _bytes(value: Any) -> int | None:
-    """Bytes from a number or from text with a unit."""
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        return count("Devices", "memory", value, least=1)
-    found = SIZE.fullmatch(value)
-    unit = found[2].lower() if found else None
-    if found is None or unit not in UNITS:
-        raise ValueError(
-            f"Devices: memory must be bytes or text such as '8 GiB' or '500 MB', got {shown(value)}"
-        )
-    size = float(found[1]) * UNITS[unit]
-    if not 1 <= size <= MOST:
-        raise ValueError(f"Devices: memory must be 1 byte to {MOST} bytes, got {shown(value)}")
-    return int(size)
 
 
 def _lists(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import device
-from matchwood.primitives.cpu_hints import leading_zeros
+from matchwood.engines.cpu.hints import leading_zeros
 
 Array = np.ndarray[Any, Any]
 

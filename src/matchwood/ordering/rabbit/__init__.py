@@ -1,4 +1,4 @@
-"""Rabbit order: communities within communities.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu."""
+"""Rabbit order: communities within communities.  Read on in reference.py, then cpu.py."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import calls, engines
+from matchwood.primitives.community_merge import trusted_joins, trusted_trees
 from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
-from matchwood.primitives.joining import trusted_joins, trusted_trees
 
 LONE_ENTRIES = 1 << 17
 """Entries and communities of a round that one member does alone: waking more costs more than they

@@ -10,7 +10,7 @@ from matchwood import answers
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 from matchwood.ordering.permutation.check import permutation
-from matchwood.primitives.joining.check import expected_joins
+from matchwood.primitives.community_merge.check import expected_joins
 
 PROBLEM = "rabbit order"
 

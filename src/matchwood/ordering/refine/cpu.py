@@ -35,9 +35,9 @@ from matchwood.engines.cpu import (
     share_rows,
     stopping,
 )
+from matchwood.engines.cpu.hints import prefetch
 from matchwood.ordering.cpu import log_of, sort_places
 from matchwood.ordering.gap import table
-from matchwood.primitives.cpu_hints import prefetch
 
 Array = np.ndarray[Any, Any]
 

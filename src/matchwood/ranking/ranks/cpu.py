@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import barrier, crew, device, kernel, next_chunk
-from matchwood.primitives.cpu_hints import select
+from matchwood.engines.cpu.hints import select
 from matchwood.ranking.cpu import (
     FOUR,
     LONG,

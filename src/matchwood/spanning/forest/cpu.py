@@ -26,7 +26,7 @@ from matchwood.engines.cpu import (
     share,
     share_rows,
 )
-from matchwood.primitives.cpu_hints import trailing_zeros
+from matchwood.engines.cpu.hints import trailing_zeros
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.spanning.forest import METHODS
 from matchwood.spanning.forest import order as orders

@@ -22,7 +22,7 @@
 // least does not depend on scheduling either.  The order in the queue does; nothing depends on it.
 #include "matchwood/atomics.cuh"
 #include "matchwood/edges.cuh"
-#include "matchwood/roll_call.cuh"
+#include "matchwood/resident_barrier.cuh"
 
 // A frontier of vertices as pieces of their rows, [begin, end) in `indices`, each at most PIECE
 // entries long: so long rows are shared among warps, and the warp of a piece need not read

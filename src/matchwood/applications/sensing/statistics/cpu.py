@@ -32,7 +32,7 @@ from matchwood.engines.cpu import (
     share_rows,
     stopping,
 )
-from matchwood.primitives.sort.cpu_keys import ALONE, BLOCK, Range, sort_keys
+from matchwood.primitives.sort.cpu import BLOCK, MEMBER_KEYS, Range, sort_keys
 
 FITS = 1 << 32  # packets of a link that are counted below a destination in 64 bits
 AT_ONCE = 1 << 19  # packets of windows that a member works on before the next ones come
@@ -220,11 +220,11 @@ def walk_destinations(team: Crew, values: Any, extras: Any, starts: Any, sizes: 
 def sort_segments(team: Crew, array: Any, starts: Any, sizes: Any) -> None:
     """Sort each segment by itself, by one member; one that would keep it too long by all."""
     ranges = [Range(a, a + n, False) for a, n in zip(starts.tolist(), sizes.tolist(), strict=True)]
-    small = [part for part in ranges if part.hi - part.lo <= ALONE]
+    small = [part for part in ranges if part.hi - part.lo <= MEMBER_KEYS]
     team.spread(lambda k: array[small[k].lo : small[k].hi].sort(), len(small))
     if len(small) < len(ranges):
         for lo, hi, _ in ranges:
-            if hi - lo > ALONE:
+            if hi - lo > MEMBER_KEYS:
                 links.sort_in_place(team, array[lo:hi], np.empty(hi - lo, array.dtype))
 
 

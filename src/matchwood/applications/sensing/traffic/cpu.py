@@ -37,19 +37,19 @@ from matchwood.engines.cpu import (
     share_rows,
     stopping,
 )
-from matchwood.primitives.cpu_hints import opaque, prefetch_write
-from matchwood.primitives.sort.cpu import sort_pairs
-from matchwood.primitives.sort.cpu_keys import (
+from matchwood.engines.cpu.hints import opaque, prefetch_write
+from matchwood.primitives.sort.cpu import (
     AHEAD,
     BLOCK,
     DIGITS,
-    WHOLE,
+    TEAM_KEYS,
     Range,
     Scratch,
     find_places,
     ranges_of,
     scratch,
     sort_keys,
+    sort_pairs,
     sort_ranges,
     undivided,
 )
@@ -140,7 +140,7 @@ def sorted_packets(team: Crew, src: Any, dst: Any, room: Room) -> Any:
 def even_cuts(team: Crew, keys: Any, below: int) -> Any:
     """Where shares begin: at keys that differ from the one before in the bits above `below`."""
     n = keys.size
-    parts = 1 if n < WHOLE else SHARES * team.size
+    parts = 1 if n < TEAM_KEYS else SHARES * team.size
     cuts = [0]
     for part in range(1, parts):
         at = n * part // parts

@@ -22,8 +22,8 @@ from matchwood import engines
 from matchwood.components.connected import gpu as single
 from matchwood.components.connected.ranks import forest
 from matchwood.engines import gpu
-from matchwood.engines.ranks.exchanges import Letters
-from matchwood.engines.ranks.exchanges.cpu_distinct import distinct
+from matchwood.engines.ranks.exchanges import Routed
+from matchwood.engines.ranks.exchanges.cpu import distinct
 from matchwood.engines.ranks.exchanges.packing import words_of_bits
 from matchwood.engines.ranks.exchanges.routing import ask, deliver, narrow
 from matchwood.primitives.union_find import union_find
@@ -362,7 +362,7 @@ class Run:
         given = ids.get()
         firsts, back = distinct(given)
         asked = given[firsts].astype(np.int64)
-        letters = Letters(exchange.comm, self.grid.owner(asked), self.threads)
+        letters = Routed(exchange.comm, self.grid.owner(asked), self.threads)
         (received,) = letters.send(narrow(self.grid, asked))
         (found,) = letters.answer(values[xp.asarray(received)].get())
         return self._there(found[back])

@@ -24,8 +24,7 @@ import numpy as np
 from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share
 from matchwood.engines.devices.plan import Batch, cut_rows
 from matchwood.engines.devices.stats import RoundStats, Stats
-from matchwood.engines.devices.transports import words_received
-from matchwood.engines.devices.workers import SimulatedWorkers
+from matchwood.engines.devices.workers import SimulatedWorkers, words_received
 from matchwood.matching.dominant.devices import Problem, staged_pairs
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.primitives.wide_sums import total

@@ -16,14 +16,12 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.engines.devices import cpu_copies
+from matchwood.engines.devices import cpu as cpu_copies
 from matchwood.engines.devices.pinned import mapped, rings_of
 from matchwood.engines.devices.plan import Batch, cut_pieces, cut_rows
-from matchwood.engines.devices.sending import Sender
+from matchwood.engines.devices.sending import Counters, Lane, Sender
 from matchwood.engines.devices.stats import Stats
-from matchwood.engines.devices.streams import Counters, Lane
-from matchwood.engines.devices.transports import as_pairs, words_received
-from matchwood.engines.devices.workers import DeviceWorkers
+from matchwood.engines.devices.workers import DeviceWorkers, as_pairs, words_received
 from matchwood.matching.dominant.devices import Problem, staged_pairs
 from matchwood.primitives.wide_sums import total
 

@@ -55,6 +55,7 @@ from matchwood.engines.cpu import (
     store_relaxed,
     store_release,
 )
+from matchwood.engines.cpu.hints import assembly
 from matchwood.engines.cpu.team import SPINS, YIELDS
 from matchwood.ordering.rcm.cpu.children import (
     FACT,
@@ -68,7 +69,6 @@ from matchwood.ordering.rcm.cpu.children import (
     scattered,
     sort_children,
 )
-from matchwood.primitives.cpu_hints import assembly
 from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import advance, crew, device, fail, kernel, stopping
-from matchwood.gate.sparse_inputs import plain_rows
+from matchwood.gate.inputs import plain_rows
 from matchwood.gate.views import View
 from matchwood.ordering.rcm import reference
 from matchwood.ordering.rcm.cpu.children import (

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import device, inlined, load_relaxed, share
-from matchwood.primitives.cpu_hints import prefetch
+from matchwood.engines.cpu.hints import prefetch
 
 Array = np.ndarray[Any, Any]
 

@@ -2,7 +2,7 @@
 // levels by all blocks.
 #pragma once
 #include "matchwood/edges.cuh"
-#include "matchwood/roll_call.cuh"
+#include "matchwood/resident_barrier.cuh"
 #include "matchwood/queue.cuh"
 
 using Wide = unsigned long long;

@@ -27,7 +27,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines.ranks.agreement import any_of, raise_first, same
-from matchwood.engines.ranks.exchanges import Letters
+from matchwood.engines.ranks.exchanges import Routed
 from matchwood.errors import EngineUnavailable
 from matchwood.gate.views import View, ones
 from matchwood.primitives.sort import radix_sort
@@ -208,7 +208,7 @@ class Rounds:
         G, grid = self.G, self.G.grid
         kind = G.index_dtype  # holds every vertex
         inside = labels if G.order is None else G.order.inside(labels)
-        letters = Letters(G.comm, grid.owner(inside), self.threads)
+        letters = Routed(G.comm, grid.owner(inside), self.threads)
         given = (x.astype(kind) for x in (grid.places(inside), low, high, other))
         code, *ends = letters.send(code, *given)
         places, low, high, other = (x.astype(np.int64) for x in ends)
@@ -279,7 +279,7 @@ def at_entry_owners(
     u, v = (ends if G.order is None else G.order.inside(ends) for ends in (low, high))
     kind = G.index_dtype
     given = (grid.row_position(u).astype(kind), low.astype(kind), high.astype(kind), *columns)
-    rows, low, high, *found = Letters(G.comm, grid.keeper(u, v), G.threads).send(*given)
+    rows, low, high, *found = Routed(G.comm, grid.keeper(u, v), G.threads).send(*given)
     find_entries = engines.load(__name__, "cpu").find_entries
     entries = find_entries(costs, G.original_local, rows.astype(np.int64), high, G.threads)
     return entries, low.astype(np.int64), high.astype(np.int64), found

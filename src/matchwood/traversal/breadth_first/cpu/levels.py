@@ -19,7 +19,7 @@ from matchwood.engines.cpu import (
     share,
     stopping,
 )
-from matchwood.primitives.cpu_hints import count_ones, prefetch, trailing_zeros
+from matchwood.engines.cpu.hints import count_ones, prefetch, trailing_zeros
 
 Array = np.ndarray[Any, Any]
 

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, engines
-from matchwood.engines.ranks.agreement import raise_first, same
-from matchwood.engines.ranks.exchanges.agreement import together
+from matchwood.engines.ranks.agreement import raise_first, same, together
 from matchwood.engines.ranks.exchanges.routing import ask
-from matchwood.engines.ranks.vectors import DistributedVector
-from matchwood.engines.ranks.vectors.given import first_of, layout_of, own_integers
+from matchwood.engines.ranks.vectors import DistributedVector, first_of, layout_of, own_integers
 from matchwood.errors import CheckFailed
 from matchwood.gate.graph import View
 from matchwood.traversal.breadth_first import distinct_sources, levels

@@ -26,7 +26,8 @@ from matchwood.engines.cpu import (
     share,
     store_relaxed,
 )
-from matchwood.engines.ranks.exchanges.cpu_distinct import distinct
+from matchwood.engines.cpu.hints import select, trailing_zeros
+from matchwood.engines.ranks.exchanges.cpu import distinct
 from matchwood.engines.ranks.exchanges.packing import (
     pack_marks,
     pack_values,
@@ -36,7 +37,6 @@ from matchwood.engines.ranks.exchanges.packing import (
 )
 from matchwood.engines.ranks.exchanges.routing import ask, deliver
 from matchwood.engines.ranks.grid import Grid
-from matchwood.primitives.cpu_hints import select, trailing_zeros
 from matchwood.primitives.frontier.cpu import claim_bit
 
 Array = np.ndarray[Any, Any]

@@ -42,11 +42,11 @@ from matchwood.engines.cpu import (
     store_relaxed,
     workspace,
 )
-from matchwood.engines.ranks.exchanges.cpu_stripes import rows_with_entries
+from matchwood.engines.cpu.hints import count_ones, prefetch, select, trailing_zeros
+from matchwood.engines.ranks.exchanges.cpu import rows_with_entries
 from matchwood.engines.ranks.exchanges.routing import to_group
 from matchwood.engines.ranks.grid import GridShape
 from matchwood.engines.ranks.grid.cpu import column_place, row_id
-from matchwood.primitives.cpu_hints import count_ones, prefetch, select, trailing_zeros
 from matchwood.primitives.union_find.cpu import compress, find
 
 Array = np.ndarray[Any, Any]

@@ -46,6 +46,7 @@ from matchwood.engines.cpu import (
     share,
     workspace,
 )
+from matchwood.engines.cpu.hints import prefetch, trailing_zeros
 from matchwood.engines.ranks.grid import GridShape
 from matchwood.engines.ranks.grid.cpu import column_id
 from matchwood.matching.cpu import Ties, WeightedRows, always, first_edge, first_of_all
@@ -62,7 +63,6 @@ from matchwood.matching.dominant.ranks.cpu.owners import (
     records_of,
     row_words,
 )
-from matchwood.primitives.cpu_hints import prefetch, trailing_zeros
 from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 
 Array = np.ndarray[Any, Any]

@@ -51,8 +51,8 @@ from matchwood.engines.cpu import (
     share,
     store_release,
 )
+from matchwood.engines.cpu.hints import prefetch
 from matchwood.matching.cpu import Ties
-from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.edge_order.cpu import prefers_tied
 from matchwood.primitives.frontier.cpu import flush, push
 

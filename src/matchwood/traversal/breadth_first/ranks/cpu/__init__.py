@@ -34,11 +34,10 @@ from matchwood.engines.cpu import (
     share,
     workspace,
 )
-from matchwood.engines.ranks.exchanges.cpu_bits import bits_of, places_of
-from matchwood.engines.ranks.exchanges.cpu_stripes import rows_with_entries
+from matchwood.engines.cpu.hints import prefetch
+from matchwood.engines.ranks.exchanges.cpu import bits_of, places_of, rows_with_entries
 from matchwood.engines.ranks.exchanges.packing import pack_values, words_of_bits
 from matchwood.engines.ranks.exchanges.routing import to_group
-from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.traversal.breadth_first.ranks.cpu import levels, messages
 

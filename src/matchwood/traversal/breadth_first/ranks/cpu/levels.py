@@ -19,9 +19,7 @@ from matchwood.engines.cpu import (
     next_chunk,
     share,
 )
-from matchwood.engines.ranks.grid import GridShape
-from matchwood.engines.ranks.grid.cpu import ONE
-from matchwood.primitives.cpu_hints import (
+from matchwood.engines.cpu.hints import (
     count_ones,
     deposited,
     extracted,
@@ -29,6 +27,8 @@ from matchwood.primitives.cpu_hints import (
     prefetch,
     trailing_zeros,
 )
+from matchwood.engines.ranks.grid import GridShape
+from matchwood.engines.ranks.grid.cpu import ONE
 from matchwood.primitives.frontier.cpu import claim_bit, flush, push
 from matchwood.traversal.breadth_first.ranks.cpu.messages import (
     NONE,

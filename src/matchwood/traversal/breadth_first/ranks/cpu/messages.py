@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import atomic_or, barrier, device, expanded, inlined, interrupted, share
+from matchwood.engines.cpu.hints import count_ones, trailing_zeros
 from matchwood.engines.ranks.grid import GridShape
 from matchwood.engines.ranks.grid.cpu import ONE, column_place, row_id
-from matchwood.primitives.cpu_hints import count_ones, trailing_zeros
 from matchwood.primitives.frontier.cpu import flush, push
 
 Array = np.ndarray[Any, Any]
