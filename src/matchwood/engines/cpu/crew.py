@@ -101,17 +101,17 @@ def counting(count: Callable[[], int]) -> Iterator[None]:
 
 def tell_progress(done: int, total: int) -> None:
     """For a host that works without kernels of its own: tell the callback how far it is."""
-    told = _progress.get()
-    if told is not None:
-        told[0](done, total)
+    callbacks = _progress.get()
+    if callbacks is not None:
+        callbacks[0](done, total)
 
 
 def _report(words: np.ndarray[Any, Any]) -> None:
     """Tell the callbacks how far the work is."""
-    told, count = _progress.get(), _counter.get()
-    if told is None:
+    callbacks, count = _progress.get(), _counter.get()
+    if callbacks is None:
         return
-    callback, found = told
+    callback, found = callbacks
     if found is not None and count is not None:
         found(count())
     callback(int(words[DONE]), int(words[TOTAL]))

@@ -69,7 +69,7 @@ def read(path: PathLike, asked: Asked) -> Any:
         options=asked.options.checked(), limits=asked.limits.checked("read"),
         kind=build.value_type(asked.kind), pattern=flag("read", "pattern", asked.pattern),
     )  # fmt: skip
-    folder = comm.objects(together(comm, lambda: _what(path), told=False))[0]
+    folder = comm.objects(together(comm, lambda: _what(path), named=False))[0]
     if folder == "saved":
         return distributed.load(Path(path), comm, asked.grid, asked.order)
     if folder == "folder":
@@ -131,7 +131,7 @@ def _dealt(path: PathLike, asked: Asked) -> Any:
         _require_square(matrix.shape)
         return found._replace(matrix=matrix) if isinstance(found, Compacted) else matrix
 
-    found = together(comm, load, told=False)
+    found = together(comm, load, named=False)
     named = asked.options.compact or asked.options.names
     alone = found.matrix if named and found is not None else found
     graph = None if alone is None else csr.as_graph(alone, "read")
@@ -241,14 +241,14 @@ def _read_folder(path: PathLike, asked: Asked) -> Entries:
                 )
         return [(os.fspath(file), file.stat().st_size) for file in files]
 
-    files = together(comm, lambda: listed() if comm.rank == 0 else [], told=False)
+    files = together(comm, lambda: listed() if comm.rank == 0 else [], named=False)
     files = comm.objects(files)[0]
     mine = _share_of_files(files, comm.rank, comm.size)
 
     def load() -> list[tuple[Any, ...]]:
         return [_edges_of(file, asked) for file in mine]
 
-    found = together(comm, load, told=False)
+    found = together(comm, load, named=False)
     shape = options.shape or _largest_shape(comm, [each[0] for each in found])
     weighted = comm.objects({each[3] is not None for each in found if each[1].size})
     with_weights = set().union(*weighted)

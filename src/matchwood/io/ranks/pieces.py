@@ -107,7 +107,7 @@ class Pieces:
                 length *= 16
             return None
 
-        return self.comm.objects(together(self.comm, look, told=False))[0]
+        return self.comm.objects(together(self.comm, look, named=False))[0]
 
     def _top(self, length: int) -> tuple[Text, bool, int]:
         """(lines at the top, whether that is the whole file, bytes left out at its beginning)."""
