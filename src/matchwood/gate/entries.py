@@ -1,4 +1,4 @@
-"""Entries that have passed the gate: of a square matrix (csr.Graph) or of any (Rectangle).
+"""Entries that have passed the gate: of a square matrix (`Graph`) or of any (Rectangle).
 
 The arrays are checked once, when they are given.  Views are made when first needed, and kept.
 """
