@@ -1,7 +1,7 @@
 """How late members begin: from the call until the last member of a team is inside the kernel.
 
 Calls come one after the other, or each after a pause in which the members have gone to sleep.
-PATIENCE of matchwood/engines/cpu/native/runs.py comes from here.
+LOOKS_BEFORE_SLEEP of matchwood/engines/cpu/native.py comes from here.
 """
 
 from __future__ import annotations

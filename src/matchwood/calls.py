@@ -120,7 +120,7 @@ def agreed(A: Any, check: Callable[[], T]) -> T:
         return check()
     from matchwood.engines.ranks.agreement import together
 
-    return together(A.comm, check, told=False)
+    return together(A.comm, check, named=False)
 
 
 def spread(A: Any, caller: str, package: str, engine: Any = None, threads: Any = None) -> Any:

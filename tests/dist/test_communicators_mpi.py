@@ -10,7 +10,7 @@ import pytest
 
 import matchwood as mw
 from dist.mpi import SHARES, clean_environment, mpiexec, needs_mpi
-from matchwood.engines.cpu.native.runs import POSSIBLE
+from matchwood.engines.cpu.native import POSSIBLE
 from matchwood.engines.ranks import opening
 from matchwood.engines.ranks.placement import mpi_launchers
 from support import looped, run_script
@@ -85,7 +85,7 @@ def nothing(team, x):
 
 def where(count):
     crew(count, work=1 << 20).run(nothing, np.zeros(count))
-    assert all(member.post is not None for member in members._free)
+    assert all(member.mailbox is not None for member in members._free)
     return [os.sched_getaffinity(member.native_id) for member in members._free[-count:]]
 
 rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")))

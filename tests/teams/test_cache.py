@@ -51,7 +51,7 @@ def nothing(team):
     """Run by a team, it makes the engine compile what its members wait in."""
 
 
-def keep_posts(folder):
+def keep_mailboxes(folder):
     """What members wait in is compiled for this process, and the same in all with these sources.
 
     It is no matter of these tests, and would take most of the time of twenty processes.
@@ -60,14 +60,15 @@ def keep_posts(folder):
     place = folder / __version__
     place.mkdir(0o700, parents=True)
     folder.chmod(0o700)
-    for path in cache.cache_folder().glob("matchwood.engines.cpu.native.*.nbc"):
-        shutil.copy(path, place)
+    for name in ("native", "mailboxes"):
+        for path in cache.cache_folder().glob(f"matchwood.engines.cpu.{name}.*.nbc"):
+            shutil.copy(path, place)
 
 
 @pytest.fixture
 def package(tmp_path):
     """A copy of the package with a kernel and, in another file, the helper it calls."""
-    keep_posts(tmp_path / "cache")
+    keep_mailboxes(tmp_path / "cache")
     root = tmp_path / "copy"
     shutil.copytree(SOURCES / "matchwood", root / "matchwood")  # with bytecode, which fits its age
     probe = root / "matchwood" / "probe"
@@ -208,7 +209,7 @@ def test_without_a_folder_to_write_everything_still_works(package):
     (package.parent / "file").write_text("")
     nowhere = str(package.parent / "file" / "cache")
     temporary = package.parent / "temporary"
-    keep_posts(temporary / cache._temporary().name)
+    keep_mailboxes(temporary / cache._temporary().name)
     for hits in (0, 1):  # the folder for temporary files serves instead
         found = result(package, MATCHWOOD_CACHE_DIR=nowhere, TMPDIR=str(temporary))
         assert found == (1000, hits)

@@ -213,8 +213,8 @@ def out_of_memory(error: MemoryError) -> OutOfMemory:
         return error
     from matchwood.engines.cpu.cpus import called_function
 
-    told = str(error).strip().rstrip(".")
-    what = told[:1].lower() + told[1:] if told else "no more can be had"
+    text = str(error).strip().rstrip(".")
+    what = text[:1].lower() + text[1:] if text else "no more can be had"
     if type(error).__module__.split(".")[0] == "cupy":
         what += f"; {BEYOND}"
     return OutOfMemory(f"{called_function()}: not enough memory: {what}; the input is as it was")

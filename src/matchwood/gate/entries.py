@@ -1,4 +1,4 @@
-"""Entries that have passed the gate: of a square matrix (csr.Graph) or of any (Rectangle).
+"""Entries that have passed the gate: of a square matrix (`Graph`) or of any (Rectangle).
 
 The arrays are checked once, when they are given.  Views are made when first needed, and kept.
 """
@@ -185,7 +185,7 @@ class Entries(EntryRules):
     def canonical(self, data: Any, rule: str = "sum") -> View:
         """The entries with sorted rows and these values, duplicates joined by `rule`.
 
-        `data` has a number for each entry as it came, in the order of `entries`, on the same
+        `data` has a number for each entry as it was given, in the order of `entries`, on the same
         engine; or it is None.  `rule` is that of `primitives.assemble`, except "keep".
         """
         caller = f"{type(self).__name__}.canonical"

@@ -1,6 +1,6 @@
 """What the entries of a graph mean: one set of rules for one machine and for ranks.
 
-`csr.Graph` and `distributed.DistributedGraph` have these views and facts.  They differ in how a
+`Graph` and `DistributedGraph` have these views and facts.  They differ in how a
 pass over the entries is made, so they supply the passes; which pass is made when is decided here.
 """
 

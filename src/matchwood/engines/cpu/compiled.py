@@ -4,8 +4,8 @@
 Both release the interpreter lock; `@holding` marks the few that keep it.
 
 Numba's own cache looks only at the file of the kernel, so it returns old code when a helper in
-another file changes.  This cache names the code by a hash over the kernel's file, all of teams/,
-and every file of the package that they import, directly or not, at the top of the file: all
+another file changes.  This cache names the code by a hash over the kernel's file, all of this
+folder, and every file of the package that they import, directly or not, at the top of the file: all
 functions and constants that a kernel uses come from there.  So an edit recompiles all kernels that
 it can change.
 """

@@ -25,11 +25,11 @@ from numba.core import types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 
+from matchwood.engines.cpu import native
 from matchwood.engines.cpu.cache import cache_folder
 from matchwood.engines.cpu.cpus import called_function
 from matchwood.engines.cpu.members import Member, dismiss, enlist
-from matchwood.engines.cpu.native import runs
-from matchwood.engines.cpu.native.cpu_entry import Entry, entry
+from matchwood.engines.cpu.native import Entry, entry
 from matchwood.engines.cpu.team import Team
 
 WAIT_SECONDS = 0.05  # of one wait; on some systems Ctrl-C works only between waits
@@ -69,7 +69,7 @@ def compiled(kernel: Any, team: Team, args: tuple[Any, ...], handed_over: bool) 
     code = _compiled.get(kinds)
     if code is None or (handed_over and not code.handed_over):
         try:
-            way = _compile(kernel, (team, *args), handed_over)
+            found_entry = _compile(kernel, (team, *args), handed_over)
         except NumbaError as error:
             if not kernel.__module__.startswith("matchwood."):
                 raise  # the author of a kernel outside the package needs Numba's own message
@@ -81,7 +81,7 @@ def compiled(kernel: Any, team: Team, args: tuple[Any, ...], handed_over: bool) 
         values = (team, *args)
         plain = all(map(_is_plain, values))
         call = kernel.overloads[_signature(kernel, values)].entry_point if plain else kernel
-        code = _compiled[kinds] = Code(call, way, handed_over)
+        code = _compiled[kinds] = Code(call, found_entry, handed_over)
     return code
 
 
@@ -95,10 +95,10 @@ def _is_plain(value: Any) -> bool:
 def _compile(kernel: Any, values: tuple[Any, ...], handed_over: bool) -> Entry | None:
     cache_folder()  # here, so that its warning appears in the calling thread
     if not _forked_while_compiling:
-        ways: list[Entry | None] = []
-        task = functools.partial(_compile_here, kernel, values, ways if handed_over else None)
+        entries: list[Entry | None] = []
+        task = functools.partial(_compile_here, kernel, values, entries if handed_over else None)
         _in_own_thread(task, kernel.__name__)
-        return ways[0] if ways else None
+        return entries[0] if entries else None
     if _signature(kernel, values) not in kernel.overloads:
         raise RuntimeError(
             f"{called_function()}: {kernel.__name__} cannot be compiled in this process, which was "
@@ -108,18 +108,18 @@ def _compile(kernel: Any, values: tuple[Any, ...], handed_over: bool) -> Entry |
     return None
 
 
-def _compile_here(kernel: Any, values: tuple[Any, ...], ways: list[Entry | None] | None) -> None:
-    """Compile; the way for members to enter it goes to `ways`."""
+def _compile_here(kernel: Any, values: tuple[Any, ...], entries: list[Entry | None] | None) -> None:
+    """Compile; how members enter it goes to `entries`."""
     # Numba imports modules when it first meets a type, and a child forked in the middle of an
     # import waits for ever.  So this, too, is done under the lock that forks wait for.
     with global_compiler_lock:
         signature = _signature(kernel, values)
         if signature not in kernel.overloads:
             kernel.compile(signature)
-        if ways is not None and all(map(_is_plain, values)):
-            runs.prepare()
-            if runs.ready():
-                ways.append(entry(kernel.overloads[signature]))
+        if entries is not None and all(map(_is_plain, values)):
+            native.prepare()
+            if native.ready():
+                entries.append(entry(kernel.overloads[signature]))
 
 
 def _signature(kernel: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:

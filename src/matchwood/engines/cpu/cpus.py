@@ -16,8 +16,8 @@ from matchwood.arguments import is_integer, shown
 FEWEST_ALLOWED = 64  # threads that may be asked for on any machine, for tests
 PER_CPU = 8  # threads per CPU; more would only wait for each other
 
-ALONE = 1 << 17  # entries; to wake a team for them takes as long as they do
-PER_TEAM = 16  # times as many entries, divided by the threads of a team, are still in the caches
+ONE_THREAD_ENTRIES = 1 << 17  # to wake a team for them takes as long as they do
+CACHED_TIMES = 16  # as many entries, divided by the threads of a team, are still in the caches
 
 
 def available_cpus() -> int:
@@ -93,7 +93,9 @@ def suits_one_thread(entries: int) -> bool:
 
     The methods that ask take a third of the time that one thread of a team takes.
     """
-    return entries <= ALONE or entries * default_threads() <= ALONE * PER_TEAM
+    return entries <= ONE_THREAD_ENTRIES or (
+        entries * default_threads() <= ONE_THREAD_ENTRIES * CACHED_TIMES
+    )
 
 
 def checked_threads(threads: Any) -> int:

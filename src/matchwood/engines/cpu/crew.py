@@ -3,7 +3,7 @@
 A crew owns its threads from the first to the last instruction of a kernel.  Crews share no thread
 pool with a queue: two crews could then each wait at a barrier for members that the other holds.
 members.py has the threads, cpus.py says how many, pinning.py which CPUs they stay on, compiling.py
-compiles, and native/ has the way to the kernel that needs no interpreter.
+compiles, and native.py has the way to the kernel that needs no interpreter.
 
 The calling thread does not run the kernel: it waits, reports progress, and reacts to Ctrl-C.  Only
 a kernel so small that a hand-over would cost more runs in the calling thread itself.
@@ -25,7 +25,7 @@ from matchwood import arguments
 from matchwood.engines.cpu.compiling import compiled
 from matchwood.engines.cpu.cpus import called_function, checked_threads, default_threads
 from matchwood.engines.cpu.members import Member, dismiss, enlist
-from matchwood.engines.cpu.native.runs import WAIT_SECONDS, Run
+from matchwood.engines.cpu.native import WAIT_SECONDS, Run
 from matchwood.engines.cpu.pinning import arrange
 from matchwood.engines.cpu.team import DETAIL, DONE, FAILURE, STOP, TOTAL, WORDS, Team
 
@@ -101,24 +101,24 @@ def counting(count: Callable[[], int]) -> Iterator[None]:
 
 def tell_progress(done: int, total: int) -> None:
     """For a host that works without kernels of its own: tell the callback how far it is."""
-    told = _progress.get()
-    if told is not None:
-        told[0](done, total)
+    callbacks = _progress.get()
+    if callbacks is not None:
+        callbacks[0](done, total)
 
 
 def _report(words: np.ndarray[Any, Any]) -> None:
     """Tell the callbacks how far the work is."""
-    told, count = _progress.get(), _counter.get()
-    if told is None:
+    callbacks, count = _progress.get(), _counter.get()
+    if callbacks is None:
         return
-    callback, found = told
+    callback, found = callbacks
     if found is not None and count is not None:
         found(count())
     callback(int(words[DONE]), int(words[TOTAL]))
 
 
 class _PythonRun:
-    """One run of a kernel that members call through Python, as native/runs.py has it without.
+    """One run of a kernel that members call through Python, as native.py has it without.
 
     It knows which ranks have begun and ended.  The last one to end releases the lock that `wait`
     waits for.
@@ -145,7 +145,7 @@ class _PythonRun:
 
     def _task(self, rank: int) -> None:
         if self._runner.setdefault(rank, "member") != "member":
-            return  # `call_off` came before this rank began
+            return  # `cancel` came before this rank began
         error: BaseException | None = None
         try:
             self._kernel(Team(rank, self._size, self._words), *self._args)
@@ -163,7 +163,7 @@ class _PythonRun:
         """True when all ranks have ended.  A signal ends the wait at once, so Ctrl-C works."""
         return self._running.acquire(timeout=WAIT_SECONDS)
 
-    def call_off(self) -> None:
+    def cancel(self) -> None:
         """Stop the members, and wait for those that have begun.
 
         Afterwards the caller may change the arrays, so a second Ctrl-C must not end this early: it
@@ -252,7 +252,7 @@ class Crew:
             if team.words[DONE]:
                 _report(team.words)
         except BaseException:
-            run.call_off()
+            run.cancel()
             raise
         finally:
             dismiss(members)

@@ -1,7 +1,7 @@
 """The threads of teams: started when needed, kept while idle, forgotten after a fork.
 
-An idle member waits at its post (native/), where kernels reach it without the interpreter.  For a
-task in Python it leaves the post.  Members that were started before posts were ready have none.
+An idle member waits at its mailbox (native.py), where kernels reach it without the interpreter.
+For a task in Python it leaves it.  Members that were started before mailboxes were ready have none.
 
 A team never waits for threads of another team: it gets as many as it needs, idle ones first and
 then new ones.  Idle threads are kept for the next team, as many as the largest team may have.  One
@@ -16,8 +16,8 @@ import queue
 import threading
 from collections.abc import Callable
 
+from matchwood.engines.cpu import native
 from matchwood.engines.cpu.cpus import most_threads
-from matchwood.engines.cpu.native import runs
 from matchwood.engines.cpu.pinning import ANYWHERE
 
 KEPT_THREADS = most_threads()  # most idle threads that are kept
@@ -32,7 +32,7 @@ class Member(threading.Thread):
         # A SimpleQueue works even if Ctrl-C comes at any point.  A semaphore whose release is
         # interrupted may never wake its waiter.
         self._tasks: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
-        self.post = runs.Post() if runs.ready() else None
+        self.mailbox = native.Mailbox() if native.ready() else None
         self.cpu = ANYWHERE  # on which it stays, see pinning.py
         self.start()
 
@@ -46,17 +46,17 @@ class Member(threading.Thread):
 
     def _put(self, task: Callable[[], object]) -> None:
         self._tasks.put(task)
-        if self.post is not None:
-            self.post.call()
+        if self.mailbox is not None:
+            self.mailbox.call()
 
     def run(self) -> None:
         # without a variable for the task, which would keep its arrays alive while waiting
-        if self.post is None:
+        if self.mailbox is None:
             while self._tasks.get()() is not _RETIRED:
                 pass
             return
         while True:
-            self.post.attend()
+            self.mailbox.attend()
             # All tasks: if Ctrl-C came between a task and its call, it waits for the next call.
             with contextlib.suppress(queue.Empty):
                 while self._tasks.get_nowait()() is not _RETIRED:
@@ -93,7 +93,7 @@ def enlist(count: int, members: list[Member]) -> None:
         taken = _free[first:]
         del _free[first:]
         for member in taken:
-            (outdated if runs.ready() and member.post is None else members).append(member)
+            (outdated if native.ready() and member.mailbox is None else members).append(member)
     for member in outdated:
         member.retire()
     kept = len(members)

@@ -28,17 +28,17 @@ CLASSES = {
 }  # fmt: skip
 
 
-def together(comm: Any, work: Callable[[], T], *, told: bool = True) -> T:
+def together(comm: Any, work: Callable[[], T], *, named: bool = True) -> T:
     """``work()`` of this rank, if it succeeds on all; else all raise what the first raised.
 
     The first is the failing rank of the smallest number; the message names it where there are
-    several ranks and `told` is True.  `work` must not use the communicator.
+    several ranks and `named` is True.  `work` must not use the communicator.
     """
     found, failure, cause = _tried(work)
     for rank, outcome in enumerate(comm.objects(failure)):
         if outcome is not None:
             name, text = outcome
-            where = f" (on rank {rank})" if comm.size > 1 and told else ""
+            where = f" (on rank {rank})" if comm.size > 1 and named else ""
             raise CLASSES[name](f"{text}{where}") from cause
     return found  # type: ignore[return-value]
 
@@ -102,8 +102,8 @@ def raise_first(comm: Any, error: Exception | None, key: Any = 0) -> None:
 
     Of several with that key the one of the smallest rank counts.
     """
-    told = None if error is None else (key, comm.rank, error)
-    wrong = [each for each in comm.objects(told) if each is not None]
+    mine = None if error is None else (key, comm.rank, error)
+    wrong = [each for each in comm.objects(mine) if each is not None]
     if wrong:
         raise min(wrong, key=lambda each: each[:2])[2]
 

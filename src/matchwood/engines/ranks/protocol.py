@@ -306,7 +306,7 @@ class Communicator(abc.ABC):
     def alltoallv(self, array: Any, counts: Any) -> tuple[Any, Counts]:
         """Send the first `counts[0]` elements to rank 0, the next to rank 1, and so on.
 
-        Returns what came, by the rank that sent it, and how many elements came from each.
+        Returns what was received, by the rank that sent it, and how many elements from each.
         """
         array = checks.vector("alltoallv", array)
         sends = checks.shares("alltoallv", counts, self.size, array.size)

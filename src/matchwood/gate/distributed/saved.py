@@ -129,7 +129,7 @@ class Saved(NamedTuple):
 
 def opened(folder: Path, comm: Any) -> Saved:
     """The entries of a folder, on the ranks of `comm`."""
-    mine = together(comm, lambda: _described(folder) if comm.rank == 0 else None, told=False)
+    mine = together(comm, lambda: _described(folder) if comm.rank == 0 else None, named=False)
     known, facts = comm.objects(mine)[0]
     ends = list(itertools.accumulate(facts["entries"], initial=0))
     low, high = (ends[-1] * rank // comm.size for rank in (comm.rank, comm.rank + 1))

@@ -46,28 +46,28 @@ class Whole:
         self._starts, self._sizes = [sum(sizes[:rank]) for rank in range(G.grid.p)], sizes
 
     def answer(self, work: Callable[..., tuple[Sequence[Any], Any]]) -> tuple[list[Any], Any]:
-        """For own vertices what ``work(*views)`` has found for all, by place; and what it tells.
+        """For own vertices what ``work(*views)`` has found for all, by place; and the small rest.
 
         All ranks call it, and must have met since the last time: until then others may still read.
         `work` runs on the first rank.  It returns as many arrays over the vertices as `gathered`
-        was told, and something small that all ranks get.  Its errors are those of all ranks.
+        was asked for, and something small that all ranks get.  Its errors are those of all ranks.
         """
         G, space = self._graph, self._space
 
         def dealt() -> Any:
-            found, told = work(*(known.view for known in self._views))
+            found, rest = work(*(known.view for known in self._views))
             for values, into in zip(found, space, strict=True):
                 self._deal(values, into)
             settle()  # the others read it when they have heard of it
-            return told
+            return rest
 
-        told = of_first(G.comm, dealt)
+        rest = of_first(G.comm, dealt)
         own = []
         for values in space:
             own.append(gpu.empty(self._sizes[G.comm.rank], values.dtype, self._caller))
             own[-1][...] = self._part(values, G.comm.rank)
         settle()  # the first rank may write again when this one is back
-        return own, told
+        return own, rest
 
     def _part(self, values: Any, rank: int) -> Any:
         """What belongs to a rank, of values that were dealt out."""

@@ -47,7 +47,7 @@ def roots(
                 f"got {arguments.shown(engine)}"
             )
 
-    together(parent.comm, check, told=False)
+    together(parent.comm, check, named=False)
     given = together(parent.comm, lambda: _own_parents(caller, parent))
     kind = np.int32 if parent.dtype == np.int32 else np.int64
     found = _climbed(caller, parent, given, threads)

@@ -7,7 +7,7 @@ that are sent together are packed into one array of bytes: one message instead o
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -125,33 +125,18 @@ class Record:
         return found
 
 
-# To the owners of vertices, and to the ranks of a row or a column
+# To the owners of vertices, and to the ranks of a row or a column.  A `route` is an Exchange, or
+# another object with a communicator `comm`, a `grid` and `threads`.
 
 
-class Route(Protocol):
-    """How to get to owners; an `Exchange` is one."""
-
-    @property
-    def comm(self) -> Any:
-        """The communicator of all ranks."""
-
-    @property
-    def grid(self) -> Any:
-        """Who owns which vertex."""
-
-    @property
-    def threads(self) -> int | None:
-        """Threads of this rank."""
-
-
-def deliver(route: Route, ids: Array, values: Array) -> tuple[Array, Array]:
+def deliver(route: Any, ids: Array, values: Array) -> tuple[Array, Array]:
     """(own places, values): what all ranks sent to the owner of each vertex."""
     routed = Routed(route.comm, route.grid.owner(ids), route.threads)
     places, values = routed.send(narrow(route.grid, ids), values)
     return places.astype(np.int64), values
 
 
-def ask(route: Route, ids: Array, *own: Array) -> Any:
+def ask(route: Any, ids: Array, *own: Array) -> Any:
     """The owners' values of these vertices; `own` are arrays over own places.
 
     One array is returned for one, a tuple for several.  Every question and every answer is sent,

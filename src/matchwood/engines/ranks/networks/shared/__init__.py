@@ -136,11 +136,11 @@ def open_region(base: Any, room: int) -> SharedRegion | None:
     All ranks call this; `base` carries what they must tell each other.
     """
     size = sum(layout(base.size, room))
-    memory, descriptor, told = None, -1, b""
+    memory, descriptor, address = None, -1, b""
     try:
         if base.rank == 0:
-            memory, descriptor, told = _made(size)
-        first = base.raw_bytes(told)[0]
+            memory, descriptor, address = _made(size)
+        first = base.raw_bytes(address)[0]
         if base.rank > 0 and first:
             memory = _opened(first, size)
         # when all have answered they have opened it, or never will
@@ -169,12 +169,12 @@ def _made(size: int) -> tuple[mmap.mmap | None, int, bytes]:
     return memory, descriptor, pickle.dumps((os.getpid(), descriptor, token))
 
 
-def _opened(told: bytes, size: int) -> mmap.mmap | None:
+def _opened(address: bytes, size: int) -> mmap.mmap | None:
     """The memory of the first rank; None where it cannot be reached, or is another one.
 
     Processes in containers of one host may have the same numbers; the token tells them apart.
     """
-    process, number, token = pickle.loads(told)
+    process, number, token = pickle.loads(address)
     path = f"/proc/{process}/fd/{number}"
     try:
         if not os.readlink(path).startswith(f"/memfd:{NAME}"):
