@@ -17,7 +17,7 @@ from matchwood.ordering.rcm import cpu, reference
 from matchwood.ordering.rcm.serial import cpu_ranked
 from matchwood.primitives.inspect import cpu as inspect_cpu
 from matchwood.primitives.inspect import reference as inspect_reference
-from matchwood.primitives.symmetrize import cpu_small
+from matchwood.primitives.symmetrize import cpu as symmetrize_cpu
 from matchwood.primitives.symmetrize import reference as symmetrize_reference
 from strategies import graphs
 
@@ -130,7 +130,7 @@ def test_union_of_a_small_pattern() -> None:
         A = sp.csr_array(rng.random((n, n)) < rng.choice([0.0, 0.1, 0.3, 0.8]))
         expected = symmetrize_reference.union_with_transpose(A.indptr, A.indices, None)
         for kind in (np.int32, np.int64):
-            found = cpu_small.union_with_transpose(A.indptr.astype(kind), A.indices.astype(kind))
+            found = symmetrize_cpu.small_union(A.indptr.astype(kind), A.indices.astype(kind))
             assert found[0].tolist() == expected[0].tolist()
             assert found[1].tolist() == expected[1].tolist()
             assert found[0].dtype == found[1].dtype == kind
