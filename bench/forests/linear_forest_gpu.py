@@ -16,8 +16,7 @@ from bench import harness
 from bench.gpu.timing import Table, device_ms
 from matchwood import engines, generators
 from matchwood.factors import degree_factor
-from matchwood.forests import check_linear_forest, linear_forest, tridiagonal_of
-from matchwood.forests.splitters import gpu
+from matchwood.forests import check_linear_forest, gpu, linear_forest, tridiagonal_of
 from matchwood.primitives.path_scan.gpu import Scan
 
 FOREST_BAR = 10.0  # SpMVs, from the factor

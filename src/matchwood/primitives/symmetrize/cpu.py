@@ -139,7 +139,7 @@ def union_with_transpose(
     threads: int | None = None,
 ) -> tuple[Array, Array, Array | None]:
     if data is None and threads is None and suits_one_thread(indptr.size + indices.size):
-        return *_small_union(indptr, indices), None
+        return *small_union(indptr, indices), None
     t_indptr, t_indices, t_data = transpose(indptr, indices, data, indptr.size - 1, threads=threads)
     values = NO_DATA if data is None else data
     t_values = NO_DATA if t_data is None else t_data
@@ -260,7 +260,7 @@ def _union(
         out_indptr[i + _ONE] = place
 
 
-def _small_union(indptr: Array, indices: Array) -> tuple[Array, Array]:
+def small_union(indptr: Array, indices: Array) -> tuple[Array, Array]:
     n, m = indptr.size - 1, indices.size
     kind: Any = np.uint32 if indices.itemsize == 4 else np.uint64
     out_indptr, out_indices = np.empty_like(indptr), np.empty(2 * m + 1, indices.dtype)

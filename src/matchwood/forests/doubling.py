@@ -1,4 +1,7 @@
-"""The linear forest by scans along its paths, for both engines: array operations and `path_scan`.
+"""Linear forests by scans along all paths: pointer doubling, as in section 3.3 of the paper.
+
+Every vertex knows who is 1, 2, 4, ... steps away on both sides, until all have reached an end.
+Both engines run the same array operations; what differs is `path_scan` of the primitives.
 
 1. cycles       a scan with `minimum` finds the weakest weight of each cycle, a second one the
                 edge that has it; these edges are taken out
@@ -13,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.forests.found import Found
+from matchwood.forests.result import PathOrder
 from matchwood.primitives.path_scan import path_scan
 from matchwood.primitives.scan import exclusive_scan
 from matchwood.stopwatch import Stopwatch
 
 
-def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> Found:
+def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> PathOrder:
     """See matchwood.forests.linear_forest, method="doubling"."""
     on_gpu = engines.location(neighbours) == "gpu"
     xp = engines.xp(neighbours)
@@ -48,7 +51,7 @@ def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> Foun
     perm = xp.empty(n, kind)
     perm[place] = rows
     lap("permutation")
-    return Found(perm, path, position, place, lambda: cuts, lambda: watch.seconds)
+    return PathOrder(perm, path, position, place, lambda: cuts, lambda: watch.seconds)
 
 
 def _without_cycles(

@@ -1,6 +1,6 @@
-"""Linear forests by splitters on the GPU.  Kernels: gpu.cu; the idea: __init__.py.
+"""Linear forests by splitters on the GPU, and the values of a matrix along their paths.
 
-Nothing here waits for the device.
+Kernels and the idea: gpu.cu.  Nothing here waits for the device.
 """
 
 from __future__ import annotations
@@ -13,22 +13,21 @@ import numpy as np
 from matchwood import engines
 from matchwood.engines import gpu
 from matchwood.engines.gpu.launch import BLOCK
-from matchwood.forests.found import Found
+from matchwood.forests.result import PathOrder
 from matchwood.primitives.scan.gpu import scan_into
 
+_STEPS = {
+    "begin": "<I>",
+    "follow": "<I>",
+    "rings": "<I,W>",
+    "rank": "",
+    "weigh": "<I,W>",
+    "cut": "<I,W>",
+    "record": "<I>",
+    "settle": "<I>",
+}  # kernels of a forest, and their types
 SOURCE = gpu.Source(
-    __package__,
-    "gpu.cu",
-    (
-        "begin<I>",
-        "follow<I>",
-        "rings<I,W>",
-        "rank",
-        "weigh<I,W>",
-        "cut<I,W>",
-        "record<I>",
-        "settle<I>",
-    ),
+    __package__, "gpu.cu", (*(name + types for name, types in _STEPS.items()), "collect<I,W>")
 )
 
 SPACING = 64  # vertices for each sampled one
@@ -38,6 +37,8 @@ BEGIN_BLOCK, VERTICES_PER_THREAD, WORDS, LENGTH_BITS = SOURCE.constants(
     "BEGIN_BLOCK", "VERTICES_PER_THREAD", "WORDS", "OTHER_SHIFT"
 )
 MOST_VERTICES = 1 << LENGTH_BITS  # marks have LENGTH_BITS bits for the length of a path
+# Entries of a row for each lane; one lane reads a short row as fast as several: H200, aniso1-3.
+ENTRIES_PER_LANE = 16
 PHASES = ("paths", "cycles", "permutation")
 
 
@@ -60,8 +61,10 @@ class Clock:
         return dict(zip(PHASES, (elapsed(a, b) / 1000 for a, b in pairs), strict=True))
 
 
-def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> Found:
-    """See matchwood.forests.linear_forest."""
+def forest(
+    neighbours: Any, weights: Any, *, method: str = "splitters", threads: int | None = None
+) -> PathOrder:
+    """See matchwood.forests.linear_forest.  There is this method only."""
     cupy = engines.cupy()
     n, kind = int(neighbours.shape[0]), neighbours.dtype
     if n >= MOST_VERTICES:
@@ -85,7 +88,7 @@ def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> Foun
         best=(2 * capacity, np.uint64),
         counters=(WORDS, np.uint32),
     )
-    k = SOURCE.kernels(I=kind, W=weight.dtype)
+    k = SOURCE.kernels(*_STEPS, I=kind, W=weight.dtype)
     clock = Clock()
     clock.tick()
     space.counters.data.memset_async(0, space.counters.nbytes)
@@ -145,4 +148,19 @@ def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> Foun
         rows, slot = cupy.nonzero((neighbours > u) & apart)
         return cupy.stack((rows.astype(kind), neighbours[rows, slot]), axis=1)
 
-    return Found(perm, path, position, place, cuts, clock.seconds)
+    return PathOrder(perm, path, position, place, cuts, clock.seconds)
+
+
+def coefficients(
+    view: Any, table: Any, place: Any, position: Any, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    """See matchwood.forests.tridiagonal_of."""
+    n, kind = view.n, view.data.dtype
+    dl, d, du = (gpu.empty(n, kind, "tridiagonal_of") for _ in range(3))
+    width = 1
+    while width < 32 and ENTRIES_PER_LANE * width * n <= view.nnz:
+        width *= 2
+    k = SOURCE.kernels("collect", I=view.indices.dtype, W=kind)
+    table = engines.cupy().ascontiguousarray(table)
+    k.collect(n * width, (n, width, *view, table, place, position, dl, d, du))
+    return dl, d, du

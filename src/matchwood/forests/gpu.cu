@@ -1,4 +1,4 @@
-// Linear forests by splitters on the GPU.  Host: gpu.py; the idea: __init__.py.
+// Linear forests by splitters on the GPU, and the values of a matrix along their paths.  Host: gpu.py.
 //
 // Walks start at the ends of paths and, in both directions, at sampled vertices ("nodes", one in
 // SPACING).  A walk claims the vertices that it passes, by compare-and-swap on their marks, until it
@@ -17,15 +17,56 @@
 //   record   one thread per node and end: path, position, direction of its walks
 //   settle   one thread per vertex: path, position, place, perm
 //
+//   collect  the values of a matrix along the paths
+//
 // Races.  Marks change from 0 to a claim once, by compare-and-swap; ends and nodes are marked before
 // walks start.  Which walk claims a vertex depends on scheduling, the position that follows from it
 // does not.  The weakest edge is a minimum.
 #include "matchwood/atomics.cuh"
 #include "matchwood/grid_barrier.cuh"
 #include "matchwood/hashing.cuh"
-#include "matchwood/pairs.cuh"
-#include "matchwood/path_marks.cuh"
 #include "matchwood/threads.cuh"
+
+// Tables with two columns: a row in one load.
+template <typename T>
+struct alignas(2 * sizeof(T)) Two {
+    T one, other;
+};
+
+template <typename T>
+__device__ __forceinline__ Two<T> two(const T* __restrict__ table, long long v)
+{
+    return reinterpret_cast<const Two<T>*>(table)[v];
+}
+
+// Marks that walks along paths leave at vertices.
+
+using Mark = unsigned long long;
+
+// A mark, from the top: 2 bits kind, 31 bits walk, 31 bits steps.  Walks from an end have its vertex
+// as number, those of a node 2 * node + side.  A node's own mark has the node in the place of the
+// steps.  An end's own mark is its record: END, 31 bits the other end and 30 bits the length of the
+// path; length 0: not known yet, and in the place of the end the slot of the node that was met.
+constexpr Mark FROM_END = 1ull << 62, FROM_NODE = 2ull << 62, OWN = 3ull << 62, KIND = 3ull << 62;
+constexpr Mark END = 1ull << 61;
+constexpr int WALK_SHIFT = 31, OTHER_SHIFT = 30;
+constexpr Mark LOW31 = (1ull << 31) - 1, LOW30 = (1ull << 30) - 1;
+
+__device__ __forceinline__ Mark end_record(long long other, long long length)
+{
+    return OWN | END | (Mark)other << OTHER_SHIFT | (Mark)length;
+}
+
+// The node whose walk claimed a vertex, or -1; `along` is how far the vertex is from it along slot 0.
+__device__ __forceinline__ int node_of(Mark mark, int& along)
+{
+    along = 0;
+    if ((mark & KIND) == OWN) return mark & END ? -1 : (int)(mark & LOW31);
+    if ((mark & KIND) == FROM_END) return -1;
+    int slot = (int)(mark >> WALK_SHIFT & LOW31), steps = (int)(mark & LOW31);
+    along = slot & 1 ? -steps : steps;
+    return slot >> 1;
+}
 
 // Words of `counters`: nodes and ends that are listed; vertices that a walk has reached; is there a
 // cycle with nodes; the two of the barrier; did a link change, in three rounds that take turns; in
@@ -437,4 +478,40 @@ __global__ void settle(int n, const Mark* __restrict__ marks, const Record* __re
     position[v] = at;
     place[v] = to;
     perm[to] = (I)v;
+}
+
+// ---- collect ----
+
+// `width` neighbouring lanes per row (a power of 2, at most WARP).  The vertices before and after v in its
+// path are found among its neighbours in the factor.  For neighbouring rows these lie near each other; the
+// places of the results need not.  Neighbours and places that are out of range are skipped: a user can change
+// the arrays of a forest on the device.
+template <typename I, typename W>
+__global__ void collect(I n, int width, const I* __restrict__ indptr, const I* __restrict__ indices,
+                        const W* __restrict__ data, const I* __restrict__ table, const I* __restrict__ place,
+                        const I* __restrict__ position, W* __restrict__ dl, W* __restrict__ d, W* __restrict__ du)
+{
+    long long row = global_thread() / width;
+    long long v = min(row, (long long)n - 1);  // no lane leaves: they shuffle together
+    I i = place[v], at = position[v];
+    Two<I> next = two(table, v);
+    I one = next.one < 0 || next.one >= n ? I(-9) : position[next.one] - at;
+    I other = next.other < 0 || next.other >= n ? I(-9) : position[next.other] - at;
+    I before = one == -1 ? next.one : other == -1 ? next.other : I(-1);
+    I after = one == 1 ? next.one : other == 1 ? next.other : I(-1);
+    int found = 0;
+    bool known = row < n && i >= 0 && i < n;
+    I end = known ? indptr[v + 1] : I(0);
+    for (I k = indptr[v] + threadIdx.x % width; k < end; k += width) {
+        I j = indices[k];
+        int which = j == v ? 1 : j == before ? 2 : j == after ? 4 : 0;
+        if (which == 0) continue;
+        found |= which;
+        (which == 1 ? d : which == 2 ? dl : du)[i] = data[k];
+    }
+    for (int step = width / 2; step > 0; step /= 2) found |= __shfl_xor_sync(ALL, found, step);
+    if (!known || threadIdx.x % width != 0) return;
+    if (!(found & 1)) d[i] = W(0);
+    if (!(found & 2)) dl[i] = W(0);
+    if (!(found & 4)) du[i] = W(0);
 }
