@@ -526,7 +526,7 @@ __device__ __forceinline__ Word composed(Word function, Word first)
 
 // first_two[2 v] and [2 v + 1]: the first and the second neighbour of v, -1 for none.
 template <typename I>
-__global__ void link_chains(I n, const I* __restrict__ first_two, Word* __restrict__ words)
+__global__ void link_chains(I n, const I* __restrict__ first_two, unsigned long long* __restrict__ words)
 {
     long long v = global_thread();
     if (v >= n) return;
@@ -545,7 +545,7 @@ __global__ void link_chains(I n, const I* __restrict__ first_two, Word* __restri
 // any time, so it does not matter which version is read.  A launch makes chains at least JUMPS + 1 times
 // shorter.
 template <typename I>
-__global__ void jump(I n, Word* words)
+__global__ void jump(I n, unsigned long long* words)
 {
     long long v = global_thread();
     if (v >= n) return;
@@ -563,7 +563,7 @@ __global__ void jump(I n, Word* words)
 // at each other write the same values.  Caller: mate all -1, want and offer 0.
 template <typename I, typename W>
 __global__ void match_ahead(I n, const I* __restrict__ first_two, const W* __restrict__ weights,
-                            const Word* __restrict__ words, I* mate, W* want, W* offer)
+                            const unsigned long long* __restrict__ words, I* mate, W* want, W* offer)
 {
     long long v = global_thread();
     if (v >= n || words[v] >> FUNCTION_BITS != (Word)v || apply(words[v], 0) != 1) return;
