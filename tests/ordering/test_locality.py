@@ -20,6 +20,7 @@ from matchwood.ordering import (
     hub_order,
     layered_label_propagation_order,
     locality_ordering,
+    rabbit,
     rabbit_order,
     shingle_order,
 )
