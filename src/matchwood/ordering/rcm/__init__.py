@@ -104,8 +104,8 @@ def reverse_cuthill_mckee(
     symmetric pattern and the result, in bytes a vertex: 9; ``"leveled"``, and ``"auto"`` with
     several threads, 4 more and 4 for each thread, of which only what the widest level needs is
     touched; the batches some 15 more, and up to 4 MiB for each thread.  A graph of at most a
-    million vertices and arcs whose starts are not given is ordered by one thread, in the caches,
-    with 25 bytes a vertex and 4 an arc.
+    million vertices and arcs is ordered by one thread, in the caches, with 21 bytes a vertex, and 4
+    an arc where some vertices have loops.
 
     References
     ----------

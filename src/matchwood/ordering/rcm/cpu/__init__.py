@@ -273,12 +273,13 @@ def order(
     run.reverse = reverse
     state = np.zeros(len(STEP), np.int64)
     firsts = np.empty(0, np.int64)
+    given = starts
     if run.small:
-        firsts, starts = _tried_starts(run, state, starts, threads)
-    elif starts.size == 1:
-        _place_first(run, state, firsts, starts)
-    elif starts.size:
-        firsts, starts = _owners(run, starts, threads)
+        firsts, starts = _tried_starts(run, state, given, threads)
+    elif given.size > 1:
+        firsts, starts = _owners(run, given, threads)
+    if given.size == 1:
+        _place_first(run, state, int(given[0]), firsts, starts)
     _walk(run, state, firsts, starts, n)
     if state[STEP.place] != n:
         raise not_symmetric(caller)
@@ -303,8 +304,9 @@ def _ordered_at_once(
 
     Methods for teams get those graphs of which the walk would order all components.
     """
-    most = cached.CACHED_ENTRIES
-    most_arcs = most if method in ("auto", "serial") else SMALL_ARCS
+    most = most_arcs = cached.CACHED_ENTRIES
+    if method not in ("auto", "serial"):
+        most_arcs = -1 if starts.size else SMALL_ARCS
     if graph.n + graph.nnz > most or graph.nnz > most_arcs:
         return None
     view, loops, longest = _symmetric_pattern(graph)
@@ -360,9 +362,9 @@ def _tried_starts(
     return firsts.astype(np.int64), found.perm[found.begins].astype(np.int64)
 
 
-def _place_first(run: Run, state: Array, firsts: Array, starts: Array) -> None:
+def _place_first(run: Run, state: Array, start: int, firsts: Array, starts: Array) -> None:
     """Order the component of the only start at once; its smallest vertex tells where it belongs."""
-    end = run.place(int(starts[0]), 0, run.n)
+    end = run.place(start, 0, run.n)
     smallest = int(run.queue[:end].min()) if end < run.n else 0
     state[STEP.components] += 1
     state[STEP.levels] += run.facts[FACT.levels]
@@ -375,6 +377,7 @@ def _place_first(run: Run, state: Array, firsts: Array, starts: Array) -> None:
     else:
         state[STEP.place] = end
     state[STEP.vertex] = smallest + 1
+    state[STEP.given] += firsts.size > 0  # then this component is one of those
 
 
 def _walk(run: Run, state: Array, firsts: Array, starts: Array, stop: int) -> None:
