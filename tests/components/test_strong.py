@@ -96,7 +96,7 @@ def test_many_schedules() -> None:
 
 def test_colours_find_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also for teams of two, and down to the last vertex."""
-    monkeypatch.setattr(cpu, "FEW_FOR_TWO", 0)
+    monkeypatch.setattr(cpu, "FEW_VERTICES_FOR_TWO", 0)
     monkeypatch.setattr(cpu, "FEW_VERTICES", 0)
     for make in HARD.values():
         A = make()
@@ -109,7 +109,7 @@ def test_colours_find_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("method", ["forward_backward", "multistep"])
 def test_rounds_are_limited(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """Descending colours find one cycle of the chain in a round: the limit ends that."""
-    monkeypatch.setattr(cpu, "FEW_FOR_TWO", 0)
+    monkeypatch.setattr(cpu, "FEW_VERTICES_FOR_TWO", 0)
     for make in HARD.values():
         A = make()
         found = matchwood.strongly_connected_components(A, method=method, threads=2)

@@ -170,14 +170,14 @@ def _check_minimal(
 ) -> None:
     from matchwood.spanning.forest.cpu import find_earlier
 
-    at, rank = find_earlier(costs, order, joined, entries, exact)
+    at, place = find_earlier(costs, order, joined, entries, exact)
     if at < 0:
         return
     u, v = _ends(costs, at)
-    a, b = _ends(costs, int(entries[rank]))
+    a, b = _ends(costs, int(entries[place]))
     raise CheckFailed(
         f"spanning forest: edge ({u}, {v}) of weight {costs.data[at]} comes before edge "
-        f"({a}, {b}) of weight {costs.data[entries[rank]]} on the way between its ends"
+        f"({a}, {b}) of weight {costs.data[entries[place]]} on the way between its ends"
     )
 
 
@@ -193,14 +193,14 @@ PROBLEM = "spanning forest"
 SUM_ERROR = 1e-12  # of a sum of many floats in any order, as a part of the sum of their sizes
 
 
-class Given(NamedTuple):
-    """Edges with the smaller end first, in the order that they came in, and their weights."""
+class AnswerEdges(NamedTuple):
+    """Edges with the smaller end first, in the order of the answer, and their weights."""
 
     edges: Any  # (m, 2), int64
     weights: Any  # or None
 
 
-def unpacked(caller: str, answer: Any, n: int) -> Given:
+def unpacked(caller: str, answer: Any, n: int) -> AnswerEdges:
     """The edges of a `Forest`, a sparse matrix, (edges, weights) or edges, on the CPU."""
     if hasattr(answer, "tocoo"):
         return _of_matrix(caller, answer, n)
@@ -225,7 +225,7 @@ def unpacked(caller: str, answer: Any, n: int) -> Given:
         weights = answers.reals(
             caller, PROBLEM, "weights", weights, (edges.shape[0],), "cpu"
         )  # fmt: skip
-    return Given(edges, weights)
+    return AnswerEdges(edges, weights)
 
 
 def _is_pair(answer: tuple[Any, ...]) -> bool:
@@ -237,7 +237,7 @@ def _is_pair(answer: tuple[Any, ...]) -> bool:
     )
 
 
-def _of_matrix(caller: str, matrix: Any, n: int) -> Given:
+def _of_matrix(caller: str, matrix: Any, n: int) -> AnswerEdges:
     """Every stored entry is an edge; (u, v) and (v, u), of the same weight, are one."""
     if matrix.shape != (n, n):
         raise CheckFailed(f"{PROBLEM}: the matrix must have shape {(n, n)}, got {matrix.shape}")
@@ -260,7 +260,7 @@ def _of_matrix(caller: str, matrix: Any, n: int) -> Given:
             f"{PROBLEM}: entries ({u}, {v}) and ({v}, {u}) of the matrix differ: "
             f"{weights[differ]} and {weights[differ + 1]}"
         )
-    return Given(edges[~again], weights[~again])
+    return AnswerEdges(edges[~again], weights[~again])
 
 
 def same_weights(true: Any, given: Any) -> Any:

@@ -47,7 +47,7 @@ def undirected_costs(G: csr.Graph, caller: str, maximum: bool) -> Costs:
         return G.keep("costs", lambda: _ones(G.undirected_pattern()))
     # of parallel edges another one may count for each kind of forest
     side = ("_heavy" if maximum else "_light") if G.has_parallel_edges else ""
-    view = G.keep(f"arcs{side}", lambda: _arcs(G, caller, maximum))
+    view = G.keep(f"arcs{side}", lambda: arcs(G, caller, maximum, _exact_integers))
     symmetric = (
         G.has_symmetric_pattern
         and G.keep(f"costs_symmetric{side}", lambda: (_symmetric(G, view, caller),))[0]
@@ -75,11 +75,14 @@ def _merged(view: Any, mirror: Any, maximum: bool) -> tuple[Any, Any, Any]:
     return symmetrize.merge(view, mirror, how)
 
 
-def _arcs(G: csr.Graph, caller: str, maximum: bool) -> csr.View:
-    """The directed values: finite floats, or int64; of parallel edges the one that counts."""
+def arcs(G: Any, caller: str, maximum: bool, exact_integers: Any) -> csr.View:
+    """The directed values: finite floats, or int64; of parallel edges the one that counts.
+
+    `exact_integers(G, caller, rule)` makes int64 of integers, duplicates joined by the rule.
+    """
     rule = ("max" if maximum else "min") if G.has_parallel_edges else None
     if np.dtype(G.given_values(caller).dtype).kind in "iu":
-        return _exact_integers(G, caller, rule or G.rule("sum"))
+        return exact_integers(G, caller, rule or G.rule("sum"))
     if rule is not None:
         return G.joined(rule, caller)
     return G.finite_weights(caller)

@@ -26,7 +26,7 @@ from matchwood.engines.cpu import (
     share,
     share_rows,
 )
-from matchwood.engines.cpu.hints import trailing_zeros
+from matchwood.engines.cpu.hints import count_ones, trailing_zeros
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.spanning.forest import METHODS
 from matchwood.spanning.forest import order as orders
@@ -104,15 +104,6 @@ def _row_of(indptr: Array, k: Any) -> int:
     return low
 
 
-@device
-def _ones(word: Any) -> int:
-    count = 0
-    while word:
-        word &= word - ONE
-        count += 1
-    return count
-
-
 @kernel
 def _collect(
     team: Any, indptr: Array, indices: Array, data: Array, marks: Array, sums: Array, edges: Array,
@@ -122,8 +113,7 @@ def _collect(
     lo, hi = share(team, marks.size)
     count = 0
     for i in range(lo, hi):
-        if marks[i]:
-            count += _ones(marks[i])
+        count += np.int64(count_ones(marks[i]))
     sums[team.rank] = count
     if barrier(team):
         return
@@ -298,7 +288,7 @@ def _last_on_way(parent: Array, link: Array, u: int, v: int) -> int:
 def find_earlier(
     costs: Any, order: Any, joined: JoinForest, entries: Array, exact: bool = True
 ) -> tuple[int, int]:
-    """An entry (u, v) that comes before an edge on the way from u to v, and that edge's rank.
+    """An entry (u, v) that comes before an edge on the way from u to v, and that edge's place.
 
     `entries` is the forest in the order of edges, and `joined` was made from it; it must span.
     (-1, -1): there is none.

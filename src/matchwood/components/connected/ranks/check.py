@@ -72,8 +72,8 @@ def _smallest_members(G: Any, labels: Array) -> Array:
     used, least = labels[firsts], ids[firsts].astype(np.int64)
     keep_least(least, back, ids)
     letters = Routed(comm, used % comm.size, G.threads)
-    came, offers = letters.send(used, least)
-    firsts, where = distinct(came)
+    received, offers = letters.send(used, least)
+    firsts, where = distinct(received)
     best = offers[firsts]
     keep_least(best, where, offers)
     (least,) = letters.answer(best[where])

@@ -29,7 +29,7 @@ from matchwood.primitives.number.cpu import number_roots
 Array = np.ndarray[Any, Any]
 
 FEW_VERTICES = 100_000  # when no more are open, one member does the rest (multistep paper)
-FEW_FOR_TWO = 1 << 62  # vertices; with two members always: colouring takes more than twice the work
+FEW_VERTICES_FOR_TWO = 1 << 62  # members: all, since colouring takes more than twice the work
 SHARED_WORDS = max(LARGEST_WORDS, COLOUR_WORDS, TASK_WORDS)
 
 
@@ -82,7 +82,7 @@ def label(
         listed, colour = np.empty((2, n), unsigned)
         team.run(trim, out, into, loops, not found, mark, parent, degrees, following)
         if method == "multistep":
-            few = FEW_FOR_TWO if team.size <= 2 else FEW_VERTICES
+            few = FEW_VERTICES_FOR_TWO if team.size <= 2 else FEW_VERTICES
             team.run(
                 find_by_colours, into, few, mark, following, listed, colour, parent, sums, shared
             )

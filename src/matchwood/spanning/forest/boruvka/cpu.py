@@ -76,7 +76,7 @@ class Trees(NamedTuple):
     best: Array  # the word of the first edge of each tree; at first the entry of each vertex
 
 
-class List(NamedTuple):
+class EdgeList(NamedTuple):
     """Edges between different trees: a member's are side by side, in the order of entries."""
 
     a: Array  # the tree of the smaller end
@@ -218,9 +218,9 @@ def _offer(best: Array, c: Any, word: Any, order: Any, entry: Array, bits: Array
 @device
 def _list_edges(
     team: Any, rows: CostRows, order: Any, light: Any, lo: int, hi: int, trees: Trees, start: int,
-    edges: List,
+    edges: EdgeList,
 ) -> Any:  # fmt: skip
-    """List from `start` on the edges between different trees with a prefix below `light`.
+    """EdgeList from `start` on the edges between different trees with a prefix below `light`.
 
     Each is offered to its trees.  Returns the list's end.  Of each row those that may be listed
     are found first, without a branch that would be mispredicted every other time.
@@ -262,7 +262,7 @@ def _list_edges(
 
 
 @device
-def _hook_trees(trees: Trees, lo: int, hi: int, order: Any, edges: List, marks: Array) -> None:
+def _hook_trees(trees: Trees, lo: int, hi: int, order: Any, edges: EdgeList, marks: Array) -> None:
     """Along the edge that each tree chose; the smaller of two that chose the same stays a root."""
     best, up = trees.best, trees.up
     a, b, _, entry = edges
@@ -281,7 +281,7 @@ def _hook_trees(trees: Trees, lo: int, hi: int, order: Any, edges: List, marks: 
 
 @device
 def _shrink(
-    team: Any, order: Any, bits: Array, trees: Trees, start: int, end: int, edges: List
+    team: Any, order: Any, bits: Array, trees: Trees, start: int, end: int, edges: EdgeList
 ) -> Any:
     """Keep the edges between different trees, under the trees' new numbers, and offer them."""
     number, best = trees.number, trees.best
@@ -307,7 +307,7 @@ def _shrink(
 
 @kernel
 def _boruvka(
-    team: Any, rows: CostRows, order: Any, light: Any, marks: Array, trees: Trees, edges: List,
+    team: Any, rows: CostRows, order: Any, light: Any, marks: Array, trees: Trees, edges: EdgeList,
     blocks: Array, sums: Array, rounds: Array,
 ) -> None:  # fmt: skip
     """`rounds` gets the number of rounds.  Lists have room for every edge once."""
@@ -410,7 +410,7 @@ def mark_forest(
     trees = Trees(tree, up, number, first, upper, best=np.empty(n, np.uint64))
     room = nnz // 2 + 1
     a, b, entry = (np.empty(room, kind) for _ in range(3))
-    edges = List(a, b, np.empty(room, np.uint32), entry)
+    edges = EdgeList(a, b, np.empty(room, np.uint32), entry)
     team.run(
         _boruvka, rows, order, np.uint64(light), marks, trees, edges,
         np.zeros(BLOCKS, np.int64), np.zeros((2, team.size), np.int64), rounds, errors=ERRORS,

@@ -32,7 +32,7 @@ from matchwood.errors import EngineUnavailable
 from matchwood.gate.views import View, ones
 from matchwood.primitives.sort import radix_sort
 from matchwood.spanning.forest import LARGEST_FLOAT, Forest, total_overflows
-from matchwood.spanning.forest.costs import Costs
+from matchwood.spanning.forest.costs import Costs, arcs
 from matchwood.spanning.forest.order import PREFIX_BITS, Order, codes, rows_of
 
 PACKAGE = __name__.rpartition(".")[0]
@@ -311,13 +311,15 @@ def block_costs(G: Any, caller: str, maximum: bool) -> Costs:
         pattern = G.undirected_pattern()
         return G.keep("costs", lambda: _block(pattern._replace(data=ones(pattern.indices))))
     side = ("_heavy" if maximum else "_light") if G.has_parallel_edges else ""
-    view = G.keep(f"arcs{side}", lambda: _directed(G, caller, maximum))
+    view = G.keep(f"arcs{side}", lambda: arcs(G, caller, maximum, _exact_integers))
     symmetric = (
         G.has_symmetric_pattern
         and G.keep(f"costs_symmetric{side}", lambda: (_symmetric(G, view),))[0]
     )
     if symmetric:
-        return G.keep(f"costs{side}", lambda: _block(_without_loops(G, view)))
+        return G.keep(
+            f"costs{side}", lambda: _block(G.places.without_loops(view) if G.loops else view)
+        )
     side = "_heavy" if maximum else "_light"
     rule = "greatest" if maximum else "least"
     return G.keep(f"costs{side}", lambda: _block(G.places.union(view, rule)))
@@ -328,23 +330,6 @@ def _block(view: View) -> Costs:
     data, kind = view.data, view.data.dtype.type
     least, most = (data.min(), data.max()) if data.size else (0, 0)
     return Costs(view.indptr, view.indices, data, kind(least), kind(most))
-
-
-def _without_loops(G: Any, view: View) -> View:
-    found: View = G.places.without_loops(view) if G.loops else view
-    return found
-
-
-def _directed(G: Any, caller: str, maximum: bool) -> View:
-    """The directed values: finite floats, or int64; of parallel edges the one that counts."""
-    rule = ("max" if maximum else "min") if G.has_parallel_edges else None
-    if np.dtype(G.given_values(caller).dtype).kind in "iu":
-        return _exact_integers(G, caller, rule or G.rule("sum"))
-    if rule is not None:
-        found: View = G.joined(rule, caller)
-        return found
-    finite: View = G.finite_weights(caller)
-    return finite
 
 
 def _symmetric(G: Any, view: View) -> bool:

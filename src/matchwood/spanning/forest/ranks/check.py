@@ -69,7 +69,7 @@ def _edges(G: Any, costs: Any, given: Any, maximum: bool) -> Edges:
     """The answer's edges at the ranks that keep them, in order; they must be there."""
     low, high = given.edges.min(1, initial=G.n), given.edges.max(1, initial=-1)
     weights = given.weights
-    told = [] if weights is None else [weights]
+    sent = [] if weights is None else [weights]
     kinds = G.comm.objects(None if weights is None else weights.dtype.str)
     if len(set(kinds)) > 1:  # an empty share may be of any type
         kinds = [kind for kind, size in zip(kinds, G.comm.objects(low.size), strict=True) if size]
@@ -78,12 +78,12 @@ def _edges(G: Any, costs: Any, given: Any, maximum: bool) -> Edges:
                 "check_spanning_forest: weights must be of one type on all ranks, "
                 f"got {sorted(map(str, set(kinds)))}"
             )
-        told = [] if kinds[0] is None else [np.asarray(weights, kinds[0])]
-    entries, low, high, told = at_entry_owners(G, costs, low, high, *told)
+        sent = [] if kinds[0] is None else [np.asarray(weights, kinds[0])]
+    entries, low, high, received = at_entry_owners(G, costs, low, high, *sent)
     _refuse(G, low, high, entries < 0, lambda i: f"({low[i]}, {high[i]}) is no edge of the graph")
-    if told:
-        _refuse(G, low, high, ~same_weights(costs.data[entries], told[0]), lambda i: (
-            f"edge ({low[i]}, {high[i]}) weighs {costs.data[entries[i]]}, not {told[0][i]}"
+    if received:
+        _refuse(G, low, high, ~same_weights(costs.data[entries], received[0]), lambda i: (
+            f"edge ({low[i]}, {high[i]}) weighs {costs.data[entries[i]]}, not {received[0][i]}"
         ))  # fmt: skip
     entries = entries[np.lexsort((high, low))]
     code = codes(costs.data[entries], order_of(costs.data.dtype, maximum))
@@ -118,14 +118,14 @@ class _Joined:
         for mine, new in zip(self.last, chosen, strict=True):
             mine[later] = new[later]
         self.ways.before[:] = self.ways.after
-        told = [column[changed] for column in (self.label, *self.last)]
+        changes = [column[changed] for column in (self.label, *self.last)]
         grid, exchange = self.G.grid, self.G.exchange
-        rows, *values = exchange.expand_rows_changed(changed, *told)
-        self._tell(rows, values)
-        columns, *values = exchange.expand_changed(changed, *told)
-        self._tell(grid.columns_to_local[columns], values)
+        rows, *values = exchange.expand_rows_changed(changed, *changes)
+        self._store(rows, values)
+        columns, *values = exchange.expand_changed(changed, *changes)
+        self._store(grid.columns_to_local[columns], values)
 
-    def _tell(self, local: Array, values: list[Array]) -> None:
+    def _store(self, local: Array, values: list[Array]) -> None:
         for column, new in zip(self.ways[1:], values, strict=True):
             column[local] = new
 

@@ -50,7 +50,7 @@ WORD = 64  # places whose bits are in one word
 ALL = ~np.uint64(0)  # the bits of a word
 
 
-class Own(NamedTuple):
+class OwnParents(NamedTuple):
     """Own vertices: their parents by place, and how they are numbered."""
 
     parent: Array
@@ -60,7 +60,7 @@ class Own(NamedTuple):
 
 
 @kernel
-def _begin(team: Any, own: Own, inside: Array, head: Any) -> None:
+def _begin(team: Any, own: OwnParents, inside: Array, head: Any) -> None:
     """Vertices whose bits are set begin under `head`, all others under themselves."""
     parent, kind = own.parent, own.parent.dtype.type
     lo, hi = share(team, inside.size)
@@ -75,14 +75,14 @@ def _begin(team: Any, own: Own, inside: Array, head: Any) -> None:
             v += kind(own.p)
 
 
-def begin(grid: Any, inside: Array, head: int, few: bool, threads: int | None) -> Own:
+def begin(grid: Any, inside: Array, head: int, few: bool, threads: int | None) -> OwnParents:
     """Own vertices under `head`, where their bits are set; others under themselves.
 
     `few` says that few of them will be hooked: those are then remembered.
     """
     kind = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
     hooked = np.zeros_like(inside) if few else np.full_like(inside, ALL)
-    own = Own(np.empty(grid.owned, kind), hooked, grid.p, grid.rank)
+    own = OwnParents(np.empty(grid.owned, kind), hooked, grid.p, grid.rank)
     crew(threads, work=2 * grid.owned).run(_begin, own, inside, kind.type(head))
     return own
 
@@ -187,8 +187,8 @@ def _is_new(recent: Array, high: Any, low: Any) -> bool:
 
 @kernel
 def _hook(
-    team: Any, own: Own, places: Array, labels: Array, highs: Array, lows: Array, counts: Array,
-    recent: Array,
+    team: Any, own: OwnParents, places: Array, labels: Array, highs: Array, lows: Array,
+    counts: Array, recent: Array,
 ) -> None:  # fmt: skip
     parent = own.parent
     kind = parent.dtype.type
@@ -225,7 +225,7 @@ def _hook(
     counts[team.rank] = tail - lo
 
 
-def hook(own: Own, places: Array, labels: Array, threads: int | None) -> tuple[Array, Array]:
+def hook(own: OwnParents, places: Array, labels: Array, threads: int | None) -> tuple[Array, Array]:
     """Lower the parents of own places to these labels; one label is for all places.
 
     Returns the pairs for other owners: vertices, and smaller vertices connected with them.
@@ -245,7 +245,7 @@ def hook(own: Own, places: Array, labels: Array, threads: int | None) -> tuple[A
 
 @kernel
 def _climb(
-    team: Any, own: Own, head: Any, places: Array, parents: Array, ends: Array
+    team: Any, own: OwnParents, head: Any, places: Array, parents: Array, ends: Array
 ) -> None:  # fmt: skip
     """Each member lists within its own part, from ends[rank, 0] to ends[rank, 1]."""
     parent = own.parent
@@ -281,7 +281,7 @@ def _climb(
     ends[team.rank, 0], ends[team.rank, 1] = begin, tail
 
 
-def climb(own: Own, head: int, threads: int | None) -> tuple[Array, Array]:
+def climb(own: OwnParents, head: int, threads: int | None) -> tuple[Array, Array]:
     """Go up through own vertices; then those whose parent is not own: places and parents.
 
     Those whose parent is `head` stay where they are.
@@ -335,7 +335,7 @@ def smallest(G: Any, engine: Any, symmetric: bool, threads: int | None) -> tuple
 
 
 def _hooked(
-    exchange: Any, own: Own, pairs: tuple[Array, Array], threads: int | None
+    exchange: Any, own: OwnParents, pairs: tuple[Array, Array], threads: int | None
 ) -> tuple[Array, Array]:
     """Send pairs to the owners of their larger vertices, and hook; pairs that follow from it."""
     places, values = deliver(exchange, *pairs)
@@ -344,7 +344,7 @@ def _hooked(
 
 def _of_trees(
     exchange: Any, labels: Array, known: giant.Known, threads: int | None
-) -> tuple[Own, tuple[Array, Array]]:
+) -> tuple[OwnParents, tuple[Array, Array]]:
     """Own vertices under the trees of all blocks, and pairs for others that follow from it."""
     own = begin(exchange.grid, known.own, known.head, False, threads)
     reports = _reports(exchange.grid, labels, known, own.parent.dtype, threads)
@@ -386,7 +386,7 @@ def _opened(report: Array, owned: int) -> list[tuple[Array, Array]]:
     return [(marks, report[:1]), unpack_values(report[HEAD + count :], owned)]
 
 
-def _shortcut(exchange: Any, own: Own, head: int, threads: int | None) -> int:
+def _shortcut(exchange: Any, own: OwnParents, head: int, threads: int | None) -> int:
     """Every parent becomes the parent of the parent; how many were no roots.
 
     Where that is an own vertex, the way is gone to its end at once.  So the owner that is asked has

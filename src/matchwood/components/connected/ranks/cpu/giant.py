@@ -65,7 +65,9 @@ Array = np.ndarray[Any, Any]
 SAMPLES = 1024  # rows whose tree is read
 ROWS = 32  # that are taken at a time: their entries and parents are on their way together
 TURNS = 4  # at most; a turn reads two more entries of each row
-ENOUGH = 2  # turns end where 1 / ENOUGH of the rows that have entries are in the largest tree
+ENOUGH_PART = (
+    2  # turns end where 1 / ENOUGH_PART of the rows that have entries are in the largest tree
+)
 
 
 class Stripe(NamedTuple):
@@ -245,7 +247,7 @@ def _champion(joined: Joined, indptr: Array, stripe: Stripe, turns: int) -> tupl
         roots = above
     names, often = np.unique(roots, return_counts=True)
     longer = int(np.count_nonzero(indptr[v + 1] - indptr[v] > 2 * turns))
-    enough = ENOUGH * int(often.max()) >= roots.size or ENOUGH * longer < roots.size
+    enough = ENOUGH_PART * int(often.max()) >= roots.size or ENOUGH_PART * longer < roots.size
     return names[often.argmax()], enough
 
 
@@ -413,7 +415,7 @@ class Known(NamedTuple):
     head: int  # the smallest of all, as the grid numbers vertices; n where there is none
 
 
-class Rest(NamedTuple):
+class RestOfRows(NamedTuple):
     """What step 4 found: own bits of the component, its smallest vertex, pairs of others."""
 
     own: Array
@@ -459,9 +461,9 @@ def members(G: Any, threads: int | None) -> Members:
 def _seen_by(exchange: Any, marks: Array, sampled: int) -> dict[int, Array]:
     """For each rank that sampled own vertices or has them as columns: those in its largest tree."""
     grid, words = exchange.grid, marks.shape[1]
-    came, _ = exchange.column.alltoallv(marks[1:].reshape(-1), [words] * grid.R)
+    received, _ = exchange.column.alltoallv(marks[1:].reshape(-1), [words] * grid.R)
     seen = {
-        r * grid.C + grid.c: bits for r, bits in enumerate(came.reshape(grid.R, words))
+        r * grid.C + grid.c: bits for r, bits in enumerate(received.reshape(grid.R, words))
     }  # fmt: skip
     if grid.C == 1:
         seen[grid.rank] = seen[grid.rank] | marks[0]
@@ -486,18 +488,18 @@ def _meetings(seen: dict[int, Array], p: int) -> Array:
 # Step 4
 
 
-def rest(G: Any, found: Members, threads: int | None) -> Rest | None:
+def rest(G: Any, found: Members, threads: int | None) -> RestOfRows | None:
     """The rows of the other vertices; None where there are too many pairs on some rank."""
     grid = G.grid
     most = max(grid.n_rows // PAIRS_PART, WORD)
     view = G.entries()
     full = G.keep("rows with entries", lambda: rows_with_entries(view.indptr, grid))
     touched, pairs = leave(view, full, found, grid, most, threads)
-    told = to_group(G.exchange.row, list(touched), np.uint64)
-    own = np.bitwise_or.reduce([found.own, *told])
+    touching = to_group(G.exchange.row, list(touched), np.uint64)
+    own = np.bitwise_or.reduce([found.own, *touching])
     state = np.array([_least(grid, own), 0 if pairs is not None else -1], np.int64)
     head, enough = G.comm.allreduce(state, "min").tolist()
-    return None if pairs is None or enough < 0 else Rest(own, head, pairs)
+    return None if pairs is None or enough < 0 else RestOfRows(own, head, pairs)
 
 
 def _places(bits: Array, owned: int) -> Array:
