@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.factors.renamed import options_in_words
+from matchwood.factors.plan import options_in_words
 from matchwood.forests import linear_forest, tridiagonal_of
 from matchwood.forests.result import trusted
 from matchwood.preconditioners.operator import SetupClock, matrix_on, solving_operator

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.arguments import count
-from matchwood.factors.renamed import options_in_words
+from matchwood.factors.plan import options_in_words
 from matchwood.forests import linear_forest
 from matchwood.matching import coarsen
 from matchwood.preconditioners.blocks import pairs
