@@ -30,12 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood import calls, engines
-from matchwood.factors.check import (
-    check_factor,
-    check_maximal_factor,
-    is_factor,
-    is_maximal_factor,
-)
+from matchwood.factors.check import check_factor, check_maximal_factor, is_factor, is_maximal_factor
 from matchwood.factors.plan import directed_magnitudes, in_words, make_plan
 from matchwood.factors.result import Factor, Found, sealed
 from matchwood.gate import graph as csr

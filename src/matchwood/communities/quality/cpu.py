@@ -12,12 +12,7 @@ import numpy as np
 from matchwood.communities.weights import Level
 from matchwood.engines.cpu import crew, interrupted, kernel, share_rows
 from matchwood.primitives.tally.cpu import Rows, rows_of
-from matchwood.primitives.tally.cpu_pockets import (
-    NO_COUNTS,
-    add_by_label,
-    empty_pocket,
-    pockets_of,
-)
+from matchwood.primitives.tally.cpu_pockets import NO_COUNTS, add_by_label, empty_pocket, pockets_of
 
 Array = np.ndarray[Any, Any]
 
