@@ -17,8 +17,8 @@ A [0,1]-factor is a matching; a [0,2]-factor is a set of paths and cycles.
 C. Klein, R. Strzodka. Highly parallel linear forest extraction from a weighted graph on GPUs.
 ICPP 2022: Algorithm 2 is "parallel", Algorithm 1 is "greedy".
 
-Shared by both methods: plan.py (the arguments, checked), preferences.py (of the references),
-views.py (the weights of a directed factor), check_method.py.  What comes out: result.py.
+Shared by both methods: plan.py (the arguments, checked), reference.py, check.py.  What comes out:
+result.py.
 """
 
 from __future__ import annotations
@@ -30,16 +30,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchwood import calls, engines
-from matchwood.factors.check import (
-    check_factor,
-    check_maximal_factor,
-    is_factor,
-    is_maximal_factor,
-)
-from matchwood.factors.plan import make_plan
-from matchwood.factors.renamed import in_words
+from matchwood.factors.check import check_factor, check_maximal_factor, is_factor, is_maximal_factor
+from matchwood.factors.plan import directed_magnitudes, in_words, make_plan
 from matchwood.factors.result import Factor, Found, sealed
-from matchwood.factors.views import directed_magnitudes
 from matchwood.gate import graph as csr
 from matchwood.memory import require_memory
 from matchwood.primitives.wide_sums import SCALE, total
@@ -186,7 +179,8 @@ def degree_factor(
     view = directed_magnitudes(graph, caller) if directed else graph.undirected_weights(caller)
     if plan.n > view.n:  # far more than anybody has
         require_memory(caller, 12 * view.n * plan.n, f"{plan.n} neighbours of each vertex")
-    engine_of_method = call.load(f"{__name__}.{plan.method}")
+    both = call.engine == "reference"  # one file has both methods
+    engine_of_method = call.load(__name__ if both else f"{__name__}.{plan.method}")
     options = {"keep": graph.keep, **call.options}
     found: Found = engine_of_method.find(view, plan, threads=threads, **options)
     arrays = call.back(found.neighbours, found.weights)

@@ -163,9 +163,8 @@ class Factor:
         >>> A = matchwood.generators.path(4)
         >>> degree_factor(A, 1, rounds=None).check(A)
         """
-        from matchwood.factors.check import check_factor, check_maximal_factor
-
-        (check_maximal_factor if self.maximal else check_factor)(A, self)
+        checks = engines.load(__package__, "check")
+        (checks.check_maximal_factor if self.maximal else checks.check_factor)(A, self)
 
     def __getstate__(self) -> dict[str, Any]:
         origin = origin_of(self)

@@ -28,7 +28,7 @@ from matchwood import answers, calls
 from matchwood.arguments import one_of
 from matchwood.errors import CheckFailed
 from matchwood.factors import degree_factor
-from matchwood.factors.renamed import options_in_words
+from matchwood.factors.plan import options_in_words
 from matchwood.factors.result import unsealed
 from matchwood.forests import doubling
 from matchwood.forests.check import check_linear_forest, check_paths

@@ -10,8 +10,8 @@ from matchwood import engines
 from matchwood.errors import CheckFailed
 from matchwood.factors import Factor
 from matchwood.factors.check import factor_fault
+from matchwood.factors.plan import directed_magnitudes
 from matchwood.factors.result import origin_of, sealed, unsealed
-from matchwood.factors.views import directed_magnitudes
 from matchwood.gate import graph as csr
 from matchwood.primitives.wide_sums import mean_of_two
 

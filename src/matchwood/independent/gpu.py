@@ -10,9 +10,7 @@ from matchwood.engines import gpu
 from matchwood.independent.order import start_of
 
 SOURCE = gpu.Source(
-    __package__,
-    "gpu.cu",
-    ("by_degree = greedy<I,false>", "by_index = greedy<I,true>", "sample<I>"),
+    __package__, "gpu.cu", ("by_degree = greedy<I,false>", "by_index = greedy<I,true>", "sample<I>")
 )
 
 BLOCK, WARP = SOURCE.constants("BLOCK", "WARP")

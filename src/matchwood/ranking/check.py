@@ -168,12 +168,7 @@ class Steps(NamedTuple):
 
 
 def judge(
-    asked: Options,
-    steps: Steps,
-    x: Any,
-    total: float,
-    rounding: float,
-    stated: tuple[float, int],
+    asked: Options, steps: Steps, x: Any, total: float, rounding: float, stated: tuple[float, int]
 ) -> None:
     """Raise unless the scores add up to 1, and another iteration changes them by so little."""
     damping, (error, iterations) = asked.damping, stated

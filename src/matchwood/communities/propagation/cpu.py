@@ -13,14 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.communities.propagation.reference import SPLIT_ROUNDS, Plan
-from matchwood.communities.subrounds.cpu import (
-    AWAKE,
-    CHUNK,
-    Split,
-    choose,
-    split_of,
-    split_round,
-)
+from matchwood.communities.subrounds.cpu import AWAKE, CHUNK, Split, choose, split_of, split_round
 from matchwood.communities.weights import Level
 from matchwood.engines.cpu import (
     atomic_add,

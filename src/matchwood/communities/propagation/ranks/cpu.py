@@ -338,12 +338,7 @@ def marked(words: Array, vertices: Array) -> Array:
 
 @kernel
 def _wake(
-    team: Any,
-    columns: tuple[Array, Array],
-    moved: Array,
-    new: Array,
-    labels: Array,
-    active: Array,
+    team: Any, columns: tuple[Array, Array], moved: Array, new: Array, labels: Array, active: Array
 ) -> None:
     """`columns` has for each column the rows that hold it."""
     indptr, rows = columns

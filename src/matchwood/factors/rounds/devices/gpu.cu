@@ -1,5 +1,5 @@
-// Rounds of proposals of a partition, on a device that holds lists and not rows.  Host side: gpu.py; the rounds:
-// rounds.py; the idea: __init__.py; the same steps on the CPU, with all encodings: cpu_steps.py.
+// Rounds of proposals of a partition, on a device that holds lists and not rows.  Host side: gpu.py; the idea
+// and the rounds: __init__.py; the same steps on the CPU, with all encodings: cpu.py.
 //
 //   pack_rows          a warp per row: its strongest neighbours with room into the list and the proposals of its vertex
 //   propose_next       a thread per vertex of the partition: the admissible ones of its list

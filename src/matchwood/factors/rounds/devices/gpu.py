@@ -1,4 +1,4 @@
-"""CUDA's devices: the steps of rounds.py as launches and copies.  Kernels: gpu.cu."""
+"""CUDA's devices: the steps of a round as launches and copies.  Kernels: gpu.cu."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from matchwood.engines.devices.plan import cut_rows
 from matchwood.engines.devices.sending import Lane, Sender
 from matchwood.engines.devices.stats import Stats
 from matchwood.engines.devices.workers import DeviceWorkers
-from matchwood.factors.rounds.devices.rounds import CALLER, Charge, Problem
+from matchwood.factors.rounds.devices import CALLER, Charge, Problem
 
 SOURCE = gpu.Source(
     __package__,
