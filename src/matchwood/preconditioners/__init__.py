@@ -27,7 +27,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.factors import coverage_of_order
-from matchwood.factors.renamed import options_in_words
+from matchwood.factors.plan import options_in_words
 from matchwood.forests import linear_forest, tridiagonal_of
 from matchwood.forests.result import trusted
 from matchwood.preconditioners.blocks import algebraic_block_tridiagonal

@@ -20,7 +20,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import count
 from matchwood.factors import degree_factor
-from matchwood.factors.renamed import options_in_words
+from matchwood.factors.plan import options_in_words
 from matchwood.forests import linear_forest
 from matchwood.matching import coarsen, weighted_matching
 from matchwood.preconditioners.operator import SetupClock, matrix_on, solving_operator
