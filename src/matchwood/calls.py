@@ -5,17 +5,14 @@
     members = call.load(__name__).choose(view, method, threads=threads)
     return call.back(members)
 
-A graph that is spread over ranks takes another way, before that:
-
-    if calls.is_distributed(A):
-        return calls.spread(A, "connected_components", __name__, engine).label(A)
-
 `enter` passes `A` through the gate (gate/graph.py), decides on which engine the call runs
-(engines/__init__.py) and brings the graph there.  An engine added here is an engine of every
-problem that has its file.
+(engines/__init__.py) and brings the graph there.  It answers for all four engines; the registry
+says which of them a function has.  On `matchwood.Devices` the graph is on the host, the engine is
+"devices", and the function hands `call.options` on to it.  A `DistributedGraph` is its own engine,
+"ranks": it stays where it is, and ranks are given the graph itself instead of a view:
 
-A function that can run on `matchwood.Devices` says so by ``enter(..., beyond=True)``.  The graph
-then is on the host, the engine is "devices", and the function hands `call.options` on to it.
+    if call.engine == "ranks":
+        return call.load(__name__).label(call.graph)
 """
 
 from __future__ import annotations
@@ -24,12 +21,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from matchwood import arguments, engines
+from matchwood import arguments, engines, registry
 from matchwood.engines.devices import machine as machines
 from matchwood.engines.devices.machine import Devices
 from matchwood.errors import EngineUnavailable
 from matchwood.gate import graph as csr
-from matchwood.gate import inputs
 from matchwood.gate.inputs import is_distributed as is_distributed
 
 T = TypeVar("T")
@@ -47,7 +43,7 @@ class Call:
         The graph where it lives.
     graph : Graph
         The same graph where the engine reads it; `given` itself where that is the same place.
-    engine : {"reference", "cpu", "gpu", "devices"}
+    engine : {"reference", "cpu", "gpu", "devices", "ranks"}
     prepared : bool
         The user passed a Graph: what is worked out now is kept for the next call.
     machine : Machine or None
@@ -73,6 +69,10 @@ class Call:
         """The module of a problem, or of one of its methods, that holds the engine."""
         return engines.load(package, self.engine)
 
+    def load_check(self, package: str) -> Any:
+        """The module that checks answers which are spread over ranks."""
+        return engines.load(f"{package}.ranks", "check")
+
     def here(self, array: Any) -> Any:
         """An array, or None, brought to where the engine reads it."""
         return engines.moved(array, engines.home(self.engine))
@@ -91,15 +91,18 @@ def enter(
     engine: Any = None,
     threads: Any = None,
     *,
-    beyond: bool = False,
     may_stay: bool = False,
 ) -> Call:
     """Pass `A` through the gate and bring it to the engine of the call.
 
-    `beyond`: the function has an engine for `Devices`.  `may_stay`: that engine reads a graph of
-    the GPU where it is, if all of the devices are that one.
+    `may_stay`: the engine for `Devices` reads a graph of the GPU where it is, if all of the devices
+    are that one.
     """
-    if beyond and isinstance(engine, Devices):
+    offered = registry.engines_of(caller)
+    if "ranks" in offered and is_distributed(A):
+        _check_on_ranks(A, caller, engine, threads)
+        return Call(caller, A, A, "ranks", True)
+    if "devices" in offered and isinstance(engine, Devices):
         engines.check_threads(threads)
         machine = machines.require(engine, caller)
         given = csr.as_graph(A, caller)
@@ -123,11 +126,8 @@ def agreed(A: Any, check: Callable[[], T]) -> T:
     return together(A.comm, check, named=False)
 
 
-def spread(A: Any, caller: str, package: str, engine: Any = None, threads: Any = None) -> Any:
-    """The module of a problem that works on a DistributedGraph: its ranks.
-
-    `engine` must be None or where the blocks of the graph lie.
-    """
+def _check_on_ranks(A: Any, caller: str, engine: Any, threads: Any) -> None:
+    """`engine` must be None or where the blocks of the graph lie; an error is that of all ranks."""
 
     def check() -> None:
         engines.check_threads(threads)
@@ -138,8 +138,3 @@ def spread(A: Any, caller: str, package: str, engine: Any = None, threads: Any =
             )
 
     agreed(A, check)
-    try:
-        return engines.load(package, "ranks")
-    except EngineUnavailable:
-        inputs.refuse_distributed(A, caller)
-        raise

@@ -174,7 +174,7 @@ def degree_factor(
         "charge_probability": charge_probability,
     })  # fmt: skip
     plan = make_plan(caller, n, method=method, rng=rng, ties=ties, directed=directed, **words)
-    call = calls.enter(A, caller, engine, threads, beyond=True)
+    call = calls.enter(A, caller, engine, threads)
     graph = call.graph
     view = directed_magnitudes(graph, caller) if directed else graph.undirected_weights(caller)
     if plan.n > view.n:  # far more than anybody has

@@ -54,9 +54,9 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
     """
     weighted = calls.agreed(A, lambda: _asked_or_known("check_matching", weighted, answer))
     if calls.is_distributed(A):
-        from matchwood.matching.ranks import check as checking
-
-        checking.check_matching(A, answer, weighted, ROUNDING)
+        calls.enter(A, "check_matching").load_check(__package__).check_matching(
+            A, answer, weighted, ROUNDING
+        )
         return
     view = _view(A, weighted, "check_matching")
     _mate, own = _mates(view, answer, "check_matching")
@@ -108,9 +108,9 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
 
     number = calls.agreed(A, checked)
     if calls.is_distributed(A):
-        from matchwood.matching.ranks import check as checking
-
-        checking.check_locally_dominant(A, answer, number, ties)
+        calls.enter(A, caller).load_check(__package__).check_locally_dominant(
+            A, answer, number, ties
+        )
         return
     view = _view(A, True, caller)
     mate, own = _mates(view, answer, caller)

@@ -158,13 +158,12 @@ def weighted_matching(
         return seed(caller, rng), most
 
     number, most = calls.agreed(A, checked)
-    if calls.is_distributed(A):
-        dist = calls.spread(A, caller, f"{__package__}.dominant", engine, threads)
-        found_by_ranks: Matching = dist.weighted_matching(
+    call = calls.enter(A, caller, engine, threads, may_stay=True)
+    if call.engine == "ranks":
+        found_by_ranks: Matching = call.load(f"{__package__}.dominant").weighted_matching(
             A, method=method, seed=number, ties=ties, threads=threads
         )
         return found_by_ranks
-    call = calls.enter(A, caller, engine, threads, beyond=True, may_stay=True)
     if method == "auto":
         method = AUTO[call.engine]
     engine_of_method = load(method, call.engine)

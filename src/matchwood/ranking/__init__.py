@@ -132,9 +132,9 @@ def pagerank(
     watch = Stopwatch()
     given = (damping, tol, max_iterations, personalization, dangling, start, weighted, dtype)
     asked = calls.agreed(A, lambda: options(caller, *given))
-    if calls.is_distributed(A):
-        return calls.spread(A, caller, __name__, engine, threads).pagerank(A, asked, threads)
     call = calls.enter(A, caller, engine, threads)
+    if call.engine == "ranks":
+        return call.load(__name__).pagerank(A, asked, threads)
     problem = asked.on(call, caller)
     if call.given.n == 0:
         watch.lap("prepare")

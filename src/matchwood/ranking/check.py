@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import answers, arguments, calls, engines
+from matchwood import answers, arguments, calls
 from matchwood.errors import CheckFailed
 from matchwood.ranking.problem import Options, Problem, options
 
@@ -86,10 +86,10 @@ def check_pagerank(
         return options(caller, *given)
 
     asked = calls.agreed(A, checked)
-    if calls.is_distributed(A):
-        engines.load(f"{PACKAGE}.ranks", "check").check(A, answer, asked, caller, replay)
+    call = calls.enter(A, caller, None if calls.is_distributed(A) else "cpu")
+    if call.engine == "ranks":
+        call.load_check(PACKAGE).check(A, answer, asked, caller, replay)
         return
-    call = calls.enter(A, caller, "cpu")
     problem = asked.on(call, caller)
     n = call.given.n
     stated = check_numbers(caller, answer, n, asked)

@@ -107,11 +107,9 @@ def label_propagation(
         return Plan(0.0, most, part, arguments.seed(caller, rng))
 
     plan = calls.agreed(A, checked)
-    if calls.is_distributed(A):
-        return calls.spread(A, caller, __name__, engine, threads).label_propagation(
-            A, plan, threads
-        )
     call = calls.enter(A, caller, engine, threads)
+    if call.engine == "ranks":
+        return call.load(__name__).label_propagation(A, plan, threads)
     level = level_of(call.graph, caller)
     watch = Stopwatch()
     labels, rounds = call.load(__name__).propagate(level, plan, threads)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, arguments, engines
-from matchwood.calls import agreed, is_distributed
+from matchwood import answers, arguments, calls
 from matchwood.communities.answers import (
     counted,
     graph_and_level,
@@ -86,12 +85,13 @@ def check_label_propagation(
         arguments.flag(caller, "settled", settled)
         if not arguments.flag(caller, "replay", replay):
             no_replay(caller, options)
-        elif is_distributed(A):
+        elif calls.is_distributed(A):
             raise ValueError(f"{caller}: replay must be False for a DistributedGraph, got True")
 
-    agreed(A, checked)
-    if is_distributed(A):
-        engines.load(f"{PACKAGE}.ranks", "check").check(A, answer, caller, settled, numbering)
+    calls.agreed(A, checked)
+    call = calls.enter(A, caller)
+    if call.engine == "ranks":
+        call.load_check(PACKAGE).check(A, answer, caller, settled, numbering)
         return
     G, level = graph_and_level(A, caller)
     labels, _, given = numbered(caller, "label propagation", answer, G.n, G.engine, numbering)

@@ -135,12 +135,11 @@ def connected_components(
     (3, [0, 1, 0, 2])
     """
     caller = "connected_components"
-    if calls.is_distributed(A):
-        spread = calls.spread(A, caller, __name__, engine, threads)
-        found: Components = spread.label(A, method, threads)
+    call = calls.enter(A, caller, engine, threads)
+    if call.engine == "ranks":
+        found: Components = call.load(__name__).label(A, method, threads)
         return found
     arguments.one_of(caller, "method", method, METHODS)
-    call = calls.enter(A, caller, engine, threads, beyond=True)
     # to find out costs a pass over the entries, which pays only for a Graph that is used again
     symmetric = call.graph.has_symmetric_pattern if call.prepared else False
     both_ways = method == "bfs" and not symmetric

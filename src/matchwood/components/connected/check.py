@@ -12,7 +12,6 @@ from typing import Any
 from matchwood import answers, calls
 from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
-from matchwood.gate import graph as csr
 from matchwood.traversal.breadth_first import bfs
 
 
@@ -55,10 +54,11 @@ def check_connected_components(A: Any, answer: Any, *, numbering: str = "exact")
     matchwood.errors.CheckFailed: components: edge (1, 2) joins labels 0 and 1
     """
     caller = "check_connected_components"
-    if calls.is_distributed(A):
-        calls.spread(A, caller, __package__).check_components(A, answer, numbering)
+    call = calls.enter(A, caller)
+    if call.engine == "ranks":
+        call.load_check(__package__).check_components(A, answer, numbering)
         return
-    G = csr.as_graph(A, caller)
+    G = call.graph
     labels, first, given = numbered(caller, "components", answer, G.n, G.engine, numbering)
     for _, u, v in answers.arcs(G.undirected_pattern()):
         at = answers.first(labels[u] != labels[v])

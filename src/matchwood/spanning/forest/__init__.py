@@ -203,13 +203,12 @@ def minimum_spanning_forest(
     caller = "minimum_spanning_forest"
     calls.agreed(A, lambda: one_of(caller, "method", method, tuple(METHODS)))
     maximum = calls.agreed(A, lambda: flag(caller, "maximum", maximum))
-    if calls.is_distributed(A):
-        dist = calls.spread(A, caller, __name__, engine, threads)
-        spread: Forest = dist.minimum_spanning_forest(
+    call = calls.enter(A, caller, engine, threads)
+    if call.engine == "ranks":
+        found: Forest = call.load(__name__).minimum_spanning_forest(
             A, method=method, maximum=maximum, threads=threads
         )
-        return spread
-    call = calls.enter(A, caller, engine, threads)
+        return found
     costs = undirected_costs(call.graph, caller, maximum)
     run = call.load(__name__).span
     edges, weights, rounds = run(costs, method, maximum, threads=threads)

@@ -80,12 +80,11 @@ def check_spanning_forest(
     caller = "check_spanning_forest"
     calls.agreed(A, lambda: one_of(caller, "ties", ties, TIES))
     maximum = calls.agreed(A, lambda: flag(caller, "maximum", maximum))
-    if calls.is_distributed(A):
-        from matchwood.spanning.forest.ranks import check as checking
-
-        checking.check_spanning_forest(A, answer, maximum, ties == "index")
+    call = calls.enter(A, caller)
+    if call.engine == "ranks":
+        call.load_check(__package__).check_spanning_forest(A, answer, maximum, ties == "index")
         return
-    G = csr.as_graph(A, caller).on("cpu")
+    G = call.graph.on("cpu")
     costs = undirected_costs(G, caller, maximum)
     edges, weights = unpacked(caller, answer, G.n)
     entries = _entries(costs, edges, weights)

@@ -136,11 +136,11 @@ def bfs(
     [2, 1, 1, 0]
     """
     calls.agreed(A, lambda: arguments.flag("bfs", "directed", directed))
-    if calls.is_distributed(A):
-        spread = calls.spread(A, "bfs", __name__, engine, threads)
-        found: BFS = spread.search(A, sources, depth_limit, directed, threads=threads)
-        return found
     call = calls.enter(A, "bfs", engine, threads)
+    if call.engine == "ranks":
+        run = call.load(__name__)
+        found: BFS = run.search(A, sources, depth_limit, directed, threads=threads)
+        return found
     G = call.graph
     start = distinct_sources(sources, G.n)
     limit = levels("bfs", depth_limit, G.n)

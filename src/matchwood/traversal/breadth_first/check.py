@@ -20,7 +20,6 @@ import numpy as np
 
 from matchwood import answers, arguments, calls, engines
 from matchwood.errors import CheckFailed
-from matchwood.gate import graph as csr
 
 
 def check_bfs(
@@ -64,12 +63,13 @@ def check_bfs(
     """
     caller = "check_bfs"
     calls.agreed(A, lambda: arguments.flag(caller, "directed", directed))
-    if calls.is_distributed(A):
-        calls.spread(A, caller, __package__).check_search(
+    call = calls.enter(A, caller)
+    if call.engine == "ranks":
+        call.load_check(__package__).check_search(
             A, sources, result, functools.partial(_unpacked, caller), depth_limit, directed
         )
         return
-    G = csr.as_graph(A, caller)
+    G = call.graph
     n = G.n
     start = _sources(caller, sources, n, G.engine)
     limit = n if depth_limit is None else arguments.count(caller, "depth_limit", depth_limit)
