@@ -46,7 +46,7 @@ BLOCK = 4096  # vertices whose weights are summed one by one
 
 
 class WeightedRows(NamedTuple):
-    """The edges of a graph, for a kernel; vertices are unsigned there, weights bits of floats."""
+    """The edges of a graph, for a kernel; vertices are unsigned there, weights as it needs them."""
 
     indptr: Array
     indices: Array
@@ -61,7 +61,7 @@ class Ties(NamedTuple):
 
 
 def rows_of(view: Any) -> WeightedRows:
-    """The rows of a view as scans take them."""
+    """The rows of a view as scans take them: weights are the bits of floats."""
     unsigned, bits = f"u{view.indices.dtype.itemsize}", f"i{view.data.dtype.itemsize}"
     return WeightedRows(
         view.indptr.view(unsigned), view.indices.view(unsigned), view.data.view(bits)

@@ -117,3 +117,11 @@ def settled_weight(caller: str, view: Any, mate: Any, weight: float) -> float:
         return weight
     own = view.data[mate[rows_of(view)] == view.indices]
     return finite(caller, "the weight of the matching", total(own.astype(np.float64) / 2))
+
+
+def check_bound(weight: float, heaviest: float, bound: float, rounding: float) -> None:
+    """No matching may be heavier than the bound: not this one, and not a single edge."""
+    if not weight <= bound * (1 + rounding):  # also where it is NaN
+        raise CheckFailed(f"matching: the weight {weight} exceeds its bound {bound}")
+    if not heaviest <= bound * (1 + rounding):
+        raise CheckFailed(f"matching: an edge weighs {heaviest}, more than the bound {bound}")

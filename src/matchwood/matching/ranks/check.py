@@ -17,6 +17,7 @@ from matchwood import answers, engines
 from matchwood.engines.ranks.agreement import raise_first, same
 from matchwood.errors import CheckFailed
 from matchwood.matching.cpu import Ties
+from matchwood.matching.mates import check_bound
 from matchwood.matching.methods import origin_of
 from matchwood.matching.ranks.cpu import edge_weights, first_undominated
 from matchwood.primitives.wide_sums import half_over_ranks
@@ -54,14 +55,6 @@ def check_matching(G: Any, answer: Any, weighted: bool, rounding: float) -> None
             check_bound(weight, heaviest, answers.number(caller, "bound", bound), rounding)
 
     _together(G.comm, judge)
-
-
-def check_bound(weight: float, heaviest: float, bound: float, rounding: float) -> None:
-    """No matching may be heavier than the bound: not this one, and not a single edge."""
-    if not weight <= bound * (1 + rounding):  # also where it is NaN
-        raise CheckFailed(f"matching: the weight {weight} exceeds its bound {bound}")
-    if not heaviest <= bound * (1 + rounding):
-        raise CheckFailed(f"matching: an edge weighs {heaviest}, more than the bound {bound}")
 
 
 def check_locally_dominant(G: Any, answer: Any, seed: int, ties: str) -> None:

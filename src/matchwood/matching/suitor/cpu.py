@@ -2,9 +2,8 @@
 
 `mate[v]` holds v's best suitor so far, `offer[v]` the weight of that proposal; both only improve.
 A vertex scans its row for the first edge that the other end would accept (matching/cpu.py), and
-proposes.  If that
-displaces another suitor, the same thread goes on with the displaced vertex.  At the end suitors are
-mutual and `mate` is the matching.
+proposes.  If that displaces another suitor, the same thread goes on with the displaced vertex.  At
+the end suitors are mutual and `mate` is the matching.
 
 Races.  A proposal to v is made under v's lock, which is the value LOCKED in `mate[v]` itself, taken
 by compare-and-swap.  Scans read `offer` without the lock, so they may see an old value.  But offers
@@ -64,6 +63,8 @@ CHUNK = 512  # vertices that a thread takes at a time
 
 
 class Proposals(NamedTuple):
+    """The best one that each vertex has."""
+
     mate: Array
     offer: Array
 
@@ -91,7 +92,10 @@ def _takes(best: Proposals, v: Any, u: Any, w: Any, ties: Ties) -> bool:
 
 @expanded
 def _propose(u: Any, v: Any, w: Any, best: Proposals, ties: Ties) -> Any:
-    """Make u the suitor of v.  Returns the suitor before, or u when v has a better suitor now."""
+    """Make u the suitor of v.  Returns the suitor before, or u when v has a better suitor now.
+
+    Expanded: a call made the method 18 % slower on a mesh of 48^3 with two threads.
+    """
     mate, offer = best
     locked = ~mate.dtype.type(1)
     looks = 0

@@ -100,8 +100,8 @@ def _by_first(G: Any, shared: whole.Whole, seed: int, by_hash: bool) -> tuple[An
     """The same for the own vertices of each rank: the first has the whole graph."""
 
     def work(view: Any) -> Any:
-        mate, *told = _of_one("auto", G.engine, view, seed, by_hash)
-        return [mate], told
+        mate, *numbers = _of_one("auto", G.engine, view, seed, by_hash)
+        return [mate], numbers
 
     (mate,), (weight, rounds, edges) = shared.answer(work)
     G.comm.report(rounds, 2 * edges)

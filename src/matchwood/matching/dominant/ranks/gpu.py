@@ -175,13 +175,13 @@ class Run:
 
         `wake` exchanges that, between the ranks that need it, also where they are few.
         """
-        told, number = matched
-        return int(self.exchange.comm.allreduce(np.array([number], np.int64))[0]), told
+        message, number = matched
+        return int(self.exchange.comm.allreduce(np.array([number], np.int64))[0]), message
 
-    def wake(self, told: Any) -> Any:
+    def wake(self, message: Any) -> Any:
         """As `propose`, for the rows whose candidate was matched."""
         for comm, (owned, base, stride) in self.groups:
-            words, sizes = comm.allgatherv(told)
+            words, sizes = comm.allgatherv(message)
             end = 0
             for s, length in enumerate(np.asarray(sizes).tolist()):
                 part, end = words[end : end + length], end + length

@@ -563,9 +563,9 @@ class Run:
 
         In one exchange where they are few, or a group has all ranks in it anyway; else in three.
         """
-        told, number = matched
+        message, number = matched
         if few or self.grid.C == 1:
-            words, sizes = self.G.comm.allgatherv(np.append(told, told.dtype.type(number)))
+            words, sizes = self.G.comm.allgatherv(np.append(message, message.dtype.type(number)))
             ends = np.cumsum(sizes) - 1  # there each rank has its number
             starts = ends + 1 - sizes
             news = [
@@ -578,7 +578,7 @@ class Run:
             return 0, None
         news = []
         for comm, _, places in self.groups:
-            words, sizes = comm.allgatherv(told)
+            words, sizes = comm.allgatherv(message)
             starts = _starts(sizes)
             news.append(MatchedNews(words, starts[:-1], starts[1:], *places))
         return everywhere, news
