@@ -171,8 +171,8 @@ def propagated(
     found = []
     for gamma in gammas:
         labels, rounds = propagate(
-            call.graph, gamma, caller=call.caller, max_rounds=MAX_ROUNDS, tol=STILL_SHARE, seed=seed,
-            engine=call.engine, threads=threads,
+            call.graph, gamma, caller=call.caller, max_rounds=MAX_ROUNDS, tol=STILL_SHARE,
+            seed=seed, engine=call.engine, threads=threads,
         )  # fmt: skip
         perm = combined([labels], call.graph, threads)
         worth = log_gap(call.graph, perm, engine=call.engine, threads=threads)

@@ -354,7 +354,7 @@ def order(
 ) -> Ordered | None:
     """The order; None if two of the given starts are in one component.
 
-    `view` is symmetric, and has so many loops; no row is longer than `longest`.  Loops do not
+    `view` is symmetric, and has that number of loops; no row is longer than `longest`.  Loops do not
     matter, but degrees must compare as they do without: so they stay where all have one.
     """
     n, m = view.n, view.nnz
