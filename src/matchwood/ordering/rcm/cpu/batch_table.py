@@ -187,8 +187,8 @@ def discover(
 ) -> tuple[Any, Any]:  # fmt: skip
     """List the neighbours of places at to end that batch b is the least to claim so far.
 
-    Stops after that number of arcs; `count` are listed already, of places begin to at.  Returns how far it
-    got and the number of all.
+    Stops after that number of arcs; `count` are listed already, of places begin to at.  Returns how
+    far it got and the number of all.
     """
     indptr, indices = csr.indptr, csr.indices
     one = indices.dtype.type(1)
