@@ -1,4 +1,4 @@
-"""A matrix in another order.  Read on in reference.py, cpu.py, gpu.py + gpu.cu."""
+"""A matrix in another order.  Read on in reference.py, check.py, cpu.py, gpu.py."""
 
 from __future__ import annotations
 

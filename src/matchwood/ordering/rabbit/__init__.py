@@ -1,4 +1,7 @@
-"""Rabbit order: communities within communities.  Read on in reference.py, then cpu.py."""
+"""Rabbit order: communities within communities.
+
+Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu.
+"""
 
 from __future__ import annotations
 

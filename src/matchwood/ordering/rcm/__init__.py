@@ -2,8 +2,8 @@
 
     reference.py   the rule, in plain Python
     check.py       is this the order of the rule?
-    cpu/, gpu/     __init__.py: components, and the choice of a method; a file for each method,
-                   and start.py: where a component starts
+    cpu/, gpu/     __init__.py: components, and the choice of a method; a file for each method;
+                   cpu/start.py, gpu/start.py: where a component starts
 
 The papers are in the docstring of `reverse_cuthill_mckee`.
 """

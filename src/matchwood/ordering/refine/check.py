@@ -47,7 +47,7 @@ def check_refinement(
     A, order, metric, fraction, sweeps, partners : as given to `refine_order`
     answer : Refinement
     replay : bool
-        False leaves the replay out.  Then the metrics are right and may be what so many swaps
+        False leaves the replay out.  Then the metrics are right and may be what these swaps
         gave, but other swaps may have done so: `fraction`, `sweeps` and `partners` are not used.
 
     Raises

@@ -68,8 +68,8 @@ STEPS_PER_TEST = 8
 so few arcs that it takes less than a millisecond runs at once."""
 
 SHORT_ROW_ENTRIES = 8
-"""Rows of so many entries, on average, that are not like those of a grid are read without a branch.
-Which is quicker is in the docstring of `follow`."""
+"""Entries, on average, up to which rows are read without a branch, unless they are like those of a
+grid.  Which is quicker is in the docstring of `follow`."""
 
 TEAM_ARCS = 1 << 21
 """Arcs below which "auto" stays with one thread, however many are asked for.  With two, R-MAT
@@ -77,10 +77,10 @@ graphs of 0.4, 1.8 and 3.7 million took 1.28, 1.12 and 0.95 of the time, meshes 
 million 1.45, 1.11 and 0.99."""
 
 TEAM_PLACES = 1 << 17
-"""Vertices from which a team reverses an order; one thread takes 40 microseconds for so many."""
+"""Vertices from which a team reverses an order; one thread takes 40 microseconds for these."""
 
 BATCH_THREADS, BATCH_ARCS, BATCH_DEGREE = 4, 1 << 21, 16
-"""With at least so many threads, arcs and arcs per vertex, "auto" takes batches for a component
+"""From these numbers of threads, arcs and arcs per vertex on "auto" takes batches for a component
 whose start is given, if rows are even.  A mesh of 128^3 on 16 cores, batches against what "auto"
 takes otherwise, in milliseconds: 4 threads 28 and 30, 8 threads 19 and 29, 16 threads 15 and 23;
 of 64^3, against "leveled": 4.9 and 5.1, 3.6 and 5.1, 4.7 and 5.4.  R-MAT graphs do better by

@@ -288,7 +288,7 @@ def _follow_alone(w: Worker, b: Any, i: Any, tail: Any) -> tuple[Any, Any, Any]:
 
 @expanded
 def _take(w: Worker, slot: Array, b: Any, room: Any) -> None:
-    """Put batch b into an idle slot; lists have `room` for so many children."""
+    """Put batch b into an idle slot; its lists have `room` for this number of children."""
     mine = line(b)
     begin, end = w.table.words[mine + WORD.begin], w.table.words[mine + WORD.end]
     sizes = w.table.sizes

@@ -74,7 +74,7 @@ from matchwood.traversal import bfs
 Array = np.ndarray[Any, Any]
 
 PAGE_WORDS = 1024  # words on a page of 4 KiB, of the narrower type
-PARENT_WEIGHT = np.uint64(64)  # a parent weighs as much as so many arcs
+PARENT_WEIGHT = np.uint64(64)  # arcs that weigh as much as a parent
 
 
 class Tuning(NamedTuple):
@@ -150,20 +150,20 @@ def weight_of(vertices: Any, arcs: Any) -> Any:
 
 @device
 def batches_for(vertices: Any, arcs: Any, full: Any) -> Any:
-    """Into how many batches vertices with so many arcs are cut."""
+    """Into how many batches vertices are cut that have these arcs."""
     return (weight_of(vertices, arcs) + full - ONE) // full
 
 
 @device
 def size_of(front: Any, sizes: Sizes) -> Any:
-    """The weight of a batch where so many vertices are in the queue; `sizes` as from Tuning."""
+    """The weight of a batch where `front` vertices are in the queue; `sizes` as from Tuning."""
     wanted = front * sizes.average // sizes.wanted
     return max(sizes.least, min(wanted, sizes.largest))
 
 
 @device
 def arcs_between(indptr: Array, queue: Array, begin: Any, end: Any, sizes: Sizes) -> Any:
-    """Arcs that leave places begin to end; about so many, where rows are even."""
+    """Arcs that leave places begin to end; an estimate, where rows are even."""
     if sizes.row > ZERO:
         return (end - begin) * sizes.row
     one = queue.dtype.type(1)
@@ -187,8 +187,8 @@ def discover(
 ) -> tuple[Any, Any]:  # fmt: skip
     """List the neighbours of places at to end that batch b is the least to claim so far.
 
-    Stops after so many arcs; `count` are listed already, of places begin to at.  Returns how far it
-    came and the number of all.
+    Stops after that number of arcs; `count` are listed already, of places begin to at.  Returns how
+    far it got and the number of all.
     """
     indptr, indices = csr.indptr, csr.indices
     one = indices.dtype.type(1)
@@ -604,7 +604,7 @@ def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, words:
     if barrier(team):
         return True
     # What is placed stays so.  In a symmetric pattern nothing leads there; in another one vertices
-    # would be placed twice, and there are only so many places.
+    # would be placed twice, and there are no more places than vertices.
     for i in range(lo, min(hi, np.int64(at))):
         claim[queue[i]] = claim.dtype.type(0)
     if barrier(team):

@@ -354,8 +354,8 @@ def order(
 ) -> Ordered | None:
     """The order; None if two of the given starts are in one component.
 
-    `view` is symmetric, and has so many loops; no row is longer than `longest`.  Loops do not
-    matter, but degrees must compare as they do without: so they stay where all have one.
+    `view` is symmetric, and has that number of loops; no row is longer than `longest`.  Loops do
+    not matter, but degrees must compare as they do without: so they stay where all have one.
     """
     n, m = view.n, view.nnz
     kind: Any = np.uint32 if view.indptr.dtype == np.int32 else np.uint64

@@ -62,10 +62,10 @@ class Limits(NamedTuple):
     """When an order of a component ends early; see `serial.follow`."""
 
     places: Any  # all places up to this one are filled
-    width: Any  # two neighbouring levels have so many vertices
+    width: Any  # vertices of two neighbouring levels
     band: Any  # the bandwidth comes to this
     arcs: Any  # more arcs than this were followed
-    wide: Any  # at least so many arcs leave the next level ...
+    wide: Any  # arcs that leave the next level, at least ...
     row: Any  # ... which is checked only if rows of this length would have them
 
 
