@@ -293,11 +293,12 @@ def largest_tree(
 WORD = 64  # places whose bits are in one word
 
 
-class Bits(NamedTuple):
-    """Known vertices of the row group and of the column group: (ranks, words)."""
+class Members(NamedTuple):
+    """Vertices that are known to be in one component, a bit for each place of an owner."""
 
-    rows: Array
-    columns: Array
+    rows: Array  # (C, words) of the ranks of the row
+    columns: Array  # (R, words) of those of the column
+    own: Array  # (words,)
 
 
 class Pairs(NamedTuple):
@@ -334,7 +335,7 @@ def _row(
 
 @kernel
 def _leave(
-    team: Any, indptr: Array, indices: Array, grid: GridShape, full: Array, known: Bits,
+    team: Any, indptr: Array, indices: Array, grid: GridShape, full: Array, known: Members,
     touched: Array, pairs: Pairs,
 ) -> None:  # fmt: skip
     """All rows but those of known vertices.  A member stops when its pairs are too many.
@@ -369,7 +370,7 @@ def _leave(
 
 
 def leave(
-    view: Any, full: Array, known: Any, grid: Any, most: int, threads: int | None
+    view: Any, full: Array, known: Members, grid: Any, most: int, threads: int | None
 ) -> tuple[Array, tuple[Array, Array] | None]:
     """(C, words) bits of rows that have a known column; and pairs of the other edges.
 
@@ -381,9 +382,8 @@ def leave(
     touched = np.zeros_like(known.rows)
     highs, lows = (np.empty((team.size, most + 1), np.int64) for _ in range(2))
     pairs = Pairs(highs, lows, np.zeros(team.size, np.int64))
-    bits = Bits(known.rows, known.columns)
     indices = view.indices.view(kind)
-    team.run(_leave, view.indptr, indices, grid.shape, full, bits, touched, pairs)
+    team.run(_leave, view.indptr, indices, grid.shape, full, known, touched, pairs)
     if pairs.counts.max() > most:
         return touched, None
     found = [
@@ -397,14 +397,6 @@ def leave(
 
 
 PAIRS_PART = 8  # more pairs than 1 / PAIRS_PART of the rows are too many
-
-
-class Members(NamedTuple):
-    """Vertices that are known to be in one component, a bit for each place of an owner."""
-
-    rows: Array  # (C, words) of the ranks of the row
-    columns: Array  # (R, words) of those of the column
-    own: Array  # (words,)
 
 
 class Known(NamedTuple):
