@@ -17,7 +17,7 @@ from matchwood.primitives.contract import trusted_contract_measured, trusted_sum
 from matchwood.primitives.joining import trusted_joins, trusted_trees
 
 ALONE = 1 << 17  # entries and communities of a round that one member does alone: waking more costs
-# more than they gain, as in communities/moving/cpu.py
+# more than they gain, as in communities/louvain_leiden/cpu.py
 
 
 class Joined(NamedTuple):
