@@ -32,7 +32,7 @@ import numpy as np
 from matchwood import calls, engines
 from matchwood.factors.check import check_factor, check_maximal_factor, is_factor, is_maximal_factor
 from matchwood.factors.plan import directed_magnitudes, in_words, make_plan
-from matchwood.factors.result import Factor, Found, sealed
+from matchwood.factors.result import Factor, FactorArrays, sealed
 from matchwood.gate import graph as csr
 from matchwood.memory import require_memory
 from matchwood.primitives.wide_sums import SCALE, total
@@ -182,7 +182,7 @@ def degree_factor(
     both = call.engine == "reference"  # one file has both methods
     engine_of_method = call.load(__name__ if both else f"{__name__}.{plan.method}")
     options = {"keep": graph.keep, **call.options}
-    found: Found = engine_of_method.find(view, plan, threads=threads, **options)
+    found: FactorArrays = engine_of_method.find(view, plan, threads=threads, **options)
     arrays = call.back(found.neighbours, found.weights)
     graph.watched()  # the factor keeps the view, as it is kept there from now on
     view = view if directed else graph.undirected_weights(caller)

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.factors.result import Found, Plan
+from matchwood.factors.result import FactorArrays, Plan
 from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.primitives.hashing import round_number
 from matchwood.primitives.hashing.reference import quarter_md5_number
 
 
-def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> Found:
+def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
     """See matchwood.factors.degree_factor."""
     return (_greedy if plan.method == "greedy" else _rounds)(view, plan)
 
 
-def _greedy(view: Any, plan: Plan) -> Found:
+def _greedy(view: Any, plan: Plan) -> FactorArrays:
     """Line numbers: Algorithm 1."""
     pi: list[list[int]] = [[] for _ in range(view.n)]
     edges = [(w, u, v) for u in range(view.n) for v, w in _row_of(view, u).items() if u < v]
@@ -30,7 +30,7 @@ def _greedy(view: Any, plan: Plan) -> Found:
     return _tabulated(view, plan, pi, 0, True)
 
 
-def _rounds(view: Any, plan: Plan) -> Found:
+def _rounds(view: Any, plan: Plan) -> FactorArrays:
     """Line numbers: Algorithm 2."""
     n, vertices = plan.n, range(view.n)
     preference = _preferences(view, plan)
@@ -77,7 +77,9 @@ def _preferences(view: Any, plan: Plan) -> list[list[int]]:
     return lists
 
 
-def _tabulated(view: Any, plan: Plan, pi: list[list[int]], rounds: int, maximal: bool) -> Found:
+def _tabulated(
+    view: Any, plan: Plan, pi: list[list[int]], rounds: int, maximal: bool
+) -> FactorArrays:
     """The arrays of the factor in which pi[v] are the neighbours of v."""
     neighbours = np.full((view.n, plan.n), -1, view.indices.dtype)
     weights = np.zeros((view.n, plan.n), view.data.dtype)
@@ -85,4 +87,4 @@ def _tabulated(view: Any, plan: Plan, pi: list[list[int]], rounds: int, maximal:
         row = _row_of(view, v)
         for slot, w in enumerate(w for w in preferred if w in pi[v]):
             neighbours[v, slot], weights[v, slot] = w, row[w]
-    return Found(neighbours, weights, rounds, maximal)
+    return FactorArrays(neighbours, weights, rounds, maximal)

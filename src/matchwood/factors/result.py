@@ -32,7 +32,7 @@ class Plan(NamedTuple):
         return k % self.period != self.uncharged
 
 
-class Found(NamedTuple):
+class FactorArrays(NamedTuple):
     """What an engine returns; the arrays live where the view lives."""
 
     neighbours: Any  # (N, n), -1 for none, the preferred ones first

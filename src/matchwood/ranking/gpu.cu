@@ -152,7 +152,7 @@ __global__ void begin(long long n, const W* share, const W* scores, W* given, un
 // What entries k * WARP + lane of a piece bring, for k = FROM .. TO - 1.
 template <int FROM, int TO, typename I, typename W>
 __device__ __forceinline__ void gather(long long from, int count, const I* __restrict__ indices,
-                                       const W* __restrict__ weights, const W* __restrict__ given, W (&came)[EACH])
+                                       const W* __restrict__ weights, const W* __restrict__ given, W (&received)[EACH])
 {
     I who[EACH];
 #pragma unroll
@@ -161,11 +161,11 @@ __device__ __forceinline__ void gather(long long from, int count, const I* __res
         who[k] = at < count ? __ldcs(&indices[from + at]) : I(-1);  // once: the cache is for `given`
     }
 #pragma unroll
-    for (int k = FROM; k < TO; ++k) came[k] = who[k] >= 0 ? given[who[k]] : W(0);
+    for (int k = FROM; k < TO; ++k) received[k] = who[k] >= 0 ? given[who[k]] : W(0);
     if (weights == nullptr) return;
 #pragma unroll
     for (int k = FROM; k < TO; ++k)
-        if (who[k] >= 0) came[k] *= weights[from + (k * WARP + lane())];
+        if (who[k] >= 0) received[k] *= weights[from + (k * WARP + lane())];
 }
 
 // The rows of a piece, from the values of all its entries; `from` is the first entry.
@@ -205,24 +205,24 @@ __global__ void __launch_bounds__(BLOCK)
     long long first = row[p], from = entry[p];
     int rows = size[p] >> ROW_SHIFT, count = size[p] & ((1 << ROW_SHIFT) - 1);
     Turn turns(turn, sums);
-    W came[EACH];
+    W received[EACH];
     constexpr int MOST_LANES = SPAN / WARP;
-    gather<0, MOST_LANES>(from, count, indices, weights, given, came);
+    gather<0, MOST_LANES>(from, count, indices, weights, given, received);
     if (count > SPAN)
-        gather<MOST_LANES, EACH>(from, count, indices, weights, given, came);
+        gather<MOST_LANES, EACH>(from, count, indices, weights, given, received);
     else
 #pragma unroll
-        for (int k = MOST_LANES; k < EACH; ++k) came[k] = W(0);
+        for (int k = MOST_LANES; k < EACH; ++k) received[k] = W(0);
     W* values = all_values[warp()];
     if (rows == 0) {
         double sum = 0;
 #pragma unroll
-        for (int k = 0; k < EACH; ++k) sum += (double)came[k];
+        for (int k = 0; k < EACH; ++k) sum += (double)received[k];
         sum = warp_reduce(sum, Plus());
         if (lane() == 0) hub_sums[p] = sum;
     } else {
 #pragma unroll
-        for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = came[k];
+        for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = received[k];
     }
     __syncwarp();
     turns.look(turns.before.part());  // not earlier: the registers are for what comes
@@ -275,16 +275,16 @@ __global__ void __launch_bounds__(BLOCK)
         zero = from;
     }
     for (int k = 0; k < longest; k += AT_ONCE) {
-        W came[ROWS][AT_ONCE];
+        W received[ROWS][AT_ONCE];
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
 #pragma unroll
             for (int j = 0; j < AT_ONCE; ++j)
-                came[r][j] = k + j < length[r] ? given[entries[begin[r] - zero + (k + j)]] : W(0);
+                received[r][j] = k + j < length[r] ? given[entries[begin[r] - zero + (k + j)]] : W(0);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
 #pragma unroll
-            for (int j = 0; j < AT_ONCE; ++j) sum[r] += came[r][j];
+            for (int j = 0; j < AT_ONCE; ++j) sum[r] += received[r][j];
     }
     turns.look(known);
     if (group == 0) turns.note(limit, words);

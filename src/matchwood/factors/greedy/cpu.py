@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, interrupted, kernel, share_rows
+from matchwood.factors.result import FactorArrays, Plan
 from matchwood.engines.cpu.hints import natural
-from matchwood.factors.result import Found, Plan
 from matchwood.primitives.edge_order import order_edges
 
 Array = np.ndarray[Any, Any]
@@ -53,7 +53,7 @@ def _take(
             degree[b] += 1
 
 
-def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> Found:
+def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
     """See matchwood.factors.degree_factor."""
     rows, n = view.n, plan.n
     neighbours = np.full((rows, n), -1, view.indices.dtype)
@@ -71,7 +71,7 @@ def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None)
     crew(1, work=perm.size).run(
         _take, perm, u, v, w, n, degree, neighbours.reshape(-1), weights.reshape(-1)
     )
-    return Found(neighbours, weights, 0, True)
+    return FactorArrays(neighbours, weights, 0, True)
 
 
 def _edge_arrays(view: Any, m: int) -> tuple[Array, Array, Array]:

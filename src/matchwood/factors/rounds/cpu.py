@@ -33,8 +33,8 @@ from matchwood.engines.cpu import (
     share_rows,
     stopping,
 )
+from matchwood.factors.result import FactorArrays, Plan
 from matchwood.engines.cpu.hints import natural, select
-from matchwood.factors.result import Found, Plan
 from matchwood.primitives.edge_order.cpu import prefers, prefers_tied
 from matchwood.primitives.hashing.cpu import hash2, random_bit
 
@@ -547,7 +547,7 @@ def _rule(plan: Plan) -> Rule:
     )  # fmt: skip
 
 
-def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> Found:
+def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
     """See matchwood.factors.degree_factor."""
     n = plan.n
     team = crew(threads, work=view.nnz + view.n * n)
@@ -563,7 +563,7 @@ def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None)
         np.zeros((team.size, TALLY_WORDS), np.int64),
         result,
     )
-    return Found(neighbours, weights, int(result[0]), bool(result[1]))
+    return FactorArrays(neighbours, weights, int(result[0]), bool(result[1]))
 
 
 @kernel

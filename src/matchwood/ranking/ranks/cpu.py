@@ -372,7 +372,7 @@ def _give(team: Any, owned: Owned, zero: Any) -> None:
 def _score(
     team: Any, owned: Owned, sums: Array, damping: Any, mass: float, even: float, loses: bool
 ) -> None:
-    """`sums` are what came to the own vertices; they are used up."""
+    """`sums` are what the own vertices receive; they are overwritten."""
     n, buffer = owned.scores.size, owned.buffers[team.rank]
     zero = damping - damping  # in the type of the scores
     window = next_chunk(team, owned.lost.size, 1)

@@ -3,7 +3,7 @@
 
 constexpr int BLOCK = 256;  // threads of a block
 
-// Vertices in turn: the next score from what came, and what the vertex gives.  parts[b]: by how much scores of
+// Vertices in turn: the next score from what was received, and what the vertex gives.  parts[b]: by how much scores of
 // block b changed; parts[blocks + b]: what its vertices without arcs hold.  `jump` and `dangling` may be null:
 // then the number `even` stands for the first, and the first for the second.
 template <typename W>

@@ -31,7 +31,7 @@ from matchwood.engines.devices import machine as machines
 from matchwood.engines.devices.plan import SCAN_PART, Sizes, make_plan
 from matchwood.engines.devices.plan import Plan as Layout
 from matchwood.engines.devices.stats import Stats
-from matchwood.factors.result import Found, Plan
+from matchwood.factors.result import FactorArrays, Plan
 from matchwood.primitives.hashing import round_number
 
 CALLER = "degree_factor"
@@ -80,7 +80,7 @@ def find(
     threads: int | None = None,
     machine: machines.Machine,
     keep: Any = None,
-) -> Found:
+) -> FactorArrays:
     """See matchwood.factors.degree_factor."""
     if plan.n > 255:
         raise ValueError(f"{CALLER}: n must be at most 255 on Devices, got {plan.n}")
@@ -101,7 +101,7 @@ def find(
         neighbours, weights = team.result()
         stats.memory = team.memory()
     neighbours = neighbours.astype(view.indices.dtype, copy=False)
-    return Found(neighbours, weights, rounds, maximal, stats)
+    return FactorArrays(neighbours, weights, rounds, maximal, stats)
 
 
 def _run(team: Any, problem: Problem, stats: Stats, no_lists: bool) -> tuple[int, bool]:
