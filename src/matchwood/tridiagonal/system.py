@@ -145,10 +145,10 @@ class System:
         try:
             check_tridiagonal_solution(self.dl, self.d, self.du, b, x)
         except CheckFailed as error:
-            told = str(error).removeprefix("tridiagonal: ")
+            reason = str(error).removeprefix("tridiagonal: ")
             raise np.linalg.LinAlgError(
                 f"{self.caller}: the matrix is singular as far as {x.dtype} can tell: in the best "
-                f"solution {told}; allow_singular=True returns it"
+                f"solution {reason}; allow_singular=True returns it"
             ) from None
 
     def refuse_not_finite(self, b: Any) -> None:
