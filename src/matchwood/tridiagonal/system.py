@@ -95,7 +95,8 @@ class System:
         rows = given.reshape(length, columns).T
         if home == "gpu":  # the CPU's engines take columns as they lie
             rows = xp.ascontiguousarray(rows)
-        run = functools.partial(engines.load(self.package, chosen).solve, threads=threads)
+        package = __package__ if chosen == "reference" else self.package
+        run = functools.partial(engines.load(package, chosen).solve, threads=threads)
         x, lacking, verdict = run(dl, d, du, rows)
         if verdict == accuracy.WRONG:
             self.refuse_not_finite(b)
