@@ -186,6 +186,12 @@ def test_long_records_and_full_buffers(monkeypatch):
     assert triples(best) == triples(fuzzy_join(left, per_left=2))
 
 
+def test_defaults_are_those_of_the_signature():
+    from matchwood.applications.join.options import DEFAULTS
+
+    assert fuzzy_join.__kwdefaults__ == DEFAULTS
+
+
 def test_limit_says_how_many_were_found():
     with pytest.raises(ValueError, match="limit is 3"):
         fuzzy_join([["a"]] * 10, limit=3)

@@ -4,9 +4,9 @@
     factorize           a matrix that is solved with many times, or transposed
     block_tridiagonal   the same for 2x2 blocks
 
-Read on in system.py and check.py; plain/ and block/ hold the engines, which share elements/ with
-elements.cuh and passes.cuh.  accuracy.py says which solutions are right.  repair/ repairs the
-others, and solves the systems that the engines cannot solve in parts.
+Read on in system.py, reference.py and check.py; plain/ and block/ hold the engines, which share
+elements/ with elements.cuh and passes.cuh.  accuracy.py says which solutions are right.  repair/
+repairs the others, and solves the systems that the engines cannot solve in parts.
 """
 
 from __future__ import annotations

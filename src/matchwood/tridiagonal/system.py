@@ -95,7 +95,8 @@ class System:
         rows = given.reshape(length, columns).T
         if home == "gpu":  # the CPU's engines take columns as they lie
             rows = xp.ascontiguousarray(rows)
-        run = functools.partial(engines.load(self.package, chosen).solve, threads=threads)
+        package = __package__ if chosen == "reference" else self.package
+        run = functools.partial(engines.load(package, chosen).solve, threads=threads)
         x, lacking, verdict = run(dl, d, du, rows)
         if verdict == accuracy.WRONG:
             self.refuse_not_finite(b)
@@ -145,10 +146,10 @@ class System:
         try:
             check_tridiagonal_solution(self.dl, self.d, self.du, b, x)
         except CheckFailed as error:
-            told = str(error).removeprefix("tridiagonal: ")
+            reason = str(error).removeprefix("tridiagonal: ")
             raise np.linalg.LinAlgError(
                 f"{self.caller}: the matrix is singular as far as {x.dtype} can tell: in the best "
-                f"solution {told}; allow_singular=True returns it"
+                f"solution {reason}; allow_singular=True returns it"
             ) from None
 
     def refuse_not_finite(self, b: Any) -> None:

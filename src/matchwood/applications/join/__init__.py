@@ -41,7 +41,7 @@ class Elements(NamedTuple):
     """The distinct elements of both sides."""
 
     starts: np.ndarray  # int64[m + 1]: element e has the tokens starts[e] to starts[e + 1]
-    tokens: np.ndarray  # int32, ascending within an element: a token's rank by (frequency, text)
+    tokens: np.ndarray  # int32, ascending within an element: tokens numbered by (frequency, text)
     text_starts: np.ndarray  # int64[m + 1]; the edit similarities only, else one zero
     text: np.ndarray  # uint32: code points; the edit similarities only, else empty
 

@@ -159,10 +159,10 @@ def _best_of(
     prepared: Any, choice: Any, pairs: list[tuple[int, int, int]]
 ) -> list[tuple[int, int, int]]:
     sizes = [np.diff(prepared.records[side].starts).tolist() for side in (0, -1)]
-    ranked = sorted(pairs, key=lambda p: (-Fraction(p[2], sizes[0][p[0]] + sizes[1][p[1]]), p[1]))
+    ordered = sorted(pairs, key=lambda p: (-Fraction(p[2], sizes[0][p[0]] + sizes[1][p[1]]), p[1]))
     seen: dict[int, int] = {}
     kept = []
-    for pair in ranked:
+    for pair in ordered:
         seen[pair[0]] = seen.get(pair[0], 0) + 1
         if seen[pair[0]] <= choice.per_left:
             kept.append(pair)

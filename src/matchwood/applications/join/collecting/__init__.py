@@ -3,7 +3,7 @@
 An element's tokens are its q-grams.  The text is padded at its end to a multiple of q (with a code
 point that no text has), every window of q code points is a gram, and the k-th repeat of a gram
 within the element is a token of its own.  So an element of padded length L has L - q + 1 tokens.
-Tokens are ranked by (rising frequency, text), elements by (length, text): neither depends on the
+Tokens are numbered by (rising frequency, text), elements by (length, text): neither depends on the
 order of the input.
 """
 

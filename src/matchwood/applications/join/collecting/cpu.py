@@ -1,12 +1,12 @@
 """Numbers for elements, grams and tokens.
 
 All texts lie in one array of code points.  A gram is a window of q of them.  Three code points
-of 21 bits fit in a word, so grams of three are their own keys; a longer gram is the pair (rank of
-all but its last code point, that code point).  Keys are numbered by a hash table and ranked by
-sorting the distinct ones, so ranks follow the text.
+of 21 bits fit in a word, so grams of three are their own keys; a longer gram is the pair (number of
+all but its last code point, that code point).  Keys are told apart by a hash table and numbered by
+sorting the distinct ones, so numbers follow the text.
 
 The k-th repeat of a gram within an element is a token of its own: token = base[gram] + k.  Then
-tokens are ranked by (frequency, text), and put into elements in ascending order without sorting:
+tokens are numbered by (frequency, text), and put into elements in ascending order without sorting:
 token by token, each is appended to the elements that have it.
 
 One member does this work: it is linear in the text of the distinct elements, which is little.
@@ -32,7 +32,7 @@ class Grams(NamedTuple):
     """The windows of all elements: gram g lies in element of[...] by starts."""
 
     starts: np.ndarray  # int64[m + 1]: element e has the grams starts[e] to starts[e + 1]
-    ranks: np.ndarray  # int32: which gram, ranked by text
+    gram_ids: np.ndarray  # int32: which gram, numbered by text
     text_starts: np.ndarray  # int64[m + 1]
     text: np.ndarray  # uint32: padded where the similarity pads
 
@@ -152,16 +152,16 @@ def _first_keys(
 
 @kernel
 def _longer_keys(
-    team: Team, text_starts: Any, text: Any, starts: Any, width: int, ranks: Any, keys: Any
+    team: Team, text_starts: Any, text: Any, starts: Any, width: int, gram_ids: Any, keys: Any
 ) -> None:
-    """Windows of width + 1 code points: the rank of the first `width`, and the next one."""
+    """Windows of width + 1 code points: the number of the first `width`, and the next one."""
     for e in range(starts.size - 1):
         if interrupted(team, e):
             return
         part = text[text_starts[e] : text_starts[e + 1]]
         for i in range(starts[e + 1] - starts[e]):
-            rank = np.uint64(ranks[starts[e] + i])
-            keys[starts[e] + i] = (rank << np.uint64(POINT_BITS)) | np.uint64(part[i + width])
+            place = np.uint64(gram_ids[starts[e] + i])
+            keys[starts[e] + i] = (place << np.uint64(POINT_BITS)) | np.uint64(part[i + width])
 
 
 @kernel
@@ -189,8 +189,8 @@ def _number(team: Team, keys: Any, table: Any, ids: Any, distinct: Any, count: A
     count[0] = found
 
 
-def ranked(keys: np.ndarray) -> tuple[np.ndarray, int]:
-    """The rank of each key among the distinct keys, and how many those are."""
+def places_of(keys: np.ndarray) -> np.ndarray:
+    """The place of each key among the distinct keys in order."""
     size = 1 << max(4, int(2 * keys.size - 1).bit_length())
     table = np.full(size, EMPTY, np.int32)
     ids = np.empty(keys.size, np.int32)
@@ -198,9 +198,9 @@ def ranked(keys: np.ndarray) -> tuple[np.ndarray, int]:
     count = np.zeros(1, np.int64)
     crew(1, work=4 * keys.size).run(_number, keys, table, ids, distinct, count)
     order = np.argsort(distinct[: count[0]])
-    rank = np.empty(order.size, np.int32)
-    rank[order] = np.arange(order.size, dtype=np.int32)
-    return rank[ids], int(count[0])
+    place = np.empty(order.size, np.int32)
+    place[order] = np.arange(order.size, dtype=np.int32)
+    return place[ids]
 
 
 def grams(texts: list[str], q: int, padded: bool) -> Grams:
@@ -219,12 +219,12 @@ def grams(texts: list[str], q: int, padded: bool) -> Grams:
     width = min(q, PACKED)
     one = crew(1, work=3 * keys.size)
     one.run(_first_keys, starts, text, gram_starts, width, keys)
-    ranks, _ = ranked(keys)
+    gram_ids = places_of(keys)
     while width < q:
-        one.run(_longer_keys, starts, text, gram_starts, width, ranks, keys)
-        ranks, _ = ranked(keys)
+        one.run(_longer_keys, starts, text, gram_starts, width, gram_ids, keys)
+        gram_ids = places_of(keys)
         width += 1
-    return Grams(gram_starts, ranks, starts, text)
+    return Grams(gram_starts, gram_ids, starts, text)
 
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:
@@ -238,7 +238,14 @@ def _offsets(lengths: np.ndarray) -> np.ndarray:
 
 @kernel
 def _count_repeats(
-    team: Team, starts: Any, ranks: Any, stride: int, stamp: Any, seen: Any, most: Any, repeats: Any
+    team: Team,
+    starts: Any,
+    gram_ids: Any,
+    stride: int,
+    stamp: Any,
+    seen: Any,
+    most: Any,
+    repeats: Any,
 ) -> None:
     """repeats[i]: how often the gram came before within its element; most: the largest such + 1.
 
@@ -251,7 +258,7 @@ def _count_repeats(
             if (i - starts[e]) % stride:
                 repeats[i] = -1
                 continue
-            gram = ranks[i]
+            gram = gram_ids[i]
             if stamp[gram] != e:
                 stamp[gram] = e
                 seen[gram] = 0
@@ -261,7 +268,7 @@ def _count_repeats(
 
 
 @kernel
-def _spread(
+def _list_holders(
     team: Team, starts: Any, tokens: Any, token_starts: Any, fill: Any, holders: Any
 ) -> None:
     """holders: the elements of each token, ascending."""
@@ -297,13 +304,13 @@ class Tokens(NamedTuple):
     chunks: np.ndarray  # int32: tokens at every q-th place, ascending within an element
 
 
-def _repeats(starts: np.ndarray, ranks: np.ndarray, stride: int, count: int) -> Any:
+def _repeats(starts: np.ndarray, gram_ids: np.ndarray, stride: int, count: int) -> Any:
     stamp = np.full(count, -1, np.int32)
     seen = np.zeros(count, np.int32)
     most = np.zeros(count, np.int32)
-    repeats = np.empty(ranks.size, np.int32)
-    crew(1, work=2 * ranks.size).run(
-        _count_repeats, starts, ranks, stride, stamp, seen, most, repeats
+    repeats = np.empty(gram_ids.size, np.int32)
+    crew(1, work=2 * gram_ids.size).run(
+        _count_repeats, starts, gram_ids, stride, stamp, seen, most, repeats
     )
     return repeats, most
 
@@ -313,34 +320,34 @@ def _sorted_lists(starts: np.ndarray, tokens: np.ndarray, count: int) -> Any:
     holder_starts = _offsets(np.bincount(tokens, minlength=count))
     holders = np.empty(tokens.size, np.int32)
     one = crew(1, work=4 * tokens.size)
-    one.run(_spread, starts, tokens, holder_starts, np.zeros(count, np.int32), holders)
+    one.run(_list_holders, starts, tokens, holder_starts, np.zeros(count, np.int32), holders)
     out = np.empty(tokens.size, np.int32)
     one.run(_gather, holder_starts, holders, starts, np.zeros(starts.size, np.int32), out)
     return out, holder_starts, holders
 
 
 def tokens(found: Grams, occurrences: np.ndarray, stride: int) -> Tokens:
-    """Tokens of all grams, ranked by rising frequency, then text.
+    """Tokens of all grams, numbered by rising frequency, then text.
 
     `stride` q also gives the chunks of the edit similarities; 0 gives none.
     """
-    ranks, starts = found.ranks, found.starts
-    count = int(ranks.max()) + 1 if ranks.size else 0
-    repeats, most = _repeats(starts, ranks, 1, count)
+    gram_ids, starts = found.gram_ids, found.starts
+    count = int(gram_ids.max()) + 1 if gram_ids.size else 0
+    repeats, most = _repeats(starts, gram_ids, 1, count)
     base = _offsets(most.astype(np.int64))
-    provisional = base[ranks] + repeats
+    provisional = base[gram_ids] + repeats
     holders = np.repeat(np.arange(starts.size - 1), np.diff(starts))
     frequency = np.bincount(provisional, occurrences[holders], int(base[-1])).astype(np.int64)
     order = np.argsort(frequency, kind="stable")
-    rank = np.empty(order.size, np.int32)
-    rank[order] = np.arange(order.size, dtype=np.int32)
-    lists = _sorted_lists(starts, rank[provisional], order.size)
+    place = np.empty(order.size, np.int32)
+    place[order] = np.arange(order.size, dtype=np.int32)
+    lists = _sorted_lists(starts, place[provisional], order.size)
     chunk_starts, chunks = np.zeros(1, np.int64), np.empty(0, np.int32)
     if stride:
-        chunk_repeats, _ = _repeats(starts, ranks, stride, count)
+        chunk_repeats, _ = _repeats(starts, gram_ids, stride, count)
         taken = chunk_repeats >= 0
         chunk_starts = _offsets(-(-np.diff(starts) // stride))
-        chosen = rank[base[ranks[taken]] + chunk_repeats[taken]]
+        chosen = place[base[gram_ids[taken]] + chunk_repeats[taken]]
         chunks = _sorted_lists(chunk_starts, chosen, order.size)[0]
     in_order, holder_starts, holders_of_tokens = lists
     return Tokens(starts, in_order, holder_starts, holders_of_tokens, chunk_starts, chunks)
@@ -349,8 +356,8 @@ def tokens(found: Grams, occurrences: np.ndarray, stride: int) -> Tokens:
 def single(order: np.ndarray) -> Tokens:
     """One token for each element; `order` lists the elements by (frequency, place)."""
     count = order.size
-    rank = np.empty(count, np.int32)
-    rank[order] = np.arange(count, dtype=np.int32)
+    place = np.empty(count, np.int32)
+    place[order] = np.arange(count, dtype=np.int32)
     each = np.arange(count + 1, dtype=np.int64)
     empty = np.empty(0, np.int32)
-    return Tokens(each, rank, each, order.astype(np.int32), np.zeros(1, np.int64), empty)
+    return Tokens(each, place, each, order.astype(np.int32), np.zeros(1, np.int64), empty)

@@ -328,7 +328,7 @@ def _checked(flat: list[Any], starts: np.ndarray, caller: str, name: str) -> tup
             row = int(np.searchsorted(starts, at, side="right")) - 1
             place = f"{name}[{row}][{at - int(starts[row])}]"
             wanted = "text" if text_first else "text or an integer" if at == 0 else "an integer"
-            raise TypeError(f"{caller}: {place} must be {wanted}, got {_told(element)}")
+            raise TypeError(f"{caller}: {place} must be {wanted}, got {_kind_of(element)}")
     raise TypeError(f"{caller}: {name} must hold text or integers")
 
 
@@ -337,7 +337,7 @@ def _integer(element: Any) -> int:
     return int.__int__(element) if isinstance(element, int) else int(element)
 
 
-def _told(element: Any) -> str:
+def _kind_of(element: Any) -> str:
     return repr(element) if is_missing(element) else type(element).__name__
 
 

@@ -244,13 +244,13 @@ def lists_of(
 
 
 @kernel
-def _list_tokens(team: Team, records: Records, ranks: Any, lists: TokenLists) -> None:
+def _list_tokens(team: Team, records: Records, tokens: Any, lists: TokenLists) -> None:
     for r in range(records.starts.size - 1):
         if interrupted(team, r):
             return
         lo, hi = records.starts[r], records.starts[r + 1]
         for i in range(lo, hi):
-            lists.tokens[i] = ranks[records.elements[i]]
+            lists.tokens[i] = tokens[records.elements[i]]
         sort_ids(lists.tokens[lo:hi])
         for i in range(lo, hi):
             lists.totals[i] = UP
@@ -259,13 +259,13 @@ def _list_tokens(team: Team, records: Records, ranks: Any, lists: TokenLists) ->
             lists.utilities[i] = 1.0
 
 
-def plain_lists(records: Records, ranks: np.ndarray) -> TokenLists:
-    """`ranks`: the token of each element."""
+def plain_lists(records: Records, tokens: np.ndarray) -> TokenLists:
+    """`tokens`: the token of each element."""
     size = records.elements.size
     lists = TokenLists(
         records.starts, records.starts[1:].copy(), *(np.empty(size, kind) for kind in "iffif")
     )
-    crew(1, work=2 * size).run(_list_tokens, records, ranks, lists)
+    crew(1, work=2 * size).run(_list_tokens, records, tokens, lists)
     return lists
 
 

@@ -147,36 +147,19 @@ def mine(scratch: Scratch, rank: int) -> Scratch:
     e, f, g = scratch.stack, scratch.pattern, scratch.lanes
     return Scratch(
         Sides(a.rows[rank], a.columns[rank]),
-        Table(
-            b.slots[rank],
-            b.entries[rank],
-            b.shared[rank],
-            b.touched[rank],
-            b.present[rank],
-        ),
+        Table(b.slots[rank], b.entries[rank], b.shared[rank], b.touched[rank], b.present[rank]),
         Edges(
-            c.starts[rank],
-            c.columns[rank],
-            c.weights[rank],
-            c.row_best[rank],
-            c.row_choice[rank],
-            c.column_best[rank],
-            c.column_choice[rank],
+            c.starts[rank], c.columns[rank], c.weights[rank], c.row_best[rank], c.row_choice[rank],
+            c.column_best[rank], c.column_choice[rank],
         ),
         Solver(
-            d.row_mate[rank],
-            d.column_mate[rank],
-            d.row_dual[rank],
-            d.column_dual[rank],
-            d.distance[rank],
-            d.reached_from[rank],
-            d.reached[rank],
-            d.order[rank],
+            d.row_mate[rank], d.column_mate[rank], d.row_dual[rank], d.column_dual[rank],
+            d.distance[rank], d.reached_from[rank], d.reached[rank], d.order[rank],
         ),
         Stack(e.rows[rank], e.columns[rank], e.weights[rank]),
         Pattern(f.direct[rank], f.keys[rank], f.words[rank], f.steps[rank]),
         Lanes(g.table[rank], g.state[rank], g.tops[rank], g.lengths[rank], g.ratios[rank]),
-    )
+    )  # fmt: skip
 
 
 def how(caller: str, similarity: str, verify: str, mode: str, scores: bool) -> How:
@@ -234,51 +217,36 @@ def scratch(
         slots *= 2
     longest = int(np.diff(elements.text_starts).max(initial=0)) if is_edit else 0
 
-    def array(size: int, kind: Any, fill: int = 0) -> np.ndarray:
-        shape = (threads, size)  # what is 0 is made by the system, when a thread first comes there
-        return np.full(shape, fill, kind) if fill else np.zeros(shape, kind)
+    def arrays(size: int, *kinds: str) -> list[np.ndarray]:
+        # what is 0 is made by the system, when a thread first comes there
+        return [np.zeros((threads, size), kind) for kind in kinds]
 
     wide = apart(most)
+    solver = Solver(
+        *arrays(wide, "i4", "i4", "i8", "i8", "i8", "i4", "i4"),
+        *arrays(kept if how.method == GREEDY else 0, "i4"),
+    )
+    solver.distance[:] = FAR
+    ones = np.ones((2, threads, LANES), np.uint32)
     return Scratch(
-        Sides(array(wide, np.int32), array(wide, np.int32)),
+        Sides(*arrays(wide, "i4", "i4")),
         Table(
-            array(slots, np.int64),
-            array(apart(tokens), np.int64),
-            array(wide, np.int32),
-            array(wide, np.int32),
-            array(_marks(tokens), np.uint8),
+            *arrays(slots, "i8"),
+            *arrays(apart(tokens), "i8"),
+            *arrays(wide, "i4", "i4"),
+            *arrays(_marks(tokens), "u1"),
         ),
         Edges(
-            array(wide, np.int64),
-            array(kept, np.int32),
-            array(kept, np.int64),
-            array(wide, np.int64),
-            array(wide, np.int32),
-            array(wide, np.int64),
-            array(wide, np.int32),
+            *arrays(wide, "i8"), *arrays(kept, "i4", "i8"), *arrays(wide, "i8", "i4", "i8", "i4")
         ),
-        Solver(
-            array(wide, np.int32),
-            array(wide, np.int32),
-            array(wide, np.int64),
-            array(wide, np.int64),
-            array(wide, np.int64, int(FAR)),
-            array(wide, np.int32),
-            array(wide, np.int32),
-            array(kept if how.method == GREEDY else 0, np.int32),
-        ),
-        Stack(array(stack, np.int32), array(stack, np.int32), array(stack, np.int64)),
-        Pattern(
-            array(DIRECT, np.uint64),
-            array(SLOTS, np.uint32),
-            array(SLOTS, np.uint64),
-            array(longest, np.int8),
-        ),
+        solver,
+        Stack(*arrays(stack, "i4", "i4", "i8")),
+        Pattern(*arrays(DIRECT, "u8"), *arrays(SLOTS, "u4", "u8"), *arrays(longest, "i1")),
         Lanes(
             np.zeros((threads, DIRECT + 1, LANES), np.uint32),
-            array(3 * LANES, np.uint32),
-            array(LANES, np.uint32, 1),
-            array(LANES, np.uint32, 1),
+            np.zeros((threads, 3 * LANES), np.uint32),
+            ones[0],
+            ones[1],
             np.repeat(ratios()[None], threads, axis=0),
         ),
     )
