@@ -156,10 +156,8 @@ def traffic_histograms(
     chosen = engines.resolve(where, engine, caller, threads)
     if not whole:
         traffic = traffic_matrix(src, dst, engine=engine, threads=threads)
-    made = engines.load(__name__, chosen).matrix_histograms(
-        _moved(traffic, chosen), threads=threads
-    )
-    return Histograms(**{name: Histogram(*parts) for name, parts in made.items()})
+    histograms = engines.load(__name__, chosen).matrix_histograms
+    return histograms(_moved(traffic, chosen), threads=threads)  # type: ignore[no-any-return]
 
 
 def _packets(caller: str, traffic: Any) -> tuple[Any, Any]:

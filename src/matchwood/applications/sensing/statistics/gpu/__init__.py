@@ -14,7 +14,14 @@ from matchwood import engines
 from matchwood.applications.sensing.statistics.gpu.batches import (
     batched_statistics as batched_statistics,
 )
-from matchwood.applications.sensing.statistics.result import NAMES, PLACE, Statistics
+from matchwood.applications.sensing.statistics.result import (
+    NAMES,
+    PLACE,
+    Histograms,
+    Statistics,
+    from_extremes,
+    histograms_of,
+)
 from matchwood.applications.sensing.traffic import gpu as links
 from matchwood.applications.sensing.traffic.result import Run
 from matchwood.engines import gpu
@@ -69,11 +76,8 @@ def of_sorted_packets(keys: Any) -> Statistics:
     destinations = found.destinations
     del found
     number, packets, fan_in = _destination_side(destinations, counts, side.link.value)
-    return Statistics(
-        n, side.links, side.link.value, side.sources, side.source.value, side.fan_out.value,
-        number, packets.value, fan_in.value,
-        side.link.many, side.source.many, side.fan_out.many, packets.many, fan_in.many,
-    )  # fmt: skip
+    extremes = (side.link, side.source, side.fan_out, packets, fan_in)
+    return from_extremes(n, side.links, side.sources, number, extremes)
 
 
 def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
@@ -89,12 +93,9 @@ def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
         links.largest_value(sums.packets),
         links.largest_value(sums.fan_in),
     ]
-    link, source, fan_out, packets, fan_in = (links.largest(part) for part in parts)
-    return Statistics(
-        matrix.packets, matrix.links, link.value, int(rows.size), source.value, fan_out.value,
-        int(sums.fan_in.size), packets.value, fan_in.value,
-        link.many, source.many, fan_out.many, packets.many, fan_in.many,
-    )  # fmt: skip
+    sources, destinations = int(rows.size), int(sums.fan_in.size)
+    extremes = map(links.largest, parts)
+    return from_extremes(matrix.packets, matrix.links, sources, destinations, extremes)
 
 
 def counted(values: Any) -> tuple[Any, Any]:
@@ -108,16 +109,16 @@ def counted(values: Any) -> tuple[Any, Any]:
     return different.get().astype(np.int64), counts.get()
 
 
-def matrix_histograms(matrix: Any, *, threads: int | None = None) -> dict[str, Any]:
-    """Of each of the five quantities: values, and how many have each."""
+def matrix_histograms(matrix: Any, *, threads: int | None = None) -> Histograms:
     sums = matrix.destination_sums()
-    return {
+    made = {
         "source_packets": counted(matrix.source_sums()),
         "source_fan_out": counted(engines.cupy().diff(matrix.indptr)),
         "link_packets": counted(matrix.counts),
         "destination_fan_in": counted(sums.fan_in),
         "destination_packets": counted(sums.packets),
     }
+    return histograms_of(made)
 
 
 def window_statistics(src: Any, dst: Any, cuts: Any) -> tuple[Any, Any]:
