@@ -6,7 +6,7 @@ grid, and the few blocks' numbers by the host.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,28 +27,12 @@ from matchwood.applications.sensing.traffic.result import Run
 from matchwood.engines import gpu
 
 
-class SourceSide(NamedTuple):
-    """Numbers of links and sources, and the largest of three quantities."""
-
-    links: int
-    sources: int
-    link: links.Most  # packets of a link
-    source: links.Most  # packets of a source
-    fan_out: links.Most
-
-
 def packet_statistics(src: Any, dst: Any, *, threads: int | None = None) -> Statistics:
     n = src.size
     if n == 0:
         return Statistics()
     with gpu.guard("traffic_statistics", 24 * n):
         return of_sorted_packets(links.sorted_packets(src, dst))
-
-
-def _source_side(found: links.Links, packets: int) -> SourceSide:
-    """From beginnings of links and sources among sorted packets."""
-    size, parts = int(found.starts.size), links.source_parts(found, packets)
-    return SourceSide(size, int(found.source_starts.size), *(links.largest(part) for part in parts))
 
 
 def _destination_side(destinations: Any, counts: Any, most: int) -> tuple[int, Any, Any]:
@@ -71,13 +55,13 @@ def of_sorted_packets(keys: Any) -> Statistics:
     n = int(keys.size)
     found = links.links_of_sorted(keys)
     del keys
-    side = _source_side(found, n)
-    counts = links.gaps(found.starts, n, np.uint32 if side.link.value < links.FITS else np.int64)
+    size, sources = int(found.starts.size), int(found.source_starts.size)
+    link, source, fan_out = map(links.largest, links.source_parts(found, n))
+    counts = links.gaps(found.starts, n, np.uint32 if link.value < links.FITS else np.int64)
     destinations = found.destinations
     del found
-    number, packets, fan_in = _destination_side(destinations, counts, side.link.value)
-    extremes = (side.link, side.source, side.fan_out, packets, fan_in)
-    return from_extremes(n, side.links, side.sources, number, extremes)
+    number, packets, fan_in = _destination_side(destinations, counts, link.value)
+    return from_extremes(n, size, sources, number, (link, source, fan_out, packets, fan_in))
 
 
 def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
