@@ -18,12 +18,7 @@ KINDS = (*streams.KINDS, "distance")
 
 
 def random_points(
-    n: int,
-    dim: int = 2,
-    *,
-    rng: Any = 0,
-    engine: str | None = None,
-    threads: int | None = None,
+    n: int, dim: int = 2, *, rng: Any = 0, engine: str | None = None, threads: int | None = None
 ) -> Array:
     """Random points of the unit square or cube: those of `random_geometric` and `delaunay`.
 

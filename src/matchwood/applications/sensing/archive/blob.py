@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.applications.sensing.archive import cpu
+from matchwood.applications.sensing.capture.sources import damaged
 from matchwood.applications.sensing.packets import ADDRESSES
 from matchwood.applications.sensing.traffic.result import (
     MOST_PACKETS,
@@ -37,7 +38,6 @@ from matchwood.applications.sensing.traffic.result import (
     packets_of,
     trusted,
 )
-from matchwood.errors import FileFormatError
 from matchwood.gate.resources import require_memory
 from matchwood.io.files import zstd_package
 from matchwood.io.options import Limits
@@ -88,11 +88,6 @@ class Header(NamedTuple):
     by_column: bool
     blocks: tuple[int, ...]
     methods: tuple[int, ...]
-
-
-def damaged(name: str, offset: int, message: str) -> FileFormatError:
-    """The error for what is wrong at a byte of an archive."""
-    return FileFormatError(f"{name}, byte {offset}: {message}")
 
 
 def header_of(name: str, offset: int, blob: memoryview) -> Header:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import os
 import sys
 import threading
@@ -27,14 +28,18 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.applications.sensing.archive import blob
-from matchwood.applications.sensing.archive.blob import Packer, damaged
-from matchwood.applications.sensing.capture.sources import LONGEST_SIGNATURE, compression_of
+from matchwood.applications.sensing.archive.blob import Packer
+from matchwood.applications.sensing.capture.sources import (
+    LONGEST_SIGNATURE,
+    compression_of,
+    damaged,
+    unpacked_within,
+)
 from matchwood.applications.sensing.traffic.result import TrafficMatrix
 from matchwood.arguments import count
-from matchwood.errors import FileFormatError
 from matchwood.gate.plain_files import PlainFile, open_file
 from matchwood.gate.resources import require_memory
-from matchwood.io.files import Damaged, replacing, unpacked
+from matchwood.io.files import Damaged, replacing
 from matchwood.io.options import Limits
 
 TAR_BLOCK = 512  # bytes: headers and contents begin at multiples of it
@@ -271,29 +276,17 @@ def _content(path: Any, limits: Limits, plain: bool) -> tuple[str, Content]:
 
 def _unpacked(name: str, stream: Any, limits: Limits) -> tuple[str, memoryview]:
     first = stream.read(PIECE)
-    taken = len(first)
-
-    def pieces() -> Iterator[bytes]:
-        nonlocal taken
-        yield first
-        while piece := stream.read(PIECE):
-            taken += len(piece)
-            yield piece
-
+    pieces: Iterator[bytes] = itertools.chain([first], iter(lambda: stream.read(PIECE), b""))
     compression = compression_of(first)
+    if compression:
+        pieces = unpacked_within(name, pieces, compression, limits)
     found, room = bytearray(), 0
     try:
-        for piece in unpacked(pieces(), compression) if compression else pieces():
+        for piece in pieces:
             if len(found) + len(piece) > room:
                 room = 2 * (len(found) + len(piece))
                 require_memory("read_archive", room - len(found), name)
             found += piece
-            if compression and len(found) > limits.most_bytes(taken):
-                most = limits.most_bytes(taken)
-                raise FileFormatError(
-                    f"{name}, byte {len(found)} unpacked: {taken} compressed bytes unpack to more "
-                    f"than {most}; pass most_bytes= to read so many"
-                )
     except Damaged as damage:
         raise damaged(name, len(found), str(damage)) from None
     return name, memoryview(found)

@@ -13,7 +13,7 @@ import numpy as np
 from matchwood.applications.sensing.capture import cpu
 from matchwood.applications.sensing.capture.cpu import records
 from matchwood.applications.sensing.capture.cpu.records import LATEST, MOST_BYTES, Format, Table
-from matchwood.applications.sensing.capture.sources import Source, open_source
+from matchwood.applications.sensing.capture.sources import Source, damaged, open_source
 from matchwood.applications.sensing.packets import Packets
 from matchwood.engines.cpu import crew
 from matchwood.errors import FileFormatError
@@ -77,11 +77,6 @@ class Interface(NamedTuple):
     divide: int = 1
     shift: int = 0  # or multiply / 2^shift, where divide is 0
     offset: int = 0  # nanoseconds to add
-
-
-def damaged(name: str, offset: int, message: str) -> FileFormatError:
-    """The error for what is wrong at a byte of a capture."""
-    return FileFormatError(f"{name}, byte {offset}: {message}")
 
 
 def pcap_header(name: str, first: bytes, compat: bool, part: int) -> tuple[Format, Interface]:

@@ -13,7 +13,7 @@ import itertools
 import os
 import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -144,11 +144,13 @@ class Stream(Source):
     ) -> None:  # fmt: skip
         self.name, self.end, self.ended = name, 0, False
         self.file, self.size = file, None if file is None else file.size
-        self._stream, self._limits, self._own = stream, limits, own
+        self._stream, self._own = stream, own
         first = _filled(stream, LONGEST_SIGNATURE)
         self.compression = compression_of(first)
         self.unpacked = bool(self.compression)
-        self._pieces = self._unpack(first) if self.compression else self._stored(first)
+        self._pieces = self._stored(first)
+        if self.compression:
+            self._pieces = unpacked_within(name, self._pieces, self.compression, limits)
         self._left = memoryview(b"")  # of a piece for which there was no room
         self._memory = np.empty(0, np.uint8)
         self._grow(BUFFER)
@@ -203,18 +205,6 @@ class Stream(Source):
             self.taken += len(piece)
             yield piece
 
-    def _unpack(self, first: bytes) -> Iterator[bytes]:
-        made = 0
-        for piece in unpacked(self._stored(first), self.compression):
-            made += len(piece)
-            most = self._limits.most_bytes(self.taken)
-            if made > most:
-                raise FileFormatError(
-                    f"{self.name}, byte {made} unpacked: {self.taken} compressed bytes unpack to "
-                    f"more than {most}; pass most_bytes= to read so many"
-                )
-            yield piece
-
     def close(self) -> None:
         if self._own:
             self._stream.close()
@@ -242,6 +232,33 @@ def compression_of(first: bytes | bytearray) -> str:
         if first.startswith(signature):
             return suffix
     return ""
+
+
+def unpacked_within(
+    name: str, stored: Iterable[bytes], compression: str, limits: Limits
+) -> Iterator[bytes]:  # fmt: skip
+    """Unpacked bytes, piece by piece, as many as the limits allow for what they come from."""
+    taken = made = 0
+
+    def counted() -> Iterator[bytes]:
+        nonlocal taken
+        for piece in stored:
+            taken += len(piece)
+            yield piece
+
+    for piece in unpacked(counted(), compression):
+        made += len(piece)
+        if made > (most := limits.most_bytes(taken)):
+            raise FileFormatError(
+                f"{name}, byte {made} unpacked: {taken} compressed bytes unpack to more than "
+                f"{most}; pass most_bytes= to read so many"
+            )
+        yield piece
+
+
+def damaged(name: str, offset: int, message: str) -> FileFormatError:
+    """The error for what is wrong at a byte of a file."""
+    return FileFormatError(f"{name}, byte {offset}: {message}")
 
 
 def open_source(caller: str, path: Any, limits: Limits) -> Source:

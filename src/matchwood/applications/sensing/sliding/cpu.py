@@ -170,16 +170,16 @@ def _add(
     packets = word & ~IN_USE
     max_link = _up(levels.link, packets, ONE, now.max_link)
     new = np.uint64(packets == ZERO)
-    source_free, came, max_source, max_out = _side_up(
+    source_free, new_source, max_source, max_out = _side_up(
         tables.source, source, u, levels.source, levels.out, new, (now.max_source, now.max_out)
     )
-    destination_free, too, max_destination, max_in = _side_up(
+    destination_free, new_destination, max_destination, max_in = _side_up(
         tables.destination, destination, v, levels.destination, levels.into, new,
         (now.max_destination, now.max_in),
     )  # fmt: skip
     after = Now(
-        now.links + new, max_link, now.sources + came, max_source, max_out,
-        now.destinations + too, max_destination, max_in,
+        now.links + new, max_link, now.sources + new_source, max_source, max_out,
+        now.destinations + new_destination, max_destination, max_in,
     )  # fmt: skip
     return after, np.int64(word == ZERO), source_free, destination_free
 

@@ -18,7 +18,7 @@ from matchwood.applications.sensing.statistics.result import (
     Windows,
 )
 from matchwood.applications.sensing.traffic import TrafficMatrix, traffic_matrix
-from matchwood.applications.sensing.traffic.result import trusted
+from matchwood.applications.sensing.traffic.result import moved
 from matchwood.arguments import count, shown
 
 __all__ = [
@@ -100,7 +100,7 @@ def traffic_statistics(
         chosen = engines.resolve(traffic.engine, engine, caller, threads)
         device_list(caller, devices, chosen)
         found = engines.load(__name__, chosen).matrix_statistics(
-            _moved(traffic, chosen), threads=threads
+            moved(traffic, engines.home(chosen)), threads=threads
         )
     else:
         src, dst = _packets(caller, traffic)
@@ -156,10 +156,8 @@ def traffic_histograms(
     chosen = engines.resolve(where, engine, caller, threads)
     if not whole:
         traffic = traffic_matrix(src, dst, engine=engine, threads=threads)
-    made = engines.load(__name__, chosen).matrix_histograms(
-        _moved(traffic, chosen), threads=threads
-    )
-    return Histograms(**{name: Histogram(*parts) for name, parts in made.items()})
+    histograms = engines.load(__name__, chosen).matrix_histograms
+    return histograms(moved(traffic, engines.home(chosen)), threads=threads)  # type: ignore[no-any-return]
 
 
 def _packets(caller: str, traffic: Any) -> tuple[Any, Any]:
@@ -169,14 +167,6 @@ def _packets(caller: str, traffic: Any) -> tuple[Any, Any]:
             f"got {type(traffic).__name__}"
         )
     return packet_arrays(caller, traffic[0], traffic[1])
-
-
-def _moved(matrix: TrafficMatrix, engine: str) -> TrafficMatrix:
-    home = engines.home(engine)
-    if matrix.engine == home:
-        return matrix
-    arrays = (matrix.sources, matrix.indptr, matrix.destinations, matrix.counts)
-    return trusted(*(engines.moved(array, home) for array in arrays))
 
 
 def device_list(caller: str, devices: Any, engine: str) -> tuple[int, ...] | None:

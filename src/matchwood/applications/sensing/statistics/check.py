@@ -12,6 +12,7 @@ from matchwood.applications.sensing.statistics.result import (
     EXTREMES,
     HISTOGRAMS,
     NAMES,
+    QUANTITIES,
     Histogram,
     Histograms,
     Statistics,
@@ -45,10 +46,7 @@ def check_statistics(traffic: Any, statistics: Any) -> None:
         "unique_sources": int(values["source_packets"].size),
         "unique_destinations": int(values["destination_packets"].size),
     }
-    for (largest, attained), name in zip(EXTREMES, (
-        "link_packets", "source_packets", "source_fan_out",
-        "destination_packets", "destination_fan_in",
-    ), strict=True):  # fmt: skip
+    for (largest, attained), name in zip(EXTREMES, QUANTITIES, strict=True):
         most = int(values[name].max(initial=0))
         expected[largest] = most
         expected[attained] = int((values[name] == most).sum())

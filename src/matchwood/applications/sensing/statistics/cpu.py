@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.sensing.statistics.result import NAMES, PLACE, Statistics, combined
+from matchwood.applications.sensing.statistics.result import (
+    NAMES,
+    PLACE,
+    Histograms,
+    Statistics,
+    combined,
+    histograms_of,
+)
 from matchwood.applications.sensing.traffic import cpu as links
 from matchwood.applications.sensing.traffic.cpu import HALF, LOW, ONE, Room, gathered
 from matchwood.applications.sensing.traffic.result import Run, trusted
@@ -497,8 +504,7 @@ def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
     shares = np.zeros((max(1, 4 * team.size), 5), np.int64)
     team.run(_walk_sums, sums.fan_in, sums.packets, shares)
     return joined(
-        combined(as_table(found, SOURCE_COLUMNS)),
-        combined(as_table(shares, DESTINATION_COLUMNS)),
+        combined(as_table(found, SOURCE_COLUMNS)), combined(as_table(shares, DESTINATION_COLUMNS))
     )
 
 
@@ -545,15 +551,14 @@ def counted(values: Any, threads: int | None = None) -> tuple[Any, Any]:
     )
 
 
-def matrix_histograms(matrix: Any, *, threads: int | None = None) -> dict[str, Any]:
-    """Of each of the five quantities: values, and how many have each."""
+def matrix_histograms(matrix: Any, *, threads: int | None = None) -> Histograms:
     sums = matrix.destination_sums(threads=threads)
     made = source_tallies(
         matrix.indptr, matrix.counts, matrix.source_sums(threads=threads), threads
     )
     made["destination_fan_in"] = counted(sums.fan_in, threads)
     made["destination_packets"] = counted(sums.packets, threads)
-    return made
+    return histograms_of(made)
 
 
 def source_tallies(

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from matchwood.applications.sensing.statistics.result import Statistics
+import numpy as np
+
+from matchwood.applications.sensing.statistics.result import (
+    QUANTITIES,
+    Histograms,
+    Statistics,
+    from_extremes,
+    histograms_of,
+)
 
 
 def per_entity(links: dict[tuple[int, int], int]) -> dict[str, dict[Any, int]]:
@@ -37,23 +45,9 @@ def of_links(links: dict[tuple[int, int], int]) -> Statistics:
         values = list(parts[name].values())
         return max(values), values.count(max(values))
 
-    link, source, fan_out = most("link_packets"), most("source_packets"), most("source_fan_out")
-    destination, fan_in = most("destination_packets"), most("destination_fan_in")
-    return Statistics(
-        valid_packets=sum(links.values()),
-        unique_links=len(links),
-        max_link_packets=link[0],
-        unique_sources=len(parts["source_packets"]),
-        max_source_packets=source[0],
-        max_source_fan_out=fan_out[0],
-        unique_destinations=len(parts["destination_packets"]),
-        max_destination_packets=destination[0],
-        max_destination_fan_in=fan_in[0],
-        links_at_max_packets=link[1],
-        sources_at_max_packets=source[1],
-        sources_at_max_fan_out=fan_out[1],
-        destinations_at_max_packets=destination[1],
-        destinations_at_max_fan_in=fan_in[1],
+    sources, destinations = len(parts["source_packets"]), len(parts["destination_packets"])
+    return from_extremes(
+        sum(links.values()), len(links), sources, destinations, map(most, QUANTITIES)
     )
 
 
@@ -81,14 +75,15 @@ def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
     return of_links(links_of(matrix))
 
 
-def matrix_histograms(matrix: Any, *, threads: int | None = None) -> dict[str, Any]:
-    """Of each of the five quantities: values, and how many have each."""
-    import numpy as np
+def matrix_histograms(matrix: Any, *, threads: int | None = None) -> Histograms:
+    return histograms_of_links(links_of(matrix))
 
+
+def histograms_of_links(links: dict[tuple[int, int], int]) -> Histograms:
     made = {}
-    for name, values in per_entity(links_of(matrix)).items():
+    for name, values in per_entity(links).items():
         found = Counter(values.values())
         order = sorted(found)
         counts = [found[value] for value in order]
         made[name] = (np.array(order, np.int64), np.array(counts, np.int64))
-    return made
+    return histograms_of(made)

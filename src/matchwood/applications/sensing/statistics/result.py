@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
@@ -55,6 +55,10 @@ EXTREMES = (  # a maximum, and how often it is attained
     ("max_destination_packets", "destinations_at_max_packets"),
     ("max_destination_fan_in", "destinations_at_max_fan_in"),
 )
+QUANTITIES = (  # whose maxima those are: of each link, source or destination
+    "link_packets", "source_packets", "source_fan_out", "destination_packets",
+    "destination_fan_in",
+)  # fmt: skip
 REFERENCE_NAMES = {  # what the reference of the Anonymized Network Sensing Graph Challenge says
     "valid_packets": "n_packets",
     "unique_links": "n_links",
@@ -67,6 +71,18 @@ REFERENCE_NAMES = {  # what the reference of the Anonymized Network Sensing Grap
     "max_destination_fan_in": "max_fan_in",
 }
 PLACE = {name: k for k, name in enumerate(NAMES)}
+
+
+def from_extremes(
+    packets: int, links: int, sources: int, destinations: int, extremes: Iterable[Any]
+) -> Statistics:
+    """Statistics from four numbers and, in the order of EXTREMES, pairs (maximum, how often)."""
+    found = {name: n for names, pair in zip(EXTREMES, extremes, strict=True)
+             for name, n in zip(names, pair, strict=True)}  # fmt: skip
+    return Statistics(
+        valid_packets=packets, unique_links=links, unique_sources=sources,
+        unique_destinations=destinations, **found,
+    )  # fmt: skip
 
 
 def combined(parts: Any) -> Statistics:
@@ -438,3 +454,8 @@ class Histograms:
 
 
 HISTOGRAMS = tuple(field.name for field in fields(Histograms))
+
+
+def histograms_of(made: Mapping[str, tuple[Any, Any]]) -> Histograms:
+    """From values and counts by name."""
+    return Histograms(**{name: Histogram(*parts) for name, parts in made.items()})

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.applications.sensing.statistics import Histogram, Histograms
+from matchwood.applications.sensing.statistics import Histograms
 from matchwood.applications.sensing.statistics.cpu import (
     counted,
     matrix_histograms,
@@ -101,8 +101,7 @@ class Worker:
         return destination_sums(destinations, counts, threads=self.threads)
 
     def histograms(self, matrix: TrafficMatrix) -> Histograms:
-        made = matrix_histograms(matrix, threads=self.threads)
-        return Histograms(**{name: Histogram(*parts) for name, parts in made.items()})
+        return matrix_histograms(matrix, threads=self.threads)
 
     def source_tallies(self, rows: Any) -> dict[str, Any]:
         packets = source_sums(rows.indptr, rows.counts, threads=self.threads)

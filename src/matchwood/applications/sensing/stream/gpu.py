@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.sensing.statistics import Histogram, Histograms, Statistics
+from matchwood.applications.sensing.statistics import Histograms, Statistics
 from matchwood.applications.sensing.statistics import gpu as statistics
 from matchwood.applications.sensing.stream import cpu
 from matchwood.applications.sensing.traffic import gpu as links
@@ -134,8 +134,7 @@ class Worker(cpu.Worker):
         with self._device():
             arrays = (matrix.sources, matrix.indptr, matrix.destinations, matrix.counts)
             there = trusted(*(_here(array) for array in arrays))
-            made = statistics.matrix_histograms(there)
-        return Histograms(**{name: Histogram(*parts) for name, parts in made.items()})
+            return statistics.matrix_histograms(there)
 
     def statistics(self, matrix: TrafficMatrix) -> Statistics:
         with self._device():

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.sensing.statistics import Histogram, Histograms, Statistics, Windows
-from matchwood.applications.sensing.statistics.reference import of_links, per_entity
+from matchwood.applications.sensing.statistics import Statistics, Windows
+from matchwood.applications.sensing.statistics.reference import histograms_of_links, of_links
 from matchwood.applications.sensing.statistics.result import NAMES, as_row
 from matchwood.applications.sensing.stream.result import Sensing
 from matchwood.applications.sensing.stream.sources import anonymized
@@ -135,7 +135,7 @@ def _result(source: Any, options: Any, windows: list[list[Entry]], dropped: int)
         statistics,
         _windows(windows),
         matrix,
-        histograms_of(links),
+        histograms_of_links(links),
         None if options.ranges is None else _blocks(every, options.ranges.names),
         {**read, "packets": read["packets"] or counted + dropped, "dropped": dropped},
         dict.fromkeys(PHASES, 0.0),
@@ -163,13 +163,3 @@ def _blocks(
         for a in names
         for b in names
     }
-
-
-def histograms_of(links: dict[tuple[int, int], int]) -> Histograms:
-    made = {}
-    for name, values in per_entity(links).items():
-        found = Counter(values.values())
-        order = sorted(found)
-        counts = [found[value] for value in order]
-        made[name] = Histogram(np.array(order, np.int64), np.array(counts, np.int64))
-    return Histograms(**made)

@@ -27,11 +27,14 @@ from matchwood.applications.sensing.packets import Ranges
 from matchwood.applications.sensing.statistics.result import (
     HISTOGRAMS,
     NAMES,
+    QUANTITIES,
     Histogram,
     Histograms,
     Statistics,
     Windows,
     as_row,
+    from_extremes,
+    histograms_of,
 )
 from matchwood.applications.sensing.stream.result import Sensing
 from matchwood.applications.sensing.stream.sources import (
@@ -550,23 +553,13 @@ class Total(NamedTuple):
     histograms: Histograms
 
 
-class _Tally:
-    """A histogram that grows."""
-
-    def __init__(self) -> None:
-        self.values = np.empty(0, np.int64)
-        self.counts = np.empty(0, np.int64)
-
-    def add(self, parts: tuple[Any, Any]) -> None:
-        values, counts = (np.asarray(engines.moved(part, "cpu")) for part in parts)
-        merged = np.union1d(self.values, values)
-        sums = np.zeros(merged.size, np.int64)
-        sums[np.searchsorted(merged, self.values)] = self.counts
+def _counted_together(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Values and counts of two histograms as one."""
+    merged = np.union1d(a[0], b[0])
+    sums = np.zeros(merged.size, np.int64)
+    for values, counts in (a, b):
         sums[np.searchsorted(merged, values)] += counts
-        self.values, self.counts = merged, sums
-
-    def histogram(self) -> Histogram:
-        return Histogram(self.values, self.counts)
+    return merged, sums
 
 
 def total_of(
@@ -578,12 +571,13 @@ def total_of(
         histograms = tools.histograms(matrix)
         return Total(matrix, statistics_of(histograms), histograms)
     writer = _Writer(folder())
-    tallies = {name: _Tally() for name in HISTOGRAMS}
+    none = np.empty(0, np.int64)
+    made = dict.fromkeys(HISTOGRAMS, (none, none))  # values and counts
     fan_in, packets = new_sums(), new_sums()
     for run in sums.parts(SOURCE_BITS):
         rows = tools.rows_of_run(run)
         for name, parts in tools.source_tallies(rows).items():
-            tallies[name].add(parts)
+            made[name] = _counted_together(made[name], parts)
         found = tools.destination_sums(rows.destinations, rows.counts)
         keys = found.destinations.astype(np.uint64)
         fan_in.add(type(run)(keys, found.fan_in))
@@ -591,39 +585,25 @@ def total_of(
         writer.write(rows)
     for name, side in (("destination_fan_in", fan_in), ("destination_packets", packets)):
         for run in side.parts(0):
-            tallies[name].add(tools.counted(run.counts))
-    histograms = Histograms(**{name: tally.histogram() for name, tally in tallies.items()})
+            made[name] = _counted_together(made[name], tools.counted(run.counts))
+    histograms = histograms_of(made)
     return Total(writer.matrix(), statistics_of(histograms), histograms)
 
 
 def statistics_of(histograms: Histograms) -> Statistics:
     """The nine quantities are sums and ends of the histograms."""
-    link = histograms.link_packets
 
     def end(histogram: Histogram) -> tuple[int, int]:
         if histogram.values.size == 0:
             return 0, 0
         return int(histogram.values[-1]), int(histogram.counts[-1])
 
-    packets, source = end(link), end(histograms.source_packets)
-    fan_out, fan_in = end(histograms.source_fan_out), end(histograms.destination_fan_in)
-    destination = end(histograms.destination_packets)
-    return Statistics(
-        valid_packets=link.weight,
-        unique_links=link.total,
-        max_link_packets=packets[0],
-        unique_sources=histograms.source_packets.total,
-        max_source_packets=source[0],
-        max_source_fan_out=fan_out[0],
-        unique_destinations=histograms.destination_packets.total,
-        max_destination_packets=destination[0],
-        max_destination_fan_in=fan_in[0],
-        links_at_max_packets=packets[1],
-        sources_at_max_packets=source[1],
-        sources_at_max_fan_out=fan_out[1],
-        destinations_at_max_packets=destination[1],
-        destinations_at_max_fan_in=fan_in[1],
-    )
+    link = histograms.link_packets
+    return from_extremes(
+        link.weight, link.total, histograms.source_packets.total,
+        histograms.destination_packets.total,
+        (end(getattr(histograms, name)) for name in QUANTITIES),
+    )  # fmt: skip
 
 
 class _Writer:

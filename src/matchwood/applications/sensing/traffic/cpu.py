@@ -234,10 +234,10 @@ def _places(team: Crew, keys: Any, shift: int, cuts: Any) -> Any:
 
 
 @device
-def _merge_two(team: Team, a: Run, b: Run, out: Run) -> Any:
-    """Two runs into `out`; returns how many links there are."""
-    x, x_count, y, y_count = a.keys, a.counts, b.keys, b.counts
-    keys, counts = out.keys, out.counts
+def _merge_two(
+    team: Team, x: Any, x_count: Any, y: Any, y_count: Any, keys: Any, counts: Any
+) -> Any:
+    """The runs (x, x_count) and (y, y_count) into (keys, counts); returns how many links."""
     i, j, o = np.uint64(0), np.uint64(0), np.uint64(0)
     n, m = np.uint64(x.size), np.uint64(y.size)
     while i < n and j < m:
@@ -272,9 +272,12 @@ def _merge(team: Team, a: Run, b: Run, parts: MergeParts, out: Run) -> None:
         start, end = parts.second[part], parts.second[part + 1]
         parts.used[part] = _merge_two(
             team,
-            Run(a.keys[lo:hi], a.counts[lo:hi]),
-            Run(b.keys[start:end], b.counts[start:end]),
-            Run(out.keys[lo + start : hi + end], out.counts[lo + start : hi + end]),
+            a.keys[lo:hi],
+            a.counts[lo:hi],
+            b.keys[start:end],
+            b.counts[start:end],
+            out.keys[lo + start : hi + end],
+            out.counts[lo + start : hi + end],
         )
     if barrier(team):
         return

@@ -1,4 +1,4 @@
-// Packets to links on the GPU.  Host side: gpu.py.  The idea: cpu_walk.py.
+// Packets to links on the GPU.  Host side: gpu.py.  The idea: cpu.py.
 //
 // A warp takes a tile of sorted keys and counts the heads of runs by votes; after a scan of the
 // counts it writes where runs begin, in order.  Lengths are the gaps between beginnings.

@@ -66,6 +66,12 @@ def kernels(places: int, counts: Any = np.int64, keys: Any = np.uint64, values: 
                           C=np.dtype(counts))  # fmt: skip
 
 
+def kernels_for(starts: Any, counts: Any = np.int64) -> Any:
+    """Kernels for places of this type, whatever their number."""
+    return SOURCE.kernels(K=np.dtype(np.uint64), P=starts.dtype, V=np.dtype(np.uint64),
+                          C=np.dtype(counts))  # fmt: skip
+
+
 def place_type(places: int) -> Any:
     return np.dtype(np.uint32 if places < FITS else np.uint64)
 
@@ -153,8 +159,7 @@ def links_of_sorted(keys: Any) -> Links:
 def gaps(starts: Any, end: int, kind: Any = np.int64) -> Any:
     """Lengths of runs."""
     lengths = gpu.empty(starts.size, kind, "traffic_matrix")
-    k = SOURCE.kernels(K=np.dtype(np.uint64), P=starts.dtype, V=np.dtype(np.uint64),
-                       C=np.dtype(kind))  # fmt: skip
+    k = kernels_for(starts, kind)
     k.write_gaps(min(starts.size, STRIDED), (starts.size, starts, end, lengths))
     return lengths
 
@@ -164,8 +169,7 @@ def run_sums(starts: Any, end: int, values: Any) -> Any:
     cupy = engines.cupy()
     sums = cupy.cumsum(values, dtype=np.int64)
     out = gpu.empty(starts.size, np.int64, "traffic_matrix")
-    k = SOURCE.kernels(K=np.dtype(np.uint64), P=starts.dtype, V=np.dtype(np.uint64),
-                       C=np.dtype(np.int64))  # fmt: skip
+    k = kernels_for(starts)
     k.sums_of_runs(min(starts.size, STRIDED), (starts.size, starts, end, sums, out))
     return out
 
@@ -190,8 +194,7 @@ def _rows(cupy: Any, keys: Any, found: Links, counts: Any) -> MatrixRows:
     """`keys` are the packets, or the links themselves."""
     size = found.source_starts.size
     sources = gpu.empty(size, np.uint32, "traffic_matrix")
-    k = SOURCE.kernels(K=np.dtype(np.uint64), P=found.source_starts.dtype,
-                       V=np.dtype(np.uint64), C=np.dtype(np.int64))  # fmt: skip
+    k = kernels_for(found.source_starts)
     k.write_sources(min(size, STRIDED), (size, keys, found.source_starts, sources))
     indptr = gpu.empty(size + 1, np.int64, "traffic_matrix")
     indptr[:size] = found.source_links
@@ -325,8 +328,7 @@ def largest_gap(starts: Any, end: int) -> Any:
     """A part for each block; see `largest`."""
     threads = min(starts.size, STRIDED)
     out = engines.cupy().zeros(2 * -(-threads // 256), np.uint64)
-    k = SOURCE.kernels(K=np.dtype(np.uint64), P=starts.dtype, V=np.dtype(np.uint64),
-                       C=np.dtype(np.int64))  # fmt: skip
+    k = kernels_for(starts)
     k.largest_gap(threads, (starts.size, starts, end, out), block=256)
     return out
 

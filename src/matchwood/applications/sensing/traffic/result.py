@@ -248,6 +248,13 @@ def trusted(
     return made
 
 
+def moved(matrix: TrafficMatrix, home: str) -> TrafficMatrix:
+    """The matrix, with its arrays on "cpu" or "gpu"."""
+    if matrix.engine == home:
+        return matrix
+    return trusted(*(engines.moved(array, home) for array in matrix._arrays))
+
+
 def added(
     matrices: Iterable[TrafficMatrix], engine: str | None = None, threads: int | None = None
 ) -> TrafficMatrix:

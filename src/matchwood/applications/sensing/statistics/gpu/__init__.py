@@ -6,7 +6,7 @@ grid, and the few blocks' numbers by the host.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,20 +14,17 @@ from matchwood import engines
 from matchwood.applications.sensing.statistics.gpu.batches import (
     batched_statistics as batched_statistics,
 )
-from matchwood.applications.sensing.statistics.result import NAMES, PLACE, Statistics
+from matchwood.applications.sensing.statistics.result import (
+    NAMES,
+    PLACE,
+    Histograms,
+    Statistics,
+    from_extremes,
+    histograms_of,
+)
 from matchwood.applications.sensing.traffic import gpu as links
 from matchwood.applications.sensing.traffic.result import Run
 from matchwood.engines import gpu
-
-
-class SourceSide(NamedTuple):
-    """Numbers of links and sources, and the largest of three quantities."""
-
-    links: int
-    sources: int
-    link: links.Most  # packets of a link
-    source: links.Most  # packets of a source
-    fan_out: links.Most
 
 
 def packet_statistics(src: Any, dst: Any, *, threads: int | None = None) -> Statistics:
@@ -36,12 +33,6 @@ def packet_statistics(src: Any, dst: Any, *, threads: int | None = None) -> Stat
         return Statistics()
     with gpu.guard("traffic_statistics", 24 * n):
         return of_sorted_packets(links.sorted_packets(src, dst))
-
-
-def _source_side(found: links.Links, packets: int) -> SourceSide:
-    """From beginnings of links and sources among sorted packets."""
-    size, parts = int(found.starts.size), links.source_parts(found, packets)
-    return SourceSide(size, int(found.source_starts.size), *(links.largest(part) for part in parts))
 
 
 def _destination_side(destinations: Any, counts: Any, most: int) -> tuple[int, Any, Any]:
@@ -64,16 +55,13 @@ def of_sorted_packets(keys: Any) -> Statistics:
     n = int(keys.size)
     found = links.links_of_sorted(keys)
     del keys
-    side = _source_side(found, n)
-    counts = links.gaps(found.starts, n, np.uint32 if side.link.value < links.FITS else np.int64)
+    size, sources = int(found.starts.size), int(found.source_starts.size)
+    link, source, fan_out = map(links.largest, links.source_parts(found, n))
+    counts = links.gaps(found.starts, n, np.uint32 if link.value < links.FITS else np.int64)
     destinations = found.destinations
     del found
-    number, packets, fan_in = _destination_side(destinations, counts, side.link.value)
-    return Statistics(
-        n, side.links, side.link.value, side.sources, side.source.value, side.fan_out.value,
-        number, packets.value, fan_in.value,
-        side.link.many, side.source.many, side.fan_out.many, packets.many, fan_in.many,
-    )  # fmt: skip
+    number, packets, fan_in = _destination_side(destinations, counts, link.value)
+    return from_extremes(n, size, sources, number, (link, source, fan_out, packets, fan_in))
 
 
 def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
@@ -89,12 +77,9 @@ def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
         links.largest_value(sums.packets),
         links.largest_value(sums.fan_in),
     ]
-    link, source, fan_out, packets, fan_in = (links.largest(part) for part in parts)
-    return Statistics(
-        matrix.packets, matrix.links, link.value, int(rows.size), source.value, fan_out.value,
-        int(sums.fan_in.size), packets.value, fan_in.value,
-        link.many, source.many, fan_out.many, packets.many, fan_in.many,
-    )  # fmt: skip
+    sources, destinations = int(rows.size), int(sums.fan_in.size)
+    extremes = map(links.largest, parts)
+    return from_extremes(matrix.packets, matrix.links, sources, destinations, extremes)
 
 
 def counted(values: Any) -> tuple[Any, Any]:
@@ -108,16 +93,16 @@ def counted(values: Any) -> tuple[Any, Any]:
     return different.get().astype(np.int64), counts.get()
 
 
-def matrix_histograms(matrix: Any, *, threads: int | None = None) -> dict[str, Any]:
-    """Of each of the five quantities: values, and how many have each."""
+def matrix_histograms(matrix: Any, *, threads: int | None = None) -> Histograms:
     sums = matrix.destination_sums()
-    return {
+    made = {
         "source_packets": counted(matrix.source_sums()),
         "source_fan_out": counted(engines.cupy().diff(matrix.indptr)),
         "link_packets": counted(matrix.counts),
         "destination_fan_in": counted(sums.fan_in),
         "destination_packets": counted(sums.packets),
     }
+    return histograms_of(made)
 
 
 def window_statistics(src: Any, dst: Any, cuts: Any) -> tuple[Any, Any]:

@@ -52,9 +52,7 @@ from matchwood.applications.sensing.traffic import gpu as links
 from matchwood.engines import gpu
 
 SOURCE = gpu.Source(
-    __package__,
-    "kernels.cu",
-    ("bucket_starts<K>", "split_links", "split_addresses", "unpack<K>"),
+    __package__, "kernels.cu", ("bucket_starts<K>", "split_links", "split_addresses", "unpack<K>")
 )
 
 BUCKETS, TILE = SOURCE.constants("BUCKETS", "TILE")
@@ -534,10 +532,7 @@ def _source_ranges(
 
     def pieces(k: int) -> list[list[Piece]]:
         begins = found.begins(k)
-        return [
-            *(found.pieces(k, *each) for each in loaded),
-            [Piece(begins, 0, begins.size)],
-        ]
+        return [*(found.pieces(k, *each) for each in loaded), [Piece(begins, 0, begins.size)]]
 
     later: list[tuple[int, list[Any], list[int]]] = []  # maxima, read at the end
 
