@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, interrupted, kernel, share_rows
-from matchwood.factors.result import FactorArrays, Plan
 from matchwood.engines.cpu.hints import natural
+from matchwood.factors.result import FactorArrays, Plan
 from matchwood.primitives.edge_order import order_edges
 
 Array = np.ndarray[Any, Any]

@@ -33,8 +33,8 @@ from matchwood.engines.cpu import (
     share_rows,
     stopping,
 )
-from matchwood.factors.result import FactorArrays, Plan
 from matchwood.engines.cpu.hints import natural, select
+from matchwood.factors.result import FactorArrays, Plan
 from matchwood.primitives.edge_order.cpu import prefers, prefers_tied
 from matchwood.primitives.hashing.cpu import hash2, random_bit
 
