@@ -131,9 +131,17 @@ def engine_of(module: str) -> str | None:
     """The folder whose engine this module is, or None where it is no engine."""
     names = module.split(".")
     for place in range(2, len(names)):
-        if names[place].split("_")[0] in INNER:
+        if names[place] in INNER:
             return ".".join(names[:place])
     return None
+
+
+def is_step(folder: str) -> bool:
+    """A folder of a family that is neither a problem nor a method: it has no check."""
+    return (
+        len(folder.split(".")) == 3
+        and not PACKAGE.joinpath(*folder.split(".")[1:], "check.py").exists()
+    )
 
 
 def within(module: str, folder: str) -> bool:
@@ -155,8 +163,13 @@ def fault(importer: str, imported: str) -> str | None:
     folder = engine_of(imported)
     if RANK[theirs] != PROBLEMS or folder is None:
         return None
-    # steps that the problems of a family share lie in the family's folder, above them
-    if within(importer, folder) or problem_of(importer) == problem_of(imported):
+    # steps that the problems of a family share lie in the family's folder, above them, or in a
+    # folder of their own, which has no check
+    if (
+        within(importer, folder)
+        or problem_of(importer) == problem_of(imported)
+        or (mine == theirs and is_step(folder))
+    ):
         return None
     return "only a problem's public function may be called, not its engines"
 

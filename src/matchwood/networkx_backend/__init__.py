@@ -4,7 +4,7 @@
     nx.config.backend_priority.algos = ["matchwood"]      # for a whole program
 
 Read info.py first (which functions), then convert.py and gate/networkx (how a graph comes in),
-graph.py (what it becomes), rules.py (which calls are taken), and the functions by family:
+graph.py (what it becomes), interface.py (which calls are taken), and the functions by family:
 components.py, spanning.py, traversal.py, sets.py.
 
     convert_from_nx    convert a graph once, for many calls

@@ -56,7 +56,7 @@ MOST_BYTES = (
 RULE = np.dtype(
     [("share", "f8"), ("prefix", "f8")]
     + [(name, "i4") for name in ("itself", "once", "unequal", "scores", "fuzzy", "filler")]
-)  # struct Rule of corpus.cuh
+)  # struct Rule of gpu.cu
 
 
 def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:

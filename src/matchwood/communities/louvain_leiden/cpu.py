@@ -9,7 +9,7 @@ On the way back a vertex inside a community stays inside on the finer level: `mo
 
 Races: in the first phase labels, volumes and sizes are only read; `active[v]` and `target[v]` are
 written by whoever has v.  In the second, volumes and sizes change by sums of integers, which are
-the same in any order (tally/cpu_pockets.py); `active` gets the same 1 from whoever comes.
+the same in any order (primitives/tally/cpu.py); `active` gets the same 1 from whoever comes.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ lists; a row travels again only when its list has run out.
     pinned.py      host memory that a device reads.  cpu.py: threads that fill it
     workers.py     what the workers of all problems share; words from one device to another
 
-The rounds themselves are in the folder `devices` of each problem: rounds.py there is the same for
+The rounds themselves are in the folder `devices` of each problem: `__init__.py` there is the same for
 CUDA's devices (gpu.py, gpu.cu) and for simulated ones (cpu.py), which tests use.
 """
 

@@ -81,7 +81,7 @@ def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
 def max_weight_matching(
     G: Graph, maxcardinality: bool = False, weight: Any = "weight"
 ) -> set[tuple[Any, Any]]:
-    """Approximate: rules.py lets this be called only where the user has said so."""
+    """Approximate: interface.py lets this be called only where the user has said so."""
     edges = G.edges
     weights = as_numbers(G.edge_values(weight))
     # by this error NetworkX knows that it must ask another backend, or answer itself

@@ -303,7 +303,7 @@ def _number_turns(team: Any, ids: Array, start: Any, turn: Any, parts: Any, out:
 
 
 def turns(ids: Array, parts: int, number: int, seed: int, threads: int | None) -> Array:
-    """The sub-round of each vertex in round `number` (subrounds.py)."""
+    """The sub-round of each vertex in round `number` (subrounds/__init__.py)."""
     out = np.empty(ids.size, np.uint8)
     start = np.uint64(mix64_number(seed + GOLDEN))
     team = crew(threads, work=2 * ids.size)

@@ -1,4 +1,4 @@
-"""The nine quantities on the GPU.  Steps and kernels: traffic/gpu.py and gpu.cu.
+"""The nine quantities on the GPU.  Steps and kernels: traffic/gpu.py and traffic/gpu.cu.
 
 Packets are sorted as links, destinations of links once more.  Maxima are found by every block of a
 grid, and the few blocks' numbers by the host.
