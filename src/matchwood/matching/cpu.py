@@ -94,7 +94,7 @@ def always(state: Any, v: Any, u: Any, w: Any, ties: Ties) -> bool:
     return True
 
 
-@device
+@expanded
 def exact_first_edge(
     rows: WeightedRows, u: Any, none: Any, state: Any, accept: Any, takes: Any, name: Any,
     ties: Ties,
@@ -123,6 +123,15 @@ def exact_first_edge(
             continue
         best, best_w, best_hash, hashed = v, w, hash_, tied
     return best, best_w
+
+
+@device
+def _first_among_ties(
+    rows: WeightedRows, u: Any, none: Any, state: Any, accept: Any, takes: Any, name: Any,
+    ties: Ties,
+) -> Any:  # fmt: skip
+    """The same as a call: where ties are rare, expanded code would be in the way."""
+    return exact_first_edge(rows, u, none, state, accept, takes, name, ties)
 
 
 @expanded
@@ -154,7 +163,7 @@ def first_edge(
                 if w > best_w:
                     best, best_w = v, w
     if tied:
-        best, best_w = exact_first_edge(rows, u, none, state, accept, takes, name, ties)
+        best, best_w = _first_among_ties(rows, u, none, state, accept, takes, name, ties)
     return best, best_w
 
 
@@ -210,7 +219,7 @@ def first_of_all(
     else:
         at, best_w, tied = _first_of_long(weights, start, stop)
     if tied:
-        return exact_first_edge(rows, u, none, state, accept, always, name, ties)
+        return _first_among_ties(rows, u, none, state, accept, always, name, ties)
     return (indices[at] if start < stop else none), best_w
 
 
