@@ -162,7 +162,9 @@ def _propose(
 # n = 1 to 4, ties by index.  The functions do what those of the same name do for any n.  For n = 2,
 # the common case, there is all of a round; for the others there are the proposals.  The heaviest
 # entries of a row are kept in variables.  So no branch here depends on weights or states: with
-# random ones the processor could not predict it.
+# random ones the processor could not predict it.  Time of a factor against the loops for any n, one
+# thread, random weights: n = 1 0.79 and n = 2 0.72 on a random graph of 16 entries a row; n = 3 and
+# 4 0.72 to 0.78 on meshes of 48^3, but no less than before on the random graph and on R-MAT.
 
 
 @device
