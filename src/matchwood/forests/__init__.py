@@ -8,10 +8,10 @@
 In the order of the forest, its edges lie next to the diagonal.  So what `tridiagonal_of` takes
 from a matrix is the strongest part of it that a tridiagonal solver can handle.
 
-    method        files                      how paths are followed                   engines
-    "splitters"   cpu/splitters.py, gpu.cu   many walks at once, from ends and samples   CPU, GPU
-    "doubling"    doubling.py                scans along all paths, as in the paper      CPU, GPU
-    "walk"        cpu/__init__.py            one path after the other             CPU, sequential
+    method        files                      how paths are followed                  engines
+    "splitters"   cpu/splitters.py, gpu.cu   many walks, from ends and samples       CPU, GPU
+    "doubling"    doubling.py                scans along all paths, as the paper     CPU, GPU
+    "walk"        cpu/__init__.py            one path after the other, sequential    CPU
     "auto"                                   the best of these
 
 C. Klein, R. Strzodka. Highly parallel linear forest extraction from a weighted graph on GPUs.

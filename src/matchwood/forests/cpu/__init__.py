@@ -87,14 +87,9 @@ SPACING = 8192  # vertices for each sampled one; a walk is long against its reco
 
 @kernel
 def _number(
-    team: Team,
-    trails: Trails,
-    tally: Array,
-    perm: Array,
-    path: Array,
-    position: Array,
+    team: Team, trails: Trails, tally: Array, perm: Array, path: Array, position: Array,
     place: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Where paths start, then the place of each vertex."""
     marks, records, lengths = trails
     n = marks.size

@@ -24,17 +24,9 @@ DROPPED = np.uint64(2**64 - 1)  # as gpu.cu has it
 
 
 def assemble(
-    n_rows: int,
-    n_cols: int,
-    rows: Any,
-    cols: Any,
-    data: Any = None,
-    *,
-    symmetric: bool = False,
-    loops: bool = True,
-    reduce: str = "sum",
-    threads: int | None = None,
-) -> tuple[Any, Any, Any]:
+    n_rows: int, n_cols: int, rows: Any, cols: Any, data: Any = None, *, symmetric: bool = False,
+    loops: bool = True, reduce: str = "sum", threads: int | None = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """See matchwood.primitives.assemble.assemble.
 
     Memory beside the result: about 25 bytes for each entry (41 with values), doubled when
@@ -50,16 +42,9 @@ def assemble(
 
 
 def sorted_rows(
-    shape: tuple[int, int],
-    rows: Any,
-    cols: Any,
-    data: Any,
-    dtype: Any,
-    *,
-    symmetric: bool,
-    loops: bool,
-    reduce: str,
-) -> tuple[Any, Any, Any]:
+    shape: tuple[int, int], rows: Any, cols: Any, data: Any, dtype: Any, *, symmetric: bool,
+    loops: bool, reduce: str,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """`assemble` with indices of `dtype`, or int64 where the entries that are left need it."""
     cupy = engines.cupy()
     n_rows, n_cols = shape
@@ -145,15 +130,9 @@ def _all_rows(
 
 
 def canonical(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    columns: int,
-    *,
-    reduce: str = "sum",
-    ordered: bool = False,
-    threads: int | None = None,
-) -> tuple[Any, Any, Any]:
+    indptr: Any, indices: Any, data: Any, columns: int, *, reduce: str = "sum",
+    ordered: bool = False, threads: int | None = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """See matchwood.primitives.assemble.canonical."""
     indptr = engines.cupy().ascontiguousarray(indptr)
     rows = expand_rows(indptr, indices.size)

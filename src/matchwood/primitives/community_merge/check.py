@@ -33,14 +33,9 @@ def expected_joins(
 
 
 def check_joins(
-    pattern: tuple[Any, Any, Any],
-    volume: Any,
-    names: Any,
-    total: int,
-    target: Any,
-    *,
+    pattern: tuple[Any, Any, Any], volume: Any, names: Any, total: int, target: Any, *,
     resolution: float = 1.0,
-) -> None:
+) -> None:  # fmt: skip
     """Raise `CheckFailed` unless `target` are the joins that the rule asks for."""
     indptr, indices, weights = pattern
     rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))

@@ -78,17 +78,9 @@ def _joined(volume: Array, names: Array, r: Any, pick: Any) -> Any:
 
 @kernel
 def _joins(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    given: Array,
-    volume: Array,
-    names: Array,
-    total: float,
-    resolution: float,
-    target: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, weights: Array, given: Array, volume: Array,
+    names: Array, total: float, resolution: float, target: Array,
+) -> None:  # fmt: skip
     """`volume` becomes a copy of what is given, of fewer bytes: they are read at random."""
     n = target.size
     lo, hi = share(team, n)
@@ -145,14 +137,9 @@ def _trees(
 
 
 def joins(
-    pattern: tuple[Array, Array, Array | None],
-    volume: Array,
-    names: Array,
-    total: int,
-    resolution: float,
-    *,
-    threads: int | None = None,
-) -> Array:
+    pattern: tuple[Array, Array, Array | None], volume: Array, names: Array, total: int,
+    resolution: float, *, threads: int | None = None,
+) -> Array:  # fmt: skip
     indptr, indices, weights = pattern
     unsigned = np.uint32 if indices.dtype == np.int32 else np.uint64
     target = np.empty(indptr.size - 1, indices.dtype)

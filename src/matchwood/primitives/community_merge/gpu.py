@@ -27,14 +27,9 @@ BLOCK, LONG_ROW, PIECE, UNFINISHED, TREES = SOURCE.constants(
 
 
 def joins(
-    pattern: tuple[Any, Any, Any],
-    volume: Any,
-    names: Any,
-    total: int,
-    resolution: float,
-    *,
+    pattern: tuple[Any, Any, Any], volume: Any, names: Any, total: int, resolution: float, *,
     threads: int | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Short rows in one launch; pieces of long rows, and then those rows, in two more."""
     indptr, indices, weights = pattern
     kind = indices.dtype

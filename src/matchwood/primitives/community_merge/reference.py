@@ -10,14 +10,9 @@ from matchwood.primitives.hashing.reference import mix64_number
 
 
 def joins(
-    pattern: tuple[Any, Any, Any],
-    volume: Any,
-    names: Any,
-    total: int,
-    resolution: float,
-    *,
+    pattern: tuple[Any, Any, Any], volume: Any, names: Any, total: int, resolution: float, *,
     threads: int | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     indptr, indices, weights = pattern
     n = len(indptr) - 1
     k, name = [int(x) for x in volume], [int(x) for x in names]

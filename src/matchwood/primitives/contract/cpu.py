@@ -111,16 +111,9 @@ def _list_entries(team: Any, matrix: Csr, labels: Array, symmetric: bool, out: L
 
 
 def list_and_sort(
-    indptr: Array,
-    indices: Array,
-    data: Array | None,
-    labels: Array,
-    count: int,
-    *,
-    symmetric: bool,
-    threads: int | None = None,
-    caller: str = "contract",
-) -> Any:
+    indptr: Array, indices: Array, data: Array | None, labels: Array, count: int, *,
+    symmetric: bool, threads: int | None = None, caller: str = "contract",
+) -> Any:  # fmt: skip
     """(indptr, indices, data) of the groups, without loops; `data` may be None."""
     kind, nnz = indices.dtype, indices.size
     unsigned = np.uint32 if kind == np.int32 else np.uint64
@@ -175,14 +168,9 @@ def _number_pairs(
 
 
 def contract_pairs(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    mate: Array,
-    members: Array,
-    caller: str,
+    indptr: Array, indices: Array, data: Array, mate: Array, members: Array, caller: str,
     threads: int | None,
-) -> Any:
+) -> Any:  # fmt: skip
     n = mate.size
     team = crew(threads, work=indices.size + n)
     sums = np.zeros(team.size + 1, np.int64)
@@ -317,17 +305,9 @@ def _add_row(
 
 @kernel
 def _add_up(
-    team: Any,
-    rows: Rows,
-    inner: Array,
-    labels: Array,
-    starts: Array,
-    members: Array,
-    memory: Memory,
-    table: Table,
-    out: Rows,
-    diagonal: Array,
-) -> None:
+    team: Any, rows: Rows, inner: Array, labels: Array, starts: Array, members: Array,
+    memory: Memory, table: Table, out: Rows, diagonal: Array,
+) -> None:  # fmt: skip
     """The rows of a chunk, wherever memory is free; out.indptr[c + 1] = the length of row c.
 
     No member writes into the chunk of another: a label is listed after no fewer entries were read.
@@ -414,18 +394,9 @@ def sums_by_label(values: Array, labels: Array, count: int, threads: int | None)
 
 
 def quotient(
-    indptr: Array,
-    indices: Array,
-    data: Array | None,
-    inner: Array | None,
-    labels: Array,
-    count: int,
-    symmetric: bool,
-    threads: int | None = None,
-    *,
-    ordered: bool,
-    kind: Any,
-) -> tuple[Array, Array, Array, Array]:
+    indptr: Array, indices: Array, data: Array | None, inner: Array | None, labels: Array,
+    count: int, symmetric: bool, threads: int | None = None, *, ordered: bool, kind: Any,
+) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """The matrix of the labels without its diagonal, and the diagonal, to which `inner` adds.
 
     `kind` is the type of all sums.
@@ -478,19 +449,10 @@ def _upper_sums(flipped: Any, matrix: Any) -> Any:
 
 
 def contract(
-    indptr: Array,
-    indices: Array,
-    data: Array | None,
-    inner: Array | None,
-    labels: Array,
-    count: int,
-    *,
-    loops: bool,
-    symmetric: bool,
-    threads: int | None = None,
-    ordered: bool = True,
+    indptr: Array, indices: Array, data: Array | None, inner: Array | None, labels: Array,
+    count: int, *, loops: bool, symmetric: bool, threads: int | None = None, ordered: bool = True,
     most: int | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     if loops or data is None:
         kind = sums_type(data) if most is None else np.dtype(word(most))
         found = quotient(

@@ -98,17 +98,9 @@ def _count_tied(team: Team, keys: Array, sums: Array) -> None:
 
 @kernel
 def _gather_tied(
-    team: Team,
-    keys: Array,
-    perm: Array,
-    u: Array,
-    v: Array,
-    seed: Any,
-    before: Array,
-    places: Array,
-    hashes: Array,
-    slots: Array,
-) -> None:
+    team: Team, keys: Array, perm: Array, u: Array, v: Array, seed: Any, before: Array,
+    places: Array, hashes: Array, slots: Array,
+) -> None:  # fmt: skip
     """List the tied edges: their places in the order, their inverted hashes, 0, 1, ..."""
     lo, hi = share(team, keys.size)
     at = before[team.rank]
@@ -162,13 +154,7 @@ def _place_tied(
 
 
 def order_edges(
-    u: Array,
-    v: Array,
-    w: Array,
-    *,
-    seed: int = 0,
-    by_hash: bool = True,
-    threads: int | None = None,
+    u: Array, v: Array, w: Array, *, seed: int = 0, by_hash: bool = True, threads: int | None = None
 ) -> Array:
     """See matchwood.primitives.edge_order.order_edges."""
     u, v, w = (np.ascontiguousarray(array) for array in (u, v, w))

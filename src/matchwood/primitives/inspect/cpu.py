@@ -311,16 +311,9 @@ _COUNTED = (_ZEROS, _VSUM1, _VSUM2, _VLOOPS, _NEGATIVE_LOOPS)
 
 @kernel
 def _values(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    bits: Array,
-    names: Any,
-    key: Any,
-    table: Array,
-    ranges: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, data: Array, bits: Array, names: Any, key: Any,
+    table: Array, ranges: Array,
+) -> None:  # fmt: skip
     line = table[team.rank]
     line[_BAD] = -1
     lo, hi = share_rows(team, indptr)
@@ -363,24 +356,16 @@ def _values(
 
 
 def values(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    *,
-    key: keys.Key | None = None,
+    indptr: Array, indices: Array, data: Array, *, key: keys.Key | None = None,
     threads: int | None = None,
-) -> Values:
+) -> Values:  # fmt: skip
     return values_and_loops(indptr, indices, data, key=key, threads=threads)[0]
 
 
 def values_and_loops(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    *,
-    key: keys.Key | None = None,
+    indptr: Array, indices: Array, data: Array, *, key: keys.Key | None = None,
     threads: int | None = None,
-) -> tuple[Values, int | None]:
+) -> tuple[Values, int | None]:  # fmt: skip
     """Loops too, which are seen on the way; None where an entry is not finite."""
     table, bad, least, most = _value_table((indptr, indices, data), None, key, threads)
     if bad >= 0:

@@ -1,5 +1,4 @@
-// Path scans on the GPU.  Host: gpu.py; what they are: __init__.py; the same on the CPU: cpu.py,
-// cpu.py.
+// Path scans on the GPU.  Host: gpu.py; what they are: __init__.py; the same on the CPU: cpu.py.
 //
 // A link holds the direction too: link `side` of v is 2 w + (the side of w that leads on from v), or ~v where
 // there is no neighbour.

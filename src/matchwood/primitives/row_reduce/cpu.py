@@ -57,18 +57,9 @@ def sound(indptr: Any, indices: Any, lo: int, hi: int, columns: int) -> bool:
 
 @inlined
 def reduce_rows(
-    team: Team,
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    columns: int,
-    x: Any,
-    out: Any,
-    init: Any,
-    multiply: Any,
-    combine: Any,
-    finish: Any,
-) -> None:
+    team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any, init: Any,
+    multiply: Any, combine: Any, finish: Any,
+) -> None:  # fmt: skip
     """Reduce this member's share of the rows; see __init__.py.  `data` None: `multiply` gets 1."""
     lo, hi = share_rows(team, indptr)
     if team.rank == 0:
@@ -238,30 +229,18 @@ def _kernel_of(operation: Operation) -> Any:
 
 
 def run_operation(
-    operation: Operation,
-    indptr: np.ndarray[Any, Any],
-    indices: np.ndarray[Any, Any],
-    data: np.ndarray[Any, Any] | None,
-    x: Any,
-    out: Any,
-    *,
-    threads: int | None = None,
-) -> None:
+    operation: Operation, indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any],
+    data: np.ndarray[Any, Any] | None, x: Any, out: Any, *, threads: int | None = None,
+) -> None:  # fmt: skip
     """See matchwood.primitives.row_reduce.reduce_rows."""
     team = crew(threads, work=indices.size + indptr.size)
     team.run(_kernel_of(operation), indptr, indices, data, ANY, x, out)
 
 
 def spmv(
-    indptr: np.ndarray[Any, Any],
-    indices: np.ndarray[Any, Any],
-    data: np.ndarray[Any, Any] | None,
-    x: np.ndarray[Any, Any],
-    *,
-    dtype: Any,
-    accumulator: Any,
-    threads: int | None = None,
-) -> np.ndarray[Any, Any]:
+    indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], data: np.ndarray[Any, Any] | None,
+    x: np.ndarray[Any, Any], *, dtype: Any, accumulator: Any, threads: int | None = None,
+) -> np.ndarray[Any, Any]:  # fmt: skip
     """See matchwood.primitives.row_reduce.spmv."""
     y = np.empty(indptr.size - 1, dtype)
     zero = np.dtype(accumulator).type(0)
@@ -275,13 +254,9 @@ def spmv(
 
 
 def strongest_neighbours(
-    indptr: np.ndarray[Any, Any],
-    indices: np.ndarray[Any, Any],
-    data: np.ndarray[Any, Any],
-    n: int,
-    *,
-    threads: int | None = None,
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], data: np.ndarray[Any, Any], n: int,
+    *, threads: int | None = None,
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:  # fmt: skip
     """See matchwood.primitives.row_reduce.strongest_neighbours."""
     columns = np.empty((indptr.size - 1, n), indices.dtype)
     weights = np.empty((indptr.size - 1, n), data.dtype)

@@ -1,6 +1,6 @@
 """Sorting: stable with a payload, or keys alone.
 
-Read on in reference.py, check.py, cpu.py and cpu.py, gpu.py.
+Read on in reference.py, check.py, cpu.py, gpu.py.
 """
 
 from __future__ import annotations

@@ -92,16 +92,9 @@ def _encode_share(team: Team, keys: Any, kind: int, ones: Any, codes: Any) -> An
 
 @device
 def _move_by_digit(
-    team: Team,
-    keys: Any,
-    payload: Any,
-    shift: Any,
-    bits: Any,
-    counts: Any,
-    places: Any,
-    out_keys: Any,
-    out_payload: Any,
-) -> bool:
+    team: Team, keys: Any, payload: Any, shift: Any, bits: Any, counts: Any, places: Any,
+    out_keys: Any, out_payload: Any,
+) -> bool:  # fmt: skip
     """One pass, by the DIGIT_BITS bits of `bits` from `shift` on.  True: the team stops.
 
     `payload` None stands for positions.
@@ -148,18 +141,9 @@ def _move_by_digit(
 
 @kernel
 def _sort(
-    team: Team,
-    keys: Any,
-    payload: Any,
-    kind: int,
-    ones: Any,
-    bits: Any,
-    counts: Any,
-    places: Any,
-    differing: Any,
-    buffers: Buffers,
-    passes: Any,
-) -> None:
+    team: Team, keys: Any, payload: Any, kind: int, ones: Any, bits: Any, counts: Any, places: Any,
+    differing: Any, buffers: Buffers, passes: Any,
+) -> None:  # fmt: skip
     """Sort by the bits in `bits`; passes[0] says how many passes it took.
 
     The result of an odd number is in what came as a, of an even number (or none) in b.

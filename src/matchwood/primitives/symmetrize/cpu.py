@@ -32,18 +32,9 @@ def _merged(how: int, x: Any, y: Any) -> Any:
 
 @device
 def _merge_row(
-    i: int,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    t_indptr: Array,
-    t_indices: Array,
-    t_data: Array,
-    how: int,
-    place: int,
-    out_indices: Array,
-    out_data: Array,
-) -> int:
+    i: int, indptr: Array, indices: Array, data: Array, t_indptr: Array, t_indices: Array,
+    t_data: Array, how: int, place: int, out_indices: Array, out_data: Array,
+) -> int:  # fmt: skip
     """Neighbours of i, written from `place` on where out_indices has room; returns how many."""
     with_data = data.size > 0 or t_data.size > 0  # one of the two may have no entries at all
     write = out_indices.size > 0
@@ -75,18 +66,9 @@ def _merge_row(
 
 @kernel
 def _merge_rows(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    t_indptr: Array,
-    t_indices: Array,
-    t_data: Array,
-    how: int,
-    out_indptr: Array,
-    out_indices: Array,
-    out_data: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, data: Array, t_indptr: Array, t_indices: Array,
+    t_data: Array, how: int, out_indptr: Array, out_indices: Array, out_data: Array,
+) -> None:  # fmt: skip
     """Without room in out_indices, out_indptr[i + 1] becomes the length of row i."""
     count_only = out_indices.size == 0
     lo, hi = share_rows(team, indptr)
@@ -131,13 +113,9 @@ def merge(
 
 
 def union_with_transpose(
-    indptr: Array,
-    indices: Array,
-    data: Array | None,
-    *,
-    reduce: str = "sum",
+    indptr: Array, indices: Array, data: Array | None, *, reduce: str = "sum",
     threads: int | None = None,
-) -> tuple[Array, Array, Array | None]:
+) -> tuple[Array, Array, Array | None]:  # fmt: skip
     if data is None and threads is None and suits_one_thread(indptr.size + indices.size):
         return *small_union(indptr, indices), None
     t_indptr, t_indices, t_data = transpose(indptr, indices, data, indptr.size - 1, threads=threads)
@@ -164,14 +142,9 @@ def _count_kept(team: Any, indptr: Array, indices: Array, data: Array, lengths: 
 
 @kernel
 def _write_kept(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    out_indptr: Array,
-    out_indices: Array,
+    team: Any, indptr: Array, indices: Array, data: Array, out_indptr: Array, out_indices: Array,
     out_data: Array,
-) -> None:
+) -> None:  # fmt: skip
     with_data = data.size > 0
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):
@@ -231,14 +204,9 @@ def _transpose_pattern(indptr: Array, indices: Array, starts: Array, rows: Array
 
 @kernel
 def _union(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    starts: Array,
-    rows: Array,
-    out_indptr: Array,
+    team: Any, indptr: Array, indices: Array, starts: Array, rows: Array, out_indptr: Array,
     out_indices: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Merge each row with the column of its number, the diagonal left out."""
     _transpose_pattern(indptr, indices, starts, rows)
     place = np.uint64(0)

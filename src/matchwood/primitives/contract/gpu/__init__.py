@@ -28,18 +28,9 @@ from matchwood.primitives.transpose.gpu import expand_rows
 
 
 def contract(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    inner: Any,
-    labels: Any,
-    count: int,
-    *,
-    loops: bool,
-    symmetric: bool,
-    threads: int | None = None,
-    ordered: bool = True,
-) -> Any:
+    indptr: Any, indices: Any, data: Any, inner: Any, labels: Any, count: int, *, loops: bool,
+    symmetric: bool, threads: int | None = None, ordered: bool = True,
+) -> Any:  # fmt: skip
     if data is None or (loops and data.dtype.kind == "i"):
         found = quotient(indptr, indices, data, inner, labels, count)
         return found if loops else (*found[:3], None)
@@ -99,14 +90,7 @@ def _without_diagonal(indptr: Any, indices: Any, data: Any) -> Any:
 
 
 def list_and_sort(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    labels: Any,
-    count: int,
-    *,
-    loops: bool,
-    symmetric: bool,
+    indptr: Any, indices: Any, data: Any, labels: Any, count: int, *, loops: bool, symmetric: bool
 ) -> Any:
     """Each place once, sorted; of a symmetric matrix the upper half first, then its mirror too.
 
@@ -136,12 +120,7 @@ LABELS = gpu.Source(__package__, "labels.cu", ("label_entries<I>", "add_by_label
 
 
 def quotient(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    inner: Any,
-    labels: Any,
-    count: int,
+    indptr: Any, indices: Any, data: Any, inner: Any, labels: Any, count: int
 ) -> tuple[Any, Any, Any, Any]:
     """As `quotient` of the CPU.
 
@@ -302,13 +281,7 @@ PAIR_BLOCK, LONG_BLOCK = PAIRS.constants("BLOCK", "LONG_BLOCK")
 
 
 def contract_pairs(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    mate: Any,
-    members: Any,
-    caller: str,
-    threads: int | None,
+    indptr: Any, indices: Any, data: Any, mate: Any, members: Any, caller: str, threads: int | None
 ) -> Any:
     matrix = (indptr, indices, data)
     n, nnz, kind, values = mate.size, indices.size, indices.dtype, data.dtype
