@@ -14,8 +14,8 @@ lists; a row travels again only when its list has run out.
     pinned.py      host memory that a device reads.  cpu.py: threads that fill it
     workers.py     what the workers of all problems share; words from one device to another
 
-The rounds themselves are in the folder `devices` of each problem: `__init__.py` there is the same for
-CUDA's devices (gpu.py, gpu.cu) and for simulated ones (cpu.py), which tests use.
+The rounds themselves are in the folder `devices` of each problem: `__init__.py` there serves
+CUDA's devices (gpu.py, gpu.cu) and simulated ones (cpu.py), which tests use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A level of breadth-first search in a block on the GPU.  Kernels: gpu.cu.  Read cpu/__init__.py first.
+"""A level of breadth-first search in a block on the GPU.  Kernels: gpu.cu.  Read cpu/ first.
 
 The block and what is known of its vertices stay on the GPU; the frontier and what is found, which
 travel between ranks, are host arrays.
