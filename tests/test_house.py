@@ -55,7 +55,7 @@ def test_wrong_arrows_are_seen(tmp_path):
         ("matchwood.traversal.breadth_first", "matchwood"),
         ("matchwood.traversal.breadth_first", "matchwood.components.connected.cpu"),
         ("matchwood.forests.cpu", "matchwood.factors.cpu"),
-        ("matchwood.forests", "matchwood.factors.gpu_pairs"),
+        ("matchwood.forests", "matchwood.factors.gpu"),
         ("matchwood.preconditioners.pairs", "matchwood.tridiagonal.block.cpu"),
         ("matchwood.matching.suitor.cpu", "matchwood.matching.greedy.cpu"),
         ("matchwood.applications.join", "matchwood.applications.sensing"),
@@ -67,9 +67,9 @@ def test_wrong_arrows_are_seen(tmp_path):
         ("matchwood.traversal.breadth_first", "matchwood.components.connected"),
         ("matchwood.traversal.breadth_first", "matchwood.traversal.breadth_first.cpu"),
         ("matchwood.forests.cpu", "matchwood.factors"),
-        ("matchwood.forests.cpu_walk", "matchwood.forests.cpu_marks"),
-        ("matchwood.matching.suitor.cpu", "matchwood.matching.cpu_rows"),
-        ("matchwood.ordering.rcm.batch.cpu", "matchwood.ordering.rcm.serial.cpu"),
+        ("matchwood.forests.cpu.walk", "matchwood.forests.cpu.paths"),
+        ("matchwood.matching.suitor.cpu", "matchwood.matching.cpu"),
+        ("matchwood.ordering.rcm.cpu.batch", "matchwood.ordering.rcm.cpu.serial"),
         ("matchwood.applications.join.cpu", "matchwood.matching"),
         ("matchwood.check", "matchwood.traversal.breadth_first.check"),
         ("matchwood.cli.machine", "matchwood.report"),
@@ -99,7 +99,7 @@ about = "matchwood"
     ]
     assert all(fault_of_string("matchwood.ordering.rcm.gpu_start", name) for name in found)
     assert not fault_of_string("matchwood.matching.weighted", "matchwood.matching")
-    assert not fault_of_string("matchwood.engines.cpu.compiling", "matchwood")
+    assert not fault_of_string("matchwood.engines.cpu.crew", "matchwood")
     assert not fault_of_string("matchwood.gate.inputs", "matchwood.primitives.assemble")
 
 

@@ -218,7 +218,32 @@ def test_circles_are_seen():
 
 # Lines: a budget for each part, which only falls.  A new family brings one of its own.
 
-BUDGET: dict[str, int] = {}
+BUDGET: dict[str, int] = {
+    ".": 1770,
+    "applications": 19664,
+    "cli": 4068,
+    "communities": 5382,
+    "components": 7267,
+    "engines": 12400,
+    "factors": 3834,
+    "forests": 2508,
+    "gate": 4845,
+    "generators": 3851,
+    "independent": 1377,
+    "io": 4516,
+    "krylov": 818,
+    "machine": 691,
+    "matching": 13922,
+    "networkx_backend": 1936,
+    "ordering": 12602,
+    "preconditioners": 1928,
+    "primitives": 13323,
+    "ranking": 2705,
+    "report": 2767,
+    "spanning": 4376,
+    "traversal": 4696,
+    "tridiagonal": 5953,
+}
 
 
 def test_no_part_grows():

@@ -536,10 +536,10 @@ def test_a_child_forked_while_others_compile_can_compile(tmp_path):
 def test_a_child_forked_in_a_long_compilation_knows_that_it_cannot_compile(tmp_path):
     script = """
     from numba.core.compiler_lock import global_compiler_lock
-    from matchwood.engines.cpu import compiling
+    import sys
 
     assert compiled(3) and answer() == 499500
-    compiling.FORK_SECONDS = 0.2
+    sys.modules["matchwood.engines.cpu.crew"].FORK_SECONDS = 0.2
     begun, over = threading.Event(), threading.Event()
     def compile_long():
         with global_compiler_lock:
