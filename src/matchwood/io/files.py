@@ -12,9 +12,9 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from matchwood import arguments
 from matchwood.arguments import one_of
@@ -25,7 +25,9 @@ from matchwood.io.compression import COMPRESSIONS, compressor, expanded
 from matchwood.io.limits import NO_LIMITS, Limits
 
 PathLike = str | os.PathLike[str]
+T = TypeVar("T")
 
+LOOKS = 0.05  # seconds between looks at what another thread does
 PIECE = 1 << 20  # bytes read from a pipe at once
 WRITTEN = 1 << 16  # bytes compressed and written at once: 20 ms of xz
 WRITTEN_PLAIN = 1 << 23  # the same without compression: large pieces are mapped quickly afterwards
@@ -178,4 +180,15 @@ def _sync(number: int) -> None:
     except BaseException:  # no thread can be had
         os.close(kept)
         raise
-    ended.result()
+    outcome(ended)
+
+
+def outcome(future: Future[T]) -> T:
+    """The result of a future, for which Ctrl-C need not wait.
+
+    A lock without a time limit does not always hear it: Polars, once imported, has system calls go
+    on after the signal.
+    """
+    while not future.done():
+        wait((future,), timeout=LOOKS)
+    return future.result()

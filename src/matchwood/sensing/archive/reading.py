@@ -20,6 +20,7 @@ from matchwood.errors import FileFormatError
 from matchwood.gate.plain_files import PlainFile, open_file
 from matchwood.gate.resources import require_memory
 from matchwood.io.compression import Damaged, unpacked
+from matchwood.io.files import outcome
 from matchwood.io.limits import Limits
 from matchwood.sensing.archive import blob, tar, zstd
 from matchwood.sensing.archive.layout import damaged
@@ -102,7 +103,7 @@ def _matrices(found: Any, limits: Limits) -> Iterator[TrafficMatrix]:
     elif isinstance(found, Packed):
         yield found.load(limits)
     else:
-        yield found.result()
+        yield outcome(found)
 
 
 def _packed(path: Any, limits: Limits, *, plain: bool = False) -> Iterator[Packed | PlainFile]:

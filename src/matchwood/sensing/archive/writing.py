@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from matchwood import engines
 from matchwood.arguments import count
-from matchwood.io.files import replacing
+from matchwood.io.files import outcome, replacing
 from matchwood.sensing.archive import tar
 from matchwood.sensing.archive.blob import Packer
 from matchwood.sensing.traffic import TrafficMatrix
@@ -96,7 +96,7 @@ class ArchiveWriter:
 
     def _write_first(self) -> None:
         first = self._waiting.popleft()
-        self._write(first.pieces.result(), first.packets, first.time)
+        self._write(outcome(first.pieces), first.packets, first.time)
 
     def _write_all(self) -> None:
         while self._waiting:
