@@ -9,6 +9,7 @@ import signal
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,14 @@ def own_folder(tmp_path, monkeypatch) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["", "calls go on"])
+def system_calls_end(request) -> Iterator[None]:
+    """Whether a signal ends system calls; where Polars is imported, it does not."""
+    signal.siginterrupt(signal.SIGINT, request.param)
+    yield
+    signal.siginterrupt(signal.SIGINT, True)
 
 
 @contextlib.contextmanager

@@ -19,9 +19,9 @@ import threading
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from matchwood import arguments
 from matchwood.arguments import one_of
@@ -31,7 +31,9 @@ from matchwood.gate.resources import available_memory, require_memory
 from matchwood.io.options import NO_LIMITS, Limits
 
 PathLike = str | os.PathLike[str]
+T = TypeVar("T")
 
+LOOKS = 0.05  # seconds between looks at what another thread does
 PIECE = 1 << 20  # bytes read from a pipe at once
 WRITTEN = 1 << 16  # bytes compressed and written at once: 20 ms of xz
 WRITTEN_PLAIN = 1 << 23  # the same without compression: large pieces are mapped quickly afterwards
@@ -192,7 +194,18 @@ def _sync(number: int) -> None:
     except BaseException:  # no thread can be had
         os.close(kept)
         raise
-    ended.result()
+    outcome(ended)
+
+
+def outcome(future: Future[T]) -> T:
+    """The result of a future, for which Ctrl-C need not wait.
+
+    A lock without a time limit does not always hear it: Polars, once imported, has system calls go
+    on after the signal.
+    """
+    while not future.done():
+        wait((future,), timeout=LOOKS)
+    return future.result()
 
 
 # Compression

@@ -39,7 +39,7 @@ from matchwood.applications.sensing.traffic.result import TrafficMatrix
 from matchwood.arguments import count
 from matchwood.gate.plain_files import PlainFile, open_file
 from matchwood.gate.resources import require_memory
-from matchwood.io.files import Damaged, replacing
+from matchwood.io.files import Damaged, outcome, replacing
 from matchwood.io.options import Limits
 
 TAR_BLOCK = 512  # bytes: headers and contents begin at multiples of it
@@ -224,7 +224,7 @@ def _matrices(found: Any, limits: Limits) -> Iterator[TrafficMatrix]:
     elif isinstance(found, Packed):
         yield found.load(limits)
     else:
-        yield found.result()
+        yield outcome(found)
 
 
 def _packed(path: Any, limits: Limits, *, plain: bool = False) -> Iterator[Packed | PlainFile]:
@@ -360,7 +360,7 @@ class ArchiveWriter:
 
     def _write_first(self) -> None:
         first = self._waiting.popleft()
-        self._write(first.pieces.result(), first.packets, first.time)
+        self._write(outcome(first.pieces), first.packets, first.time)
 
     def _write_all(self) -> None:
         while self._waiting:

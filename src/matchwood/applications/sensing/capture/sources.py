@@ -22,7 +22,7 @@ import numpy as np
 from matchwood.arguments import path as file_name
 from matchwood.errors import FileFormatError
 from matchwood.gate.plain_files import PlainFile, open_file
-from matchwood.io.files import Damaged, unpacked
+from matchwood.io.files import Damaged, outcome, unpacked
 from matchwood.io.options import Limits
 
 Array = np.ndarray[Any, Any]
@@ -98,7 +98,7 @@ class Plain(Source):
         if self._parts is None:
             self._read_ahead(self._memory, buffer)
         for part in self._parts or ():
-            part.result()
+            outcome(part)
         used, filled, front = self._memory, self._coming, ROOM
         kept = used[position : self.end]
         if kept.size <= ROOM:
