@@ -2,12 +2,11 @@
 
 Plain edge lists, sparse Matrix Market files and .gr files are parsed by all ranks: each takes the
 lines that start in its range of the bytes (`Pieces`).  The files of a folder of edge lists are
-dealt out.  Anything else, compressed files among it, is read by rank 0 and dealt out.
+divided among the ranks.  Anything else, also compressed files, is read by rank 0 and distributed.
 
 The graph is the one that `matchwood.graph(matchwood.io.read(path))` makes on one machine, and the
 errors are those of `read`: same file, same line, on every rank.  A rank knows the number of a line
-within its own piece; the lines before it are counted, by all ranks, only when there is something to
-complain of.
+within its own piece; the lines before it are counted, by all ranks, only for an error.
 """
 
 from __future__ import annotations
@@ -265,7 +264,7 @@ def _counts(file: Path) -> bool:
 
 
 def _share_of_files(files: list[tuple[str, int]], rank: int, size: int) -> list[str]:
-    """Files one after the other, so many that ranks read about as many bytes."""
+    """The files of one rank, consecutive, such that all ranks read about as many bytes."""
     total = sum(length for _, length in files) or 1
     mine, before = [], 0
     for name, length in files:

@@ -156,7 +156,7 @@ class Text:
         return size
 
     def require_numbers(self, line: int, rows: int, each: int) -> None:
-        """Every row of a file that has them all holds so many numbers, of two bytes at least."""
+        """Raise if the file is too short for `each` numbers, of two bytes at least, in each row."""
         if rows * each > len(self.content):
             raise self.error(line, f"the file cannot hold {each} numbers for each of {rows} rows")
 
@@ -173,7 +173,7 @@ class Text:
         require_memory(self.caller, matrix_bytes(shape, entries), f"the matrix of {self.path}")
 
     def require_finished(self, strict: bool) -> None:
-        """A number at the very end of the file may have lost digits: refuse it."""
+        """Refuse a file whose last line may be cut off: a number there may have lost digits."""
         if strict and not self.finished:
             raise self.error(
                 self.last_line(),
@@ -191,7 +191,7 @@ class Text:
 
 
 def _frozen(array: Array) -> Array:
-    """Not to be written: kernels are compiled once, for texts that nobody changes."""
+    """The array, made read-only: kernels are compiled once, for texts that nobody changes."""
     array.flags.writeable = False
     return array
 
@@ -304,7 +304,7 @@ def _joined(column: Array, room: Array, used: Array) -> Array:
 
 
 def _ask_float(text: Text, values: Array, delimiter: str = " ") -> None:
-    """Fill in the numbers that the kernel was not sure of."""
+    """Fill in the numbers that the kernel could not read exactly."""
     from matchwood.io import cpu
 
     bits = values.view(np.int64)

@@ -1,4 +1,4 @@
-"""What a call on `Devices` tells beside its answer: what travelled in each round, and how long."""
+"""What a call on `Devices` reports besides its answer: data moved and seconds of each round."""
 
 from __future__ import annotations
 
@@ -45,11 +45,10 @@ class Stats:
     ----------
     devices : tuple of int
     transport : str
-        How the devices told each other; ``"none"`` for one partition.
+        How the devices exchanged data; ``"none"`` for one partition.
     pinned : str
-        How rows came from the host: ``"registered"`` (pinned where they are), ``"ring"``, or
-        ``"simulated"``;
-        ``"none"`` where they were on the device.
+        How rows were sent from the host: ``"registered"`` (pinned where they are), ``"ring"``, or
+        ``"simulated"``; ``"none"`` where they were on the device.
     vertices, entries : int
         Of the graph.
     partitions : list of (int, int)

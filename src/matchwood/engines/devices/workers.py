@@ -1,8 +1,8 @@
-"""What the workers of a call have in common, and how words get from one device to the others.
+"""What the workers of a call have in common, and how devices exchange words.
 
-A transport's `share` gives every device the words that one of them has: by NCCL, by copies between
-devices, or through the host.  All of it is queued on the streams of the devices, and nothing waits
-on the host, except for the transport "host".
+A transport's `share` sends words of one device to all others: by NCCL, by copies between devices,
+or through the host.  All of it is queued on the streams of the devices, and nothing waits on the
+host, except for the transport "host".
 
 How many words: after a round each device knows the new pointers of its own vertices, and the others
 need them.  The pointers of a partition are one piece of the array, so in the first round they
@@ -32,7 +32,7 @@ class DeviceWorkers:
     make : function
         Makes the worker of a partition from its number, ledger, lane and the pinned arrays.
     machine, stats : Machine, Stats
-        The devices, and where the result will tell what was done.
+        The devices, and where the work is counted.
     caller : str
         The public function, for messages.
     arrays, keep, name
@@ -104,7 +104,7 @@ class SimulatedWorkers:
     workers : list
         One for each partition.
     stats : Stats
-        Where the result will tell what was done.
+        Where the work is counted.
     """
 
     alone = False  # each round is counted
@@ -195,7 +195,7 @@ class Copies:
         return event
 
     def share(self, sender: int, arrays: Sequence[Any]) -> None:
-        """Every worker's array gets what the sender's has; they have one size."""
+        """Copy the sender's array to those of all other workers, which have the same size."""
         if arrays[sender].nbytes == 0:
             return
         ready = self._recorded(sender)
@@ -268,7 +268,7 @@ def as_pairs(changed: int, vertices: int) -> bool:
 
 
 def words_sent(changed: int, vertices: int) -> int:
-    """Words with which a partition tells another one what has changed."""
+    """Words that a partition sends to another one: what has changed."""
     return 2 * changed if as_pairs(changed, vertices) else vertices
 
 

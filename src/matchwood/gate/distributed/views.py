@@ -54,15 +54,12 @@ class Blocks:
         self.key = keys.Key(*(np.uint64(k) for k in comm.objects(tuple(map(int, keys.key())))[0]))
 
     def block(self, u: Any, v: Any, data: Any, kind: Any) -> View:
-        """The entries for this rank, of those that all ranks have; equal ones side by side.
-
-        `u` and `v` are the user's ids.
-        """
+        """The block of the entries that all ranks pass, equal ones together; `u`, `v`: user ids."""
         source = sources.of_arrays(u, v, data, None if data is None else data.dtype)
         return self.collected(source, kind)[0]
 
     def collected(self, source: Source, kind: Any, reduce: str = "keep") -> tuple[View, int]:
-        """The block of all entries of all ranks, and how many of them came here.
+        """The block of all entries of all ranks, and how many of them this rank received.
 
         `kind` is the type of indices; None: as small as fits all blocks.
         """
@@ -71,7 +68,7 @@ class Blocks:
         return self.finished(collector, kind, reduce), collector.received
 
     def collector(self, entries: int, kind: Any) -> collecting.Collector:
-        """A Collector for so many entries of this rank, with values of that type or without."""
+        """A Collector for `entries` entries of this rank, with values of type `kind` or None."""
         expected = self.total(entries)[0]
         return collecting.Collector(self.comm, self.grid, self.order, expected, kind)
 

@@ -91,8 +91,8 @@ def random_geometric(
     radius : float or None
         Rounded to a multiple of 2^-31.
     degree : float or None
-        Instead of `radius`: the radius for which a point far from the border has so many
-        neighbours on average.
+        Instead of `radius`: the average number of neighbours of a point far from the border,
+        which sets the radius.
     dim : {2, 3}
         Unit square or unit cube.
     weights : {None, "uniform", "integers", "distance"}

@@ -5,9 +5,9 @@ becomes 2.5, and 3.7 in a file of integers becomes 3.  So every line is checked 
 it, which also finds where a file is cut off.
 
 SciPy gets some megabytes of checked lines at a time, under a banner that is made here.  So Ctrl-C
-is heard between two parts, and no header of a file reaches SciPy: its reader divides by the number
-of rows of a dense matrix, which ends the process where that is 0, and its writer takes a matrix
-with one-sided stored zeros for a symmetric one.
+takes effect between two parts, and no header of a file reaches SciPy: its reader divides by the
+number of rows of a dense matrix, which ends the process where that is 0, and its writer takes a
+matrix with one-sided stored zeros for a symmetric one.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def type_of(banner: Banner) -> Any:
 def coordinates(
     text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner
 ) -> tuple[Array, Array, Array]:
-    """(rows, columns, values) of so many entries from byte `start` on.
+    """(rows, columns, values) of `entries` entries from byte `start` on.
 
     Those of the other half of a symmetric matrix follow.
     """
@@ -244,7 +244,7 @@ def _dense(text: Text, start: int, shape: tuple[int, int], entries: int, banner:
 
 
 def _reflected(values: Array, symmetry: str) -> Array:
-    """What stands on the other side of the diagonal."""
+    """The values on the other side of the diagonal."""
     if symmetry == "skew-symmetric":
         return np.negative(values)
     return np.conjugate(values) if symmetry == "hermitian" else values
