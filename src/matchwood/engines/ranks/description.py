@@ -23,7 +23,7 @@ PACKAGES = ("mpi4py", "cupy-cuda12x", "cupy-cuda13x", "torch")
 
 
 def describe(comm: Communicator | None = None, mode: str = "stdout") -> dict[str, Any] | None:
-    """Show where the ranks of a program run, and by what they talk to each other.
+    """Show where the ranks of a program run, and how they exchange data.
 
     Parameters
     ----------
