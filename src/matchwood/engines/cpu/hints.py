@@ -147,7 +147,7 @@ def leading_zeros(typingctx: Any, word: Any) -> Any:
 
 @intrinsic
 def rotated(typingctx: Any, word: Any, left: Any) -> Any:
-    """A uint32 turned to the left; LLVM's own, since Numba's shifts work in 64 bits."""
+    """A uint32 rotated to the left by LLVM's own function: Numba's shifts work in 64 bits."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(32)

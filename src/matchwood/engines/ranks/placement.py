@@ -26,12 +26,12 @@ SIZES = {
     "FLUX_JOB_SIZE": "flux run",
     "PALS_SIZE": "PALS' mpiexec",
 }
-"""Variables that tell how many processes a launcher of MPI programs has started."""
+"""Variables in which launchers of MPI programs say how many processes they started."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What a rank tells the others of where it runs.
+    """Where a rank runs, as it is sent to the others.
 
     `cpus` are those it may run on; `quota` how many of them it may keep busy.
     """
@@ -47,9 +47,9 @@ class Site:
 class Place:
     """Where a rank runs among the others.
 
-    `gpu` is the number of its device, None for ranks that compute on CPUs.  `crowded` says that
-    the ranks of its host are more than their CPUs, `apart` that no other rank may run on those of
-    this one: the launcher has dealt them out.
+    `gpu` is the number of its device, None for ranks that compute on CPUs.  `crowded`: its host has
+    more ranks than CPUs for them.  `apart`: no other rank may run on the CPUs of this one, because
+    the launcher has divided them.
     """
 
     host: str
@@ -139,7 +139,7 @@ def mpi_launchers(environ: Mapping[str, str] = os.environ) -> dict[str, int]:
 
 
 def torchrun(environ: Mapping[str, str] = os.environ) -> bool:
-    """This process was started by torchrun, or by something that sets what torchrun sets."""
+    """Whether torchrun, or a launcher that sets the same variables, started this process."""
     return all(name in environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
 
 

@@ -1,8 +1,8 @@
 """Values that go to chosen ranks, and the answers that are sent back.
 
-Vertices are numbered as the grid numbers them here: `Exchange.order` turns the user's ids into
-these, and back.  Every function is called by all ranks.  Arrays are NumPy's or CuPy's.  Columns
-that are sent together are packed into one array of bytes: one message instead of several.
+Vertices are numbered as the grid numbers them: `Exchange.order` converts the user's ids to these,
+and back.  Every function is called by all ranks.  Arrays are NumPy's or CuPy's.  Columns that are
+sent together are packed into one array of bytes: one message instead of several.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Routed:
         self._counts = np.asarray(counts)
 
     def send(self, *columns: Any) -> list[Any]:
-        """The columns of all ranks as far as they were for this one: by rank, then as given."""
+        """The elements that all ranks sent to this one: by rank, then in the order given."""
         found, self.received = _exchanged(
             self.comm, [x[self._order] for x in columns], self._counts
         )
