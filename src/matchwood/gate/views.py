@@ -1,4 +1,4 @@
-"""What comes out of the gate: checked CSR arrays, and sparse matrices made of them."""
+"""What the gate returns: checked CSR arrays, and sparse matrices made of them."""
 
 from __future__ import annotations
 
