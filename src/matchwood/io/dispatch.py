@@ -22,7 +22,7 @@ WRITABLE = ("mtx", "edges", "metis", "gr", "col", "graph-txt", "npz")
 PATTERN_ONLY = ("col", "graph-txt")
 UNDIRECTED = ("metis", "col")
 WHOLE = ("metis", "gr")
-LARGEST = 2**63  # what the text of a whole weight must stay below
+LARGEST = 2**63  # whole weights in a text must be smaller
 
 
 def read(
@@ -209,7 +209,7 @@ def _lines(comments: Sequence[str]) -> list[str]:
 
 
 def _require_text(lines: list[str]) -> None:
-    """Raise where a comment has no bytes: half of a character, as names of files may hold."""
+    """Raise where a comment cannot be encoded: half of a character, as file names may hold."""
     for line in lines:
         try:
             line.encode()

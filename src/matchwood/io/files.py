@@ -4,8 +4,8 @@ Reading gives the text even of a damaged file up to the damage, so that an error
 Writing goes to a new file beside the old one, which takes its name when it is complete: whoever
 reads meanwhile sees the old file or the new one, never a part, and a full disk costs nothing.
 
-Compressed bytes go a small step at a time: Ctrl-C is heard between two steps.  A few hundred bytes
-can unpack to terabytes, so `expanded` stops at a limit.
+Compressed bytes go a small step at a time: Ctrl-C takes effect between two steps.  A few hundred
+bytes can unpack to terabytes, so `expanded` stops at a limit.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ WRITTEN_PLAIN = 1 << 23  # the same without compression: large pieces are mapped
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 COMPRESSED_PIECE = 1 << 18  # compressed bytes handed to a decoder at once
-BYTES_PER_STEP = 1 << 20  # that it may give back at once: 3 ms of gzip, 40 ms of bzip2
-ZSTD_PIECE = 1 << 10  # the package zstandard has no such bound; a byte gives 32 KiB at most
+BYTES_PER_STEP = 1 << 20  # that it may return at once: 3 ms of gzip, 40 ms of bzip2
+ZSTD_PIECE = 1 << 10  # the package zstandard has no such limit; a byte gives 32 KiB at most
 _ZLIB = type(zlib.decompressobj())
 LEAST_MEMORY = 1 << 28  # bytes that an xz decoder may take in any case
 
@@ -142,11 +142,10 @@ def replacing(
 ) -> Iterator[BinaryIO]:  # fmt: skip
     """A stream whose bytes become the file when the block ends without an error.
 
-    `final` gives the name instead, where that is known only then; in the same folder.
-
     They go to a new file in the same folder, are forced to the disk, and take the name and the
-    permissions of the old file; on an error that one stays as it was.  What is no plain file (a
-    pipe, /dev/stdout) is written directly.
+    permissions of the old file; on an error that one stays as it was.  `final` returns the name,
+    in the same folder, where it is known only at the end.  What is no plain file (a pipe,
+    /dev/stdout) is written directly.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -226,7 +225,7 @@ def expanded(content: bytes | bytearray, compression: str, limit: int) -> Expans
 
 
 def unpacked(stored: Iterable[bytes | bytearray], compression: str) -> Iterator[bytes]:
-    """The bytes behind compressed ones, a step at a time; `Damaged` where they end or break.
+    """The decompressed bytes, a step at a time; `Damaged` where they are cut off or wrong.
 
     A file may be several compressed streams one after the other, as pigz and bgzip write.
     """
@@ -285,7 +284,7 @@ def _steps(decoder: Any, piece: memoryview) -> Iterator[bytes]:
 
 
 def _decoder(compression: str) -> tuple[Callable[[], Any], int]:
-    """(what makes a decoder, compressed bytes that it takes at once)."""
+    """(function that makes a decoder, compressed bytes that it takes at once)."""
     if compression == ".gz":
         return lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), COMPRESSED_PIECE
     if compression == ".bz2":

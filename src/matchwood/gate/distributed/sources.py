@@ -1,4 +1,4 @@
-"""Where the entries of a distributed graph come from, and how its vertices are renumbered.
+"""The sources of the entries of a distributed graph, and how its vertices are renumbered.
 
 A `Source` is one rank's part: arrays that it has, a part of a file, a part of a random stream.  It
 can be read more than once, batch after batch, so that a graph need never be in memory as a list.
@@ -30,7 +30,7 @@ EXPECTED = (
 )
 NOTHING = np.empty(0, np.int64)
 MOST_UNEVEN = 1.5  # largest part over the mean of the entries, from which vertices are renumbered
-FEW_ENTRIES = 1024  # of a rank, on the mean; below that nobody waits for anybody
+FEW_ENTRIES = 1024  # of a rank, on average; with fewer an uneven share costs nothing
 SAMPLED_ENTRIES = 1 << 21  # of a rank that are counted; of longer sources, batches evenly spaced
 ROUNDS = 6
 KEY = 0x6D617463_68776F6F  # any number: all ranks and all runs use the same permutation
@@ -89,8 +89,8 @@ def _sampled(comm: Any, grid: Any, source: Source) -> Any:
 class HashedOrder:
     """A permutation of 0 .. n - 1, for graphs whose numbers have structure.
 
-    `inside` numbers are those of the grid, whose stripes they decide; users see only theirs.  A
-    Feistel network of the next even number of bits, applied again while it leads outside of
+    `inside` numbers are those of the grid, whose stripes they decide; users see only their own.  A
+    Feistel network of the next even number of bits, applied again while its result is outside of
     0 .. n - 1.  Both directions are computed, so no rank keeps a table of n numbers.
     """
 
@@ -151,12 +151,12 @@ class Share(NamedTuple):
     v: Any
     data: Any
     edges: bool = False  # edges of a list, not entries of a matrix
-    duplicates: str | None = None  # that a Graph came with
+    duplicates: str | None = None  # the rule of a Graph
     place: str = "cpu"  # where the arrays lie
 
 
 def read(A: Any, n: Any, weights: Any, caller: str) -> Share:
-    """The share of one rank, checked but for what other ranks know."""
+    """The share of one rank, checked as far as that is possible without the other ranks."""
     if A is None:
         return Share("none", None, 0, NOTHING, NOTHING, None)
     if isinstance(A, csr.Graph):
@@ -224,7 +224,7 @@ class Agreed:
     edges : bool
         Edges of a list, not entries of a matrix.
     duplicates : str or None
-        The rule that a Graph came with.
+        The rule of a Graph.
     kind : dtype or None
         Of the values.
     engine : {"cpu", "gpu"}

@@ -11,8 +11,8 @@ METIS .graph: an undirected graph as one line of neighbours for each vertex.
 
 fmt has three digits, leading zeros left out: vertex sizes, vertex weights (ncon of them), edge
 weights.  Sizes and weights of a vertex stand before its neighbours.  Every edge stands in the
-lines of both its ends with one weight, and loops are not allowed: a file where that is not so is
-refused, which also finds most of what a count of edges cannot.
+lines of both its ends with one weight, and loops are not allowed: other files are refused, which
+also finds most errors that the count of edges does not show.
 
 hMETIS .hgr: a hypergraph, one line of vertices for each of its edges (nets).
 
@@ -30,7 +30,7 @@ LAW's graph-txt (ASCIIGraph of WebGraph): the number of vertices, then one line 
                 vertex 1 has none
     0           successors of vertex 2
 
-There is no count of arcs; what shows that a file is cut off is a missing line or newline.
+There is no count of arcs; a missing line or newline shows that a file is cut off.
 """
 
 from __future__ import annotations
