@@ -264,7 +264,7 @@ def _made(family: str, size: Callable[[], int], dtype: Any, ranks: Ranks) -> Mat
     number, kind = ranks.agreed(family, lambda: (size(), arguments.value_type(family, dtype)))
     if ranks.comm is None:
         return _matrix(family, number, kind, ranks.engine)
-    if family == "mycielskian":  # grows from the one before
+    if family == "mycielskian":  # each order is made of the one before
         return ranks.dealt(family, lambda: _matrix(family, number, kind, None))
     return _made_by_ranks(family, number, kind, ranks)
 

@@ -185,7 +185,7 @@ def random_geometric(
 def _near_by_ranks(
     plan: reference.Near, entries: int, kind: str | None, dtype: Any, ranks: Ranks
 ) -> Any:
-    """Every rank joins the points of its range of cells; these have the same slots everywhere."""
+    """Every rank joins the points of its range of cells; each cell has the same slots on all."""
     engine, threads = engines.load(__name__, "cpu"), ranks.cpu_threads
     x, cells = engine.sorted_points(plan, threads)
     starts = cells.starts

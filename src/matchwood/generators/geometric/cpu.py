@@ -63,7 +63,7 @@ def _sort_into_cells(
 ) -> None:
     """Slots starts[c] .. starts[c + 1] - 1 hold the points of cell c.
 
-    `starts` and `cursor` come as zeros.  vertex[slot] is the point, placed[:, slot] where it is.
+    `starts` and `cursor` are zeros before.  vertex[slot]: the point; placed[:, slot]: where it is.
     """
     dim, n = points.shape
     while True:
@@ -238,7 +238,7 @@ def _measure_block(
 def distances_of_block(
     x: Array, names: Array, view: Any, dtype: Any, threads: int | None = None
 ) -> Array:
-    """Length of every edge of a block of a distributed graph; `names` are its vertices."""
+    """Length of every edge of a block; names[v] is the user's id of local id v."""
     data = np.empty(view.indices.size, dtype)
     crew(threads, work=view.indices.size + view.indptr.size).run(
         _measure_block, x, 2.0**-BITS, names, view.indptr, view.indices, data

@@ -47,7 +47,7 @@ def _draw_quarters(
     rows: Array,
     cols: Array,
 ) -> None:
-    """Edge begin + e into rows[e], cols[e].
+    """Write edge begin + e to rows[e], cols[e].
 
     The loop over edges is the inner one, with nothing in it but arithmetic, so that the compiler
     makes vector instructions of it: 2.3 times as fast as level after level for each edge.
@@ -130,7 +130,7 @@ def _pick_pairs(
     rows: Array,
     cols: Array,
 ) -> None:
-    """Edge begin + k into rows[k], cols[k]."""
+    """Write edge begin + k to rows[k], cols[k]."""
     shift = np.uint64(low_bits)
     high_mask = (_ONE << np.uint64(high_bits)) - _ONE
     low_mask = (_ONE << shift) - _ONE
@@ -214,7 +214,7 @@ def _fill_row(
     indptr: Array,
     indices: Array,
 ) -> None:
-    """The neighbours of begin + u into row u.
+    """Write the neighbours of begin + u to row u.
 
     Every v is written to this member's `line`; it is kept if the place then moves on.  That needs
     no branch, which would be mispredicted half of the time.

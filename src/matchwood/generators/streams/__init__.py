@@ -105,7 +105,7 @@ def random_weights(
 
     Notes
     -----
-    The same on every engine at any number of threads.  The weight of (u, v) comes from number
+    The same on every engine at any number of threads.  The weight of (u, v) is made of number
     u n + v of a counter-based stream, with u < v unless directed.  Work O(nnz).
 
     Examples
