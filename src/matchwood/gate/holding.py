@@ -128,7 +128,6 @@ class Keeper:
         return make()
 
     def has_kept(self, key: str) -> bool:
-        """Whether something is kept for this key."""
         return key in self._kept
 
     def __getstate__(self) -> dict[str, Any]:

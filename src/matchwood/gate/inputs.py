@@ -50,7 +50,6 @@ class Raw(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         return self.n, self.n if self.columns is None else self.columns
 
 
@@ -334,7 +333,6 @@ def plain_rows(A: Any, most: int) -> tuple[Any, Any] | None:
 
 
 def read_sparse(A: Any, caller: str, square: bool = True) -> Raw:
-    """The CSR arrays of a sparse matrix."""
     if _place(A) == "gpu":
         engines.cupy()
     shape = two_sides(A.shape, caller, square)

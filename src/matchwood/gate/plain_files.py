@@ -37,7 +37,6 @@ class Identity(NamedTuple):
 
 
 def identity(stream: Any) -> Identity:
-    """The Identity of an open file."""
     facts = os.fstat(stream.fileno())
     return Identity(facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns)
 

@@ -60,7 +60,6 @@ def refuse_fault(facts: Structure, indptr: Any, indices: Any, columns: int, call
 
 
 def place(view: Any, at: int) -> tuple[int, int]:
-    """Row and column of an entry."""
     row = int(np.searchsorted(engines.moved(view.indptr, "cpu"), at, "right")) - 1
     return row, int(view.indices[at])
 
@@ -75,7 +74,6 @@ def raise_infinite(view: Any, at: int, caller: str) -> NoReturn:
 
 
 def refuse_infinite(view: Any, caller: str) -> None:
-    """Raise unless all values are finite."""
     good = abs(view.data) < float("inf")  # false for NaN
     if not bool(good.all()):
         raise_infinite(view, int(good.argmin()), caller)

@@ -28,7 +28,6 @@ class View(NamedTuple):
 
 
 def ones(indices: Any) -> Any:
-    """A weight of 1 for every entry."""
     return engines.xp(indices).ones(indices.shape[0], np.float32)
 
 

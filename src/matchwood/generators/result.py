@@ -30,10 +30,7 @@ LEAST = 1 << 14  # unless batches would have fewer entries than this
 
 
 def matrix(n: int, indptr: Array, indices: Array, data: Array, *, canonical: bool = True) -> Matrix:
-    """The finished graph, on the engine of its arrays.
-
-    canonical: rows are sorted and free of duplicates, and SciPy need not check that.
-    """
+    """The matrix of these arrays, on their engine; canonical: sorted rows, no duplicates."""
     if engines.location(indices) == "cpu":
         A = sp.csr_array((data, indices, indptr), shape=(n, n))
     else:
@@ -165,5 +162,4 @@ def both_ways(u: Array, v: Array, *, directed: bool) -> tuple[Array, Array, None
 
 
 def ones_on_ranks(dtype: Any) -> Callable[[Any, Any], Any]:
-    """Values of a block that are all 1."""
     return lambda places, view: np.ones(view.nnz, dtype)

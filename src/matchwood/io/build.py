@@ -161,7 +161,6 @@ def _through_gate(A: Any, caller: str) -> Matrix:
 
 
 def rows_of(A: Matrix) -> Array:
-    """The row of each entry."""
     return np.repeat(np.arange(A.shape[0], dtype=A.indices.dtype), np.diff(A.indptr))
 
 

@@ -149,7 +149,6 @@ def _pieces(
 
 
 def _valued(A: Matrix, name: str, weights: bool | None) -> bool:
-    """Whether the values go into the file."""
     ones = bool(np.all(A.data == 1))
     if name in PATTERN_ONLY:
         if weights or (weights is None and not ones):

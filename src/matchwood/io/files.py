@@ -211,7 +211,6 @@ class Damaged(ValueError):
 
 
 def expanded(content: bytes | bytearray, compression: str, limit: int) -> Expansion:
-    """Decompress at most `limit` bytes."""
     found = Expansion()
     try:
         for text in unpacked([content], compression):

@@ -200,7 +200,6 @@ REMEDY = "; pass strict=False to accept it"
 
 
 def clip(field: bytes, limit: int = 24) -> str:
-    """A field as it appears in a message."""
     text = bytes(field[: 4 * limit + 4]).decode("utf-8", "replace")
     return repr(text if len(text) <= limit else text[:limit] + "...")
 

@@ -321,7 +321,6 @@ def tell_progress(done: int, total: int) -> None:
 
 
 def _report(words: np.ndarray[Any, Any]) -> None:
-    """Call the callbacks with the progress of the work."""
     callbacks, count = _progress.get(), _counter.get()
     if callbacks is None:
         return

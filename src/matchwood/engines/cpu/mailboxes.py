@@ -166,7 +166,6 @@ def wake_those(word: int, bits: int) -> None:
 
 @device
 def wake_all(word: int) -> None:
-    """Wake all that sleep on the word."""
     _syscall(FUTEX, word, WAKE, ALL, 0, 0, 0)
 
 

@@ -80,10 +80,7 @@ else:
 
 @device
 def idle(looks: int) -> int:
-    """Wait a moment, without sleeping, in a loop that waits for another thread; returns looks + 1.
-
-    `looks` counts the tests so far.
-    """
+    """Wait a moment, without sleeping, after `looks` tests of another thread; returns looks + 1."""
     if looks >= SPINS:
         _yield_core()
     else:

@@ -59,6 +59,5 @@ def _padded(shape: int | tuple[int, ...], kind: Any) -> int:
 
 
 def _size(shape: int | tuple[int, ...], kind: Any) -> int:
-    """The bytes of an array."""
     elements = math.prod(map(int, shape)) if isinstance(shape, tuple) else int(shape)
     return elements * np.dtype(kind).itemsize

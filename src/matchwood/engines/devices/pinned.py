@@ -79,7 +79,6 @@ class Registration:
         self._ranges.append((place, place + array.nbytes))
 
     def holds(self, array: Array) -> bool:
-        """Whether all of the array is pinned."""
         first = array.ctypes.data
         own = any(low <= first and first + array.nbytes <= high for low, high in self._ranges)
         return own or any(other.holds(array) for other in self._others)
@@ -152,7 +151,6 @@ class Turn(NamedTuple):
     sources: list[Array]
 
     def moves(self) -> list[tuple[int, int, int]]:
-        """(address to, address from, bytes)."""
         pairs = zip(self.targets, self.sources, strict=True)
         return [(to.ctypes.data, of.ctypes.data, of.nbytes) for to, of in pairs]
 

@@ -72,14 +72,12 @@ class DeviceWorkers:
             raise
 
     def close(self) -> None:
-        """Wait for the devices, and give everything back."""
         for worker in self.workers:
             worker.sender.close()
         if self._transport is not None:
             self._transport.close()
 
     def memory(self) -> list[int]:
-        """Most bytes that each partition held."""
         return [worker.ledger.most for worker in self.workers]
 
     def begin_round(self, stats: Stats) -> None:
@@ -119,7 +117,6 @@ class SimulatedWorkers:
         """Nothing outlives the arrays."""
 
     def memory(self) -> list[int]:
-        """Most bytes that each partition held."""
         return [worker.ledger.most for worker in self.workers]
 
     def begin_round(self, stats: Stats) -> None:
@@ -128,7 +125,6 @@ class SimulatedWorkers:
             worker.round = self._round
 
     def passed(self) -> float:
-        """Seconds are not measured."""
         return 0.0
 
     def end_round(self) -> None:
@@ -217,7 +213,6 @@ class Through(Copies):
     """Through the memory of the host."""
 
     def share(self, sender: int, arrays: Sequence[Any]) -> None:
-        """See Copies.share."""
         if arrays[sender].nbytes == 0:
             return
         with self._cupy.cuda.Device(self._numbers[sender]):
@@ -238,7 +233,6 @@ class Nccl(Copies):
         self._comms = self._nccl.NcclCommunicator.initAll(list(numbers))
 
     def share(self, sender: int, arrays: Sequence[Any]) -> None:
-        """See Copies.share."""
         if arrays[sender].nbytes == 0:
             return
         self._nccl.groupStart()
@@ -253,7 +247,6 @@ class Nccl(Copies):
             self._nccl.groupEnd()
 
     def close(self) -> None:
-        """Give the communicators back."""
         for comm in self._comms:
             comm.destroy()
         self._comms = []

@@ -256,7 +256,6 @@ class Kernels:
 
 
 def multiprocessors() -> int:
-    """Multiprocessors of the current device."""
     device = engines.cupy().cuda.runtime.getDevice()
     return _multiprocessors(device)
 

@@ -127,7 +127,6 @@ class Source:
         return constant(self.text(), name)
 
     def constants(self, *names: str) -> tuple[int, ...]:
-        """The values of several constants."""
         return tuple(self.constant(name) for name in names)
 
     def options(self) -> tuple[str, ...]:

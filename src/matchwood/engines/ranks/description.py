@@ -98,7 +98,6 @@ def _torch_size() -> int:
 
 
 def _library() -> str | None:
-    """The MPI library in use."""
     MPI = sys.modules.get("mpi4py.MPI")
     return None if MPI is None else library_of(MPI)
 

@@ -31,10 +31,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Site:
-    """Where a rank runs, as it is sent to the others.
-
-    `cpus` are those it may run on; `quota` how many of them it may keep busy.
-    """
+    """Where a rank runs: `cpus` it may use, and `quota`, how many of them it may keep busy."""
 
     host: str
     boot: str
@@ -80,10 +77,7 @@ def site(engine: str = "cpu") -> Site:
 
 
 def place_of(rank: int, sites: Sequence[Site]) -> Place:
-    """The place of a rank, from the sites of all.
-
-    A CPU that several ranks of a host may run on is divided among them.
-    """
+    """The place of a rank, from the sites of all; ranks that share a CPU get a part each."""
     own = sites[rank]
     neighbours = [r for r, other in enumerate(sites) if (other.host, other.boot) == _machine(own)]
     users = Counter(cpu for r in neighbours for cpu in sites[r].cpus)

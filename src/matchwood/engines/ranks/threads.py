@@ -50,7 +50,6 @@ class Meeting:
         self.waiters: list[threading.Lock] = []
 
     def missing(self) -> list[int]:
-        """The ranks, as `run` numbers them, that have not entered."""
         return [
             rank for rank, call in zip(self.group.members, self.calls, strict=True) if call is None
         ]

@@ -87,7 +87,6 @@ class Collector:
         return (rows, columns, data), np.asarray(received)
 
     def _keep(self, entries: Entry, received: Any) -> None:
-        """Add the entries of one round to their ranges."""
         rows, columns, data = entries
         self.received += int(rows.size)
         if self.ranges == 1:
@@ -108,10 +107,7 @@ class Collector:
                 self.waiting[k].append((part, table[k * ranks : (k + 1) * ranks]))
 
     def block(self, columns_sorted: Any, reduce: str = "keep") -> View:
-        """The entries by row and column.  Afterwards nothing is kept here.
-
-        `reduce` is that of primitives.assemble.
-        """
+        """The entries by row and column, which are then given up; `reduce`: primitives.assemble."""
         wide = self.received > INT32_MAX or self.grid.n > INT32_MAX
         kind = np.dtype(np.int64 if wide else np.int32)
         lengths = np.zeros(self.grid.n_rows + 1, np.int64)

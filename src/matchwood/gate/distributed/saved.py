@@ -48,7 +48,6 @@ HEAD = re.compile(
 
 
 def is_saved(folder: Path) -> bool:
-    """Whether `save` wrote this folder."""
     return (folder / DESCRIPTION).is_file()
 
 

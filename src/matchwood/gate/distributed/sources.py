@@ -46,7 +46,6 @@ class Source(NamedTuple):
 
 
 def of_arrays(u: Any, v: Any, data: Any, kind: Any) -> Source:
-    """The source of arrays in memory."""
     rounds = -(-int(u.shape[0]) // collecting.BATCH)
     return Source(
         lambda stride=1: collecting.batches(u, v, data, stride=stride),

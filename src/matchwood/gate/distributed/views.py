@@ -180,13 +180,11 @@ class Blocks:
         return np.dtype(np.int64) if self.most(entries) > np.iinfo(kind).max else np.dtype(kind)
 
     def without_loops(self, view: View) -> View:
-        """The same without loops."""
         data = NO_DATA if view.data is None else view.data
         found = View(*self._cpu().without_loops(view.indptr, view.indices, data, self.threads))
         return found if view.data is not None else found._replace(data=None)
 
     def mirror(self, view: View) -> View:
-        """The block of the transpose."""
         lengths = np.diff(view.indptr)
         rows = np.repeat(self.names, lengths).astype(self._id_kind(), copy=False)
         columns = self.names[view.indices].astype(self._id_kind(), copy=False)

@@ -295,7 +295,6 @@ def _copied(level: Any, depth: int) -> dict[Any, Any]:
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two readings found the same."""
     return all(_alike(part, one[part], other[part]) for part in one if part != "rows")
 
 
@@ -338,10 +337,7 @@ def _numbered(nodes: tuple[Any, ...], lengths: Array, neighbours: list[Any]) -> 
 
 
 def edges_of(rows: Rows, directed: bool, found: Mapping[str, Any] = {}) -> Edges:
-    """The edges, with what was read of them.
-
-    Of the two entries of an undirected edge the one at the node of the smaller number.
-    """
+    """The edges, with what was read of them; an undirected one as at its smaller node."""
     u, v = sources(rows), rows.indices
     chosen = None if directed else u <= v
     if chosen is not None:

@@ -250,7 +250,6 @@ def mycielskian(
 
 
 def _size(family: str, size: int) -> tuple[int, int]:
-    """Vertices and entries."""
     if family == "mycielskian":
         n, entries = (1, 0) if size == 1 else (2, 2)
         for _ in range(size - 2):

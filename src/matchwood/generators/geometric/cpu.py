@@ -249,7 +249,6 @@ def distances_of_block(
 def distances(
     x: Array, indptr: Array, indices: Array, dtype: Any, threads: int | None = None
 ) -> Array:
-    """Length of every stored edge."""
     data = np.empty(indices.size, dtype)
     crew(threads, work=indices.size + indptr.size).run(
         _measure, x, 2.0**-BITS, indptr, indices, data

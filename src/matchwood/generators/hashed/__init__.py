@@ -340,7 +340,6 @@ def _made(
     dtype: Any,
     ranks: Ranks,
 ) -> Matrix:
-    """Follow the plan by a function of the engine, weigh the edges."""
     if ranks.comm is not None:
         return _made_by_ranks(caller, method, plan, entries, weights, dtype, ranks)
     threads = ranks.threads

@@ -95,10 +95,7 @@ def rmat(plan: RMAT, threads: int | None = None) -> tuple[Array, Array]:
 def rmat_edges(
     plan: RMAT, threads: int | None = None, begin: int = 0, count: int | None = None
 ) -> tuple[Array, Array]:
-    """Ends of the edges as drawn: self loops and equal edges among them.
-
-    All, or `count` of them from number `begin` on.
-    """
+    """Ends of the edges as drawn, with loops and duplicates: all, or `count` from `begin` on."""
     rows = np.empty(plan.samples if count is None else count, index_type(plan.n))
     cols = np.empty_like(rows)
     crew(threads, work=rows.size * max(plan.scale, 1) // 2).run(

@@ -317,7 +317,6 @@ def _stencil_array(caller: str, weights: Any) -> np.ndarray[Any, Any]:
 
 
 def _made(caller: str, ranks: Ranks, planned: Callable[[], tuple[Plan, Any]]) -> Matrix:
-    """Follow the plan, here or by all ranks together."""
     plan, dtype = ranks.agreed(caller, planned)
     if ranks.comm is not None:
         listed = engines.load(__name__, "cpu").entries

@@ -170,7 +170,6 @@ def _check(text: Text, start: int, rows: AdjacencyLists, A: Matrix, threads: int
 
 
 def loops_of(A: Matrix) -> Array:
-    """Vertices with an entry on the diagonal."""
     rows = rows_of(A)
     return rows[rows == A.indices]
 
@@ -300,7 +299,6 @@ def read_hmetis_text(text: Text, *, strict: bool, threads: int | None) -> Hmetis
 
 
 def read_graph_txt(text: Text, *, strict: bool, threads: int | None) -> Matrix:
-    """The matrix of the successors."""
     end = text.content.index(b"\n") + 1
     first = bytes(text.content[:end].strip())
     size = whole_numbers(first.split())
@@ -313,7 +311,6 @@ def read_graph_txt(text: Text, *, strict: bool, threads: int | None) -> Matrix:
 
 
 def graph_txt_pieces(A: Matrix) -> Iterator[bytes]:
-    """The lines of the file."""
     yield f"{A.shape[0]}\n".encode()
     yield from _adjacency_lines(A, 0)
 

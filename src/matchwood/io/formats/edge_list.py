@@ -266,7 +266,6 @@ def delimiter_of(line: bytes, asked: str | None) -> str:
 
 
 def split(line: bytes, delimiter: str) -> list[bytes]:
-    """The fields of a line."""
     if delimiter == " ":
         return line.split()
     return [field.strip() for field in line.split(delimiter.encode())]

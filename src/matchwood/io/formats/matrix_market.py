@@ -70,7 +70,6 @@ class Head(NamedTuple):
 
 
 def head_of(text: Text) -> Head:
-    """Banner, comments and sizes."""
     banner = _banner(text)
     line, start, shape, declared = _sizes(text, banner.layout)
     if banner.symmetry != "general" and shape[0] != shape[1]:
@@ -191,17 +190,13 @@ def _sparse(text: Text, start: int, shape: tuple[int, int], entries: int, banner
 
 
 def type_of(banner: Banner) -> Any:
-    """The type of the values."""
     return np.dtype(_TYPES.get(banner.field, np.float64))
 
 
 def coordinates(
     text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner
 ) -> tuple[Array, Array, Array]:
-    """(rows, columns, values) of `entries` entries from byte `start` on.
-
-    Those of the other half of a symmetric matrix follow.
-    """
+    """(rows, columns, values) of `entries` entries from byte `start` on, then mirrored ones."""
     index = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64
     kind: Any = _TYPES.get(banner.field, np.float64)
     u: Any = np.empty(entries, index)
@@ -282,7 +277,6 @@ def pieces(A: Matrix, *, weights: bool, comments: Sequence[str]) -> Iterator[byt
 
 
 def _body(written: bytes) -> bytes:
-    """The lines below banner, comments and sizes."""
     position = 0
     while written.startswith(b"%", position):
         position = written.index(b"\n", position) + 1

@@ -74,10 +74,7 @@ class Exchange:
     # Dense
 
     def fold(self, values: Any, op: str = "sum") -> Any:
-        """Own values, by place: those of all ranks of the row, joined.
-
-        `values` is over the row group, by position.
-        """
+        """Own values, by place: the `values` of all ranks of the row, by row position, joined."""
         xp = engines.xp(values)
         if self.row.size == 1:
             return values.copy()

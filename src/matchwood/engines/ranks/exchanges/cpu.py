@@ -85,10 +85,7 @@ def _counts(destinations: Array, parts: int, team: Crew) -> Array:
 def _join(
     team: Any, places: Array, values: Array, how: int, seen: Array, joined: Array, found: Array
 ) -> None:
-    """joined[place]: all values for it, joined in the order of the elements.
-
-    A member has a range of places, and looks at all elements.
-    """
+    """joined[place]: its values, joined in their order.  A member has a range of places."""
     lo, hi = share(team, seen.size)
     seen[lo:hi] = False
     count = 0
@@ -159,10 +156,7 @@ SCANNED_SHARE = 16
 def joined(
     places: Array, values: Array, op: str, size: int, threads: int | None
 ) -> tuple[Array, Array]:
-    """Each place once, ascending, with its values joined in the order of the elements.
-
-    `places` are int64, below `size`.
-    """
+    """Each place (int64, below `size`) once, ascending, its values joined in their order."""
     as_bits = values.dtype == np.bool_
     if op == "or" and not as_bits:
         return _joined_bits(places, values)
@@ -196,7 +190,6 @@ def _joined_bits(places: Array, values: Array) -> tuple[Array, Array]:
 
 
 # Arrays over a group whose vertices lie in stripes: by position, and by owner.
-#
 # Position k * ranks + s is place k of rank s.  NumPy reads the whole array once for each rank; here
 # it goes through the cache in tiles.  Elements are words of their size, whatever they mean.
 
@@ -285,7 +278,6 @@ def _moved(values: Array, counts: list[int], by_owner: bool, threads: int | None
 
 
 # Which numbers there are in an array, by a hash table; and the least value for each place.
-#
 # By one thread: quicker than a sort, and than NumPy's ``minimum.at``.
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: takes near numbers apart

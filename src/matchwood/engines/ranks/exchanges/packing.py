@@ -35,7 +35,6 @@ def pack_marks(places: Array, size: int, kind: Any) -> Array:
 
 
 def unpack_marks(words: Array, size: int) -> Array:
-    """The places, ascending."""
     if words.size < words_of_bits(size, words.dtype):
         return words.astype(np.int64)
     if engines.location(words) == "gpu":

@@ -111,7 +111,6 @@ class Record:
         return np.dtype([(f"f{k}", kind) for k, kind in enumerate(self.kinds)])
 
     def unpacked(self, flat: Any) -> list[Any]:
-        """The columns of an array of bytes."""
         xp = engines.xp(flat)
         if xp is np:
             table = flat.view(self._fields())

@@ -126,12 +126,10 @@ class Grid:
 
     @property
     def shape(self) -> GridShape:
-        """The numbers that kernels take."""
         numbers = (self.R, self.C, self.r, self.c, max(self.R - 1, 1), self.n_rows)
         return GridShape(*map(np.uint64, numbers))
 
     def size_of(self, rank: int) -> int:
-        """How many vertices a rank owns."""
         return (self.n - rank + self.p - 1) // self.p
 
     @property
@@ -279,7 +277,6 @@ class Ranges(Grid):
         self.owned_columns = self._column_parts[self.r]
 
     def stripes_of(self, rank: int) -> range:
-        """The stripes that a rank owns."""
         r, c = divmod(rank, self.C)
         return range(max(r * self.C, c * self.R), min((r + 1) * self.C, (c + 1) * self.R))
 

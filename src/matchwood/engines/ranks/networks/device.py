@@ -25,7 +25,6 @@ class Cuda:
     """The calls of CUDA that are needed here; tests have one that needs no GPU."""
 
     def is_there(self, array: Any) -> bool:
-        """Whether the array lies on a GPU."""
         return engines.location(array) == "gpu"
 
     def empty(self, shape: Any, dtype: Any) -> Any:

@@ -66,7 +66,6 @@ class Windows:
         self._arrays = [self._array(pointer) for pointer in self._mapped]
 
     def _array(self, pointer: int) -> Any:
-        """The bytes of a window."""
         cuda = engines.cupy().cuda
         memory = cuda.UnownedMemory(pointer, self.capacity, None, cuda.Device().id)
         return engines.cupy().ndarray(self.capacity, np.uint8, cuda.MemoryPointer(memory, 0))
@@ -371,10 +370,7 @@ class Ipc(OnDevice):
 
 
 def open_ipc(comm: Communicator, tolerant: bool) -> Communicator:
-    """IPC beside a communicator of the host.
-
-    Where it does not work on some rank the host's memory is used if `tolerant`; all ranks agree.
-    """
+    """IPC beside a host's communicator; if `tolerant`, `comm` itself where IPC fails on a rank."""
     made = Ipc(comm, Cuda())
     try:
         made._fit(FIRST_BYTES)

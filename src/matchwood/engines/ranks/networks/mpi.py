@@ -55,7 +55,6 @@ class MpiControl(Control):
         self._receive = self._listen()
 
     def own(self, comm: Any) -> None:
-        """Let `finish` free this communicator."""
         self._owned.append(comm)
 
     def _listen(self) -> Any:
@@ -136,7 +135,6 @@ class Mpi(Polled):
         self._held = None
 
     def _type(self, itemsize: int) -> Any:
-        """An MPI type of that many bytes."""
         MPI = self._mpi
         known = {1: MPI.BYTE, 2: MPI.INT16_T, 4: MPI.INT32_T, 8: MPI.INT64_T}
         if itemsize in known:

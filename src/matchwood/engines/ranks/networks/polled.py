@@ -102,7 +102,6 @@ class Control(abc.ABC):
                 self.send(rank, text)
 
     def hear(self, text: bytes) -> None:
-        """React to a notice."""
         sender, kind, *rest = pickle.loads(text)
         if kind == "failed":
             self.failure = self.failure or RankFailed(*rest)
@@ -312,7 +311,6 @@ class Polled(Communicator):
 
 
 def _yield() -> None:
-    """Leave the CPU to whoever wants it."""
     if hasattr(os, "sched_yield"):
         os.sched_yield()
     else:

@@ -140,7 +140,6 @@ class Torch(Polled):
         return result
 
     def _cast(self, array: Any, root: int) -> Any:
-        """Start a broadcast."""
         from torch.distributed import BroadcastOptions
 
         options = BroadcastOptions()

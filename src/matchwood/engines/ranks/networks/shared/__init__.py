@@ -243,7 +243,6 @@ class Shared(Communicator):
         copy(self.threads, array, self._region.rows[self.rank, at : at + array.nbytes])
 
     def wait_until(self, done: Callable[[], Any]) -> None:
-        """As `Polled.wait_until`."""
         self.base.wait_until(done)
 
     def scratch(self, size: int, dtype: Any) -> Any:
@@ -482,10 +481,7 @@ class Shared(Communicator):
 
 
 def among_neighbours(base: Polled) -> Communicator:
-    """`base`, or a communicator beside it where its ranks are on one host and can share memory.
-
-    All ranks of it call this.
-    """
+    """`base`, or a `Shared` where its ranks, which all call this, can share memory of one host."""
     hosts, room = base.session.hosts, room_for(base.size)
     if base.size == 1 or room == 0 or len({hosts[rank] for rank in base.members}) != 1:
         return base
