@@ -21,7 +21,7 @@ from matchwood.primitives.inspect import structure
 from matchwood.primitives.patterns import NUMBERS, contiguous, one_place
 
 DUPLICATES = (None, "sum", "min", "max", "first", "error")
-RULES = tuple(rule for rule in REDUCE if rule != "keep")  # that leave an entry once
+RULES = tuple(rule for rule in REDUCE if rule != "keep")  # after which each entry is stored once
 
 Same = TypeVar("Same", bound="Entries")
 T = TypeVar("T")

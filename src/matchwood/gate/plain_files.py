@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from matchwood.errors import FileFormatError
 
 PIECE = 1 << 24  # bytes read at once: 5 ms, so that Ctrl-C takes effect
-STEP = 1 << 20  # bytes that are copied at once: they stay in a cache until then
+STEP = 1 << 20  # bytes read and then copied at a time: they are still in a cache
 KINDS = (
     (stat.S_ISFIFO, "a pipe"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),

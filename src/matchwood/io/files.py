@@ -34,7 +34,7 @@ PathLike = str | os.PathLike[str]
 
 PIECE = 1 << 20  # bytes read from a pipe at once
 WRITTEN = 1 << 16  # bytes compressed and written at once: 20 ms of xz
-WRITTEN_PLAIN = 1 << 23  # the same without compression: large pieces are mapped quickly afterwards
+WRITTEN_PLAIN = 1 << 23  # the same without compression: a file of large pieces is mapped quickly
 
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 

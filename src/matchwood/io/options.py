@@ -54,7 +54,7 @@ def matrix_bytes(shape: tuple[int, int], entries: int, workers: int = 1) -> int:
 
 
 ID_MAX = 10**18  # ids have at most 18 digits, so that they fit int64 whatever is added
-NO_MARKS = "+-.\n\r\"'\0"  # what a number, a line or a quoted name may hold
+NO_MARKS = "+-.\n\r\"'\0"  # no delimiters: a number, a line or a quoted name may hold them
 DUPLICATES = ("sum", "first", "min", "max")
 
 

@@ -36,9 +36,9 @@ from matchwood.io.text import Layout, Records, Text, read_records
 
 T = TypeVar("T")
 
-HEAD = 1 << 16  # bytes at the top that are searched for the first edge; more if it is not there
+HEAD = 1 << 16  # bytes at the top in which the first edge is searched; 16 times more if it fails
 STEP = 1 << 16  # bytes read at a time to find the end of a line
-MARK = b"\xef\xbb\xbf"  # of UTF-8, which some programs put at the top
+MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8, which some programs put at the top
 DIVIDED = ("edges", "mtx", "gr")  # formats that all ranks parse
 
 

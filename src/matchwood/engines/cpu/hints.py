@@ -220,7 +220,7 @@ def _by_instruction(name: str, otherwise: Any) -> Any:
     return intrinsic(word)
 
 
-FEW_BITS = 8  # fewer are faster one by one
+FEW_BITS = 8  # fewer set bits are extracted one by one, which is as quick
 SLOW_BITS = ("znver1", "znver2")  # processors whose instructions are as slow as the loops
 deposited = _by_instruction("pdep", _deposit)  # (bits, mask): lowest bits, to where the mask has 1s
 extracted = _by_instruction("pext", _extract)  # (bits, mask): those where the mask has 1s, together

@@ -69,11 +69,11 @@ FUNCTION = 0  # address of the kernel
 LEFT = _LINE  # members that have not ended
 OVER = _LINE + 1
 STATUS = _LINE + 2  # Numba's, of the first member that raised an exception
-DETAIL = _LINE + 3  # what it points to
+DETAIL = _LINE + 3  # address of that exception
 REALS = 2 * _LINE  # arguments in registers for floating-point numbers
 SLOTS = 3 * _LINE  # all other arguments
 TEAM_WORDS = SLOTS + 6  # before it: rank, size; owner, parent, elements, bytes of an element
-VALUES = SLOTS + MOST_WORDS  # what `start` makes the slots of
+VALUES = SLOTS + MOST_WORDS  # values from which `start` fills the slots
 
 FINE = (0, -2)  # Numba's status where nothing was raised
 HEAD = object.__basicsize__ // 8  # words of an object before its own fields

@@ -65,7 +65,7 @@ four ranks of four threads components of R-MAT 22 then take 25 ms instead of 28,
 instead of 135."""
 
 POSSIBLE = SUPPORTED and not sysconfig.get_config_var("Py_GIL_DISABLED")
-_SECONDS = np.array([0, WAIT_SECONDS * 1e9], np.int64)  # and nanoseconds
+_SECONDS = np.array([0, WAIT_SECONDS * 1e9], np.int64)  # (seconds, nanoseconds)
 _bell = np.zeros(1, np.int64)
 _bits = itertools.cycle(range(32))
 _unfinished: set[Run] = set()  # keeps arrays alive that members may use, even without the caller

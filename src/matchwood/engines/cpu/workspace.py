@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 LINE = 64  # bytes of a cache line: arrays do not share one
-LARGEST = (32 << 20) - (1 << 16)  # bytes of a block of several arrays, with room for what is around
+LARGEST = (32 << 20) - (1 << 16)  # bytes of a block of several arrays: below 32 MB with its headers
 
 
 def workspace(**arrays: tuple[int | tuple[int, ...], Any]) -> Any:

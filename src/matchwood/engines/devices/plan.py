@@ -24,8 +24,8 @@ Array = np.ndarray[Any, Any]
 
 USUAL_LIST = 16  # edges; with 16, 3 to 4 % of a graph travel twice, and half of that with 32
 MOST_BATCHES = 64  # of a partition, before its lists are made shorter
-LEAST_CAPACITY = 1 << 10  # entries of a buffer
-LEAST_ROWS = 1 << 10  # rows of a buffer
+LEAST_CAPACITY = 1 << 10  # the fewest entries of a buffer
+LEAST_ROWS = 1 << 10  # the fewest rows of a buffer
 SCAN_PART = 8  # a prefix sum over n numbers takes n / SCAN_PART bytes of scratch at most
 
 

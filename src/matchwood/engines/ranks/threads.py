@@ -35,7 +35,7 @@ from matchwood.errors import EngineUnavailable, RankFailed
 COPIED_BYTES = 1 << 16  # up to this size an array is copied, so that its owner need not wait
 LOOK_SECONDS = 0.05  # between looks at the ranks, where Ctrl-C does not end the wait for a lock
 MOST_RANKS = 4096  # threads of one process
-PARTING_SECONDS = 0.05  # that ranks get to end after Ctrl-C
+PARTING_SECONDS = 0.05  # that `run` waits for ranks to end after Ctrl-C
 
 
 class Meeting:

@@ -25,7 +25,7 @@ from matchwood.primitives.assemble import trusted_assemble
 
 SORTED_TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64))
 BATCH = 1 << 20  # entries that a rank sends at a time
-RANGES = 16  # ranges of rows, where a rank has more than one batch; each is sorted by itself
+RANGES = 16  # of rows, where a rank has more than one batch; the sort of each passes all columns
 INT32_MAX = np.iinfo(np.int32).max
 
 Entry = tuple[Any, Any, Any]  # arrays: rows, columns, values or None

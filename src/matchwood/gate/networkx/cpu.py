@@ -28,7 +28,7 @@ from matchwood.engines.cpu.hints import prefetch
 # or the graph was not read.
 NUMBERED, PLAIN, ANY, OTHER = range(4)
 DICT, TUPLE, STR, INT = range(4)  # places in `kinds`, addresses of types; plain ones from STR on
-AHEAD = 8  # rows and edges between the one that is read and the one whose memory is asked for
+AHEAD = 8  # rows and edges between the one that is read and the one that is prefetched
 BATCH = 32  # neighbours that are looked up side by side, so that they wait for memory together
 
 

@@ -12,7 +12,7 @@ from matchwood.arguments import count
 from matchwood.generators import result
 from matchwood.generators.result import Matrix, Ranks, both_ways, ones_on_ranks
 
-MOST_MYCIELSKIAN = 22  # has 12.2e9 edges
+MOST_MYCIELSKIAN = 22  # this order has 12.2e9 edges
 
 
 def path(

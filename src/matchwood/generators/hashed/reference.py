@@ -15,7 +15,7 @@ from matchwood.generators import streams
 
 Array = np.ndarray[Any, Any]
 _ONE = np.uint64(1)
-LABEL_ROUNDS = 4  # rounds of the renumbering; it only has to hide the order of the degrees
+LABEL_ROUNDS = 4  # of the renumbering, which only has to hide the order of the degrees
 
 # Rounds of the Feistel network.  Where the halves have few bits it needs more of them: with 8,
 # a chi-square test over all graphs of 4 vertices still rejects it, with 16 it does not.

@@ -1,9 +1,9 @@
 """MPI by mpi4py.  Read protocol.py and polled.py first.
 
-Data are sent as integers of the same width, and reductions are done here, in the order of the
-ranks: so all types work, and a sum of floats is the same with every library.  Libraries may count
-in 32 bits (Open MPI 4 does): an operation on more than `part` elements in all is done by single
-messages of at most `part` elements each.
+Data are sent by the width of their type, and reductions are done here, in the order of the ranks:
+so all types work, and a sum of floats is the same with every library.  Libraries may count in 32
+bits (Open MPI 4 does): an operation on more than `part` elements in all is done by single messages
+of at most `part` elements each.
 """
 
 from __future__ import annotations

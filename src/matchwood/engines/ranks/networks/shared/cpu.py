@@ -62,7 +62,7 @@ def present(team: Any, flags: Array, heads: Array, number: int, looks: int) -> i
 COPIED_BY_TEAM_BYTES = 1 << 21
 """From this size on a team copies.  For less, calling its members takes as long as they save:
 with small copies by a team, too, searches and components on ranks became slower."""
-WIDEST_BYTES = 8  # of an element that is copied as one
+WIDEST_BYTES = 8  # the most of a word that a team copies at once
 
 
 @kernel
