@@ -141,7 +141,6 @@ class Entries(EntryRules):
 
     @property
     def index_dtype(self) -> Any:
-        """The type of indptr and indices."""
         return self._indptr.dtype
 
     @property

@@ -121,7 +121,6 @@ class Graph(GraphRules, Entries):
         return float(extremes(values)[0])
 
     def raise_infinite(self, view: View, facts: Values, caller: str) -> None:
-        """Raise the error that names the entry which is not finite."""
         refusals.raise_infinite(view, facts.at, caller)
 
     def refuse_overflow_of_directions(self, view: View, caller: str) -> None:

@@ -38,7 +38,6 @@ def refuse_length(indptr: Any, rows: int, caller: str) -> None:
 
 
 def refuse_fault(facts: Structure, indptr: Any, indices: Any, columns: int, caller: str) -> None:
-    """Raise if `structure` found a fault."""
     at = facts.at
     if facts.fault == "indptr_start":
         raise ValueError(f"{caller}: indptr must start at 0, got {int(indptr[0])}")
@@ -65,7 +64,6 @@ def place(view: Any, at: int) -> tuple[int, int]:
 
 
 def raise_infinite(view: Any, at: int, caller: str) -> NoReturn:
-    """Raise the error that entry `at` is not finite."""
     row, column = place(view, at)
     raise ValueError(
         f"{caller}: weights must be finite, got {float(view.data[at])} at row {row}, "

@@ -67,7 +67,6 @@ def refuse_options(path: PathLike, name: str, options: Options) -> None:
 def read_coordinates(
     path: PathLike, format: str | None, strict: bool, threads: int | None, limits: Limits
 ) -> Array:
-    """The coordinates in a .co or Matrix Market file."""
     name = format_of(path, format, "read_coordinates")
     if name not in ("co", "mtx"):
         raise ValueError(f"read_coordinates: format must be co or mtx, got {name}")

@@ -1,8 +1,8 @@
 """Bytes of files, plain or compressed: whole files in, whole files out.
 
 Reading gives the text even of a damaged file up to the damage, so that an error can name the line.
-Writing goes to a new file beside the old one, which takes its name when it is complete: whoever
-reads meanwhile sees the old file or the new one, never a part, and a full disk costs nothing.
+Writing goes to a new file beside the old one, which takes its name when it is complete: readers
+see the old file or the new one, never a part, and a full disk leaves the old one.
 
 Compressed bytes go a small step at a time: Ctrl-C takes effect between two steps.  A few hundred
 bytes can unpack to terabytes, so `expanded` stops at a limit.

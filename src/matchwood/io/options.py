@@ -27,7 +27,7 @@ class Limits(NamedTuple):
     bytes: int | None = None
 
     def checked(self, caller: str) -> Limits:
-        """Whole numbers, or an error."""
+        """The limits as whole numbers, or an error."""
         given = zip(("most_vertices", "most_bytes"), self, strict=True)
         return Limits(*(x if x is None else count(caller, name, x) for name, x in given))
 

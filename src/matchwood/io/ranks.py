@@ -107,7 +107,7 @@ def _what(path: PathLike) -> str:
 
 
 def _plain_file(path: PathLike, comm: Any) -> bool:
-    """No pipe: only a file can be read in parts."""
+    """Whether it is a file, not a pipe: only a file can be read in parts."""
     return bool(comm.objects(Path(path).is_file())[0])
 
 
@@ -192,7 +192,7 @@ def _read_arcs(pieces: Pieces, asked: Asked) -> Entries:
 
 
 def _read_market(pieces: Pieces, asked: Asked) -> Entries | None:
-    """None where the file holds a dense matrix."""
+    """The entries of a sparse Matrix Market file; None where it holds a dense matrix."""
 
     def head(text: Text) -> Any:
         found = matrix_market.head_of(text)
@@ -300,7 +300,7 @@ def _largest_shape(comm: Any, shapes: list[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _made(path: PathLike, asked: Asked, entries: Entries) -> Any:
-    """As `build.matrix_of_edges` joins edges, by all ranks."""
+    """The graph of the entries, joined by all ranks as `build.matrix_of_edges` joins edges."""
     _require_square(entries.shape)
     u, v, w = entries.u, entries.v, entries.w
     rule = entries.duplicates
@@ -453,7 +453,6 @@ class Pieces:
         return found
 
     def records(self, start: int, layout: Layout, threads: int | None) -> Records:
-        """The table of edges of this rank's piece."""
         threads = self.comm.threads if threads is None else threads
         ids, weights = np.empty(0, np.int32), np.empty(0) if layout.w >= 0 else None
         nothing = Records(ids, ids, weights, -1, -1)

@@ -111,7 +111,6 @@ class Text:
         return self.line_at(end)
 
     def error(self, line: int, message: str) -> FileFormatError:
-        """The exception for what is wrong in a line."""
         return FileFormatError(f"{self.path}, line {line}: {message}")
 
     def lines(self, position: int = 0) -> Iterator[tuple[int, int, bytes]]:
@@ -182,7 +181,7 @@ class Text:
             )
 
     def require_count(self, declared: int, found: int, what: str, strict: bool) -> None:
-        """The file must hold as many records as it says."""
+        """Raise unless the file holds as many records as it says."""
         if strict and declared != found:
             cut = "the file is cut off" if found < declared else "there are more than that"
             raise self.error(

@@ -117,8 +117,6 @@ prefetch_write = _prefetch(1)  # (array, index) is written soon; likewise
 
 @intrinsic
 def count_ones(typingctx: Any, word: Any) -> Any:
-    """Number of bits that are set in a word."""
-
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
 

@@ -131,7 +131,6 @@ class Slot:
         self.event: Any = None
 
     def words(self, part: Part, dtype: Any) -> Array:
-        """The memory of a part, as an array of its words."""
         end = part.place + part.size * dtype.itemsize
         return self.memory[part.place : end].view(dtype)
 

@@ -55,7 +55,7 @@ class Lane:
 
     @contextlib.contextmanager
     def phase(self, name: str, stream: Any = None) -> Iterator[None]:
-        """What is queued within counts as that phase."""
+        """Measure what is queued within as that phase."""
         if not self.timed:
             yield
             return
@@ -265,7 +265,6 @@ class Sender:
         return Reading(self._lane, buffer)
 
     def close(self) -> None:
-        """Wait for the device, and give the pinned memory back."""
         self._lane.close()
         if self._ring is not None:
             self._rings.give_back(self._ring)

@@ -113,7 +113,6 @@ def _threads(allowed: float) -> int:
 
 
 def take_gpu(place: Place) -> None:
-    """Make the GPU of a rank the current device of this thread."""
     if place.gpu is None:
         raise EngineUnavailable(f"world: no GPU on {place.host}")
     engines.cupy().cuda.Device(place.gpu).use()
@@ -138,6 +137,5 @@ def torchrun(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def library_of(MPI: Any) -> str:
-    """The name and version of the library that mpi4py uses."""
     first = MPI.Get_library_version().strip("\0 \n").splitlines()[0]
     return " ".join(first.split(",")[0].split())

@@ -48,7 +48,7 @@ class DistributedVector:
 
     @property
     def n(self) -> int:
-        """Values of all ranks."""
+        """Number of values of all ranks."""
         return int(self.grid.n)
 
     @property

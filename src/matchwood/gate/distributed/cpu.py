@@ -183,7 +183,6 @@ def _diagonal(team: Any, indptr: Array, indices: Array, data: Array, found: Arra
 
 
 def diagonal(view: tuple[Array, Array, Array], found: Array, threads: int | None) -> None:
-    """Write the values on the diagonal to `found`."""
     crew(threads, work=view[1].size).run(_diagonal, *view, found)
 
 

@@ -84,7 +84,7 @@ def save(G: Any, folder: Any, caller: str = "save") -> None:
 
 
 def _begin(folder: Path, caller: str) -> None:
-    """An empty folder; one that holds a saved graph is emptied."""
+    """Make an empty folder; one that holds a saved graph is emptied."""
     folder.mkdir(parents=True, exist_ok=True)
     if is_saved(folder):
         (folder / DESCRIPTION).unlink()
@@ -127,7 +127,6 @@ class Saved(NamedTuple):
 
 
 def opened(folder: Path, comm: Any) -> Saved:
-    """The entries of a folder, on the ranks of `comm`."""
     mine = together(comm, lambda: _described(folder) if comm.rank == 0 else None, named=False)
     known, facts = comm.objects(mine)[0]
     ends = list(itertools.accumulate(facts["entries"], initial=0))

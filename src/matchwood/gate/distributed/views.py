@@ -113,7 +113,6 @@ class Blocks:
         return [int(k) for k in self.comm.allreduce(np.array(numbers, np.int64), "sum")]
 
     def most(self, number: int) -> int:
-        """The largest of the ranks' numbers."""
         return int(self.comm.allreduce(np.array([number], np.int64), "max")[0])
 
     def symmetry(self, view: View) -> Symmetry:
@@ -219,7 +218,6 @@ class Blocks:
         )
 
     def refuse_infinite(self, view: View, caller: str) -> None:
-        """Raise unless all values of all ranks are finite."""
         good = abs(view.data) < np.inf  # false for NaN
         if bool(self.comm.allreduce(np.array([not good.all()]), "or")[0]):
             self.raise_infinite(view, caller)

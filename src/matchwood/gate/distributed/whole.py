@@ -37,7 +37,7 @@ class Known(NamedTuple):
 
 
 class Whole:
-    """Views of a graph that the first rank has, and memory in which it deals out answers."""
+    """Views of a graph that the first rank has, and memory by which all ranks get its answers."""
 
     def __init__(self, G: Any, caller: str, views: Sequence[Known], space: Sequence[Any]) -> None:
         self._graph, self._caller, self._views, self._space = G, caller, views, space

@@ -120,7 +120,6 @@ def triangle_sides(x: Array) -> tuple[Array, Array]:
 def distances(
     x: Array, indptr: Array, indices: Array, dtype: Any, threads: int | None = None
 ) -> Array:
-    """Length of every stored edge."""
     rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     apart = np.abs(x[:, rows].astype(np.int64) - x[:, indices]).astype(np.uint64)
     squares = (apart * apart).sum(axis=0)

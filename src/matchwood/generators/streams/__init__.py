@@ -45,7 +45,7 @@ INTEGERS = 255  # largest of the integer weights, as in the GAP benchmark suite
 
 
 def key(seed: int, stream: int) -> int:
-    """Where a stream starts."""
+    """The number at which a stream starts."""
     return mix64_number(mix64_number(seed) + stream * GOLDEN)
 
 

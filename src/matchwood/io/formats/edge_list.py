@@ -162,7 +162,7 @@ def compacted(u: Array, v: Array, n: int) -> tuple[Array, Array, Array]:
 
 
 def shape_of(head: Head, edges: Records, n: int) -> tuple[int, int]:
-    """As large as the ids ask, and as the file says."""
+    """The shape: as large as the largest id needs, and at least as the file says."""
     if head.shape is None:
         return n, n
     rows, columns = head.shape

@@ -174,7 +174,7 @@ def _cut(content: bytearray, start: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _parsed(text: Text, start: int, head: str, part: bytes | memoryview) -> Any:
-    """What SciPy makes of a part of the table under a banner of ours."""
+    """What SciPy reads from a part of the table under the banner `head`."""
     try:
         return scipy.io.mmread(io.BytesIO(b"".join((head.encode(), part))))
     except (ValueError, OverflowError) as error:

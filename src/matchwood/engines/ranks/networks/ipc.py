@@ -71,7 +71,6 @@ class Windows:
         return engines.cupy().ndarray(self.capacity, np.uint8, cuda.MemoryPointer(memory, 0))
 
     def _agree(self, problems: Sequence[str]) -> None:
-        """Raise on all ranks where one of them has a problem."""
         found = [(rank, text) for rank, text in enumerate(problems) if text]
         if found:
             rank, text = found[0]

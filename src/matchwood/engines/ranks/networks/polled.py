@@ -114,7 +114,6 @@ class Control(abc.ABC):
             self.answers[sender] = (rest[0], rest[1])
 
     def announce(self, failure: RankFailed) -> None:
-        """Send a failure to the other ranks."""
         self.failure = self.failure or failure
         fields = [
             failure.rank,
