@@ -78,13 +78,8 @@ def _without_waiting(path: Any, flags: int) -> int:
 class PlainFile:
     """A plain file, opened once; several threads may read it.
 
-    Parameters
-    ----------
-    path : str or PathLike
-    stream : FileIO or None
-        The file, where it is open already; it is closed with this object.
-    known : Identity or None
-        What the file was when it was opened before; it must be the same still.
+    `stream` is the file where it is open already; it is closed with this object.  `known` is its
+    Identity when it was opened before, which must be the same still.
     """
 
     def __init__(self, path: Any, stream: Any = None, known: Identity | None = None) -> None:

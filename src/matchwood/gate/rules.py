@@ -24,12 +24,8 @@ T = TypeVar("T")
 class EntryRules(Keeper, abc.ABC):
     """Duplicates: which entries there are, and what they weigh.
 
-    Attributes
-    ----------
-    edges : bool
-        Edges of a list, not entries of a matrix.
-    duplicates : str or None
-        What becomes of entries given more than once, as the user said.
+    `edges`: these are edges of a list, not entries of a matrix.  `duplicates`: what becomes of
+    entries given more than once, as the user said.
     """
 
     edges: bool

@@ -358,14 +358,8 @@ class _Whole(Text):
 class Pieces:
     """The pieces of one file on all ranks.
 
-    Attributes
-    ----------
-    text : Text
-        This rank's piece.
-    first : int
-        Where it starts in the file.
-    whole : Text
-        Empty; for checks and errors that are the same on all ranks.
+    `text` is this rank's piece, which starts at byte `first` of the file.  `whole` is an empty text
+    for checks and errors that are the same on all ranks.
     """
 
     def __init__(self, path: PathLike, comm: Any, limits: Limits) -> None:

@@ -220,14 +220,9 @@ def simulated(memory: int, *, count: int = 8) -> Iterator[None]:
 
 
 class Machine:
-    """The devices of a call.
+    """The devices of a call; `limits` are the most bytes that each partition may hold.
 
-    Attributes
-    ----------
-    engine : {"cpu", "gpu"}
-        The file with the steps of a problem on these devices.
-    limits : list of int
-        The most bytes that each partition may hold.
+    `engine`, "cpu" or "gpu", names the file with the steps of a problem on these devices.
     """
 
     def __init__(self, devices: Devices, caller: str) -> None:

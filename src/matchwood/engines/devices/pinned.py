@@ -160,16 +160,8 @@ class Filling:
     To call twelve threads for a slot takes 0.4 ms, a third of the time in which they fill it.  Here
     they are called once for all slots.  Turn t is in slot t mod RING_SLOTS.  The team waits until
     the device is done with it, and the caller, which alone calls CUDA, until it is filled.  Two
-    counters say how far each of them is.
-
-    Parameters
-    ----------
-    sends : sequence of lists of Turn
-        What the caller will ask for by `next_send`.
-    slots : int
-        Slots of the ring.  All are free.
-    threads : int
-        Threads of the team.
+    counters say how far each of them is.  All slots are free at the beginning; `sends` are the
+    turns that the caller will ask for by `next_send`.
     """
 
     def __init__(self, sends: Sequence[list[Turn]], slots: int, threads: int) -> None:

@@ -27,17 +27,8 @@ from matchwood.errors import EngineUnavailable
 class DeviceWorkers:
     """The partitions of a call, one worker each: an object with a lane, a ledger and a sender.
 
-    Parameters
-    ----------
-    make : function
-        Makes the worker of a partition from its number, ledger, lane and the pinned arrays.
-    machine, stats : Machine, Stats
-        The devices, and where the work is counted.
-    caller : str
-        The public function, for messages.
-    arrays, keep, name
-        Arrays of the host that travel; with `keep` of a prepared graph they stay pinned under
-        that name.
+    `make` makes the worker of a partition from its number, ledger, lane and the pinned arrays.
+    `arrays` of the host travel; with the `keep` of a prepared graph they stay pinned under `name`.
     """
 
     def __init__(
@@ -95,15 +86,7 @@ class DeviceWorkers:
 
 
 class SimulatedWorkers:
-    """The same for simulated devices: objects with a ledger and the counts of a round.
-
-    Parameters
-    ----------
-    workers : list
-        One for each partition.
-    stats : Stats
-        Where the work is counted.
-    """
+    """The same for simulated devices: one object per partition, with a ledger and counts."""
 
     alone = False  # each round is counted
 

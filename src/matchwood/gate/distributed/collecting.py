@@ -41,13 +41,7 @@ def batches(u: Any, v: Any, data: Any, stride: int = 1) -> Iterator[Entry]:
 class Collector:
     """What a rank has received so far of the entries that it keeps.
 
-    Parameters
-    ----------
-    comm, grid, order : Communicator, Grid, HashedOrder or None
-    expected : int
-        Entries of all ranks together, about.
-    kind : dtype or None
-        Of the values; None: there are none.
+    `expected`: about the entries of all ranks together.  `kind`: type of the values, or None.
     """
 
     def __init__(self, comm: Any, grid: Any, order: Any, expected: int, kind: Any) -> None:

@@ -217,17 +217,7 @@ def _numbers(data: Any, caller: str) -> Any:
 class Agreed:
     """The facts of all ranks' shares: all ranks have the same, or all raise the same error.
 
-    Attributes
-    ----------
-    n : int
-    edges : bool
-        Edges of a list, not entries of a matrix.
-    duplicates : str or None
-        The rule of a Graph.
-    kind : dtype or None
-        Of the values.
-    engine : {"cpu", "gpu"}
-        Where the shares lie.
+    They are named as in `Share`; `kind` is the type of the values, `engine` where the shares lie.
     """
 
     def __init__(self, comm: Any, share: Share, n: int | None, caller: str) -> None:

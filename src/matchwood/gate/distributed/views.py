@@ -26,16 +26,10 @@ INT32_MAX = np.iinfo(np.int32).max
 
 
 class Blocks:
-    """What the views need to know of the graph: who keeps what, and how vertices are called.
+    """What the views need to know of the graph: who keeps what, and how vertices are numbered.
 
-    Attributes
-    ----------
-    comm, grid : Communicator, Grid
-    order : HashedOrder or None
-    names : array
-        The user's id of each local id.
-    column_local : array
-        Local ids of the column group, ascending by the user's ids.
+    `names` are the user's ids of the local ids; `column_local` are the local ids of the column
+    group, ascending by the user's ids.
     """
 
     def __init__(self, comm: Any, grid: Any, order: Any) -> None:

@@ -31,16 +31,8 @@ def by_destination(to: Any, parts: int, threads: int | None = None) -> tuple[Any
 class Routed:
     """What this rank sends to others, and what they answer.  All ranks make one together.
 
-    Parameters
-    ----------
-    comm : Communicator
-    to : array
-        For each element the rank of `comm` that it goes to.
-
-    Attributes
-    ----------
-    received : array, after `send`
-        How many elements each rank sent to this one.
+    Element i goes to rank to[i] of `comm`.  After `send`, `received` are the numbers of elements
+    that each rank sent to this one.
     """
 
     def __init__(self, comm: Any, to: Any, threads: int | None = None) -> None:
@@ -79,14 +71,7 @@ def _exchanged(comm: Any, columns: Any, counts: Any) -> tuple[list[Any], Any]:
 
 
 class Record:
-    """Columns that travel together, as one array of bytes.
-
-    Attributes
-    ----------
-    packed : array of uint8
-    width : int
-        Bytes of one element of all columns.
-    """
+    """Columns that travel together as one array of bytes, `packed`, `width` bytes for each row."""
 
     def __init__(self, *columns: Any) -> None:
         self.kinds = [np.dtype(column.dtype) for column in columns]

@@ -69,14 +69,8 @@ Array = np.ndarray[Any, Any]
 class SharedRegion:
     """The memory of one communicator, on one rank.
 
-    Attributes
-    ----------
-    heads : (ranks, words) array of int64
-    rows : (ranks, bytes) array of uint8
-    whole : array of uint8
-        Those of the meeting that `begin` was called for; `whole` is all rows in one array.
-    room : int
-        Bytes of a row.
+    `heads`, (ranks, words) of int64, and `rows`, (ranks, `room`) bytes, are those of the meeting
+    that `begin` was called for; `whole` is all rows in one array.
     """
 
     def __init__(self, memory: mmap.mmap, rank: int, size: int, room: int) -> None:
