@@ -49,10 +49,8 @@ class Text:
     ) -> Text:
         """Read a file, decompressed if its name says so, without a byte order mark.
 
-        `strict` and `threads` are for who reads the text: wrong ones are refused before.
-
-        A plain file is finished when it ends in a newline.  A compressed one always is: the
-        compressed data has an end of its own, which is there.
+        `strict` and `threads` are only checked, before the file is read.  A plain file is finished
+        if it ends in a newline.  A compressed one always is: its data has a mark at the end.
         """
         limits = limits.checked(caller)
         path = arguments.path(caller, "path", path)

@@ -23,7 +23,7 @@ class RoundStats:
     bytes_up, bytes_down : int
         From the host to the devices, and back.
     words_exchanged : int
-        Words that the device with the most received from the others.
+        Words that a device received from the others; of the device that received most.
     seconds : dict
         By phase; empty unless ``stats=True``.
     """
@@ -56,7 +56,7 @@ class Stats:
     batches : list of int
         Batches of each partition.
     lists : int
-        Edges of a row that stayed on the device at most.
+        The most edges of a row that stayed on the device.
     resident : bool
         The rows stayed on the devices too.
     memory : list of int

@@ -170,7 +170,7 @@ class Communicator(abc.ABC):
 
     Arrays are NumPy or CuPy arrays of numbers or bools, one-dimensional where nothing else is
     said, and results are new arrays.  Reductions run from rank 0 to the last, so a sum of floats
-    has one answer.
+    is always the same.
 
     Attributes
     ----------

@@ -118,7 +118,7 @@ def _join(
 ) -> None:
     """Edges from each slot, from `begin` on, to later ones.
 
-    counting: counts[slot - begin] = how many; otherwise, where they go in rows and cols.
+    counting: counts[slot - begin] = how many; otherwise their first place in rows and cols.
     Cells in a line along x are neighbours in the numbering, so a point is compared with one range
     of slots for each of the lines around it, beginning with its own.
     """
