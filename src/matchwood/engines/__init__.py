@@ -1,7 +1,7 @@
 """Which engine a call runs on.
 
 Where the data lives decides: NumPy and SciPy arrays run on CPU threads, CuPy's on their GPU.
-`engine=` overrules that; the data is then moved for the call, and the result comes back to where
+`engine=` overrules that; the data is then moved for the call, and the result is moved back to where
 the input was.  Nothing is moved unless asked for, and no engine is ever replaced by another.
 
 CuPy and mpi4py are optional: they are imported here, when an engine needs them.
@@ -28,7 +28,7 @@ _forked = ""  # why this process cannot use the GPU although its parent could
 
 
 def _leave_the_gpu() -> None:
-    """CUDA does not survive a fork: a call in the child fails or crashes, so it gets our error."""
+    """Refuse the GPU in a forked child: CUDA does not survive a fork, and calls may crash."""
     global _forked
     if _cupy_or_reason.cache_info().currsize and _cupy_or_reason()[0] is not None:
         _cupy_or_reason.cache_clear()
@@ -94,8 +94,8 @@ def moved(array: Any, engine: str) -> Any:
 def frozen(array: Any) -> Any:
     """The memory of an array as one that nobody can write to, nor make writeable again.
 
-    For arrays of ours that users see and kernels trust later.  Only its owner may still hold the
-    array that was passed.  CuPy has no such arrays: one of a GPU comes back as it is.
+    For arrays that users see and kernels trust later.  Nobody else may hold the array that was
+    passed.  CuPy has no such arrays: one on a GPU is returned as it is.
     """
     if location(array) == "gpu":
         return array
@@ -112,7 +112,7 @@ def frozen(array: Any) -> Any:
 
 
 def shown(array: Any) -> tuple[Any, Any]:
-    """For an array that users see and we go on to trust: theirs, ours.
+    """(the user's, the library's) of an array that users see and kernels trust later.
 
     On the CPU both are the same, read-only; on a GPU the user has a copy.
     """
@@ -136,7 +136,7 @@ def resolve(where: str, engine: str | None, caller: str | None = None, threads: 
 
 
 def _refuse(engine: Any, caller: str | None) -> NoReturn:
-    """Raise because of an engine that this function does not have, or that there is none of."""
+    """Raise for an engine that this function does not have, or that does not exist."""
     from matchwood.arguments import shown
 
     expected = ", ".join(repr(name) for name in ENGINES)
@@ -163,7 +163,7 @@ def load(package: str, engine: str) -> Any:
     Its functions raise `OutOfMemory` where memory runs out.
     """
     known = _loaded.get((package, engine))
-    if known is not None:  # the common case: every call comes here, some more than once
+    if known is not None:  # the common case: every call passes here, some more than once
         return known
     if engine.startswith("cpu"):
         import_whole("numba")
@@ -179,7 +179,7 @@ def load(package: str, engine: str) -> Any:
 
 
 class Engine:
-    """A module of an engine, whose functions raise our error when memory runs out."""
+    """A module of an engine, whose functions raise `OutOfMemory` when memory runs out."""
 
     __slots__ = ("_module",)
 
@@ -208,7 +208,7 @@ def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def out_of_memory(error: MemoryError) -> OutOfMemory:
-    """Our error for one of NumPy's, CuPy's or Python's: it names the function that was called."""
+    """`OutOfMemory` for an error of NumPy, CuPy or Python; names the function that was called."""
     if isinstance(error, OutOfMemory):
         return error
     from matchwood.engines.cpu.cpus import called_function

@@ -1,4 +1,4 @@
-"""The gate: what users call a graph comes in, checked arrays go out.
+"""The gate: it takes whatever users call a graph, and returns checked arrays.
 
 graph.py        `Graph`, and the function `graph`: read it first.  rectangles.py: any shape
 rules.py        what entries mean: duplicates, directions, loops, signs; for ranks as well
@@ -7,5 +7,5 @@ holding.py      what a Graph keeps, and whose memory its arrays are
 inputs.py       the kinds of input.  networkx/: graphs of NetworkX, read quickly
 refusals.py     the errors
 resources.py    memory and Ctrl-C.  plain_files.py: files that may change while they are read
-distributed/    the same for graphs that are spread over ranks
+distributed/    the same for graphs that are distributed over ranks
 """

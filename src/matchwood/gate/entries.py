@@ -21,7 +21,7 @@ from matchwood.primitives.inspect import structure
 from matchwood.primitives.patterns import NUMBERS, contiguous, one_place
 
 DUPLICATES = (None, "sum", "min", "max", "first", "error")
-RULES = tuple(rule for rule in REDUCE if rule != "keep")  # that leave an entry once
+RULES = tuple(rule for rule in REDUCE if rule != "keep")  # after which each entry is stored once
 
 Same = TypeVar("Same", bound="Entries")
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class Entries(EntryRules):
 
     @property
     def owns_memory(self) -> bool:
-        """Nobody else has the arrays."""
+        """Whether nobody else has the arrays."""
         return self._own
 
     def watched(self: Same) -> Same:
@@ -117,13 +117,13 @@ class Entries(EntryRules):
             )
 
     def made(self, make: Callable[[], T]) -> T:
-        """What is worked out of the arrays, as it is to be kept."""
+        """What `make` computes from the arrays, read-only where it is kept."""
         self.require_unchanged("graph")
         made: T = holding.frozen(make(), self._watch) if self._frozen else make()
         return made
 
     def __reduce__(self) -> Any:
-        """A copy, or what comes out of a pickle, has memory of its own and passes the gate."""
+        """A copy, or an unpickled object, has memory of its own and passes the gate."""
         raw = self.raw()
         if not raw.own:
             arrays = (raw.indptr, raw.indices, holding.plain_values(raw.data))
@@ -141,7 +141,6 @@ class Entries(EntryRules):
 
     @property
     def index_dtype(self) -> Any:
-        """The type of indptr and indices."""
         return self._indptr.dtype
 
     @property

@@ -1,4 +1,4 @@
-"""The gate: whatever a user calls a graph comes in, checked CSR arrays go out.
+"""The gate: it takes whatever a user calls a graph, and returns checked CSR arrays.
 
 Every public function passes its matrix through here, so engines may rely on what they get.  The
 kinds of input are in inputs.py; this file checks the arrays and makes the three views, by the
@@ -11,7 +11,7 @@ rules of gate/rules.py:
                          edges or a NetworkX graph; edges of weight zero are left out
 
 All have sorted rows and no duplicates.  Each is made once for a `Graph`, when first asked for;
-where the entries as they came already are the view, it is the same memory.  Whose memory that is:
+where the entries as given already are the view, it is the same memory.  Whose memory that is:
 gate/holding.py.
 """
 
@@ -53,15 +53,15 @@ class Graph(GraphRules, Entries):
     engine : {"cpu", "gpu"}
         Where the arrays live.
     indptr, indices, data : arrays
-        The directed view: sorted rows, duplicates added up.  `data` is None where none came in.
+        The directed view: sorted rows, duplicates added up.  `data` is None where none was given.
 
     These arrays, and those of all views, are read-only for good: copy one to change it.  Where the
     Graph shares memory (``copy=False``), they may be those of the caller.  CuPy has no read-only
     arrays: on a GPU, writing to them is an error that is not found, and may crash.
 
     A Graph can be pickled and copied; the copy has memory of its own, passes the gate again and
-    works out its facts again.  A forked
-    child can use the Graphs of its parent, also those that another thread was preparing.
+    works out its facts again.  A forked child can use the Graphs of its parent, also those that
+    another thread was preparing.
     """
 
     def __init__(
@@ -121,7 +121,6 @@ class Graph(GraphRules, Entries):
         return float(extremes(values)[0])
 
     def raise_infinite(self, view: View, facts: Values, caller: str) -> None:
-        """Raise the error that names the entry which is not finite."""
         refusals.raise_infinite(view, facts.at, caller)
 
     def refuse_overflow_of_directions(self, view: View, caller: str) -> None:
@@ -252,7 +251,7 @@ def graph(
     >>> G.undirected_weights().data.tolist()
     [2.0, 2.0, 2.0, 2.0]
 
-    Two edges between the same vertices are two edges, unless told otherwise:
+    Two edges between the same vertices are two edges, unless `duplicates` says otherwise:
 
     >>> A = (2, [[0, 1], [0, 1]], [1.0, 5.0])
     >>> matchwood.minimum_spanning_forest(A).total
@@ -275,7 +274,7 @@ def as_graph(
     duplicates: str | None = None,
     memory: str = "borrowed",
 ) -> Graph:
-    """The Graph of an argument `A`; a Graph itself passes, if its memory is as it was.
+    """The Graph of an argument `A`; a Graph is returned as it is, if its memory has not changed.
 
     `memory` says whose the arrays of a new Graph are: see gate/holding.py.
     """

@@ -1,7 +1,7 @@
 """What a Graph keeps, whose memory its arrays are, and how a change of it is found.
 
-    "copied"     our own, read-only: nobody can change it.  `graph` does this.
-    "adopted"    arrays that were made here and that nobody else has: our own without a copy
+    "copied"     the Graph's own, read-only: nobody can change it.  `graph` does this.
+    "adopted"    arrays that were made here and that nobody else has: its own without a copy
     "shared"     the caller's, watched: ``graph(A, copy=False)``
     "borrowed"   the caller's, for one call: functions that are given a raw matrix
 
@@ -26,19 +26,19 @@ from matchwood.primitives.inspect import checksum
 
 T = TypeVar("T")
 
-TEAM_BYTES = 1 << 20  # a copy of more is made by a team; to call it takes as long as 100 KB
-SMALL_BYTES = 1 << 14  # of an array that is its own checksum: to call a team takes longer
+TEAM_BYTES = 1 << 20  # larger arrays are copied by a team; calling it takes as long as 100 KB
+SMALL_BYTES = 1 << 14  # smaller arrays are compared byte by byte: calling a team takes longer
 
 
 class Watch(NamedTuple):
-    """The caller's arrays by name, and what they held."""
+    """The caller's arrays by name, and the checksums of what they held."""
 
     arrays: dict[str, Any]
     sums: dict[str, Any]
 
     @classmethod
     def of(cls, **arrays: Any) -> Watch:
-        """From now on."""
+        """Watch these arrays from now on."""
         there = {name: array for name, array in arrays.items() if array is not None}
         return cls(there, {name: _sum(array) for name, array in there.items()})
 
@@ -60,7 +60,7 @@ def plain_values(data: Any) -> Any:
 
 
 def copies(pairs: list[tuple[Any, Any]]) -> list[Any]:
-    """Copies of the arrays that still are the memory of what was given; (array, given)."""
+    """The array of each pair (array, given), copied where it is the memory of `given`."""
     made, moves = [], []
     for array, given in pairs:
         if array is None or isinstance(array, inputs.Column) or not _same(array, given):
@@ -82,7 +82,7 @@ def _same(array: Any, given: Any) -> bool:
 def frozen(value: Any, watch: Watch | None = None) -> Any:
     """The arrays of a View, or an array, read-only for good; anything else as it is.
 
-    So are arrays that are frozen, or watched: views of a graph that are the same stay the same.
+    Arrays that are frozen or watched stay the same objects: equal views of a graph stay equal.
     """
     if isinstance(value, np.ndarray):
         return value if _stays(value, watch) else engines.frozen(value)
@@ -98,7 +98,7 @@ def _stays(array: Any, watch: Watch | None) -> bool:
 
 
 class Keeper:
-    """An object that keeps what `keep` has made, safe with threads, pickles and forks.
+    """An object that keeps what `keep` makes, safe with threads, pickles and forks.
 
     Two threads that ask at the same time get the same object.  A pickle or copy leaves out what was
     kept.  In a forked child every lock is new: a thread of the parent that held one does not exist
@@ -128,7 +128,6 @@ class Keeper:
         return make()
 
     def has_kept(self, key: str) -> bool:
-        """Whether something is kept for this key."""
         return key in self._kept
 
     def __getstate__(self) -> dict[str, Any]:

@@ -50,7 +50,6 @@ class Raw(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         return self.n, self.n if self.columns is None else self.columns
 
 
@@ -104,13 +103,13 @@ def _read_arrays(A: Any, caller: str) -> Raw:
 
 
 def is_distributed(A: Any) -> bool:
-    """Whether A is a graph that is spread over ranks; False without importing that."""
+    """Whether A is a graph distributed over ranks; does not import that module."""
     module = sys.modules.get("matchwood.gate.distributed")
     return module is not None and isinstance(A, module.DistributedGraph)
 
 
 def refuse_distributed(A: Any, caller: str) -> None:
-    """Raise for a graph that is spread over ranks: the function works on one machine."""
+    """Raise for a graph distributed over ranks: the function works on one machine."""
     if is_distributed(A):
         raise EngineUnavailable(
             f"{caller}: has no 'dist' engine, so A must be on one machine, got a DistributedGraph"
@@ -232,7 +231,7 @@ def _sorted(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
 
 
 def is_networkx(A: Any) -> bool:
-    """Whether A is a graph of NetworkX; False without importing it."""
+    """Whether A is a graph of NetworkX; does not import it."""
     networkx = sys.modules.get("networkx")
     return networkx is not None and isinstance(A, networkx.Graph)
 
@@ -310,9 +309,8 @@ def is_sparse(A: Any) -> bool:
 def plain_rows(A: Any, most: int) -> tuple[Any, Any] | None:
     """indptr and indices of a small CSR matrix of SciPy, unread; None unless it is a usual one.
 
-    It is square, has at least a row, at most so many rows and entries, plain arrays, indices of 32
-    bits and as many values as indices, which are numbers.  What the arrays hold is for the caller
-    to check.
+    Usual: square, not empty, at most `most` rows and entries together, plain arrays, int32 indices,
+    and a number for each index.  What the arrays hold is for the caller to check.
     """
     if type(A).__name__ not in ("csr_array", "csr_matrix"):
         return None
@@ -335,7 +333,6 @@ def plain_rows(A: Any, most: int) -> tuple[Any, Any] | None:
 
 
 def read_sparse(A: Any, caller: str, square: bool = True) -> Raw:
-    """The CSR arrays of a sparse matrix."""
     if _place(A) == "gpu":
         engines.cupy()
     shape = two_sides(A.shape, caller, square)

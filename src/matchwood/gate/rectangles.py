@@ -1,7 +1,6 @@
 """Matrices that need not be square: incidence of sets, traffic from sources to destinations.
 
-The same gate as for graphs: the same checks and refusals, the same types of indices, the same rules
-for duplicates.  A rectangle may be
+The gate is that of graphs: same checks, types of indices and rules for duplicates.  A rectangle is
 
     a SciPy or CuPy sparse matrix, or a dense 2-D array, whose nonzeros are the entries
     (indptr, indices[, data], (rows, columns))

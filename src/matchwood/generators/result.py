@@ -1,9 +1,9 @@
 """What generators return: a matrix, or a graph made by all ranks of a communicator together.
 
-On ranks each draws its part: numbers of a stream are computed from their counters alone (streams/),
-so any rank can draw any part.  Edges then go to the ranks that keep them, batch after batch.  The
-graph is the one that one machine makes from the same arguments; no rank ever has all of it.  Where
-the method is one that cannot be divided (Qhull), rank 0 makes the graph and deals it out.
+Each rank draws its part: numbers of a stream are computed from their counters alone (streams/), so
+any rank can draw any part.  Edges are then sent to the ranks that keep them, batch after batch.
+The graph is the one that one machine makes from the same arguments; no rank ever has all of it.
+Where the method cannot be divided (Qhull), rank 0 makes the graph and distributes it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,11 @@ Matrix = Any  # scipy.sparse.csr_array, or cupyx.scipy.sparse.csr_matrix with en
 
 EDGES = 1 << 19  # drawn at a time by a rank, at most; stored both ways that is one batch
 BATCHES = 32  # of a rank, at least, so that a batch is small beside the block,
-LEAST = 1 << 14  # except that a batch has so many entries
+LEAST = 1 << 14  # unless batches would have fewer entries than this
 
 
 def matrix(n: int, indptr: Array, indices: Array, data: Array, *, canonical: bool = True) -> Matrix:
-    """The finished graph, on the engine of its arrays.
-
-    canonical: rows are sorted and free of duplicates, and SciPy need not check that.
-    """
+    """The matrix of these arrays, on their engine; canonical: sorted rows, no duplicates."""
     if engines.location(indices) == "cpu":
         A = sp.csr_array((data, indices, indptr), shape=(n, n))
     else:
@@ -64,7 +61,7 @@ def ones(like: Array, dtype: np.dtype[Any]) -> Array:
 
 
 class Ranks(NamedTuple):
-    """What a generator was told about ranks; `comm` None: there is one machine."""
+    """The arguments of a generator about ranks; `comm` None: there is one machine."""
 
     comm: Any = None
     grid: Any = None
@@ -115,9 +112,9 @@ class Ranks(NamedTuple):
     ) -> Any:
         """The DistributedGraph of what the ranks draw.
 
-        ``draw(first, count)`` makes the entries (u, v, values or None) of so many of `total`
-        things, which have about `each` entries on the mean.  ``values(places, view)`` makes the
-        values of a block where entries have none.
+        ``draw(first, count)`` makes the entries (u, v, values or None) of `count` items from item
+        `first` on, of `total`, which have about `each` entries on average.  ``values(places,
+        view)`` makes the values of a block where entries have none.
         """
         from matchwood.gate import distributed
         from matchwood.gate.distributed.sources import Source
@@ -165,5 +162,4 @@ def both_ways(u: Array, v: Array, *, directed: bool) -> tuple[Array, Array, None
 
 
 def ones_on_ranks(dtype: Any) -> Callable[[Any, Any], Any]:
-    """Values of a block that are all 1."""
     return lambda places, view: np.ones(view.nnz, dtype)

@@ -194,7 +194,7 @@ def read(
         With `compact` or `names`: unpacks as ``matrix, ids``, where ``ids[v]`` is what the file
         calls vertex ``v``.
     DistributedGraph
-        With `comm`: what `matchwood.graph` makes of the matrix, spread over the ranks.  With
+        With `comm`: what `matchwood.graph` makes of the matrix, distributed over the ranks.  With
         `compact` or `names` it is the matrix of a Compacted; every rank has all ids.
 
     Raises
@@ -202,7 +202,7 @@ def read(
     FileFormatError
         With file and line, if the file is malformed or cut off, or asks for more than the limits.
     TypeError, ValueError
-        If the format cannot be told by the name, or an option makes no sense; if `dtype` is an
+        If the name does not show the format, or an option makes no sense; if `dtype` is an
         integer and a weight is not, or is 2**53 or more in a format that is read as float64.
     OutOfMemory
         Before anything is allocated, if the file or its matrix is larger than the memory free.
@@ -227,7 +227,7 @@ def read(
     ranks, each a range of the bytes; all other files, compressed ones among them, by rank 0.
     Errors are the same on all ranks, and name the line of the file.
 
-    Ctrl-C is heard within a tenth of a second.  Python objects in an npz are never unpickled.
+    Ctrl-C takes effect within a tenth of a second.  Objects in an npz are never unpickled.
 
     Vertex weights and the like are not part of the matrix: `read_metis`, `read_hmetis`,
     `read_dimacs` return them.
@@ -331,7 +331,7 @@ def write(
     by half, where pattern and values are symmetric, stored zeros among them.
 
     The bytes go to a new file in the same folder, which then takes the name and the permissions of
-    the old one.  Pipes and devices are written directly.  Ctrl-C is heard within a tenth of a
+    the old one.  Pipes and devices are written directly.  Ctrl-C takes effect within a tenth of a
     second and leaves the old file.
 
     An edge list starts with a comment that holds its counts, so that `read` gives back the same

@@ -4,8 +4,8 @@ Who uses what, by way of text.py: `records` edge_list.py and dimacs.py; `check_t
 matrix_market.py; `measure_rows` and `read_rows` adjacency.py.
 
 The text is one array of bytes that ends in a newline.  Each member takes the lines that start in
-its share of the bytes; `count_lines` has told it how many lines lie before, so it knows where its
-results go.  Nothing is shared but the text, so there are no atomics.
+its share of the bytes; `count_lines` has counted the lines before it, so it knows where its results
+go.  Nothing is shared but the text, so there are no atomics.
 
 A member that meets a malformed line writes the kind of problem and the byte to its own row of
 `problem` and stops.  Shares lie in the order of the text, so the first row with a problem is the
@@ -19,8 +19,8 @@ integer w < 2**64, or between that and the same with w + 1 where there are more 
 Three ways, from quick to slow:
 
 1.  w and 10**abs(q) both exact in a float64: one multiplication or division [1]_.
-2.  the 128-bit product of w and 5**q from a table, which decides the rounding in all but a few
-    cases in a thousand million [2]_.
+2.  the 128-bit product of w and 5**q from a table, which decides the rounding in all but a few of
+    10**9 cases [2]_.
 3.  left to the caller (`UNSURE`), who asks `float()`: those few, and subnormal results.
 
 .. [1] W. D. Clinger. How to read floating point numbers accurately. PLDI 1990.
@@ -218,7 +218,7 @@ def number(text: Array, p: int) -> Any:
 # Kinds of problem
 ID_EXPECTED, NUMBER_EXPECTED, OUT_OF_RANGE, TOO_FEW, TOO_MANY, WRONG_LINE, OVERFLOW = range(1, 8)
 
-# What `records` is told, one int64 each
+# Arguments of `records`, one int64 each
 RECORD_SPEC = 10
 START, DELIMITER, FIELDS, KEY, U, V, W, BASE, U_LIMIT, V_LIMIT = range(RECORD_SPEC)
 # What a member reports
@@ -320,7 +320,7 @@ def read_weight(text: Array, p: int, delimiter: int, k: int, values: Array, bits
 def count_lines(
     team: Team, text: Array, words: Array, start: int, comment: int, counts: Array
 ) -> None:
-    """counts[rank] = lines that start in the member's share and not with the byte `comment`.
+    """counts[member] = lines that start in its share, but not with the byte `comment`.
 
     `words` is the text eight bytes at a time: a byte of `zero` has its top bit set where the
     text has a newline.  Five times as fast as byte by byte.
@@ -535,7 +535,7 @@ def check_table(
 
 
 def new_crew(text: Array, threads: int | None) -> Any:
-    """The crew for this text, with its reports: (crew, counts, found, problem)."""
+    """The crew for this text, and arrays for what its members report: counts, found, problem."""
     team = crew(threads, work=text.size // BYTES_PER_STEP)
     return (
         team,
@@ -554,7 +554,7 @@ def first_problem(problem: Array) -> tuple[int, int] | None:
 
 
 def asked(bits: Array) -> Array:
-    """Slots whose value is to be asked of `float()`: `bits & POSITION` is the byte of each."""
+    """Slots whose value `float()` must read: `bits & POSITION` is the byte of each."""
     return np.flatnonzero((bits >> 48) == ASK_TAG)
 
 
@@ -565,7 +565,7 @@ POSITION = (1 << 48) - 1
 
 BYTES_PER_LOOK = 1 << 16  # of one line between two looks at the stop word: 0.1 ms
 
-# What the kernels are told, one int64 each
+# Arguments of the kernels, one int64 each
 ROW_SPEC = 7
 FIRST, N, SKIP, WEIGHTED, ROW_BASE, LIMIT, COMMENT = range(ROW_SPEC)
 

@@ -22,7 +22,7 @@ WRITABLE = ("mtx", "edges", "metis", "gr", "col", "graph-txt", "npz")
 PATTERN_ONLY = ("col", "graph-txt")
 UNDIRECTED = ("metis", "col")
 WHOLE = ("metis", "gr")
-LARGEST = 2**63  # what the text of a whole weight must stay below
+LARGEST = 2**63  # whole weights in a text must be smaller
 
 
 def read(
@@ -67,7 +67,6 @@ def refuse_options(path: PathLike, name: str, options: Options) -> None:
 def read_coordinates(
     path: PathLike, format: str | None, strict: bool, threads: int | None, limits: Limits
 ) -> Array:
-    """The coordinates in a .co or Matrix Market file."""
     name = format_of(path, format, "read_coordinates")
     if name not in ("co", "mtx"):
         raise ValueError(f"read_coordinates: format must be co or mtx, got {name}")
@@ -149,7 +148,6 @@ def _pieces(
 
 
 def _valued(A: Matrix, name: str, weights: bool | None) -> bool:
-    """Whether the values go into the file."""
     ones = bool(np.all(A.data == 1))
     if name in PATTERN_ONLY:
         if weights or (weights is None and not ones):
@@ -209,7 +207,7 @@ def _lines(comments: Sequence[str]) -> list[str]:
 
 
 def _require_text(lines: list[str]) -> None:
-    """Raise where a comment has no bytes: half of a character, as names of files may hold."""
+    """Raise where a comment cannot be encoded: half of a character, as file names may hold."""
     for line in lines:
         try:
             line.encode()

@@ -1,11 +1,11 @@
 """Bytes of files, plain or compressed: whole files in, whole files out.
 
 Reading gives the text even of a damaged file up to the damage, so that an error can name the line.
-Writing goes to a new file beside the old one, which takes its name when it is complete: whoever
-reads meanwhile sees the old file or the new one, never a part, and a full disk costs nothing.
+Writing goes to a new file beside the old one, which takes its name when it is complete: readers
+see the old file or the new one, never a part, and a full disk leaves the old one.
 
-Compressed bytes go a small step at a time: Ctrl-C is heard between two steps.  A few hundred bytes
-can unpack to terabytes, so `expanded` stops at a limit.
+Compressed bytes go a small step at a time: Ctrl-C takes effect between two steps.  A few hundred
+bytes can unpack to terabytes, so `expanded` stops at a limit.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ T = TypeVar("T")
 LOOKS = 0.05  # seconds between looks at what another thread does
 PIECE = 1 << 20  # bytes read from a pipe at once
 WRITTEN = 1 << 16  # bytes compressed and written at once: 20 ms of xz
-WRITTEN_PLAIN = 1 << 23  # the same without compression: large pieces are mapped quickly afterwards
+WRITTEN_PLAIN = 1 << 23  # the same without compression: a file of large pieces is mapped quickly
 
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 COMPRESSED_PIECE = 1 << 18  # compressed bytes handed to a decoder at once
-BYTES_PER_STEP = 1 << 20  # that it may give back at once: 3 ms of gzip, 40 ms of bzip2
-ZSTD_PIECE = 1 << 10  # the package zstandard has no such bound; a byte gives 32 KiB at most
+BYTES_PER_STEP = 1 << 20  # that it may return at once: 3 ms of gzip, 40 ms of bzip2
+ZSTD_PIECE = 1 << 10  # the package zstandard has no such limit; a byte gives 32 KiB at most
 _ZLIB = type(zlib.decompressobj())
 LEAST_MEMORY = 1 << 28  # bytes that an xz decoder may take in any case
 
@@ -144,11 +144,10 @@ def replacing(
 ) -> Iterator[BinaryIO]:  # fmt: skip
     """A stream whose bytes become the file when the block ends without an error.
 
-    `final` gives the name instead, where that is known only then; in the same folder.
-
     They go to a new file in the same folder, are forced to the disk, and take the name and the
-    permissions of the old file; on an error that one stays as it was.  What is no plain file (a
-    pipe, /dev/stdout) is written directly.
+    permissions of the old file; on an error that one stays as it was.  `final` returns the name,
+    in the same folder, where it is known only at the end.  What is no plain file (a pipe,
+    /dev/stdout) is written directly.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -225,7 +224,6 @@ class Damaged(ValueError):
 
 
 def expanded(content: bytes | bytearray, compression: str, limit: int) -> Expansion:
-    """Decompress at most `limit` bytes."""
     found = Expansion()
     try:
         for text in unpacked([content], compression):
@@ -239,7 +237,7 @@ def expanded(content: bytes | bytearray, compression: str, limit: int) -> Expans
 
 
 def unpacked(stored: Iterable[bytes | bytearray], compression: str) -> Iterator[bytes]:
-    """The bytes behind compressed ones, a step at a time; `Damaged` where they end or break.
+    """The decompressed bytes, a step at a time; `Damaged` where they are cut off or wrong.
 
     A file may be several compressed streams one after the other, as pigz and bgzip write.
     """
@@ -298,7 +296,7 @@ def _steps(decoder: Any, piece: memoryview) -> Iterator[bytes]:
 
 
 def _decoder(compression: str) -> tuple[Callable[[], Any], int]:
-    """(what makes a decoder, compressed bytes that it takes at once)."""
+    """(function that makes a decoder, compressed bytes that it takes at once)."""
     if compression == ".gz":
         return lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), COMPRESSED_PIECE
     if compression == ".bz2":

@@ -15,9 +15,9 @@ from matchwood.arguments import count, flag, is_integer, one_of, shown
 from matchwood.engines import check_threads
 
 VERTICES_PER_EDGE = 1000  # a file that declares more vertices is refused,
-FREE_VERTICES = 10_000_000  # except up to so many vertices, for which any machine has room
+FREE_VERTICES = 10_000_000  # unless it has at most these, for which any machine has room
 BYTES_PER_COMPRESSED_BYTE = 200  # a file that unpacks to more is refused; real ones have 3 to 30,
-FREE_BYTES = 100_000_000  # except up to so many bytes, which is a second of work
+FREE_BYTES = 100_000_000  # unless it unpacks to at most these, which is a second of work
 
 
 class Limits(NamedTuple):
@@ -27,18 +27,18 @@ class Limits(NamedTuple):
     bytes: int | None = None
 
     def checked(self, caller: str) -> Limits:
-        """Whole numbers, or an error."""
+        """The limits as whole numbers, or an error."""
         given = zip(("most_vertices", "most_bytes"), self, strict=True)
         return Limits(*(x if x is None else count(caller, name, x) for name, x in given))
 
     def most_vertices(self, edges: int) -> int:
-        """Rows or columns that a matrix with so many entries may have."""
+        """The most rows or columns that a matrix with `edges` entries may have."""
         if self.vertices is not None:
             return self.vertices
         return max(FREE_VERTICES, VERTICES_PER_EDGE * edges)
 
     def most_bytes(self, compressed: int) -> int:
-        """Bytes that a file of this size may unpack to."""
+        """The most bytes that a file of `compressed` bytes may unpack to."""
         if self.bytes is not None:
             return self.bytes
         return max(FREE_BYTES, BYTES_PER_COMPRESSED_BYTE * compressed)
@@ -48,18 +48,18 @@ NO_LIMITS = Limits()
 
 
 def matrix_bytes(shape: tuple[int, int], entries: int, workers: int = 1) -> int:
-    """Bytes that a matrix takes while it is put together, a counter a row for each worker."""
+    """Bytes that a matrix takes while it is put together, with a counter a row per worker."""
     index = 4 if max(*shape, entries) <= np.iinfo(np.int32).max else 8
     return (shape[0] + 1) * index + max(shape) * 8 * workers + entries * (index + 8)
 
 
 ID_MAX = 10**18  # ids have at most 18 digits, so that they fit int64 whatever is added
-NO_MARKS = "+-.\n\r\"'\0"  # what a number, a line or a quoted name may hold
+NO_MARKS = "+-.\n\r\"'\0"  # no delimiters: a number, a line or a quoted name may hold them
 DUPLICATES = ("sum", "first", "min", "max")
 
 
 class Options(NamedTuple):
-    """What `matchwood.io.read` was told about an edge list; described there."""
+    """The options of `matchwood.io.read` for an edge list; described there."""
 
     columns: tuple[int, ...] | None = None
     delimiter: str | None = None

@@ -2,12 +2,11 @@
 
 Plain edge lists, sparse Matrix Market files and .gr files are parsed by all ranks: each takes the
 lines that start in its range of the bytes (`Pieces`).  The files of a folder of edge lists are
-dealt out.  Anything else, compressed files among it, is read by rank 0 and dealt out.
+divided among the ranks.  Anything else, also compressed files, is read by rank 0 and distributed.
 
 The graph is the one that `matchwood.graph(matchwood.io.read(path))` makes on one machine, and the
 errors are those of `read`: same file, same line, on every rank.  A rank knows the number of a line
-within its own piece; the lines before it are counted, by all ranks, only when there is something to
-complain of.
+within its own piece; the lines before it are counted, by all ranks, only for an error.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ from matchwood.io.text import Layout, Records, Text, read_records
 
 T = TypeVar("T")
 
-HEAD = 1 << 16  # bytes at the top that are searched for the first edge; more if it is not there
+HEAD = 1 << 16  # bytes at the top in which the first edge is searched; 16 times more if it fails
 STEP = 1 << 16  # bytes read at a time to find the end of a line
-MARK = b"\xef\xbb\xbf"  # of UTF-8, which some programs put at the top
+MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8, which some programs put at the top
 DIVIDED = ("edges", "mtx", "gr")  # formats that all ranks parse
 
 
@@ -108,7 +107,7 @@ def _what(path: PathLike) -> str:
 
 
 def _plain_file(path: PathLike, comm: Any) -> bool:
-    """No pipe: only a file can be read in parts."""
+    """Whether it is a file, not a pipe: only a file can be read in parts."""
     return bool(comm.objects(Path(path).is_file())[0])
 
 
@@ -193,7 +192,7 @@ def _read_arcs(pieces: Pieces, asked: Asked) -> Entries:
 
 
 def _read_market(pieces: Pieces, asked: Asked) -> Entries | None:
-    """None where the file holds a dense matrix."""
+    """The entries of a sparse Matrix Market file; None where it holds a dense matrix."""
 
     def head(text: Text) -> Any:
         found = matrix_market.head_of(text)
@@ -265,7 +264,7 @@ def _counts(file: Path) -> bool:
 
 
 def _share_of_files(files: list[tuple[str, int]], rank: int, size: int) -> list[str]:
-    """Files one after the other, so many that ranks read about as many bytes."""
+    """The files of one rank, consecutive, such that all ranks read about as many bytes."""
     total = sum(length for _, length in files) or 1
     mine, before = [], 0
     for name, length in files:
@@ -301,7 +300,7 @@ def _largest_shape(comm: Any, shapes: list[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _made(path: PathLike, asked: Asked, entries: Entries) -> Any:
-    """As `build.matrix_of_edges` joins edges, by all ranks."""
+    """The graph of the entries, joined by all ranks as `build.matrix_of_edges` joins edges."""
     _require_square(entries.shape)
     u, v, w = entries.u, entries.v, entries.w
     rule = entries.duplicates
@@ -359,14 +358,8 @@ class _Whole(Text):
 class Pieces:
     """The pieces of one file on all ranks.
 
-    Attributes
-    ----------
-    text : Text
-        This rank's piece.
-    first : int
-        Where it starts in the file.
-    whole : Text
-        Empty; for checks and errors that are the same on all ranks.
+    `text` is this rank's piece, which starts at byte `first` of the file.  `whole` is an empty text
+    for checks and errors that are the same on all ranks.
     """
 
     def __init__(self, path: PathLike, comm: Any, limits: Limits) -> None:
@@ -454,7 +447,6 @@ class Pieces:
         return found
 
     def records(self, start: int, layout: Layout, threads: int | None) -> Records:
-        """The table of edges of this rank's piece."""
         threads = self.comm.threads if threads is None else threads
         ids, weights = np.empty(0, np.int32), np.empty(0) if layout.w >= 0 else None
         nothing = Records(ids, ids, weights, -1, -1)

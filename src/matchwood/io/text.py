@@ -49,10 +49,8 @@ class Text:
     ) -> Text:
         """Read a file, decompressed if its name says so, without a byte order mark.
 
-        `strict` and `threads` are for who reads the text: wrong ones are refused before.
-
-        A plain file is finished when it ends in a newline.  A compressed one always is: the
-        compressed data has an end of its own, which is there.
+        `strict` and `threads` are only checked, before the file is read.  A plain file is finished
+        if it ends in a newline.  A compressed one always is: its data has a mark at the end.
         """
         limits = limits.checked(caller)
         path = arguments.path(caller, "path", path)
@@ -111,7 +109,6 @@ class Text:
         return self.line_at(end)
 
     def error(self, line: int, message: str) -> FileFormatError:
-        """The exception for what is wrong in a line."""
         return FileFormatError(f"{self.path}, line {line}: {message}")
 
     def lines(self, position: int = 0) -> Iterator[tuple[int, int, bytes]]:
@@ -156,7 +153,7 @@ class Text:
         return size
 
     def require_numbers(self, line: int, rows: int, each: int) -> None:
-        """Every row of a file that has them all holds so many numbers, of two bytes at least."""
+        """Raise if the file is too short for `each` numbers, of two bytes at least, in each row."""
         if rows * each > len(self.content):
             raise self.error(line, f"the file cannot hold {each} numbers for each of {rows} rows")
 
@@ -173,7 +170,7 @@ class Text:
         require_memory(self.caller, matrix_bytes(shape, entries), f"the matrix of {self.path}")
 
     def require_finished(self, strict: bool) -> None:
-        """A number at the very end of the file may have lost digits: refuse it."""
+        """Refuse a file whose last line may be cut off: a number there may have lost digits."""
         if strict and not self.finished:
             raise self.error(
                 self.last_line(),
@@ -182,7 +179,7 @@ class Text:
             )
 
     def require_count(self, declared: int, found: int, what: str, strict: bool) -> None:
-        """The file must hold as many records as it says."""
+        """Raise unless the file holds as many records as it says."""
         if strict and declared != found:
             cut = "the file is cut off" if found < declared else "there are more than that"
             raise self.error(
@@ -191,7 +188,7 @@ class Text:
 
 
 def _frozen(array: Array) -> Array:
-    """Not to be written: kernels are compiled once, for texts that nobody changes."""
+    """The array, made read-only: kernels are compiled once, for texts that nobody changes."""
     array.flags.writeable = False
     return array
 
@@ -200,7 +197,6 @@ REMEDY = "; pass strict=False to accept it"
 
 
 def clip(field: bytes, limit: int = 24) -> str:
-    """A field as it appears in a message."""
     text = bytes(field[: 4 * limit + 4]).decode("utf-8", "replace")
     return repr(text if len(text) <= limit else text[:limit] + "...")
 
@@ -304,7 +300,7 @@ def _joined(column: Array, room: Array, used: Array) -> Array:
 
 
 def _ask_float(text: Text, values: Array, delimiter: str = " ") -> None:
-    """Fill in the numbers that the kernel was not sure of."""
+    """Fill in the numbers that the kernel could not read exactly."""
     from matchwood.io import cpu
 
     bits = values.view(np.int64)

@@ -30,7 +30,6 @@ from numba.extending import intrinsic
 
 
 def _element(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """Pointer to array[index]."""
     view = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(
         context, builder, array_type, view, [index], wraparound=False,

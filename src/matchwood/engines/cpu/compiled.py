@@ -6,8 +6,8 @@ Both release the interpreter lock; `@holding` marks the few that keep it.
 Numba's own cache looks only at the file of the kernel, so it returns old code when a helper in
 another file changes.  This cache names the code by a hash over the kernel's file, all of this
 folder, and every file of the package that they import, directly or not, at the top of the file: all
-functions and constants that a kernel uses come from there.  So an edit recompiles all kernels that
-it can change.
+functions and constants that a kernel uses are there.  So an edit recompiles all kernels that it can
+change.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ PACKAGE = Path(__file__).resolve().parents[2]
 _OPTIONS: dict[str, bool | str] = {
     "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True,
 }  # fmt: skip
-# What unpacks records of many arrays from Python is often more code than the function itself, and
-# it took a fifth of the time to compile a search.  Only kernels are called from Python.
+# The wrapper that unpacks records of many arrays from Python is often more code than the function
+# itself; it took a fifth of the time to compile a search.  Only kernels are called from Python.
 _INSIDE = {**_OPTIONS, "no_cpython_wrapper": True}
 
 
@@ -172,7 +172,7 @@ def _require_hashed(function: Callable[..., Any]) -> None:
 
 
 def _inside(function: Callable[..., Any], **options: Any) -> Any:
-    """Compiled for kernels alone.  A call from Python would enter at no address: it is refused."""
+    """Compiled for kernels alone.  It has no address that Python could call: a call is refused."""
     _require_hashed(function)
     made = numba.njit(**_INSIDE, **options)(function)
 
@@ -182,8 +182,8 @@ def _inside(function: Callable[..., Any], **options: Any) -> Any:
     def add(code: CompileResult) -> None:
         made.overloads[tuple(code.signature.args)] = code
 
-    made._compile_for_args = refuse  # what Numba does where it knows no address
-    made.add_overload = add  # else it would learn one
+    made._compile_for_args = refuse  # which Numba calls where it knows no address
+    made.add_overload = add  # does not give Numba an address
     return made
 
 

@@ -16,8 +16,8 @@ from matchwood.arguments import is_integer, shown
 FEWEST_ALLOWED = 64  # threads that may be asked for on any machine, for tests
 PER_CPU = 8  # threads per CPU; more would only wait for each other
 
-ONE_THREAD_ENTRIES = 1 << 17  # to wake a team for them takes as long as they do
-CACHED_TIMES = 16  # as many entries, divided by the threads of a team, are still in the caches
+ONE_THREAD_ENTRIES = 1 << 17  # waking a team takes as long as one thread takes for these
+CACHED_TIMES = 16  # times ONE_THREAD_ENTRIES, over the threads of a team: still in the caches
 
 
 def available_cpus() -> int:

@@ -3,7 +3,7 @@
 A crew owns its threads from the first to the last instruction of a kernel.  Crews share no thread
 pool with a queue: two crews could then each wait at a barrier for members that the other holds.
 members.py has the threads, cpus.py says how many, pinning.py which CPUs they stay on, and native.py
-has the way to the kernel that needs no interpreter.  How kernels are compiled comes first here.
+has the way to the kernel that needs no interpreter.  The first part of this file compiles kernels.
 
 The calling thread does not run the kernel: it waits, reports progress, and reacts to Ctrl-C.  Only
 a kernel so small that a hand-over would cost more runs in the calling thread itself.
@@ -101,7 +101,7 @@ def compiled(kernel: Any, team: Team, args: tuple[Any, ...], handed_over: bool) 
 
 
 def _is_plain(value: Any) -> bool:
-    """Its kind tells Numba's type for sure: machine code may be called without a test."""
+    """Whether its kind decides Numba's type: machine code may then be called without a test."""
     if isinstance(value, tuple):
         return all(map(_is_plain, value))
     return type(value) in PLAIN or isinstance(value, (np.ndarray, np.generic))
@@ -124,7 +124,7 @@ def _compile(kernel: Any, values: tuple[Any, ...], handed_over: bool) -> Entry |
 
 
 def _compile_here(kernel: Any, values: tuple[Any, ...], entries: list[Entry | None] | None) -> None:
-    """Compile; how members enter it goes to `entries`."""
+    """Compile, and append to `entries`, if given, how members enter the code."""
     # Numba imports modules when it first meets a type, and a child forked in the middle of an
     # import waits for ever.  So this, too, is done under the lock that forks wait for.
     with global_compiler_lock:
@@ -255,7 +255,7 @@ times at 120,000 and 1.7 times at a million.  Measured: bench/teams/overhead.py,
 TOGETHER = 1 << 15
 """Steps of a short kernel below which one member is as quick as several that are awake."""
 
-STOPPING_SECONDS = 0.0005  # between two tests whether members that were told to stop have ended
+STOPPING_SECONDS = 0.0005  # between two tests whether members that must stop have ended
 
 Progress = Callable[[int, int], None]
 Found = Callable[[int], None]
@@ -277,7 +277,7 @@ def on_progress(
     ends the kernel and reaches the caller.
 
     Functions that find things one by one also call ``found(count)``, just before `callback`:
-    `fuzzy_join` tells how many pairs it has.
+    `fuzzy_join` passes the number of pairs so far.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def _telling(callback: Progress, found: Found | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def counting(count: Callable[[], int]) -> Iterator[None]:
-    """For a host whose kernels find things: `count` says how many there are by now.
+    """For a host whose kernels find things: ``count()`` is the number found so far.
 
     It is called in the calling thread while kernels run, and only where a callback asks for it.
     """
@@ -314,14 +314,13 @@ def counting(count: Callable[[], int]) -> Iterator[None]:
 
 
 def tell_progress(done: int, total: int) -> None:
-    """For a host that works without kernels of its own: tell the callback how far it is."""
+    """For a host that works without kernels of its own: call the progress callback."""
     callbacks = _progress.get()
     if callbacks is not None:
         callbacks[0](done, total)
 
 
 def _report(words: np.ndarray[Any, Any]) -> None:
-    """Tell the callbacks how far the work is."""
     callbacks, count = _progress.get(), _counter.get()
     if callbacks is None:
         return
@@ -332,9 +331,9 @@ def _report(words: np.ndarray[Any, Any]) -> None:
 
 
 class _PythonRun:
-    """One run of a kernel that members call through Python, as native.py has it without.
+    """One run of a kernel that members call through Python; without it: `Run` of native.py.
 
-    It knows which ranks have begun and ended.  The last one to end releases the lock that `wait`
+    It knows which members have begun and ended.  The last one to end releases the lock that `wait`
     waits for.
     """
 
@@ -349,17 +348,17 @@ class _PythonRun:
         self.error: BaseException | None = None  # the first one
 
     def begin(self, members: list[Member]) -> None:
-        """Send the members to work, each with its place as its rank."""
+        """Send the members to work, numbered by their place in the list."""
         for rank, member in enumerate(members):
             member.assign(functools.partial(self._task, rank))
 
     def alone(self) -> None:
-        """The run of a team of one in this thread."""
+        """Run a team of one in this thread."""
         self._task(0)
 
     def _task(self, rank: int) -> None:
         if self._runner.setdefault(rank, "member") != "member":
-            return  # `cancel` came before this rank began
+            return  # cancelled before this member began
         error: BaseException | None = None
         try:
             self._kernel(Team(rank, self._size, self._words), *self._args)
@@ -374,14 +373,14 @@ class _PythonRun:
                 self._running.release()
 
     def wait(self) -> bool:
-        """True when all ranks have ended.  A signal ends the wait at once, so Ctrl-C works."""
+        """True when all members have ended.  A signal ends the wait at once, so Ctrl-C works."""
         return self._running.acquire(timeout=WAIT_SECONDS)
 
     def cancel(self) -> None:
         """Stop the members, and wait for those that have begun.
 
-        Afterwards the caller may change the arrays, so a second Ctrl-C must not end this early: it
-        may come at any point, and then the loop begins again.
+        Afterwards the caller may change the arrays, so a second Ctrl-C must not end this early:
+        the loop begins again.
         """
         while True:
             try:
@@ -434,7 +433,7 @@ class Crew:
         """Call ``task(i)`` for i in 0 .. n - 1; each member takes the next that nobody has taken.
 
         For long calls into compiled libraries that let other threads run, such as NumPy's sort.
-        Ctrl-C is heard between two tasks.
+        Ctrl-C takes effect between two tasks.
         """
         numbers = iter(range(n))
         lock = threading.Lock()
@@ -475,7 +474,7 @@ class Crew:
             raise error
 
     def _call(self, members: list[Member]) -> bool:
-        """Get the members; False where a team of one has to do without."""
+        """Get the members; False where there is no thread for a team of one."""
         try:
             enlist(self.size, members)
             return True

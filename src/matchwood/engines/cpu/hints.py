@@ -15,7 +15,7 @@ from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, register_jitable
 
-# Else LLVM ends the process when it meets a line of assembly: Numba has it read them on x86 only.
+# Without this LLVM ends the process at a line of assembly: Numba prepares it for x86 only.
 binding.initialize_native_asmparser()
 
 
@@ -91,7 +91,7 @@ def opaque(typingctx: Any, word: Any) -> Any:
 
 
 def _prefetch(write: int) -> Any:
-    """An intrinsic that tells the processor which memory comes next."""
+    """An intrinsic that says to the processor which memory is needed next."""
 
     def hint(typingctx: Any, array: Any, index: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -117,8 +117,6 @@ prefetch_write = _prefetch(1)  # (array, index) is written soon; likewise
 
 @intrinsic
 def count_ones(typingctx: Any, word: Any) -> Any:
-    """Number of bits that are set in a word."""
-
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
 
@@ -147,7 +145,7 @@ def leading_zeros(typingctx: Any, word: Any) -> Any:
 
 @intrinsic
 def rotated(typingctx: Any, word: Any, left: Any) -> Any:
-    """A uint32 turned to the left; LLVM's own, since Numba's shifts work in 64 bits."""
+    """A uint32 rotated to the left by LLVM's own function: Numba's shifts work in 64 bits."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(32)
@@ -160,9 +158,8 @@ def rotated(typingctx: Any, word: Any, left: Any) -> Any:
 
 @register_jitable
 def _moves(mask: Any, kept: Any, by: int) -> Any:
-    """Which of the bits of a mask move by so many places when they are put together.
-
-    Also the mask after that, and what the next step needs (Warren, Hacker's Delight, 7-4).
+    """(the bits of a mask that move by `by` places when its ones are put together, the mask after
+    that, what the next step needs); see Warren, Hacker's Delight, 7-4.
     """
     odd = kept ^ (kept << np.uint64(1))
     for shift in (2, 4, 8, 16, 32):
@@ -221,7 +218,7 @@ def _by_instruction(name: str, otherwise: Any) -> Any:
     return intrinsic(word)
 
 
-FEW_BITS = 8  # that are counted one by one as quickly
-SLOW_BITS = ("znver1", "znver2")  # processors that have these instructions, as slow as the loops
+FEW_BITS = 8  # fewer set bits are extracted one by one, which is as quick
+SLOW_BITS = ("znver1", "znver2")  # processors whose instructions are as slow as the loops
 deposited = _by_instruction("pdep", _deposit)  # (bits, mask): lowest bits, to where the mask has 1s
 extracted = _by_instruction("pext", _extract)  # (bits, mask): those where the mask has 1s, together

@@ -19,10 +19,10 @@ The first part of this file has what is needed for that: memory at an address, c
 and the futex, by which a thread of Linux sleeps and wakes.  A function may be called without
 knowing its type, as libffi does: on both processors the first few integers and pointers are in
 registers, the first eight floating-point numbers are in others, and all further arguments lie on
-the stack in words of 64 bits, in their order.  Words that a function does not have as arguments do
-no harm there.  A futex is a word of 32 bits.  A thread sleeps on it as long as it has the value
-that the thread saw; another thread changes the word and then wakes the sleepers.  The system
-compares the word after the sleeper has been put on its list, so no wake is lost.
+the stack in words of 64 bits, in their order.  More words than the function has arguments do no
+harm there.  A futex is a word of 32 bits.  A thread sleeps on it as long as it has the value that
+the thread saw; another thread changes the word and then wakes the sleepers.  The system compares
+the word after the sleeper has been put on its list, so no wake is lost.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ALL = 2**31 - 1
 _WORD = types.Array(types.int64, 1, "C")
 _syscall = types.ExternalFunction("syscall", types.int64(*[types.int64] * 7))
 
-_LINE = 16  # words; nobody else's data is closer than a line of the cache
+_LINE = 16  # words: 128 bytes, so that nobody else's data lies in the same cache line
 
 # A mailbox
 STATE = _LINE
@@ -69,11 +69,11 @@ FUNCTION = 0  # address of the kernel
 LEFT = _LINE  # members that have not ended
 OVER = _LINE + 1
 STATUS = _LINE + 2  # Numba's, of the first member that raised an exception
-DETAIL = _LINE + 3  # what it points to
+DETAIL = _LINE + 3  # address of that exception
 REALS = 2 * _LINE  # arguments in registers for floating-point numbers
 SLOTS = 3 * _LINE  # all other arguments
 TEAM_WORDS = SLOTS + 6  # before it: rank, size; owner, parent, elements, bytes of an element
-VALUES = SLOTS + MOST_WORDS  # what `start` makes the slots of
+VALUES = SLOTS + MOST_WORDS  # values from which `start` fills the slots
 
 FINE = (0, -2)  # Numba's status where nothing was raised
 HEAD = object.__basicsize__ // 8  # words of an object before its own fields
@@ -166,7 +166,6 @@ def wake_those(word: int, bits: int) -> None:
 
 @device
 def wake_all(word: int) -> None:
-    """Wake all that sleep on the word."""
     _syscall(FUTEX, word, WAKE, ALL, 0, 0, 0)
 
 
@@ -217,7 +216,7 @@ def _end(record: Any) -> None:
 
 @holding
 def start(plan: Any, record: Any, mailboxes: Any, bell: Any, most_looks: int) -> None:
-    """Fill in the record and send it to the members at these mailboxes (addresses), by their ranks.
+    """Fill in the record and send it to the members at these mailboxes (addresses), in order.
 
     For each value the plan has the number of dimensions (-1: it is no array) and its first slot.
     For an array the value is the address of the Python object.  It is read here, so this runs with
@@ -281,14 +280,14 @@ def _ring(bell: Any, bits: int) -> None:
 
 @kernel
 def call(mailbox: Any, bell: Any) -> None:
-    """Tell a member that there are tasks in Python."""
+    """Notify a member that there are tasks in Python."""
     if _flag(mailbox, CALLED) & ASLEEP:
         _ring(bell, mailbox[BIT])
 
 
 @kernel
 def wait(record: Any, seconds: Any) -> bool:
-    """True when the run is over.  Sleeps at most so long; a signal ends it."""
+    """True when the run is over.  Sleeps at most `seconds`; a signal ends the sleep."""
     if load_acquire(record, OVER) == 0:
         sleep_at_most(record.ctypes.data + 8 * OVER, 0, seconds.ctypes.data)
     return load_acquire(record, OVER) == 1
@@ -296,7 +295,7 @@ def wait(record: Any, seconds: Any) -> bool:
 
 @kernel
 def cancel(record: Any, mailboxes: Any) -> None:
-    """Members that have not begun never begin; those that have are told to stop."""
+    """Stop the members that have begun; the others never begin."""
     if load_acquire(record, OVER) == 1:
         return  # over, or not started
     store_release(words_at(record[TEAM_WORDS], WORDS), STOP, 1)

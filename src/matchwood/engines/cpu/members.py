@@ -1,7 +1,7 @@
 """The threads of teams: started when needed, kept while idle, forgotten after a fork.
 
 An idle member waits at its mailbox (native.py), where kernels reach it without the interpreter.
-For a task in Python it leaves it.  Members that were started before mailboxes were ready have none.
+It leaves the mailbox for a task in Python.  Members started before mailboxes were ready have none.
 
 A team never waits for threads of another team: it gets as many as it needs, idle ones first and
 then new ones.  Idle threads are kept for the next team, as many as the largest team may have.  One
@@ -29,8 +29,8 @@ class Member(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True, name="matchwood")
-        # A SimpleQueue works even if Ctrl-C comes at any point.  A semaphore whose release is
-        # interrupted may never wake its waiter.
+        # A SimpleQueue survives Ctrl-C at any point.  A semaphore whose release is interrupted may
+        # never wake its waiter.
         self._tasks: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self.mailbox = native.Mailbox() if native.ready() else None
         self.cpu = ANYWHERE  # on which it stays, see pinning.py
@@ -57,7 +57,7 @@ class Member(threading.Thread):
             return
         while True:
             self.mailbox.attend()
-            # All tasks: if Ctrl-C came between a task and its call, it waits for the next call.
+            # All tasks: after Ctrl-C between a task and its call, the task waits for the next call.
             with contextlib.suppress(queue.Empty):
                 while self._tasks.get_nowait()() is not _RETIRED:
                     pass

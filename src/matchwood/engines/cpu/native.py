@@ -7,13 +7,13 @@ together: they wait in machine code, each at its mailbox (mailboxes.py).
 
 Numba flattens the arguments of a compiled function: a record of three arrays is 3 x 7 numbers.
 Each gets a slot, a word of 64 bits, in the order in which `call_at` passes them.  No array has an
-owner here: kernels count no references, and the caller keeps the arrays alive.  What is taken from
-Numba is compared with what is expected.  Where it differs there is no `entry`, and members call the
-kernel through Python; the same holds for arguments that are no plain numbers and arrays.
+owner here: kernels count no references, and the caller keeps the arrays alive.  Numba's layout is
+compared with the expected one.  Where it differs there is no `entry`, and members call the kernel
+through Python; the same holds for arguments other than plain numbers and arrays.
 
-`prepare` compiles what mailboxes.py has and tries it.  Before that, and where it does not work
-(another system, a Python without the lock, a Numba with other internals), `ready` says no: then no
-mailbox is made, and teams begin through Python.
+`prepare` compiles mailboxes.py and tries it.  Before that, and where it does not work (another
+system, a Python without the lock, a Numba with other internals), `ready` is False: then no mailbox
+is made, and teams begin through Python.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from matchwood.engines.cpu.team import SPINS, WORDS, YIELDS, Team
 WAIT_SECONDS = 0.05  # of one wait of the caller, between two calls of a progress callback
 LOOKS_BEFORE_SLEEP = SPINS + YIELDS
 """How often a member looks at its mailbox (with `idle` between) after a kernel before it sleeps: as
-often as at a barrier.  The next kernel of a call often comes in that time, and then the last of 16
+often as at a barrier.  The next kernel of a call often begins in that time, and then the last of 16
 members begins 35 us after the call; with 164 looks 60 us, and 200 us where they sleep.  Members of
 teams larger than the machine only spin.  Measured: bench/teams/handover.py, 16 cores."""
 
@@ -65,10 +65,10 @@ four ranks of four threads components of R-MAT 22 then take 25 ms instead of 28,
 instead of 135."""
 
 POSSIBLE = SUPPORTED and not sysconfig.get_config_var("Py_GIL_DISABLED")
-_SECONDS = np.array([0, WAIT_SECONDS * 1e9], np.int64)  # and nanoseconds
+_SECONDS = np.array([0, WAIT_SECONDS * 1e9], np.int64)  # (seconds, nanoseconds)
 _bell = np.zeros(1, np.int64)
 _bits = itertools.cycle(range(32))
-_unfinished: set[Run] = set()  # whose arrays members may use, whatever becomes of the caller
+_unfinished: set[Run] = set()  # keeps arrays alive that members may use, even without the caller
 _code: dict[str, Any] = {}  # machine code of mailboxes.py, by name; empty until it is tried
 
 
@@ -77,12 +77,12 @@ _EXCEPTION = "{i8*, i32, i8*, i8*, i32}**"  # where Numba puts what was raised
 
 
 def ready() -> bool:
-    """Can members wait in machine code?"""
+    """Whether members can wait in machine code."""
     return bool(_code)
 
 
 class Mailbox:
-    """Where a member waits.  Made only when all is `ready`."""
+    """Where a member waits.  Made only when `ready`."""
 
     def __init__(self) -> None:
         self._words = np.zeros(MAILBOX_WORDS, np.int64)
@@ -90,16 +90,16 @@ class Mailbox:
         self.address: int = self._words.ctypes.data
 
     def attend(self) -> None:
-        """Run kernels; returns when `call` came."""
+        """Run kernels until `call` is called."""
         _code["attend"](self._words, _bell)
 
     def call(self) -> None:
-        """The member has tasks in Python."""
+        """Make the member leave the mailbox for tasks in Python."""
         _code["call"](self._words, _bell)
 
 
 class HasMailbox(Protocol):
-    """A member; its mailbox is there, as all was `ready` before the run."""
+    """A member, with a mailbox."""
 
     mailbox: Any
     cpu: int
@@ -108,8 +108,8 @@ class HasMailbox(Protocol):
 class Run:
     """One run of a kernel by members at their mailboxes.
 
-    Machine code does each step as a whole.  An exception such as Ctrl-C comes before or after it,
-    and OVER tells whether members have begun.
+    Machine code does each step as a whole.  An exception such as Ctrl-C is raised before or after
+    it, and OVER says whether members have begun.
     """
 
     def __init__(self, entry: Entry, name: str, arguments: tuple[Any, ...]) -> None:
@@ -120,13 +120,13 @@ class Run:
         self._mailboxes = np.empty(0, np.int64)
 
     def begin(self, members: Sequence[HasMailbox]) -> None:
-        """Send the members to work, each with its place as its rank."""
+        """Send the members to work, numbered by their place in the list."""
         apart = len(members) > 1 and all(member.cpu != ANYWHERE for member in members)
         looks = OWN_CPU_LOOKS if apart else LOOKS_BEFORE_SLEEP
         self._begin([member.mailbox for member in members], looks)
 
     def alone(self) -> None:
-        """The run of a team of one in this thread."""
+        """Run a team of one in this thread."""
         mailbox = Mailbox()
         self._begin([mailbox], LOOKS_BEFORE_SLEEP)
         mailbox.call()  # after the kernel it leaves the mailbox
@@ -160,7 +160,7 @@ class Run:
 
     @property
     def error(self) -> BaseException | None:
-        """What the first member that failed has raised."""
+        """The exception of the first member that failed."""
         if self._record[STATUS] == 0:
             return None
         return _raised(int(self._record[DETAIL]), self._name)
@@ -206,7 +206,7 @@ class Entry(NamedTuple):
 
 
 def _values(arguments: tuple[Any, ...]) -> list[Any]:
-    """What is inside tuples of tuples, in Numba's order; of an array the address of the object."""
+    """The items of nested tuples, in Numba's order; for an array the address of its object."""
     found: list[Any] = []
     for value in arguments:
         if isinstance(value, np.ndarray):
@@ -219,7 +219,7 @@ def _values(arguments: tuple[Any, ...]) -> list[Any]:
 
 
 def entry(code: Any) -> Entry | None:
-    """How to enter a kernel's compiled code; None where we know no way."""
+    """How to enter a kernel's compiled code; None where its layout is not the expected one."""
     described = code.fndesc
     wanted, plan, layout, sizes = ["pointer", _EXCEPTION], [], "<", []
     slot, real = SLOTS, REALS
@@ -284,7 +284,7 @@ def _named(slot: Any) -> str:
 
 @functools.cache
 def prepare() -> None:
-    """Compile what mailboxes.py has, and try it, once; the compiler's lock must be held."""
+    """Compile mailboxes.py and try it, once; the compiler's lock must be held."""
     if POSSIBLE:
         with contextlib.suppress(Exception):  # a Numba with other internals
             _code.update(machine_code())
@@ -319,7 +319,7 @@ def _probe(team: Any, matrix: Any, numbers: Any, reals: Any, found: Any) -> None
 
 
 def _works(code: dict[str, Any]) -> bool:
-    """A kernel is posted, run, and over."""
+    """Whether a kernel that is posted runs with the right arguments and ends."""
     found, words = np.zeros(21), np.zeros(WORDS, np.int64)
     matrix = np.arange(24, dtype=np.int16).reshape(4, 6)[::-2, ::2]
     numbers = True, (None, np.uint8(200)), -5
@@ -342,7 +342,7 @@ def _works(code: dict[str, Any]) -> bool:
 
 
 def _lies_as_expected(sample: np.ndarray[Any, Any]) -> bool:
-    """The fields of NumPy's object lie where `start` will look."""
+    """Whether the fields of NumPy's object lie where `start` will look."""
     fields = (ctypes.c_int64 * 4).from_address(id(sample) + object.__basicsize__)
     if fields[0] != sample.ctypes.data or fields[1] & 0xFFFFFFFF != sample.ndim:
         return False

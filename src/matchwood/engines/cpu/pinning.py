@@ -1,11 +1,11 @@
 """Members that stay on CPUs of their own.
 
 Linux often wakes two members of a team on one CPU while another one is idle, and moves them only
-milliseconds later: of four ranks with four CPUs each, members had a CPU in 0.6 of the time of short
-kernels.  Where each stays on one, in 0.9; components of R-MAT 22 then took 26 ms instead of 40.
+milliseconds later: of four ranks with four CPUs each, members had a CPU for 0.6 of the time of
+short kernels.  Pinned, they had one for 0.9: components of R-MAT 22 took 26 ms instead of 40.
 
-That is done only where nobody else uses the CPUs: ranks say so, whose launcher gave each some of
-its own (`reserve`).  The calling thread may go to any of them.
+That is done only where nobody else uses the CPUs: a rank whose launcher gave it CPUs of its own
+calls `reserve`.  The calling thread may run on any of them.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def arrange(members: Sequence[Placed], kernel: bool) -> None:
-    """Each member stays on a CPU where there are as many reserved; else all may go anywhere.
+    """Pin each member to a CPU if there are as many reserved; else all may run anywhere.
 
-    So they may for anything but a kernel in machine code: threads that another library starts stay
-    where the thread was that started them.  So they may, too, where the calling thread's own CPUs
+    They also may for anything but a kernel in machine code, because threads that another library
+    starts inherit the CPU of the thread that started them; and where the calling thread's own CPUs
     are no longer those that were reserved.
     """
     found = _reserved
@@ -81,9 +81,9 @@ def arrange(members: Sequence[Placed], kernel: bool) -> None:
 
 
 def _move(member: Placed, cpu: int) -> None:
-    """Where the system refuses, the member stays where it may be, and is asked again next time."""
+    """Pin a member, or unpin it; where the system refuses, it is tried again next time."""
     assert member.native_id is not None
-    member.cpu = _UNKNOWN  # also where Ctrl-C comes in between
+    member.cpu = _UNKNOWN  # stays so after Ctrl-C
     with contextlib.suppress(OSError):
         allowed = {cpu} if cpu != ANYWHERE else os.sched_getaffinity(0)
         os.sched_setaffinity(member.native_id, allowed)

@@ -1,4 +1,4 @@
-"""What a kernel sees of its team: rank, size, barrier, parts of the work, progress, failure.
+"""What a kernel sees of its team: members, barrier, parts of the work, progress, failure.
 
 A kernel is one function that every member runs at the same time, as a CUDA grid runs a kernel:
 
@@ -11,8 +11,8 @@ A kernel is one function that every member runs at the same time, as a CUDA grid
             return                            # cancelled, or another member failed
         ...
 
-`barrier`, `next_chunk` and `fail` tell a kernel that it must stop (Ctrl-C in the calling thread, an
-error in another member).  The rule is: **return when `barrier` returns True**.  Numba leaks
+`barrier`, `next_chunk` and `fail` return whether a kernel must stop (Ctrl-C in the calling thread,
+an error in another member).  The rule is: **return when `barrier` returns True**.  Numba leaks
 references when a compiled function raises, so stopping is a return value and no exception.  A
 kernel allocates nothing; the host gives it its arrays.
 """
@@ -43,8 +43,8 @@ ARRIVED = 0 * _LINE  # members waiting at the barrier
 GENERATION = 1 * _LINE  # barriers passed
 STOP = 2 * _LINE  # 0 go on, else return at the next barrier or chunk
 CURSOR = 3 * _LINE  # where next_chunk goes on; every barrier sets it to 0
-DONE = 4 * _LINE  # progress: steps done ...
-TOTAL = 4 * _LINE + 1  # ... of so many
+DONE = 4 * _LINE  # progress: steps done
+TOTAL = 4 * _LINE + 1  # progress: all steps
 FAILURE = 5 * _LINE  # error code, 0 = none
 DETAIL = 5 * _LINE + 1  # what the error is about (a vertex, an edge)
 WORDS = 6 * _LINE
@@ -55,7 +55,7 @@ SLEEP_US = 50  # microseconds; this delay is small compared with YIELDS yields
 
 
 class Team(NamedTuple):
-    """One member's handle: its rank, the team's size, and the words all members share."""
+    """One member's handle: its number (`rank`), the team's size, and the words all share."""
 
     rank: int
     size: int
@@ -80,10 +80,7 @@ else:
 
 @device
 def idle(looks: int) -> int:
-    """Wait a moment, without sleeping, in a loop that waits for another thread; returns looks + 1.
-
-    `looks` counts the tests so far.
-    """
+    """Wait a moment, without sleeping, after `looks` tests of another thread; returns looks + 1."""
     if looks >= SPINS:
         _yield_core()
     else:
@@ -93,7 +90,7 @@ def idle(looks: int) -> int:
 
 @device
 def back_off(looks: int) -> int:
-    """The same, but a wait that takes long sleeps."""
+    """As `idle`, but sleeps when the wait takes long."""
     if looks < SPINS + YIELDS:
         return idle(looks)
     _pause()

@@ -6,8 +6,8 @@ million vertices 3,300 of them, a third of its time.  With one large block this 
 glibc keeps free memory up to twice the largest block so far.  So a workspace that is larger than
 the results of the call stays with the process.  NumPy also asks for huge pages from 4 MB on.
 
-A block of 32 MB or more glibc always has from the system, and gives it back at once.  So no block
-is so large, unless an array is.
+glibc always takes a block of 32 MB or more from the system and gives it back at once.  So no block
+is that large, unless an array is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 LINE = 64  # bytes of a cache line: arrays do not share one
-LARGEST = (32 << 20) - (1 << 16)  # bytes of a block of several arrays, with room for what is around
+LARGEST = (32 << 20) - (1 << 16)  # bytes of a block of several arrays: below 32 MB with its headers
 
 
 def workspace(**arrays: tuple[int | tuple[int, ...], Any]) -> Any:
@@ -45,7 +45,7 @@ def workspace(**arrays: tuple[int | tuple[int, ...], Any]) -> Any:
 def _lay_out(
     space: SimpleNamespace, arrays: list[tuple[str, int | tuple[int, ...], Any]], total: int
 ) -> None:
-    """These arrays in a block of so many bytes."""
+    """Put the arrays into one block of `total` bytes, as attributes of `space`."""
     block = np.empty(total + LINE, np.uint8)
     start = -block.ctypes.data % LINE  # NumPy's begin anywhere within a line
     for name, shape, kind in arrays:
@@ -59,6 +59,5 @@ def _padded(shape: int | tuple[int, ...], kind: Any) -> int:
 
 
 def _size(shape: int | tuple[int, ...], kind: Any) -> int:
-    """Bytes."""
     elements = math.prod(map(int, shape)) if isinstance(shape, tuple) else int(shape)
     return elements * np.dtype(kind).itemsize

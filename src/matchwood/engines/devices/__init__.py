@@ -9,7 +9,7 @@ lists; a row travels again only when its list has run out.
                    CUDA's, or simulated ones in the memory of the host; a ledger counts what each
                    holds, and no array is made without it
     plan.py        partitions, batches and lists; the memory that they need, before any work
-    stats.py       what the result tells: entries, rows, words and seconds of each round
+    stats.py       what the result reports: entries, rows, words and seconds of each round
     sending.py     copies and kernels side by side, buffers in turn
     pinned.py      host memory that a device reads.  cpu.py: threads that fill it
     workers.py     what the workers of all problems share; words from one device to another

@@ -1,4 +1,4 @@
-"""Words that threads of the host move for the devices: into pinned memory, and out of it."""
+"""Copies by threads of the host, into the pinned memory that devices read, and out of it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ Array = np.ndarray[Any, Any]
 
 PAGE = 4096  # bytes
 LINE = 8  # words of 8 bytes of a cache line
-COPY_THREADS = 12  # at most: they fill most of a host's bandwidth, and to call one takes time
+COPY_THREADS = 12  # at most: they use most of a host's bandwidth, and each takes time to call
 FILL_THREADS = 14  # at most, of a team that is called once; see `Filling` of pinned.py
-OTHER_THREADS = 2  # cores that it leaves to the caller and to CUDA
-THREAD_BYTES = 1 << 18  # that a thread is called for
-CHUNK = 1 << 18  # bytes that a thread takes at a time: one that was held up is helped by others
+OTHER_THREADS = 2  # cores that such a team leaves to the caller and to CUDA
+THREAD_BYTES = 1 << 18  # of a copy, for each thread that is called
+CHUNK = 1 << 18  # bytes that a thread takes at a time, so that others help one that was held up
 
-
-# Words that the caller of `fill` and its team tell each other; each has a line of its own.
+# Counters that the caller of `fill` shares with its team, each in a cache line of its own.
 FILLED, LEFT, ENDED, FILLING_WORDS = 0, LINE, 2 * LINE, 3 * LINE
 
 
@@ -67,7 +66,7 @@ def _touch(team: Team, memory: Array) -> None:
 
 @device
 def _copy_chunks(team: Team, moves: Array) -> None:
-    """moves[k] = (address to, address from, bytes); one after the other they are all the work."""
+    """Do all moves; moves[k] = (address to, address from, bytes)."""
     total = moves[:, 2].sum()
     while True:
         lo = next_chunk(team, total, CHUNK)
@@ -88,7 +87,7 @@ def _copy(team: Team, moves: Array) -> None:
 
 @device
 def _ends(team: Team, words: Array) -> bool:
-    """The caller needs no more.  Some members may see it a turn before the others, so they stop."""
+    """Whether the caller has ended the fill.  The first member that sees it stops all others."""
     if load_acquire(words, ENDED) != 0:
         store_release(team.words, STOP, 1)
     return stopping(team)
@@ -96,7 +95,7 @@ def _ends(team: Team, words: Array) -> bool:
 
 @kernel
 def _fill(team: Team, moves: Array, firsts: Array, slots: int, words: Array) -> None:
-    """Turn t is the moves firsts[t] to firsts[t + 1] - 1; LEFT turns have left their slots."""
+    """Turn t is the moves firsts[t] to firsts[t + 1] - 1; the device has read LEFT turns."""
     for turn in range(firsts.size - 1):
         looks = 0
         while load_acquire(words, LEFT) + slots <= turn:
@@ -122,7 +121,7 @@ def _convert(team: Team, target: Array, source: Array) -> None:
 @kernel
 def _gather(team: Team, target: int, at: int, size: int, source: int, itemsize: int,
             begin: Array, done: Array) -> None:  # fmt: skip
-    """`target` and `source` are addresses.  Each member takes the next words."""
+    """See `gather`; `target` and `source` are addresses.  Each member takes the next words."""
     words = max(1, CHUNK // itemsize)
     while True:
         lo = next_chunk(team, size, words)
@@ -159,20 +158,20 @@ def _count_degrees(team: Team, indptr: Array, counts: Array) -> None:
 
 
 def touched(size: int, dtype: Any, threads: int | None) -> Array:
-    """A new array whose pages are there: to ask the system for them takes most of a copy's time."""
+    """A new array whose pages are mapped already: to map them takes most of a copy's time."""
     made = np.empty(size, dtype)
     crew(threads, work=made.nbytes // 8).run(_touch, made.view(np.uint8))
     return made
 
 
 def _team(nbytes: int, threads: int | None) -> Crew:
-    """For a copy of so many bytes."""
+    """The threads for a copy of `nbytes` bytes."""
     most = min(COPY_THREADS, threads or default_threads(), nbytes // THREAD_BYTES)
     return crew(max(1, most), work=nbytes // 8)
 
 
 def copy(pairs: Sequence[tuple[Array, Array]], threads: int | None) -> None:
-    """(target, source): the same numbers in both; wide indices become narrow ones."""
+    """Copy each source of (target, source) to its target; wide indices become narrow ones."""
     moves = []
     for target, source in pairs:
         if target.dtype == source.dtype and source.flags.c_contiguous:
@@ -185,16 +184,13 @@ def copy(pairs: Sequence[tuple[Array, Array]], threads: int | None) -> None:
 
 
 def fill_threads(threads: int | None, partitions: int) -> int:
-    """Threads of each team that fills slots, where there is one for each partition."""
+    """The number of threads in each team that fills slots, one team for each partition."""
     most = min(FILL_THREADS, (threads or default_threads()) - OTHER_THREADS)
     return max(1, most // partitions)
 
 
 def fill(moves: Array, firsts: Array, slots: int, words: Array, threads: int) -> None:
-    """Turn after turn, each when its slot is free, until all are filled or ENDED is set.
-
-    See `Filling` of pinned.py.
-    """
+    """Fill turn after turn, each when its slot is free, until the last, or until ENDED is set."""
     crew(threads, work=0).run(_fill, moves, firsts, slots, words)
 
 
@@ -217,7 +213,7 @@ def gather(
 
 
 def find_rows(indptr: Array, ids: Array, threads: int | None) -> tuple[Array, Array]:
-    """Where the rows of `ids` begin; and where, when they lie one after the other, with the end."""
+    """(begin, offsets): where the rows of `ids` begin in the graph, and when put together."""
     begin, offsets = np.empty(ids.size, np.int64), np.zeros(ids.size + 1, np.int64)
     crew(threads, work=8 * ids.size).run(_find_rows, indptr, ids, begin, offsets[1:])
     np.cumsum(offsets, out=offsets)

@@ -1,13 +1,12 @@
-"""`Devices`, by which a user names GPUs, and where they are: CUDA's, or simulated on the host.
+"""`Devices`, by which a user names GPUs, and the machine behind it: CUDA's, or one simulated.
 
-A simulated device does what a device does, step by step, with the same plan, the same batches
-through the same buffers, and the same limit on its memory.  So partitions, batches and lists are
-tested without a GPU, and what would travel is counted.
+A simulated device takes the same steps on the host as a GPU, with the same plan, batches, buffers
+and limit on its memory.  So partitions, batches and lists are tested without a GPU, and what would
+travel is counted.
 
-The memory that a partition holds on its device is in a ledger: every array is counted, none is
-forgotten.  The plan says before any work how many bytes there will be; the ledger sees that no more
-are taken.  CUDA's allocator rounds up to 512 bytes, and so does the ledger, also for simulated
-devices: what tests count there is what a device holds.
+A ledger counts every array that a partition holds on its device.  The plan says before any work how
+many bytes there will be; the ledger sees that no more are taken.  CUDA's allocator rounds up to 512
+bytes, and so does the ledger, also for simulated devices: tests count what a device would hold.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Devices:
         The most edges of a row that stay on the device, 0 to 32.  ``"auto"`` takes what the memory
         allows.  With 0 every batch travels in every round, as in [1]_.
     transport : {"auto", "nccl", "peer", "device", "host"}
-        How devices tell each other: by NCCL, by copies from one device to another, by copies within
+        How devices exchange data: by NCCL, by copies from one device to another, by copies within
         one device that occurs more than once, or through the memory of the host.
     stats : bool
         Measure the seconds of each round; the counts are there without it.
@@ -148,7 +147,7 @@ def _lists(value: Any) -> Any:
 
 
 def aligned(nbytes: int) -> int:
-    """Bytes that an allocation of so many takes."""
+    """The bytes that an allocation of `nbytes` bytes takes."""
     return -(-max(int(nbytes), 1) // ALIGNMENT) * ALIGNMENT
 
 
@@ -167,7 +166,7 @@ class Ledger:
         return self._make(size, dtype)
 
     def hold(self, array: Any) -> None:
-        """An array that is there already counts like one that was taken."""
+        """Count an array that exists already, as if it had been taken here."""
         self._count(array.nbytes)
 
     def _count(self, nbytes: int) -> None:
@@ -181,12 +180,12 @@ class Ledger:
         self.most = max(self.most, self.taken)
 
     def give_back(self, array: Any) -> None:
-        """The caller drops the array."""
+        """Count the array no more; the caller drops it."""
         self.taken -= aligned(array.nbytes)
 
 
 class Simulated(NamedTuple):
-    """So many devices, each with so many bytes."""
+    """The number of simulated devices, and the bytes of memory of each."""
 
     devices: int
     memory: int
@@ -221,14 +220,9 @@ def simulated(memory: int, *, count: int = 8) -> Iterator[None]:
 
 
 class Machine:
-    """The devices of a call.
+    """The devices of a call; `limits` are the most bytes that each partition may hold.
 
-    Attributes
-    ----------
-    engine : {"cpu", "gpu"}
-        The file with the steps of a problem on these devices.
-    limits : list of int
-        The most bytes that each partition may hold.
+    `engine`, "cpu" or "gpu", names the file with the steps of a problem on these devices.
     """
 
     def __init__(self, devices: Devices, caller: str) -> None:
@@ -248,7 +242,7 @@ class Machine:
         self.limits = self._limits(found, Counter())
 
     def count_again(self, kept: Counter[int]) -> None:
-        """So many bytes of each device, kept by an earlier call, are used again by this one."""
+        """Raise the limits by kept[device] bytes, which an earlier call kept and this one uses."""
         if any(kept.values()):
             self.limits = self._limits(_simulated.get(), kept)
 
@@ -257,9 +251,9 @@ class Machine:
         return Machine(self.devices, "")
 
     def can_read(self, array: Any) -> bool:
-        """Whether an array of a device can be used there, as it is.
+        """Whether an array of a device can be used where it is, as it is.
 
-        All partitions are on that device, and nothing is said of memory, batches or lists.
+        That is so if all partitions are on that device and `Devices` limits nothing.
         """
         asked = self.devices
         free = asked.memory is None and asked.batches is None and asked.lists == "auto"
@@ -286,12 +280,12 @@ class Machine:
         return free - free // RESERVED_PART
 
     def ledger(self, partition: int) -> Ledger:
-        """For the arrays of a partition on its device, which must be the current one."""
+        """The ledger of a partition, whose device must be the current one."""
         make = np.empty if self.engine == "cpu" else self._empty
         return Ledger(make, self.limits[partition])
 
     def _empty(self, size: int, dtype: Any) -> Any:
-        """CuPy keeps free memory by stream, so what one call leaves is found by the next one here.
+        """An array of the null stream: CuPy keeps free memory by stream, and all calls look there.
 
         A call waits for its streams before it drops its arrays.
         """

@@ -34,14 +34,14 @@ SLOT_BYTES = 40 << 20  # at most: 0.8 ms of the bus; to call the threads takes h
 LEAST_SLOT_BYTES = 1 << 20
 LINE_BYTES = 64  # parts of a slot begin at lines of the cache
 FILLED_POLL_SECONDS = 0.00002  # between two looks at the counters: a slot is filled in some 0.7 ms
-POLL_SECONDS = 0.0002  # between two looks at an event: Ctrl-C is heard in between
+POLL_SECONDS = 0.0002  # between two looks at an event: Ctrl-C takes effect in between
 SPINS = 4000  # looks without a pause before that: some milliseconds, longer than most steps
 
 
 class Registration:
-    """Arrays that are pinned while this object lives.  `reason`: why they are not; empty if so.
+    """Arrays that are pinned while this object lives.  `reason`: why they are not, or empty.
 
-    `others` have pinned memory already, and live as long: no memory can be registered twice.
+    `others` have pinned memory already and are kept alive: no memory can be registered twice.
     """
 
     def __init__(self, arrays: Sequence[Array], others: Sequence[Registration] = ()) -> None:
@@ -79,7 +79,6 @@ class Registration:
         self._ranges.append((place, place + array.nbytes))
 
     def holds(self, array: Array) -> bool:
-        """Whether all of the array is pinned."""
         first = array.ctypes.data
         own = any(low <= first and first + array.nbytes <= high for low, high in self._ranges)
         return own or any(other.holds(array) for other in self._others)
@@ -103,7 +102,7 @@ def registered(arrays: Sequence[Array], keep: Any, key: str) -> Registration:
 
 
 def unregister(runtime: Any, places: list[int]) -> None:
-    """Give the memory at these places free, the last one first; none is left in the list."""
+    """Unpin the memory at these addresses, the last one first, and empty the list."""
     while places:
         try:
             runtime.hostUnregister(places.pop())
@@ -125,20 +124,18 @@ class Part(NamedTuple):
 
 
 class Slot:
-    """A piece of pinned memory.  `event` comes when the device has left it; None: it has."""
+    """A piece of pinned memory.  `event` occurs when the device is done with it; None: it is."""
 
     def __init__(self, memory: Array) -> None:
         self.memory = memory
         self.event: Any = None
 
     def words(self, part: Part, dtype: Any) -> Array:
-        """The memory of a part, as an array of its words."""
         end = part.place + part.size * dtype.itemsize
         return self.memory[part.place : end].view(dtype)
 
 
 def _turn(slot: Slot, parts: list[Part], arrays: Sequence[Array]) -> Turn:
-    """Parts of these arrays, in a slot."""
     targets = [slot.words(part, arrays[part.array].dtype) for part in parts]
     sources = [arrays[part.array][part.begin : part.begin + part.size] for part in parts]
     return Turn(slot, parts, targets, sources)
@@ -153,7 +150,6 @@ class Turn(NamedTuple):
     sources: list[Array]
 
     def moves(self) -> list[tuple[int, int, int]]:
-        """(address to, address from, bytes)."""
         pairs = zip(self.targets, self.sources, strict=True)
         return [(to.ctypes.data, of.ctypes.data, of.nbytes) for to, of in pairs]
 
@@ -163,17 +159,9 @@ class Filling:
 
     To call twelve threads for a slot takes 0.4 ms, a third of the time in which they fill it.  Here
     they are called once for all slots.  Turn t is in slot t mod RING_SLOTS.  The team waits until
-    the device has left it, and the caller, which alone calls CUDA, until it is filled.  They tell
-    each other by two counters.
-
-    Parameters
-    ----------
-    sends : sequence of lists of Turn
-        What the caller will ask for by `next_send`.
-    slots : int
-        Of the ring.  All are free.
-    threads : int
-        Of the team.
+    the device is done with it, and the caller, which alone calls CUDA, until it is filled.  Two
+    counters say how far each of them is.  All slots are free at the beginning; `sends` are the
+    turns that the caller will ask for by `next_send`.
     """
 
     def __init__(self, sends: Sequence[list[Turn]], slots: int, threads: int) -> None:
@@ -200,22 +188,22 @@ class Filling:
 
     @property
     def ended(self) -> bool:
-        """All sends were asked for."""
+        """Whether all sends were asked for."""
         return not self._sends
 
     def next_send(self) -> Any:
-        """The turns of the next send, each when its slot is filled; tell `sent` before the next."""
+        """The turns of the next send, each when its slot is filled; call `sent` after each."""
         for turn in self._sends.popleft():
             self._wait()
             self._turn += 1
             yield turn
 
     def sent(self, event: Any) -> None:
-        """The event comes when the device has left the slot of the last turn."""
+        """Note the event that occurs when the device is done with the slot of the last turn."""
         self._sent.append(event)
 
     def _wait(self) -> None:
-        """Until the next turn is in its slot.  Ctrl-C is heard meanwhile."""
+        """Wait until the next turn is in its slot.  Ctrl-C takes effect meanwhile."""
         self._tell_left()
         while not self._is_filled():
             if not self._thread.is_alive() and not self._is_filled():
@@ -227,13 +215,13 @@ class Filling:
         return bool(self._words[cpu.FILLED] > self._turn)
 
     def _tell_left(self) -> None:
-        """Which slots the device has left, for the team."""
+        """Count for the team the slots that the device is done with."""
         while self._sent and self._sent[0].done:
             self._sent.popleft()
             self._words[cpu.LEFT] += 1
 
     def close(self) -> None:
-        """No thread writes into a slot after this."""
+        """End the team: no thread writes into a slot after this."""
         self._words[cpu.ENDED] = 1
         self._thread.join()
 
@@ -256,9 +244,9 @@ class Ring:
         self._filling: Filling | None = None
 
     def foresee(self, sends: Sequence[Sequence[Array]], threads: int) -> None:
-        """The next calls of `produce` will be for copies of these arrays, in this order.
+        """Let `threads` threads fill the slots for the next calls of `produce`.
 
-        So many threads fill the slots ahead of them.
+        These will be for copies of the arrays in `sends`, in this order.
         """
         self.stop_filling()
         self._allocate(max(sum(array.nbytes + LINE_BYTES for array in one) for one in sends))
@@ -271,7 +259,7 @@ class Ring:
         self._filling = Filling(foreseen, RING_SLOTS, threads)
 
     def stop_filling(self) -> None:
-        """What was foreseen and not asked for is forgotten."""
+        """Forget what was foreseen and not asked for."""
         if self._filling is not None:
             self._filling.close()
             self._filling = None
@@ -355,7 +343,7 @@ class Ring:
         return [parts for parts in turns if parts]
 
     def _allocate(self, nbytes: int) -> None:
-        """Slots for so many bytes, or the largest; those that are there serve where they do."""
+        """Make slots for `nbytes` bytes, up to SLOT_BYTES, unless the present ones are as large."""
         size = min(SLOT_BYTES, max(LEAST_SLOT_BYTES, 1 << (nbytes - 1).bit_length()))
         if self._slots and self._slots[0].memory.size >= size:
             return
@@ -366,7 +354,7 @@ class Ring:
         self._slots = [Slot(memory[k * size : (k + 1) * size]) for k in range(RING_SLOTS)]
 
     def _next(self) -> Slot:
-        """The slots in turn, each when the device has left it."""
+        """The slots in turn, each when the device is done with it."""
         self._turn += 1
         slot = self._slots[self._turn % RING_SLOTS]
         self._leave(slot)
@@ -384,7 +372,7 @@ class Ring:
         return made
 
     def wait(self) -> None:
-        """Until nobody reads or writes the pinned memory; then all slots are free."""
+        """Wait until nobody reads or writes the pinned memory; then all slots are free."""
         self.stop_filling()
         for slot in self._slots:
             if slot.event is not None:
@@ -393,7 +381,7 @@ class Ring:
 
 
 def gathering(source: Array, begin: Array, done: Array, threads: int | None) -> Fill:
-    """Fills with ranges of `source` that lie one after the other; see cpu.gather."""
+    """A function that fills a slot with ranges of `source`; see cpu.gather."""
 
     def fill(staged: Array, at: int) -> None:
         cpu.gather(staged, at, source, begin, done, threads)
@@ -422,13 +410,13 @@ class Rings:
 
 
 def rings_of(keep: Any) -> Rings:
-    """Those of the prepared Graph whose `keep` this is; else new ones, freed after the call."""
+    """The rings of the prepared Graph whose `keep` this is; else new ones, freed after the call."""
     found: Rings = Rings() if keep is None else keep("pinned rings", Rings)
     return found
 
 
 def wait_for(event: Any) -> None:
-    """Wait until the device has come to the event.  Ctrl-C is heard meanwhile."""
+    """Wait until the event has occurred.  Ctrl-C takes effect meanwhile."""
     looks = 0
     while not event.done:
         looks += 1

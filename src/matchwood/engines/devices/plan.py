@@ -24,8 +24,8 @@ Array = np.ndarray[Any, Any]
 
 USUAL_LIST = 16  # edges; with 16, 3 to 4 % of a graph travel twice, and half of that with 32
 MOST_BATCHES = 64  # of a partition, before its lists are made shorter
-LEAST_CAPACITY = 1 << 10  # entries of a buffer
-LEAST_ROWS = 1 << 10  # rows of a buffer
+LEAST_CAPACITY = 1 << 10  # the fewest entries of a buffer
+LEAST_ROWS = 1 << 10  # the fewest rows of a buffer
 SCAN_PART = 8  # a prefix sum over n numbers takes n / SCAN_PART bytes of scratch at most
 
 
@@ -41,7 +41,7 @@ class Sizes(NamedTuple):
     arrays: int  # how many arrays; each is rounded up
 
     def of(self, n: int, vertices: int, listed: int, buffers: int, buffer: Buffer) -> int:
-        """Bytes of a partition, at most."""
+        """The most bytes that a partition takes."""
         one = self.streamed * buffer.entries + self.row * (buffer.rows + 1)
         lists = self.listed * listed
         return (
@@ -188,7 +188,7 @@ def cut_batches(indptr: Array, part: Partition, count: int, buffer: Buffer) -> l
 
 
 def cut_pieces(indptr: Array, batch: Batch, entries: int) -> list[Batch]:
-    """A batch in equal pieces of about so many entries: one is read while the next one travels."""
+    """A batch in equal pieces of about `entries` entries: one is read while the next travels."""
     size = batch.last - batch.first
     count = max(1, round(size / entries))
     ends = [batch.first + size * j // count for j in range(count + 1)]
@@ -266,7 +266,7 @@ class _Planner:
         return (max(1, self.devices.lists),)
 
     def least_buffer(self, p: int, batches: int | None) -> int:
-        """Entries of a buffer at least, so that there are at most so many batches."""
+        """The fewest entries of a buffer for which there are at most `batches` batches."""
         entries = self.partitions[p].entries
         asked = self.asked[p]
         if asked is not None:
@@ -275,7 +275,7 @@ class _Planner:
         return min(entries, max(LEAST_CAPACITY, share))
 
     def _buffer(self, p: int, entries: int) -> Buffer:
-        """A buffer for so many entries, and for twice the rows that these have on average."""
+        """A buffer for `entries` entries, and for twice the rows that these have on average."""
         part = self.partitions[p]
         usual = 2 * entries * part.vertices // max(1, part.entries)
         return Buffer(entries, min(part.vertices, max(LEAST_ROWS, usual)))
@@ -287,7 +287,7 @@ class _Planner:
         return self.sizes.of(self.n, part.vertices, listed, buffers, self._buffer(p, entries))
 
     def _capacity(self, p: int, length: int) -> int:
-        """Entries of a buffer that the memory allows; 0 where there is none left."""
+        """The most entries of a buffer that the memory allows; 0 where none is left."""
         part = self.partitions[p]
         if self._need(p, length, part.entries) <= self.limits[p]:
             return part.entries

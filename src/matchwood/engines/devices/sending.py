@@ -19,7 +19,7 @@ from matchwood.engines.devices import cpu
 from matchwood.engines.devices.pinned import Job, Registration, Ring, Rings, gathering, wait_for
 from matchwood.engines.devices.stats import RoundStats
 
-SMALL_ANSWER_BYTES = 1 << 20  # a larger one comes through pinned memory
+SMALL_ANSWER_BYTES = 1 << 20  # a larger answer is copied through pinned memory
 
 
 class Lane:
@@ -47,7 +47,7 @@ class Lane:
             yield
 
     def event(self, stream: Any, timing: bool = False) -> Any:
-        """An event that comes when all that the stream has by now is done."""
+        """An event that occurs when all that is queued on the stream by now is done."""
         with self._cupy.cuda.Device(self.number):
             made = self._cupy.cuda.Event(disable_timing=not timing)
             made.record(stream)
@@ -55,7 +55,7 @@ class Lane:
 
     @contextlib.contextmanager
     def phase(self, name: str, stream: Any = None) -> Iterator[None]:
-        """What is queued within counts as that phase."""
+        """Measure what is queued within as that phase."""
         if not self.timed:
             yield
             return
@@ -74,22 +74,22 @@ class Lane:
         return found
 
     def wait(self) -> None:
-        """Until all that was queued is done.  Ctrl-C is heard meanwhile."""
+        """Wait until all that was queued is done.  Ctrl-C takes effect meanwhile."""
         wait_for(self.event(self.copies))
         wait_for(self.event(self.kernels))
 
     def close(self) -> None:
-        """Until the device has ended, come what may: its arrays are given back after this."""
+        """Wait for the device, whatever happened: its arrays are given back after this."""
         with contextlib.suppress(Exception), self._cupy.cuda.Device(self.number):
             self.copies.synchronize()
             self.kernels.synchronize()
 
 
 class Counters:
-    """Words that kernels of a partition count in, and what the host was told of them.
+    """Words that kernels of a partition count in, and their copy on the host.
 
-    The copy to pinned memory is queued at once, so that the host asks all partitions before it
-    waits for the first one.
+    `ask` queues the copy to pinned memory, and `told` waits for it: the host asks all partitions
+    before it waits for the first one.
     """
 
     def __init__(self, lane: Lane, there: Any) -> None:
@@ -99,24 +99,24 @@ class Counters:
         self._asked: Any = None
 
     def clear(self, word: int | None = None) -> None:
-        """All of them, or one."""
+        """Set all words to zero, or one."""
         words = self.there if word is None else self.there[word : word + 1]
         words.data.memset_async(0, words.nbytes)
 
     def ask(self) -> None:
-        """For the words as the kernels so far leave them."""
+        """Ask for the words as the kernels so far leave them."""
         stream = self._lane.kernels
         self.there.data.copy_to_host_async(self._told.ctypes.data, self.there.nbytes, stream)
         self._asked = self._lane.event(stream)
 
     def told(self) -> Any:
-        """What was asked for last.  Ctrl-C is heard meanwhile."""
+        """The words that were asked for last.  Ctrl-C takes effect meanwhile."""
         wait_for(self._asked)
         return self._told.copy()
 
 
 class Reading:
-    """Kernels queued within wait for the copies so far; later copies into the buffer for them."""
+    """See `Sender.reading`."""
 
     def __init__(self, lane: Lane, buffer: Any) -> None:
         self._lane, self._buffer = lane, buffer
@@ -153,7 +153,7 @@ class RoundClock:
 
 
 class Room(NamedTuple):
-    """Memory of the host for an answer.  It is pinned until the answer is there."""
+    """Memory of the host for an answer, pinned until the answer has been received."""
 
     memory: Any
     pinned: Registration
@@ -168,7 +168,6 @@ class Room(NamedTuple):
 
 
 def room_for(source: Any, threads: int | None) -> Room:
-    """Room for an array of a device."""
     memory = cpu.touched(source.size, source.dtype, threads)
     return Room(memory, Registration((memory,)))
 
@@ -192,7 +191,7 @@ class Sender:
         self.round = RoundStats()
 
     def next_buffer(self) -> Any:
-        """The buffers in turn; the stream of copies waits until it has been read."""
+        """The buffers in turn; the stream of copies waits until the buffer has been read."""
         self._turn += 1
         buffer = self._buffers[self._turn % len(self._buffers)]
         if buffer.free is not None:
@@ -200,7 +199,7 @@ class Sender:
         return buffer
 
     def send(self, *pairs: tuple[Any, Any]) -> None:
-        """(array of the device, slice of an array of the host), on the stream of copies."""
+        """Copy pairs (array of the device, slice of an array of the host) on the copy stream."""
         staged: list[Job] = []
         for target, source in pairs:
             if source.dtype == target.dtype and self.pinned.holds(source):
@@ -214,8 +213,8 @@ class Sender:
     def foresee(self, sends: Sequence[Sequence[Any]], threads: int) -> None:
         """The next calls of `send` will be for these arrays of the host, in this order.
 
-        They have the types of their targets.  Where they are not pinned, so many threads are ahead
-        of the copies.
+        They have the types of their targets.  Those that are not pinned are copied to pinned memory
+        by `threads` threads, ahead of the copies to the device.
         """
         staged = [[one for one in arrays if not self.pinned.holds(one)] for arrays in sends]
         staged = [arrays for arrays in staged if arrays]
@@ -223,13 +222,13 @@ class Sender:
             self._through_ring().foresee(staged, threads)
 
     def produce(self, *jobs: Job) -> None:
-        """What the jobs write into pinned memory, see `Ring`."""
+        """Send what the jobs write into pinned memory, see `Ring`."""
         self.round.bytes_up += sum(target.nbytes for target, _ in jobs)
         if jobs:
             self._through_ring().produce(jobs, self._lane.copies)
 
     def gather(self, begin: Any, offsets: Any, first: int, *pairs: tuple[Any, Any]) -> None:
-        """Rows of arrays of the host, one after the other; the first entry of all is `first`.
+        """Send rows of arrays of the host, one after the other; the first entry is `first`.
 
         Row i has the entries offsets[i] to offsets[i + 1] - 1, and lies at begin[i].  The first
         and the last row may be cut.
@@ -266,7 +265,6 @@ class Sender:
         return Reading(self._lane, buffer)
 
     def close(self) -> None:
-        """Wait for the device, and give the pinned memory back."""
         self._lane.close()
         if self._ring is not None:
             self._rings.give_back(self._ring)

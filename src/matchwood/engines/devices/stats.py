@@ -1,4 +1,4 @@
-"""What a call on `Devices` tells beside its answer: what travelled in each round, and how long."""
+"""What a call on `Devices` reports besides its answer: data moved and seconds of each round."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RoundStats:
     bytes_up, bytes_down : int
         From the host to the devices, and back.
     words_exchanged : int
-        Words that the device with the most received from the others.
+        Words that a device received from the others; of the device that received most.
     seconds : dict
         By phase; empty unless ``stats=True``.
     """
@@ -45,11 +45,10 @@ class Stats:
     ----------
     devices : tuple of int
     transport : str
-        How the devices told each other; ``"none"`` for one partition.
+        How the devices exchanged data; ``"none"`` for one partition.
     pinned : str
-        How rows came from the host: ``"registered"`` (pinned where they are), ``"ring"``, or
-        ``"simulated"``;
-        ``"none"`` where they were on the device.
+        How rows were sent from the host: ``"registered"`` (pinned where they are), ``"ring"``, or
+        ``"simulated"``; ``"none"`` where they were on the device.
     vertices, entries : int
         Of the graph.
     partitions : list of (int, int)
@@ -57,7 +56,7 @@ class Stats:
     batches : list of int
         Batches of each partition.
     lists : int
-        Edges of a row that stayed on the device at most.
+        The most edges of a row that stayed on the device.
     resident : bool
         The rows stayed on the devices too.
     memory : list of int

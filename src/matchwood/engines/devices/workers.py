@@ -1,8 +1,8 @@
-"""What the workers of a call have in common, and how words get from one device to the others.
+"""What the workers of a call have in common, and how devices exchange words.
 
-A transport's `share` gives every device the words that one of them has: by NCCL, by copies between
-devices, or through the host.  All of it is queued on the streams of the devices, and nothing waits
-on the host, except for the transport "host".
+A transport's `share` sends words of one device to all others: by NCCL, by copies between devices,
+or through the host.  All of it is queued on the streams of the devices, and nothing waits on the
+host, except for the transport "host".
 
 How many words: after a round each device knows the new pointers of its own vertices, and the others
 need them.  The pointers of a partition are one piece of the array, so in the first round they
@@ -27,17 +27,8 @@ from matchwood.errors import EngineUnavailable
 class DeviceWorkers:
     """The partitions of a call, one worker each: an object with a lane, a ledger and a sender.
 
-    Parameters
-    ----------
-    make : function
-        Makes the worker of a partition from its number, ledger, lane and the pinned arrays.
-    machine, stats : Machine, Stats
-        The devices, and where the result will tell what was done.
-    caller : str
-        The public function, for messages.
-    arrays, keep, name
-        Arrays of the host that travel; with `keep` of a prepared graph they stay pinned under
-        that name.
+    `make` makes the worker of a partition from its number, ledger, lane and the pinned arrays.
+    `arrays` of the host travel; with the `keep` of a prepared graph they stay pinned under `name`.
     """
 
     def __init__(
@@ -72,14 +63,12 @@ class DeviceWorkers:
             raise
 
     def close(self) -> None:
-        """Wait for the devices, and give everything back."""
         for worker in self.workers:
             worker.sender.close()
         if self._transport is not None:
             self._transport.close()
 
     def memory(self) -> list[int]:
-        """Most bytes that each partition held."""
         return [worker.ledger.most for worker in self.workers]
 
     def begin_round(self, stats: Stats) -> None:
@@ -97,15 +86,7 @@ class DeviceWorkers:
 
 
 class SimulatedWorkers:
-    """The same for simulated devices: objects with a ledger and the counts of a round.
-
-    Parameters
-    ----------
-    workers : list
-        One for each partition.
-    stats : Stats
-        Where the result will tell what was done.
-    """
+    """The same for simulated devices: one object per partition, with a ledger and counts."""
 
     alone = False  # each round is counted
 
@@ -119,7 +100,6 @@ class SimulatedWorkers:
         """Nothing outlives the arrays."""
 
     def memory(self) -> list[int]:
-        """Most bytes that each partition held."""
         return [worker.ledger.most for worker in self.workers]
 
     def begin_round(self, stats: Stats) -> None:
@@ -128,7 +108,6 @@ class SimulatedWorkers:
             worker.round = self._round
 
     def passed(self) -> float:
-        """Seconds are not measured."""
         return 0.0
 
     def end_round(self) -> None:
@@ -195,7 +174,7 @@ class Copies:
         return event
 
     def share(self, sender: int, arrays: Sequence[Any]) -> None:
-        """Every worker's array gets what the sender's has; they have one size."""
+        """Copy the sender's array to those of all other workers, which have the same size."""
         if arrays[sender].nbytes == 0:
             return
         ready = self._recorded(sender)
@@ -217,7 +196,6 @@ class Through(Copies):
     """Through the memory of the host."""
 
     def share(self, sender: int, arrays: Sequence[Any]) -> None:
-        """See Copies.share."""
         if arrays[sender].nbytes == 0:
             return
         with self._cupy.cuda.Device(self._numbers[sender]):
@@ -238,7 +216,6 @@ class Nccl(Copies):
         self._comms = self._nccl.NcclCommunicator.initAll(list(numbers))
 
     def share(self, sender: int, arrays: Sequence[Any]) -> None:
-        """See Copies.share."""
         if arrays[sender].nbytes == 0:
             return
         self._nccl.groupStart()
@@ -253,7 +230,6 @@ class Nccl(Copies):
             self._nccl.groupEnd()
 
     def close(self) -> None:
-        """Give the communicators back."""
         for comm in self._comms:
             comm.destroy()
         self._comms = []
@@ -268,7 +244,7 @@ def as_pairs(changed: int, vertices: int) -> bool:
 
 
 def words_sent(changed: int, vertices: int) -> int:
-    """Words with which a partition tells another one what has changed."""
+    """Words that a partition sends to another one: what has changed."""
     return 2 * changed if as_pairs(changed, vertices) else vertices
 
 

@@ -64,9 +64,8 @@ _NO_STATUS = 0xFFFF_FFFF_FFFF_FFFF  # the word of status.cuh for "nothing has fa
 _DETAIL_BITS = 56  # bits of a status below its code
 
 
-# Memory: ask for what is needed before taking it; our own error when there is not enough.
-# Everything is of CuPy's pool, and its limit holds.  A call adds up what it will take and asks
-# once, before it starts; out of memory then leaves the input as it was.
+# Memory, all of it from CuPy's pool, whose limit holds.  A call adds up what it will take and asks
+# once, before it starts, so that `OutOfMemory` leaves the input as it was.
 
 
 def free_bytes() -> int:
@@ -105,7 +104,7 @@ def empty(shape: int | tuple[int, ...], dtype: Any, what: str) -> Any:
 
 
 class Layout:
-    """Where scratch arrays lie in one block of memory; for calls that are made again and again.
+    """Where scratch arrays lie in one block of memory; for calls that are made repeatedly.
 
     Examples
     --------
@@ -251,7 +250,7 @@ class Flag:
         self._fetched.record()
 
     def read(self) -> Any:
-        """Wait for the last `fetch` and return what it brought: an int, or an array of words."""
+        """Wait for the last `fetch` and return what it copied: an int, or an array of words."""
         self._fetched.synchronize()
         return int(self._host[0]) if self._host.size == 1 else self._host.copy()
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from matchwood import engines
 
-BLOCK = 256  # threads; any kernel of ours reaches full occupancy with it
+BLOCK = 256  # threads; every kernel of the package reaches full occupancy with it
 STATIC_SHARED = 48 * 1024  # bytes of shared memory that a kernel has without a request for more
 _NULL = np.uint64(0)
 _ON_THE_HOST = (np.ndarray, np.generic)
@@ -40,7 +40,7 @@ _DTYPES = {name: dtype for dtype, name in C_NAMES.items()} | {
     "unsigned": np.dtype(np.uint32),
     "size_t": np.dtype(np.uint64),
 }
-# 16-bit floats and complex numbers have no entry: no kernel of ours takes them.
+# 16-bit floats and complex numbers have no entry: no kernel takes them.
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TEMPLATE = re.compile(r"template\s*<([^<>]*)>\s*$")
@@ -170,7 +170,7 @@ class Kernel:
         return known
 
     def _converted(self, args: Sequence[Any]) -> tuple[Any, ...]:
-        """The arguments as the launch takes them.  The usual kinds first: it is done every time."""
+        """The arguments as the launch takes them.  The usual kinds first: every launch does it."""
         if len(args) != len(self._signature):
             raise TypeError(f"{self.name} takes {len(self._signature)} arguments, got {len(args)}")
         converted = []
@@ -219,7 +219,7 @@ class Kernel:
         return value
 
     def _allow_shared(self, nbytes: int) -> None:
-        """Allow blocks so much shared memory, or more where another thread needs more."""
+        """Allow blocks `nbytes` bytes of shared memory, or more where another thread needs more."""
         driver = engines.cupy().cuda.driver
         with self._lock:
             if nbytes <= self._shared_allowed:
@@ -256,7 +256,6 @@ class Kernels:
 
 
 def multiprocessors() -> int:
-    """Multiprocessors of the current device."""
     device = engines.cupy().cuda.runtime.getDevice()
     return _multiprocessors(device)
 

@@ -3,14 +3,14 @@
 A `Source` is declared at module level and needs no cupy until `kernels` is called.  Every one
 registers itself in `SOURCES`, so that a test can compile all of them without a GPU.
 
-Our headers are put inline, once each: CuPy's kernel cache compares the text it is given and not
-into the files that the text includes.  A hash of the whole goes into the options as well.  An
-include is looked for beside the file that asks, then in the folders above it up to its family,
-then in the primitive of the same name, then in engines/gpu/device/.
+Our headers are put inline, once each: CuPy's kernel cache compares the text it is given, but not
+the files that the text includes.  A hash of the whole is one of the options as well.  An include is
+looked for beside the file that asks, then in the folders above it up to its family, then in the
+primitive of the same name, then in engines/gpu/device/.
 
 A number that CUDA and Python both need is written in the CUDA text alone; `Source.constant` reads
 it from there.  A declaration such as ``constexpr int TILE = TURNS * WARP;`` is found in the text
-and worked out; the names in it must be constants of the same text.
+and evaluated; the names in it must be constants of the same text.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"matchwood/([\w./]+)"[^\n]*$'
 _ENTRY = re.compile(r"^\s*(?:(\w+)\s*=\s*)?(\w+)\s*(?:<(.*)>)?\s*$", re.DOTALL)
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
-# At the start of a line: constants of a struct or a function are its own.  What only the host
-# reads is marked, so that the compiler does not complain.
+# At the start of a line only: not those of a struct or a function.  Constants that only the host
+# reads are marked [[maybe_unused]].
 _DECLARATION = re.compile(
     r"^(?:\[\[maybe_unused\]\]\s+)?constexpr\s+(?:\w+\s+)+?(\w+\s*=[^;]+);", re.MULTILINE
 )
@@ -127,7 +127,6 @@ class Source:
         return constant(self.text(), name)
 
     def constants(self, *names: str) -> tuple[int, ...]:
-        """Several of them."""
         return tuple(self.constant(name) for name in names)
 
     def options(self) -> tuple[str, ...]:
@@ -285,7 +284,7 @@ def constant(text: str, name: str) -> int:
 
 
 def _declared(text: str) -> dict[str, set[str]]:
-    """What each constant of the text is declared to be; more than one thing is an error later."""
+    """The declared values of each constant of the text; more than one is an error later."""
     found: dict[str, set[str]] = {}
     for match in _DECLARATION.finditer(_COMMENT.sub("", text)):
         for part in match[1].split(","):

@@ -69,10 +69,7 @@ def _class_name(error: BaseException) -> str:
 
 
 def same(comm: Any, caller: str, **given: Any) -> None:
-    """Raise ValueError on all ranks unless each argument is the same on all of them.
-
-    Arrays are compared by a hash of their contents.
-    """
+    """Raise ValueError on all ranks unless each argument is the same on all; arrays by a hash."""
     mine = {name: _spoken(value) for name, value in given.items()}
     ranks = comm.objects(mine)
     for name in mine:
@@ -109,5 +106,4 @@ def raise_first(comm: Any, error: Exception | None, key: Any = 0) -> None:
 
 
 def any_of(comm: Any, here: bool) -> bool:
-    """Whether it holds on any rank."""
     return bool(comm.allreduce(np.array([here], np.bool_), "or")[0])

@@ -1,4 +1,4 @@
-"""What collectives ask of their arguments, and how arrays of several ranks are made one."""
+"""Checks of the arguments of collectives, and reductions over the arrays of several ranks."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def rank(function: str, name: str, value: Any, size: int) -> int:
 
 
 def even_shares(total: int, size: int) -> Counts:
-    """`total` elements dealt out to `size` ranks in runs whose lengths differ by one at most."""
+    """`total` elements divided among `size` ranks in runs whose lengths differ by at most one."""
     bounds = np.arange(size + 1, dtype=np.int64) * total // size
     return np.diff(bounds)
 

@@ -23,7 +23,7 @@ PACKAGES = ("mpi4py", "cupy-cuda12x", "cupy-cuda13x", "torch")
 
 
 def describe(comm: Communicator | None = None, mode: str = "stdout") -> dict[str, Any] | None:
-    """Show where the ranks of a program run, and by what they talk to each other.
+    """Show where the ranks of a program run, and how they exchange data.
 
     Parameters
     ----------
@@ -98,7 +98,6 @@ def _torch_size() -> int:
 
 
 def _library() -> str | None:
-    """The MPI library in use."""
     MPI = sys.modules.get("mpi4py.MPI")
     return None if MPI is None else library_of(MPI)
 

@@ -11,7 +11,7 @@ from matchwood.errors import RankFailed
 
 
 def failure_of(rank: int | None, error: BaseException) -> RankFailed:
-    """The exception of a rank as the others raise it; one that tells of another rank stays."""
+    """The exception of a rank as the others raise it; a RankFailed stays as it is."""
     if isinstance(error, RankFailed):
         return error
     text = "".join(traceback.format_exception(error))
@@ -23,7 +23,7 @@ def failure_of(rank: int | None, error: BaseException) -> RankFailed:
 
 
 def shortened(text: str, nbytes: int, end: bool = False) -> str:
-    """The beginning of a text, or its end, in so many bytes."""
+    """The beginning of a text, or its end, in at most `nbytes` bytes."""
     encoded = text.encode(errors="backslashreplace")
     kept = encoded[max(0, len(encoded) - nbytes) :] if end else encoded[:nbytes]
     return kept.decode(errors="ignore")

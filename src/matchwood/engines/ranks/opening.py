@@ -73,9 +73,9 @@ def world(
     RankFailed
         Another process failed while this one was waiting for it.
     TimeoutError
-        Not all processes came in time.
+        Not all processes called this function in time.
     ValueError
-        The processes want different things, such as GPUs and CPUs.
+        The processes pass different arguments, such as GPUs and CPUs.
 
     Examples
     --------
@@ -107,13 +107,13 @@ def _kind_found() -> str:
 
 
 def _mpi_in_use() -> bool:
-    """The program has started MPI itself, for more than one process."""
+    """Whether the program has started MPI itself, for more than one process."""
     module = sys.modules.get("mpi4py.MPI")
     return module is not None and module.Is_initialized() and module.COMM_WORLD.Get_size() > 1
 
 
 def _settled(comm: Communicator, engine: str, transport: str, threads: int | None) -> Communicator:
-    """The communicator with its threads and GPU: agreed on by all ranks before any work."""
+    """The communicator with threads and GPU set, after all ranks have agreed on the arguments."""
     debug, comm.session.debug = comm.session.debug, False  # until all ranks agree
     wishes = comm.objects((engine, transport, debug))
     found = difference([("world", *each[:2]) for each in wishes])
@@ -249,7 +249,7 @@ def _loaded_mpi() -> Any:
 
 
 def _refuse_strange(MPI: Any, launchers: dict[str, int]) -> None:
-    """Raise where the launcher belongs to another library, as far as names tell."""
+    """Raise where the launcher belongs to another library, as far as names show it."""
     if OPEN_MPI in launchers and library_of(MPI).startswith(NOT_OPEN_MPI):
         raise _foreign(MPI, OPEN_MPI, launchers[OPEN_MPI])
 

@@ -26,15 +26,12 @@ SIZES = {
     "FLUX_JOB_SIZE": "flux run",
     "PALS_SIZE": "PALS' mpiexec",
 }
-"""Variables that tell how many processes a launcher of MPI programs has started."""
+"""Variables in which launchers of MPI programs say how many processes they started."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What a rank tells the others of where it runs.
-
-    `cpus` are those it may run on; `quota` how many of them it may keep busy.
-    """
+    """Where a rank runs: `cpus` it may use, and `quota`, how many of them it may keep busy."""
 
     host: str
     boot: str
@@ -47,9 +44,9 @@ class Site:
 class Place:
     """Where a rank runs among the others.
 
-    `gpu` is the number of its device, None for ranks that compute on CPUs.  `crowded` says that
-    the ranks of its host are more than their CPUs, `apart` that no other rank may run on those of
-    this one: the launcher has dealt them out.
+    `gpu` is the number of its device, None for ranks that compute on CPUs.  `crowded`: its host has
+    more ranks than CPUs for them.  `apart`: no other rank may run on the CPUs of this one, because
+    the launcher has divided them.
     """
 
     host: str
@@ -80,10 +77,7 @@ def site(engine: str = "cpu") -> Site:
 
 
 def place_of(rank: int, sites: Sequence[Site]) -> Place:
-    """The place of a rank, from the sites of all.
-
-    A CPU that several ranks of a host may run on is divided among them.
-    """
+    """The place of a rank, from the sites of all; ranks that share a CPU get a part each."""
     own = sites[rank]
     neighbours = [r for r, other in enumerate(sites) if (other.host, other.boot) == _machine(own)]
     users = Counter(cpu for r in neighbours for cpu in sites[r].cpus)
@@ -119,7 +113,6 @@ def _threads(allowed: float) -> int:
 
 
 def take_gpu(place: Place) -> None:
-    """Make the GPU of a rank the current device of this thread."""
     if place.gpu is None:
         raise EngineUnavailable(f"world: no GPU on {place.host}")
     engines.cupy().cuda.Device(place.gpu).use()
@@ -139,11 +132,10 @@ def mpi_launchers(environ: Mapping[str, str] = os.environ) -> dict[str, int]:
 
 
 def torchrun(environ: Mapping[str, str] = os.environ) -> bool:
-    """This process was started by torchrun, or by something that sets what torchrun sets."""
+    """Whether torchrun, or a launcher that sets the same variables, started this process."""
     return all(name in environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
 
 
 def library_of(MPI: Any) -> str:
-    """The name and version of the library that mpi4py uses."""
     first = MPI.Get_library_version().strip("\0 \n").splitlines()[0]
     return " ".join(first.split(",")[0].split())

@@ -5,8 +5,8 @@ the few functions at its end, which move the data: `Serial` below (one rank), th
 one process), and networks/ (MPI, NCCL, a group of torch.distributed).
 
 Every public operation is collective: all ranks of the communicator call it, in the same order.
-Where one of them raises instead, the others hear of it and raise `RankFailed`.  The communicator is
-closed then, together with all that were split from it.
+Where one of them raises instead, the others are notified and raise `RankFailed`.  The communicator
+is closed then, together with all that were split from it.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Traffic:
 
 
 class Session:
-    """What a communicator and those split from it have in common, on one rank."""
+    """What a communicator and those split from it share, on one rank."""
 
     def __init__(self) -> None:
         self.timeout = timeout_seconds()
@@ -148,7 +148,7 @@ def collective(method: Method) -> Method:
 
 
 def too_late(operation: str, session: Session) -> Exception:
-    """The error of a call that comes too late."""
+    """The error of a call after the communicator was closed."""
     if session.failure is not None:
         old = session.failure
         return RankFailed(old.rank, old.type, old.message, old.traceback)
@@ -158,7 +158,7 @@ def too_late(operation: str, session: Session) -> Exception:
 class MappedArrays:
     """Arrays on GPUs that all ranks read and write: ``arrays[rank]`` is the list of a rank.
 
-    They are there as long as this object is kept.
+    They stay mapped as long as this object is kept.
     """
 
     def __init__(self, arrays: list[list[Any]]) -> None:
@@ -170,7 +170,7 @@ class Communicator(abc.ABC):
 
     Arrays are NumPy or CuPy arrays of numbers or bools, one-dimensional where nothing else is
     said, and results are new arrays.  Reductions run from rank 0 to the last, so a sum of floats
-    has one answer.
+    is always the same.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ class Communicator(abc.ABC):
 
     @collective
     def barrier(self) -> None:
-        """Return when all ranks have come."""
+        """Return when all ranks have called this."""
         self.raw_compare("barrier")
         self.raw_barrier()
         self.traffic.add("barrier", 0, 0, (self.size - 1).bit_length())
@@ -364,7 +364,7 @@ class Communicator(abc.ABC):
         return None
 
     def report(self, round: int, active: int | None = None) -> None:
-        """Tell `listener`, where one was set, that a round of an algorithm is over.
+        """Call `listener`, where one was set: a round of an algorithm is over.
 
         Rounds count from 1; `active` is the number of active vertices, where it is known.
         """
@@ -375,7 +375,7 @@ class Communicator(abc.ABC):
         """End this communicator; that of all ranks ends those split from it too.
 
         All ranks of a communicator that was not split off wait for each other.  So a rank that
-        has finished still hears that another one fails.
+        has finished still raises if another one fails.
         """
         if self.closed:
             return
@@ -384,11 +384,11 @@ class Communicator(abc.ABC):
             self.raw_close()
 
     def fail(self, error: BaseException) -> None:
-        """Tell the other ranks that this one cannot go on, and close the communicator."""
+        """Notify the other ranks that this one cannot go on, and close the communicator."""
         if not self.session.closed:
             self.raw_fail(error)
 
-    # What a kind of communicator supplies: the data are moved, nothing is checked or counted.
+    # What a kind of communicator supplies: it moves data, and checks and counts nothing.
     # Arrays are contiguous, and `counts` are int64 arrays with one entry for each rank.
 
     @abc.abstractmethod
@@ -409,7 +409,7 @@ class Communicator(abc.ABC):
 
     @abc.abstractmethod
     def raw_table(self, sends: Counts) -> tuple[Counts, int]:
-        """How many elements come from each rank, and how many all ranks send together."""
+        """The elements received from each rank, and the sum of what all ranks send."""
 
     @abc.abstractmethod
     def raw_gather(self, array: Any, counts: Counts) -> Any:

@@ -1,9 +1,9 @@
 """Ranks that are threads of one process: where they meet, their communicator, and `run`.
 
-A collective is a meeting: each rank brings something, waits until all have come, and then reads
-what the others brought, where it lies.  Arrays are never pickled.  A large array is not copied
-either: its owner stays until all have read it (a second meeting).  A small one is copied, which
-costs less than to wait again.
+A collective is a meeting: each rank brings an object, waits until all ranks have entered, and then
+reads what the others brought, where it lies.  Arrays are never pickled.  A large array is not
+copied either: its owner waits until all have read it (a second meeting).  A small one is copied,
+which costs less than to wait again.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from matchwood.engines.ranks.protocol import (
 )
 from matchwood.errors import EngineUnavailable, RankFailed
 
-COPIED_BYTES = 1 << 16  # of an array that is copied so that its owner need not wait
-LOOK_SECONDS = 0.05  # between looks at the ranks, for systems whose locks do not hear Ctrl-C
+COPIED_BYTES = 1 << 16  # up to this size an array is copied, so that its owner need not wait
+LOOK_SECONDS = 0.05  # between looks at the ranks, where Ctrl-C does not end the wait for a lock
 MOST_RANKS = 4096  # threads of one process
-PARTING_SECONDS = 0.05  # that ranks get to end after Ctrl-C
+PARTING_SECONDS = 0.05  # that `run` waits for ranks to end after Ctrl-C
 
 
 class Meeting:
-    """One collective: who has come, with what, and who waits."""
+    """One collective: who has entered (`come` of them), with what, and who waits."""
 
     def __init__(self, group: Group, number: int) -> None:
         self.group = group
@@ -50,7 +50,6 @@ class Meeting:
         self.waiters: list[threading.Lock] = []
 
     def missing(self) -> list[int]:
-        """The ranks, as `run` counts them, that have not come."""
         return [
             rank for rank, call in zip(self.group.members, self.calls, strict=True) if call is None
         ]
@@ -60,7 +59,7 @@ class Meeting:
 
 
 class Group:
-    """The ranks of a communicator, as `run` counts them, and the meetings not yet complete."""
+    """The ranks of a communicator, as `run` numbers them, and the meetings not yet complete."""
 
     def __init__(self, members: Sequence[int]) -> None:
         self.members = tuple(members)
@@ -92,7 +91,7 @@ class Rendezvous:
         thing: Any,
         patience: float,
     ) -> list[Any]:
-        """Bring `thing` to a meeting of the group; what all brought, once all have come."""
+        """Bring `thing` to a meeting of the group; what all brought, once all have entered."""
         own: threading.Lock | None = None
         with self._lock:
             if self.failure is not None:
@@ -118,7 +117,7 @@ class Rendezvous:
         return meeting.things
 
     def _complete(self, meeting: Meeting) -> None:
-        """All have come: let those who wait go on, unless they want different things."""
+        """All have entered: let those who wait go on, unless their calls differ."""
         found = difference(meeting.calls)
         if found is not None:
             place, text = found
@@ -178,7 +177,7 @@ class Rendezvous:
         return RankFailed(old.rank, old.type, old.message, old.traceback)
 
     def leave(self, rank: int) -> None:
-        """The rank has returned: whoever waits for it waits in vain."""
+        """Note that the rank has returned: a meeting that waits for it fails."""
         with self._lock:
             self._left.add(rank)
             for meeting in list(self._open):
@@ -210,7 +209,7 @@ class Threads(Communicator):
         self._starts: Any = None  # where the runs for this rank begin; set by `raw_table`
 
     def raw_compare(self, operation: str, *details: Any) -> None:
-        # compared when all have come; an array is no part of a comparison
+        # compared when all have entered; arrays as lists
         plain = tuple(d.tolist() if isinstance(d, np.ndarray) else d for d in details)
         self._call = (operation, *plain)
 
@@ -340,7 +339,7 @@ class _Rank(threading.Thread):
     def run(self) -> None:
         try:
             self._work()
-        except KeyboardInterrupt as error:  # of `_interrupt`: it may come at any point
+        except KeyboardInterrupt as error:  # of `_interrupt`, at any point
             self.error = self.error or error
         finally:
             self._ended.release()
@@ -425,7 +424,7 @@ def run(function: Callable[..., Any], ranks: int = 4, *args: Any, threads: int =
 
 
 def _interrupt(rendezvous: Rendezvous, workers: Sequence[_Rank], error: BaseException) -> None:
-    """End the ranks after Ctrl-C: those that wait hear of it there, the others in Python."""
+    """End the ranks after Ctrl-C: those that wait raise there, the others in Python code."""
     rendezvous.fail(failure_of(None, error))
     deadline = time.monotonic() + PARTING_SECONDS
     started = [worker for worker in workers if worker.ident is not None]

@@ -1,8 +1,8 @@
-"""Values of the vertices, spread over ranks: every rank has those of the vertices it owns.
+"""Values of the vertices, distributed over ranks: every rank has those of the vertices it owns.
 
-What a user passes must be spread as the graph is.  The kind of error is that of checks on one
-machine (answers.py): what cannot be an answer at all is a TypeError, what is of the right kind and
-wrong is a `CheckFailed`.
+What a user passes must be distributed as the graph is.  Errors are those of checks on one machine
+(answers.py): what cannot be an answer at all is a TypeError, what is of the right kind and wrong is
+a `CheckFailed`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class DistributedVector:
 
     @property
     def n(self) -> int:
-        """Values of all ranks."""
+        """Number of values of all ranks."""
         return int(self.grid.n)
 
     @property
@@ -113,7 +113,7 @@ class DistributedVector:
 
 
 def write_npy(comm: Any, path: Any, rows: Any, first: int, total: int) -> None:
-    """A file of `total` rows; `rows`, from number `first` on, are those of this rank.
+    """Write a file of `total` rows; `rows`, from number `first` on, are those of this rank.
 
     A row is a number, or as many as `rows` has columns.  All ranks call this.
     """
@@ -145,7 +145,7 @@ def write_npy(comm: Any, path: Any, rows: Any, first: int, total: int) -> None:
 
 
 def own_part(G: Any, caller: str, name: str, value: Any) -> Any:
-    """The own values of a vector, which must be spread over the ranks as the graph is.
+    """The own values of a vector, which must be distributed over the ranks as the graph is.
 
     All ranks raise TypeError or ValueError where on one of them it is not.
     """
@@ -165,7 +165,7 @@ def own_part(G: Any, caller: str, name: str, value: Any) -> Any:
 def own_integers(spread: Any, caller: str, problem: str, name: str, value: Any) -> Array:
     """The own values of a DistributedVector of integers, as int64 on the CPU.
 
-    It must be spread as `spread` is: a DistributedGraph, or another vector.
+    It must be distributed as `spread` is: a DistributedGraph, or another vector.
     """
     if not isinstance(value, DistributedVector):
         kind = type(value).__name__
@@ -178,7 +178,7 @@ def own_integers(spread: Any, caller: str, problem: str, name: str, value: Any) 
 
 
 def layout_of(spread: Any) -> str:
-    """How a graph or a vector is spread, in words; equal where it is the same."""
+    """How a graph or a vector is distributed, in words; equal for equal layouts."""
     grid, order = spread.grid, spread.order
     numbered = "" if order is None else f", {order.name}"
     return f"{grid.R}x{grid.C} ranks ({grid.n} vertices, {grid.layout}{numbered})"

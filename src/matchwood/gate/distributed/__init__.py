@@ -1,11 +1,11 @@
-"""The gate of graphs that are spread over ranks: each rank's part comes in, its block goes out.
+"""The gate of graphs that are distributed over ranks: it makes each rank's block.
 
-The rules are those of gate/graph.py, bit for bit: a view of a block holds the entries of the same
+The rules are those of gate/graph.py, bit for bit: a view of a block holds those entries of the same
 view of the whole matrix that this rank keeps (engines/ranks/grid).  All ranks call every function
 here.
 
     sources.py      what a rank may pass; entries in batches; vertices that are renumbered
-    collecting.py   how entries get to the rank that keeps them
+    collecting.py   how entries are sent to the rank that keeps them
     views.py        the rules of the gate for a block
     graph.py        the graph as a rank sees it.  saved.py: the same in a folder
     whole.py        the graph on one rank, where all share a GPU
@@ -49,7 +49,7 @@ def distribute(
     duplicates: str | None = None,
     index_dtype: Any = None,
 ) -> DistributedGraph:
-    """Spread a graph over the ranks of a communicator.
+    """Distribute a graph over the ranks of a communicator.
 
     Every rank calls it, with its part of the graph.  The parts together, rank 0 first, are what
     `matchwood.graph` would be given on one machine, and the same rules hold.
@@ -70,7 +70,7 @@ def distribute(
     grid : str or (int, int), optional
         "RxC": R ranks down, C across.  By default nearest to square.
     order : {"auto", "given", "hashed"}
-        "hashed" renumbers the vertices by a computed permutation before they are dealt out, for
+        "hashed" renumbers the vertices by a computed permutation before they are distributed, for
         graphs whose numbers have structure.  "auto" does so where a rank would otherwise keep
         more than 1.5 times the mean of the entries.  Users see their own numbers in either case.
     layout : {"stripes", "ranges"}
@@ -155,8 +155,8 @@ def make(
 ) -> DistributedGraph:
     """The graph of a source whose entries are within 0 .. n - 1; all ranks call it alike.
 
-    `reduce` joins equal entries at once; then those that are left are the entries "as given".
-    `values` makes the values of a block, or other values.  `nnz`: the entries as given, if known.
+    `reduce` joins equal entries at once; the joined ones are then the entries "as given".
+    `values` makes or replaces the values of a block.  `nnz`: the entries as given, if known.
     """
     require_comm(comm, caller)
     R, C = grids.parsed(caller, grid, comm.size)

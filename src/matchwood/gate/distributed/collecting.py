@@ -1,12 +1,12 @@
-"""Entries travel to the rank that keeps them, and become its block.
+"""How entries are sent to the rank that keeps them, and become its block.
 
 An entry is sent as (row position, column position, value) to the rank where the row group of u
 meets the column group of v.  There it is sorted by (row, column), equal entries in the order of
 (sending rank, order of sending): the order in which one machine would have been given them.
 
 Entries are sent in rounds of `BATCH`, and wait in ranges of rows at the rank that keeps them.  In
-the end the ranges are sorted one after the other, each freed when it is done.  So what a rank needs
-at most is two indices (and the value) of each entry, beside one batch.
+the end the ranges are sorted one after the other, each freed when it is done.  So a rank needs at
+most two indices (and the value) of each entry, beside one batch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from matchwood.primitives.assemble import trusted_assemble
 
 SORTED_TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64))
 BATCH = 1 << 20  # entries that a rank sends at a time
-RANGES = 16  # ranges of rows, where a rank has more than one batch; each sorts all columns
+RANGES = 16  # of rows, where a rank has more than one batch; the sort of each passes all columns
 INT32_MAX = np.iinfo(np.int32).max
 
 Entry = tuple[Any, Any, Any]  # arrays: rows, columns, values or None
@@ -41,13 +41,7 @@ def batches(u: Any, v: Any, data: Any, stride: int = 1) -> Iterator[Entry]:
 class Collector:
     """What a rank has received so far of the entries that it keeps.
 
-    Parameters
-    ----------
-    comm, grid, order : Communicator, Grid, HashedOrder or None
-    expected : int
-        Entries of all ranks together, about.
-    kind : dtype or None
-        Of the values; None: there are none.
+    `expected`: about the entries of all ranks together.  `kind`: type of the values, or None.
     """
 
     def __init__(self, comm: Any, grid: Any, order: Any, expected: int, kind: Any) -> None:
@@ -71,7 +65,7 @@ class Collector:
             self._keep(*self._sent(u, v, data if self.kind is not None else None))
 
     def _sent(self, u: Any, v: Any, data: Any) -> tuple[Entry, Any]:
-        """The entries for this rank of one round, and how many came from each rank."""
+        """The entries for this rank of one round, and how many each rank sent."""
         threads = self.comm.threads
         if self.order is not None:
             u, v = self.order.inside(u, threads), self.order.inside(v, threads)
@@ -87,7 +81,6 @@ class Collector:
         return (rows, columns, data), np.asarray(received)
 
     def _keep(self, entries: Entry, received: Any) -> None:
-        """Put the entries of one round to their ranges."""
         rows, columns, data = entries
         self.received += int(rows.size)
         if self.ranges == 1:
@@ -108,10 +101,7 @@ class Collector:
                 self.waiting[k].append((part, table[k * ranks : (k + 1) * ranks]))
 
     def block(self, columns_sorted: Any, reduce: str = "keep") -> View:
-        """The entries by row and column.  Afterwards nothing is kept here.
-
-        `reduce` is that of primitives.assemble.
-        """
+        """The entries by row and column, which are then given up; `reduce`: primitives.assemble."""
         wide = self.received > INT32_MAX or self.grid.n > INT32_MAX
         kind = np.dtype(np.int64 if wide else np.int32)
         lengths = np.zeros(self.grid.n_rows + 1, np.int64)
@@ -151,9 +141,9 @@ class Collector:
 
 
 def give_back() -> None:
-    """Let the system have the memory that was freed, where the C library must be told (glibc).
+    """Give freed memory back to the system, where the C library needs a call for it (glibc).
 
-    The pieces that wait are small, and many; without this they stay with the process, beside the
+    The waiting pieces are small, and many; without this they stay with the process, beside the
     block that is made of them.
     """
     trim = _trim()

@@ -1,4 +1,4 @@
-"""Passes over the entries of a distributed graph, on a team: where they go, and over a block.
+"""Passes over the entries of a distributed graph, on a team: before they are sent, and in a block.
 
 A block is in local ids: row and column of one vertex have the same id, so that a loop is seen as
 on one machine.  Facts about symmetry and values: primitives/inspect.
@@ -15,9 +15,9 @@ from matchwood.primitives.hashing.cpu import mix64
 
 Array = np.ndarray[Any, Any]
 
-LINE_WORDS = 8  # of a member: it shares no cache line with another
+LINE_WORDS = 8  # of a member, so that members share no cache line
 
-# Where entries go: one pass of arithmetic over a batch
+# The ranks that keep entries
 
 
 @kernel
@@ -77,7 +77,7 @@ def _permute(team: Any, ids: Array, n: Any, half: Any, keys: Array, back: bool, 
         if interrupted(team, k):
             return
         x = np.uint64(ids[k])
-        while True:  # ends: on the cycle of x the next number below n comes, at the latest x
+        while True:  # ends: the cycle of x has a number below n, at the latest x itself
             x = _back(x, half, mask, keys) if back else _forth(x, half, mask, keys)
             if x < n:
                 break
@@ -87,7 +87,7 @@ def _permute(team: Any, ids: Array, n: Any, half: Any, keys: Array, back: bool, 
 def permute(
     ids: Array, n: int, half: int, keys: Array, back: bool, out: Array, threads: int | None
 ) -> None:
-    """The permutation of 0 .. n - 1, or its inverse, of each of the ids."""
+    """Apply the permutation of 0 .. n - 1, or its inverse, to each of the ids."""
     crew(threads, work=8 * ids.size).run(
         _permute, ids, np.uint64(n), np.uint64(half), keys, back, out
     )
@@ -183,7 +183,6 @@ def _diagonal(team: Any, indptr: Array, indices: Array, data: Array, found: Arra
 
 
 def diagonal(view: tuple[Array, Array, Array], found: Array, threads: int | None) -> None:
-    """The values on the diagonal, into `found`."""
     crew(threads, work=view[1].size).run(_diagonal, *view, found)
 
 

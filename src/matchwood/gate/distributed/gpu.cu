@@ -4,8 +4,8 @@
 
 constexpr int TILE = 2048;  // rows and entries of a warp in a pass over a piece
 
-// The entries of piece `own`, TILE rows and entries to a warp.  An entry comes after those before it in its piece, and
-// after those of the same row with smaller columns in the other pieces; no two pieces have a column in common.
+// The entries of piece `own`, TILE rows and entries to a warp.  An entry is placed after those before it in its piece
+// and after those of the same row with smaller columns in the other pieces; no two pieces have a column in common.
 // starts: where each row of each piece begins, rows + 1 words for a piece; begins: where a piece begins in `columns`.
 // names: the row of the view, whose indptr this is, for each row of the piece.  Without data and values: null.
 template <typename I, typename W>

@@ -24,7 +24,7 @@ def joined(grid: Any, blocks: list[dict[str, Any]], kind: Any) -> View:
     """The view by the user's ids, with indices of that type, of the blocks of all ranks.
 
     A block has `indptr`, `indices`, the user's ids `names` of its local ids, and `data` or none.
-    They may be mapped memory of others, and are read in order.
+    They may be mapped memory of other ranks, and are read in order.
     """
     xp, C = engines.cupy(), grid.C
     groups = [blocks[r * C : (r + 1) * C] for r in range(grid.R)]

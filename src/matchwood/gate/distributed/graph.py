@@ -1,4 +1,4 @@
-"""The graph that is spread over ranks, as one of them sees it: its block, its views, its facts."""
+"""A graph that is distributed over ranks, as one of them sees it: its block, views and facts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DistributedGraph(GraphRules):
     threads : int
         CPU threads of this rank.
     order : HashedOrder or None
-        How vertices are renumbered before they are dealt out; None: they are not.
+        How vertices are renumbered before they are distributed; None: they are not.
     """
 
     def __init__(self, places: Blocks, block: View, facts: Facts) -> None:
@@ -135,7 +135,7 @@ class DistributedGraph(GraphRules):
 
     @property
     def ascending(self) -> bool:
-        """No entry was given twice, on any rank."""
+        """Whether no entry was given twice, on any rank."""
         return self._ascending
 
     @property
@@ -221,7 +221,7 @@ class DistributedGraph(GraphRules):
 class OnDevice(DistributedGraph):
     """The same graph, its views on the GPU of each rank; `host` is the one on the CPU.
 
-    The block is made on the CPU, where entries are sent and sorted; a view is brought to the device
+    The block is made on the CPU, where entries are sent and sorted; a view is copied to the device
     when it is first asked for, and kept there.
     """
 

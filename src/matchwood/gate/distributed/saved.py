@@ -48,7 +48,6 @@ HEAD = re.compile(
 
 
 def is_saved(folder: Path) -> bool:
-    """Whether `save` wrote this folder."""
     return (folder / DESCRIPTION).is_file()
 
 
@@ -85,7 +84,7 @@ def save(G: Any, folder: Any, caller: str = "save") -> None:
 
 
 def _begin(folder: Path, caller: str) -> None:
-    """An empty folder; one that holds a saved graph is emptied."""
+    """Make an empty folder; one that holds a saved graph is emptied."""
     folder.mkdir(parents=True, exist_ok=True)
     if is_saved(folder):
         (folder / DESCRIPTION).unlink()
@@ -128,7 +127,6 @@ class Saved(NamedTuple):
 
 
 def opened(folder: Path, comm: Any) -> Saved:
-    """The entries of a folder, on the ranks of `comm`."""
     mine = together(comm, lambda: _described(folder) if comm.rank == 0 else None, named=False)
     known, facts = comm.objects(mine)[0]
     ends = list(itertools.accumulate(facts["entries"], initial=0))
@@ -137,7 +135,7 @@ def opened(folder: Path, comm: Any) -> Saved:
     wrong: list[Exception] = []
 
     def batches(stride: int = 1) -> Iterator[collecting.Entry]:
-        """No more entries where a file is wrong: the other ranks wait for this one's messages."""
+        """Ends early where a file is wrong, and does not raise: other ranks wait for messages."""
         for first in range(low, high, collecting.BATCH * stride):
             try:
                 yield _between(parts, facts["n"], first, min(first + collecting.BATCH, high))
@@ -146,14 +144,14 @@ def opened(folder: Path, comm: Any) -> Saved:
                 return
 
     def finish() -> None:
-        """Writers remove the description first, so if it is there still all is of one graph."""
+        """Writers remove the description first, so if it is still there all is of one graph."""
         if wrong:
             raise wrong[0]
         if comm.rank == 0:
             PlainFile(folder / DESCRIPTION, known=known).close()
 
     kind = None if facts["values"] is None else facts["values"].newbyteorder("=")
-    nnz = None if facts["nnz"] == ends[-1] else facts["nnz"]  # else counted as they come
+    nnz = None if facts["nnz"] == ends[-1] else facts["nnz"]  # None: counted as they are received
     source = Source(batches, -(-(high - low) // collecting.BATCH), high - low, kind)
     return Saved(facts, source, nnz, lambda: together(comm, finish))
 
@@ -173,7 +171,7 @@ def _described(folder: Path) -> tuple[Identity, dict[str, Any]]:
 
 
 def _checked(path: Path, facts: Any) -> dict[str, Any]:
-    """Every fact, of its type and in its range, none of which contradicts another."""
+    """The facts, each of its type and in its range, and without contradiction."""
     if not isinstance(facts, dict) or set(facts) != FACTS:
         raise FileFormatError(
             f"{path}: no description of a graph: expected an object of JSON with "
@@ -255,7 +253,7 @@ def _part(path: Path, first: int, size: int, kind: Any) -> Part:
 
 
 def _between(parts: list[list[Part]], n: int, low: int, high: int) -> collecting.Entry:
-    """The entries low .. high - 1, checked in memory of our own."""
+    """The entries low .. high - 1, checked in own memory."""
     pieces = []
     for group in parts:
         if group[0].first < high and group[0].first + group[0].size > low:

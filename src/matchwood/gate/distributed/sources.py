@@ -1,4 +1,4 @@
-"""Where the entries of a distributed graph come from, and how its vertices are renumbered.
+"""The sources of the entries of a distributed graph, and how its vertices are renumbered.
 
 A `Source` is one rank's part: arrays that it has, a part of a file, a part of a random stream.  It
 can be read more than once, batch after batch, so that a graph need never be in memory as a list.
@@ -30,7 +30,7 @@ EXPECTED = (
 )
 NOTHING = np.empty(0, np.int64)
 MOST_UNEVEN = 1.5  # largest part over the mean of the entries, from which vertices are renumbered
-FEW_ENTRIES = 1024  # of a rank, on the mean; below that nobody waits for anybody
+FEW_ENTRIES = 1024  # of a rank, on average; with fewer an uneven share costs nothing
 SAMPLED_ENTRIES = 1 << 21  # of a rank that are counted; of longer sources, batches evenly spaced
 ROUNDS = 6
 KEY = 0x6D617463_68776F6F  # any number: all ranks and all runs use the same permutation
@@ -46,7 +46,6 @@ class Source(NamedTuple):
 
 
 def of_arrays(u: Any, v: Any, data: Any, kind: Any) -> Source:
-    """The source of arrays in memory."""
     rounds = -(-int(u.shape[0]) // collecting.BATCH)
     return Source(
         lambda stride=1: collecting.batches(u, v, data, stride=stride),
@@ -89,8 +88,8 @@ def _sampled(comm: Any, grid: Any, source: Source) -> Any:
 class HashedOrder:
     """A permutation of 0 .. n - 1, for graphs whose numbers have structure.
 
-    `inside` numbers are those of the grid, whose stripes they decide; users see only theirs.  A
-    Feistel network of the next even number of bits, applied again while it leads outside of
+    `inside` numbers are those of the grid, whose stripes they decide; users see only their own.  A
+    Feistel network of the next even number of bits, applied again while its result is outside of
     0 .. n - 1.  Both directions are computed, so no rank keeps a table of n numbers.
     """
 
@@ -151,12 +150,12 @@ class Share(NamedTuple):
     v: Any
     data: Any
     edges: bool = False  # edges of a list, not entries of a matrix
-    duplicates: str | None = None  # that a Graph came with
+    duplicates: str | None = None  # the rule of a Graph
     place: str = "cpu"  # where the arrays lie
 
 
 def read(A: Any, n: Any, weights: Any, caller: str) -> Share:
-    """The share of one rank, checked but for what other ranks know."""
+    """The share of one rank, checked as far as that is possible without the other ranks."""
     if A is None:
         return Share("none", None, 0, NOTHING, NOTHING, None)
     if isinstance(A, csr.Graph):
@@ -218,17 +217,7 @@ def _numbers(data: Any, caller: str) -> Any:
 class Agreed:
     """The facts of all ranks' shares: all ranks have the same, or all raise the same error.
 
-    Attributes
-    ----------
-    n : int
-    edges : bool
-        Edges of a list, not entries of a matrix.
-    duplicates : str or None
-        The rule that a Graph came with.
-    kind : dtype or None
-        Of the values.
-    engine : {"cpu", "gpu"}
-        Where the shares lie.
+    They are named as in `Share`; `kind` is the type of the values, `engine` where the shares lie.
     """
 
     def __init__(self, comm: Any, share: Share, n: int | None, caller: str) -> None:

@@ -26,16 +26,10 @@ INT32_MAX = np.iinfo(np.int32).max
 
 
 class Blocks:
-    """What the views need to know of the graph: who keeps what, and how vertices are called.
+    """What the views need to know of the graph: who keeps what, and how vertices are numbered.
 
-    Attributes
-    ----------
-    comm, grid : Communicator, Grid
-    order : HashedOrder or None
-    names : array
-        The user's id of each local id.
-    column_local : array
-        Local ids of the column group, ascending by the user's ids.
+    `names` are the user's ids of the local ids; `column_local` are the local ids of the column
+    group, ascending by the user's ids.
     """
 
     def __init__(self, comm: Any, grid: Any, order: Any) -> None:
@@ -54,15 +48,12 @@ class Blocks:
         self.key = keys.Key(*(np.uint64(k) for k in comm.objects(tuple(map(int, keys.key())))[0]))
 
     def block(self, u: Any, v: Any, data: Any, kind: Any) -> View:
-        """The entries for this rank, of those that all ranks have; equal ones side by side.
-
-        `u` and `v` are the user's ids.
-        """
+        """The block of the entries that all ranks pass, equal ones together; `u`, `v`: user ids."""
         source = sources.of_arrays(u, v, data, None if data is None else data.dtype)
         return self.collected(source, kind)[0]
 
     def collected(self, source: Source, kind: Any, reduce: str = "keep") -> tuple[View, int]:
-        """The block of all entries of all ranks, and how many of them came here.
+        """The block of all entries of all ranks, and how many of them this rank received.
 
         `kind` is the type of indices; None: as small as fits all blocks.
         """
@@ -71,7 +62,7 @@ class Blocks:
         return self.finished(collector, kind, reduce), collector.received
 
     def collector(self, entries: int, kind: Any) -> collecting.Collector:
-        """A Collector for so many entries of this rank, with values of that type or without."""
+        """A Collector for `entries` entries of this rank, with values of type `kind` or None."""
         expected = self.total(entries)[0]
         return collecting.Collector(self.comm, self.grid, self.order, expected, kind)
 
@@ -116,7 +107,6 @@ class Blocks:
         return [int(k) for k in self.comm.allreduce(np.array(numbers, np.int64), "sum")]
 
     def most(self, number: int) -> int:
-        """The largest of the ranks' numbers."""
         return int(self.comm.allreduce(np.array([number], np.int64), "max")[0])
 
     def symmetry(self, view: View) -> Symmetry:
@@ -183,13 +173,11 @@ class Blocks:
         return np.dtype(np.int64) if self.most(entries) > np.iinfo(kind).max else np.dtype(kind)
 
     def without_loops(self, view: View) -> View:
-        """The same without loops."""
         data = NO_DATA if view.data is None else view.data
         found = View(*self._cpu().without_loops(view.indptr, view.indices, data, self.threads))
         return found if view.data is not None else found._replace(data=None)
 
     def mirror(self, view: View) -> View:
-        """The block of the transpose."""
         lengths = np.diff(view.indptr)
         rows = np.repeat(self.names, lengths).astype(self._id_kind(), copy=False)
         columns = self.names[view.indices].astype(self._id_kind(), copy=False)
@@ -224,7 +212,6 @@ class Blocks:
         )
 
     def refuse_infinite(self, view: View, caller: str) -> None:
-        """Raise unless all values of all ranks are finite."""
         good = abs(view.data) < np.inf  # false for NaN
         if bool(self.comm.allreduce(np.array([not good.all()]), "or")[0]):
             self.raise_infinite(view, caller)

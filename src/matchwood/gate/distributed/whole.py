@@ -1,9 +1,8 @@
-"""Views of a graph whose ranks share one GPU, whole on the first rank, which answers for all.
+"""Views of a graph whose ranks share one GPU: whole on the first rank, which computes for all.
 
-The ranks have one GPU between them, so nothing is gained if all of them use it; and the ranks of a
-graph meet many times where one machine needs a few kernels.  So the first rank joins the blocks of
-all to the view of one machine, whose engine runs on it, and every rank reads the answers for its
-own vertices.
+Nothing is gained if all ranks use the one GPU, and the ranks of a graph meet many times where one
+machine needs a few kernels.  So the first rank joins the blocks of all to the view of one machine
+and runs its engine, and every rank reads the results for its own vertices.
 
 That is a second copy of the view on this GPU.  It is made at the first call that wants it, if it
 takes at most half of the memory that is free then, and kept with the graph.  Joining: gpu.py.
@@ -27,7 +26,7 @@ FIRST = 0  # the rank that has the views
 KEPT = "whole"  # in a graph: its views by name, for each communicator
 VIEW_ARRAYS = ("indptr", "indices", "names", "data")
 MAPPED = "mapped"  # kept in a graph: what its ranks have mapped, by communicator
-SHARE = 2  # a view must fit so many times: while it is joined, parts of it are there twice
+SHARE = 2  # a view must fit twice: while it is joined, parts of it exist twice
 
 
 class Known(NamedTuple):
@@ -38,7 +37,7 @@ class Known(NamedTuple):
 
 
 class Whole:
-    """Views of a graph that the first rank has, and memory in which it deals out answers."""
+    """Views of a graph that the first rank has, and memory by which all ranks get its answers."""
 
     def __init__(self, G: Any, caller: str, views: Sequence[Known], space: Sequence[Any]) -> None:
         self._graph, self._caller, self._views, self._space = G, caller, views, space
@@ -46,11 +45,11 @@ class Whole:
         self._starts, self._sizes = [sum(sizes[:rank]) for rank in range(G.grid.p)], sizes
 
     def answer(self, work: Callable[..., tuple[Sequence[Any], Any]]) -> tuple[list[Any], Any]:
-        """For own vertices what ``work(*views)`` has found for all, by place; and the small rest.
+        """What ``work(*views)`` finds: its arrays at own vertices, by place, and its small rest.
 
         All ranks call it, and must have met since the last time: until then others may still read.
         `work` runs on the first rank.  It returns as many arrays over the vertices as `gathered`
-        was asked for, and something small that all ranks get.  Its errors are those of all ranks.
+        was asked for, and something small that all ranks get.  All ranks raise its errors.
         """
         G, space = self._graph, self._space
 
@@ -58,7 +57,7 @@ class Whole:
             found, rest = work(*(known.view for known in self._views))
             for values, into in zip(found, space, strict=True):
                 self._deal(values, into)
-            settle()  # the others read it when they have heard of it
+            settle()  # before the collective after which the others read it
             return rest
 
         rest = of_first(G.comm, dealt)
@@ -70,7 +69,7 @@ class Whole:
         return own, rest
 
     def _part(self, values: Any, rank: int) -> Any:
-        """What belongs to a rank, of values that were dealt out."""
+        """The part of one rank in values that were sorted by `_deal`."""
         start = self._starts[rank]
         return values[start : start + self._sizes[rank]]
 
@@ -133,8 +132,8 @@ def _users(G: Any) -> Any:
     return G.order.user(ids)
 
 
-# Memory of one GPU that the ranks of a graph use together.  What one writes, the others read where
-# it lies: when they know, by a collective, that its GPU has written it (`settle`).
+# Memory of one GPU that the ranks of a graph share.  What one writes (`settle` waits for it), the
+# others read where it lies, after a collective.
 
 
 def mapped(G: Any, name: str, make: Callable[[], Sequence[Any]]) -> Any:
@@ -152,8 +151,8 @@ def mapped(G: Any, name: str, make: Callable[[], Sequence[Any]]) -> Any:
 def common(G: Any, caller: str, **arrays: tuple[int, Any]) -> Any:
     """Arrays of these sizes and types which all ranks of G have in common, with these names.
 
-    None where the ranks do not see each other's memory.  It is that of the first rank.  What is in
-    it stays there from one call to the next.
+    None where the ranks do not see each other's memory.  The memory is the first rank's, and keeps
+    its contents from one call to the next.
     """
     layout = gpu.Layout(caller, **arrays)
 

@@ -12,7 +12,7 @@ from matchwood.arguments import count
 from matchwood.generators import result
 from matchwood.generators.result import Matrix, Ranks, both_ways, ones_on_ranks
 
-MOST_MYCIELSKIAN = 22  # has 12.2e9 edges
+MOST_MYCIELSKIAN = 22  # this order has 12.2e9 edges
 
 
 def path(
@@ -250,7 +250,6 @@ def mycielskian(
 
 
 def _size(family: str, size: int) -> tuple[int, int]:
-    """Vertices and entries."""
     if family == "mycielskian":
         n, entries = (1, 0) if size == 1 else (2, 2)
         for _ in range(size - 2):
@@ -264,7 +263,7 @@ def _made(family: str, size: Callable[[], int], dtype: Any, ranks: Ranks) -> Mat
     number, kind = ranks.agreed(family, lambda: (size(), arguments.value_type(family, dtype)))
     if ranks.comm is None:
         return _matrix(family, number, kind, ranks.engine)
-    if family == "mycielskian":  # grows from the one before
+    if family == "mycielskian":  # each order is made of the one before
         return ranks.dealt(family, lambda: _matrix(family, number, kind, None))
     return _made_by_ranks(family, number, kind, ranks)
 

@@ -91,8 +91,8 @@ def random_geometric(
     radius : float or None
         Rounded to a multiple of 2^-31.
     degree : float or None
-        Instead of `radius`: the radius for which a point far from the border has so many
-        neighbours on average.
+        Instead of `radius`: the average number of neighbours of a point far from the border,
+        which sets the radius.
     dim : {2, 3}
         Unit square or unit cube.
     weights : {None, "uniform", "integers", "distance"}
@@ -185,7 +185,7 @@ def random_geometric(
 def _near_by_ranks(
     plan: reference.Near, entries: int, kind: str | None, dtype: Any, ranks: Ranks
 ) -> Any:
-    """Every rank joins the points of its range of cells; these have the same slots everywhere."""
+    """Every rank joins the points of its range of cells; each cell has the same slots on all."""
     engine, threads = engines.load(__name__, "cpu"), ranks.cpu_threads
     x, cells = engine.sorted_points(plan, threads)
     starts = cells.starts

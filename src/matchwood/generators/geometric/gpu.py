@@ -61,7 +61,6 @@ def near(plan: Near, threads: int | None = None) -> tuple[Any, Any, Any]:
 
 
 def distances(x: Any, indptr: Any, indices: Any, dtype: Any, threads: int | None = None) -> Any:
-    """Length of every stored edge."""
     dim, n = x.shape
     data = gpu.empty(indices.size, dtype, "distances")
     k = SOURCE.kernels("measure", I=indices.dtype, W=dtype)

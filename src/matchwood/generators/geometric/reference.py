@@ -1,6 +1,6 @@
 """Graphs of points in NumPy: every point against every other.
 
-What engines are told of the points, the radius and the cells is whole numbers only.
+Engines get points, radius and cells as whole numbers only, so that none can round differently.
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ def triangulated(plan: Points, threads: int | None = None) -> tuple[Array, Array
 
 
 def triangle_sides(x: Array) -> tuple[Array, Array]:
-    """Both ends of the three sides of every triangle; sides of two triangles come twice."""
+    """Both ends of the three sides of every triangle; sides of two triangles occur twice."""
     n = x.shape[1]
-    if n < 4:  # Qhull asks for more points; every two of so few are joined
+    if n < 4:  # Qhull needs more points; here every two are joined
         u, v = np.triu_indices(n, 1)
         return u, v
     from scipy.spatial import Delaunay
@@ -120,7 +120,6 @@ def triangle_sides(x: Array) -> tuple[Array, Array]:
 def distances(
     x: Array, indptr: Array, indices: Array, dtype: Any, threads: int | None = None
 ) -> Array:
-    """Length of every stored edge."""
     rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     apart = np.abs(x[:, rows].astype(np.int64) - x[:, indices]).astype(np.uint64)
     squares = (apart * apart).sum(axis=0)

@@ -1,7 +1,7 @@
-"""Random graphs whose edges come from a hash.  Read on in reference.py, cpu.py, gpu.py.
+"""Random graphs whose edges are drawn by a hash.  Read on in reference.py, cpu.py, gpu.py.
 
-The random numbers are those of `matchwood.generators.streams`.  Arguments become
-whole numbers once, on the host; the engines only follow that plan.
+The random numbers are those of `matchwood.generators.streams`.  Arguments become whole numbers
+once, on the host (a plan), which all engines follow.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def erdos_renyi(
     -----
     All N possible edges are numbered, and edge k of the graph is the one whose number is p(k),
     k = 0 .. m - 1, for a permutation p of 0 .. N - 1 that is computed, not stored: a Feistel
-    network [2]_ on the next power of two, applied again while it leads outside of 0 .. N - 1.
+    network [2]_ on the next power of two, applied again while its result is outside of 0 .. N - 1.
     So there is nothing to reject, and every engine makes the same graph at any number of
     threads.  Number t is the directed edge from t div (n - 1) to the (t mod (n - 1))-th other
     vertex, or the undirected edge of t mod n and the vertex 1 + t div n further on, modulo n.
@@ -256,7 +256,7 @@ def dense_random(
 ) -> Matrix:
     """Random graph that has each possible edge with probability `density`: G(n, p).
 
-    Made for many edges: every pair of vertices is tried, and the rows come out sorted.
+    Made for many edges: every pair of vertices is tried, and rows are written sorted.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def dense_random(
     density : float
         Probability of an edge, 0 to 1; about ``density * n * (n - 1)`` entries are stored.
     directed : bool
-        True draws (u, v) and (v, u) apart; False draws once for both.
+        True draws (u, v) and (v, u) separately; False draws once for both.
     weights : {None, "uniform", "integers"}
         None stores ones; the others are explained in `random_weights`.
     dtype : float32 or float64
@@ -340,7 +340,6 @@ def _made(
     dtype: Any,
     ranks: Ranks,
 ) -> Matrix:
-    """Follow the plan by a function of the engine, weigh the edges."""
     if ranks.comm is not None:
         return _made_by_ranks(caller, method, plan, entries, weights, dtype, ranks)
     threads = ranks.threads

@@ -1,6 +1,6 @@
 """The random graphs in NumPy: whole arrays of edges, then sort and drop equal ones.
 
-What engines are told is a plan: whole numbers only, so that none can round differently.
+Engines get a plan: whole numbers only, so that none can round differently.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from matchwood.generators import streams
 
 Array = np.ndarray[Any, Any]
 _ONE = np.uint64(1)
-LABEL_ROUNDS = 4  # rounds of the renumbering; it only has to hide the order of the degrees
+LABEL_ROUNDS = 4  # of the renumbering, which only has to hide the order of the degrees
 
 # Rounds of the Feistel network.  Where the halves have few bits it needs more of them: with 8,
 # a chi-square test over all graphs of 4 vertices still rejects it, with 16 it does not.
@@ -143,7 +143,7 @@ def gnm(plan: GNM, threads: int | None = None) -> tuple[Array, Array]:
 
 
 def permuted(x: Array, plan: GNM) -> Array:
-    """A permutation of 0 .. pairs - 1: the network, again while it leads outside."""
+    """A permutation of 0 .. pairs - 1: the network, again while its result is outside."""
     x = feistel(x, plan)
     outside = np.flatnonzero(x >= plan.pairs)
     while outside.size:

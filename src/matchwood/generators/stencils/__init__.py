@@ -223,7 +223,7 @@ def aniso(
     grid: Any = None,
     order: str = "auto",
 ) -> Matrix:
-    """Anisotropic 9-point problem 1, 2 or 3, on which tridiagonal preconditioners are tried.
+    """Anisotropic 9-point problem 1, 2 or 3: test problems for tridiagonal preconditioners.
 
     The stencils [1]_, [2]_ are::
 
@@ -233,7 +233,7 @@ def aniso(
         -0.2  -0.1  -0.2       -1.0  -0.2  -0.1
 
     with grid points numbered row by row.  Kind 3 is kind 2 with the points numbered along the
-    anti-diagonals, from the first corner to the last: (i, j) comes before (k, l) when
+    anti-diagonals, from the first corner to the last: (i, j) is before (k, l) when
     (i + j, i) < (k + l, k).  So the strong entries -1.0 lie on the sub- and superdiagonal in kinds
     1 and 3, and far from it in kind 2.
 
@@ -317,7 +317,6 @@ def _stencil_array(caller: str, weights: Any) -> np.ndarray[Any, Any]:
 
 
 def _made(caller: str, ranks: Ranks, planned: Callable[[], tuple[Plan, Any]]) -> Matrix:
-    """Follow the plan, here or by all ranks together."""
     plan, dtype = ranks.agreed(caller, planned)
     if ranks.comm is not None:
         listed = engines.load(__name__, "cpu").entries

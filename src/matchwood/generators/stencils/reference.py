@@ -21,7 +21,7 @@ class Plan(NamedTuple):
     the numbers from starts[s] on.
 
     Among the points that lie inside of the grid, the order of `offsets` is that of the numbers,
-    so a row comes out sorted.
+    so a row is written sorted.
     """
 
     shape: tuple[int, int, int]

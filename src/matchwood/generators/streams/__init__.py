@@ -45,7 +45,7 @@ INTEGERS = 255  # largest of the integer weights, as in the GAP benchmark suite
 
 
 def key(seed: int, stream: int) -> int:
-    """Where a stream starts."""
+    """The number at which a stream starts."""
     return mix64_number(mix64_number(seed) + stream * GOLDEN)
 
 
@@ -105,7 +105,7 @@ def random_weights(
 
     Notes
     -----
-    The same on every engine at any number of threads.  The weight of (u, v) comes from number
+    The same on every engine at any number of threads.  The weight of (u, v) is made of number
     u n + v of a counter-based stream, with u < v unless directed.  Work O(nnz).
 
     Examples

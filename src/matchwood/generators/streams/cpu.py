@@ -74,7 +74,7 @@ def _weigh_block(
     indices: Array,
     data: Array,
 ) -> None:
-    """The same for a block of a distributed graph, whose vertices are called `names`."""
+    """The same for a block of a distributed graph; names[v] is the user's id of local id v."""
     integers = fraction_bits == 0
     shift = _HALF if integers else np.uint64(64 - fraction_bits)
     factor = np.uint64(_INTEGERS) if integers else _ONE
@@ -97,7 +97,7 @@ def weigh_block(
     view: Any, names: Array, n: int, dtype: Any, directed: bool, key: int, fraction_bits: int,
     threads: int | None = None,
 ) -> Array:  # fmt: skip
-    """The values of a block; `n` are the vertices of the whole graph."""
+    """The values of a block; `n` is the number of vertices of the whole graph."""
     data = np.empty(view.indices.size, dtype)
     crew(threads, work=view.indices.size + view.indptr.size).run(
         _weigh_block, directed, np.uint64(key), fraction_bits, 2.0**-fraction_bits, np.uint64(n),

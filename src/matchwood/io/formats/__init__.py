@@ -6,6 +6,6 @@
     adjacency.py        one line a vertex (METIS, graph-txt) or a net (hMETIS)
     npz.py              what scipy.sparse.save_npz writes
 
-Each reads a `Text` (npz: the bytes) into a matrix, and gives the bytes of a file as pieces.  Which
-one is asked: dispatch.py.
+Each reads a `Text` (npz: the bytes) into a matrix, and gives the bytes of a file as pieces.
+dispatch.py chooses among them.
 """

@@ -11,8 +11,8 @@ METIS .graph: an undirected graph as one line of neighbours for each vertex.
 
 fmt has three digits, leading zeros left out: vertex sizes, vertex weights (ncon of them), edge
 weights.  Sizes and weights of a vertex stand before its neighbours.  Every edge stands in the
-lines of both its ends with one weight, and loops are not allowed: a file where that is not so is
-refused, which also finds most of what a count of edges cannot.
+lines of both its ends with one weight, and loops are not allowed: other files are refused, which
+also finds most errors that the count of edges does not show.
 
 hMETIS .hgr: a hypergraph, one line of vertices for each of its edges (nets).
 
@@ -30,7 +30,7 @@ LAW's graph-txt (ASCIIGraph of WebGraph): the number of vertices, then one line 
                 vertex 1 has none
     0           successors of vertex 2
 
-There is no count of arcs; what shows that a file is cut off is a missing line or newline.
+There is no count of arcs; a missing line or newline shows that a file is cut off.
 """
 
 from __future__ import annotations
@@ -170,7 +170,6 @@ def _check(text: Text, start: int, rows: AdjacencyLists, A: Matrix, threads: int
 
 
 def loops_of(A: Matrix) -> Array:
-    """Vertices with an entry on the diagonal."""
     rows = rows_of(A)
     return rows[rows == A.indices]
 
@@ -300,7 +299,6 @@ def read_hmetis_text(text: Text, *, strict: bool, threads: int | None) -> Hmetis
 
 
 def read_graph_txt(text: Text, *, strict: bool, threads: int | None) -> Matrix:
-    """The matrix of the successors."""
     end = text.content.index(b"\n") + 1
     first = bytes(text.content[:end].strip())
     size = whole_numbers(first.split())
@@ -313,7 +311,6 @@ def read_graph_txt(text: Text, *, strict: bool, threads: int | None) -> Matrix:
 
 
 def graph_txt_pieces(A: Matrix) -> Iterator[bytes]:
-    """The lines of the file."""
     yield f"{A.shape[0]}\n".encode()
     yield from _adjacency_lines(A, 0)
 

@@ -196,7 +196,6 @@ def _terminals(text: Text, start: int, n: int) -> tuple[int | None, int | None]:
 
 
 def read_coordinates(text: Text, *, strict: bool, threads: int | None) -> Array:
-    """The (n, 2) array of a .co file."""
     line, start, words = _problem(text)
     size = whole_numbers(words[-1:])
     if words[:-1] != [b"aux", b"sp", b"co"] or size is None:

@@ -5,17 +5,17 @@
     3   1   2
 
 Fields are separated by blanks, or by commas or semicolons, as on the first edge.  A header line
-without numbers, as in csv files, is skipped (`header=` says what cannot be told), and so is a line
-of text between two comment lines (a comment that was broken).  Two lines with one number each at
-the top are n and m, as in the files of Sedgewick and Wayne.  Everything else is an error.
+without numbers, as in csv files, is skipped (`header=` decides unclear cases), and so is a line of
+text between two comment lines (a comment that was broken).  Two lines with one number each at the
+top are n and m, as in the files of Sedgewick and Wayne.  Everything else is an error.
 
-What shows that a list is cut off: a last line with too few fields; fewer edges than the comment
-says; no newline at the end.  A list without such a comment that was cut exactly at the end of a
-line is a shorter list, and is read as one.
+A list is cut off if its last line has too few fields, if there are fewer edges than the comment
+says, or if there is no newline at the end.  A list without such a comment that was cut exactly at
+the end of a line is a shorter list, and is read as one.
 
 Lists whose vertices are names (airport codes, words, addresses) are read line by line in Python,
-some million lines a second at most.  With a comma or semicolon,
-fields may be quoted as in csv files.
+some million lines a second at most.  With a comma or semicolon, fields may be quoted as in csv
+files.
 
 Where ids are text, a header looks like an edge.  `header=` says what the first line is; without it
 
@@ -54,7 +54,7 @@ _RECTANGLE = re.compile(
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 NO_EDGES = "no edges, and no comment '# Nodes: ... Edges: 0' that says so"
-EDGES_PER_CHUNK = 1 << 14  # edges formatted at once: 20 ms, in which Ctrl-C is not heard
+EDGES_PER_CHUNK = 1 << 14  # edges formatted at once: 20 ms, in which Ctrl-C has no effect
 MOST_LINES_OF_TEXT = 100  # before the first edge; more are not looked at
 
 HEADERS = frozenset(
@@ -140,7 +140,7 @@ def _matrix(
 
 
 def require_room(text: Text, shape: tuple[int, int], edges: int, options: Options) -> None:
-    """A shape that the caller asked for needs memory alone; one of the file must fit the file."""
+    """Raise if memory is short, or if a shape that the caller did not ask for is out of bounds."""
     entries = edges * (1 + options.symmetric)
     if options.shape is None:
         text.require_shape(1, shape, entries)
@@ -149,7 +149,7 @@ def require_room(text: Text, shape: tuple[int, int], edges: int, options: Option
 
 
 def compacted(u: Array, v: Array, n: int) -> tuple[Array, Array, Array]:
-    """The edges with ids 0, 1, ... in the order of the old ids, which come third."""
+    """(u, v, ids): the edges with ids 0, 1, ... in the order of the old ids, and the old ids."""
     if n > 16 * (u.size + 1000):  # a table of all possible ids would be larger than the edges
         ids, places = interruptible(lambda: np.unique(np.concatenate((u, v)), return_inverse=True))
         places = places.astype(np.int32 if ids.size <= np.iinfo(np.int32).max else np.int64)
@@ -162,7 +162,7 @@ def compacted(u: Array, v: Array, n: int) -> tuple[Array, Array, Array]:
 
 
 def shape_of(head: Head, edges: Records, n: int) -> tuple[int, int]:
-    """As large as the ids ask, and as the file says."""
+    """The shape: as large as the largest id needs, and at least as the file says."""
     if head.shape is None:
         return n, n
     rows, columns = head.shape
@@ -266,7 +266,6 @@ def delimiter_of(line: bytes, asked: str | None) -> str:
 
 
 def split(line: bytes, delimiter: str) -> list[bytes]:
-    """The fields of a line."""
     if delimiter == " ":
         return line.split()
     return [field.strip() for field in line.split(delimiter.encode())]
@@ -388,7 +387,7 @@ def _table(text: Text, options: Options) -> NamedEdges:
 def _is_named_header(
     text: Text, first: tuple[int, bytes, str], sources: list[str], targets: list[str], marked: bool
 ) -> bool:
-    """Whether the first line is one; an error where that cannot be told."""
+    """Whether the first line is a header; an error where that is not clear."""
     pair = sources[0], targets[0]
     others = {*sources[1:], *targets[1:]}
     if pair[0] in others or pair[1] in others or pair[0] == pair[1]:
@@ -446,7 +445,7 @@ def _is_text(field: str) -> bool:
 
 
 def _in_order(names: set[str]) -> list[str]:
-    """Sorted, a run at a time, so that Ctrl-C is heard."""
+    """Sorted, a run at a time, so that Ctrl-C takes effect."""
     waiting = list(names)
     runs = [
         sorted(waiting[start : start + NAMES_PER_RUN])
@@ -456,7 +455,7 @@ def _in_order(names: set[str]) -> list[str]:
 
 
 def _array(text: Text, names: list[str]) -> Array:
-    """NumPy gives every name the room of the longest."""
+    """The names as an array, unless that is too large: each takes the room of the longest."""
     longest = max(map(len, names), default=0)
     if 4 * longest * len(names) > max(FREE_BYTES, 50 * len(text.content)):
         name = max(names, key=len)

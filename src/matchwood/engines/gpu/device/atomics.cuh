@@ -158,7 +158,7 @@ __device__ __forceinline__ float raise_to(float* p, float x) { return improve(p,
 template <>
 __device__ __forceinline__ double raise_to(double* p, double x) { return improve(p, x, Above()); }
 
-// A count or a place in a queue: the type indices have, added to as CUDA does it.
+// Add to a counter of the type of indices; returns the value before, such as a place in a queue.
 __device__ __forceinline__ int take(int* counter, int count) { return atomicAdd(counter, count); }
 __device__ __forceinline__ unsigned int take(unsigned int* counter, unsigned int count)
 {

@@ -1,5 +1,4 @@
 // Elements that go to chosen ranks: how many go to each, and the place of each among those of its rank.
-//
 // The order within a rank depends on scheduling.
 #pragma once
 #include "matchwood/atomics.cuh"

@@ -22,7 +22,7 @@ struct WarpRows {
     }
 
     // each(owner, entry, is_entry) for all entries, 32 at a time: the lane whose row it is in, and its
-    // place.  Lanes too many are called with is_entry false.
+    // place.  Surplus lanes are called with is_entry false.
     template <typename Each>
     __device__ __forceinline__ void for_entries(Each each) const
     {
@@ -102,7 +102,7 @@ __device__ __forceinline__ I first_in_row(const I* indices, I begin, I end, I ke
 }
 
 // The last row that starts at `place` or before, in a list of all rows and entries: each row's
-// start comes before its entries.  32 guesses at a time.  All lanes of the warp call.
+// start precedes its entries.  32 guesses at a time.  All lanes of the warp call.
 template <typename I>
 __device__ __forceinline__ long long row_at(long long place, I n, const I* indptr)
 {
@@ -145,7 +145,7 @@ __device__ __forceinline__ void for_spans(I n, I nnz, const I* indptr, Span span
 }
 
 // The same, 32 rows at a time.  `rows(v, begin, end)` is called by all lanes, with a vertex of its own
-// for each and the part of its row that lies in the tile; lanes too many get an empty one.
+// for each and the part of its row that lies in the tile; surplus lanes get an empty one.
 template <int TILE, typename I, typename Rows>
 __device__ __forceinline__ void for_tiles(I n, I nnz, const I* indptr, Rows rows)
 {

@@ -5,7 +5,7 @@
 // these: the same instructions without the flag.  float64 is exact anyway.
 #pragma once
 
-// Also for integers, so that templates need not tell them apart.
+// Also for integers, so that templates need not distinguish them.
 template <typename T>
 __device__ __forceinline__ bool exactly_less(T a, T b)
 {

@@ -1,15 +1,15 @@
 // Many rounds in one launch, with whatever blocks are resident: a roll call, then a barrier.
 //
 // A barrier over a grid needs every block to be running.  Here the blocks that have started sign
-// in; when all have, or none has come for ROLL_CYCLES, the roll is closed, and a block that
-// starts later leaves at once.  Only members are waited for, and members run until they leave
+// in; when all have, or none has for ROLL_CYCLES, the roll is closed, and a block that starts later
+// leaves at once.  Only blocks that signed in (members) are waited for, and they run until they leave
 // together, so there is no deadlock, whatever else the device is doing: other searches on other
 // streams, or clusters that do not all fit.  Work must be shared by `rank` and `members`, not by
 // blockIdx and gridDim.
 //
-// A meeting is a barrier of all members.  It also adds up a number: what the threads `add` between two
-// meetings, all of them get at the second one.  The sum is in the word that counts arrivals, so it costs no
-// memory access.  There is also a second sum, in a word of its own; `meet` reads it only where it is wanted.
+// A meeting is a barrier of all members.  It also gives all of them the sum of what the threads `add` since
+// the meeting before.  The sum is in the word that counts arrivals, so it costs no memory access.  There is
+// also a second sum, in a word of its own; `meet` reads it only where it is wanted.
 //
 // Caller: kernel CLUSTERED; the grid a multiple of CLUSTER; ROLL_WORDS words that are 0 at launch.
 #pragma once
@@ -88,7 +88,7 @@ struct RollCall {
     int rank, members;
     int turn;  // 0, 1, 2 and so on: whose words the next meeting uses
 
-    // Thread 0 of the first block to come: how many blocks are here.
+    // Thread 0 of the first block that signs in: close the roll; how many blocks have signed in.
     __device__ unsigned long long close() const
     {
         unsigned long long seen = 0;
@@ -157,8 +157,8 @@ struct RollCall {
             fence_device();
             sums[0] = seen & ((1ull << ADDED_BITS) - 1);
             if (wanted != nullptr) sums[1] = load_relaxed(second_sum());
-            // Everyone has come to this meeting, so everyone has left the one before: its words
-            // are free.  They are used again after the next meeting, to which these stores come.
+            // All have entered this meeting, so all have left the one before: its words are free.
+            // They are used again after the next meeting, before which these stores are done.
             if (rank == 0) {
                 store_relaxed(&words[2 + (turn + 2) % 3], 0ull);
                 store_relaxed(&words[5 + (turn + 2) % 3], 0ull);

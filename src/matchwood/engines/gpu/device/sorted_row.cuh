@@ -1,4 +1,4 @@
-// Where something stands in a row of ascending indices.
+// A search in a row of ascending indices.
 #pragma once
 
 // The first of the entries low .. high - 1 that is not below `wanted`; high where all are.

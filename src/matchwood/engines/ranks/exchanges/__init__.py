@@ -5,7 +5,7 @@
               their row group) get them
     packets   values for any vertices go to the owners of these
 
-Fold and expand come in two forms: dense, where every vertex has a value, and sparse, for those
+Fold and expand have two forms: dense, where every vertex has a value, and sparse, for those
 vertices whose values have changed.  A round of a method that pulls is a fold and then an expand.
 Ranks of a row (or a column) are the ranks of `row` (or `column`) in the order of their numbers.
 
@@ -74,10 +74,7 @@ class Exchange:
     # Dense
 
     def fold(self, values: Any, op: str = "sum") -> Any:
-        """Own values, by place: those of all ranks of the row, joined.
-
-        `values` is over the row group, by position.
-        """
+        """Own values, by place: the `values` of all ranks of the row, by row position, joined."""
         xp = engines.xp(values)
         if self.row.size == 1:
             return values.copy()
@@ -150,7 +147,7 @@ class Exchange:
     def fold_changed(self, positions: Any, values: Any, op: str = "sum") -> tuple[Any, Any]:
         """(own places, values) of what the ranks of the row have for own vertices.
 
-        `positions` are of the row group.  Each place comes once, ascending.
+        `positions` are of the row group.  Each place occurs once, ascending.
         """
         if self.kind == "thesis" and self.row.size > 1:
             return self._fold_as_thesis(positions, values, op)
@@ -207,8 +204,8 @@ class Exchange:
     def ask(self, ids: Any, *own: Any) -> Any:
         """What the owners have for these vertices, in the order of `ids`.
 
-        `ids` are as the user numbers vertices; `own` are arrays over own places.  One array comes
-        back for one, a tuple for several.
+        `ids` are as the user numbers vertices; `own` are arrays over own places.  Returns one array
+        for one, a tuple for several.
         """
         inside = ids if self.order is None else self.order.inside(ids)
         return routing.ask(self, inside, *own)
@@ -228,7 +225,7 @@ class Exchange:
         return found
 
     def sparse_pays(self, count: int) -> bool:
-        """Whether so many changes of this rank, with those of all others, are better sent sparse.
+        """Whether `count` changes of this rank, and those of all others, are better sent sparse.
 
         Dense exchanges send about n / R + n / C values, whatever has changed.  A sparse one sends
         a place and a value for each change, to R or C ranks.

@@ -46,7 +46,7 @@ def _count(team: Any, destinations: Array, counts: Array) -> None:
 
 @kernel
 def _place(team: Any, destinations: Array, firsts: Array, order: Array) -> None:
-    """The elements for d into order[firsts[member, d]:], in the order in which they were."""
+    """Write the elements for d to order[firsts[member, d]:], in the order in which they were."""
     mine = firsts[team.rank]
     lo, hi = share(team, destinations.size)
     for k in range(lo, hi):
@@ -85,10 +85,7 @@ def _counts(destinations: Array, parts: int, team: Crew) -> Array:
 def _join(
     team: Any, places: Array, values: Array, how: int, seen: Array, joined: Array, found: Array
 ) -> None:
-    """joined[place]: all values for it, in the order in which they came.
-
-    A member has a range of places, and looks at all elements.
-    """
+    """joined[place]: its values, joined in their order.  A member has a range of places."""
     lo, hi = share(team, seen.size)
     seen[lo:hi] = False
     count = 0
@@ -133,7 +130,7 @@ def _join_runs(
     team: Any, order: Array, places: Array, values: Array, how: int, out: tuple[Array, Array],
     found: Array,
 ) -> None:  # fmt: skip
-    """The same where `order` sorts the places; for one member."""
+    """As _join and _compact, where `order` sorts the places; for one member."""
     out_places, out_values = out
     at = -1
     for k in order:
@@ -159,10 +156,7 @@ SCANNED_SHARE = 16
 def joined(
     places: Array, values: Array, op: str, size: int, threads: int | None
 ) -> tuple[Array, Array]:
-    """Each place once, ascending, with its values joined in the order in which they came.
-
-    `places` are int64, below `size`.
-    """
+    """Each place (int64, below `size`) once, ascending, its values joined in their order."""
     as_bits = values.dtype == np.bool_
     if op == "or" and not as_bits:
         return _joined_bits(places, values)
@@ -187,7 +181,7 @@ def joined(
 
 
 def _joined_bits(places: Array, values: Array) -> tuple[Array, Array]:
-    """The bits of all values of a place; for integers."""
+    """As `joined` by bitwise or, for integers."""
     order = np.argsort(places, kind="stable")
     out_places, firsts = np.unique(places[order], return_index=True)
     if not places.size:
@@ -196,14 +190,13 @@ def _joined_bits(places: Array, values: Array) -> tuple[Array, Array]:
 
 
 # Arrays over a group whose vertices lie in stripes: by position, and by owner.
-#
 # Position k * ranks + s is place k of rank s.  NumPy reads the whole array once for each rank; here
 # it goes through the cache in tiles.  Elements are words of their size, whatever they mean.
 
 TILE_PLACES = 512  # of each rank that a member takes at a time: they fit into the nearest cache
 TAKEN_ELEMENTS = 4096  # that a member takes at a time
 WORD_BITS = 64  # places in a word
-STRIPED_ELEMENTS = 1 << 14  # from so many on kernels order an array; NumPy is as quick with fewer
+STRIPED_ELEMENTS = 1 << 14  # smaller arrays are ordered by NumPy, which is as quick
 
 
 @kernel
@@ -233,7 +226,6 @@ def _take(team: Any, values: Array, places: Array, out: Array) -> None:
 
 @kernel
 def _with_entries(team: Any, indptr: Array, rows: int, words: Array) -> None:
-    """One member."""
     if team.rank > 0:
         return
     s, place = 0, 0
@@ -248,19 +240,19 @@ def _with_entries(team: Any, indptr: Array, rows: int, words: Array) -> None:
 
 
 def rows_with_entries(indptr: Array, grid: Any) -> Array:
-    """(C, words) a bit for each place of each rank of the row whose row of a block has entries."""
+    """(C, words) array with a bit for each place of each rank of the row: its row has entries."""
     words = np.zeros((grid.C, -(-grid.most_owned // WORD_BITS)), np.uint64)
     crew(1, work=grid.n_rows).run(_with_entries, indptr, grid.n_rows, words)
     return words
 
 
 def by_owner(values: Array, counts: list[int], threads: int | None) -> Array:
-    """From an array by position; rank s has counts[s] elements, rank 0 the most."""
+    """An array by position, ordered by owner; rank s has counts[s] elements, rank 0 the most."""
     return _moved(values, counts, True, threads)
 
 
 def by_position(flat: Array, counts: list[int], threads: int | None) -> Array:
-    """From what the ranks have, one after the other."""
+    """The inverse of `by_owner`."""
     return _moved(flat, counts, False, threads)
 
 
@@ -286,10 +278,9 @@ def _moved(values: Array, counts: list[int], by_owner: bool, threads: int | None
 
 
 # Which numbers there are in an array, by a hash table; and the least value for each place.
-#
 # By one thread: quicker than a sort, and than NumPy's ``minimum.at``.
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads near numbers
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: takes near numbers apart
 EMPTY = -1
 
 
@@ -302,7 +293,7 @@ def _slot(x: Any, shift: Any) -> Any:
 def _number(
     team: Any, values: Array, shift: Any, table: Array, firsts: Array, back: Array, count: Array
 ) -> None:
-    """One member.  table[slot]: the number of the value there; firsts[number]: where it came."""
+    """One member.  table[slot]: the number of the value there; firsts[number]: its first place."""
     if team.rank > 0:
         return
     mask = table.size - 1
@@ -326,7 +317,7 @@ def _number(
 
 
 def distinct(values: Array) -> tuple[Array, Array]:
-    """(firsts, back): where each number comes first, and for each element which of these it is."""
+    """(firsts, back): where each number occurs first; for each element, which of these it is."""
     size = values.size
     bits = max(1, int(2 * size).bit_length())
     table = np.full(1 << bits, EMPTY, np.int32 if size < 1 << 31 else np.int64)
@@ -340,7 +331,6 @@ def distinct(values: Array) -> tuple[Array, Array]:
 
 @kernel
 def _keep_least(team: Any, least: Array, places: Array, values: Array) -> None:
-    """One member."""
     if team.rank > 0:
         return
     for i in range(places.size):
@@ -374,7 +364,7 @@ def _set(team: Any, places: Array, words: Array) -> None:
 
 
 def bits_of(places: Array, words: int, kind: Any) -> Array:
-    """So many words of the type `kind`, with the bits of these places set."""
+    """`words` words of the type `kind`, with the bits of these places set."""
     found = np.zeros(words, kind)
     crew(1, work=places.size).run(_set, places, _unsigned(found))
     return found

@@ -1,7 +1,7 @@
-"""Marks and values of some of a rank's places, in as few words as they fit.
+"""Marks and values of some of a rank's places, packed into few words.
 
 Marked places travel as a list, or as one bit for each place where that is shorter.  Marked places
-with a value each travel as two lists, or as the bits and the values.  The length tells which, so
+with a value each travel as two lists, or as the bits and the values.  The length says which, so
 there is no header: a list is always shorter than the bits would be.
 
 Words have the type of the vertices, int32 or int64.  Arrays are NumPy's; marks may be CuPy's.
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def words_of_bits(size: int, kind: Any) -> int:
-    """Words of one bit for each of `size` places."""
+    """The number of words that hold one bit for each of `size` places."""
     bits = 8 * np.dtype(kind).itemsize
     return -(-int(size) // bits)
 
@@ -35,7 +35,6 @@ def pack_marks(places: Array, size: int, kind: Any) -> Array:
 
 
 def unpack_marks(words: Array, size: int) -> Array:
-    """The places, ascending."""
     if words.size < words_of_bits(size, words.dtype):
         return words.astype(np.int64)
     if engines.location(words) == "gpu":
@@ -65,7 +64,7 @@ def unpack_values(words: Array, size: int) -> tuple[Array, Array]:
 
 
 def bits_of_array(places: Any, words: int, kind: Any) -> Any:
-    """So many words of the type `kind`, with the bits of these places set."""
+    """`words` words of the type `kind`, with the bits of these places set."""
     xp = engines.xp(places)
     bits = xp.zeros(words * 8 * np.dtype(kind).itemsize, np.uint8)
     bits[places] = 1

@@ -1,8 +1,8 @@
 """Values that go to chosen ranks, and the answers that are sent back.
 
-Vertices are numbered as the grid numbers them here: `Exchange.order` turns the user's ids into
-these, and back.  Every function is called by all ranks.  Arrays are NumPy's or CuPy's.  Columns
-that are sent together are packed into one array of bytes: one message instead of several.
+Vertices are numbered as the grid numbers them: `Exchange.order` converts the user's ids to these,
+and back.  Every function is called by all ranks.  Arrays are NumPy's or CuPy's.  Columns that are
+sent together are packed into one array of bytes: one message instead of several.
 """
 
 from __future__ import annotations
@@ -31,16 +31,8 @@ def by_destination(to: Any, parts: int, threads: int | None = None) -> tuple[Any
 class Routed:
     """What this rank sends to others, and what they answer.  All ranks make one together.
 
-    Parameters
-    ----------
-    comm : Communicator
-    to : array
-        For each element the rank of `comm` that it goes to.
-
-    Attributes
-    ----------
-    received : array, after `send`
-        How many elements each rank sent to this one.
+    Element i goes to rank to[i] of `comm`.  After `send`, `received` are the numbers of elements
+    that each rank sent to this one.
     """
 
     def __init__(self, comm: Any, to: Any, threads: int | None = None) -> None:
@@ -49,7 +41,7 @@ class Routed:
         self._counts = np.asarray(counts)
 
     def send(self, *columns: Any) -> list[Any]:
-        """The columns of all ranks as far as they were for this one: by rank, then as given."""
+        """The elements that all ranks sent to this one: by rank, then in the order given."""
         found, self.received = _exchanged(
             self.comm, [x[self._order] for x in columns], self._counts
         )
@@ -79,14 +71,7 @@ def _exchanged(comm: Any, columns: Any, counts: Any) -> tuple[list[Any], Any]:
 
 
 class Record:
-    """Columns that travel together, as one array of bytes.
-
-    Attributes
-    ----------
-    packed : array of uint8
-    width : int
-        Bytes of one element of all columns.
-    """
+    """Columns that travel together as one array of bytes, `packed`, `width` bytes for each row."""
 
     def __init__(self, *columns: Any) -> None:
         self.kinds = [np.dtype(column.dtype) for column in columns]
@@ -111,7 +96,6 @@ class Record:
         return np.dtype([(f"f{k}", kind) for k, kind in enumerate(self.kinds)])
 
     def unpacked(self, flat: Any) -> list[Any]:
-        """The columns of an array of bytes."""
         xp = engines.xp(flat)
         if xp is np:
             table = flat.view(self._fields())

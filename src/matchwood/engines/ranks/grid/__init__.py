@@ -7,8 +7,8 @@ place v div p; the rank of that number owns it.
     column group c   the stripes with s mod C = c: those of the R ranks of column c
 
 Entry (u, v) of the matrix is kept where the row group of u meets the column group of v.  For every
-fixed u - v all blocks get the same share of such entries, so bands, meshes and grids are spread
-evenly.
+fixed u - v all blocks get the same share of such entries, so bands, meshes and grids are
+distributed evenly.
 
 A rank has two groups, which have its own stripe in common.  Both are numbered by position, which
 is dense and ascending in v, and computed:
@@ -35,7 +35,7 @@ from matchwood.arguments import is_integer, shown
 
 
 class GridShape(NamedTuple):
-    """What kernels take of a `Grid`, unsigned; the arithmetic is in cpu.py."""
+    """The numbers of a `Grid` that kernels take, unsigned; the arithmetic is in cpu.py."""
 
     R: Any
     C: Any
@@ -126,12 +126,10 @@ class Grid:
 
     @property
     def shape(self) -> GridShape:
-        """What kernels take."""
         numbers = (self.R, self.C, self.r, self.c, max(self.R - 1, 1), self.n_rows)
         return GridShape(*map(np.uint64, numbers))
 
     def size_of(self, rank: int) -> int:
-        """How many vertices a rank owns."""
         return (self.n - rank + self.p - 1) // self.p
 
     @property
@@ -279,7 +277,6 @@ class Ranges(Grid):
         self.owned_columns = self._column_parts[self.r]
 
     def stripes_of(self, rank: int) -> range:
-        """The stripes that a rank owns."""
         r, c = divmod(rank, self.C)
         return range(max(r * self.C, c * self.R), min((r + 1) * self.C, (c + 1) * self.R))
 

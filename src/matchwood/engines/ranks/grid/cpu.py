@@ -1,6 +1,6 @@
 """The arithmetic of `Grid` for kernels: device functions on a GridShape.
 
-Numbers are unsigned: Numba's signed division asks for signs.
+Numbers are unsigned: Numba's signed division tests the signs.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Read protocol.py first, then
 
-    polled.py        how a rank waits so that it hears errors, Ctrl-C and the end of its patience,
-                     and what ranks tell each other besides their data
+    polled.py        how a rank waits and still reacts to errors of others, Ctrl-C and timeouts;
+                     the notices that ranks send each other besides their data
     mpi.py           MPI by mpi4py
     shared/          beside MPI: arrays of ranks on one host go through memory that they share
     torch_group.py   a group of torch.distributed

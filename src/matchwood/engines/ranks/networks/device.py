@@ -1,8 +1,8 @@
 """Arrays on GPUs beside a communicator of the host: what NCCL and CUDA IPC share.
 
-The host's communicator (MPI or torch.distributed) carries lengths, objects and notices, and hears
-of failures.  Before the GPUs begin, all ranks have met there: so nobody waits in a call of CUDA or
-NCCL, which hears nothing, for a rank that does not come.
+The host's communicator (MPI or torch.distributed) carries lengths, objects and notices of failures.
+Before the GPUs begin, all ranks have met there: so nobody waits for a missing rank in a call of
+CUDA or NCCL, which cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from matchwood.engines.ranks.protocol import Communicator
 
 
 class Cuda:
-    """The few things that are asked of CUDA; tests have one that needs no GPU."""
+    """The calls of CUDA that are needed here; tests have one that needs no GPU."""
 
     def is_there(self, array: Any) -> bool:
-        """The array lies on a GPU."""
         return engines.location(array) == "gpu"
 
     def empty(self, shape: Any, dtype: Any) -> Any:
@@ -41,7 +40,7 @@ class Cuda:
         engines.cupy().cuda.get_current_stream().synchronize()
 
     def finished(self) -> Callable[[], bool]:
-        """A question: has everything ended that was put into the stream until now?"""
+        """A function: whether everything that is queued on the stream by now has ended."""
         event = engines.cupy().cuda.Event(disable_timing=True)
         event.record()
         return lambda: bool(event.done)
@@ -49,7 +48,7 @@ class Cuda:
     # Memory that other processes map
 
     def errors(self) -> tuple[type[Exception], ...]:
-        """What is raised where memory cannot be mapped."""
+        """The exceptions where memory cannot be mapped."""
         return (engines.cupy().cuda.runtime.CUDARuntimeError, OSError)
 
     def bus(self) -> str:
@@ -63,7 +62,7 @@ class Cuda:
         return bytes(engines.cupy().cuda.runtime.ipcGetMemHandle(base)), pointer - base
 
     def mapped(self, handle: bytes) -> int:
-        """Where memory of another process begins here."""
+        """Map memory of another process; its address here."""
         return int(engines.cupy().cuda.runtime.ipcOpenMemHandle(handle))
 
     def unmapped(self, pointer: int) -> None:
@@ -77,7 +76,7 @@ class Cuda:
 
 
 def _beginning(pointer: int) -> int:
-    """Where the allocation begins in which an address lies: only the driver knows."""
+    """The first address of the allocation that holds an address: only the driver knows."""
     driver = ctypes.CDLL("libcuda.so.1")
     begin, size = ctypes.c_uint64(), ctypes.c_size_t()
     place = ctypes.c_uint64(pointer)
@@ -88,7 +87,7 @@ def _beginning(pointer: int) -> int:
 
 
 class OnDevice(Communicator):
-    """A communicator whose GPU arrays take another way than its host arrays.
+    """A communicator that sends GPU arrays by another way than host arrays.
 
     A kind supplies `_gather_there`, `_exchange_there`, `_cast_there` and `_split_there`, and may do
     reductions better than by exchange.
@@ -223,4 +222,4 @@ class OnDevice(Communicator):
 
     @abc.abstractmethod
     def _abort(self) -> None:
-        """The same after a failure: nobody else can be asked."""
+        """The same after a failure, without the other ranks."""

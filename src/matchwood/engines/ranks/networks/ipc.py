@@ -2,12 +2,12 @@
 
 Each rank has a window: memory of its GPU that the others have mapped.  A rank copies what it sends
 into its window, waits for its GPU, and all ranks meet; then each reads what it needs from the
-windows of the others.  Where lengths must be told, that is how they meet.  A reduction reads the
+windows of the others.  Where lengths must be exchanged, that is the meeting.  A reduction reads the
 windows where they lie, in the order of the ranks.
 
-A window has two halves, which take turns: a step is a piece of an array in one half.  So nobody
-needs to wait until all have read.  A half is written again two steps later.  Before that all ranks
-met in the step between, and each of them had waited for its GPU, which had read by then.
+A window has two halves, which alternate: a step is a piece of an array in one half.  So nobody
+waits until all have read.  A half is written again two steps later.  Before that all ranks met in
+the step between, and each of them had waited for its GPU, which had read by then.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from matchwood.engines.ranks.networks.device import Cuda, OnDevice
 from matchwood.engines.ranks.protocol import Communicator, MappedArrays, collective
 from matchwood.errors import EngineUnavailable
 
-WINDOW_BYTES = 1 << 28  # of half a window, the largest; 256 MiB go in 0.1 ms: a step costs little
+WINDOW_BYTES = 1 << 28  # the most of half a window; 256 MiB take 0.1 ms, so a step costs little
 FIRST_BYTES = 1 << 20  # of half the first window
 ALIGNED = 16  # bytes; every type of number begins at a multiple of its size
 
@@ -66,13 +66,11 @@ class Windows:
         self._arrays = [self._array(pointer) for pointer in self._mapped]
 
     def _array(self, pointer: int) -> Any:
-        """The bytes of a window."""
         cuda = engines.cupy().cuda
         memory = cuda.UnownedMemory(pointer, self.capacity, None, cuda.Device().id)
         return engines.cupy().ndarray(self.capacity, np.uint8, cuda.MemoryPointer(memory, 0))
 
     def _agree(self, problems: Sequence[str]) -> None:
-        """Raise on all ranks where one of them has a problem."""
         found = [(rank, text) for rank, text in enumerate(problems) if text]
         if found:
             rank, text = found[0]
@@ -112,9 +110,9 @@ def _unpacked(text: bytes) -> tuple[str, bytes]:
 class Mappings:
     """Arrays that the ranks of a communicator have mapped; for ranks that share one GPU.
 
-    What was mapped stays so as long as the rank keeps the `MappedArrays` that it got.  The owner
-    keeps its arrays until no other rank has them mapped: each rank says which mappings are over on
-    its side when arrays are mapped again, and when the communicator ends.
+    A mapping lasts as long as the rank keeps its `MappedArrays`.  The owner keeps its arrays until
+    no other rank has them mapped: each rank says which of its mappings have ended when arrays are
+    mapped again, and when the communicator ends.
     """
 
     def __init__(self, base: Communicator, cuda: Cuda) -> None:
@@ -158,10 +156,10 @@ class Mappings:
         return [pickle.loads(each) for each in self._base.raw_bytes(pickle.dumps(thing))]
 
     def _handle(self, array: Any) -> tuple[bytes, int]:
-        return self._cuda.exported(array) if array.size else (b"", 0)  # such lies nowhere
+        return self._cuda.exported(array) if array.size else (b"", 0)  # empty: has no memory
 
     def _seen(self, number: int, offered: list[Any]) -> list[Any]:
-        """The arrays of another rank; memory that several lie in is mapped once."""
+        """The arrays of another rank; an allocation that holds several is mapped once."""
         begins: dict[bytes, int] = {}
         found = []
         for handle, offset, size, dtype in offered:
@@ -175,7 +173,7 @@ class Mappings:
         return found
 
     def _end(self, number: int) -> None:
-        """This rank needs the arrays of the others no more."""
+        """Unmap the arrays of the other ranks."""
         pointers = self._mapped.pop(number, [])
         if pointers:
             self._cuda.synchronize()  # nothing reads them any more
@@ -214,7 +212,7 @@ class Ipc(OnDevice):
         self._largest = largest
         self._half = 0  # bytes of half a window
         self._turn = 0  # the half that was written last
-        self._has_read = _true  # the last step, on this rank's GPU
+        self._has_read = _true  # whether this rank's GPU has read the last step
         self._mappings = Mappings(base, cuda)
 
     @collective
@@ -225,10 +223,10 @@ class Ipc(OnDevice):
     # Steps
 
     def _show(self, array: Any) -> int:
-        """Copy `array` into the next half of the own window; where that half begins, in bytes.
+        """Copy `array` into the next half of the own window; the byte where that half begins.
 
-        The GPU has done it, and all that it had to read before, when this returns.  An array that
-        is too large is not copied; the half is the next one all the same, as on all ranks.
+        When this returns, the GPU has copied it and has read all it had to read before.  An array
+        that is too large is not copied; the half is the next one all the same, as on all ranks.
         """
         self._turn = 1 - self._turn
         start = self._turn * self._half
@@ -241,10 +239,10 @@ class Ipc(OnDevice):
         return start
 
     def _steps(self, array: Any, longest: int, show: bool = True) -> Iterator[tuple[int, int, int]]:
-        """Show `array` to the others piece by piece; those of `longest` elements on all ranks.
+        """Show `array` to the others piece by piece; the longest of a rank has `longest` elements.
 
-        Yields the first element that is visible, the end, and where it lies in the window.  One
-        that does not `show` its array only reads.
+        Yields the first visible element, the end, and the byte of the window where they begin.  A
+        rank that does not `show` its array only reads.
         """
         self._fit(longest * array.itemsize)
         piece = max(self._half // array.itemsize, 1)
@@ -255,7 +253,7 @@ class Ipc(OnDevice):
             self._has_read = self.cuda.finished()
 
     def _fit(self, nbytes: int) -> None:
-        """Windows large enough, or the largest: the same decision on all ranks."""
+        """Make windows for `nbytes` bytes, or the largest: the same decision on all ranks."""
         wanted = min(max(nbytes, FIRST_BYTES), self._largest)
         if wanted > self._half:
             self.cuda.synchronize()  # nothing reads the windows that are closed now
@@ -263,7 +261,7 @@ class Ipc(OnDevice):
             self._half = self._windows.capacity // 2 // ALIGNED * ALIGNED
 
     def _fits(self, nbytes: int) -> bool:
-        """So many bytes go in one step, into the windows that are there."""
+        """Whether `nbytes` bytes fit into one step with the present windows."""
         return 0 < nbytes <= self._half
 
     # Collectives
@@ -275,7 +273,7 @@ class Ipc(OnDevice):
         return result
 
     def _gatherv_there(self, array: Any) -> tuple[Any, Counts]:
-        # lengths are told when the window is written, so the ranks need not meet once more
+        # lengths are exchanged after the window is written, which is the meeting
         start = self._show(array)
         counts = self.base.raw_lengths(array.size)
         if not self._fits(int(counts.max()) * array.itemsize):
@@ -286,7 +284,7 @@ class Ipc(OnDevice):
         return result, counts
 
     def _read_all(self, result: Any, counts: Counts, lo: int, hi: int, start: int) -> None:
-        """The visible elements of all ranks, to where they belong."""
+        """Copy the visible elements of all ranks to where they belong."""
         place = 0
         for k, length in enumerate(counts.tolist()):
             end = min(hi, length)
@@ -311,7 +309,7 @@ class Ipc(OnDevice):
         return result, receives
 
     def _table(self, sends: Counts) -> Counts:
-        """What each rank sends to each."""
+        """table[a, b]: how many elements rank a sends to rank b."""
         table = self.base.raw_gather(sends, np.full(self.size, self.size, np.int64))
         found: Counts = table.reshape(self.size, self.size)
         return found
@@ -323,7 +321,7 @@ class Ipc(OnDevice):
         return result
 
     def _read_runs(self, result: Any, table: Counts, lo: int, hi: int, start: int) -> None:
-        """The visible part of the runs for this rank."""
+        """Copy the visible part of the runs for this rank."""
         place, item = 0, result.itemsize
         for k in range(self.size):
             begin, length = int(table[k, : self.rank].sum()), int(table[k, self.rank])
@@ -371,10 +369,7 @@ class Ipc(OnDevice):
 
 
 def open_ipc(comm: Communicator, tolerant: bool) -> Communicator:
-    """IPC beside a communicator of the host.
-
-    Where it does not work on some rank the host's memory is used if `tolerant`; all ranks agree.
-    """
+    """IPC beside a host's communicator; if `tolerant`, `comm` itself where IPC fails on a rank."""
     made = Ipc(comm, Cuda())
     try:
         made._fit(FIRST_BYTES)

@@ -1,9 +1,9 @@
 """MPI by mpi4py.  Read protocol.py and polled.py first.
 
-Data go as bytes of the right width, and reductions are done here, in the order of the ranks: so all
-types work, and a sum of floats is the same with every library.  Libraries count in 32 bits (Open
-MPI 4 does): an operation on more than `part` elements in all goes as single messages of at most
-`part` elements each.
+Data are sent by the width of their type, and reductions are done here, in the order of the ranks:
+so all types work, and a sum of floats is the same with every library.  Libraries may count in 32
+bits (Open MPI 4 does): an operation on more than `part` elements in all is done by single messages
+of at most `part` elements each.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from matchwood.engines.ranks.networks.staging import described, header
 from matchwood.engines.ranks.protocol import Communicator, Session, Traffic
 
 PART = 1 << 30  # elements of one message
-GATHERED_BYTES = 1 << 14  # of all ranks: so few are gathered by all and reduced by each
+GATHERED_BYTES = 1 << 14  # of all ranks: up to this, all gather and each rank reduces all
 
 _types: dict[int, Any] = {}  # of MPI, by their bytes
 _abandoned: list[Any] = []
@@ -40,7 +40,7 @@ _abandoned: list[Any] = []
 class MpiControl(Control):
     """Notices by `comm`, which nobody else uses.
 
-    A receive for any sender is always open.  Sends are started and forgotten: a notice is so short
+    A receive for any sender is always open.  Sends are not waited for: a notice is short enough
     that the library takes it at once.
     """
 
@@ -55,7 +55,6 @@ class MpiControl(Control):
         self._receive = self._listen()
 
     def own(self, comm: Any) -> None:
-        """A communicator that `finish` frees."""
         self._owned.append(comm)
 
     def _listen(self) -> Any:
@@ -136,7 +135,6 @@ class Mpi(Polled):
         self._held = None
 
     def _type(self, itemsize: int) -> Any:
-        """An MPI type of that many bytes."""
         MPI = self._mpi
         known = {1: MPI.BYTE, 2: MPI.INT16_T, 4: MPI.INT32_T, 8: MPI.INT64_T}
         if itemsize in known:
@@ -191,7 +189,7 @@ class Mpi(Polled):
     def _messages(
         self, array: Any, froms: Counts, sends: Counts, result: Any, receives: Counts
     ) -> None:
-        """Send runs of `array`, fill `result` with the runs that come; parts of any number."""
+        """Send runs of `array`, receive runs into `result`; in parts, so of any length."""
         kind = self._type(array.itemsize)
         requests: list[Any] = []
         self._held = (requests, array, result)
@@ -250,7 +248,7 @@ class Mpi(Polled):
         return checks.reduced(parts.reshape(self.size, array.size), op)
 
     def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
-        # All ranks have come, so this cannot wait for ever; MPI has no split that can be polled.
+        # MPI has no split that can be polled, but all ranks are here, so this does not wait long.
         MPI = self._mpi
         self._splits += 1
         if color is None:
@@ -278,8 +276,8 @@ def starts(counts: Counts) -> Counts:
 def open_world(MPI: Any, patience: float) -> Mpi:
     """A communicator of all processes, and another for its notices.
 
-    Nobody else can tell of a failure before that is open, so a process that does not come is noted
-    when the time is over.
+    No notice can be sent before that is open, so a missing process is noticed only when the time is
+    over.
     """
     comms = []
     for _ in range(2):

@@ -1,6 +1,6 @@
 """GPU arrays by NCCL.  Read device.py first.
 
-Exact operations (integers) are NCCL's own.  Others go as messages and are reduced here in the
+Exact operations (integers) are NCCL's own.  For others the data are sent and reduced here in the
 order of the ranks, since NCCL adds floats in an order of its own.  The end of an operation is
 polled together with the notices of the other ranks; after a failure the NCCL communicator is
 aborted, which ends the kernels that wait on the GPU.
@@ -63,7 +63,7 @@ class Nccl(OnDevice):
         self._comm = comm
 
     def _finish(self, start: Callable[[int], None]) -> None:
-        """Start an operation once all ranks have come, and wait for its end."""
+        """Start an operation once all ranks are here, and wait for its end."""
         self.base.raw_barrier()
         start(self.cuda.stream())
         finished = self.cuda.finished()
@@ -87,7 +87,7 @@ class Nccl(OnDevice):
     def _runs(
         self, array: Any, froms: Counts, sends: Counts, result: Any, receives: Counts
     ) -> None:
-        """Send runs of `array` and fill `result` with those that come, as bytes."""
+        """Send runs of `array` and receive runs into `result`, as bytes."""
         item, byte = array.itemsize, self._nccl.NCCL_UINT8
         source, goal = self.cuda.pointer(array), self.cuda.pointer(result)
         intos = np.cumsum(receives) - receives
@@ -127,7 +127,7 @@ class Nccl(OnDevice):
         self._finish(lambda s: self._comm.bcast(place, array.nbytes, byte, root, s))
 
     def _exact(self, array: Any, op: str) -> tuple[int, int] | None:
-        """NCCL's numbers of type and operation; None where its order would show in the result."""
+        """NCCL's type and operation; None where the result would depend on its order."""
         name = array.dtype.name
         if op == "or" and name == "bool":
             op = "max"  # of bytes that are 0 or 1

@@ -1,19 +1,19 @@
-"""Waiting for other processes without being deaf: what MPI and torch.distributed share.
+"""Waiting for other processes, interruptible: what MPI and torch.distributed share.
 
 A collective is started and then polled, together with the notices of the other ranks.  So a rank
-that waits hears within a millisecond that another one failed, Python reacts to Ctrl-C between two
+that waits raises within a millisecond after another one failed, Python reacts to Ctrl-C between two
 looks, and a rank that has waited too long can say for whom.
 
-A carrier (MPI, or the store of torch_group.py) moves the notices; `Control` decides what they say
-and what follows from them.  Four kinds:
+MPI, or the store of torch_group.py, carries the notices; `Control` says what they hold and what
+follows from them.  Four kinds:
 
     failed   the sender cannot go on: all raise `RankFailed`
     left     the sender has closed its communicator; with the number of its last collective in each
     where    the sender has waited too long: answer
     here     the answer: the operation in which the sender waits, and the same numbers
 
-A communicator has a path: () for that of all ranks, and for one that was split from it the path of
-that, the number of the split, and the color.
+A communicator has a path: () for that of all ranks; for one that was split off, the path of the
+one it was split from, the number of the split, and the color.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from matchwood.engines.ranks.protocol import Communicator, Session, Traffic
 from matchwood.errors import RankFailed
 
 NOTICE_BYTES = 4000
-"""Of a notice.  Libraries send so few at once, without waiting for the receiver: those looked at
-(MPICH, Open MPI) do so up to 4096 bytes or more."""
+"""The most bytes of a notice, few enough that libraries send it without waiting for the receiver:
+those looked at (MPICH, Open MPI) do so up to 4096 bytes or more."""
 
 TYPE_BYTES, MESSAGE_BYTES = 200, 1500  # of a notice; the traceback has the rest
 
@@ -52,17 +52,17 @@ ANSWER_SECONDS = 0.5  # that a rank whose patience is over waits for answers
 TIMED_LOOKS = 64  # looks between two looks at the clock, while nobody sleeps
 
 
-CLOSING = (-1,)  # the path of no communicator: all who come to it leave
+CLOSING = (-1,)  # a path that stands for no communicator: ranks that are closing have it
 
 
 class Control(abc.ABC):
-    """One rank's ear for the others; shared by a communicator and all split from it."""
+    """Notices from and to other ranks; shared by a communicator and all split from it."""
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank = rank
         self.size = size
         self.failure: RankFailed | None = None
-        self.entered: dict[Path, int] = {}  # collectives that this rank came to
+        self.entered: dict[Path, int] = {}  # the number of collectives that this rank entered
         self.operation = ""  # the last of them
         self.left: dict[int, dict[Path, int]] = {}
         self.answers: dict[int, tuple[str, dict[Path, int]]] = {}
@@ -72,7 +72,7 @@ class Control(abc.ABC):
 
     @abc.abstractmethod
     def look(self) -> None:
-        """Hear what has come; never waits."""
+        """Receive the notices that have arrived; never waits."""
 
     @abc.abstractmethod
     def send(self, rank: int, notice: bytes) -> None:
@@ -87,7 +87,7 @@ class Control(abc.ABC):
         """End after a failure; `held` are the arrays of an operation that never ends."""
 
     def end(self, held: Any, failed: bool) -> None:
-        """No notice comes or goes any more; `held` are the arrays of an unfinished operation."""
+        """End the exchange of notices; `held` are the arrays of an unfinished operation."""
         _open.discard(self)
         if failed:
             self.abandon(held)
@@ -102,7 +102,6 @@ class Control(abc.ABC):
                 self.send(rank, text)
 
     def hear(self, text: bytes) -> None:
-        """React to a notice."""
         sender, kind, *rest = pickle.loads(text)
         if kind == "failed":
             self.failure = self.failure or RankFailed(*rest)
@@ -115,7 +114,6 @@ class Control(abc.ABC):
             self.answers[sender] = (rest[0], rest[1])
 
     def announce(self, failure: RankFailed) -> None:
-        """Tell the others of a failure that they do not know of."""
         self.failure = self.failure or failure
         fields = [
             failure.rank,
@@ -127,19 +125,19 @@ class Control(abc.ABC):
         self.tell("failed", *fields, shortened(failure.traceback, room, end=True))
 
     def leave(self) -> None:
-        """Tell the others that this rank comes to no collective any more."""
+        """Notify the others that this rank enters no more collectives."""
         self.operation = "close"
         self.tell("left", fitting(self.entered))
 
     def gone(self, members: Sequence[int], path: Path, number: int) -> int | None:
-        """A member that has left without coming to collective `number` of this communicator."""
+        """A rank that has left before it entered collective `number` of this communicator."""
         for rank, entered in self.left.items():
             if rank in members and entered.get(path, 0) < number:
                 return rank
         return None
 
     def missing(self, members: Sequence[int], path: Path, number: int) -> tuple[list[int], str]:
-        """The members that, by the answers, have not come, and what is known of them."""
+        """The ranks that, by the answers, have not entered, and what is known of them."""
         absent, silent, words = [], [], []
         for rank in members:
             if rank == self.rank or rank in self.left:
@@ -156,7 +154,7 @@ class Control(abc.ABC):
 
 
 def fitting(entered: dict[Path, int]) -> dict[Path, int]:
-    """As many of the numbers as a notice holds, those of the latest communicators."""
+    """As many of the numbers as fit into a notice, those of the latest communicators."""
     found = dict(entered)
     while len(pickle.dumps(found)) > NOTICE_BYTES - 400:
         found = dict(list(found.items())[len(found) // 2 :])
@@ -167,7 +165,7 @@ _open: weakref.WeakSet[Control] = weakref.WeakSet()
 
 
 def _leave_all() -> None:
-    """A program that ends without closing its communicator: whoever waits for it hears of it."""
+    """At the end of a program that did not close its communicators: notify the other ranks."""
     atexit.unregister(_leave_all)
     for control in list(_open):
         control.leave()
@@ -207,7 +205,7 @@ class Polled(Communicator):
             raise RankFailed(self.members[place], "ValueError", text)
 
     def _wait(self, done: Callable[[], Any]) -> None:
-        """Return when `done` says so; raise when a rank has failed or does not come."""
+        """Return when `done()` is true; raise when a rank has failed or the time is over."""
         if done():
             return
         crowded = self.session.crowded
@@ -227,7 +225,7 @@ class Polled(Communicator):
 
     @abc.abstractmethod
     def _swapped(self, pairs: Counts) -> Counts:
-        """(ranks, 2) numbers for each rank; those that the ranks have for this one."""
+        """Send row r of `pairs`, (ranks, 2) numbers, to rank r; what this rank received."""
 
     def raw_bytes(self, text: bytes) -> Sequence[bytes]:
         counts = self.raw_lengths(len(text))
@@ -250,7 +248,7 @@ class Polled(Communicator):
         return super().raw_allreduce(array, op)
 
     def wait_until(self, done: Callable[[], Any]) -> None:
-        """Return when `done` says so, and hear the other ranks meanwhile."""
+        """Return when `done()` is true, and receive notices meanwhile."""
         self._wait(done)
 
     def _raise_failures(self) -> None:
@@ -265,7 +263,7 @@ class Polled(Communicator):
                 raise RankFailed(gone, "RuntimeError", text)
 
     def _too_late(self, done: Callable[[], Any]) -> RankFailed:
-        """The failure that names the ranks which did not come: those who wait elsewhere say so."""
+        """The failure that names the ranks that did not enter, and where they wait instead."""
         control, number = self._control, self._control.entered.get(self.path, 0)
         control.answers.clear()
         control.tell("where")
@@ -290,7 +288,7 @@ class Polled(Communicator):
         try:
             control.leave()
             self.path = CLOSING
-            control.entered[CLOSING] = 1  # those who have not closed too have not come
+            control.entered[CLOSING] = 1  # ranks that have not closed count as missing
             self._wait(lambda: len(control.left) == control.size - 1)
         except BaseException as error:
             self.raw_fail(error)
@@ -304,7 +302,7 @@ class Polled(Communicator):
         if control.failure is None:  # else the others know
             failure = failure_of(control.rank, error)
             control.failure = failure
-            with contextlib.suppress(Exception):  # the error that brought us here says more
+            with contextlib.suppress(Exception):  # `error` says more
                 control.announce(failure)
         self.session.failure = control.failure
         with contextlib.suppress(Exception):
@@ -312,7 +310,6 @@ class Polled(Communicator):
 
 
 def _yield() -> None:
-    """Leave the CPU to whoever wants it."""
     if hasattr(os, "sched_yield"):
         os.sched_yield()
     else:

@@ -23,10 +23,9 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 @functools.cache
 def cuda_aware(MPI: Any) -> bool:
-    """The MPI library says that it reads and writes memory of a GPU.
+    """Whether the MPI library says that it reads and writes memory of a GPU.
 
-    MATCHWOOD_DIST_CUDA_AWARE=0 or 1 overrules it: some vendors' libraries can and have no such
-    question.
+    MATCHWOOD_DIST_CUDA_AWARE=0 or 1 overrules it: some vendors' libraries can and do not say so.
     """
     setting = os.environ.get("MATCHWOOD_DIST_CUDA_AWARE", "")
     if setting in ("0", "1"):
@@ -89,7 +88,7 @@ def settle(array: Any) -> None:
         engines.cupy().cuda.get_current_stream().synchronize()
 
 
-# How an array looks that is broadcast: place, type and shape in a few numbers
+# Place, type and shape of an array that is broadcast, in a few numbers
 
 
 def header(array: Any) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -1,9 +1,9 @@
 """A group of torch.distributed: programs under torchrun, and workers that Ray or Dask has started.
 
 Read protocol.py and polled.py first.  All data travel by backends of Gloo that are made here,
-whatever the program's own backend is; arrays on GPUs go by NCCL (nccl.py), or through the host.
-Notices lie in the store by which the processes found each other: each rank has a box there, looked
-into every few milliseconds while it waits.
+whatever the program's own backend is; arrays on GPUs travel by NCCL (nccl.py), or through the host.
+Notices are put into the store by which the processes found each other: each rank has keys of its
+own there, and looks at them every few milliseconds while it waits.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from matchwood.engines.ranks.networks.polled import Control, Path, Polled
 from matchwood.engines.ranks.networks.staging import described, header
 from matchwood.engines.ranks.protocol import Communicator, Session, Traffic
 
-LOOK_SECONDS = 0.01  # between two looks into the box, each a question to the store
-LAST_WORDS_SECONDS = 0.5  # that the reason of a broken connection may take to come
-BACKEND_SECONDS = 30  # that Gloo waits longer than we do, so that we can say for whom
+LOOK_SECONDS = 0.01  # between two looks for notices, each a request to the store
+LAST_WORDS_SECONDS = 0.5  # to wait for a notice that says why a connection broke
+BACKEND_SECONDS = 30  # that Gloo waits longer than this module, which can say for whom
 
 _abandoned: list[Any] = []  # arrays and operations that never end: Gloo may still write to them
-_opened = 0  # communicators of all ranks so far: each has boxes of its own
+_opened = 0  # communicators of all ranks so far: each has keys of its own
 
 
 class StoreControl(Control):
@@ -76,7 +76,7 @@ class StoreControl(Control):
 
 
 class Torch(Polled):
-    """A rank of a group of torch.distributed; `gloo` is its backend, made by `_connected`."""
+    """A rank of a group of torch.distributed; its backend `gloo` is of `StoreControl.connected`."""
 
     kind = "torch"
     cuda_aware = False  # Gloo reads the host's memory only
@@ -103,7 +103,7 @@ class Torch(Polled):
         try:
             for work in works:
                 work.wait()
-        except RuntimeError:  # a connection broke: perhaps its rank could still say why
+        except RuntimeError:  # a connection broke: perhaps its rank has sent a notice why
             self._hear_why()
             raise
         self._held = None
@@ -140,7 +140,6 @@ class Torch(Polled):
         return result
 
     def _cast(self, array: Any, root: int) -> Any:
-        """Start to send an array from one rank to all."""
         from torch.distributed import BroadcastOptions
 
         options = BroadcastOptions()
@@ -172,7 +171,7 @@ class Torch(Polled):
             return None
         path = (*self.path, self._splits, color)
         place = ranks.index(self.rank)
-        # all ranks have come, so nobody waits for long
+        # all ranks are here, so nobody waits for long
         gloo = self._ear.connected(path, place, len(ranks), self.session.timeout)
         members, traffic = [self.members[rank] for rank in ranks], Traffic(self.traffic)
         made = Torch(gloo, members, place, self._ear, path, self.session, traffic)

@@ -1,17 +1,17 @@
 """Arrays of the host between ranks of one host: through memory that all of them have mapped.
 
-    flags    for each rank the number of the last meeting it came to
-    heads    for each rank a few numbers: what it came for, lengths, where runs begin
+    flags    for each rank the number of the last meeting that it entered
+    heads    for each rank a few numbers: the operation it calls, lengths, where runs begin
     rows     for each rank a row of bytes: data
 
-A rank writes what it has to say into its head and its row and raises its flag.  When all flags are
-up, each rank reads what it needs where it lies: lengths, data of others, or the parts of a sum.  No
-library copies anything in between, and one meeting does what takes MPI two (lengths, then data).
-What is too large for a row goes in several meetings: of a sum or an exchange each rank shows a
-piece for every rank at a time, so that all have something to read.
+A meeting is a step that all ranks enter.  A rank writes its head and its row and raises its flag.
+When all flags are up, each rank reads what it needs where it lies: lengths, data of others, or the
+parts of a sum.  No library copies anything in between, and one meeting does what takes MPI two
+(lengths, then data).  What is too large for a row takes several meetings: of a sum or an exchange
+each rank shows a piece for every rank at a time, so that all have something to read.
 
-Heads and rows exist twice, and take turns from one meeting to the next.  So nobody waits until all
-have read.  A row is written again two meetings later: all ranks came to the meeting in between, and
+Heads and rows exist twice and alternate from one meeting to the next, so nobody waits until all
+have read.  A row is written again two meetings later: all ranks entered the meeting in between, and
 each of them had read what it wanted of the first one by then.
 
 The memory is an anonymous file, which has no name in any folder.  The first rank makes it, and the
@@ -48,15 +48,15 @@ from matchwood.engines.ranks.protocol import Communicator
 from matchwood.errors import RankFailed
 
 NAME = "matchwood"
-ROW_BYTES = 1 << 23  # of which only what is used takes memory; more goes in several meetings
+ROW_BYTES = 1 << 23  # only what is used takes memory; more data takes several meetings
 LEAST_SLOT_BYTES = 1 << 12  # of a row for each rank; with more ranks the steps are too small
-HEAD_WORDS = 72  # of a head, at least: broadcasts need so many
+HEAD_WORDS = 72  # the least words of a head, which broadcasts need
 LOOKS = 50  # at a flag that is not up, one after the other: some 2 us
 ALIGNED = 64  # bytes
 TOKEN_BYTES = 16
-EXCHANGED_BYTES = 1 << 20  # of a row that an exchange uses: graphs are made of large ones, and
-# what was used stays in memory; larger steps gain nothing
-READ_BY_ALL_BYTES = 1 << 16  # of all ranks: so few are reduced by each, without another meeting
+EXCHANGED_BYTES = 1 << 20  # of a row that an exchange uses: what was used stays in memory, and
+# larger steps gain nothing
+READ_BY_ALL_BYTES = 1 << 16  # of all ranks: up to this, each rank reduces all, in one meeting
 
 CALLS = ("barrier", "lengths", "gather", "gatherv", "exchange", "reduce_scatter", "allreduce",
          "broadcast", "more")  # fmt: skip
@@ -69,14 +69,8 @@ Array = np.ndarray[Any, Any]
 class SharedRegion:
     """The memory of one communicator, on one rank.
 
-    Attributes
-    ----------
-    heads : (ranks, words) array of int64
-    rows : (ranks, bytes) array of uint8
-    whole : array of uint8
-        Those of the meeting that `begin` was called for; `whole` is all rows in one.
-    room : int
-        Bytes of a row.
+    `heads`, (ranks, words) of int64, and `rows`, (ranks, `room`) bytes, are those of the meeting
+    that `begin` was called for; `whole` is all rows in one array.
     """
 
     def __init__(self, memory: mmap.mmap, rank: int, size: int, room: int) -> None:
@@ -101,10 +95,10 @@ class SharedRegion:
         self.heads, self.rows, self.whole = self._heads[side], self._rows[side], self._wholes[side]
 
     def meet(self, looks: int, wait: Callable[[Callable[[], Any]], None]) -> bool:
-        """Come to the meeting, and return when all have; True when all came for the same.
+        """Enter the meeting, and return when all have; True if all called the same operation.
 
-        What this rank has to say is in its head and its row by now.  It looks so many times one
-        after the other before `wait` is asked to wait.
+        This rank has written its head and its row.  It tests the flags `looks` times before it
+        calls `wait`.
         """
         number, heads, team, flags = self._number, self.heads, self._team, self._flags
         found = come(team, flags, heads, self.rank, number, looks)
@@ -133,7 +127,7 @@ def room_for(size: int) -> int:
 def open_region(base: Any, room: int) -> SharedRegion | None:
     """The region of a communicator whose ranks are on one host; None on all where one fails.
 
-    All ranks call this; `base` carries what they must tell each other.
+    All ranks call this; they agree by messages of `base`.
     """
     size = sum(layout(base.size, room))
     memory, descriptor, address = None, -1, b""
@@ -154,7 +148,7 @@ def open_region(base: Any, room: int) -> SharedRegion | None:
 
 
 def _made(size: int) -> tuple[mmap.mmap | None, int, bytes]:
-    """Memory, its descriptor, and how others find it; nothing where the system has no such."""
+    """(memory, its descriptor, how others find it); (None, -1, b"") without memfd_create."""
     if not hasattr(os, "memfd_create"):
         return None, -1, b""
     descriptor = -1
@@ -172,7 +166,7 @@ def _made(size: int) -> tuple[mmap.mmap | None, int, bytes]:
 def _opened(address: bytes, size: int) -> mmap.mmap | None:
     """The memory of the first rank; None where it cannot be reached, or is another one.
 
-    Processes in containers of one host may have the same numbers; the token tells them apart.
+    Processes in containers of one host may have the same numbers, but not the same token.
     """
     process, number, token = pickle.loads(address)
     path = f"/proc/{process}/fd/{number}"
@@ -197,7 +191,7 @@ def _opened(address: bytes, size: int) -> mmap.mmap | None:
 class Shared(Communicator):
     """A rank whose communicator `base` has all its ranks on one host.
 
-    That carries arrays of GPUs, notices and splits, and waits.
+    `base` still does what shared memory cannot: arrays of GPUs, notices, splits, and waiting.
     """
 
     shared_memory = True
@@ -239,11 +233,10 @@ class Shared(Communicator):
         return RankFailed(self.base.members[found[0]], "ValueError", found[1])
 
     def _write(self, array: Array, at: int = 0) -> None:
-        """The array into the row of this rank, `at` bytes from its beginning."""
+        """Copy the array into the row of this rank, `at` bytes from its beginning."""
         copy(self.threads, array, self._region.rows[self.rank, at : at + array.nbytes])
 
     def wait_until(self, done: Callable[[], Any]) -> None:
-        """As `Polled.wait_until`."""
         self.base.wait_until(done)
 
     def scratch(self, size: int, dtype: Any) -> Any:
@@ -294,7 +287,7 @@ class Shared(Communicator):
         return result
 
     def _joined(self, array: Array, at: int, nbytes: int, borrowed: bool = False) -> Array:
-        """Arrays that all write to where they belong; `nbytes` of all ranks."""
+        """The arrays of all ranks, `nbytes` together; each rank writes its own at byte `at`."""
         self._begin("gather", nbytes)
         copy(self.threads, array, self._region.whole[at : at + array.nbytes])
         self._meet()
@@ -311,7 +304,7 @@ class Shared(Communicator):
         return [(lo, lo + piece) for lo in range(0, longest, piece)]
 
     def _read_all(self, result: Array, counts: Counts, lo: int, hi: int) -> None:
-        """Elements lo to hi of all ranks, to where they belong."""
+        """Copy elements lo to hi of all ranks to where they belong in `result`."""
         rows, item = self._region.rows, result.itemsize
         into, place = result.view(np.uint8), 0
         for rank, length in enumerate(counts.tolist()):
@@ -375,7 +368,7 @@ class Shared(Communicator):
     def _exchange_in_steps(
         self, array: Array, ends: list[int], result: Array, receives: Counts, longest: int
     ) -> None:
-        """A piece of every run at a time; `ends` are those of the runs that this rank sends."""
+        """Exchange a piece of every run at a time; `ends` bound the runs that this rank sends."""
         slot, item, into = self._slot(self._exchanged), array.itemsize, result.view(np.uint8)
         piece, at = slot // item, self.rank * slot
         for lo in range(0, longest, piece):
@@ -390,11 +383,11 @@ class Shared(Communicator):
                 place += length * item
 
     def _slot(self, nbytes: int) -> int:
-        """Bytes for each rank of so many in a row."""
+        """The bytes of each rank's slot when `nbytes` bytes of a row are shared by all ranks."""
         return nbytes // self.size // ALIGNED * ALIGNED
 
     def _show_pieces(self, array: Array, ends: list[int], lo: int, slot: int) -> None:
-        """Elements from `lo` on of the run for each rank, into the slots of this rank's row."""
+        """Write elements of each rank's run, from `lo` on, into the slots of this rank's row."""
         piece = slot // array.itemsize
         self._begin("more", array.itemsize)
         for rank in range(self.size):
@@ -482,10 +475,7 @@ class Shared(Communicator):
 
 
 def among_neighbours(base: Polled) -> Communicator:
-    """`base`, or a communicator beside it where its ranks are on one host and can share memory.
-
-    All ranks of it call this.
-    """
+    """`base`, or a `Shared` where its ranks, which all call this, can share memory of one host."""
     hosts, room = base.session.hosts, room_for(base.size)
     if base.size == 1 or room == 0 or len({hosts[rank] for rank in base.members}) != 1:
         return base

@@ -1,6 +1,6 @@
 """Flags of ranks that share memory, and copies of large arrays by all threads of a rank.
 
-A flag is the number of the last meeting that its rank came to.  It is raised by a release and seen
+A flag is the number of the last meeting that its rank entered.  It is raised by a release and read
 by an acquire.  So what a rank wrote before it raised its flag is there for all who see it, and what
 it read before was read in time.
 """
@@ -50,10 +50,9 @@ def come(team: Any, flags: Array, heads: Array, rank: int, number: int, looks: i
 
 @kernel
 def present(team: Any, flags: Array, heads: Array, number: int, looks: int) -> int:
-    """Whether all flags are up; after so many looks at one that is not, the answer is ABSENT.
+    """PRESENT if all flags are up; ABSENT if one is still down after `looks` tests.
 
-    `heads` has a row for each rank, whose first word says what the rank came for.  DIFFERENT
-    where these are not the same.
+    DIFFERENT if the ranks call different operations: the first word of each row of `heads`.
     """
     return _looked(flags, heads, number, looks)
 
@@ -61,9 +60,9 @@ def present(team: Any, flags: Array, heads: Array, number: int, looks: int) -> i
 # Large arrays that are copied by all threads of a rank.
 
 COPIED_BY_TEAM_BYTES = 1 << 21
-"""From which on a team copies.  For less, calling its members takes what they save: with
-small copies by a team, too, searches and components on ranks became slower."""
-WIDEST_BYTES = 8  # of an element that is copied as one
+"""From this size on a team copies.  For less, calling its members takes as long as they save:
+with small copies by a team, too, searches and components on ranks became slower."""
+WIDEST_BYTES = 8  # the most of a word that a team copies at once
 
 
 @kernel
@@ -75,7 +74,7 @@ def _copy(team: Any, source: Array, into: Array) -> None:
 
 
 def copy(threads: int, array: Array, into: Array) -> None:
-    """The bytes of an array into so many others, which begin where its elements could."""
+    """Copy an array to `into`, which has as many bytes and begins where its elements could."""
     if threads == 1 or array.nbytes < COPIED_BY_TEAM_BYTES:
         into[:] = array.view(np.uint8)
         return
