@@ -30,7 +30,7 @@ from matchwood.matching.cpu import begin, end
 
 Array = np.ndarray[Any, Any]
 UNSEEN, OUTER, INNER = 0, 1, 2
-MANY = 16  # one vertex of so many: where first fit leaves more free, a better start pays
+MANY = 16  # where first fit leaves more than one vertex in MANY free, a better start pays
 NO_LIMIT = 1 << 62  # entries
 CHEAP = 2  # times all entries: searches that read more are left to phases, which a team does
 
@@ -125,7 +125,7 @@ def _start(team: Team, rows: Pattern, mate: Array, degree: Array, stack: Array) 
         u = _fewest(rows, v, degree)
         if u != v:
             mate[u], mate[v] = v, u
-            degree[u], degree[v] = nobody, nobody  # stays large: one read tells who is free
+            degree[u], degree[v] = nobody, nobody  # stays large: one read shows who is free
             size = _retire(rows, u, degree, stack, size)
             size = _retire(rows, v, degree, stack, size)
 

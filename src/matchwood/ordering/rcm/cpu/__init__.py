@@ -64,8 +64,8 @@ SMALL_ARCS = 1 << 14
 60 microseconds."""
 
 STEPS_PER_TEST = 8
-"""A team of one thread may be handed over to, so that Ctrl-C is heard, or run at once.  A pass over
-so few arcs that it takes less than a millisecond runs at once."""
+"""Arcs that count as one step of work.  A team of one thread runs in a thread of its own, so that
+Ctrl-C takes effect, unless the pass takes less than a millisecond."""
 
 SHORT_ROW_ENTRIES = 8
 """Entries, on average, up to which rows are read without a branch, unless they are like those of a
@@ -104,7 +104,7 @@ ROWS = RowWords()
 
 @kernel
 def _look_at_rows(team: Any, indptr: Array, indices: Array, rows: Array) -> None:
-    """`indptr` as unsigned numbers: compared as signed ones it takes twice as long."""
+    """Fill `rows`.  `indptr` is unsigned: comparing signed numbers takes twice as long."""
     most = indptr.dtype.type(0)
     for v in range(np.uint64(indptr.size - 1)):
         row = indptr.dtype.type(indptr[v + np.uint64(1)] - indptr[v])
@@ -183,7 +183,7 @@ class Run:
         return self._sorters[members]
 
     def sorter(self) -> Sorter:
-        """Buffers for a kernel that one thread runs."""
+        """Sort buffers for a kernel that one thread runs."""
         shift, keys, other, bins = self.sorters(1)
         return Sorter(shift, keys[0], other[0], bins[0])
 
@@ -363,7 +363,7 @@ def _tried_starts(
 
 
 def _place_first(run: Run, state: Array, start: int, firsts: Array, starts: Array) -> None:
-    """Order the component of the only start at once; its smallest vertex tells where it belongs."""
+    """Order the component of the only start at once; its smallest vertex says where it belongs."""
     end = run.place(start, 0, run.n)
     smallest = int(run.queue[:end].min()) if end < run.n else 0
     state[STEP.components] += 1

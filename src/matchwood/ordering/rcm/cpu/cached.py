@@ -57,11 +57,11 @@ CACHED_ENTRIES = 1 << 20
 
 RAW_ENTRIES = 1 << 17
 """Vertices and entries of a matrix that `order_raw` takes: two milliseconds at most, so that Ctrl-C
-need not be heard."""
+need not take effect."""
 
 ARCS_PER_STEP = 8
-"""A team of one thread may be handed over to, so that Ctrl-C is heard, or run at once.  A graph of
-less than 160,000 vertices and arcs takes two milliseconds at most, and is ordered at once."""
+"""Arcs that count as one step of work.  A team of one thread runs in a thread of its own, so that
+Ctrl-C takes effect; a graph of fewer than 160,000 vertices and arcs, two milliseconds, does not."""
 
 LONG_ROW_ENTRIES = 24
 """Entries, on average, of rows that are read with a branch.  In the caches, rows of 6 to 15 took

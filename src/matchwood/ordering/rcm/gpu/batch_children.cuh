@@ -33,8 +33,8 @@ struct Shared {
     int longest;                  // entries of the longest row; children of the largest parent
     I out, first;                 // where the children go; where the overhang begins
     unsigned int number, carried, carried_most;  // next new batch; entries of the overhang, longest row
-    Wide small;                   // children: entries of their rows, without those longer than HALF,
-    unsigned int large, most;     // which are so many; the longest row
+    Wide small;                   // entries of the children's rows of at most HALF entries
+    unsigned int large, most;     // the number of their longer rows; the longest row
     int action;
     unsigned int made;            // batches
     I each;                       // parents of each; 0: cut by entries

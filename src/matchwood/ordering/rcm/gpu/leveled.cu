@@ -157,7 +157,7 @@ struct MixedLevel {
             [&](I at) { return queue.indices[at]; }, [&](const auto&, const auto& w) { visit(w); });
     }
 
-    // `row(i, begin, end)` gives the i-th of so many rows.
+    // The neighbours of `size` rows; `row(i, begin, end)` gives the i-th of them.
     template <typename Row>
     __device__ __forceinline__ void reach_all(Wide size, Row row)
     {

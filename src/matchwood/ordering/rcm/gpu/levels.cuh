@@ -10,8 +10,8 @@ using Wide = unsigned long long;
 constexpr int LEVEL_BLOCK = 1024;  // threads; one block on each multiprocessor
 constexpr int READS = 4;           // that a thread has in flight where it passes over all vertices
 
-// use(i, read(i)) for every i < size that is this thread's, of so many.  A block has a multiprocessor for
-// itself, so a thread has several reads in flight: they do not wait for a condition.
+// use(i, read(i)) for this thread's share of all i < size, where `threads` share them.  A block has a multiprocessor
+// for itself, so a thread has several reads in flight: they do not wait for a condition.
 template <typename Read, typename Use>
 __device__ __forceinline__ void for_each_read(Wide size, Wide thread, Wide threads, Read read, Use use)
 {
@@ -289,9 +289,9 @@ __device__ __forceinline__ void go_narrow(
 constexpr int LONG_ROW = 1024;       // entries; longer rows are cut into pieces of this length
 constexpr int LEVEL_BATCH = 4;       // entries whose loads a lane has in flight at once
 constexpr int RANKED_CHILDREN = 64;  // children of an owner that are ranked by counting
-constexpr int MANY_VERTICES = 16;    // one vertex of so many: entries of a larger frontier are counted
-constexpr int MANY_ENTRIES = 8;      // one entry of so many: of a larger frontier, free vertices' as well
-constexpr int LATE = 4;              // times the vertices still to come: entries of those are counted first
+constexpr int MANY_VERTICES = 16;    // entries of a frontier of more than n / MANY_VERTICES vertices are counted,
+constexpr int MANY_ENTRIES = 8;      // and those of free vertices if it has more than nnz / MANY_ENTRIES entries,
+constexpr int LATE = 4;              // and these first if it has over LATE times the vertices that are left
 constexpr int SEEKERS = 8;           // vertices of a lane that seek in turn: all atomics on the one counter wait
 constexpr int ENTRIES_SOUGHT = 16;   // entries that a free vertex reads alone; then its warp helps
 
