@@ -81,7 +81,7 @@ def check_hierarchy(A: Any, answer: Any, *, vertex_weights: Any = None) -> None:
 
 
 def _mates(map: Any, n: int, level: int) -> Any:
-    """The vertex that went to the same place, or -1; at most two may go to one."""
+    """The other vertex with the same coarse vertex, or -1; at most two may share one."""
     order = np.argsort(map, kind="stable")
     same = map[order[1:]] == map[order[:-1]]
     crowded = same[1:] & same[:-1]

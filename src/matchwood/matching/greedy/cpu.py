@@ -1,7 +1,7 @@
 """Greedy matching on a team.  The rule: __init__.py.
 
-To sort all edges would be a waste: after the heavy ones most vertices are matched, and most light
-edges have an end that is not free.  So edges come in batches, from heavy to light.  A batch is
+Sorting all edges is a waste: after the heavy ones most vertices are matched, and most light edges
+have an end that is not free.  So edges are taken in batches, from heavy to light.  A batch is
 
     collected    all edges in a range of weights whose ends are still free: one pass over the rows
                  of free vertices, by all threads
@@ -9,11 +9,11 @@ edges have an end that is not free.  So edges come in batches, from heavy to lig
                  few edges that agree in these bits are then sorted by a full comparison
     taken        one edge after the other, by thread 0
 
-The ranges come from a sample of the weights.  They change the time but not the result.  Equal
-weights fall into one batch; where there are many of those, `order_edges` sorts.
+The ranges are chosen from a sample of the weights.  They change the time but not the result.  Equal
+weights fall into one batch; where many are equal, `order_edges` sorts.
 
-Weights are compared as integers.  Races: the order in which threads append
-edges to a batch is arbitrary.  The sort removes that, since no two edges are equal in its order.
+Weights are compared as integers.  Races: threads append edges to a batch in arbitrary order.  The
+sort removes that, since no two edges are equal in its order.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Batch(NamedTuple):
 
     ends: Array  # (2, room)
     weights: Array  # (room,)
-    tail: Array  # (1,): how many there are
+    tail: Array  # (1,): their number
 
 
 class Buffers(NamedTuple):
@@ -127,7 +127,7 @@ def _collect(
 
 @kernel
 def _leading_bits(team: Team, heavy: Array, top: Any, shift: Any, keys: Array) -> None:
-    """keys = top minus weight, in units of 2^shift."""
+    """Set keys = top minus weight, in units of 2^shift."""
     lo, hi = share(team, heavy.size)
     source, target = heavy[lo:hi], keys[lo:hi]
     for i in range(source.size):

@@ -6,7 +6,7 @@
 //              mate[], by atomicMin: the smallest proposer stays.  A vertex without a free
 //              neighbour dies
 //   respond    with weights: a red vertex that has a proposal finds its heaviest one.  With an
-//              order proposers write their position in it, and the red vertex finds who has it
+//              order, mate[] holds the proposer's position, which becomes the vertex there
 //   resolve    matched vertices leave the list of live vertices, the others get their next colour
 //
 // The blocks take tiles of BLOCK vertices in turn.  Each block keeps its live vertices in a segment
@@ -48,7 +48,7 @@ struct Unsigned<long long> {
     using type = unsigned long long;
 };
 
-// What a vertex found: the neighbour, NONE for none, and whether it saw any free neighbour.
+// The result of a search: the neighbour or NONE, and whether any neighbour is free.
 template <typename U>
 struct Choice {
     U vertex;
@@ -100,7 +100,7 @@ __device__ __forceinline__ Choice<U> first_red(I begin, I degree, I place, const
     return mine;
 }
 
-// The red neighbour that comes first in the order, as its position.  All lanes of the warp call; see first_red.
+// The position of the first red neighbour in the order.  All lanes of the warp call; see first_red.
 template <typename I, typename U>
 __device__ __forceinline__ Choice<U> first_in_order(
     I begin, I degree, const I* indices, const I* position, const unsigned char* state)

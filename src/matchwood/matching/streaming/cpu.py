@@ -75,8 +75,9 @@ def _unwind(team: Team, ends: Array, weights: Array, top: int, mate: Array, tota
 
 
 def proved_bound(factor: float, potential: Array) -> float:
-    """An upper bound on every matching.  Edges were compared with rounded sums, so the sum of the
-    potentials is rounded up: see `matching_bound`."""
+    """An upper bound on every matching: the sum of the potentials, rounded up as sums were rounded.
+
+    See `matching_bound`."""
     steps = (2 * factor + 2) * int(np.count_nonzero(potential)) * 2.0**-1074
     return factor * wide_total(potential) * (1 + 2.0**-40) + steps
 
@@ -128,7 +129,7 @@ class Stream:
         return self._potential, self._ends, self._weights, self._size
 
     def _reserve(self, more: int) -> None:
-        """Make room for that many more edges."""
+        """Make room for `more` edges."""
         needed = int(self._size[0]) + more
         if needed > self._weights.size:
             length = max(needed, 2 * self._weights.size)
