@@ -16,7 +16,7 @@ from matchwood.ordering.cpu import merge_runs
 
 Array = np.ndarray[Any, Any]
 
-INSERTION_ENTRIES = 32  # sorted by insertion
+INSERTION_ENTRIES = 32  # entries of a row up to which it is sorted by insertion
 ONE = np.uint64(1)
 CHECK_ENTRIES = 1 << 16  # entries, or words of a sort, between two checks for Ctrl-C: a few ms
 LAST = CHECK_ENTRIES - 1
@@ -139,7 +139,7 @@ def _as_words(data: Any) -> Array | None:
 def _by_position(
     view: Any, perm: Any, place: Any, threads: int | None
 ) -> tuple[Array, Array, Array | None]:
-    """Values of another size: permute their positions, and gather."""
+    """For values of another size: permute their positions, then gather the values."""
     positions = view._replace(data=np.arange(view.nnz, dtype=np.int64))
     indptr, indices, order = permute(positions, perm, place, threads=threads)
     assert order is not None

@@ -151,8 +151,8 @@ class Run:
         self.facts = np.zeros(len(FACT), np.int64)
         self.counters: dict[str, Any] = {}
         self.seconds = {"search": 0.0, "order": 0.0}
-        self.reverse = False  # whether the reverse is asked for
-        self.reversed = False  # whether a method has done so already
+        self.reverse = False  # whether the reverse order is asked for
+        self.reversed = False  # whether a method has reversed it already
         self.placed_by_batches = False
         self.delays = np.empty(0, np.uint64)
         self.tuning = Tuning.of(self.team.size)
@@ -162,12 +162,12 @@ class Run:
         self._sorters: dict[int, Sorter] = {}
 
     def places(self) -> Array:
-        """A queue for all vertices; behind it is memory for one more, see `follow`."""
+        """A queue for all vertices, with memory for one more behind it: see `place_free`."""
         return np.empty(self.n + 1, self.unsigned)[: self.n]
 
     @functools.cached_property
     def mark(self) -> Array:
-        """Which vertices are placed; batches that place all of them at once do without."""
+        """Which vertices are placed; not used by batches that place all of them at once."""
         return np.full(self.n, FREE, np.uint8)
 
     def sorters(self, members: int) -> Sorter:
@@ -240,8 +240,8 @@ class Run:
 def _pattern(graph: Any, method: str, searched: bool) -> tuple[Any, int]:
     """The symmetric pattern, and 1 if every vertex is its own neighbour there, else 0.
 
-    A vertex that is being read is placed, so loops do not matter; and where all have one, degrees
-    compare as they do without.  To leave them out would cost a copy.  Batches do not take them.
+    A vertex is placed before its row is read, so loops do not matter; and where all have one,
+    degrees compare as they do without.  Leaving them out costs a copy, which only batches need.
     """
     serves = method in ("auto", "serial", "leveled") and searched
     if serves and graph.has_symmetric_pattern and graph.loops == graph.n > 0:
@@ -300,9 +300,9 @@ def _symmetric_pattern(graph: Any) -> tuple[Any, int, int]:
 def _ordered_at_once(
     graph: Any, starts: Array, method: str, reverse: bool, threads: int | None, caller: str
 ) -> tuple[Array, dict[str, Any]] | None:
-    """The order of a graph that fits the caches, and the counts; None of a larger one.
+    """The order of a graph that fits the caches, and the counters; None for a larger one.
 
-    Methods for teams get those graphs of which the walk would order all components.
+    Where a method for teams was asked for: only graphs of at most SMALL_ARCS entries, no starts.
     """
     most = most_arcs = cached.CACHED_ENTRIES
     if method not in ("auto", "serial"):
@@ -311,7 +311,7 @@ def _ordered_at_once(
         return None
     view, loops, longest = _symmetric_pattern(graph)
     small = reference.is_small(view, loops)
-    skewed = longest * view.n >= start.SKEW * view.nnz  # then levels are quicker found than orders
+    skewed = longest * view.n >= start.SKEW * view.nnz  # then levels are found faster than orders
     if view.n + view.nnz > most or view.nnz > most_arcs or (skewed and not small):
         return None
     begun = time.perf_counter()

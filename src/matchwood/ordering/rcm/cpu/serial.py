@@ -46,7 +46,7 @@ CHECK_MASK = np.uint64(4095)  # Ctrl-C is checked for at every 4096th place: whe
 
 
 class ComponentOrder(NamedTuple):
-    """What is known of an order of a component."""
+    """What `component` returns about the order of a component."""
 
     end: Any  # the place behind it
     levels: Any  # how many
@@ -114,13 +114,13 @@ def follow(
     """Go on from a level, which is at places begin to end.
 
     Ends when the component is complete or all places up to the limit are filled (WHOLE); at the
-    limit of the width, of the bandwidth or of the arcs (CUT); or in front of a level from which
-    at least `limits.wide` arcs leave (WIDE).  Returns the last level's places, the number of
-    levels, their width, the end, the bandwidth, and the code.
+    limit of the width, of the bandwidth or of the arcs (CUT); or before a level from which at least
+    `limits.wide` arcs leave (WIDE).  Returns the last level's places, the number of levels, their
+    width, the end, the bandwidth, and the code.
 
-    Which neighbours are placed already is the one thing that the processor cannot foresee.  Short
-    rows of an irregular graph take 0.5 to 0.8 of the time without a branch; regular grids take 1.1
-    times as long, and long rows, of which most neighbours are placed, twice.
+    The processor cannot predict which neighbours are placed already.  Without a branch, short rows
+    of an irregular graph take 0.5 to 0.8 of the time, but regular grids 1.1 times as long, and long
+    rows, most of whose neighbours are placed, twice as long.
     """
     indptr, indices = csr.indptr, csr.indices
     one = indices.dtype.type(1)
@@ -152,7 +152,7 @@ def follow(
             if band >= limits.band:
                 return begin, end, levels, width, tail, band, CUT
         sort_children(indptr, queue, head, tail - head, sorter)
-    # the level of the parents may be the last, or that of their children
+    # the last level may be that of the parents or that of their children
     if tail - begin > width:
         width = tail - begin
     if tail > end:
@@ -177,7 +177,7 @@ def component(
 
 @device
 def up_to(places: Any) -> Limits:
-    """The whole component, which ends at the latest at this place."""
+    """Limits for a whole component, which ends at this place at the latest."""
     return Limits(places, EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING, ONE)
 
 
@@ -266,7 +266,7 @@ def _search_start(
 
 
 class WalkWords(NamedTuple):
-    """Words of `state`: how far the walk has come, and what it has counted."""
+    """Words of `state`: how far the walk is, and its counters."""
 
     vertex: int = 0  # to visit next
     place: int = 1  # to fill next
@@ -326,7 +326,7 @@ def walk(
             # of two vertices the smaller is the start, which is this one
             if not known and end - at > TWO:
                 levels, searches = _search_start(team, csr, mark, queue, at, end, sorter)
-            if stopping(team):  # the order may be a part: to go on would place vertices twice
+            if stopping(team):  # the order may be incomplete: going on would place vertices twice
                 return
             if levels == ZERO:
                 fail(team, BROKEN, np.int64(v))

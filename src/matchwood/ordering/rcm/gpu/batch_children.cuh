@@ -11,7 +11,7 @@ constexpr int MOST_PARENTS = 512;          // of a batch, at most; not more than
 constexpr int SHARED_BYTES = 92160;        // bytes for Shared
 constexpr int ENTRIES_PER_THREAD = 7;      // entries of a thread; odd, so that shared memory has no conflicts
 constexpr int ENTRIES_PER_THREAD_64 = 3;   // the same for 8-byte indices
-constexpr int BATCH_RANKED_CHILDREN = 64;  // children of a parent that are ranked by counting
+constexpr int BATCH_RANKED_CHILDREN = 64;  // children of a parent up to which each counts those before it
 constexpr int EAGER_ROW = 8;               // entries of the longest row for which degrees are read with owners
 
 // What the threads of a block share.

@@ -13,7 +13,7 @@
 // Before free vertices seek, the first of the frontier offer themselves: an owner among these is the
 // least one, and many rows need not be read.
 //
-// Owners are what offers come to, as in levels.cuh; they are lowered by atomics, or written by the
+// An owner is the least place offered, as in levels.cuh; it is lowered by atomics, or written by the
 // one lane that has the vertex.
 #include "matchwood/number.cuh"
 #include "matchwood/levels.cuh"
