@@ -1,4 +1,4 @@
-"""The factor from which a forest is made: the one that the user gave, checked; its weights."""
+"""The factor of a forest: that of the user, checked, with its weights."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from matchwood.primitives.wide_sums import mean_of_two
 
 
 def as_factor(G: csr.Graph, H: csr.Graph, factor: Any, caller: str) -> Factor:
-    """The user's [0,2]-factor of G, with weights; checked unless `degree_factor` made it for this
-    same graph.  H is G on the engine of the call."""
+    """The user's [0,2]-factor of G, with weights; H is G on the engine of the call.
+
+    Checked unless `degree_factor` made it for this same graph."""
     table = factor.neighbours if isinstance(factor, Factor) else factor
     shape = getattr(table, "shape", None) or np.shape(table)
     if len(shape) != 2 or shape[0] != G.n or shape[1] not in (1, 2):

@@ -1,7 +1,4 @@
-"""The linear forest by its definition: walk, cut, walk again; the values along its paths.
-
-Slow on purpose.
-"""
+"""The linear forest by its definition: walk, cut, walk again; the values along its paths."""
 
 from __future__ import annotations
 
@@ -61,7 +58,7 @@ def _cut_cycles(
             continue
         ring = _walk(table, start)
         if any(len(table[v]) < 2 for v in ring):
-            continue  # a path; another vertex of it may be asked again, to the same end
+            continue  # a path
         seen.update(ring)
         edges = zip(ring, ring[1:] + ring[:1], strict=True)
         _, u, v = min((weight[a, b], min(a, b), max(a, b)) for a, b in edges)

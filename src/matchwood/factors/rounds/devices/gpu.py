@@ -1,4 +1,4 @@
-"""CUDA's devices: the steps of a round as launches and copies.  Kernels: gpu.cu."""
+"""The steps of a round on CUDA devices, as launches and copies.  Kernels: gpu.cu."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PROPOSED, WANTED, CONFIRMED, CHANGED, CONTROL_WORDS = SOURCE.constants(
     "PROPOSED", "WANTED", "CONFIRMED", "CHANGED", "CONTROL_WORDS"
 )
 LARGEST_N = 32  # proposals that a warp holds in its lanes
-PACK_THREADS = 1 << 20  # of pack_rows at most; a warp takes one row after the other
+PACK_THREADS = 1 << 20  # threads of pack_rows at most; a warp takes one row after the other
 
 
 class Workers(DeviceWorkers):
@@ -65,7 +65,7 @@ class Workers(DeviceWorkers):
         return int(self.workers[0].words[CONFIRMED])
 
     def exchange(self) -> None:
-        """Every device gets the proposals of the others, as they are."""
+        """Copy the proposals of every device to the others."""
         if self._transport is None:
             return
         n = self._problem.rule.n
@@ -191,7 +191,7 @@ class Worker:
         self.words = self._control.get(stream=self.lane.kernels)
 
     def fetch(self, charge: Charge) -> None:
-        """Rows of vertices whose list does not hold enough travel."""
+        """Send again the rows of vertices whose list does not hold enough."""
         view = self._problem.view
         with self.lane.here():
             self._read_control()
