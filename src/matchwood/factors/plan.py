@@ -23,7 +23,6 @@ def make_plan(
     caller: str, n: int, *, method: str, rounds: int | None, period: int, uncharged: int,
     charge_probability: float, rng: Any, ties: str, directed: bool,
 ) -> Plan:  # fmt: skip
-    """See matchwood.factors.degree_factor."""
     one_of(caller, "method", method, tuple(METHODS))
     one_of(caller, "ties", ties, ("index", "hash"))
     flag(caller, "directed", directed)

@@ -14,7 +14,6 @@ from matchwood.primitives.hashing.reference import quarter_md5_number
 
 
 def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
-    """See matchwood.factors.degree_factor."""
     return (_greedy if plan.method == "greedy" else _rounds)(view, plan)
 
 
@@ -62,7 +61,6 @@ def _rounds(view: Any, plan: Plan) -> FactorArrays:
 
 
 def _row_of(view: Any, v: int) -> dict[int, float]:
-    """The neighbours of v and the weights of their edges."""
     part = slice(int(view.indptr[v]), int(view.indptr[v + 1]))
     columns, weights = view.indices[part].tolist(), view.data[part].tolist()
     return dict(zip(columns, weights, strict=True))

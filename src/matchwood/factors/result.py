@@ -28,7 +28,6 @@ class Plan(NamedTuple):
     method: str = "rounds"  # the folder of the method
 
     def charged(self, k: int) -> bool:
-        """Whether the vertices have charges in round k."""
         return k % self.period != self.uncharged
 
 

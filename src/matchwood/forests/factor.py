@@ -63,7 +63,6 @@ def _with_weights(view: csr.View, table: Any) -> tuple[Any, Any]:
 
 
 def _padded(factor: Factor) -> Factor:
-    """A [0,1]-factor as a [0,2]-factor."""
     xp = engines.xp(factor.neighbours)
     neighbours = xp.concatenate((factor.neighbours, xp.full_like(factor.neighbours, -1)), axis=1)
     weights = xp.concatenate((factor.weights, xp.zeros_like(factor.weights)), axis=1)
@@ -84,7 +83,6 @@ def mean_weights(neighbours: Any, weights: Any) -> Any:
 
 
 def moved_to(factor: Factor, G: csr.Graph) -> Factor:
-    """The factor with its arrays where G lives."""
     if engines.location(factor.neighbours) == G.engine:
         return factor
     arrays = (engines.moved(array, G.engine) for array in unsealed(factor) or tuple(factor))

@@ -154,7 +154,6 @@ def forest(
 def coefficients(
     view: Any, table: Any, place: Any, position: Any, *, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """See matchwood.forests.tridiagonal_of."""
     n, kind = view.n, view.data.dtype
     dl, d, du = (gpu.empty(n, kind, "tridiagonal_of") for _ in range(3))
     width = 1

@@ -12,7 +12,6 @@ from matchwood.forests.result import PathOrder
 def forest(
     neighbours: Any, weights: Any, *, method: str = "auto", threads: int | None = None
 ) -> PathOrder:
-    """See matchwood.forests.linear_forest."""
     n, kind = neighbours.shape[0], neighbours.dtype
     table = [{int(w) for w in row if w >= 0} for row in neighbours]
     weight = {
@@ -71,7 +70,6 @@ def _cut_cycles(
 def coefficients(
     view: Any, table: Any, place: Any, position: Any, *, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """See matchwood.forests.tridiagonal_of."""
     dl, d, du = (np.zeros(view.n, view.data.dtype) for _ in range(3))
     for v in range(view.n):
         near = {int(w): int(position[w]) - int(position[v]) for w in table[v] if w >= 0}

@@ -70,7 +70,6 @@ def rows_of(view: Any) -> WeightedRows:
 
 @device
 def begin(rows: Any, v: Any) -> Any:
-    """Where the row of v begins; `rows` has an indptr."""
     return np.uint64(rows.indptr[v])
 
 
@@ -251,7 +250,6 @@ def prefetch_queued(rows: WeightedRows, queue: Array, i: int, size: int) -> None
 
 
 def block_sums(n: int) -> Array:
-    """The array that `sum_blocks` fills."""
     return np.zeros(-(-n // BLOCK), np.float64)
 
 

@@ -79,7 +79,6 @@ def _first_fault(mate: Any, n: int) -> tuple[bool, bool, int]:
 
 
 def rows_of(view: Any) -> Any:
-    """The row of each entry."""
     xp = engines.xp(view.indices)
     if xp is np:
         return np.repeat(np.arange(view.n), np.diff(view.indptr))

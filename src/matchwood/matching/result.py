@@ -194,7 +194,6 @@ def _is_spread(mate: Any) -> bool:
 
 
 def _edges_here(mate: Any) -> Any:
-    """The edges whose smaller end this rank owns, ascending."""
     low, high = mate.ids.astype(mate.dtype), mate.local
     own = high > low
     low, high = low[own], high[own]

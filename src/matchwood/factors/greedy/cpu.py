@@ -54,7 +54,6 @@ def _take(
 
 
 def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
-    """See matchwood.factors.degree_factor."""
     rows, n = view.n, plan.n
     neighbours = np.full((rows, n), -1, view.indices.dtype)
     weights = np.zeros((rows, n), view.data.dtype)

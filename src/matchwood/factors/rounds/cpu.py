@@ -220,7 +220,6 @@ def _propose_two(
 
 @device
 def _confirm_two(team: Team, mine: Array, places: Proposals) -> tuple[Any, Any]:
-    """`_confirm` for n = 2."""
     state, neighbours, weights = places
     rejected = left = np.int64(0)
     for i in range(mine.size):
@@ -550,7 +549,6 @@ def _rule(plan: Plan) -> Rule:
 
 
 def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
-    """See matchwood.factors.degree_factor."""
     n = plan.n
     team = crew(threads, work=view.nnz + view.n * n)
     neighbours = np.full((view.n, n), -1, view.indices.dtype)

@@ -349,7 +349,6 @@ def _collect(
 def coefficients(
     view: Any, table: Array, place: Array, position: Array, *, threads: int | None = None
 ) -> tuple[Array, Array, Array]:
-    """See matchwood.forests.tridiagonal_of."""
     kind = view.data.dtype
     bits = np.dtype(f"i{kind.itemsize}")
     dl, d, du = (np.zeros(view.n, bits) for _ in range(3))

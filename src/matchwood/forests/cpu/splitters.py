@@ -124,8 +124,6 @@ class Stretches(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """The edges that are removed."""
-
     edges: Any  # (room, 2)
     counters: Any
 
@@ -175,7 +173,6 @@ def write_node(
 
 @device
 def write_path(trails: Trails, one: int, other: int, length: int) -> None:
-    """The records of the walks from both ends of a path."""
     records, lengths = trails.records, trails.lengths
     low, high = min(one, other), max(one, other)
     write_record(records, high, low, length, -1, length)

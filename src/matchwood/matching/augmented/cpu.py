@@ -363,7 +363,6 @@ def _tie_word(u: Any, ties: Ties) -> Any:
 
 @expanded
 def touched(wanted: Wanted, i: int) -> Any:
-    """The units that candidate i touches."""
     return wanted.unit[i], wanted.unit_x[i], wanted.unit_y[i]
 
 
@@ -474,7 +473,6 @@ def _choose_all(
 def _choose_queued(
     team: Team, queue: Array, state: State, weighing: Weighing, lists: WorkLists, wanted: Wanted
 ) -> bool:
-    """Later rounds: the units of the queue."""
     chunk = next_chunk(team, queue.size, QUEUE_CHUNK)
     while chunk >= 0:
         for i in range(np.uint64(chunk), np.uint64(min(chunk + QUEUE_CHUNK, queue.size))):
@@ -547,7 +545,6 @@ def _make_won(
 def _enqueue(
     state: State, v: Any, lists: WorkLists, buffer: Array, count: int, queue: Array, tail: Array
 ) -> int:
-    """Put the unit of v into the next queue, unless it is there already."""
     u = unit_of(state.mate, v)
     one = lists.queued.dtype.type(1)
     if load_relaxed(lists.queued, u) == 0 and atomic_exchange(lists.queued, u, one) == 0:

@@ -57,8 +57,6 @@ def match(
 
 
 class _Rounds:
-    """The kernels with their arguments."""
-
     def __init__(self, k: Any, view: Any, mate: Any, space: Any, ties: tuple[int, bool]) -> None:
         self.k, self.view, self.mate, self.space, self.ties = k, view, mate, space, ties
         self.n = view.n

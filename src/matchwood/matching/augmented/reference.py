@@ -45,7 +45,6 @@ class State:
         ]
 
     def own(self, v: int) -> int:
-        """The weight of the edge at v, 0 for a free vertex."""
         return self.rows[v][self.mate[v]] if self.mate[v] >= 0 else 0
 
     def unit(self, v: int) -> int:

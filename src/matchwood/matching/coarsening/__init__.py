@@ -353,7 +353,6 @@ def coarsening_hierarchy(
 
 
 def _back(call: calls.Call, level: Coarsening) -> Coarsening:
-    """A level where the user's graph lives."""
     shape, matrix = level.matrix.shape, level.matrix
     indptr, indices, data = call.back(matrix.indptr, matrix.indices, matrix.data)
     moved = sparse_matrix(indptr, indices, data, shape)

@@ -84,8 +84,6 @@ class WaitingLists(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Workspace of a run."""
-
     queues: Array  # (2, n): that of this round and that of the next
     buffers: Array  # (threads, BUFFER): vertices that are not yet appended to a queue
     shared: Array  # the words above

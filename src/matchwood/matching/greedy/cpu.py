@@ -51,8 +51,6 @@ LONGEST_RUN = 16  # edges; where more agree in the leading bits, all bits are so
 
 
 class Batch(NamedTuple):
-    """Edges that wait to be sorted."""
-
     ends: Array  # (2, room)
     weights: Array  # (room,)
     tail: Array  # (1,): their number
@@ -91,7 +89,7 @@ def _collect(
 ) -> None:  # fmt: skip
     """Append every edge of weight low <= w < high between free vertices to the batch.
 
-    most[rank] becomes the largest weight that this thread found.  Rows are sorted, so neighbours
+    most[member] becomes the largest weight that this thread found.  Rows are sorted, so neighbours
     with a larger number than u are at the end of its row.
     """
     n = mate.size
@@ -136,7 +134,7 @@ def _leading_bits(team: Team, heavy: Array, top: Any, shift: Any, keys: Array) -
 
 @kernel
 def _count_long_runs(team: Team, keys: Array, sums: Array) -> None:
-    """sums[rank] = keys of this thread that are equal to the key LONGEST_RUN places before."""
+    """sums[member] = keys of this thread that are equal to the key LONGEST_RUN places before."""
     lo, hi = share(team, keys.size)
     lo = max(lo, LONGEST_RUN)
     long = 0
@@ -259,7 +257,6 @@ def _order(
     team: Any,
     threads: int | None,
 ) -> Array:
-    """The places of a batch's edges, heaviest first."""
     shift = max(0, int(top - low).bit_length() - LEADING_BITS)
     keys = np.empty(heavy.size, np.uint32)
     team.run(_leading_bits, heavy, top, heavy.dtype.type(shift), keys)

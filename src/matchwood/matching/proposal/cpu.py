@@ -57,8 +57,6 @@ _32 = np.uint64(32)
 
 
 class VertexState(NamedTuple):
-    """The state between rounds."""
-
     mate: Array  # (n,) all ones for free vertices
     target: Array  # (n,) the neighbour that a vertex proposes to
     state: Array  # (n,) TAKEN, BLUE or RED
@@ -144,7 +142,6 @@ def _colour(part: Array, words: Array, r: Any, threshold: Any, state: Array) -> 
 
 @device
 def _round_number(seed: Any, k: Any) -> Any:
-    """As `round_number` of primitives/hashing."""
     return np.uint32(hash2(0, k, seed) >> _32) | np.uint32(1)
 
 

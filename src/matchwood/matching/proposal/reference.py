@@ -44,7 +44,6 @@ class Neighbourhoods:
         return degree, hash2_number(v, 1, self.seed) >> 32, v
 
     def accept(self, u: int, proposers: list[int]) -> int | None:
-        """The proposer that a red vertex accepts."""
         if self.weighted:
             return self.first_edge(u, proposers)
         return min(proposers, key=None if self.prefer == "random" else self.order_key)
@@ -81,7 +80,6 @@ def match(
 
 
 def _serial(rows: Neighbourhoods, mate: list[int]) -> list[int]:
-    """Algorithm 1."""
     for v in sorted(range(rows.n), key=lambda v: (hash2_number(v, 0, rows.seed), v)):
         if mate[v] < 0:
             u = rows.select(v, 0, lambda u: mate[u] < 0)

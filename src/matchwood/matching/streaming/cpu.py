@@ -118,7 +118,6 @@ class Stream:
             first = last
 
     def finish(self) -> EngineMatching:
-        """Pop the edges, and take those whose ends are free."""
         mate = np.full(self._n, -1, self._ends.dtype)
         total = np.zeros(1)
         self._team.run(_unwind, self._ends, self._weights, int(self._size[0]), mate, total)
@@ -129,7 +128,6 @@ class Stream:
         return self._potential, self._ends, self._weights, self._size
 
     def _reserve(self, more: int) -> None:
-        """Make room for `more` edges."""
         needed = int(self._size[0]) + more
         if needed > self._weights.size:
             length = max(needed, 2 * self._weights.size)

@@ -195,13 +195,11 @@ def table() -> Any:
 
 
 def log_of(d: int) -> int:
-    """L(d) of one distance."""
     shift = max(0, d.bit_length() - TABLE_BITS)
     return int(table()[d >> shift]) + (shift << 20)
 
 
 def log_array(d: Any) -> Any:
-    """L(d) of an array of distances."""
     d = d.astype(np.int64)
     shift = np.zeros_like(d)
     while bool((over := (d >> shift) >= 1 << TABLE_BITS).any()):

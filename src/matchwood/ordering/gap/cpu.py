@@ -45,7 +45,6 @@ def _lengths(u: int, row: Array, places: Array, logs: Array, with_logs: bool) ->
 
 @device
 def _extent(row: Array, places: Array) -> Any:
-    """The distance from the first place of a row to the last."""
     if row.size == 0:
         return np.int64(0)
     if places.size == 0:

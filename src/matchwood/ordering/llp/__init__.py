@@ -156,8 +156,6 @@ def checked_gammas(caller: str, gammas: Any) -> tuple[float, ...]:
 
 
 class Layer(NamedTuple):
-    """Labels of one resolution."""
-
     gamma: float
     labels: Any
     rounds: int

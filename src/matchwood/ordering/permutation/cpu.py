@@ -24,7 +24,6 @@ LAST = CHECK_ENTRIES - 1
 
 @kernel
 def _lengths(team: Any, indptr: Array, perm: Array, out: Array, sums: Array) -> None:
-    """Row pointers of the result."""
     n = perm.size
     lo, hi = share(team, n)
     total = np.int64(0)

@@ -76,7 +76,6 @@ def is_rabbit_order(A: Any, answer: Any) -> bool:
 
 
 def _check_joins(view: Any, parent: Any, joined: Any) -> None:
-    """Replay all rounds."""
     n = view.n
     rows = np.repeat(np.arange(n), np.diff(view.indptr))
     columns, weights = view.indices.astype(np.int64), np.ones(view.nnz, np.int64)

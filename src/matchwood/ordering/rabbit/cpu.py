@@ -54,7 +54,6 @@ def _depth_first(
 
 
 def order_of(tree: Joined, threads: int | None) -> Array:
-    """The vertices depth first."""
     kind = tree.parent.dtype
     unsigned = np.uint32 if kind == np.int32 else np.uint64
     n = tree.parent.size

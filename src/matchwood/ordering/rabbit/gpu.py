@@ -30,7 +30,6 @@ LEAPS = 3  # doubling steps between two tests whether all have reached their roo
 
 
 def order_of(tree: Joined) -> Any:
-    """The vertices depth first."""
     cupy = engines.cupy()
     kind, n = tree.parent.dtype, tree.parent.size
     perm = gpu.empty(n, kind, CALLER)

@@ -56,8 +56,6 @@ WORDS = 5
 
 
 class Order(NamedTuple):
-    """A graph and an order of it."""
-
     indptr: Any
     indices: Any
     place: Any
@@ -206,7 +204,6 @@ def _replace(near: Array, begin: Any, end: Any, a: Any, b: Any) -> None:
 
 @device
 def swap(order: Order, u: Any, v: Any) -> None:
-    """Swap the places of u and v."""
     a, b = np.uint64(order.place[u]), np.uint64(order.place[v])
     _move(order, u, a, b)
     _move(order, v, b, a)

@@ -51,8 +51,6 @@ class Problem(NamedTuple):
 
 
 class Charge(NamedTuple):
-    """The charges of a round."""
-
     on: bool
     r: Any  # the number of the round, for the hash
     barrier: Any
@@ -81,7 +79,6 @@ def find(
     machine: machines.Machine,
     keep: Any = None,
 ) -> FactorArrays:
-    """See matchwood.factors.degree_factor."""
     if plan.n > 255:
         raise ValueError(f"{CALLER}: n must be at most 255 on Devices, got {plan.n}")
     stats = Stats(machine.devices.devices, vertices=view.n, entries=view.nnz)

@@ -43,8 +43,6 @@ class Rule(NamedTuple):
 
 
 class StrongestEdges(NamedTuple):
-    """The strongest edges of own rows."""
-
     start: Array
     size: Array
     columns: Array
@@ -62,8 +60,6 @@ class ProposalState(NamedTuple):
 
 
 class BufferedRows(NamedTuple):
-    """Rows that lie in a buffer."""
-
     ids: Array  # their vertices; empty: base, base + 1, ...
     base: int
     offsets: Array
@@ -282,8 +278,6 @@ def _settle(team: Team, rule: Rule, places: ProposalState) -> None:
 
 
 class Workers(SimulatedWorkers):
-    """The partitions of a call, one worker each."""
-
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
         self._problem, count = problem, len(problem.layout.partitions)
         super().__init__([Worker(problem, p, machine.ledger(p)) for p in range(count)], stats)
@@ -292,15 +286,12 @@ class Workers(SimulatedWorkers):
         self._round.pointed = sum(int(worker.counters[CHANGED]) for worker in self.workers)
 
     def proposed(self) -> int:
-        """Proposals of this round."""
         return sum(worker.proposed() for worker in self.workers)
 
     def confirmed(self) -> int:
-        """Proposals of this round that were answered; every worker knows them all."""
         return int(self.workers[0].counters[CONFIRMED])
 
     def exchange(self) -> None:
-        """Copy the proposals of every worker to the others."""
         n = self._problem.rule.n
         sent = [n * (worker.rule.hi - worker.rule.lo) for worker in self.workers]
         self._round.words_exchanged = max(sum(sent) - own for own in sent)
@@ -311,7 +302,6 @@ class Workers(SimulatedWorkers):
                     worker.places.proposals[own] = other.places.proposals[own]
 
     def result(self) -> tuple[Array, Array]:
-        """The neighbours of all vertices, and the weights of their edges."""
         tables = [worker.table() for worker in self.workers]
         neighbours = np.concatenate([table[0] for table in tables])
         weights = np.concatenate([table[1] for table in tables])
@@ -374,7 +364,6 @@ class Worker:
         self.round.bytes_up += entries * (self._problem.kind.itemsize + view.data.itemsize) + more
 
     def stream_all(self, charge: Charge) -> None:
-        """All rows travel; lists and proposals are made anew."""
         own = slice(self.rule.lo * self.rule.n, self.rule.hi * self.rule.n)
         self.places.proposals[own] = -1
         self.lists.size[:] = 0
@@ -396,12 +385,10 @@ class Worker:
         self._pack(there, charge)
 
     def propose(self, charge: Charge) -> None:
-        """Vertices with room propose from their lists."""
         self._alone(_propose, charge, self.rule, self.lists, self.places, self._wanted,
                     self.counters)  # fmt: skip
 
     def fetch(self, charge: Charge) -> None:
-        """Send again the rows of vertices whose list does not hold enough."""
         wanted = self._wanted[: int(self.counters[WANTED])]
         if wanted.size == 0:
             return
@@ -429,16 +416,13 @@ class Worker:
             self._pack(there, charge)
 
     def proposed(self) -> int:
-        """Proposals of own vertices."""
         self._alone(_count_proposals, self.rule, self.places.proposals, self.counters)
         return int(self.counters[PROPOSED])
 
     def confirm(self) -> None:
-        """Edges that both ends propose are in the factor."""
         self._alone(_confirm, self.rule, self.places, self.counters)
 
     def table(self) -> tuple[Array, Array]:
-        """The neighbours of own vertices and the weights of their edges."""
         self._alone(_settle, self.rule, self.places)
         shape = (self._part.vertices, self.rule.n)
         return self.places.chosen.reshape(shape), self.places.chosen_weights.reshape(shape)

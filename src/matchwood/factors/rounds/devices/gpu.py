@@ -57,7 +57,6 @@ class Workers(DeviceWorkers):
         super().end_round()
 
     def proposed(self) -> int:
-        """Proposals of this round."""
         return sum(worker.proposed() for worker in self.workers)
 
     def confirmed(self) -> int:
@@ -173,7 +172,6 @@ class Worker:
                 self._pack(buffer, rows, None, batch.lo, batch.first, batch.last, charge)
 
     def propose(self, charge: Charge) -> None:
-        """Vertices with room propose from their lists."""
         part = self.part
         with self.lane.here(), self.lane.phase("pointing"):
             self._control.data.memset_async(0, self._control.nbytes)
@@ -222,7 +220,6 @@ class Worker:
         self._pack(buffer, rows, buffer.ids, 0, first, last, charge)
 
     def proposed(self) -> int:
-        """Proposals of own vertices."""
         n = self._problem.rule.n
         with self.lane.here():
             own = self.proposals[self.part.lo * n : self.part.hi * n]
@@ -244,7 +241,6 @@ class Worker:
             self._read_control()
 
     def table(self) -> tuple[Any, Any]:
-        """The neighbours of own vertices and the weights of their edges, on the host."""
         rule, part = self._problem.rule, self.part
         with self.lane.here():
             arrays = (self._taken, self._chosen, self._chosen_weights, rule.seed, rule.by_hash)

@@ -178,7 +178,6 @@ def _contract(v: Any, other: Any, top: Any, mate: Array, search: Search, tail: A
 
 @device
 def _turn_round(u: Any, mate: Array, before: Array) -> None:
-    """Turn round the path that ends at the free u."""
     nobody = ~mate.dtype.type(0)
     while u != nobody:
         v = before[u]

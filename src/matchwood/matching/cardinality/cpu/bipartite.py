@@ -228,7 +228,6 @@ def _claim(x: Any, y: Any, above: Array) -> Any:
 
 @device
 def _claimant(y: Any, above: Array) -> Any:
-    """The vertex that wrote the claim in above[y]."""
     lower = ~above.dtype.type(0) >> above.dtype.type(1)
     return (above[y] & lower) ^ order_of(y, above)
 

@@ -53,8 +53,6 @@ class EdgeLists(NamedTuple):
 
 
 class BufferedRows(NamedTuple):
-    """Rows that lie in a buffer."""
-
     ids: Array  # their vertices; empty: base, base + 1, ...
     base: int
     offsets: Array  # (rows + 1) where they begin
@@ -225,8 +223,6 @@ def settle(
 
 
 class Workers(SimulatedWorkers):
-    """The partitions of a call, one worker each."""
-
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
         self._problem, count = problem, len(problem.plan.partitions)
         super().__init__(
@@ -242,7 +238,6 @@ class Workers(SimulatedWorkers):
         self._round.pointed = sum(int(worker.counters[POINTED]) for worker in self.workers)
 
     def matched(self) -> int:
-        """Edges matched in this round; every worker knows them all."""
         return int(self.workers[0].counters[MATCHED])
 
     def any_queued(self) -> bool:
@@ -260,7 +255,6 @@ class Workers(SimulatedWorkers):
                     worker.learn(other.changed(whole), other.own.state)
 
     def share_all(self) -> None:
-        """Every worker gets the words of all vertices of the others, changed or not."""
         for worker in self.workers:
             worker.remote = []
             for other in self.workers:
@@ -270,7 +264,6 @@ class Workers(SimulatedWorkers):
         self._round.words_exchanged += max(words_received(vertices, vertices))
 
     def result(self) -> tuple[Array, float]:
-        """Return the mates of all vertices, and the weight of the matching."""
         mate = self.workers[0].own.state.copy()
         mate[mate < 0] = -1
         self._round.bytes_down += mate.nbytes
@@ -351,7 +344,6 @@ class Worker:
         self.round.bytes_up += entries * each + more
 
     def queue_own(self, only_free: bool) -> None:
-        """Queue the vertices of the partition, or its free ones, to point next."""
         crew(1, work=self._part.vertices).run(
             queue_own, self.own, only_free, self._spare, self.counters
         )
@@ -369,7 +361,6 @@ class Worker:
         )
 
     def fetch(self) -> None:
-        """Send again the rows whose lists have run out; new lists hold free neighbours only."""
         count = int(self.counters[WANTED])
         if count == 0:
             return
@@ -419,25 +410,21 @@ class Worker:
         self._pack(there, True)
 
     def forget_lists(self) -> None:
-        """Empty all lists, before a round in which all rows pass again."""
         self.lists.size[:] = 0
         self.lists.head[:] = 0
         self.own.waiting[:] = NOBODY
 
     def changed(self, whole: bool) -> Any:
-        """The vertices of the partition whose pointers have changed in this round."""
         if whole:
             return slice(self.own.lo, self.own.hi)
         return self._queue[: int(self.counters[POINTED])]
 
     def learn(self, changed: Any, state: Array) -> None:
-        """Take the pointers of vertices of another partition."""
         self.own.state[changed] = state[changed]
         if not isinstance(changed, slice):
             self.remote.append(changed)
 
     def settle(self, everyone: bool) -> None:
-        """Match those that point at each other; their neighbours here are the next queue."""
         own = self._queue[: int(self.counters[POINTED])]
         for changed in [own] if everyone else [own, *self.remote]:
             crew(1, work=4 * self._problem.view.n).run(

@@ -54,7 +54,6 @@ ROUNDS_PER_LAUNCH = 4096  # some 50 ms; Ctrl-C works between launches
 
 
 def new_buffer(problem: Problem, p: int, ledger: Any) -> Any:
-    """A buffer for a batch of partition p."""
     view, kind, take = problem.view, problem.kind, ledger.take
     room = problem.plan.buffer[p]
     return SimpleNamespace(
@@ -241,7 +240,6 @@ class Worker:
         self._settle_range(lo, last)
 
     def _settle_range(self, first: int, last: int) -> None:
-        """Match those of these vertices that point at each other."""
         n, part = self._problem.view.n, self._part
         chains = (self._waiting, self._following, None, first, last - first, 1, False)
         arguments = (n, part.lo, part.hi, self.state, *chains, self._queue, self._control)
@@ -386,7 +384,6 @@ class Worker:
             self._kernels.write_pairs(size, (size, self._pointed[begin:], self.state, table))
 
     def read_pairs(self, size: int, table: Any) -> None:
-        """Take the pointers of vertices of another partition."""
         with self.lane.here():
             self._kernels.read_pairs(size, (size, table, self.state))
 
@@ -453,7 +450,6 @@ class Worker:
         return int(self.words[ROUNDS])
 
     def add_weights(self) -> None:
-        """Queue the sums that `weight` adds up."""
         with self.lane.here():
             self._sums = engines.cupy().empty(SUM_BLOCKS, np.float64)
             vertices, lists = self._part.vertices, (self._start, self._head, self._weights)

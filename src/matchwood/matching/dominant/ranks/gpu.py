@@ -88,7 +88,6 @@ def _zeros(size: int) -> Any:
 
 
 def _moved(G: Any, numbers: Any, kind: Any) -> Any:
-    """Numbers of local vertices, copied to the GPU."""
     return engines.moved(np.ascontiguousarray(numbers, kind), G.engine)
 
 
@@ -146,7 +145,6 @@ class Run:
 
     @property
     def mate(self) -> Any:
-        """The mates of own vertices, once the run is over."""
         return self.pointer.astype(self.result_kind)
 
     @property
@@ -178,7 +176,6 @@ class Run:
         return int(self.exchange.comm.allreduce(np.array([number], np.int64))[0]), message
 
     def wake(self, message: Any) -> Any:
-        """As `propose`, for the rows whose candidate was matched."""
         for comm, (owned, base, stride) in self.groups:
             words, sizes = comm.allgatherv(message)
             end = 0

@@ -193,7 +193,6 @@ class Run:
         self.delays = rng.integers(1, 1 << 63, 16 * self.team.size, dtype=np.uint64)
 
     def auto(self) -> Callable[..., None]:
-        """The method that "auto" takes."""
         few = self.method == "auto" and self.csr.indices.size < TEAM_ARCS
         if self.method == "serial" or self.team.size == 1 or few:
             return serial.order

@@ -402,7 +402,6 @@ def order_batch(
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
-    """As `serial.order`."""
     slots = run.tuning.slots
     used = Batches(run, start, at, limit, slots=slots)
     all_slots = np.zeros((run.team.size, slots, len(SLOT)), np.uint64)

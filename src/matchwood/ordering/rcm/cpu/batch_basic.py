@@ -160,7 +160,6 @@ def order_batch_basic(
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
-    """As `serial.order`."""
     # every batch that has children makes new ones, so there may be one for each vertex
     used = Batches(run, start, at, run.n, slots=1, more=run.n)
     run.team.run(order_batch_basic, *used.arguments(queue))

@@ -226,7 +226,6 @@ def rediscover(claim: Array, b: Any, found: Array, ends: Array, parents: Any) ->
 
 @device
 def sort_all(indptr: Array, found: Array, ends: Array, parents: Any, sorter: Sorter) -> None:
-    """Sort the children of each parent."""
     first = ZERO
     for i in range(parents):
         end = np.uint64(ends[i])
@@ -273,8 +272,6 @@ NOTHING: there are none."""
 
 
 class SharedWords(NamedTuple):
-    """Words of `shared`, two cache lines apart."""
-
     head: int = 0  # the next batch to take
     finished: int = 16  # 1 when all places are filled, or will be
     wide_taken: int = 32  # 1 while a batch uses the wide list
@@ -301,8 +298,6 @@ STAGES = ("discover", "sort", "rediscover", "signal", "output", "stall")
 
 
 class CountWords(NamedTuple):
-    """Words of a member's `counts`."""
-
     generated: int = 0  # events, as in COUNTERS
     dequeued: int = 1
     executed: int = 2

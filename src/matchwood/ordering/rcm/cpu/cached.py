@@ -70,8 +70,6 @@ NO_STARTS = np.empty(0, np.int64)
 
 
 class CountWords(NamedTuple):
-    """Words of `counts`."""
-
     components: int = 0
     levels: int = 1
     searches: int = 2
@@ -135,7 +133,6 @@ def _sort_by_degree(indptr: Array, by_degree: Array, count: Array) -> None:
 
 @device
 def _first_of_least(indptr: Array) -> Any:
-    """The vertex of least (degree, vertex)."""
     n = np.uint64(indptr.size - 1)
     lowest = EVERYTHING
     first: Any = ZERO

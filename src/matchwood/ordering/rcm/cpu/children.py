@@ -54,7 +54,6 @@ class Sorter(NamedTuple):
 
 @device
 def own_sorter(sorters: Sorter, rank: int) -> Sorter:
-    """The buffers of one member."""
     return Sorter(sorters.shift, sorters.keys[rank], sorters.other[rank], sorters.bins[rank])
 
 

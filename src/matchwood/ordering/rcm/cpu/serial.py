@@ -77,7 +77,6 @@ def rows_alike(indptr: Array, indices: Array) -> bool:
 
 @device
 def arcs_of(indptr: Array, queue: Array, a: Any, b: Any) -> Any:
-    """Arcs that leave the vertices at places a to b."""
     arcs = ZERO
     for x in range(a, b):
         v = queue[x]
@@ -183,7 +182,6 @@ def up_to(places: Any) -> Limits:
 
 @device
 def release(mark: Array, queue: Array, a: Any, b: Any) -> None:
-    """Make the vertices at places a to b free again."""
     for x in range(a, b):
         mark[queue[x]] = FREE
 

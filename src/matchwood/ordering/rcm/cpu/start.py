@@ -123,7 +123,6 @@ def _least_of_free(run: Any) -> int:
 
 
 def _least(run: Any, vertices: Array) -> int:
-    """The vertex of least (degree, vertex)."""
     v = vertices.astype(np.int64)
     degree = (run.csr.indptr[v + 1] - run.csr.indptr[v]).astype(np.int64)
     return int(v[degree == degree.min()].min())

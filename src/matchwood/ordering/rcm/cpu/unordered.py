@@ -92,7 +92,6 @@ def order_unordered(
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
-    """As `serial.order`."""
     level = bfs(run.graph, start, directed=False, engine="cpu", threads=run.team.size).level
     sizes = np.bincount(level[level >= 0])
     bounds = np.concatenate(([at], at + np.cumsum(sizes), [0]))[: sizes.size + 1]

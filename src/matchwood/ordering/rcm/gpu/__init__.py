@@ -285,7 +285,6 @@ class KeyedVertices(NamedTuple):
 
 
 def without_neighbours(view: Any) -> Any:
-    """The vertices without neighbours."""
     found = compact(view.indptr[1:] == view.indptr[:-1], engine="gpu")
     return found.astype(view.indptr.dtype, copy=False)
 

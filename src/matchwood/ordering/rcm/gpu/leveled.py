@@ -107,7 +107,6 @@ def place_levels(
     k = SOURCE.kernels(I=kind)
 
     def place_one(words: Any) -> None:
-        """The next level, which was left to the host."""
         head, tail = words[HEAD], words[TAIL]
         sought = words[SOUGHT] if words[STAGE] == LEFT_SEEK else 0
         place = space.lists[PLACE]

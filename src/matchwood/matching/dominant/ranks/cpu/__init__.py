@@ -72,8 +72,6 @@ AHEAD = 16  # rows between the one whose columns are prefetched and the one that
 
 
 class Block(NamedTuple):
-    """A rank's entries, by local ids."""
-
     rows: WeightedRows
     names: Array  # of local vertices
     shape: GridShape  # the grid's ids of columns follow from it
@@ -381,7 +379,6 @@ def _those_that_waited(team: Team, progress: Progress, fresh: Queue, queue: Queu
 
 @expanded
 def _slice(queue: Queue, part: Any, parts: Any) -> Any:
-    """Where a part of the queued rows begins and ends."""
     return np.uint64(queue.tail[0] * part // parts), np.uint64(queue.tail[0] * (part + 1) // parts)
 
 
@@ -500,7 +497,6 @@ class Run:
 
     @property
     def mate(self) -> Any:
-        """The mates of own vertices, once the run is over."""
         return self.owned.pointer.view(self.G.index_dtype)
 
     @property
@@ -582,7 +578,6 @@ class Run:
         return everywhere, news
 
     def wake(self, news: Any) -> Received:
-        """As `propose`, for the rows whose candidate was matched."""
         of_columns, of_rows = news
         words = int((of_columns.ends - of_columns.starts).sum())
         words += int((of_rows.ends - of_rows.starts).sum())

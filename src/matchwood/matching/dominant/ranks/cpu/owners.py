@@ -85,8 +85,6 @@ class SendBuffer(NamedTuple):
 
 
 class Received(NamedTuple):
-    """Messages for this rank."""
-
     words: Array  # those of the other ranks, by rank
     starts: Array  # (ranks + 1) where those of each begin
     kept: Array  # those of this rank
@@ -190,7 +188,6 @@ def begin_part(team: Team, out: SendBuffer, done: Any, part: Any) -> Any:
 
 @device
 def records_of(out: SendBuffer, part: Any) -> Any:
-    """The number of records of a part."""
     total = np.int64(0)
     for d in range(out.receivers):
         total += out.counts[part, d]
