@@ -182,7 +182,7 @@ def degree_factor(
     options = {"keep": graph.keep, **call.options}
     found: FactorArrays = engine_of_method.find(view, plan, threads=threads, **options)
     arrays = call.back(found.neighbours, found.weights)
-    graph.watched()  # the factor keeps the view: changes of the graph are noticed from now on
+    graph.watched()  # the factor keeps the view, so changes of the graph must be noticed
     view = view if directed else graph.undirected_weights(caller)
     return sealed(arrays, found.rounds, found.maximal, directed, view, plan, graph, found.stats)
 

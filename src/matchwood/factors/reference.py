@@ -18,7 +18,7 @@ def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None)
 
 
 def _greedy(view: Any, plan: Plan) -> FactorArrays:
-    """Line numbers: Algorithm 1."""
+    """Algorithm 1, with the paper's line numbers."""
     pi: list[list[int]] = [[] for _ in range(view.n)]
     edges = [(w, u, v) for u in range(view.n) for v, w in _row_of(view, u).items() if u < v]
     edges.sort(key=lambda e: edge_key(e[0], e[1], e[2], plan.seed, plan.by_hash))
@@ -30,7 +30,7 @@ def _greedy(view: Any, plan: Plan) -> FactorArrays:
 
 
 def _rounds(view: Any, plan: Plan) -> FactorArrays:
-    """Line numbers: Algorithm 2."""
+    """Algorithm 2, with the paper's line numbers."""
     n, vertices = plan.n, range(view.n)
     preference = _preferences(view, plan)
     pi: list[list[int]] = [[] for _ in vertices]  # 4

@@ -187,9 +187,7 @@ def origin_of(answer: Any) -> Origin:
 
 
 class Seal(NamedTuple):
-    """The arrays that `degree_factor` made: those of the user, and our own.
-
-    A factor that still has these arrays need not be checked again."""
+    """The arrays that `degree_factor` made, the user's and ours; with them, no check is needed."""
 
     neighbours: Any
     weights: Any

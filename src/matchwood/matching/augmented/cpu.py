@@ -146,10 +146,7 @@ def degree(rows: WeightedRows, u: Any) -> Any:
 
 @device
 def weight_between(rows: WeightedRows, u: Any, v: Any) -> Any:
-    """The weight of the edge {u, v}, from the shorter row.
-
-    0 where that row lacks it, if a matrix that was declared symmetric is not.
-    """
+    """The weight of {u, v}, from the shorter row; 0 if that lacks it, in no symmetric matrix."""
     if degree(rows, v) < degree(rows, u):
         u, v = v, u
     place = place_in_row(rows, u, v)
@@ -167,10 +164,7 @@ def _comes_first(value: Any, best: Any, u: Any, x: Any, best_x: Any, ties: Ties)
 
 @device
 def _first_arm(u: Any, avoided: Any, also: Any, state: State, weighing: Weighing) -> Any:
-    """The best arm of u that leads to neither of two vertices: its gain and its end, or u.
-
-    Compared by the full order of edges.
-    """
+    """The best arm of u, by the full order, to neither of two vertices: its gain and end, or u."""
     best, best_x = np.int64(0), u
     for k in range(begin(state.rows, u), end(state.rows, u)):
         x = state.rows.indices[k]
@@ -624,10 +618,7 @@ def _augment(
     team: Team, weighing: Weighing, state: State, claims: Claims, wanted: Wanted,
     lists: WorkLists, sums: Array,
 ) -> None:  # fmt: skip
-    """Rounds until no unit gains; vertices are unsigned.
-
-    Caller: lists.shared is 0; the matching is maximal.
-    """
+    """Rounds until no unit gains.  Caller: lists.shared is 0; `mate` is unsigned and maximal."""
     shared = lists.shared
     expect(team, state.mate.size)
     if _scan_all(team, state, weighing, lists, claims):

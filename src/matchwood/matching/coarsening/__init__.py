@@ -149,10 +149,7 @@ def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
 
 
 def _refuse_overflow(G: csr.Graph, data: Any, members: Any, mate: Any, weights: Any) -> None:
-    """Raise where a sum of weights overflows its type.
-
-    The entries are only read where four of the heaviest could overflow.
-    """
+    """Raise where a sum of weights overflows; reads entries only if four of the heaviest could."""
     most = float(np.finfo(data.dtype).max) / 4
     # where values are not symmetric, two of them make the weight of an edge
     if 2 * G.largest_magnitude > most and not bool(np.isfinite(data).all()):

@@ -95,7 +95,7 @@ def _mates(map: Any, n: int, level: int) -> Any:
 
 
 def _check_vertices(weights: Any, members: Any, mate: Any, first: Any, caller: str) -> None:
-    """Each coarse vertex weighs what its members do; integers to the last digit."""
+    """Raise unless each coarse vertex weighs exactly what its members do."""
     weights = engines.moved(answers.array(caller, "vertex_weights", weights), "cpu")
     if weights.dtype.kind not in "iuf" or (weights.dtype.kind == "f") != (
         members.dtype.kind == "f"

@@ -69,8 +69,7 @@ def _append(
 ) -> int:
     """Move a thread's `count` edges to the batch; returns 0, the new count.
 
-    Edges for which there is no room are counted and not moved.  In a symmetric pattern there is
-    room for all.
+    Edges without room are counted, not moved; a symmetric pattern has room for all.
     """
     start = np.uint64(atomic_add(tail, 0, count))
     if start + np.uint64(count) > np.uint64(heavy.size):
@@ -149,10 +148,7 @@ def _count_long_runs(team: Team, keys: Array, sums: Array) -> None:
 def _sort_ties(
     team: Team, keys: Array, perm: Array, batch: Array, heavy: Array, seed: Any, by_hash: bool
 ) -> None:
-    """Sort edges whose keys are equal, by insertion, since such runs are short.
-
-    A run belongs to the thread in whose part it begins.
-    """
+    """Sort short runs of equal keys by insertion; the thread in whose part a run begins does it."""
     lo, hi = share(team, keys.size)
     while 0 < lo < hi and keys[lo] == keys[lo - 1]:
         lo += 1

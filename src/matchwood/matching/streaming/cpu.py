@@ -75,9 +75,7 @@ def _unwind(team: Team, ends: Array, weights: Array, top: int, mate: Array, tota
 
 
 def proved_bound(factor: float, potential: Array) -> float:
-    """An upper bound on every matching: the sum of the potentials, rounded up as sums were rounded.
-
-    See `matching_bound`."""
+    """An upper bound on every matching: the sum of potentials, rounded up; see `matching_bound`."""
     steps = (2 * factor + 2) * int(np.count_nonzero(potential)) * 2.0**-1074
     return factor * wide_total(potential) * (1 + 2.0**-40) + steps
 

@@ -102,7 +102,7 @@ def _matrix(caller: str, B: Any, n: int) -> tuple[csr.View, Any]:
 
 
 def _keys(view: csr.View) -> Any:
-    """One number for each entry; they ascend."""
+    """row * n + column of each entry, ascending."""
     keys = [u * view.n + v for _, u, v in answers.arcs(view)]
     return np.concatenate([np.empty(0, np.int64), *keys])
 

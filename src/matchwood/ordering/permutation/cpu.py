@@ -126,10 +126,7 @@ def permute(
 
 
 def _as_words(data: Any) -> Array | None:
-    """The values as unsigned integers of 4 or 8 bytes; None where they have another size.
-
-    So the kernel is compiled for two types of values, not for all there are.
-    """
+    """The values as uint32 or uint64, so that kernels need two types only; None for other sizes."""
     if data is None or data.dtype.itemsize not in (4, 8):
         return None
     return np.ascontiguousarray(data).view(f"u{data.dtype.itemsize}")

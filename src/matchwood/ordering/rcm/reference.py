@@ -18,10 +18,7 @@ SMALL_GRAPH_EDGES = 1 << 16
 
 
 def is_small(view: Any, loops: int = 0) -> bool:
-    """Whether every component tries a few starts, and takes that of the least bandwidth.
-
-    `loops`: how many entries of the view are loops.
-    """
+    """Whether components try a few starts; `loops` is the number of loops among the entries."""
     return bool(view.n <= SMALL_GRAPH_EDGES and view.nnz - loops <= 2 * SMALL_GRAPH_EDGES)
 
 

@@ -171,10 +171,7 @@ def _propose(
     team: Team, charges: Charge, rule: Rule, lists: StrongestEdges, places: ProposalState,
     wanted: Array, counters: Array,
 ) -> None:  # fmt: skip
-    """Own vertices with room propose from their lists; those that lack some are listed in `wanted`.
-
-    One member works.
-    """
+    """One member: own vertices propose from their lists; `wanted` gets those that lack some."""
     if team.rank > 0:
         return
     n, missing, changed = rule.n, 0, 0

@@ -1,7 +1,7 @@
 """Bipartite graphs: their two sides, and phases in which trees of alternating paths grow.
 
 The sides.  The first vertex of each component is on side 0, and sides alternate with the distance
-from it: so there is one answer.  Member 0 does small components and narrow levels alone; wide
+from it: so there is one answer.  Member 0 goes through components and narrow levels alone; wide
 levels are divided among all members.
 
 The phases.  Every free vertex of side 0 is the root of a tree.  All trees grow at once, level by
@@ -341,10 +341,7 @@ def _sort_out(team: Team, trees: Trees, lists: TreeLists, turn: int) -> None:
 
 @expanded
 def _staying(rows: Pattern, y: Any, trees: Trees) -> Any:
-    """A neighbour of y in a tree that stays, all ones for none.
-
-    Where the scan of the row begins depends on y, so that neighbours choose different trees.
-    """
+    """A neighbour of y in a tree that stays, all ones for none; y decides where the scan begins."""
     nobody = ~trees.end.dtype.type(0)
     start, stop = begin(rows, y), end(rows, y)
     if start == stop:

@@ -438,7 +438,7 @@ class Worker:
         """Nothing to wait for: `settle` has counted already."""
 
     def weight(self) -> float:
-        """Twice the weight of the edges that this partition sees one end of."""
+        """The sum over own vertices of the weights of their matched edges."""
         own = self.own.state[self._part.lo : self._part.hi] >= 0
         at = self.lists.start[:-1][own] + self.lists.head[own]
         return total(self.lists.weights[at])

@@ -128,10 +128,7 @@ class Worker:
             array.data.memset_async(byte, array.nbytes)
 
     def _make_room(self, lo: int, hi: int, places: Any) -> None:
-        """Set where the lists of the rows up to hi - 1 begin; `places` is where rows from lo begin.
-
-        Rows between two batches are empty, and so are their lists.
-        """
+        """Set where the lists of rows up to hi - 1 begin; `places` is where rows from lo begin."""
         first, part = max(lo, self._roomed), self._part
         if first >= hi:
             return
@@ -215,10 +212,7 @@ class Worker:
                         self._settle_early(piece)
 
     def _settle_early(self, piece: Batch) -> None:
-        """Match vertices of the only partition whose rows have passed by now.
-
-        Those of the piece point, and from time to time all others whose pointers became invalid.
-        """
+        """Let vertices of the piece point, at times also those whose target is matched; match."""
         first = self._pointing
         cut = int(self._problem.view.indptr[piece.hi]) > piece.last  # its last row goes on
         last = self._pointing = piece.hi - cut
@@ -458,7 +452,7 @@ class Worker:
             )
 
     def weight(self) -> float:
-        """Twice the weight of the edges that this partition sees one end of."""
+        """The sum over own vertices of the weights of their matched edges, after `add_weights`."""
         with self.lane.here():
             self.lane.wait()
             if self._resident is not None:

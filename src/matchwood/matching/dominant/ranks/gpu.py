@@ -103,10 +103,7 @@ class Counters:
 
 
 class Run:
-    """A run on one rank.
-
-    Names and ids are signed here; -1 stands for nobody, in `waiter` the largest number.
-    """
+    """A run on one rank.  Names and ids are signed; nobody is -1, in `waiter` the largest value."""
 
     def __init__(
         self, G: Any, view: Any, seed: int, by_hash: bool, threads: int | None, groups: Any
@@ -149,10 +146,7 @@ class Run:
 
     @property
     def weights(self) -> Any:
-        """Numbers on the CPU whose sum is that of the weights of the edges of own vertices.
-
-        They are sums of many weights, or all weights where such a sum overflows.
-        """
+        """Sums, on the CPU, of parts of own vertices' weights; all weights if one overflows."""
         weights = self.weight.view(self.block.view.data.dtype)
         size = weights.size
         parts = gpu.empty(min(SUM_BLOCKS, -(-size // BLOCK)), np.float64, CALLER)

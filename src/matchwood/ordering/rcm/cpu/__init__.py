@@ -240,7 +240,7 @@ def _pattern(graph: Any, method: str, searched: bool) -> tuple[Any, int]:
     """The symmetric pattern, and 1 if every vertex is its own neighbour there, else 0.
 
     A vertex is placed before its row is read, so loops do not matter; and where all have one,
-    degrees compare as they do without.  Leaving them out costs a copy, which only batches need.
+    degrees compare as they do without.  Leaving them out costs a copy, which other methods need.
     """
     serves = method in ("auto", "serial", "leveled") and searched
     if serves and graph.has_symmetric_pattern and graph.loops == graph.n > 0:

@@ -137,10 +137,7 @@ def _first_to_discover(slots: Array) -> Any:
 
 @expanded
 def _discover_piece(w: Worker, slot: Array, turn: bool, found: Array, ends: Array) -> None:
-    """BEGUN: read a piece of the neighbours; after the last piece sort them.
-
-    The stage is then GUESSED, or KNOWN if the turn has come.
-    """
+    """BEGUN: read a piece of the neighbours; sort after the last: GUESSED, or KNOWN if in turn."""
     words, b = w.table.words, slot[SLOT.b]
     mine = line(b)
     begin, end = words[mine + WORD.begin], words[mine + WORD.end]
@@ -331,10 +328,7 @@ def order_batch(
     team: Any, csr: Csr, queue: Array, start: Any, at: Any, claim: Array, table: BatchTable,
     lists: ChildLists, sorters: Sorter, watches: Watch, all_slots: Array, reverse: bool,
 ) -> None:  # fmt: skip
-    """Place the component of `start` from place `at` on.
-
-    When that fills the last place, and `reverse` is asked for, the queue is reversed at once.
-    """
+    """Place the component of `start` from `at` on; once all is placed, `reverse` if asked for."""
     rank = team.rank
     words, shared, slots = table.words, table.shared, all_slots[rank]
     ahead = ZERO  # lower batches are taken by their owners; this one may be ours

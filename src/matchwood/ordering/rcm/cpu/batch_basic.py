@@ -76,8 +76,7 @@ def _await(team: Any, table: BatchTable, at: Any, value: Any) -> bool:
 
 @device
 def _take_wide_list(team: Any, table: BatchTable, at: Any) -> bool:
-    """Wait for the turn of the batch whose words are at `at`, then for the wide list; False when
-    the order is finished or the team stops."""
+    """As `_await`, for the turn of the batch whose words are at `at`, then for the wide list."""
     if not _await(team, table, at + WORD.turn, ONE):
         return False
     checks = 0

@@ -156,7 +156,7 @@ def _last_of_least(indptr: Array, queue: Array, a: Any, b: Any, v: Any) -> Any:
 
 @device
 def _keep(mark: Array, queue: Array, best: Array, at: Any, end: Any) -> None:
-    """Copy the best order into the queue, and mark its vertices: an order given up frees some."""
+    """Copy the best order into the queue, and mark its vertices, of which some may be free."""
     for k in range(at, end):
         queue[k] = best[k]
         mark[best[k]] = PLACED
@@ -240,10 +240,7 @@ def _search_start(
 def _write_order(
     scratch: Scratch, written: Array, components: Any, reverse: bool, perm: Array
 ) -> None:
-    """Write components in the order of their smallest vertices; `spare` gets where they begin.
-
-    `written` marks the components that are written already.
-    """
+    """Write components by smallest vertex; `spare` gets where they begin, `written` marks them."""
     queue, begins = scratch.queue, scratch.begins
     n = np.uint64(perm.size)
     place = count = ZERO

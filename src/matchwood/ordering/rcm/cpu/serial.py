@@ -58,10 +58,7 @@ class ComponentOrder(NamedTuple):
 
 @device
 def rows_alike(indptr: Array, indices: Array) -> bool:
-    """Whether most rows have the same entries as the next one, counted from the diagonal.
-
-    Some 64 rows are looked at.
-    """
+    """Whether most of some 64 rows have the entries of the next one, counted from the diagonal."""
     n = np.uint64(indptr.size - 1)
     sampled = alike = 0
     for v in range(ZERO, max(n, ONE) - ONE, n // SAMPLED_ROWS + ONE):

@@ -44,10 +44,7 @@ def _least_free(team: Any, indptr: Array, loops: Any, mark: Array, best: Array) 
 
 
 def search_and_place(run: Any, first: int, at: int, limit: int) -> tuple[int, int]:
-    """Find the start of the component of `first`, and order it from there; `run` is rcm.cpu.Run.
-
-    Returns the end, and the number of searches.
-    """
+    """Order the component of `first` from its start; returns its end, and the searches made."""
     begun = time.perf_counter()
     facts = run.facts
     search = _searcher(run)

@@ -42,7 +42,7 @@ RANKED_CHILDREN, LONG_ROW = SOURCE.constants("RANKED_CHILDREN", "LONG_ROW")
 ENTRIES_PER_BLOCK = 1024  # rows and entries of a small graph for each block that takes part
 PLACE = 5  # the number, among the lists of `place_levels`, of the places by vertex
 # Left to `place_level`, where indices have 32 bits: a level of more entries, or with a row of more
-# than HUGE_ROW entries and HUGE_ROW_SHARE of n, since every vertex is read there.
+# than HUGE_ROW entries and HUGE_ROW_SHARE of n: `place_level` reads every vertex.
 HUGE_ENTRIES = 1 << 23
 HUGE_ROW, HUGE_ROW_SHARE = 1 << 15, 1 / 2048
 LEVELS_PER_LAUNCH = 8192  # levels; at most some 80 ms.  Ctrl-C takes effect between launches

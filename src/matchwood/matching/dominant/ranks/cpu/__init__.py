@@ -339,10 +339,7 @@ def _take(
 
 @expanded
 def _those_without(progress: Progress, part: Any, queue: Array) -> Any:
-    """Queue, from `begin` to `end`, the free rows of a part whose candidate was taken, ascending.
-
-    Rows that are taken, or have no candidate left, are not looked at again.
-    """
+    """Queue the free rows of a part whose candidate was taken; drop rows without candidates."""
     none, taken = nobody(progress.following), progress.taken
     begin = np.uint64(part * PASS)
     left = end = begin
@@ -429,10 +426,7 @@ def wake(
 
 
 class Run:
-    """A run on one rank; the functions of the steps are those of gpu.py.
-
-    `groups`: the `stripes` of the ranks of its column, and of its row.
-    """
+    """A run on one rank, with the steps of gpu.py; `groups`: `stripes` of its column and row."""
 
     def __init__(
         self, G: Any, view: Any, seed: int, by_hash: bool, threads: int | None, groups: Any
