@@ -190,7 +190,7 @@ __device__ __forceinline__ B largest_of_lanes(B x)
 // The first edge of u's entries begin to end - 1, by WIDTH neighbouring lanes.  All lanes of the warp call.
 //
 // Most of the time goes into reading the words of neighbours, anywhere in memory.  So each lane holds a few entries and
-// reads for the heaviest of them; then only entries that weigh no less than the best accepted one of all WIDTH lanes are
+// tests the heaviest of them; then only entries that weigh no less than the best accepted one of all WIDTH lanes are
 // left, which are few.  Edges that weigh more than `most_left` are known to be refused.
 template <int WIDTH, typename I, typename W, typename Names, typename Others>
 __device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, Names>& rows, I u, I begin, I end,

@@ -146,7 +146,7 @@ def degree(rows: WeightedRows, u: Any) -> Any:
 
 @device
 def weight_between(rows: WeightedRows, u: Any, v: Any) -> Any:
-    """The weight of {u, v}, from the shorter row; 0 if that lacks it, in no symmetric matrix."""
+    """The weight of {u, v}, from the shorter row; 0 if that lacks it: not symmetric."""
     if degree(rows, v) < degree(rows, u):
         u, v = v, u
     place = place_in_row(rows, u, v)

@@ -215,9 +215,7 @@ def _desires(rows: SortedRows, chosen: Any, median: bool) -> Any:
     for begin in range(0, which.size, PAIRS):
         part = slice(begin, begin + PAIRS)
         gain[part] = rows.gains(chosen[which[part]], others[part])
-    order = np.lexsort(
-        (-others, gain, which)
-    )  # the last of each is the best, of equal gains the smallest
+    order = np.lexsort((-others, gain, which))  # the last of each is the best, and the smallest
     ends = np.flatnonzero(np.diff(which[order], append=-1))
     best = np.full(chosen.size, NONE)
     gains_most = order[ends]

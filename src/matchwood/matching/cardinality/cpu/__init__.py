@@ -140,7 +140,7 @@ def _base(base: Array, v: Any) -> Any:
 
 @device
 def _meeting(a: Any, b: Any, mate: Array, search: Search, mark: Any) -> Any:
-    """Where the paths from two outer vertices to the root meet.  Nobody: not symmetric."""
+    """Where the paths from two outer vertices to the root meet; nobody: A is not symmetric."""
     nobody = ~mate.dtype.type(0)
     while True:
         if a != nobody:
@@ -231,7 +231,7 @@ def _search(team: Team, root: Any, rows: Pattern, mate: Array, search: Search) -
 
 @kernel
 def _search_all(team: Team, rows: Pattern, mate: Array, search: Search, found: Array) -> None:
-    """Search from all free vertices; found[1] = 1: stopped.  Caller: label 0, stamp 0, base v."""
+    """Search from all free vertices; found[1]: stopped early.  Caller: labels 0, base[v] = v."""
     if team.rank > 0:
         return
     nobody = ~mate.dtype.type(0)

@@ -212,7 +212,7 @@ class Worker:
                         self._settle_early(piece)
 
     def _settle_early(self, piece: Batch) -> None:
-        """Let vertices of the piece point, at times also those whose target is matched; match."""
+        """While rows pass: vertices of the piece, at times others, point and are matched."""
         first = self._pointing
         cut = int(self._problem.view.indptr[piece.hi]) > piece.last  # its last row goes on
         last = self._pointing = piece.hi - cut

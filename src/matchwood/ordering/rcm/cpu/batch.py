@@ -125,7 +125,7 @@ class Worker(NamedTuple):
 
 @expanded
 def _first_to_discover(slots: Array) -> Any:
-    """The slot of the first batch that can read neighbours now; the others wait for it."""
+    """The number of the first batch that can read neighbours now; the others wait for it."""
     first = EVERYTHING
     for s in range(slots.shape[0]):
         slot = slots[s]

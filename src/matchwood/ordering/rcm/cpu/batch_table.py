@@ -170,7 +170,7 @@ def arcs_between(indptr: Array, queue: Array, begin: Any, end: Any, sizes: Sizes
 
 @device
 def most_arcs(arcs: Any, vertices: Any, sizes: Sizes) -> Any:
-    """An upper bound of the arcs of these vertices, where `arcs_between` returned `arcs`."""
+    """An upper bound on the arcs of these vertices, where `arcs_between` returned `arcs`."""
     return vertices * sizes.longest if sizes.row > ZERO else arcs
 
 

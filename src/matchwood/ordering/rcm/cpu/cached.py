@@ -60,7 +60,7 @@ need not take effect."""
 
 ARCS_PER_STEP = 8
 """Arcs that count as one step of work.  A team of one thread runs in a thread of its own, so that
-Ctrl-C takes effect; a graph of fewer than 160,000 vertices and arcs, two milliseconds, does not."""
+Ctrl-C takes effect, unless the graph has fewer than 160,000 vertices and arcs: two milliseconds."""
 
 LONG_ROW_ENTRIES = 24
 """Average entries of a row from which rows are read with a branch.  Without it, in the caches, rows

@@ -3,8 +3,8 @@
 Numba passes records as it passes their parts, at no cost.
 
 A key of a child is one word, the degree in the high bits and the vertex in the low ones.  Children
-of one parent are found in ascending order, since rows are sorted; so a stable sort by
-degree alone is enough, and long lists take a radix sort by the digits in which degrees differ.
+of one parent are found in ascending order, since rows are sorted; so a stable sort by degree alone
+is enough, and long lists take a radix sort by the digits in which degrees differ.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Levels(NamedTuple):
     size: int  # vertices reached
     depth: int  # the last level
     width: int  # most vertices in two levels that follow one another
-    start: int  # the vertex of the first level
+    start: int  # the first vertex
     far: int  # of the last level the vertex of least (degree, vertex)
 
 
