@@ -412,7 +412,7 @@ def _phases(
         turn = 1 - turn
         stays, loose = shared[_TAKEN + turn * _LINE], lists.loose[: shared[_LOOSE]]
         anew = stays * LOOSE_PER_STAYING < loose.size
-        if barrier(team):  # everybody has read the lengths
+        if barrier(team):  # all members have read the lengths
             return
         if team.rank == 0:
             shared[_PHASES] += 1

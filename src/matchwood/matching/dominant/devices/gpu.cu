@@ -108,7 +108,7 @@ __device__ __forceinline__ void count_pointing(bool points, unsigned long long* 
 
 // A thread per vertex from `first` to last - 1, whose rows have just passed: it points at the first one of its list.  So
 // vertices are matched while rows pass, as soon as the rows of both have passed: a vertex whose row has not points at
-// itself, and nobody takes it for a mate.
+// itself, and no vertex takes it for a mate.
 template <typename I, typename P>
 __global__ void point_first(long long first, long long last, long long lo, const P* start, const unsigned char* size,
                             const I* columns, I* state, unsigned long long* control)

@@ -262,8 +262,7 @@ class BatchWords(NamedTuple):
 WORD = BatchWords(*(np.uint64(k) for k in range(LINE)))
 BEHIND = np.uint64(LINE)  # words from one batch to the next in the table
 
-COUNTED, COMPLETED = np.uint64(1), np.uint64(2)
-"""Values of the word `state`."""
+COUNTED, COMPLETED = np.uint64(1), np.uint64(2)  # values of the word `state`
 
 CUT, LEFT, LONE, NOTHING = (np.uint64(k) for k in range(1, 5))
 """Values of the word `decision`, about the children of a batch.  CUT: made into batches, except for

@@ -20,14 +20,12 @@ from matchwood.engines.cpu.hints import prefetch
 Array = np.ndarray[Any, Any]
 
 FREE = np.uint8(255)
-PLACED = np.uint8(0)
-"""Values of `mark[v]`; the leveled method uses the numbers between for claims."""
+PLACED = np.uint8(0)  # values of `mark[v]`; the leveled method uses the numbers between for claims
 
 WHOLE, CUT, WIDE = 0, 1, 2
 """How an order of a component ended: complete, given up, or before a wide level."""
 
-EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
-"""A limit that is never reached."""
+EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # a limit that is never reached
 
 BROKEN = 1
 """The error code of kernels when a search from another vertex of a component does not reach all of
