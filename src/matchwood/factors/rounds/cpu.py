@@ -159,7 +159,7 @@ def _propose(
     return proposed, left
 
 
-# n = 1 to 4, ties by index.  The functions do what those of the same name do for any n: for n = 2,
+# n = 1 to 4, ties by index.  `_propose_two` does what `_propose` does for any n, etc.: for n = 2,
 # the common case, all of a round, for the others the proposals.  The heaviest entries of a row are
 # kept in variables, so no branch depends on weights or states, which the processor could not
 # predict.  Time of a factor relative to the loops for any n, one thread, random weights: n = 1 0.79

@@ -259,8 +259,7 @@ __device__ __forceinline__ unsigned answered(const I* neighbours, int n, I v, un
 
 // One thread per vertex, whole warps.  A vertex that found no neighbour in a round without charges
 // never will, and its neighbours are full: it counts as full too, unless the matrix is not symmetric
-// (`directed`); there ANSWERED is set as well where anything was confirmed.
-// `begun`: there are states to read.
+// (`directed`); there ANSWERED is set as well where anything was confirmed.  `begun`: states can be read.
 template <typename I, typename W, int N>
 __device__ __forceinline__ void confirm(const Problem<I, W>& p, I rows, bool begun, bool charged,
                                         const Charges& next, bool directed, int* news_flag)

@@ -49,11 +49,8 @@ Array = np.ndarray[Any, Any]
 #
 # A mark of a vertex: 0, or (walk + 1) * 2^24 + steps, or ~node.  Walks that start at vertex v have
 # the number v, the two of node r have n + 2 r + side.  The chance of 2^24 steps without a node is
-# e^-2048.
-#
-# A record of a walk: path, position at its start, +1 or -1 for each step, length of the path.
-#
-# A walk that looks for the weakest edge of a cycle is called a survey.
+# e^-2048.  A record of a walk: path, position at its start, +1 or -1 for each step, length of the
+# path.  A walk that looks for the weakest edge of a cycle is called a survey.
 
 WALKS = 8  # walks that a thread has at a time
 VERTICES_PER_CHUNK = 4096  # vertices that a thread takes at a time

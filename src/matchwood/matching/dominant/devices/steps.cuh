@@ -180,8 +180,8 @@ __device__ void pack_long_row(I u, long long begin, long long end, const Passing
 }
 
 // A warp per row, then a block per long row: their edges go into the lists, which may hold edges already unless they are
-// `fresh`.  The lanes look up the next 32 rows of their warp at once: to learn where a short row and its list are takes
-// longer than to read it.  Warps that run at the same time have rows that lie near each other, which the bus likes.
+// `fresh`.  The lanes look up the next 32 rows of their warp at once: finding a short row and its list takes longer than
+// reading it.  Warps that run at the same time have rows that lie near each other, which the bus transfers faster.
 // Returns the entries that the warp has read.  All threads of the grid call.
 template <typename I, typename P, typename W>
 __device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, const EdgeLists<I, P, W>& lists, bool fresh)
