@@ -1,7 +1,7 @@
 """Is this a [0,n]-factor, is it maximal?  Decided from the definition, by sorting pairs.
 
 A factor lists every edge twice, once at each end.  So the pairs (v, w) that it lists must be
-edges, no pair may come twice, and the pairs (w, v) must be the same set.  The second half of the
+edges, no pair may occur twice, and the pairs (w, v) must be the same set.  The second half of the
 file decides whether it is the factor that `degree_factor` gives for its arguments.
 """
 
@@ -80,7 +80,7 @@ def check_factor(
             "check_factor", n, method=chosen, rng=rng, ties=ties, directed=directed, **options
         )
 
-    asked(1)  # without a method the others do not count, but must make sense
+    asked(1)  # without a method the other arguments are not used, but must be valid
     view, n, _listed, table = _pairs(A, answer, directed=directed if method is not None else None)
     plan = origin_of(answer).plan if method is None else asked(n)
     if plan is not None:
@@ -289,7 +289,7 @@ def _order(u: Array, v: Array, w: Array, plan: Plan) -> Array:
 
 
 def _check_places(table: Array, u: Array, v: Array, position: Array, taken: Array) -> None:
-    """Neighbours are listed by preference."""
+    """Raise `CheckFailed` unless neighbours are listed by preference."""
     chosen = np.flatnonzero(taken)
     chosen = chosen[np.lexsort((position[chosen], u[chosen]))]
     expected = np.full_like(table, -1)
@@ -338,7 +338,7 @@ def _check_rounds(
 def _proposed(
     n: int, u: Array, v: Array, order: Array, plan: Plan
 ) -> tuple[Array, int, bool]:  # fmt: skip
-    """Which entries the rounds confirm, how many rounds there are, and whether none was left."""
+    """The entries that the rounds confirm, the number of rounds, and whether it is maximal."""
     keys = u * n + v  # ascending, as rows are sorted
     back = np.searchsorted(keys, v * n + u).clip(max=max(keys.size - 1, 0))
     mirrored = keys[back] == v * n + u if keys.size else np.zeros(0, bool)

@@ -12,10 +12,10 @@ from matchwood.gate.graph import Graph, View
 from matchwood.primitives.hashing import bit_barrier
 from matchwood.primitives.symmetrize import magnitudes
 
-# The letters of the paper, and the words that stand for them now.
+# The letters of the paper, which were the names of arguments, and their names now.
 LETTERS = {"M": "rounds", "m": "period", "k_m": "uncharged", "p": "charge_probability"}
 
-# What a user may ask for, and the folder of that method.
+# The methods that a user may ask for, and their folders.
 METHODS = {"auto": "rounds", "parallel": "rounds", "greedy": "greedy"}
 
 
@@ -23,7 +23,6 @@ def make_plan(
     caller: str, n: int, *, method: str, rounds: int | None, period: int, uncharged: int,
     charge_probability: float, rng: Any, ties: str, directed: bool,
 ) -> Plan:  # fmt: skip
-    """See matchwood.factors.degree_factor."""
     one_of(caller, "method", method, tuple(METHODS))
     one_of(caller, "ties", ties, ("index", "hash"))
     flag(caller, "directed", directed)
@@ -50,14 +49,14 @@ def make_plan(
 
 
 def in_words(caller: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments `known`, with what is `given` by its old letter put in; called by `caller`."""
+    """The arguments `known`, updated by those `given` by their old letters."""
     return arguments.in_words(caller, given, known, LETTERS, stacklevel=4)
 
 
 def options_in_words(
     caller: str, options: Mapping[str, Any], allowed: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Options for a factor, each under its word; TypeError unless it is among the `allowed`."""
+    """The options of a factor under their present names; TypeError for one not `allowed`."""
     unknown = options.keys() - {*allowed, *LETTERS}
     if unknown:
         raise TypeError(f"{caller}: unknown argument {min(unknown)!r}")

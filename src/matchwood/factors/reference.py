@@ -14,12 +14,11 @@ from matchwood.primitives.hashing.reference import quarter_md5_number
 
 
 def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
-    """See matchwood.factors.degree_factor."""
     return (_greedy if plan.method == "greedy" else _rounds)(view, plan)
 
 
 def _greedy(view: Any, plan: Plan) -> FactorArrays:
-    """Line numbers: Algorithm 1."""
+    """Algorithm 1, with the paper's line numbers."""
     pi: list[list[int]] = [[] for _ in range(view.n)]
     edges = [(w, u, v) for u in range(view.n) for v, w in _row_of(view, u).items() if u < v]
     edges.sort(key=lambda e: edge_key(e[0], e[1], e[2], plan.seed, plan.by_hash))
@@ -31,7 +30,7 @@ def _greedy(view: Any, plan: Plan) -> FactorArrays:
 
 
 def _rounds(view: Any, plan: Plan) -> FactorArrays:
-    """Line numbers: Algorithm 2."""
+    """Algorithm 2, with the paper's line numbers."""
     n, vertices = plan.n, range(view.n)
     preference = _preferences(view, plan)
     pi: list[list[int]] = [[] for _ in vertices]  # 4
@@ -62,7 +61,6 @@ def _rounds(view: Any, plan: Plan) -> FactorArrays:
 
 
 def _row_of(view: Any, v: int) -> dict[int, float]:
-    """The neighbours of v and the weights of their edges."""
     part = slice(int(view.indptr[v]), int(view.indptr[v + 1]))
     columns, weights = view.indices[part].tolist(), view.data[part].tolist()
     return dict(zip(columns, weights, strict=True))

@@ -67,7 +67,7 @@ def linear_forest(
         be one of `A`.
     method : {"auto", "splitters", "ranges", "doubling", "walk"}
         How paths are followed.  ``"splitters"``: many walks at once, from the ends of paths and
-        from sampled vertices; where walks meet, a short list of them is left to rank.
+        from sampled vertices; where walks meet, a short list of them is left to put in order.
         ``"doubling"``: scans along all paths with `path_scan`, as in the paper.  ``"walk"``: one
         path after the other, permuting on the way; sequential, on the CPU only.  ``"auto"`` takes
         splitters; on the CPU with one or two threads the walk, where most neighbours in the factor
@@ -185,7 +185,7 @@ def tridiagonal_of(
     ------
     TypeError, ValueError
         If `A` is no square matrix with real values, or has another size than the forest; if
-        `forest` was put together by hand and is none.
+        `forest` was made by hand and is none.
 
     Notes
     -----
@@ -227,7 +227,7 @@ def tridiagonal_of(
 
 
 def _refuse_wrong_forest(forest: LinearForest, caller: str) -> None:
-    """Raise unless the arrays of a forest that was put together elsewhere belong together."""
+    """Raise unless the arrays of a forest that the user made are consistent."""
     try:
         check_paths(forest, caller)
     except CheckFailed as wrong:

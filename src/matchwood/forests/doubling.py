@@ -1,7 +1,7 @@
 """Linear forests by scans along all paths: pointer doubling, as in section 3.3 of the paper.
 
-Every vertex knows who is 1, 2, 4, ... steps away on both sides, until all have reached an end.
-Both engines run the same array operations; what differs is `path_scan` of the primitives.
+Every vertex knows the vertices 1, 2, 4, ... steps away on both sides, until all have reached an
+end.  Both engines run the same array operations, except for `path_scan` of the primitives.
 
 1. cycles       a scan with `minimum` finds the weakest weight of each cycle, a second one the
                 edge that has it; these edges are taken out

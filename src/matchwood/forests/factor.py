@@ -1,4 +1,4 @@
-"""The factor from which a forest is made: the one that the user gave, checked; its weights."""
+"""The factor of a forest: that of the user, checked, with its weights."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from matchwood.primitives.wide_sums import mean_of_two
 
 
 def as_factor(G: csr.Graph, H: csr.Graph, factor: Any, caller: str) -> Factor:
-    """The user's [0,2]-factor of G, with weights; checked unless `degree_factor` made it for this
-    same graph.  H is G on the engine of the call."""
+    """The user's [0,2]-factor of G, with weights; H is G on the engine of the call.
+
+    Checked unless `degree_factor` made it for this same graph."""
     table = factor.neighbours if isinstance(factor, Factor) else factor
     shape = getattr(table, "shape", None) or np.shape(table)
     if len(shape) != 2 or shape[0] != G.n or shape[1] not in (1, 2):
@@ -62,7 +63,6 @@ def _with_weights(view: csr.View, table: Any) -> tuple[Any, Any]:
 
 
 def _padded(factor: Factor) -> Factor:
-    """A [0,1]-factor as a [0,2]-factor."""
     xp = engines.xp(factor.neighbours)
     neighbours = xp.concatenate((factor.neighbours, xp.full_like(factor.neighbours, -1)), axis=1)
     weights = xp.concatenate((factor.weights, xp.zeros_like(factor.weights)), axis=1)
@@ -83,7 +83,6 @@ def mean_weights(neighbours: Any, weights: Any) -> Any:
 
 
 def moved_to(factor: Factor, G: csr.Graph) -> Factor:
-    """The factor with its arrays where G lives."""
     if engines.location(factor.neighbours) == G.engine:
         return factor
     arrays = (engines.moved(array, G.engine) for array in unsealed(factor) or tuple(factor))

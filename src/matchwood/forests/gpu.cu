@@ -3,15 +3,15 @@
 // Walks start at the ends of paths and, in both directions, at sampled vertices ("nodes", one in
 // SPACING).  A walk claims the vertices that it passes, by compare-and-swap on their marks, until it
 // meets a claimed one: then both walks, and the distance between their starts, are known.  So every
-// vertex is passed once.  This leaves a list of nodes, 1/SPACING as long, which is ranked by
-// doubling.  At last every vertex computes its position from its mark (which walk, how many steps)
+// vertex is passed once.  This leaves a list of nodes, 1/SPACING as long, whose positions are found by
+// doubling.  Last, every vertex computes its position from its mark (which walk, how many steps)
 // and the record of that walk.
 //
 //   begin    one thread per vertex: mark ends and nodes, list them
 //   follow   one thread per walk
 //   rings    one thread per vertex that no walk has reached: cycles without a node, all short; the
 //            smallest vertex of each cuts it
-//   rank     the list of nodes, by doubling, in one launch
+//   rank     the positions of nodes, by doubling, in one launch
 //   weigh    one thread per vertex: offer the weakest edge to the cycle's node
 //   cut      one thread per node: the one that stands for a cycle finds where it was cut
 //   record   one thread per node and end: path, position, direction of its walks
@@ -220,8 +220,8 @@ struct Edge {
 };
 
 // A cycle without a node: short, since one vertex in `spacing` is a node.  Each vertex walks until it
-// meets a smaller one; the smallest comes round, cuts the cycle and leaves the marks that a walk from
-// the smaller end of the cut would leave.
+// meets a smaller one; the smallest gets all the way round, cuts the cycle and leaves the marks that a
+// walk from the smaller end of the cut would leave.
 template <typename I, typename W>
 __global__ void rings(int n, const I* __restrict__ table, const W* __restrict__ weights, Mark* marks,
                       I* __restrict__ counts, const unsigned int* counters)
@@ -281,7 +281,7 @@ __device__ __forceinline__ Link link_after(const Link* links, Link link)
     return link;
 }
 
-// A node is ready when both its sides have come to an end, or to the same smallest node: the whole
+// A node is ready when both its sides have reached an end, or the same smallest node: the whole
 // cycle lies between.  Cooperative launch; `links` and `spare` take turns.
 __global__ void rank(int capacity, Link* links, Link* spare, Record* __restrict__ records,
                      unsigned long long* __restrict__ best, unsigned int* counters)
@@ -318,7 +318,7 @@ __global__ void rank(int capacity, Link* links, Link* spare, Record* __restrict_
             records[j] = a < b ? Record{a, one.distance + 1, -1, length} : Record{b, other.distance + 1, 1, length};
         } else {
             cyclic = true;
-            // the smallest of the others is met on both sides before j itself comes again
+            // the smallest of the others is met on both sides before j itself is met again
             int least = one.least >> 1;
             int length = least == j ? one.least_distance : one.least_distance + other.least_distance;
             // entered by slot 1: slot 0 of j leads on in the direction of slot 0 of the smallest node

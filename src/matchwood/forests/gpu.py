@@ -30,9 +30,9 @@ SOURCE = gpu.Source(
     __package__, "gpu.cu", (*(name + types for name, types in _STEPS.items()), "collect<I,W>")
 )
 
-SPACING = 64  # vertices for each sampled one
+SPACING = 64  # vertices per sampled one
 RANK_BLOCK = 512  # threads
-RANK_BLOCKS = 264  # at most: two for each multiprocessor; the barriers of more would cost more
+RANK_BLOCKS = 264  # blocks at most, two for each multiprocessor: barriers of more cost more
 BEGIN_BLOCK, VERTICES_PER_THREAD, WORDS, LENGTH_BITS = SOURCE.constants(
     "BEGIN_BLOCK", "VERTICES_PER_THREAD", "WORDS", "OTHER_SHIFT"
 )
@@ -43,7 +43,7 @@ PHASES = ("paths", "cycles", "permutation")
 
 
 class Clock:
-    """Events between phases; the times are read when they are asked for."""
+    """Events between phases; times are computed when first read."""
 
     def __init__(self) -> None:
         self._event = engines.cupy().cuda.Event
@@ -70,7 +70,7 @@ def forest(
     if n >= MOST_VERTICES:
         raise ValueError(f"linear_forest: at most {MOST_VERTICES - 1} vertices on the GPU, got {n}")
     table, weight = cupy.ascontiguousarray(neighbours), cupy.ascontiguousarray(weights)
-    # nodes that there is room for: a sample may be larger than n / SPACING
+    # room for nodes: a sample may be larger than n / SPACING
     capacity = n // SPACING + n // (16 * SPACING) + 1024
     needs = n * (8 + 6 * kind.itemsize) + 80 * capacity
     gpu.reserve(needs, "linear_forest")
@@ -154,7 +154,6 @@ def forest(
 def coefficients(
     view: Any, table: Any, place: Any, position: Any, *, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """See matchwood.forests.tridiagonal_of."""
     n, kind = view.n, view.data.dtype
     dl, d, du = (gpu.empty(n, kind, "tridiagonal_of") for _ in range(3))
     width = 1

@@ -1,7 +1,4 @@
-"""The linear forest by its definition: walk, cut, walk again; the values along its paths.
-
-Slow on purpose.
-"""
+"""The linear forest by its definition: walk, cut, walk again; the values along its paths."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from matchwood.forests.result import PathOrder
 def forest(
     neighbours: Any, weights: Any, *, method: str = "auto", threads: int | None = None
 ) -> PathOrder:
-    """See matchwood.forests.linear_forest."""
     n, kind = neighbours.shape[0], neighbours.dtype
     table = [{int(w) for w in row if w >= 0} for row in neighbours]
     weight = {
@@ -61,7 +57,7 @@ def _cut_cycles(
             continue
         ring = _walk(table, start)
         if any(len(table[v]) < 2 for v in ring):
-            continue  # a path; another vertex of it may be asked again, to the same end
+            continue  # a path
         seen.update(ring)
         edges = zip(ring, ring[1:] + ring[:1], strict=True)
         _, u, v = min((weight[a, b], min(a, b), max(a, b)) for a, b in edges)
@@ -74,7 +70,6 @@ def _cut_cycles(
 def coefficients(
     view: Any, table: Any, place: Any, position: Any, *, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """See matchwood.forests.tridiagonal_of."""
     dl, d, du = (np.zeros(view.n, view.data.dtype) for _ in range(3))
     for v in range(view.n):
         near = {int(w): int(position[w]) - int(position[v]) for w in table[v] if w >= 0}

@@ -108,11 +108,11 @@ class LinearForest:
         if self._found is None:
             raise ValueError("LinearForest.removed: this forest does not know where it was cut")
         cuts = xp.sort(engines.moved(self._found.cuts(), engines.location(self.perm)), axis=1)
-        return engines.frozen(cuts[xp.argsort(cuts[:, 0])])  # an end of a cut belongs to no other
+        return engines.frozen(cuts[xp.argsort(cuts[:, 0])])  # no two cuts share an end
 
     @cached_property
     def removed_weights(self) -> Any:
-        """The weights of `removed`, in float64; of both directions the mean."""
+        """The weights of `removed`, in float64; means of both directions in a directed factor."""
         table, weights = self.factor.neighbours, self.factor.weights
         n = int(getattr(self.perm, "size", 0))
         if not getattr(table, "shape", None) == getattr(weights, "shape", None) == (n, 2):
@@ -184,7 +184,7 @@ with_public_signature(LinearForest)
 
 
 def of_order(found: PathOrder, factor: Factor) -> LinearForest:
-    """The forest that was found; the user has its arrays to read."""
+    """The forest that was found; the user gets its arrays read-only, or copies."""
     pairs = [engines.shown(array) for array in found[:4]]
     perm, path, position, place = shown = tuple(seen for seen, _ in pairs)
     own = dict(zip(PathOrder._fields, (own for _, own in pairs), strict=False))
@@ -194,7 +194,7 @@ def of_order(found: PathOrder, factor: Factor) -> LinearForest:
 
 
 def trusted(forest: LinearForest) -> PathOrder | None:
-    """Our arrays of a forest, if it still has those that were found, and the factor."""
+    """Our arrays of a forest, if it still has those, and the factor, that were found; else None."""
     has = (forest.perm, forest.path, forest.position, forest.place)
     same = len(forest._shown) == 4 and all(map(operator.is_, forest._shown, has))
     whole = same and isinstance(forest.factor, Factor) and unsealed(forest.factor) is not None

@@ -1,7 +1,7 @@
 """Matchings: sets of edges, no two of which share an end.
 
     weighted_matching     a heavy one: greedy, locally dominant, suitor, augmented, streaming, exact
-    maximum_matching      one with as many edges as there can be, weights not looked at
+    maximum_matching      one with as many edges as there can be, whatever their weights
     maximal_matching      one to which no edge can be added: random proposals, random order
     streaming_matching    a heavy one from a stream of edges that need not fit in memory
     matching_bound        how heavy any matching can be at most, proved by a dual solution

@@ -1,12 +1,12 @@
 """What the methods share on the CPU: rows, the first edge of a row, the weight of a matching.
 
 The first edge of a row, in the order of primitives/edge_order, is looked for among the neighbours
-that accept it.  What a neighbour accepts is the affair of the method, which passes its state with
+that accept it.  What a neighbour accepts is decided by the method, which passes its state with
 three functions:
 
     accept(state, v, w)           w where v accepts an edge of that weight, a negative number where
-                                  it does not; and whether only the order of edges can tell
-    takes(state, v, u, w, ties)   what the order of edges tells, for the edge {u, v}
+                                  it does not; and whether the order of edges must decide
+    takes(state, v, u, w, ties)   that decision, for the edge {u, v}
     name(state, v)                the number of v that breaks ties
 
 In a long row most entries cost one comparison with the best weight so far, and only those that pass
@@ -70,7 +70,6 @@ def rows_of(view: Any) -> WeightedRows:
 
 @device
 def begin(rows: Any, v: Any) -> Any:
-    """Where the row of v begins; `rows` has an indptr."""
     return np.uint64(rows.indptr[v])
 
 
@@ -84,13 +83,13 @@ def end(rows: Any, v: Any) -> Any:
 
 @device
 def itself(state: Any, v: Any) -> Any:
-    """`name`, where vertices have one number."""
+    """`name` for methods whose vertices have only one number."""
     return v
 
 
 @device
 def always(state: Any, v: Any, u: Any, w: Any, ties: Ties) -> bool:
-    """`takes`, where `accept` always tells."""
+    """`takes` for methods whose `accept` always decides."""
     return True
 
 
@@ -130,7 +129,7 @@ def _first_among_ties(
     rows: WeightedRows, u: Any, none: Any, state: Any, accept: Any, takes: Any, name: Any,
     ties: Ties,
 ) -> Any:  # fmt: skip
-    """The same as a call: where ties are rare, expanded code would be in the way."""
+    """`exact_first_edge`, not inlined: where ties are rare, inlined code would slow the rest."""
     return exact_first_edge(rows, u, none, state, accept, takes, name, ties)
 
 
@@ -178,7 +177,7 @@ def _heaviest(part: Array) -> Any:
 
 @device
 def _how_many(part: Array, w: Any) -> Any:
-    """How many weights are w; likewise."""
+    """The number of weights equal to w; LLVM compares several at a time."""
     count = part.dtype.type(0)
     for k in range(part.size):
         count += part.dtype.type(part[k] == w)
@@ -223,12 +222,12 @@ def first_of_all(
     return (indices[at] if start < stop else none), best_w
 
 
-# Rows that are fetched before they are needed
+# Rows that are prefetched
 
 
 @device
 def prefetch_row(rows: WeightedRows, u: Any) -> None:
-    """Fetch the beginning of u's row, cache line by cache line of 64 bytes."""
+    """Prefetch the beginning of u's row, cache line by cache line of 64 bytes."""
     indices, weights = rows.indices, rows.weights
     start, stop = begin(rows, u), end(rows, u)
     stop = min(stop, start + np.uint64(FETCHED_ENTRIES))
@@ -240,8 +239,7 @@ def prefetch_row(rows: WeightedRows, u: Any) -> None:
 
 @device
 def prefetch_queued(rows: WeightedRows, queue: Array, i: int, size: int) -> None:
-    """Fetch the row of the vertex AHEAD places behind i, and the indptr entry of the one twice as
-    far behind, which the next calls need."""
+    """Prefetch the row of the vertex AHEAD places after i, and the indptr of that 2 AHEAD after."""
     if i + AHEAD < size:
         prefetch_row(rows, queue[i + AHEAD])
     if i + 2 * AHEAD < size:
@@ -252,7 +250,6 @@ def prefetch_queued(rows: WeightedRows, queue: Array, i: int, size: int) -> None
 
 
 def block_sums(n: int) -> Array:
-    """The array that `sum_blocks` fills."""
     return np.zeros(-(-n // BLOCK), np.float64)
 
 
@@ -269,6 +266,6 @@ def sum_blocks(team: Team, weights: Array, sums: Array) -> None:
 
 
 def matched_weight(sums: Array) -> float:
-    """The weight of the matching from its blocks; infinite where twice the weight overflows."""
+    """The weight of the matching from the sums of blocks; infinite where twice it overflows."""
     with np.errstate(over="ignore"):
         return float(sums.sum()) / 2

@@ -18,7 +18,7 @@ from matchwood.primitives.wide_sums import finite, total
 
 
 def mates_of(caller: str, answer: Any) -> Any:
-    """The array of a Matching, or of mates as they were given; integers, of any width."""
+    """The array of mates of a `Matching`, or as given; integers of any width."""
     mate = getattr(answer, "mate", answer)
     if not (hasattr(mate, "dtype") and hasattr(mate, "ndim")):
         mate = plain(caller, "mate", mate)
@@ -31,7 +31,7 @@ def mates_of(caller: str, answer: Any) -> Any:
 
 
 def gate(caller: str, answer: Any, n: int, place: str, kind: Any) -> Any:
-    """The mates of n vertices, checked: on that engine, of that type of index."""
+    """The mates of n vertices, checked, moved to that engine and cast to that index type."""
     mate = engines.moved(mates_of(caller, answer), place)
     wrong = fault(mate, n)
     if wrong:
@@ -79,7 +79,6 @@ def _first_fault(mate: Any, n: int) -> tuple[bool, bool, int]:
 
 
 def rows_of(view: Any) -> Any:
-    """The row of each entry."""
     xp = engines.xp(view.indices)
     if xp is np:
         return np.repeat(np.arange(view.n), np.diff(view.indptr))
@@ -88,8 +87,9 @@ def rows_of(view: Any) -> Any:
 
 
 def checked_mates(view: Any, answer: Any, caller: str, what: str) -> tuple[Any, Any, Any]:
-    """The mates of an answer as int64, where the view lives; the row of each entry; and which
-    entries are edges of the matching.  `CheckFailed` where two mates are not joined."""
+    """The mates as int64, where the view lives; the row of each entry; which entries are matched.
+
+    `CheckFailed` where two mates are not joined by an edge."""
     xp = engines.xp(view.indices)
     mate = engines.moved(mates_of(caller, answer), engines.location(view.indices))
     wrong = fault(mate, view.n)
@@ -109,9 +109,9 @@ def checked_mates(view: Any, answer: Any, caller: str, what: str) -> tuple[Any, 
 
 
 def settled_weight(caller: str, view: Any, mate: Any, weight: float) -> float:
-    """The weight that an engine found.  Engines count edges twice, so that sum may overflow.
+    """The weight that an engine found, or where that overflowed, the sum of the edges' weights.
 
-    Then the halves are added up, in a pass over the edges.  If that overflows too, it is an error.
+    Engines count edges twice, so they overflow earlier.  Raises if the second sum overflows, too.
     """
     if math.isfinite(weight):
         return weight
@@ -120,7 +120,7 @@ def settled_weight(caller: str, view: Any, mate: Any, weight: float) -> float:
 
 
 def check_bound(weight: float, heaviest: float, bound: float, rounding: float) -> None:
-    """No matching may be heavier than the bound: not this one, and not a single edge."""
+    """Raise if the matching, or a single edge, is heavier than the bound."""
     if not weight <= bound * (1 + rounding):  # also where it is NaN
         raise CheckFailed(f"matching: the weight {weight} exceeds its bound {bound}")
     if not heaviest <= bound * (1 + rounding):

@@ -37,7 +37,7 @@ class EngineMatching(NamedTuple):
     rounds: int = 0
     bound: float | None = None  # proved upper bound on any matching, if the method has one
     own: Any = None  # (n,) weight of the edge at each vertex, if the method knows it
-    stats: Any = None  # of an engine that counts what travels
+    stats: Any = None  # `Stats` of an engine that counts transfers
 
 
 class Origin(NamedTuple):
@@ -48,7 +48,7 @@ class Origin(NamedTuple):
     weighted: bool | None = None  # is the weight that of the edges, or their number?
     seed: int | None = None  # of the order of equal weights; None: the method is not checked
     ties: str = "hash"
-    rounds: int | None = None  # of "augmented": how many there could be
+    rounds: int | None = None  # of "augmented": the most rounds allowed
 
 
 def load(method: str, engine: str) -> Any:

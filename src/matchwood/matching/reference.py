@@ -11,5 +11,5 @@ from matchwood.primitives.edge_order.reference import edge_key
 def first_edge(
     u: int, among: Iterable[int], indices: Any, data: Any, seed: int, by_hash: bool
 ) -> int | None:
-    """The entry of u, of those at these places, that comes first in the order of edges."""
+    """Of the entries of u at these places, the first in the order of edges."""
     return min(among, key=lambda k: edge_key(data[k], u, indices[k], seed, by_hash), default=None)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matchwood.engines.devices import Devices
 
 LARGEST_EXACT = 2**53  # larger integers are rounded in double precision
-EDGES_PER_BLOCK = 1 << 16  # edges that are given to the kernel at a time, when they come one by one
+EDGES_PER_BLOCK = 1 << 16  # edges given to the kernel at a time, where they are read one by one
 
 
 def weighted_matching(
@@ -55,7 +55,7 @@ def weighted_matching(
         ``"suitor"`` lets vertices propose to their heaviest neighbour that has no better
         offer [3]_; a vertex whose proposal is replaced by a better one proposes again.
         ``"augmented"`` begins with the greedy matching and exchanges an edge for one or two at its
-        ends as long as that wins weight [6]_ [7]_: at least 2/3 of the best, and 7 to 14 % more
+        ends as long as that gains weight [6]_ [7]_: at least 2/3 of the best, and 7 to 14 % more
         than greedy on the collaboration, mail and citation graphs we tried.  ``"streaming"`` reads
         each edge once and keeps few of them, within 2 + epsilon of the best [4]_
         (`streaming_matching` takes edges from an iterator).  ``"random_weighted"`` visits vertices
@@ -68,7 +68,7 @@ def weighted_matching(
         Which of two edges of equal weight comes first: by a hash of their ends, or the one to
         the smaller column.  See `matchwood.primitives.edge_order`.
     rounds : int or None
-        Of ``"augmented"``: how many at most.  None goes on until nothing is won.  One round won
+        The most rounds of ``"augmented"``.  None goes on until nothing is gained.  One round gained
         half to nine tenths of what all of them did on the graphs we tried, in 1.3 to 2.7 times the
         time of the greedy matching; all of them took 1.5 to 6.4 times as long.
     engine : {None, "reference", "cpu", "gpu"} or Devices
@@ -81,7 +81,7 @@ def weighted_matching(
     -------
     Matching
         With `mate`, `weight`, `rounds`, `bound`, `cardinality`, `edges()` and `check(A)`; `mate`
-        lives where `A` lives.  On `Devices` also `stats`: what travelled, round by round.
+        lives where `A` lives.  On `Devices` also `stats`: the transfers, round by round.
 
     Raises
     ------
@@ -100,10 +100,10 @@ def weighted_matching(
     Deterministic: edges have a total order without ties, so the three greedy methods and all
     engines, at any number of threads or ranks, return the same `mate`.  `weight` is a sum in double
     precision; engines agree to 1e-12 of it.  The same holds for ``"augmented"``: its rounds
-    look at the matching before them, and gains are compared as integers
+    read the matching before them, and gains are compared as integers
     (`matchwood.matching.augmented`).  It stops after 100 rounds; the graphs we tried needed 2 to
-    11.  2/3 is proved where it stopped before that, and before `rounds`; `Matching.check` looks
-    whether that is so.
+    11.  2/3 is proved where it stopped before that, and before `rounds`; `Matching.check` tests
+    that.
 
     Of a `DistributedGraph`, all ranks call this, with the same arguments; `method` is ``"auto"`` or
     ``"dominant"`` (one rank takes the single machine's methods of these names).  `mate` is a
@@ -190,7 +190,7 @@ def weighted_matching(
 def streaming_matching(
     edges: Iterable[Any], *, n: int | None = None, epsilon: float = EPSILON
 ) -> Matching:
-    """Find a heavy matching among edges that come one after the other, each seen once.
+    """Find a heavy matching among edges that are read one after the other, each once.
 
     Every vertex has a potential, 0 at first.  An edge whose weight exceeds (1 + epsilon) times the
     sum of its ends' potentials is pushed onto a stack, and its weight minus that sum is added to
@@ -203,7 +203,7 @@ def streaming_matching(
     edges : iterable
         Either of edges ``(u, v, w)``, or of blocks ``(u, v, w)`` of three arrays of the same
         length, which is faster.  It is read once; it need not fit in memory.  Self loops and
-        weights of 0 are left out; an edge that comes several times counts as several.
+        weights of 0 are left out; an edge that occurs several times counts as several.
     n : int or None
         Number of vertices; None takes the largest vertex seen, plus one.
     epsilon : float
@@ -319,7 +319,7 @@ def _numbers(values: Any, caller: str) -> Any:
 
 
 def _check(u: Any, v: Any, w: Any, n: int | None, seen: int, caller: str) -> None:
-    """Raise for the first wrong edge of a block; `seen` edges came before the block."""
+    """Raise for the first wrong edge of a block; `seen` edges were read before the block."""
     if not u.size:
         return
     for ends in (u, v):

@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 @kernel
 def _list_edges(team: Team, indptr: Array, indices: Array, data: Array, starts: Array,
                 fill: bool, u: Array, v: Array, w: Array) -> None:  # fmt: skip
-    """Count (into starts[rank + 1]), then write, the entries above the diagonal."""
+    """Count (into starts[member + 1]), or with `fill` write, the entries above the diagonal."""
     lo, hi = share_rows(team, indptr)
     at = starts[team.rank] if fill else 0
     for i in range(natural(lo), hi):
@@ -54,7 +54,6 @@ def _take(
 
 
 def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
-    """See matchwood.factors.degree_factor."""
     rows, n = view.n, plan.n
     neighbours = np.full((rows, n), -1, view.indices.dtype)
     weights = np.zeros((rows, n), view.data.dtype)

@@ -9,6 +9,5 @@ from matchwood.factors.rounds import gpu
 
 
 def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
-    """See matchwood.factors.degree_factor."""
     uncharged = plan._replace(limit=-1, period=1, uncharged=0)
     return gpu.find(view, uncharged, keep=keep)._replace(rounds=0, maximal=True)

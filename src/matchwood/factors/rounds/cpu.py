@@ -9,11 +9,11 @@ has two halves with a barrier between them:
 so no thread reads what another may be writing.  A proposal that is not answered gets a negative
 weight, and its place is free again when its row proposes next.
 
-Adjacency are sorted by column, so by ``ties="index"`` an entry displaces another only when it is
+Rows are sorted by column, so with ``ties="index"`` an entry displaces another only when it is
 heavier: most entries cost one comparison with the weakest, and their column is not read.
 
-Weights are positive, so their bits, read as integers, have the same order.  The kernels of the
-rounds take them so, because integers are compared and selected in fewer instructions.
+Weights are positive, so their bits, read as integers, have the same order.  The kernels compare
+these integers, which takes fewer instructions.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from matchwood.primitives.hashing.cpu import hash2, random_bit
 
 Array = np.ndarray[Any, Any]
 
-VERTICES_PER_STOP_TEST = 1 << 14  # charged between two tests of the stop word
+VERTICES_PER_STOP_TEST = 1 << 14  # vertices charged between two tests of the stop word
 VECTOR_GAIN = 16  # vertices charged by vector instructions in the time of one vertex charged alone
 
 # State of a vertex: full, or the charge.  Without charges any state but FULL is admissible.
 FULL, ANY = 0, 3  # the charges are 1 and 2
 
 MOST_IN_VARIABLES = 4  # neighbours of a vertex that the loops below keep in variables
-BRANCH_FREE_ENTRIES = 32  # of a row: among the first the two heaviest change too often to predict
+BRANCH_FREE_ENTRIES = 32  # first entries of a row, in which the heaviest two change unpredictably
 
 # Words of a member's tally; the cache lines of a processor have 8 words, or 16 by pairs.
 PROPOSED = 0  # proposals of this round
@@ -78,7 +78,7 @@ class Rule(NamedTuple):
     limit: int
     period: int
     uncharged: int
-    barrier: Any  # of random_bit
+    barrier: Any  # as in `Plan`
     seed: Any
     by_hash: bool
     directed: bool
@@ -98,7 +98,7 @@ def _propose(
 ) -> tuple[int, int]:
     """Each vertex of `mine` fills its free places with those it prefers.
 
-    Returns how many proposals there are, and how many vertices stay in `mine`.
+    Returns the number of proposals, and of the vertices that stay in `mine`.
     """
     n, seed, by_hash = rule.n, rule.seed, rule.by_hash
     indptr, indices, data = rows
@@ -110,7 +110,7 @@ def _propose(
         v = natural(np.int64(mine[i]))
         wanted = np.uint8(ANY - state[v] if charged else ANY)
         start, last = natural(v * n), natural(v * n + n - 1)
-        first = start  # of the free places, when those of unanswered proposals are given back
+        first = start  # the first free place, after those of unanswered proposals are freed
         for place in range(start, last + 1):
             if weights[place] > 0:
                 if first < place:
@@ -159,19 +159,19 @@ def _propose(
     return proposed, left
 
 
-# n = 1 to 4, ties by index.  The functions do what those of the same name do for any n.  For n = 2,
-# the common case, there is all of a round; for the others there are the proposals.  The heaviest
-# entries of a row are kept in variables.  So no branch here depends on weights or states: with
-# random ones the processor could not predict it.  Time of a factor against the loops for any n, one
-# thread, random weights: n = 1 0.79 and n = 2 0.72 on a random graph of 16 entries a row; n = 3 and
-# 4 0.72 to 0.78 on meshes of 48^3, but no less than before on the random graph and on R-MAT.
+# n = 1 to 4, ties by index.  `_propose_two` does what `_propose` does for any n, etc.: for n = 2,
+# the common case, all of a round, for the others the proposals.  The heaviest entries of a row are
+# kept in variables, so no branch depends on weights or states, which the processor could not
+# predict.  Time of a factor relative to the loops for any n, one thread, random weights: n = 1 0.79
+# and n = 2 0.72 on a random graph of 16 entries a row; n = 3 and 4 0.72 to 0.78 on meshes of 48^3,
+# but the same on the random graph and on R-MAT.
 
 
 @device
 def _propose_two(
     team: Team, mine: Array, fresh: bool, charged: bool, rows: Adjacency, places: Proposals
 ) -> tuple[Any, Any]:
-    """`_propose`; `fresh`: nothing is confirmed yet, so what is in the places is not read."""
+    """`_propose` for n = 2; `fresh`: nothing is confirmed yet, and places are not read."""
     indptr, indices, data = rows
     state, neighbours, weights = places
     proposed = left = np.int64(0)
@@ -220,7 +220,6 @@ def _propose_two(
 
 @device
 def _confirm_two(team: Team, mine: Array, places: Proposals) -> tuple[Any, Any]:
-    """`_confirm`."""
     state, neighbours, weights = places
     rejected = left = np.int64(0)
     for i in range(mine.size):
@@ -247,7 +246,7 @@ def _confirm_two(team: Team, mine: Array, places: Proposals) -> tuple[Any, Any]:
 
 @device
 def _sort_pairs(team: Team, lo: int, hi: int, places: Proposals) -> None:
-    """`_sort_rows`; of two edges of a vertex with equal weights the smaller neighbour is first."""
+    """`_sort_rows` for n = 2; of two edges of equal weight the smaller neighbour is first."""
     neighbours, weights = places.neighbours, places.weights
     none, no_vertex = weights.dtype.type(0), np.int64(-1)
     for v in range(natural(lo), hi):
@@ -266,7 +265,7 @@ def _sort_pairs(team: Team, lo: int, hi: int, places: Proposals) -> None:
 def _propose_one(
     team: Team, mine: Array, charged: bool, rows: Adjacency, places: Proposals
 ) -> tuple[Any, Any]:
-    """`_propose` for n = 1: a vertex that is asked has nothing confirmed."""
+    """`_propose` for n = 1: a vertex that may propose has nothing confirmed."""
     indptr, indices, data = rows
     state, neighbours, weights = places
     proposed = left = np.int64(0)
@@ -317,7 +316,7 @@ def _inserted(best: Any, heaviest: Any, j: Any, w: Any) -> Any:
 
 @expanded
 def _confirmed(start: int, n: int, neighbours: Array, weights: Array) -> int:
-    """Put what is confirmed first; how many that are."""
+    """Put confirmed neighbours first; returns their number."""
     kept: Any = 0
     for place in range(natural(start), start + n):
         j, w = neighbours[place], weights[place]
@@ -382,7 +381,7 @@ def _propose_by(
     rows: Adjacency,
     places: Proposals,
 ) -> tuple[int, int]:
-    """`_propose` by the quickest loop for n; `fresh`: nothing is confirmed yet."""
+    """`_propose` by the fastest loop for n; `fresh`: nothing is confirmed yet."""
     if rule.by_hash or rule.n > MOST_IN_VARIABLES:
         return _propose(team, mine, charged, rule, rows, places)
     if rule.n == 1:
@@ -396,7 +395,7 @@ def _propose_by(
 def _confirm(team: Team, mine: Array, n: int, places: Proposals) -> tuple[int, int]:
     """Unanswered proposals get negative weights, vertices without room the state FULL.
 
-    Returns how many proposals were not answered, and how many vertices stay in `mine`.
+    Returns the number of unanswered proposals, and of the vertices that stay in `mine`.
     """
     state, neighbours, weights = places
     rejected, left = 0, 0
@@ -424,7 +423,7 @@ def _confirm(team: Team, mine: Array, n: int, places: Proposals) -> tuple[int, i
 
 @device
 def _sort_rows(team: Team, lo: int, hi: int, rule: Rule, places: Proposals) -> None:
-    """Take out what was not answered, and put the preferred neighbours first."""
+    """Remove unanswered proposals, and put the preferred neighbours first."""
     n, seed, by_hash = rule.n, rule.seed, rule.by_hash
     neighbours, weights = places.neighbours, places.weights
     for v in range(natural(lo), hi):
@@ -550,7 +549,6 @@ def _rule(plan: Plan) -> Rule:
 
 
 def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
-    """See matchwood.factors.degree_factor."""
     n = plan.n
     team = crew(threads, work=view.nnz + view.n * n)
     neighbours = np.full((view.n, n), -1, view.indices.dtype)
@@ -591,6 +589,6 @@ class Pass:
 
     def __call__(self) -> tuple[Array, Array]:
         if self.weights.shape[1] > MOST_IN_VARIABLES:
-            self.weights.fill(0)  # what is positive would count as confirmed
+            self.weights.fill(0)  # positive weights would count as confirmed
         self._team.run(_pass, *self._args)
         return self.neighbours, self.weights

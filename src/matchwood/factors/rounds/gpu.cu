@@ -4,8 +4,8 @@
 //   begin     all vertices have room; their charges for the first round
 //   propose   one pass over the matrix, a tile of rows at a time: each vertex with room writes
 //             those it prefers into its free places
-//   confirm   one thread per vertex: which proposals were answered, who has room left, and the
-//             charges of the next round
+//   confirm   one thread per vertex: which proposals were answered, whether room is left, and the
+//             charge of the next round
 //   settle    one thread per vertex: unanswered places become -1, the preferred neighbour first
 //
 // A round is `propose` and `confirm`; after each all blocks wait for each other.  `begin` is left out
@@ -48,7 +48,7 @@ __device__ __forceinline__ void copy_async(T* to, const T* from)
 
 __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-// A row of the list: its first entry in the tile, its entries (1 to 512) and its place in the tile.
+// A row of the list: its first entry in the tile, the number of entries (1 to 512), its place in the tile.
 struct ListedRow {
     unsigned word;
     __device__ __forceinline__ static ListedRow of(int begin, int length, int row)
@@ -71,7 +71,7 @@ struct TileSpace {
     alignas(16) unsigned char storage[ENTRIES > PARTS ? ENTRIES : PARTS];
     int short_rows, long_rows, entries;
 
-    // of the first round, which reads no columns, and of the others
+    // values: in the first round, which reads no columns; entries_at: in the others
     __device__ __forceinline__ W* values() { return reinterpret_cast<W*>(storage); }
     __device__ __forceinline__ Entry<I, W>* entries_at() { return reinterpret_cast<Entry<I, W>*>(storage); }
     __device__ __forceinline__ ListedRow* list(int rows)
@@ -258,9 +258,8 @@ __device__ __forceinline__ unsigned answered(const I* neighbours, int n, I v, un
 }
 
 // One thread per vertex, whole warps.  A vertex that found no neighbour in a round without charges
-// never will, and its neighbours are full: it counts as full too.  Not so where the matrix is not
-// symmetric (`directed`); there it also matters whether anything was confirmed.
-// `begun`: there are states to read.
+// never will, and its neighbours are full: it counts as full too, unless the matrix is not symmetric
+// (`directed`); there ANSWERED is set as well where anything was confirmed.  `begun`: states can be read.
 template <typename I, typename W, int N>
 __device__ __forceinline__ void confirm(const Problem<I, W>& p, I rows, bool begun, bool charged,
                                         const Charges& next, bool directed, int* news_flag)
@@ -321,9 +320,8 @@ __device__ __forceinline__ void settle(const Problem<I, W>& p, I rows, bool by_h
 // ---- all of it ----
 
 // The `steps` of the rounds k to last - 1, on a grid of resident blocks.  Stops when the factor is
-// maximal, or after `most_idle` rounds in a row that confirm nothing (of which `idle` were before).
-// Settles then, or after the last round where SETTLE says so.  Launches after one that stopped are
-// not allowed.
+// maximal, or after `most_idle` rounds in a row that confirm nothing (`idle` of them before this launch).
+// Settles then, or after the last round where SETTLE says so.  Not to be launched after it has stopped.
 template <typename I, typename W, int N, bool HASH, int TILE>
 __global__ void __launch_bounds__(PROPOSAL_BLOCK, BLOCKS<W, N, HASH>)
 rounds(I rows, I tiles, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,

@@ -17,7 +17,7 @@ from matchwood.factors.result import FactorArrays, Plan
 from matchwood.primitives.row_reduce.gpu import Tiles
 
 PLACES = (1, 2, 4, 8)  # neighbours of a vertex that a kernel has room for; by hash at least 2
-ROUNDS_PER_LAUNCH = 64  # at most, so that the host can be interrupted
+ROUNDS_PER_LAUNCH = 64  # rounds of a launch at most; Ctrl-C takes effect between launches
 TILE_SIZE = 2048  # rows and entries; 1024 was slower by a fifth: bench/factors/factor_gpu.py
 
 Keep = Callable[[str, Callable[[], Any]], Any] | None
@@ -34,8 +34,8 @@ SOURCE = gpu.Source(
         "rounds4_by_hash = rounds<I,V,4,true,T>",
         "rounds8_by_hash = rounds<I,V,8,true,T>",
     ),
-    # What the compile test builds.  T: the size of the tiles.  V is W again, in one type, since
-    # these take long to compile.
+    # The types that the compile test builds.  T: the size of the tiles.  V is W in one type only,
+    # since these kernels take long to compile.
     types={"T": (str(TILE_SIZE),), "V": (np.float64,)},
 )
 

@@ -1,5 +1,5 @@
 // The proposals of one row: which neighbours a vertex prefers, which of them have room, and how a thread, a warp
-// or several blocks take the best of a row.  The arrays: gpu.cu, which also says how entries come into shared memory.
+// or several blocks take the best of a row.  The arrays, and the copies to shared memory: gpu.cu.
 #pragma once
 #include "matchwood/edge_order.cuh"
 #include "matchwood/row_reduce.cuh"
@@ -44,8 +44,8 @@ __device__ __forceinline__ long long packed(const Offer<int, float>& a)
     return (long long)((unsigned long long)(unsigned)a.key << 32 | (unsigned)~a.col);
 }
 
-// Whether a vertex prefers neighbour a to b.  Negative keys come after all others; none (-1) does
-// not come before none.
+// Whether a vertex prefers neighbour a to b.  Negative keys are after all others; none (-1) is not
+// before none.
 __device__ __forceinline__ bool better(const Candidate<int, float, false>& a,
                                        const Candidate<int, float, false>& b)
 {
@@ -95,7 +95,7 @@ __device__ __forceinline__ void merge_sorted(Entry (&best)[N], const Entry (&oth
     }
 }
 
-// ---- Capacity: who has room
+// ---- Capacity: which vertices have room
 //
 // Words of 32 vertices: those that have room and no charge in the low bits, those that have room and
 // a charge in the high bits.  So half a word says which of 32 vertices another may choose from.
@@ -242,7 +242,7 @@ struct Propose {
             }
         }
     }
-    // The first of every `width` lanes gets what all of them hold.  All lanes of the warp call.
+    // The first of every `width` lanes gets the best of all of them.  All lanes of the warp call.
     __device__ __forceinline__ void merge_lanes(Accumulator& sum, int width) const
     {
         for (int step = width / 2; step > 0; step /= 2) {

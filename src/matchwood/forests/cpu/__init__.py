@@ -4,8 +4,8 @@
     "walk"        one path after the other by one thread, permuting on the way
     "auto"        the better of the two
 
-With two threads, walks within ranges of vertices, one range a thread, took 1.2 to 1.3 times as long
-as the plain walk (meshes of 65,000 to 1 million vertices).
+With two threads, walks within a range of vertices for each thread took 1.2 to 1.3 times as long as
+one plain walk (meshes of 65,000 to 1 million vertices).
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ from matchwood.stopwatch import Stopwatch
 
 Array = np.ndarray[Any, Any]
 
-VERTICES_ASKED = 1024  # sampled, to see how far their neighbours are
+VERTICES_ASKED = 1024  # vertices sampled to estimate how far their neighbours are
 NEAR = 64  # difference of two vertex numbers; such a neighbour is usually in the cache
-NEAR_SHARE = 0.4  # of the neighbours; if more are near, paths run along the numbering
+NEAR_SHARE = 0.4  # share of the neighbours; if more are near, paths run along the numbering
 FEW_THREADS = 2  # up to this number a plain walk is faster where most neighbours are near
 
 
@@ -72,9 +72,7 @@ def forest(
 
 
 def _runs_along_numbers(table: Array) -> bool:
-    """Do paths run along the numbering, so that a walk never waits for memory?
-
-    Then leaving marks and coming back costs more: 2.2 to 4 times the walk with two threads."""
+    """Whether paths run along the numbering: then splitters take 2.2 to 4 times a walk's time."""
     asked = np.arange(0, table.shape[0], max(1, table.shape[0] // VERTICES_ASKED))
     distance = np.abs(table[asked].astype(np.int64) - asked[:, None])[table[asked] >= 0]
     return bool(distance.size) and float((distance <= NEAR).mean()) > NEAR_SHARE
@@ -82,7 +80,7 @@ def _runs_along_numbers(table: Array) -> bool:
 
 # Many walks at once.
 
-SPACING = 8192  # vertices for each sampled one; a walk is long against its record
+SPACING = 8192  # vertices per sampled one: walks are long compared with their records
 
 
 @kernel
@@ -90,7 +88,7 @@ def _number(
     team: Team, trails: Trails, tally: Array, perm: Array, path: Array, position: Array,
     place: Array,
 ) -> None:  # fmt: skip
-    """Where paths start, then the place of each vertex."""
+    """Compute where paths start, then the place of each vertex."""
     marks, records, lengths = trails
     n = marks.size
     lo, hi = share(team, n)
@@ -100,7 +98,7 @@ def _number(
     for v in range(natural(lo), hi):
         length = lengths[v]
         if length > 0:
-            lengths[v] = start  # from now on: where the path begins
+            lengths[v] = start  # from now on lengths[v] is where the path begins
             start += length
     if barrier(team):
         return
@@ -167,7 +165,7 @@ def _by_splitters(neighbours: Array, weights: Array, team: Crew) -> tuple[Any, .
 
 # One walk: visit the vertices path by path and permute on the way.
 #
-# Ends are tried in ascending order, so each path is found at its smaller end, and paths come in the
+# Ends are tried in ascending order, so each path is found at its smaller end, and paths are in the
 # order of their names.  The vertices left are on cycles: each is walked once to find its weakest
 # edge, walked again from there, and merged into the order by its name.
 
@@ -209,8 +207,9 @@ def _walk_cycles(
     team: Team, table: Array, weights: Array, perm: Array, path: Array, position: Array,
     rings: Array, count: Array,
 ) -> None:  # fmt: skip
-    """The cycles that are left, cut and appended to perm.  rings[k]: the ends of cut k, the smaller
-    one first, and where it starts in perm.  count: vertices in perm, rings."""
+    """Cut the cycles that are left, and append them to perm.
+
+    rings[k]: the ends of cut k, smaller first, and its start in perm.  count: vertices, rings."""
     new, number = count[0], 0
     for start in range(perm.size):
         if interrupted(team, start):
@@ -255,7 +254,7 @@ def _walk_cycles(
 def _merge(
     team: Team, old: Array, path: Array, first_ring: int, rings: Array, order: Array, perm: Array
 ) -> None:
-    """Paths, in the order of their ids, and rings by `order`, into one."""
+    """Merge paths, in the order of their ids, and rings, by `order`."""
     at, new, k = 0, 0, 0
     n = perm.size
     while new < n:
@@ -315,7 +314,7 @@ def _collect(
     team: Team, indptr: Array, indices: Array, data: Array, table: Array, place: Array,
     position: Array, dl: Array, d: Array, du: Array,
 ) -> None:  # fmt: skip
-    """The vertices before and after v in its path are found among its neighbours in the factor.
+    """The values along the paths; the vertices beside v are among its neighbours in the factor.
 
     Values are read as bits: integers are selected in one instruction.  Neighbours and places that
     are out of range are skipped, and leave zeros: a user can change the arrays of a forest."""
@@ -348,7 +347,6 @@ def _collect(
 def coefficients(
     view: Any, table: Array, place: Array, position: Array, *, threads: int | None = None
 ) -> tuple[Array, Array, Array]:
-    """See matchwood.forests.tridiagonal_of."""
     kind = view.data.dtype
     bits = np.dtype(f"i{kind.itemsize}")
     dl, d, du = (np.zeros(view.n, bits) for _ in range(3))

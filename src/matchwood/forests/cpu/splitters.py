@@ -1,25 +1,24 @@
 """Walks along paths from their ends and from sampled vertices, many at once; cycles are cut.
 
 Walks start at the ends of paths and at sampled vertices ("nodes"), so that one long path is the
-work of many.  A walk leaves at each vertex its own number and how many steps it has taken.  It ends
-at a node, at an end, or where another walk has been: the mark there says how far it is from the
-other walk's start, so the distance from start to start is known.  This leaves a short list of
-nodes, which is ranked.  When the records of all walks are known (path, position of the start,
-direction), every vertex computes its position from them (__init__.py).  A thread has several walks
-at a time, so that it waits for memory once for all of them.
+work of many.  A walk marks each vertex with its own number and the steps it has taken.  It ends at
+a node, at an end, or where another walk has been: the mark there says how far it is from the other
+walk's start, so the distance from start to start is known.  This leaves a short list of nodes,
+whose positions are then found.  When the records of all walks are known (path, position of the
+start, direction), every vertex computes its position from them (__init__.py).  A thread has several
+walks at a time, so that it waits for memory once for all of them.
 
-    marks     what a walk leaves behind
     paths     `follow`: walks from ends and nodes
-    cycles    `resolve`: nodes are ranked; what no walk has reached is cut at the weakest edge
+    cycles    `resolve`: positions of nodes; cycles that no walk has reached are cut
 
 Two threads whose walks meet may each miss the other's last mark and overwrite it.  This does no
 harm: a mark gives the distance from the start of its walk, so each vertex may keep either mark, and
 a walk may end at any mark of the other.  So no compare-and-swap is needed, only words that are
 written whole (relaxed).
 
-The vertices that no walk has reached are on cycles without a node.  These are walked by the thread
-that comes first, or by several that all find the same.  In cycles with nodes the stretches between
-nodes are walked again to find the weakest edge.
+The vertices that no walk has reached are on cycles without a node.  One thread walks such a cycle,
+or several that all find the same.  In cycles with nodes the stretches between nodes are walked
+again to find the weakest edge.
 """
 
 from __future__ import annotations
@@ -50,16 +49,13 @@ Array = np.ndarray[Any, Any]
 #
 # A mark of a vertex: 0, or (walk + 1) * 2^24 + steps, or ~node.  Walks that start at vertex v have
 # the number v, the two of node r have n + 2 r + side.  The chance of 2^24 steps without a node is
-# e^-2048.
-#
-# A record of a walk: path, position at its start, +1 or -1 for each step, length of the path.
-#
-# A walk that looks for the weakest edge of a cycle is called a survey.
+# e^-2048.  A record of a walk: path, position at its start, +1 or -1 for each step, length of the
+# path.  A walk that looks for the weakest edge of a cycle is called a survey.
 
-WALKS = 8  # that a thread has at a time: it waits for memory once for all of them
-VERTICES_PER_CHUNK = 4096  # that a thread takes at a time
+WALKS = 8  # walks that a thread has at a time
+VERTICES_PER_CHUNK = 4096  # vertices that a thread takes at a time
 
-STEP_BITS = 24  # of a mark
+STEP_BITS = 24  # bits of a mark for the steps
 STEPS = (1 << STEP_BITS) - 1  # the bits of a mark that hold the steps
 
 # Words of a record.
@@ -77,7 +73,7 @@ WALK = 3  # its number
 CUT = 4  # of a survey: steps before the weakest edge so far
 U = 5  # ... and its first
 V = 6  # ... and second vertex
-SLOT = 7  # ... and where to note it
+SLOT = 7  # ... and the slot that it is stored at
 WALK_WORDS = 8
 
 # Words of `Cuts.counters`, apart so that they are in different cache lines.
@@ -98,7 +94,7 @@ class Pairs(NamedTuple):
 
 
 class Trails(NamedTuple):
-    """What walks write, for all threads to read."""
+    """Arrays that walks write and all threads read."""
 
     marks: Any  # (n,)
     records: Any  # RECORD_WORDS for each walk
@@ -113,7 +109,7 @@ class Nodes(NamedTuple):
 
     vertices: Any
     links: Any  # for each slot
-    link_steps: Any  # for each slot: how far that is
+    link_steps: Any  # for each slot: the distance to that
     state: Any  # for each node
 
 
@@ -125,8 +121,6 @@ class Stretches(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """The edges that are removed."""
-
     edges: Any  # (room, 2)
     counters: Any
 
@@ -151,7 +145,7 @@ def begin(walks: Array, k: int, before: int, at: int, walk: int) -> int:
 
 @device
 def replace(walks: Array, k: int, last: int, words: int) -> None:
-    """Walk k has ended; the last one takes its place.  `words`: how many words of it are used."""
+    """Walk k has ended: copy the `words` words of the last walk to its place."""
     for field in range(words):
         walks[k, field] = walks[last, field]
 
@@ -176,7 +170,6 @@ def write_node(
 
 @device
 def write_path(trails: Trails, one: int, other: int, length: int) -> None:
-    """The records of the walks from both ends of a path."""
     records, lengths = trails.records, trails.lengths
     low, high = min(one, other), max(one, other)
     write_record(records, high, low, length, -1, length)
@@ -206,7 +199,7 @@ def _join(n: int, one: int, other: int, distance: int, trails: Trails, nodes: No
 def _go_on(
     team: Team, table: Array, trails: Trails, nodes: Nodes, walks: Array, active: int, wanted: int
 ) -> int:
-    """Take a step of every walk in turn, until fewer than `wanted` are left; returns how many."""
+    """Step all walks in turn, until fewer than `wanted` are left; returns the number left."""
     marks = trails.marks
     n = marks.size
     turn = 0
@@ -300,8 +293,7 @@ def follow(team: Team, table: Array, trails: Trails, nodes: Nodes, all_walks: Ar
 
 @device
 def _rank_nodes(trails: Trails, nodes: Nodes) -> int:
-    """Records of the walks of nodes on paths, and the state of all nodes; returns whether one is
-    on a cycle."""
+    """Write the records of nodes on paths, and the state of all; 1 if a node is on a cycle."""
     n, records = trails.marks.size, trails.records
     vertices, links, link_steps, state = nodes
     cyclic = 0
@@ -379,7 +371,7 @@ def _survey_on(
     team: Team, factor: Pairs, surveys: Surveys, active: int, wanted: int, rings: bool,
     trails: Trails, cuts: Cuts, stretches: Stretches,
 ) -> int:  # fmt: skip
-    """Take a step of every survey in turn, until fewer than `wanted` are left; returns how many.
+    """Step all surveys in turn, until fewer than `wanted` are left; returns the number left.
 
     With `rings` a survey goes round to its start, leaves marks on its way, and cuts the cycle.
     Without, it goes to the next node, and records the weakest edge of the stretch."""
@@ -434,7 +426,7 @@ def _survey_on(
 
 @device
 def _rank_cycle_nodes(trails: Trails, nodes: Nodes, stretches: Stretches, cuts: Cuts) -> None:
-    """Records of the walks of nodes on cycles, once the weakest edge of each stretch is known."""
+    """Write the records of nodes on cycles; the weakest edge of each stretch is known."""
     n, records, lengths = trails.marks.size, trails.records, trails.lengths
     vertices, links, link_steps, state = nodes
     edges, edge_weights = stretches
@@ -513,7 +505,7 @@ def _survey_rings(
                 if load_relaxed(marks, v) != 0:
                     continue
                 store_relaxed(marks, v, mark_of(v, 0))
-                # first to the nearer neighbour, marked now: usually the loop comes to it next
+                # first to the nearer neighbour, marked now: usually the loop reaches it next
                 one, other = np.int64(table[2 * v]), np.int64(table[2 * v + 1])
                 side = 0 if abs(one - v) <= abs(other - v) else 1
                 store_relaxed(marks, one if side == 0 else other, mark_of(v, 1))
@@ -532,7 +524,7 @@ def _survey_rings(
 
 @device
 def _count(team: Team, lengths: Array, tally: Array) -> bool:
-    """tally[rank] = vertices of the paths whose ids are in this member's share."""
+    """tally[member] = vertices of the paths whose ids are in this member's share."""
     lo, hi = share(team, lengths.size)
     total = np.int64(0)
     for v in range(natural(lo), hi):
@@ -546,7 +538,7 @@ def resolve(
     team: Team, factor: Pairs, trails: Trails, nodes: Nodes, stretches: Stretches, cuts: Cuts,
     tally: Array, all_surveys: Surveys,
 ) -> None:  # fmt: skip
-    """Rank the nodes and cut the cycles.  Afterwards all records and `tally` are complete."""
+    """Find the positions of nodes and cut the cycles; completes all records and `tally`."""
     n = trails.marks.size
     surveys = Surveys(all_surveys.walks[team.rank], all_surveys.bests[team.rank])
     if team.rank == 0:

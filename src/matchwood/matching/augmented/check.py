@@ -1,7 +1,7 @@
 """Is this matching as heavy as the greedy one, and does no short exchange make it heavier?
 
-Gains are integers, as the engines compare them (__init__.py).  Arms are sorted by what they win;
-of each vertex the best arm counts, and the best one to another unit.  A cycle is two edges whose
+Gains are integers, as the engines compare them (__init__.py).  Arms are sorted by gain; of each
+vertex the best arm counts, and the best one to another unit.  A cycle is two edges whose
 other ends are mates: for every edge that leaves a unit, the second one is looked up.
 """
 
@@ -115,7 +115,7 @@ def _check_paths(m: Matched) -> None:
 
 
 def _two_arms(m: Matched) -> tuple[Array, Array, Array]:
-    """What the best arm of each vertex wins, its unit, and the best one to another unit."""
+    """The gain of each vertex's best arm, the unit it leads to, and the best to another unit."""
     value = m.w - m.own[m.x]
     arms = np.flatnonzero((value > 0) & (m.mate[m.u] != m.x))
     u, unit, value = m.u[arms], m.unit[m.x[arms]], value[arms]

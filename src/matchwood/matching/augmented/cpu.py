@@ -1,31 +1,31 @@
 """Rounds of short augmentations on a team.  The definition: __init__.py.
 
-The greedy matching comes from the suitor method.  A round has six steps, with a barrier after each:
+The suitor method makes the greedy matching.  A round has six steps, with a barrier after each:
 
     choose    the units of the queue (all, in the first round) find their best exchange; those
               that gain are the candidates
     claim     each candidate raises the gain of the units it touches ...
     rank      ... and where it has reached the largest one, their tie word
-    decide    who is first at all the units it touches wins
+    decide    a candidate that is first at all the units it touches wins
     make      winners change the matching; what they touch is theirs alone
-    wake      neighbours of what was changed are the next queue, where that concerns them
+    wake      neighbours of changed units that may gain by the change are the next queue
 
-The first round reads all rows once.  Later ones go by bounds: `arm` is the most a vertex can win.
-It can rise only when an arm costs less than before, so the neighbours of such vertices are looked
-at, and bounds that fell are found out when a unit seems to gain.  A new edge may close cycles; they
-are looked for from its end with fewer neighbours.  All other units would choose what they chose
-before, which won nothing.  So the answer is that of the definition.
+The first round reads all rows once.  Later ones go by bounds: `arm` is the most a vertex can gain.
+It can rise only when an arm costs less than before, so the neighbours of such vertices are
+examined; bounds that fell are found when a unit seems to gain.  A new edge may close cycles, which
+are searched from its end with fewer neighbours.  All other units would choose what they chose
+before, which gained nothing.  So the answer is that of the definition.
 
-A short row is scanned without branches: which arms win something, nobody can foresee.  Equal gains
-are only noticed there, and the row is then scanned again with the order of edges in full.  These
-scans are not those of matching/cpu.py: what an arm wins is no weight of its row, and of every entry
-the weight counts, for the heaviest one.  Gains and tie words of claims are compared in two steps,
-since both together are wider than a word.
+A short row is scanned without branches: which arms gain is unpredictable.  Such a scan only notices
+equal gains; the row is then scanned again with the full order of edges.  matching/cpu.py has no
+scan for this: the gain of an arm is no weight of its row, and the heaviest weight is needed as
+well.  Gains and tie words of claims are compared in two steps, since both together are wider than a
+word.
 
-Races.  `choose` and `wake` read the matching, which nobody changes then.  A unit is queued once:
+Races.  `choose` and `wake` read the matching, which no member changes then.  A unit is queued once:
 `queued` is set by exchange; so its row is scanned, and its words are written, by one member.
 `claim` and `rank` are atomic maxima.  `decide` only reads them.  In `make` winners share no
-unit, and losers set back claims that nobody reads any more.  The order of lists is arbitrary, and
+unit, and losers reset claims that are not read any more.  The order of lists is arbitrary, and
 nothing depends on it.
 """
 
@@ -72,7 +72,7 @@ from matchwood.primitives.hashing.cpu import mix64
 Array = np.ndarray[Any, Any]
 ANYTHING = 1 << 61  # more than two weights; two of these fit into 64 bits
 CHUNK = 512  # vertices that a member takes at a time in the first round
-QUEUE_CHUNK = 32  # the same of a queue, whose rows may be long
+QUEUE_CHUNK = 32  # units of a queue that a member takes at a time; their rows may be long
 
 # Words of `shared`, a cache line apart: lengths of the list of changed vertices and of two queues,
 # candidates, rounds.
@@ -85,18 +85,18 @@ SHARED = 5 * _LINE
 
 
 class Scale(NamedTuple):
-    """Weights times both are integers, cut; see `two_factors`."""
+    """Weights times both factors, truncated, are the integers; see `two_factors`."""
 
     first: float
     second: float
 
 
 class Weighing(NamedTuple):
-    """How gains are compared, and how long."""
+    """How gains are compared, and the limits of a run."""
 
     scale: Scale
     ties: Ties
-    least: int  # gain that is worth an exchange
+    least: int  # the least gain of an exchange
     limit: int  # rounds
 
 
@@ -107,10 +107,10 @@ class State(NamedTuple):
     mate: Array  # all ones for free vertices
     own: Array  # weight of the edge at v, 0 for free vertices
     price: Array  # the same as an integer: what an arm to v costs
-    arm: Array  # what the best arm of v wins at most, 0 for none
+    arm: Array  # the most that the best arm of v gains, 0 for none
     target: Array  # where it led to when v was scanned
     stale: Array  # 1: arm may have risen since
-    heaviest: Array  # weight in the row, as an integer; bounds what a cycle can win
+    heaviest: Array  # heaviest weight in the row, as an integer; bounds the gain of a cycle
 
 
 @device
@@ -146,10 +146,7 @@ def degree(rows: WeightedRows, u: Any) -> Any:
 
 @device
 def weight_between(rows: WeightedRows, u: Any, v: Any) -> Any:
-    """Of an edge, from the shorter row.
-
-    0 where it is not there: in one direction only, of a matrix that was said to be symmetric.
-    """
+    """The weight of {u, v}, from the shorter row; 0 if that lacks it: not symmetric."""
     if degree(rows, v) < degree(rows, u):
         u, v = v, u
     place = place_in_row(rows, u, v)
@@ -158,7 +155,7 @@ def weight_between(rows: WeightedRows, u: Any, v: Any) -> Any:
 
 @device
 def _comes_first(value: Any, best: Any, u: Any, x: Any, best_x: Any, ties: Ties) -> bool:
-    """The arm {u, x} before {u, best_x}, which stands before it in the row, or is none."""
+    """Whether the arm {u, x} is better than {u, best_x}, an earlier one of the row or none."""
     if value != best or value == 0:
         return value > best
     seed, by_hash = ties
@@ -167,10 +164,7 @@ def _comes_first(value: Any, best: Any, u: Any, x: Any, best_x: Any, ties: Ties)
 
 @device
 def _first_arm(u: Any, avoided: Any, also: Any, state: State, weighing: Weighing) -> Any:
-    """The best arm of u that leads to neither of two vertices: what it wins, and where; u for none.
-
-    With the order of edges in full.
-    """
+    """The best arm of u, by the full order, to neither of two vertices: its gain and end, or u."""
     best, best_x = np.int64(0), u
     for k in range(begin(state.rows, u), end(state.rows, u)):
         x = state.rows.indices[k]
@@ -215,9 +209,9 @@ def scan_arms(u: Any, state: State, weighing: Weighing) -> None:
 
 @device
 def _best_cycle(u: Any, state: State, scale: Scale, least: Any) -> Any:
-    """The best cycle of the unit {u, v} that wins more than `least`, and the x at u; u for none.
+    """The best cycle of the unit {u, v} that gains more than `least`, and the x at u; u for none.
 
-    The shorter of both rows is read, and of each edge there the other one is looked up.
+    The shorter of both rows is read, and for each edge there the opposite one is looked up.
     """
     mate, price = state.mate, state.price
     v = mate[u]
@@ -257,10 +251,9 @@ def _best_edge(u: Any, state: State, weighing: Weighing) -> Any:
 
 @device
 def cycle_may_gain(u: Any, state: State, least: Any) -> bool:
-    """Whether a cycle through {u, v} could win more than `least`.
+    """Whether a cycle through {u, v} could gain more than `least`.
 
-    It wins at most an arm of one end and the heaviest weight at the other; and it has an arm that
-    wins something.
+    It gains at most an arm of one end and the heaviest weight at the other, and one arm must gain.
     """
     v = state.mate[u]
     a, b = state.arm[u], state.arm[v]
@@ -317,13 +310,13 @@ def best_exchange(u: Any, state: State, weighing: Weighing, fresh: bool) -> Any:
         gain, x = _best_edge(u, state, weighing)
         return gain, x, free
     gain, x, y = np.int64(0), free, free
-    if state.arm[u] + state.arm[v] > state.price[u]:  # as far as bounds tell
+    if state.arm[u] + state.arm[v] > state.price[u]:  # by the bounds
         for z in (u, v):
             if not (fresh or is_fresh(z, state, weighing.scale)):
                 scan_arms(z, state, weighing)
         gain, x, y = best_path(u, state, weighing)
         gain = max(gain, np.int64(0))
-        if x == v or y == u:  # only where symmetry is a lie
+        if x == v or y == u:  # only where a matrix is wrongly declared symmetric
             gain, x, y = np.int64(0), free, free
     if cycle_may_gain(u, state, gain):
         cycle, at_u = _best_cycle(u, state, weighing.scale, gain)
@@ -332,7 +325,7 @@ def best_exchange(u: Any, state: State, weighing: Weighing, fresh: bool) -> Any:
     return gain, x, y
 
 
-# Who may make its exchange: the first at all the units that it touches
+# Which exchanges are made: those that are first at all the units they touch
 
 
 class Claims(NamedTuple):
@@ -349,14 +342,14 @@ class Wanted(NamedTuple):
     gain: Array
     x: Array  # new mate of the smaller end
     y: Array  # and of the other one
-    unit_x: Array  # of x before the round; the own one where there is no x
+    unit_x: Array  # unit of x before the round; its own unit where there is no x
     unit_y: Array
     won: Array
 
 
 @device
 def _tie_word(u: Any, ties: Ties) -> Any:
-    """What decides between units of equal gain, larger first; one to one."""
+    """The word that breaks ties between units of equal gain, larger first; all are different."""
     if ties.by_hash:
         return mix64(np.uint64(u) ^ mix64(np.uint64(ties.seed)))
     return ~np.uint64(u)
@@ -364,13 +357,12 @@ def _tie_word(u: Any, ties: Ties) -> Any:
 
 @expanded
 def touched(wanted: Wanted, i: int) -> Any:
-    """The units that candidate i touches."""
     return wanted.unit[i], wanted.unit_x[i], wanted.unit_y[i]
 
 
 @expanded
 def settle_claims(team: Team, ties: Ties, wanted: Wanted, claims: Claims, size: int) -> bool:
-    """claim, rank, decide."""
+    """The steps claim, rank and decide."""
     lo, hi = share(team, size)
     for i in range(lo, hi):
         for t in touched(wanted, i):
@@ -397,8 +389,8 @@ def settle_claims(team: Team, ties: Ties, wanted: Wanted, claims: Claims, size: 
 class WorkLists(NamedTuple):
     queues: Array  # (2, n) units: of this round and of the next
     queued: Array  # 1: in the next queue
-    changed: Array  # vertices
-    before: Array  # what an arm to them cost before the round
+    changed: Array  # changed vertices
+    before: Array  # the cost of an arm to them before the round
     buffers: Array  # (members, BUFFER): units on their way to a queue
     shared: Array  # the words above
 
@@ -407,11 +399,11 @@ class WorkLists(NamedTuple):
 def _scan_all(
     team: Team, state: State, weighing: Weighing, lists: WorkLists, claims: Claims
 ) -> bool:
-    """The arms of all matched vertices.  True: the team stops."""
+    """Find the arms of all matched vertices.  True: the team stops."""
     n, free = state.mate.size, ~state.mate.dtype.type(0)
     kind = state.mate.dtype.type
     lo, hi = share(team, n)
-    # Mates that do not agree, of a matrix that was said to be symmetric and is not, become free.
+    # Mates that do not agree, of a matrix wrongly declared symmetric, become free.
     for i in range(np.uint64(lo), np.uint64(hi)):
         u = state.mate[i]
         state.stale[i] = u != free and state.mate[u] != i
@@ -423,7 +415,7 @@ def _scan_all(
         state.price[i] = cut(state.own[i], weighing.scale)
         lists.queued[i] = 0
         claims.gain[i], claims.tie[i] = 0, 0
-        # of free vertices nothing is known: they are scanned when they may gain
+        # free vertices are scanned later, when they may gain
         state.arm[i] = state.heaviest[i] = ANYTHING
         state.stale[i] = 1
     if barrier(team):
@@ -475,7 +467,6 @@ def _choose_all(
 def _choose_queued(
     team: Team, queue: Array, state: State, weighing: Weighing, lists: WorkLists, wanted: Wanted
 ) -> bool:
-    """Later rounds: the units of the queue."""
     chunk = next_chunk(team, queue.size, QUEUE_CHUNK)
     while chunk >= 0:
         for i in range(np.uint64(chunk), np.uint64(min(chunk + QUEUE_CHUNK, queue.size))):
@@ -510,7 +501,7 @@ def _part(state: State, v: Any, lists: WorkLists, at: Any) -> Any:
 
 @device
 def _vertices(mate: Array, v: Any) -> int:
-    """Of the unit of v, 0 for no vertex."""
+    """The number of vertices of v's unit, 0 where v is no vertex."""
     free = ~mate.dtype.type(0)
     return 0 if v == free else 1 if mate[v] == free else 2
 
@@ -520,11 +511,11 @@ def _make_won(
     team: Team, state: State, scale: Scale, lists: WorkLists, wanted: Wanted, claims: Claims,
     size: int,
 ) -> bool:  # fmt: skip
-    """Winners change the matching; all claims are set back."""
+    """Winners change the matching; all claims are reset."""
     mate, free = state.mate, ~state.mate.dtype.type(0)
     lo, hi = share(team, size)
     for i in range(lo, hi):
-        for t in touched(wanted, i):  # several members may set one back
+        for t in touched(wanted, i):  # several members may reset the same one
             store_relaxed(claims.gain, t, np.int64(0))
             store_relaxed(claims.tie, t, np.uint64(0))
         if not wanted.won[i]:
@@ -548,7 +539,6 @@ def _make_won(
 def _enqueue(
     state: State, v: Any, lists: WorkLists, buffer: Array, count: int, queue: Array, tail: Array
 ) -> int:
-    """Put the unit of v into the next queue, unless it is there."""
     u = unit_of(state.mate, v)
     one = lists.queued.dtype.type(1)
     if load_relaxed(lists.queued, u) == 0 and atomic_exchange(lists.queued, u, one) == 0:
@@ -570,7 +560,7 @@ def _arm_concerns(c: Any, z: Any, w: Any, state: State) -> bool:
         atomic_max(arm, z, value)
         store_relaxed(state.stale, z, state.stale.dtype.type(1))
         return True
-    # at best a second arm, for when the first ones of z and its mate lead to one unit
+    # at best a second arm, used when the first ones of z and its mate lead to one unit
     return load_relaxed(arm, z) + load_relaxed(arm, mate[z]) > state.price[z]
 
 
@@ -578,7 +568,7 @@ def _arm_concerns(c: Any, z: Any, w: Any, state: State) -> bool:
 def _cycle_concerns(c: Any, z: Any, w: Any, most: Any, state: State) -> bool:
     """Whether the unit of z may gain by a cycle through the new edge at c.
 
-    No edge at the other end of that is heavier than `most`.
+    No edge at the other end of the new edge is heavier than `most`.
     """
     mate, price = state.mate, state.price
     won = w - price[c]
@@ -591,7 +581,7 @@ def _cycle_concerns(c: Any, z: Any, w: Any, most: Any, state: State) -> bool:
 def _wake(
     team: Team, state: State, scale: Scale, lists: WorkLists, wanted: Wanted, turn: int
 ) -> bool:
-    """The next queue: losers, changed units, and those of neighbours whom that concerns."""
+    """Make the next queue: losers, changed units, and neighbours that may gain by the change."""
     shared, buffer, count = lists.shared, lists.buffers[team.rank], 0
     queue, tail = lists.queues[turn], shared[_QUEUED + turn * _LINE :]
     mate, price, free = state.mate, state.price, ~state.mate.dtype.type(0)
@@ -607,7 +597,7 @@ def _wake(
             count = _enqueue(state, c, lists, buffer, count, queue, tail)
             cheaper = price[c] < lists.before[i]
             d = mate[c]
-            if d == free:  # nobody raises its bound from now on
+            if d == free:  # no scan raises its bound from now on
                 state.arm[c], state.stale[c] = ANYTHING, 1
             cycles = d != free and (degree(state.rows, c), c) <= (degree(state.rows, d), d)
             if not (cheaper or cycles):
@@ -628,10 +618,7 @@ def _augment(
     team: Team, weighing: Weighing, state: State, claims: Claims, wanted: Wanted,
     lists: WorkLists, sums: Array,
 ) -> None:  # fmt: skip
-    """Rounds until nobody gains.  Caller: lists.shared is 0; a maximal matching.
-
-    Vertices are unsigned.
-    """
+    """Rounds until no unit gains.  Caller: lists.shared is 0; `mate` is unsigned and maximal."""
     shared = lists.shared
     expect(team, state.mate.size)
     if _scan_all(team, state, weighing, lists, claims):
@@ -650,7 +637,7 @@ def _augment(
         if _wake(team, state, weighing.scale, lists, wanted, turn):
             return
         waiting = shared[_QUEUED + turn * _LINE]
-        if barrier(team):  # everybody has read the lengths
+        if barrier(team):  # all members have read the lengths
             return
         if team.rank == 0:
             shared[_CHANGED], shared[_CANDIDATES] = 0, 0

@@ -13,7 +13,7 @@ from matchwood.primitives.extremes import extremes
 from matchwood.primitives.wide_sums import total
 
 WIDTHS = (2, 8)  # lanes for a row in the first round
-EACH = 4  # entries for each of them, on average
+EACH = 4  # entries per lane, on average
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
@@ -57,8 +57,6 @@ def match(
 
 
 class _Rounds:
-    """The kernels with their arguments."""
-
     def __init__(self, k: Any, view: Any, mate: Any, space: Any, ties: tuple[int, bool]) -> None:
         self.k, self.view, self.mate, self.space, self.ties = k, view, mate, space, ties
         self.n = view.n
@@ -67,12 +65,12 @@ class _Rounds:
         self.grid = min(LISTED, -(-view.n // 64))
 
     def clear(self, first: int, after: int) -> None:
-        """Set words of `control` back."""
+        """Set the words first to after - 1 of `control` to 0."""
         part = self.space.control[first:after]
         part.data.memset_async(0, part.nbytes)
 
     def run(self, most: int) -> int:
-        """Rounds until nobody gains, or so many; how many there were."""
+        """Run rounds until no unit gains, `most` at the most; returns their number."""
         made = 0
         self.scan()
         self.choose(True)

@@ -1,6 +1,6 @@
 """The two starts and the sweeps on a team.  The rule: __init__.py.
 
-Every pass reads one array and writes another, each thread its own rows, with a barrier between
+Every pass reads one array and writes another, each member its own rows, with a barrier between
 passes; so there are no races, and the result does not depend on the number of threads.
 """
 

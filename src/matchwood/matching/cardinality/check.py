@@ -60,7 +60,7 @@ def check_maximum_matching(A: Any, answer: Any) -> None:
 
 
 def free_at_least(view: Any, removed: Array) -> int:
-    """odd(G - U) - |U|: so many vertices are free in every matching."""
+    """odd(G - U) - |U|, a lower bound on the vertices that any matching leaves free."""
     left = np.flatnonzero(~removed)
     ones = np.ones(view.nnz, np.int8)
     G = sp.csr_array((ones, view.indices, view.indptr), (view.n, view.n))[left][:, left]

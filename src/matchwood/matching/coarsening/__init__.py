@@ -1,7 +1,4 @@
-"""Coarser graphs from matchings: one level, and a hierarchy of them.  Read on in check.py.
-
-The engines are those of primitives/contract, which merges the pairs.
-"""
+"""Coarser graphs from matchings: one level, and a hierarchy.  primitives/contract merges pairs."""
 
 from __future__ import annotations
 
@@ -129,7 +126,7 @@ def coarsen(
 
 
 def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
-    """The weights of n vertices as int64 or float64, on that engine; 1 each where None came."""
+    """The weights of n vertices as int64 or float64, where `place` says; None: 1 for each."""
     if given is None:
         xp = engines.cupy() if place == "gpu" else np
         return xp.ones(n, np.int64)
@@ -152,10 +149,7 @@ def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
 
 
 def _refuse_overflow(G: csr.Graph, data: Any, members: Any, mate: Any, weights: Any) -> None:
-    """Raise where a sum of weights overflows its type.
-
-    The entries are only read where four of the heaviest could overflow.
-    """
+    """Raise where a sum of weights overflows; reads entries only if four of the heaviest could."""
     most = float(np.finfo(data.dtype).max) / 4
     # where values are not symmetric, two of them make the weight of an edge
     if 2 * G.largest_magnitude > most and not bool(np.isfinite(data).all()):
@@ -356,7 +350,6 @@ def coarsening_hierarchy(
 
 
 def _back(call: calls.Call, level: Coarsening) -> Coarsening:
-    """A level where the user's graph lives."""
     shape, matrix = level.matrix.shape, level.matrix
     indptr, indices, data = call.back(matrix.indptr, matrix.indices, matrix.data)
     moved = sparse_matrix(indptr, indices, data, shape)
@@ -366,11 +359,10 @@ def _back(call: calls.Call, level: Coarsening) -> Coarsening:
 def pair_free(view: Any, mate: Any, *, threads: int | None = None) -> Any:
     """A copy of `mate` in which free vertices with the same heaviest neighbour are paired.
 
-    So that coarsening does not stall: a matching of a star has one edge, and merging it removes one
-    vertex of a million.  But any two leaves have the same neighbour: they are two hops apart.  So
-    free vertices with the same heaviest neighbour make up a group (of equally heavy neighbours the
-    smaller index counts), and vertices without any neighbour another.  Each group is paired in the
-    order of its vertices.
+    Without it coarsening stalls on stars: a matching has one edge, and merging it removes one
+    vertex of a million.  Free vertices with the same heaviest neighbour, like the leaves of a star,
+    make up a group (of equally heavy neighbours the smaller index counts), and vertices without any
+    neighbour another.  Each group is paired in the order of its vertices.
 
     Of each group at most one vertex stays free.  After a maximal matching of M edges the heaviest
     neighbours are matched vertices, so at most 2 M + 1 stay free, and of n vertices at most

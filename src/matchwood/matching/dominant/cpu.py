@@ -9,7 +9,7 @@ A round works on a queue: in the first round all vertices, then those whose poin
 When v is matched its list is closed.  The vertices in it, and those that find it closed later, make
 up the next queue.  So a vertex costs work when its pointer has to change, and none while it waits.
 On a path of ascending weights, where a round matches one edge, that makes n rounds of constant
-work.  Thread 0 alone works on small queues, without barriers.
+work.  Member 0 alone works on small queues, without barriers.
 
 Encodings.  `pointer[v]` is all ones (-1) when v has no free neighbour left; at the end every other
 pointer is mutual, and the array is the matching.  `waiting[v]` is the first vertex of v's list, n
@@ -17,7 +17,7 @@ for none, CLOSED (negative) when v is matched.  Its sign bit turns the weight of
 -1 without a branch.  `following` links the lists.  No list holds a vertex twice: a vertex waits for
 one other.
 
-Races.  Pointing reads only what the last round settled.  Settling reads pointers, which no thread
+Races.  Pointing reads only what the last round settled.  Settling reads pointers, which no member
 changes then, and changes lists by compare-and-swap and exchange.  Of the two ends of a mutual edge
 the one that closes the smaller end's list does the matching; a vertex that finds a list closed
 enters the queue itself.  The order of lists and queue is arbitrary, and nothing depends on it.
@@ -64,11 +64,11 @@ from matchwood.matching.methods import EngineMatching
 from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 
 Array = np.ndarray[Any, Any]
-CHUNK = 512  # vertices that a thread takes at a time while pointing
+CHUNK = 512  # vertices that a member takes at a time while pointing
 ONE_THREAD_QUEUE = 1000  # vertices in the queue; one thread alone is faster on fewer
 
 # Words of `shared`, a cache line apart: the lengths of two queues, the number of rounds that
-# matched a vertex, and the queue's size and number after thread 0 worked alone.
+# matched a vertex, and the queue's size and number after member 0 worked alone.
 _LINE = 16
 _TAILS, _MATCHED, _SIZE, _TURN = 0, 2 * _LINE, 3 * _LINE, 3 * _LINE + 1
 SHARED = 4 * _LINE
@@ -84,8 +84,6 @@ class WaitingLists(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Workspace of a run."""
-
     queues: Array  # (2, n): that of this round and that of the next
     buffers: Array  # (threads, BUFFER): vertices that are not yet appended to a queue
     shared: Array  # the words above
@@ -160,7 +158,7 @@ def _close(waiting: Array, v: Any, plain: bool) -> Any:
 
 @device
 def _enter(waiting: Array, v: Any, u: Any, following: Array, plain: bool) -> bool:
-    """Put u into v's list; False when the list is closed.  `plain`: no other thread is at work."""
+    """Put u into v's list; False when the list is closed.  `plain`: no other member is at work."""
     head = load_acquire(waiting, v)
     while head >= 0:
         following[u] = head
@@ -219,7 +217,7 @@ def _match(
     expect(team, n)
     buffer = buffers[team.rank]
     turn, rounds, size = 0, 0, n
-    alone = False  # thread 0 works, the others wait for it
+    alone = False  # member 0 works, the others wait for it
     while size > 0:
         if alone and team.rank > 0:
             if barrier(team):
@@ -293,7 +291,7 @@ def _match(
             return
         size, rounds = tail[0], load_relaxed(shared, _MATCHED)
         alone = 0 < size < ONE_THREAD_QUEUE and team.size > 1
-        if alone and barrier(team):  # all threads have read the words that thread 0 writes now
+        if alone and barrier(team):  # all members have read the words that member 0 writes now
             return
     sum_blocks(team, weight, sums)
 

@@ -1,9 +1,8 @@
 """Is this matching the heaviest?  On a small graph by trying all, on others by a proof.
 
-Up to MOST_TRIED vertices all matchings are tried.  For larger graphs prices of the vertices are
-searched that prove it.  Before that come tests whose errors say more: the matching is
-lighter than the greedy one, heavier than a bound, or one edge weighs more than the matched edges at
-its ends together.
+Up to MOST_TRIED vertices all matchings are tried.  In larger graphs vertices get prices that prove
+it.  Before that, tests with clearer errors are made: the matching is lighter than the greedy one,
+heavier than a bound, or one edge weighs more than the matched edges at its ends together.
 
 The proof.  Let every vertex v have a price y(v) >= 0, such that y(u) + y(v) >= w(u, v) for all
 edges.  Then no matching weighs more than all prices together.  If also y(u) + y(v) = w(u, v) for
@@ -79,7 +78,7 @@ def _check_single_edges(view: csr.View, answer: Any) -> None:
     _mate, rows, used = checked_mates(view, answer, "check_exact", "matching")
     own = np.zeros(view.n)
     own[rows[used]] = view.data[used]
-    unseen = answer.weight * view.n * np.finfo(np.float64).eps  # what a sum of weights may lose
+    unseen = answer.weight * view.n * np.finfo(np.float64).eps  # rounding error of a sum of weights
     with np.errstate(over="ignore"):
         gain = view.data > (own[rows] + own[view.indices]) * (1 + ROUNDING) + unseen
     if gain.any():

@@ -1,6 +1,4 @@
-"""Maximal matching by random proposals.
-
-Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu.
+"""Maximal matching by random proposals.  See reference.py, check.py, cpu.py, gpu.py + gpu.cu.
 
 A round colours the free vertices blue or red at random.  Every blue vertex proposes to a red free
 neighbour, every red one accepts one proposal.  The exact rule is in the notes of `maximal_matching`
@@ -9,9 +7,9 @@ neighbour, every red one accepts one proposal.  The exact rule is in the notes o
 The same files hold their algorithm 1, ``method="serial"``: vertices one by one in random order.  It
 makes the same choices, without colours.
 
-With ``prefer="hash"`` or ``"degree"`` a vertex proposes to the neighbour that comes first in an
-order.  A vertex v has the 64-bit key ``d << 32 | hash2(v, 1, s) >> 32`` for the seed s, with d its
-degree or 0.  The order is that of keys, and of vertices where keys are equal.
+With ``prefer="hash"`` or ``"degree"`` a vertex proposes to its first neighbour in the order of
+(key, vertex), where the key of v is ``d << 32 | hash2(v, 1, s) >> 32`` for the seed s, with d its
+degree or 0.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ MOST_DEGREE = 2**32 - 1  # larger degrees count as this one
 
 
 class Preference(NamedTuple):
-    """Both arrays are unsigned in kernels, and empty for ``prefer="random"``."""
+    """The order of `prefer`: unsigned arrays in kernels, empty for ``prefer="random"``."""
 
-    position: Any  # (n,) of each vertex in the order
+    position: Any  # (n,) the position of each vertex in the order
     order: Any  # (n,) the vertices in order
 
 

@@ -5,9 +5,8 @@ A round is two passes over the free vertices, three with weights or an order, wi
     propose     a blue vertex writes its choice into `target`, and itself into the chosen vertex's
                 `mate`, by atomic minimum: the smallest proposer stays.
                 A vertex without a free neighbour dies
-    respond     with weights: a red vertex that has a proposal finds its heaviest one.
-                With an order proposers write their position in it, and the red vertex finds
-                who has it
+    respond     with weights: a red vertex that has a proposal finds its heaviest one.  With an
+                order, `mate` holds the proposer's position, which becomes the vertex there
     resolve     matched vertices leave the list of live vertices, the others get their next colour
 
 Vertices are divided into chunks.  A chunk keeps its own list of live vertices, shortened in place,
@@ -58,13 +57,11 @@ _32 = np.uint64(32)
 
 
 class VertexState(NamedTuple):
-    """The state between rounds."""
-
     mate: Array  # (n,) all ones for free vertices
     target: Array  # (n,) the neighbour that a vertex proposes to
     state: Array  # (n,) TAKEN, BLUE or RED
     live: Array  # (n,) the live vertices of each chunk, from its first place on
-    sizes: Array  # (chunks,) how many live vertices each chunk has
+    sizes: Array  # (chunks,) the number of live vertices of each chunk
     words: Array  # (threads, CHUNK) scratch buffers for hashes
 
 
@@ -145,13 +142,12 @@ def _colour(part: Array, words: Array, r: Any, threshold: Any, state: Array) -> 
 
 @device
 def _round_number(seed: Any, k: Any) -> Any:
-    """`round_number` of primitives/hashing."""
     return np.uint32(hash2(0, k, seed) >> _32) | np.uint32(1)
 
 
 @kernel
 def _begin(team: Team, indptr: Array, seed: Any, threshold: Any, live_state: VertexState) -> None:
-    """All vertices with neighbours are live, and have their colours of round 0."""
+    """Make all vertices with neighbours live, and give them their colours of round 0."""
     mate, _, state, live, sizes, words = live_state
     n = mate.size
     r = _round_number(seed, 0)

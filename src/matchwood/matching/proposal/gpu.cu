@@ -1,25 +1,13 @@
 // Maximal matching on the GPU.  Host side: gpu.py.  The rule and the paper: __init__.py.
 //
-// One cooperative kernel runs the rounds.  A round is two passes over the free vertices, three
-// with weights or an order, and a barrier of the grid after each:
-//   propose    a blue vertex writes its choice into target[], and itself into the chosen vertex's
-//              mate[], by atomicMin: the smallest proposer stays.  A vertex without a free
-//              neighbour dies
-//   respond    with weights: a red vertex that has a proposal finds its heaviest one.  With an
-//              order proposers write their position in it, and the red vertex finds who has it
-//   resolve    matched vertices leave the list of live vertices, the others get their next colour
+// One cooperative kernel runs the rounds, with a barrier of the grid after each pass.  The passes
+// (propose, respond, resolve) and why they do not race: cpu.py.  Plain loads are enough: the barrier
+// orders them, and invalidates the caches.
 //
 // The blocks take tiles of BLOCK vertices in turn.  Each block keeps its live vertices in a segment
 // of its own and shortens it in place, so that no list is shared.
 //
 // Rows: one thread scans the first few entries of a row, then the whole warp the rest of it.
-//
-// Races.  In propose only mate[] of red vertices is shared, and a minimum is the same in any order.
-// state[] of a vertex that dies is written while others read state[].  But they read it for their
-// own neighbours, and the neighbours of a vertex that dies are not live.  In the other passes a
-// vertex writes only its own elements, and reads what others wrote before the last barrier.  In
-// resolve a blue vertex reads the mate[] of a red one, and red vertices do not change theirs there.
-// Plain loads are enough: the barrier orders them, and invalidates the caches.
 //
 // Vertices that are compared or stored are unsigned, and NONE is more than any of them; in the
 // result it is -1.
@@ -48,7 +36,7 @@ struct Unsigned<long long> {
     using type = unsigned long long;
 };
 
-// What a vertex found: the neighbour, NONE for none, and whether it saw any free neighbour.
+// The result of a search: the neighbour or NONE, and whether any neighbour is free.
 template <typename U>
 struct Choice {
     U vertex;
@@ -100,7 +88,7 @@ __device__ __forceinline__ Choice<U> first_red(I begin, I degree, I place, const
     return mine;
 }
 
-// The red neighbour that comes first in the order, as its position.  All lanes of the warp call; see first_red.
+// The position of the first red neighbour in the order.  All lanes of the warp call; see first_red.
 template <typename I, typename U>
 __device__ __forceinline__ Choice<U> first_in_order(
     I begin, I degree, const I* indices, const I* position, const unsigned char* state)

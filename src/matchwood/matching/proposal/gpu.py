@@ -66,7 +66,7 @@ def match(
 def _rounds(
     kernel: Any, view: Any, seed: int, threshold: int, mate: Any, ordered: Preference | None = None
 ) -> list[int]:
-    """Fill `mate`; returns how many vertices are matched after each round."""
+    """Fill `mate`; returns the number of vertices matched after each round."""
     n, kind = view.n, view.indices.dtype
     tiles = -(-n // BLOCK)
     blocks = min(tiles, kernel.resident(BLOCK))

@@ -39,12 +39,11 @@ class Neighbourhoods:
         return row[place:] + row[:place]
 
     def order_key(self, v: int) -> tuple[int, int, int]:
-        """By what vertices are ordered; see __init__.py."""
+        """The key that vertices are ordered by; see __init__.py."""
         degree = min(len(self.rows[v]), MOST_DEGREE) if self.prefer == "degree" else 0
         return degree, hash2_number(v, 1, self.seed) >> 32, v
 
     def accept(self, u: int, proposers: list[int]) -> int | None:
-        """Whom a red vertex takes."""
         if self.weighted:
             return self.first_edge(u, proposers)
         return min(proposers, key=None if self.prefer == "random" else self.order_key)
@@ -81,7 +80,6 @@ def match(
 
 
 def _serial(rows: Neighbourhoods, mate: list[int]) -> list[int]:
-    """Algorithm 1."""
     for v in sorted(range(rows.n), key=lambda v: (hash2_number(v, 0, rows.seed), v)):
         if mate[v] < 0:
             u = rows.select(v, 0, lambda u: mate[u] < 0)
@@ -91,7 +89,7 @@ def _serial(rows: Neighbourhoods, mate: list[int]) -> list[int]:
 
 
 def _propose(rows: Neighbourhoods, mate: list[int], threshold: int) -> list[int]:
-    """Algorithm 3; returns how many vertices are matched after each round."""
+    """Algorithm 3; returns the number of vertices matched after each round."""
     live = {v for v in range(rows.n) if rows.rows[v]}
     matched: list[int] = []
     coloured = True

@@ -1,7 +1,7 @@
 """Random order, heaviest free neighbour.  The rule: __init__.py.
 
 A team sorts the vertices; then one thread visits them one after the other.  Rows lie anywhere in
-memory, so they are fetched before they are needed.
+memory, so they are prefetched.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _visit(
     team: Team, rows: WeightedRows, ties: Ties, order: Array, mate: Array, matched: Array,
     weight: Array, sums: Array,
 ) -> None:  # fmt: skip
-    """Caller: mate all ones, matched all zero; `weight` is `matched` as floats."""
+    """Visit all vertices.  `weight` is `matched` as floats.  Caller: mate all ones, matched 0."""
     free = ~mate.dtype.type(0)
     expect(team, order.size)
     for i in range(order.size if team.rank == 0 else 0):

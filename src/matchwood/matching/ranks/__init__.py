@@ -1,4 +1,1 @@
-"""Matchings of graphs that are spread over ranks: their check, in check.py and cpu.py.
-
-How such a matching is found: matching/dominant/ranks.
-"""
+"""The check of matchings of distributed graphs.  The method: matching/dominant/ranks."""

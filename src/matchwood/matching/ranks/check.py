@@ -1,9 +1,9 @@
-"""Is this the greedy matching of a graph that is spread over ranks?  No rank sees all of it.
+"""Is this the greedy matching of a graph distributed over ranks?  No rank sees all of it.
 
-The same questions in the same order as matching/check.py, and the same messages: of several faults
-every rank names that of the smallest vertex.  Owners check their mates, and ask those of the mates
-for theirs.  Then mates and the weights of their edges are expanded to the ranks that have a vertex
-as row or as column, which look through their blocks.
+The same tests in the same order as matching/check.py, with the same messages: of several faults
+every rank names that of the smallest vertex.  Owners check their mates, and ask the owners of these
+for theirs.  Then mates and the weights of their edges are sent to the ranks that have a vertex as
+row or as column, which look through their blocks.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Answer(NamedTuple):
 
 
 def check_matching(G: Any, answer: Any, weighted: bool, rounding: float) -> None:
-    """See matching.check.check_matching; all ranks raise the same."""
+    """See matching.check.check_matching; all ranks raise the same error."""
     caller, G = "check_matching", G.on("cpu")
     complete = hasattr(answer, "mate")
     same(G.comm, caller, weighted=weighted, answer_is_a_matching=complete)
@@ -58,7 +58,7 @@ def check_matching(G: Any, answer: Any, weighted: bool, rounding: float) -> None
 
 
 def check_locally_dominant(G: Any, answer: Any, seed: int, ties: str) -> None:
-    """See matching.check.check_locally_dominant; all ranks raise the same."""
+    """See matching.check.check_locally_dominant; all ranks raise the same error."""
     caller, G = "check_locally_dominant", G.on("cpu")
     same(G.comm, caller, rng=seed, ties=ties)
     found = _matching(G, answer, True, caller)
@@ -146,7 +146,7 @@ def _refuse(G: Any, wrong: Array, text: Any) -> None:
 
 
 def _together(comm: Any, work: Any) -> Any:
-    """``work()``, or on all ranks the error that the first of them had."""
+    """``work()``; if it fails on a rank, all ranks raise the error of the first that failed."""
     result, error = None, None
     try:
         result = work()

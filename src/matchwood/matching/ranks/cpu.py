@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 def _edge_weights(
     team: Any, indptr: Array, indices: Array, data: Array, names: Array, mate: Array, found: Array
 ) -> None:
-    """found[u] = the weight of the entry (u, mate[u]); it stays as it is where there is none."""
+    """Set found[u] to the weight of the entry (u, mate[u]), where there is one."""
     lo, hi = share_rows(team, indptr)
     for u in range(lo, min(hi, mate.size)):
         if interrupted(team, u):
@@ -44,7 +44,7 @@ def _first_undominated(
 ) -> None:  # fmt: skip
     """found[member] = the first entry (u, v), u < v, that comes before the edges of its ends.
 
-    Entries are compared by names; a member's rows may come in any order of them.
+    Entries are compared by names; a member's rows need not be sorted by them.
     """
     indptr, indices, data = view
     lo, hi = share_rows(team, indptr)
@@ -73,7 +73,7 @@ def _first_undominated(
 def first_undominated(
     view: Any, names: Array, mate: Array, own: Array, ties: Ties, threads: int | None
 ) -> tuple[int, int, float] | None:
-    """(u, v, weight) of the first edge of the block, by names, that nothing blocks."""
+    """(u, v, weight) of the first edge, by names, that precedes the edges of its ends, or None."""
     team = crew(threads, work=view.nnz + mate.size)
     found, weights = np.full((team.size, 2), -1, np.int64), np.zeros(team.size)
     arrays = (view.indptr, view.indices, view.data)

@@ -75,8 +75,7 @@ def _unwind(team: Team, ends: Array, weights: Array, top: int, mate: Array, tota
 
 
 def proved_bound(factor: float, potential: Array) -> float:
-    """An upper bound on every matching.  Edges were compared with rounded sums, so the sum of the
-    potentials is rounded up: see `matching_bound`."""
+    """An upper bound on every matching: the sum of potentials, rounded up; see `matching_bound`."""
     steps = (2 * factor + 2) * int(np.count_nonzero(potential)) * 2.0**-1074
     return factor * wide_total(potential) * (1 + 2.0**-40) + steps
 
@@ -117,7 +116,6 @@ class Stream:
             first = last
 
     def finish(self) -> EngineMatching:
-        """Pop the edges, and take those whose ends are free."""
         mate = np.full(self._n, -1, self._ends.dtype)
         total = np.zeros(1)
         self._team.run(_unwind, self._ends, self._weights, int(self._size[0]), mate, total)
@@ -128,7 +126,6 @@ class Stream:
         return self._potential, self._ends, self._weights, self._size
 
     def _reserve(self, more: int) -> None:
-        """Make room for that many more edges."""
         needed = int(self._size[0]) + more
         if needed > self._weights.size:
             length = max(needed, 2 * self._weights.size)

@@ -14,7 +14,7 @@ from matchwood.matching.streaming.cpu import proved_bound
 def match(
     view: Any, seed: int, by_hash: bool, threads: int | None = None, epsilon: float = EPSILON
 ) -> EngineMatching:
-    """The edges come row by row; ties do not matter."""
+    """The edges are read row by row; ties do not matter."""
     indptr, indices, data = (array.tolist() for array in view)
     potential = [0.0] * view.n
     stack = []

@@ -63,7 +63,7 @@ CHUNK = 512  # vertices that a thread takes at a time
 
 
 class Proposals(NamedTuple):
-    """The best one that each vertex has."""
+    """The best proposal that each vertex has."""
 
     mate: Array
     offer: Array
@@ -78,7 +78,7 @@ def _accept(best: Proposals, v: Any, w: Any) -> Any:
 
 @device
 def _takes(best: Proposals, v: Any, u: Any, w: Any, ties: Ties) -> bool:
-    """Whether v would accept u with weight w, as far as can be seen without v's lock."""
+    """Whether v would accept u with weight w, read without v's lock."""
     mate, offer = best
     free, locked = ~mate.dtype.type(0), ~mate.dtype.type(1)
     held = load_acquire(offer, v)
@@ -122,7 +122,7 @@ def _propose(u: Any, v: Any, w: Any, best: Proposals, ties: Ties) -> Any:
 def _propose_all(
     team: Team, rows: WeightedRows, ties: Ties, best: Proposals, offered: Array, sums: Array
 ) -> None:
-    """Caller: best.mate all ones (free), best.offer all zero; `offered` is that as floats."""
+    """All vertices propose.  Caller: mate all ones (free), offer 0; `offered` is that as floats."""
     mate, offer = best
     n = mate.size
     free = ~mate.dtype.type(0)

@@ -16,8 +16,8 @@
 // want[s] does not change while s is suitor of v.  It never grows afterwards: each proposal of s
 // comes after the one before in the order of edges, as fewer and fewer neighbours accept it.  A
 // reader that saw s in mate[v] therefore reads the weight of that proposal or less.  If it reads
-// less, it tries the swap, which fails if s has gone; s cannot have come back, because v has had a
-// better suitor since.  offer[v] is only raised to weights that v really has, so a scan never skips a
+// less, it tries the swap, which fails if s has been displaced; s cannot be suitor again, as v has had a
+// better one since.  offer[v] is only raised to weights that v really has, so a scan never skips a
 // neighbour that would accept.  Fences: want before mate when writing, mate before want when reading.
 //
 // It ends, without locks.  A swap fails only when another one succeeded, and mate[v] improves at
@@ -37,8 +37,8 @@
 
 // ---- proposals by lanes and blocks ----
 //
-// The parameter `Offers` keeps who has proposed to whom.  It is a struct that answers as first_edge.cuh asks, with
-//   Next propose(u, v, w)   the proposal of u to v; who has to propose next, and its next edge's weight at most
+// The parameter `Offers` stores the proposals.  It is a struct with the functions of `Others` in first_edge.cuh, and
+//   Next propose(u, v, w)   u proposes to v; returns who proposes next, and its next edge's weight at most
 //   B* want                 the state of giants
 
 constexpr int BLOCK = 512;  // threads of a block
@@ -48,7 +48,7 @@ constexpr int RESIDENT_BLOCKS = 3;  // blocks on a multiprocessor
 constexpr int GIANT_ROW = 4096;  // entries
 constexpr int PENDING = 0, TAKEN = 1;  // as bits of a weight: less than, and not more than, any weight
 
-// Who proposes next, and what its edge weighs at most: it proposes along lighter and lighter edges.
+// The vertex that proposes next, and the most that its edge weighs: it proposes along ever lighter edges.
 template <typename I, typename B>
 struct Next {
     I u;  // NOBODY: nobody
@@ -70,7 +70,7 @@ __global__ void list_giants(I n, const I* indptr, I* giants, unsigned long long*
 }
 
 // WIDTH lanes per vertex.  A group goes on with its next vertex while others follow a chain of
-// displacements.  starts(k): who proposes k-th, of `count`; nobody where that vertex has nothing to propose.
+// displacements.  starts(k), k < count: the k-th vertex to propose; NOBODY where that has nothing to propose.
 template <int WIDTH, bool FAR, typename I, typename W, typename Offers, typename Starts>
 __device__ __forceinline__ void propose_by_lanes(long long count, const Rows<I, W>& rows, const Offers& offers,
                                                  const Starts& starts)
@@ -232,19 +232,19 @@ __global__ void add_offers(I n, const W* offer, double* sums)
 
 // ---- lists of first edges: where the words of vertices are more than the caches hold ----
 //
-// Most of the time would go into words of vertices that lie anywhere in memory, and into rows that are read again for
-// every proposal.  So the first edges of each row are listed in one pass that reads the graph in order, and asks nobody:
+// Without lists most of the time goes into words of vertices anywhere in memory, and into rows that are read again for
+// every proposal.  So the first edges of each row are listed in one pass over the graph that reads no other words:
 //
 //   list_first_edges     the first LISTED edges of each row, in the order of edges
-//   propose_from_lists   a thread to a vertex: proposals along listed edges; who has tried all of them is left over
+//   propose_from_lists   a thread to a vertex: proposals along listed edges; a vertex that has tried all is left over
 //   propose_the_rest     as make_proposals, for those and for the giants
 //   read_mates           the matching and its weight
 //
-// A weight of 32 bits and a vertex fit into one word, the offer of v: the best proposal that v has, 0 for none.  So a
-// look at it tells who and how much, and a proposal is one compare-and-swap.
+// A weight of 32 bits and a vertex fit into one word, the offer of v: the best proposal that v has, 0 for none.  So one
+// read gives suitor and weight, and a proposal is one compare-and-swap.
 //
 // Races.  An offer changes by compare-and-swap only, and only for the better: each value that is read is, or was, a
-// proposal that v has, and who is refused by an old one is refused by the new one.  Only one thread at a time proposes
+// proposal that v has, and a vertex refused by an old one is refused by the new one.  Only one thread at a time proposes
 // for a vertex: the one that started or displaced it, the latter because it swapped the word that named it.  Lists do
 // not change while they are read.  Each swap improves an offer, so the number of steps is finite under every schedule.
 // The end state is the only stable one, the greedy matching.
@@ -337,8 +337,8 @@ struct FirstEdges {
         edges[LISTED - 1] = {0, 0};
     }
 
-    // LISTED entries of the row, at least, weigh as much.  For that WIDTH lanes are LISTED groups, of which each has an
-    // edge as heavy; or, where they are fewer, each lane has several.
+    // A weight that at least LISTED entries of the row reach: each of LISTED groups of the WIDTH lanes has such an edge,
+    // or, where lanes are fewer, each lane has several.
     template <int WIDTH>
     __device__ __forceinline__ Weight at_least() const
     {
@@ -499,7 +499,7 @@ __global__ void read_mates(I n, const unsigned long long* words, I* mate, double
 // matched with p(v), else 0.  Then, with u = p(v),
 //   - if u is matched with its own first neighbour, x(v) = 0;
 //   - if it is not, and v is the second neighbour of u, {u, v} is the first edge left of both: x(v) = 1;
-//   - if it is not, and v comes later in u's row, x(v) stays unknown.
+//   - if it is not, and v is later in u's row, x(v) stays unknown.
 // So x(v) is a function of x(u), and "unknown" gives "unknown".  The functions along a chain are composed by
 // pointer jumping, in O(log k) launches for a chain of k vertices.  Proposals would take k steps.
 
@@ -507,8 +507,8 @@ __global__ void read_mates(I n, const unsigned long long* words, I* mate, double
 // that gives x(v) from x(u).  A constant function has u = v, and ends the chain.
 constexpr Word UNKNOWN = 2;  // the third value
 constexpr int FUNCTION_BITS = 6;      // bits of a function
-constexpr Word ALWAYS_ONE = 1 | 1 << 2 | 1 << 4;                // always 1
-constexpr Word ALWAYS_ZERO = 0;                                // always 0
+constexpr Word ALWAYS_ONE = 1 | 1 << 2 | 1 << 4;
+constexpr Word ALWAYS_ZERO = 0;
 constexpr Word NEGATION = 1 | 0 << 2 | UNKNOWN << 4;    // 0 -> 1, 1 -> 0
 constexpr Word ZERO_IF_ONE = UNKNOWN | 0 << 2 | UNKNOWN << 4;  // 1 -> 0, else unknown
 constexpr int JUMPS = 4;                                 // jumps of a thread in a launch

@@ -1,7 +1,7 @@
 """Suitor matching on the GPU.  Kernels: gpu.cu; the rule and the paper: matching/weighted.py.
 
-Where many weights are equal, vertices are first matched along chains of equal weights.  Graphs
-whose words of vertices no cache holds go by lists of first edges, where weights have 32 bits.
+Where many weights are equal, vertices are first matched along chains of equal weights.  Where the
+caches cannot hold the words of vertices, and weights have 32 bits, lists of first edges are used.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ SOURCE = gpu.Source(
         "jump<I>",
         "match_ahead<I,W>",
     ),
-    types={"F": (np.float32,)},  # weights of those that go by lists
+    types={"F": (np.float32,)},  # weights where lists are used
 )
 
 BLOCK, GIANT_ROW = SOURCE.constants("BLOCK", "GIANT_ROW")
 LISTED, JUMPS = SOURCE.constants("LISTED", "JUMPS")
 
 SUM_BLOCKS = 512  # blocks that add up the weight
-MOST_VERTICES = 1 << 31  # of those that go by lists: a vertex is half of a word
-CACHED_BYTES = 32 << 20  # of the offers of all vertices; more do not stay in the caches of a device
+MOST_VERTICES = 1 << 31  # vertices of a graph with lists: a vertex is half of a word
+CACHED_BYTES = 32 << 20  # bytes of all offers; more do not stay in the caches of a device
 SAMPLED_PAIRS = (
     1024  # pairs of neighbouring entries, compared to estimate how many weights are equal
 )
@@ -119,7 +119,7 @@ def has_giants(view: Any) -> bool:
 
 
 def bytes_for(view: Any) -> int:
-    """Words, lists and the state of giants, and a tenth more."""
+    """The bytes of words, lists and the state of giants, and a tenth more."""
     return int(1.1 * view.n * (8 + 8 * LISTED + view.data.itemsize))
 
 
@@ -142,7 +142,7 @@ def match_by_lists(view: Any, ties: tuple[int, bool], width: int, mate: Any) -> 
     for array in (space.words, space.want, space.counts):
         array.data.memset_async(0, array.nbytes)
     giant_count, rest_count = space.counts[:1], space.counts[1:]
-    rest = mate  # that is written last
+    rest = mate  # used as scratch: mates are written last
     rows = (view.indptr, view.indices, view.data)
     k.list_giants(n, (n, view.indptr, space.giants, giant_count))
     list_edges(n * width, (n, *rows, *ties, space.lists), block=BLOCK)

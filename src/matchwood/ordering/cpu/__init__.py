@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 TABLE_WORD_ZEROS = np.uint64(48)  # leading zeros of a word of 16 bits
 NO_SHIFT, TWENTY = np.uint64(0), np.uint64(20)
-INSERTION_PLACES = 24  # that are sorted by insertion
+INSERTION_PLACES = 24  # places up to which insertion sort is used
 
 
 @device
@@ -42,7 +42,7 @@ def merge_runs(source: Array, target: Array, count: int, run: int) -> None:
 
 @device
 def sort_places(places: Array, other: Array, count: int) -> None:
-    """Sort places[:count]; `other` is room for as many."""
+    """Sort places[:count]; `other` has room for `count` places."""
     for first in range(0, count, INSERTION_PLACES):
         for x in range(first + 1, min(first + INSERTION_PLACES, count)):
             word = places[x]

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import calls, engines
 from matchwood.arguments import one_of
 
-DOUBLED = (64, 32, 16, 8, 4, 2, 1)  # twice the limits of the groups, in averages
+DOUBLED = (64, 32, 16, 8, 4, 2, 1)  # twice the least degree of each group, in average degrees
 
 
 METHODS = ("sort", "cluster", "group")
@@ -117,12 +117,12 @@ def _order(A: Any, caller: str, rule: str, engine: str | None, threads: int | No
 
 
 def keys(view: Any, rule: str) -> Any:
-    """By which number each rule sorts; equal numbers keep the order of the vertices.
+    """The numbers that each rule sorts by; equal numbers keep the order of the vertices.
 
         "degree"    largest degree - degree
         "sort"      the same for hubs; the largest degree, which no hub has, for all others
         "cluster"   0 for hubs, 1 for others
-        "group"     how many of the eight groups lie above
+        "group"     the number of groups above, 0 to 7
 
     A hub has degree > m / n, m being the number of entries.  Compared as degree * n > m: exactly.
     The numbers are uint32 or uint64, where the pattern lives.

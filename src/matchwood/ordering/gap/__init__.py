@@ -11,7 +11,7 @@ import numpy as np
 from matchwood import calls
 from matchwood.ordering.permutation import as_permutation, inverse
 
-ONE_BIT = 1 << 20  # of the integers L(d)
+ONE_BIT = 1 << 20  # units of the integers L(d) in one bit
 TABLE_BITS = 16
 
 
@@ -180,8 +180,8 @@ def _measure(
 #
 #     L(d) = rint(2^20 log2(d >> s)) + (s << 20),   s = max(0, bits(d) - 16)
 #
-# A distance keeps its 16 leading bits, which a table of 2^16 words has.  L is wrong by less than
-# 2^-15 bits, and never descends as d grows.  ordering/cpu and logs.cuh look up the same table.
+# The 16 leading bits of a distance index a table of 2^16 words.  The error of L is less than 2^-15
+# bits, and L never falls as d grows.  ordering/cpu and logs.cuh look up the same table.
 
 
 @functools.cache
@@ -195,13 +195,11 @@ def table() -> Any:
 
 
 def log_of(d: int) -> int:
-    """L(d) of one distance."""
     shift = max(0, d.bit_length() - TABLE_BITS)
     return int(table()[d >> shift]) + (shift << 20)
 
 
 def log_array(d: Any) -> Any:
-    """L(d) of an array of distances."""
     d = d.astype(np.int64)
     shift = np.zeros_like(d)
     while bool((over := (d >> shift) >= 1 << TABLE_BITS).any()):

@@ -45,7 +45,6 @@ def _lengths(u: int, row: Array, places: Array, logs: Array, with_logs: bool) ->
 
 @device
 def _extent(row: Array, places: Array) -> Any:
-    """From the first place of a row to the last."""
     if row.size == 0:
         return np.int64(0)
     if places.size == 0:
@@ -59,7 +58,7 @@ def _extent(row: Array, places: Array) -> Any:
 
 @device
 def _log_gaps(row: Array, logs: Array) -> Any:
-    """The sum of logarithms between the numbers of a sorted row."""
+    """The sum of the logarithms of the gaps of a sorted row."""
     total = np.int64(0)
     for k in range(1, row.size):
         gap = np.int64(row[k]) - np.int64(row[k - 1])
@@ -73,7 +72,7 @@ def _measure(
     team: Any, indptr: Array, indices: Array, places: Array, wanted: Wanted, logs: Array,
     buffers: Array, sums: Array,
 ) -> None:  # fmt: skip
-    """`places` is empty for the order as it is."""
+    """Add up the measures that are wanted; `places` is empty for the order as it is."""
     lo, hi = share_rows(team, indptr)
     sorting = wanted.log_gap and places.size > 0
     mine, other = buffers[team.rank, 0], buffers[team.rank, 1]

@@ -1,7 +1,7 @@
 """Layered label propagation.  Read on in check.py.
 
-No engines of its own: labels come from `communities.propagation`, measures from `gaps`, and the
-layers are put together by sorts; each runs on the engine of the call.
+No engines of its own: `communities.propagation` finds the labels, `gaps` measures, and sorts
+combine the layers; each runs on the engine of the call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from matchwood.ordering.gap import log_gap
 from matchwood.primitives.sort import radix_sort
 
 MAX_ROUNDS = 100
-STILL_SHARE = 0.001  # of the vertices; a round that moves no more ends a layer
+STILL_SHARE = 0.001  # share of the vertices; a round that moves no more ends a layer
 
 
 GAMMAS = (*(2.0**-k for k in range(11)), 0.0)
@@ -37,7 +37,7 @@ class Layers:
     labels : (layers, n) integer array
         The label of each vertex, which is a vertex too.
     rounds : tuple of int
-        Of propagation, for each layer.
+        Rounds of propagation of each layer.
     """
 
     gammas: tuple[float, ...]
@@ -156,8 +156,6 @@ def checked_gammas(caller: str, gammas: Any) -> tuple[float, ...]:
 
 
 class Layer(NamedTuple):
-    """Labels of one resolution."""
-
     gamma: float
     labels: Any
     rounds: int
@@ -167,7 +165,7 @@ class Layer(NamedTuple):
 def propagated(
     call: calls.Call, gammas: tuple[float, ...], seed: int, threads: int | None
 ) -> list[Layer]:
-    """A layer for each gamma, from the largest log_gap to the least; equal ones as they came."""
+    """A layer for each gamma, from the largest log_gap to the least; equal ones as given."""
     found = []
     for gamma in gammas:
         labels, rounds = propagate(
@@ -181,7 +179,7 @@ def propagated(
 
 
 def combined(layers: list[Any], graph: Any, threads: int | None) -> Any:
-    """The order that the layers give one after the other: stable sorts by the labels' places."""
+    """The order that the layers give one after the other, by stable sorts by the labels' places."""
     xp, n, kind = engines.xp(graph.indptr), graph.n, graph.indptr.dtype
     unsigned = np.uint32 if kind == np.int32 else np.uint64
     perm = xp.arange(n, dtype=kind)

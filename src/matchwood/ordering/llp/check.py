@@ -24,15 +24,15 @@ def check_layered_order(
 ) -> None:
     """Raise `CheckFailed` unless the order of `answer` is that of its layers, and they are right.
 
-    Labels must be vertices; layers must come from the largest log_gap to the least; and the order
-    must be the one that they give.  At last every layer is replayed: its labels and its rounds must
+    Labels must be vertices; layers must go from the largest log_gap to the least; and the order
+    must be the one that they give.  Last, every layer is replayed: its labels and its rounds must
     be those of label propagation.
 
     Parameters
     ----------
     A, gammas, rng : as given to `layered_label_propagation_order`
     answer : what ``locality_ordering(A, "llp")`` returns
-        Its `perm` and its `layers` are looked at.
+        Its `perm` and its `layers` are checked.
     replay : bool
         False leaves the replay out.  Then the order is that of its layers, but their labels may be
         any, and `rng` is not used.
@@ -110,7 +110,7 @@ def _numbers(
 def _put_together(
     view: csr.View, gammas: tuple[float, ...], labels: Any, asked: tuple[float, ...], perm: Any
 ) -> None:
-    """The layers from the largest log_gap to the least, and the order that they give."""
+    """Check that the log_gap of layers never rises, and the order that they give."""
     n, worth = view.n, []
     place = np.arange(n)
     for row in labels:
@@ -131,7 +131,7 @@ def _put_together(
 
 
 def _after(place: Any, labels: Any) -> Any:
-    """Places after a layer: by the place of the label, then by the own."""
+    """Places after a layer: by the place of the label, then by the vertex's own place."""
     new = np.empty_like(place)
     new[np.lexsort((place, place[labels]))] = np.arange(place.size)
     return new

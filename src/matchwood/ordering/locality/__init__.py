@@ -31,8 +31,7 @@ class LocalityOrdering:
         In the given order and in the new one.
     counters : dict
         ``method``; of rabbit orders ``rounds`` and ``communities``; of layers ``layers`` and
-        ``rounds``; after refinement ``proposed``,
-        ``kept`` and ``sweeps``.
+        ``rounds``; after refinement ``proposed``, ``kept`` and ``sweeps``.
     seconds : dict
         ``order``, ``refine`` and ``measure``.
     tree : JoinTree or None

@@ -23,7 +23,7 @@ SOURCE = gpu.Source(
 )
 
 TILE = SOURCE.constant("TILE")
-THREADS = 1 << 18  # at most, of a pass over the vertices that adds up
+THREADS = 1 << 18  # threads at most of a pass over the vertices that adds up
 
 
 def measure(

@@ -12,8 +12,6 @@ from matchwood.gate import graph as csr
 from matchwood.ordering.permutation import as_permutation
 from matchwood.primitives.sort import radix_sort
 
-# What checks of orders ask: a permutation, and keys that ascend along it.
-
 
 def check_permuted(A: Any, perm: Any, B: Any) -> None:
     """Raise `CheckFailed` unless ``B[i, j] = A[perm[i], perm[j]]``, with sorted rows.
@@ -104,7 +102,7 @@ def _matrix(caller: str, B: Any, n: int) -> tuple[csr.View, Any]:
 
 
 def _keys(view: csr.View) -> Any:
-    """One number for each entry; they ascend."""
+    """row * n + column of each entry, ascending."""
     keys = [u * view.n + v for _, u, v in answers.arcs(view)]
     return np.concatenate([np.empty(0, np.int64), *keys])
 
@@ -116,17 +114,17 @@ def _permuted_keys(view: csr.View, place: Any) -> tuple[Any, Any]:
     if found.size <= answers.BLOCK:
         origin = np.argsort(found, kind="stable")
         return found[origin], origin
-    # the same sort, and Ctrl-C interrupts it
+    # as numpy.argsort, but Ctrl-C interrupts it
     ascending, origin = radix_sort(found.view(np.uint64), bits=(view.n * view.n).bit_length())
     return ascending.view(np.int64), origin
 
 
 def _equal(one: Any, other: Any) -> Any:
-    """The same values; NaN where NaN is."""
+    """Whether values are equal, one by one; NaN equals NaN."""
     return (one == other) | ((one != one) & (other != other))
 
 
-# What checks of orders ask: a permutation, and keys that ascend along it.
+# Shared by the checks of orders: a permutation, and keys that ascend along it.
 
 
 def permutation(caller: str, problem: str, perm: Any, n: int) -> Any:

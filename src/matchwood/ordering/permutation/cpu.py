@@ -16,7 +16,7 @@ from matchwood.ordering.cpu import merge_runs
 
 Array = np.ndarray[Any, Any]
 
-INSERTION_ENTRIES = 32  # sorted by insertion
+INSERTION_ENTRIES = 32  # entries of a row up to which it is sorted by insertion
 ONE = np.uint64(1)
 CHECK_ENTRIES = 1 << 16  # entries, or words of a sort, between two checks for Ctrl-C: a few ms
 LAST = CHECK_ENTRIES - 1
@@ -24,7 +24,6 @@ LAST = CHECK_ENTRIES - 1
 
 @kernel
 def _lengths(team: Any, indptr: Array, perm: Array, out: Array, sums: Array) -> None:
-    """Row pointers of the result."""
     n = perm.size
     lo, hi = share(team, n)
     total = np.int64(0)
@@ -127,10 +126,7 @@ def permute(
 
 
 def _as_words(data: Any) -> Array | None:
-    """The values as unsigned integers of 4 or 8 bytes; None where they have another size.
-
-    So the kernel is compiled for two types of values, not for all there are.
-    """
+    """The values as uint32 or uint64, so that kernels need two types only; None for other sizes."""
     if data is None or data.dtype.itemsize not in (4, 8):
         return None
     return np.ascontiguousarray(data).view(f"u{data.dtype.itemsize}")
@@ -139,7 +135,7 @@ def _as_words(data: Any) -> Array | None:
 def _by_position(
     view: Any, perm: Any, place: Any, threads: int | None
 ) -> tuple[Array, Array, Array | None]:
-    """Values of another size: permute their positions, and gather."""
+    """For values of another size: permute their positions, then gather the values."""
     positions = view._replace(data=np.arange(view.nnz, dtype=np.int64))
     indptr, indices, order = permute(positions, perm, place, threads=threads)
     assert order is not None

@@ -1,7 +1,4 @@
-"""Rabbit order: communities within communities.
-
-Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu.
-"""
+"""Rabbit order: communities within communities.  See reference.py, check.py, cpu.py, gpu.py."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ from matchwood.primitives.community_merge import trusted_joins, trusted_trees
 from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
 
 LONE_ENTRIES = 1 << 17
-"""Entries and communities of a round that one member does alone: waking more costs more than they
-gain."""
+"""Entries and communities of a round up to which one member works alone, which is faster."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ def rabbit_order(A: Any, *, engine: str | None = None, threads: int | None = Non
 
     Notes
     -----
-    The idea is that of Arai et al. [1]_, who join one vertex after the other, as threads come to
+    The idea is that of Arai et al. [1]_, who join one vertex after the other, as threads reach
     them; so their order differs from run to run.  In rounds every engine, at any number of
     threads, returns the same order, and neighbours lie closer: gaps of shuffled grids and meshes
     are a fifth to a half shorter (bench/ordering/rabbit.py has the sequential rule).
@@ -105,7 +101,7 @@ def rabbit_order(A: Any, *, engine: str | None = None, threads: int | None = Non
 
 
 def find_order(call: calls.Call, threads: int | None) -> tuple[Any, JoinTree, dict[str, int]]:
-    """The order, its tree, both where the user's graph lives, and what was counted."""
+    """The order and its tree, where the user's graph lives, and the counters."""
     view = call.graph.undirected_pattern()
     perm, parent, joined, counters = call.load(__name__).order(view, threads=threads)
     perm, parent, joined = call.back(perm, parent, joined)
@@ -125,14 +121,14 @@ class Joined(NamedTuple):
 
     parent: Any
     round: Any
-    sequence: Any  # of those that joined
+    sequence: Any  # the vertices that joined, by (round, vertex)
     roots: Any  # vertices that never joined, ascending
     sizes: Any  # vertices of their trees
     rounds: int
 
 
 def note(target: Any, names: Any, number: int, parent: Any, when: Any) -> Any:
-    """Write down the joins of a round by name; returns who joined."""
+    """Store the joins of a round by name; returns the vertices that joined."""
     here = np.flatnonzero(target != np.arange(target.size, dtype=target.dtype))
     movers = names[here]
     parent[movers] = names[target[here]]
@@ -166,7 +162,7 @@ def join_all(view: Any, engine: str, threads: int | None, note: Any = note) -> J
         if count == target.size:
             break
         number += 1
-        # Who joins whom does not depend on the order within a row, so rows may stay unsorted.
+        # Joins do not depend on the order within a row, so rows may stay unsorted.
         found, longest, _ = trusted_contract_measured(
             *graph, None, label, count, most=total, longest=longest, **where
         )

@@ -335,7 +335,7 @@ def _ordering(
 def _run(
     call: calls.Call, start: Any, method: str, reverse: bool, stats: bool, threads: int | None
 ) -> tuple[Any, dict[str, Any]]:
-    """The order and what was counted, by the engine of the call."""
+    """The order and the counters, by the engine of the call."""
     starts = as_starts(start, call.given.n, call.caller)
     module = call.load(__name__)
     offered = ("auto", *module.METHODS)

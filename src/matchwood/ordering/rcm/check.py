@@ -197,7 +197,7 @@ def found_starts(G: Any, view: Any, labels: Array) -> Array:
 
 
 def _least(labels: Array, degree: Array, marked: Array, count: int) -> Array:
-    """Of the marked vertices of each component that with the least (degree, vertex)."""
+    """The marked vertex of least (degree, vertex) in each component."""
     n = labels.size
     best = np.full(count, np.iinfo(np.int64).max)
     for begin, end in answers.pieces(n):

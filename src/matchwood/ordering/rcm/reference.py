@@ -11,17 +11,14 @@ METHODS = ("serial",)
 
 Array = np.ndarray[Any, Any]
 FromStarts = Callable[[Array], Array]
-"""Something about every component, from the starts of all of them."""
+"""A function from the starts of all components to one number for each."""
 
 # Vertices, and edges, of a graph in which several starts are tried: a few milliseconds at most.
 SMALL_GRAPH_EDGES = 1 << 16
 
 
 def is_small(view: Any, loops: int = 0) -> bool:
-    """Whether every component tries a few starts, and takes that of the least bandwidth.
-
-    `loops`: how many entries of the view are loops.
-    """
+    """Whether components try a few starts; `loops` is the number of loops among the entries."""
     return bool(view.n <= SMALL_GRAPH_EDGES and view.nnz - loops <= 2 * SMALL_GRAPH_EDGES)
 
 
@@ -110,8 +107,7 @@ def tried_starts(
 ) -> tuple[Array, Array]:
     """`_tried_start` for all components at once, in NumPy, and how many were tried.
 
-    For the check of an order and for the GPU, which pass functions that tell what a search or an
-    order from given starts comes to.
+    For the check of an order and for the GPU, which pass their own searches and orders.
 
     `v` and `last` are the first and the last vertex of least degree.  `far_from` gives the vertex
     of least (degree, vertex) in the last level, and `bands_from` the bandwidth of the order.
@@ -131,7 +127,7 @@ def tried_starts(
 
 
 def _searched_start(neighbours: list[list[int]], part: Sequence[int]) -> tuple[int, int]:
-    """In a larger graph: on from vertex to vertex, as long as levels get narrower and more."""
+    """In a larger graph: go on from vertex to vertex while levels get narrower and more."""
     v = _least(neighbours, part)
     width, depth, far = _search(neighbours, v)
     searches = 1

@@ -22,7 +22,7 @@ AROUND = (-2, -1, 1, 2)  # places beside the median that are tried
 
 @dataclass(frozen=True)
 class Refinement:
-    """An order after refinement: what it was worth, and what was done.
+    """An order after refinement, its metric before and after, and the swaps made.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def refine_order(
     Returns
     -------
     Refinement
-        Never worse than what came in.
+        Never worse than the order given.
 
     Raises
     ------
@@ -111,9 +111,9 @@ def refine_order(
     touches, by an atomic minimum of its number, and runs when it holds them all.
 
     With the places of each row kept sorted, a swap of u and v costs O((d_u + d_v) log d), so a
-    sweep the sum of that over the edges of the chosen vertices: with ``fraction=1`` hubs cost the
-    square of their degree.  With ``sweeps=None`` there may be as many sweeps as paths are long: a
-    vertex moves by one swap in each.  Memory: a place for each entry, and seven arrays of n.
+    sweep costs the sum of that over the edges of the chosen vertices: with ``fraction=1`` hubs cost
+    the square of their degree.  With ``sweeps=None`` there may be as many sweeps as paths have
+    edges: a vertex moves by one swap in each.  Memory: a place for each entry, seven arrays of n.
 
     References
     ----------

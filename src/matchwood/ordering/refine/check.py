@@ -5,8 +5,8 @@ the sum over the gaps between its places, so a place p with the places l and r b
 
     bend(l, p, r) = L(p - l) + L(r - p) - L(r - l)
 
-where a place that is not there leaves its terms out.  Putting b where a was lowers the row by
-bend around a, less the bend around b of what is left.
+where terms of a missing place are left out.  Replacing a by b lowers the row's sum by the bend
+around a, less the bend around b after a is removed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from matchwood.ordering.refine import AROUND, METRICS, PARTNERS, chosen_vertices
 
 PROBLEM = "refinement"
 NUMBERS = ("proposed", "kept", "sweeps")
-PAIRS = 1 << 16  # swaps that are measured in a go
+PAIRS = 1 << 16  # swaps that are measured at a time
 NONE = -1
 
 
@@ -38,7 +38,7 @@ def check_refinement(
     """Raise `CheckFailed` unless `answer` is the refinement of that order.
 
     `before` and `after` are the metric of the order given and of `perm`, each swap kept lowers it,
-    and at most two vertices have moved for each.  At last the sweeps are replayed: each vertex must
+    and at most two vertices have moved for each.  Last, the sweeps are replayed: each vertex must
     have proposed the swap that gains most, and the swaps that still gained, in their order, must
     give `perm`.
 
@@ -112,7 +112,7 @@ def _places(perm: Any) -> Any:
 
 
 def _plausible(answer: Any, metric: str, numbers: list[int], moved: int) -> None:
-    """What can be seen without a replay, with messages that say more."""
+    """Test what needs no replay, for clearer messages."""
     proposed, kept, sweeps = numbers
     if not 0 <= kept <= proposed:
         raise CheckFailed(f"{PROBLEM}: {kept} swaps were kept of {proposed} proposed")
@@ -128,7 +128,7 @@ def _plausible(answer: Any, metric: str, numbers: list[int], moved: int) -> None
         raise CheckFailed(f"{PROBLEM}: {moved} vertices moved by {kept} swaps")
 
 
-# The sweeps once more
+# The replay
 
 
 class SortedRows:
@@ -161,7 +161,7 @@ class SortedRows:
         return gain
 
     def _falls(self, rows: Any, a: Any, b: Any) -> Any:
-        """What each row loses when b comes for a."""
+        """By how much each row falls when b replaces a."""
         at, to = (np.searchsorted(self.keys, rows * self.n + p) for p in (a, b))
         low, high = self.begin[rows], self.begin[rows + 1]
         both = (to < high) & (self._key(to) == rows * self.n + b)  # such a row stays as it is
@@ -193,7 +193,7 @@ class SortedRows:
 
 
 def _partners(rows: SortedRows, chosen: Any, median: bool) -> tuple[Any, Any]:
-    """Pairs (which of the chosen, whom it may swap with)."""
+    """Pairs (number of a chosen vertex, a vertex that it may swap with)."""
     others, which = rows.neighbours(chosen)
     if not median:
         return which, others
@@ -215,7 +215,7 @@ def _desires(rows: SortedRows, chosen: Any, median: bool) -> Any:
     for begin in range(0, which.size, PAIRS):
         part = slice(begin, begin + PAIRS)
         gain[part] = rows.gains(chosen[which[part]], others[part])
-    order = np.lexsort((-others, gain, which))  # the last of each is the best: then the smallest
+    order = np.lexsort((-others, gain, which))  # the last of each is the best, and the smallest
     ends = np.flatnonzero(np.diff(which[order], append=-1))
     best = np.full(chosen.size, NONE)
     gains_most = order[ends]

@@ -12,8 +12,8 @@ one that then finds its number in all of them runs.  Any two swaps that touch a 
 run in the order of the sequence, all others do not disturb each other; so the result is the
 sequence's.  Words of later rounds are smaller than all before, so they need not be cleared.
 
-In a grid in its natural order every swap waits for the one before it: where nearly all wait, one
-member follows the sequence for a stretch, four times as far each time.
+In a grid in its natural order every swap waits for the one before it.  Where nearly all wait, one
+member follows the sequence for a stretch, which is four times as long each time.
 """
 
 from __future__ import annotations
@@ -42,22 +42,20 @@ from matchwood.ordering.gap import table
 Array = np.ndarray[Any, Any]
 
 ONE = np.uint64(1)
-SCANNED_PLACES = np.uint64(12)  # of a row that is searched from the start, not by bisection
-HUB_DEGREE = np.uint64(64)  # neighbours; of more, many may have no other neighbour
+SCANNED_PLACES = np.uint64(12)  # places of a row up to which it is scanned, not bisected
+HUB_DEGREE = np.uint64(64)  # neighbours; of a larger hub many may have no other neighbour
 AROUND = (-2, -1, 1, 2)  # as in __init__.py
 CHUNK = 64  # vertices that a member takes at a time
 LEAST, FIRST, MOST = 64, 1024, 1 << 15  # swaps of a window
 FREE = np.uint64((1 << 64) - 1)
-NUMBER_BITS = np.uint64(40)  # of a word; the rounds that are left are above them
-ROUNDS = 1 << 24  # before the words are cleared
-NONE = -1  # a swap that is done, or that nobody desires
+NUMBER_BITS = np.uint64(40)  # bits of a swap's number in a word; the rounds left are above them
+ROUNDS = 1 << 24  # rounds before the words are cleared
+NONE = -1  # a swap that is done, or a vertex that desires none
 COUNT, LIMIT, NEXT, ROUND, STRETCH = 0, 1, 2, 3, 4  # words of a completion
 WORDS = 5
 
 
 class Order(NamedTuple):
-    """A graph and an order of it."""
-
     indptr: Any
     indices: Any
     place: Any
@@ -188,7 +186,7 @@ def gain_of(order: Order, u: Any, v: Any) -> Any:
 
 @device
 def _replace(near: Array, begin: Any, end: Any, a: Any, b: Any) -> None:
-    """b instead of a in a row that holds a and not b; else it stays as it is."""
+    """Replace a by b in a row that holds a and not b; else leave it as it is."""
     i = _first_from(near, begin, end, a)
     j = _first_from(near, begin, end, b)
     if i >= end or near[i] != a or (j < end and near[j] == b):
@@ -206,7 +204,6 @@ def _replace(near: Array, begin: Any, end: Any, a: Any, b: Any) -> None:
 
 @device
 def swap(order: Order, u: Any, v: Any) -> None:
-    """Swap the places of u and v."""
     a, b = np.uint64(order.place[u]), np.uint64(order.place[v])
     _move(order, u, a, b)
     _move(order, v, b, a)
@@ -215,7 +212,7 @@ def swap(order: Order, u: Any, v: Any) -> None:
 
 @device
 def _move(order: Order, v: Any, a: Any, b: Any) -> None:
-    """b instead of a in the rows of v's neighbours."""
+    """Replace a by b in the rows of v's neighbours."""
     k, stop = np.uint64(order.indptr[v]), np.uint64(order.indptr[v + ONE])
     while k < stop:
         w = np.uint64(order.indices[k])
@@ -328,7 +325,7 @@ def _try_swap(order: Order, u: Any, v: Any) -> int:
 
 @device
 def _follow(team: Any, order: Order, sequence: Sequence, count: int) -> int:
-    """Do what is left of the window and the next swaps, one after the other; how many were kept."""
+    """Do the rest of the window and the next swaps one by one; returns the number kept."""
     words, kept = sequence.words, 0
     for k in range(words[COUNT]):
         number = sequence.window[k]
@@ -347,7 +344,7 @@ def _follow(team: Any, order: Order, sequence: Sequence, count: int) -> int:
 
 @device
 def _next_window(team: Any, order: Order, sequence: Sequence) -> int:
-    """Keep what is left of the window, in order, and fill it up; how many were kept on the way."""
+    """Keep the swaps left in the window, in order, and refill it; returns the number kept."""
     window, words = sequence.window, sequence.words
     count, left, kept = words[COUNT], 0, 0
     for k in range(count):

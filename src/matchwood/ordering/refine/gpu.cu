@@ -16,7 +16,7 @@
 
 constexpr int BLOCK = 256;
 constexpr int AROUND = 4;        // places beside the median that are tried: two on either side
-constexpr int NUMBER_BITS = 40;  // of a claim; the rounds that are left are above them
+constexpr int NUMBER_BITS = 40;  // bits of a swap's number in a claim; the rounds left are above them
 [[maybe_unused]] constexpr int ROUNDS = 1 << 24;  // more than a launch has
 
 // Words of a completion.
@@ -117,7 +117,7 @@ __device__ __forceinline__ long long gain_of(const PlacedGraph<I>& order, I u, I
     return warp_reduce(changes(order, u, a, b) + changes(order, v, b, a), Plus());
 }
 
-// b instead of a in a row that holds a and not b; else it stays as it is.
+// Replace a by b in a row that holds a and not b; else leave it as it is.
 template <typename I>
 __device__ __forceinline__ void replace(I* near, I begin, I end, I a, I b)
 {
@@ -130,7 +130,7 @@ __device__ __forceinline__ void replace(I* near, I begin, I end, I a, I b)
     near[i] = b;
 }
 
-// b instead of a in the rows of v's neighbours, one lane per row.
+// Replace a by b in the rows of v's neighbours, one lane per row.
 template <typename I>
 __device__ __forceinline__ void move(const PlacedGraph<I>& order, I v, I a, I b)
 {

@@ -20,7 +20,7 @@ START, LEFT, ROUND, KEPT, STOP, WORDS = SOURCE.constants(
 )
 PAIRS = 1 << 22  # pairs of a launch; Ctrl-C takes effect between launches
 WINDOW = 1 << 15  # swaps that are tried together
-CYCLES = 100_000_000  # of the device's clock, some 50 ms, for the same reason
+CYCLES = 100_000_000  # clock cycles of a launch, some 50 ms, for the same reason
 CALLER = "refine_order"
 
 
@@ -95,7 +95,7 @@ def _desires(
 def _completed(
     cupy: Any, n: int, first: Any, second: Any, order: tuple[Any, ...], logs: Any
 ) -> int:
-    """Do the swaps that still gain; how many."""
+    """Do the swaps that still gain; returns their number."""
     k = SOURCE.kernels("complete", I=first.dtype).complete
     swaps = int(first.size)
     with gpu.guard(CALLER, 16 * n + swaps):

@@ -24,7 +24,6 @@ def refine(
         return sum(map(log_of, gaps)) if metric == "log_gap" else sum(gaps)
 
     def gain(u: int, v: int) -> int:
-        """By how much swapping u and v lowers the metric."""
         touched = set(rows[u]) | set(rows[v])
         before = sum(map(measure, touched))
         at[u], at[v] = at[v], at[u]

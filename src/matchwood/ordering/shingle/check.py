@@ -1,4 +1,4 @@
-"""Is this the order of shingles?  Keys must ascend; they are worked out with NumPy's passes."""
+"""Is this the order of shingles?  Keys must ascend; they are computed with NumPy."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from matchwood.primitives.sort import radix_sort
 
 Array = np.ndarray[Any, Any]
 
-NONE = np.uint64((1 << 64) - 1)  # of a vertex without neighbours
+NONE = np.uint64((1 << 64) - 1)  # the key of a vertex without neighbours
 
 
 @kernel

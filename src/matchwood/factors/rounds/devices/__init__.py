@@ -2,15 +2,15 @@
 
 Rows travel once.  While they pass, the k strongest edges of each are packed into a list.  In a
 later round a vertex proposes to those of its list that have room, and are of the other charge where
-charges are on.  Where its list does not hold as many as it may propose to, its row travels again:
-the new list has the strongest neighbours with room.
+charges are on.  Where its list holds fewer than it may propose to, its row travels again: the new
+list has the strongest neighbours with room.
 
-Each device has the proposals of all vertices, and how many neighbours each has; lists and weights
-of its own alone.  A round, for all partitions:
+Each device has the proposals and the numbers of neighbours of all vertices, and the lists and
+weights of its own ones.  A round, for all partitions:
 
     propose    vertices with room take the admissible ones of their list
     fetch      rows of vertices whose list does not hold enough travel, and are packed again
-    exchange   every device learns the proposals of the others
+    exchange   every device receives the proposals of the others
     confirm    edges that both ends propose are in the factor, on every device
 
 In the first round all rows travel, and proposals are made while they pass.
@@ -35,31 +35,29 @@ from matchwood.factors.result import FactorArrays, Plan
 from matchwood.primitives.hashing import round_number
 
 CALLER = "degree_factor"
-ARRAYS = 20  # of a worker at most: each is rounded up to whole units of memory
-CONTROL_BYTES = 1024  # counters
+ARRAYS = 20  # arrays of a worker, at most: each is rounded up to whole units of memory
+CONTROL_BYTES = 1024  # bytes of counters
 
 
 class Problem(NamedTuple):
     """What the workers of a call share."""
 
-    view: Any  # of the graph, on the host
-    kind: Any  # of vertices on the devices
+    view: Any  # the graph, on the host
+    kind: Any  # the type of vertices on the devices
     rule: Plan
     layout: Layout
     threads: int | None
-    keep: Any  # of a prepared Graph, else None
+    keep: Any  # the cache of a prepared Graph, else None
 
 
 class Charge(NamedTuple):
-    """The charges of a round."""
-
     on: bool
     r: Any  # the number of the round, for the hash
     barrier: Any
 
 
 def sizes_of(view: Any, n: int) -> Sizes:
-    """Bytes of a worker: its arrays, as `Worker` makes them."""
+    """The bytes of the arrays that a `Worker` makes."""
     vertex = np.dtype(np.int32 if view.n < 1 << 31 else np.int64).itemsize
     weight, place = view.data.dtype.itemsize, view.indptr.dtype.itemsize
     return Sizes(
@@ -81,7 +79,6 @@ def find(
     machine: machines.Machine,
     keep: Any = None,
 ) -> FactorArrays:
-    """See matchwood.factors.degree_factor."""
     if plan.n > 255:
         raise ValueError(f"{CALLER}: n must be at most 255 on Devices, got {plan.n}")
     stats = Stats(machine.devices.devices, vertices=view.n, entries=view.nnz)
@@ -105,7 +102,7 @@ def find(
 
 
 def _run(team: Any, problem: Problem, stats: Stats, no_lists: bool) -> tuple[int, bool]:
-    """The rounds of Algorithm 2: how many, and whether the factor was seen to be maximal."""
+    """Run the rounds of Algorithm 2; returns their number, and whether the factor is maximal."""
     rule, rounds, idle = problem.rule, 0, 0
     for k in itertools.count():
         if k == rule.limit or (rule.limit < 0 and idle == rule.period):

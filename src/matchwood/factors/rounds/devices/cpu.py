@@ -1,8 +1,8 @@
 """Simulated devices: the steps of a round in the memory of the host; what travels is counted.
 
 `proposals[u * n : u * n + n]` are the vertices that u proposes to in this round, best first, then
--1; of all vertices, `weights` of own ones alone.  `taken[u]` says how many neighbours u has; it has
-no room with n.  `chosen` are the neighbours of own vertices.
+-1, for all vertices; `weights` are for own ones alone.  `taken[u]` is the number of neighbours of
+u; with n it has no room.  `chosen` are the neighbours of own vertices.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ LENGTH = np.uint8(127)  # the bits of `size` that count
 PROPOSED = 0  # proposals of this round
 WANTED = 1  # vertices whose row must travel
 CONFIRMED = 2  # proposals of all vertices that were answered
-CHANGED = 3  # own vertices whose proposals are others than before
+CHANGED = 3  # own vertices whose proposals have changed
 COUNTERS = 4
 
 
 class Rule(NamedTuple):
-    """Numbers that hold for the whole call."""
+    """Numbers that do not change during a call."""
 
     n: int
     lo: int  # own vertices: lo to hi - 1
@@ -43,8 +43,6 @@ class Rule(NamedTuple):
 
 
 class StrongestEdges(NamedTuple):
-    """The strongest edges of own rows."""
-
     start: Array
     size: Array
     columns: Array
@@ -52,7 +50,7 @@ class StrongestEdges(NamedTuple):
 
 
 class ProposalState(NamedTuple):
-    """Who proposes to whom, and who has whom."""
+    """The proposals of this round, and the neighbours confirmed so far."""
 
     taken: Array  # of all vertices
     proposals: Array  # of all vertices
@@ -62,9 +60,7 @@ class ProposalState(NamedTuple):
 
 
 class BufferedRows(NamedTuple):
-    """BufferedRows that lie in a buffer."""
-
-    ids: Array  # whose they are; empty: base, base + 1, ...
+    ids: Array  # their vertices; empty: base, base + 1, ...
     base: int
     offsets: Array
     first: int
@@ -88,7 +84,7 @@ def _insert(
 ) -> bool:  # fmt: skip
     """Insert (v, w) into the list of u at columns[first], weights[other], best first.
 
-    False where it did not get in.  `held` edges are in it, `room` fit.
+    False where it is too weak.  `held` edges are in the list, `room` fit.
     """
     if held == room:
         if room == 0:
@@ -127,7 +123,7 @@ def _pack(
     lists: StrongestEdges,
     places: ProposalState,
 ) -> None:
-    """BufferedRows of the buffer into the lists and the proposals of their vertices.
+    """Pack the rows of the buffer into the lists and the proposals of their vertices.
 
     Neighbours without room, and those that a vertex has already, are left out; for the proposals
     also those of the same charge.
@@ -175,10 +171,7 @@ def _propose(
     team: Team, charges: Charge, rule: Rule, lists: StrongestEdges, places: ProposalState,
     wanted: Array, counters: Array,
 ) -> None:  # fmt: skip
-    """Own vertices with room propose from their lists; those that lack some are listed in `wanted`.
-
-    One member works.
-    """
+    """One member: own vertices propose from their lists; `wanted` gets those that lack some."""
     if team.rank > 0:
         return
     n, missing, changed = rule.n, 0, 0
@@ -218,7 +211,7 @@ def _propose(
 
 @kernel
 def _count_proposals(team: Team, rule: Rule, proposals: Array, counters: Array) -> None:
-    """counters[PROPOSED] = proposals of own vertices.  One member works."""
+    """Count the proposals of own vertices in counters[PROPOSED].  One member works."""
     if team.rank > 0:
         return
     count = 0
@@ -231,9 +224,9 @@ def _count_proposals(team: Team, rule: Rule, proposals: Array, counters: Array) 
 
 @kernel
 def _confirm(team: Team, rule: Rule, places: ProposalState, counters: Array) -> None:
-    """Proposals that are answered; of all vertices.  One member works.
+    """Confirm the proposals of all vertices that are answered.  One member works.
 
-    First the own neighbours are noted, then all are counted: proposals change nothing meanwhile.
+    First the neighbours of own vertices are stored, then all are counted; proposals do not change.
     """
     if team.rank > 0:
         return
@@ -263,7 +256,7 @@ def _confirm(team: Team, rule: Rule, places: ProposalState, counters: Array) -> 
 
 @kernel
 def _settle(team: Team, rule: Rule, places: ProposalState) -> None:
-    """The neighbours of own vertices, the preferred ones first, then -1 with weight 0."""
+    """Sort the neighbours of own vertices, preferred ones first, then -1 with weight 0."""
     n = rule.n
     lo, hi = share(team, rule.hi - rule.lo)
     for at in range(lo, hi):
@@ -282,8 +275,6 @@ def _settle(team: Team, rule: Rule, places: ProposalState) -> None:
 
 
 class Workers(SimulatedWorkers):
-    """The partitions of a call, one worker each."""
-
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
         self._problem, count = problem, len(problem.layout.partitions)
         super().__init__([Worker(problem, p, machine.ledger(p)) for p in range(count)], stats)
@@ -292,15 +283,12 @@ class Workers(SimulatedWorkers):
         self._round.pointed = sum(int(worker.counters[CHANGED]) for worker in self.workers)
 
     def proposed(self) -> int:
-        """Proposals of this round."""
         return sum(worker.proposed() for worker in self.workers)
 
     def confirmed(self) -> int:
-        """Proposals of this round that were answered; every worker knows them all."""
         return int(self.workers[0].counters[CONFIRMED])
 
     def exchange(self) -> None:
-        """Every worker gets the proposals of the others, as they are."""
         n = self._problem.rule.n
         sent = [n * (worker.rule.hi - worker.rule.lo) for worker in self.workers]
         self._round.words_exchanged = max(sum(sent) - own for own in sent)
@@ -311,7 +299,6 @@ class Workers(SimulatedWorkers):
                     worker.places.proposals[own] = other.places.proposals[own]
 
     def result(self) -> tuple[Array, Array]:
-        """The neighbours of all vertices, and the weights of their edges."""
         tables = [worker.table() for worker in self.workers]
         neighbours = np.concatenate([table[0] for table in tables])
         weights = np.concatenate([table[1] for table in tables])
@@ -374,7 +361,6 @@ class Worker:
         self.round.bytes_up += entries * (self._problem.kind.itemsize + view.data.itemsize) + more
 
     def stream_all(self, charge: Charge) -> None:
-        """All rows travel; lists and proposals are made anew."""
         own = slice(self.rule.lo * self.rule.n, self.rule.hi * self.rule.n)
         self.places.proposals[own] = -1
         self.lists.size[:] = 0
@@ -396,12 +382,10 @@ class Worker:
         self._pack(there, charge)
 
     def propose(self, charge: Charge) -> None:
-        """Vertices with room propose from their lists."""
         self._alone(_propose, charge, self.rule, self.lists, self.places, self._wanted,
                     self.counters)  # fmt: skip
 
     def fetch(self, charge: Charge) -> None:
-        """BufferedRows of vertices whose list does not hold enough travel."""
         wanted = self._wanted[: int(self.counters[WANTED])]
         if wanted.size == 0:
             return
@@ -429,16 +413,13 @@ class Worker:
             self._pack(there, charge)
 
     def proposed(self) -> int:
-        """Proposals of own vertices."""
         self._alone(_count_proposals, self.rule, self.places.proposals, self.counters)
         return int(self.counters[PROPOSED])
 
     def confirm(self) -> None:
-        """Edges that both ends propose are in the factor."""
         self._alone(_confirm, self.rule, self.places, self.counters)
 
     def table(self) -> tuple[Array, Array]:
-        """The neighbours of own vertices and the weights of their edges."""
         self._alone(_settle, self.rule, self.places)
         shape = (self._part.vertices, self.rule.n)
         return self.places.chosen.reshape(shape), self.places.chosen_weights.reshape(shape)

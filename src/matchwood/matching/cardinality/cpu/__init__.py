@@ -30,9 +30,9 @@ from matchwood.matching.cpu import begin, end
 
 Array = np.ndarray[Any, Any]
 UNSEEN, OUTER, INNER = 0, 1, 2
-MANY = 16  # one vertex of so many: where first fit leaves more free, a better start pays
+MANY = 16  # where first fit leaves more than one vertex in MANY free, a better start pays
 NO_LIMIT = 1 << 62  # entries
-CHEAP = 2  # times all entries: searches that read more are left to phases, which a team does
+CHEAP = 2  # searches that read more than CHEAP times all entries are left to phases, on a team
 
 
 class Search(NamedTuple):
@@ -44,7 +44,7 @@ class Search(NamedTuple):
     queue: Array
     reached: Array  # vertices with a label in this search
     stamp: Array  # marks of `_meeting`
-    spent: Array  # marks used; entries read, and how many may be
+    spent: Array  # marks used; entries read; the most entries that may be read
 
 
 @device
@@ -88,7 +88,7 @@ def _first_fit(team: Team, rows: Pattern, mate: Array) -> bool:
             u = rows.indices[k]
             if mate[u] == nobody:
                 mate[u], mate[v] = kind(v), u
-                left -= 1 + (u < v)  # a smaller one was counted as left before
+                left -= 1 + (u < v)  # a smaller u was counted as left before
                 break
     return left * MANY <= mate.size
 
@@ -125,7 +125,7 @@ def _start(team: Team, rows: Pattern, mate: Array, degree: Array, stack: Array) 
         u = _fewest(rows, v, degree)
         if u != v:
             mate[u], mate[v] = v, u
-            degree[u], degree[v] = nobody, nobody  # stays large: one read tells who is free
+            degree[u], degree[v] = nobody, nobody  # stays large: one read shows who is free
             size = _retire(rows, u, degree, stack, size)
             size = _retire(rows, v, degree, stack, size)
 
@@ -140,10 +140,7 @@ def _base(base: Array, v: Any) -> Any:
 
 @device
 def _meeting(a: Any, b: Any, mate: Array, search: Search, mark: Any) -> Any:
-    """Where the paths from two outer vertices to the root meet.
-
-    Nobody where they lead to two roots: only in a pattern that is wrongly said to be symmetric.
-    """
+    """Where the paths from two outer vertices to the root meet; nobody: A is not symmetric."""
     nobody = ~mate.dtype.type(0)
     while True:
         if a != nobody:
@@ -178,7 +175,6 @@ def _contract(v: Any, other: Any, top: Any, mate: Array, search: Search, tail: A
 
 @device
 def _turn_round(u: Any, mate: Array, before: Array) -> None:
-    """The path that ends at the free u."""
     nobody = ~mate.dtype.type(0)
     while u != nobody:
         v = before[u]
@@ -189,7 +185,7 @@ def _turn_round(u: Any, mate: Array, before: Array) -> None:
 
 @device
 def _search(team: Team, root: Any, rows: Pattern, mate: Array, search: Search) -> bool:
-    """A path from the free `root`, turned round; False where there is none."""
+    """Find a path from the free `root` and turn it round; False where there is none."""
     nobody, one = ~mate.dtype.type(0), np.uint64(1)
     label, before = search.label, search.before
     label[root] = OUTER
@@ -235,7 +231,7 @@ def _search(team: Team, root: Any, rows: Pattern, mate: Array, search: Search) -
 
 @kernel
 def _search_all(team: Team, rows: Pattern, mate: Array, search: Search, found: Array) -> None:
-    """Caller: label 0, stamp 0, base[v] = v.  found[1] = 1 where too much was read to go on."""
+    """Search from all free vertices; found[1]: stopped early.  Caller: labels 0, base[v] = v."""
     if team.rank > 0:
         return
     nobody = ~mate.dtype.type(0)
@@ -252,13 +248,13 @@ def _search_all(team: Team, rows: Pattern, mate: Array, search: Search, found: A
 
 
 def match(view: Any, method: str, threads: int | None = None) -> tuple[Array, int, str]:
-    """The mates, how many phases or searches found a path, and the method at last."""
+    """The mates, the number of phases or searches that found a path, and the method used last."""
     n = view.n
     mate, found = np.full(n, -1, view.indices.dtype), np.zeros(2, np.int64)
     rows, unsigned = rows_of(view)
     space = workspace(degree=(n, unsigned), stack=(n + 1, unsigned))
     crew(1, work=view.nnz).run(_start, rows, mate.view(unsigned), space.degree, space.stack)
-    if method == "auto":  # few free vertices are left as a rule, and searches short
+    if method == "auto":  # usually few free vertices are left, and searches are short
         improve(view, mate, found, CHEAP * (view.nnz + n))
         if not found[1]:
             return mate, int(found[0]), "blossom"
@@ -274,7 +270,7 @@ def match(view: Any, method: str, threads: int | None = None) -> tuple[Array, in
 
 
 def improve(view: Any, mate: Array, found: Array, most: int = NO_LIMIT) -> Array:
-    """Search from every free vertex; the labels that are left.  `mate` is changed."""
+    """Search from every free vertex, changing `mate`; returns the final labels."""
     n = view.n
     rows, unsigned = rows_of(view)
     label = np.zeros(n, np.uint8)

@@ -1,32 +1,32 @@
 """Bipartite graphs: their two sides, and phases in which trees of alternating paths grow.
 
 The sides.  The first vertex of each component is on side 0, and sides alternate with the distance
-from it: so there is one answer.  Member 0 goes through components and narrow levels, where the
-others could only wait for each other; wide levels are divided among all.
+from it: so there is one answer.  Member 0 goes through components and narrow levels alone; wide
+levels are divided among all members.
 
 The phases.  Every free vertex of side 0 is the root of a tree.  All trees grow at once, level by
 level:
 
     grow      the vertices of the last level claim their neighbours (side 1) that are in no tree; of
-              several that claim one, a hash of it decides who has it
-    attach    what was claimed belongs to its tree now, and so do the mates, which grow next.  A
+              several that claim one, a hash of it decides which gets it
+    attach    claimed vertices belong to their tree now, and so do the mates, which grow next.  A
               vertex without a mate ends a path: of several in a tree the smallest counts, and
               the tree does not grow any more
 
 When no tree grows any more:
 
     turn      the paths are turned round; they lie in different trees and so do not meet
-    sort out  trees with a path fall apart, the others stay as they are
-    graft     a tree that stays is fully grown, so a path that is still to be found leads through
-              something that fell apart.  Each such vertex of side 1 looks in its row for a tree
+    sort out  trees with a path are dissolved, the others stay as they are
+    graft     a tree that stays is fully grown, so a path that is still to be found leads through a
+              dissolved tree.  Each vertex of side 1 in one of these looks in its row for a tree
               that stays, and growing goes on there.  Where little stays, all trees begin anew
 
 A phase that finds no path is the last one: there is none.
 
-One answer.  Who gets a vertex, and which path is turned round, is decided by numbers after all have
-claimed.  So the order of lists, which depends on the team, changes nothing.  Were it always the
-smallest who gets a vertex, one tree could take all ends of paths in each phase, and the others
-none: phases would be as many as paths.
+One answer.  Which tree gets a vertex, and which path is turned round, is decided by numbers after
+all have claimed.  So the order of lists, which depends on the team, changes nothing.  If always the
+smallest got a vertex, one tree could take all ends of paths in each phase: there would be as many
+phases as paths.
 
 Encoding.  above[y] of side 1 is its parent: all ones for none; a claim has the top bit, until it is
 attached.  above[x] of side 0 is the root of its tree: all ones before it is in one.  end[r] of a
@@ -65,7 +65,7 @@ from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 Array = np.ndarray[Any, Any]
 NO_SIDE = 255
 WIDE = 4096  # vertices of a level that is divided: some 50 us of work
-LEVEL_CHUNK = 128  # of these a member takes at a time
+LEVEL_CHUNK = 128  # vertices of such a level that a member takes at a time
 
 # Words of `shared`, a cache line apart: the level that is divided, and whether a cycle is odd.
 _LINE = 16
@@ -126,10 +126,10 @@ def _narrow_levels(
 def _wide_level(
     team: Team, rows: Pattern, side: Array, queue: Array, buffer: Array, shared: Array
 ) -> bool:
-    """queue[head:tail], all on one side; the next level is appended.  True: the team stops."""
+    """Append the level after queue[head:tail], all on one side.  True: the team stops."""
     head, count = shared[_HEAD], 0
     size = shared[_TAIL] - head
-    if barrier(team):  # everybody has read the lengths
+    if barrier(team):  # all members have read the lengths
         return True
     other = np.uint8(1 - side[queue[head]])
     chunk = next_chunk(team, size, LEVEL_CHUNK)
@@ -186,10 +186,10 @@ def two_sides(view: Any, threads: int | None = 1) -> Array | None:
 ROW_CHUNK = 64  # vertices whose rows a member reads at a time
 FACTOR = 0x9E3779B97F4A7C15  # 2^64 times the golden ratio
 MIXED = 1 << 30  # vertices
-LOOSE_PER_STAYING = 5  # times what stays: where more than that fell apart, trees begin anew
+LOOSE_PER_STAYING = 5  # dissolved vertices per staying one above which all trees begin anew
 
-# Words of `shared`, a cache line apart: lengths of two lists of what is in trees, of two frontiers,
-# of the trees with a path, and of what fell apart; phases.
+# Words of `shared`, a cache line apart: lengths of two lists of vertices in trees, two frontiers,
+# the trees with a path and the dissolved vertices; phases.
 _TAKEN, _FRONTIER, _DONE, _LOOSE, _PHASES = 0, 2 * _LINE, 4 * _LINE, 5 * _LINE, 6 * _LINE
 SHARED = 7 * _LINE
 
@@ -203,16 +203,16 @@ class TreeLists(NamedTuple):
     taken: Array  # (2, n) of side 1, in trees: of this phase and of the next
     frontiers: Array  # (2, n) of side 0: of this level and of the next
     done: Array  # roots of trees with a path
-    loose: Array  # of side 1, that fell apart
+    loose: Array  # of side 1, from dissolved trees
     buffers: Array  # (members, BUFFER): vertices on their way to a list
     shared: Array  # the words above
 
 
 @device
 def order_of(y: Any, above: Array) -> Any:
-    """Of those that claim y, the smallest ``x ^ order_of(y)`` is the first: another one for each y.
+    """30 bits of a hash of y: of those that claim y, the one of smallest ``x ^ order_of(y)`` wins.
 
-    30 bits of a hash.  So no claim is all ones, where vertices have 30 bits or words have 64.
+    No claim is all ones, as vertices have 30 bits or words have 64.
     """
     hashed = np.uint64(y) * np.uint64(FACTOR) >> np.uint64(34)
     return above.dtype.type(hashed if above.size <= MIXED else 0)
@@ -220,7 +220,7 @@ def order_of(y: Any, above: Array) -> Any:
 
 @device
 def _claim(x: Any, y: Any, above: Array) -> Any:
-    """What x writes to above[y]: larger than any vertex, so than the parent of one in a tree."""
+    """The word that x writes to above[y] to claim it: larger than any vertex, so than a parent."""
     nobody = ~above.dtype.type(0)
     top = nobody ^ (nobody >> above.dtype.type(1))
     return x ^ order_of(y, above) | top
@@ -228,14 +228,13 @@ def _claim(x: Any, y: Any, above: Array) -> Any:
 
 @device
 def _claimant(y: Any, above: Array) -> Any:
-    """Who wrote the claim in above[y]."""
     lower = ~above.dtype.type(0) >> above.dtype.type(1)
     return (above[y] & lower) ^ order_of(y, above)
 
 
 @expanded
 def _plant(team: Team, side: Array, mate: Array, trees: Trees, lists: TreeLists) -> bool:
-    """Every tree is its root alone."""
+    """Begin all trees anew, each with its root alone."""
     kind = mate.dtype.type
     nobody = ~kind(0)
     roots, tail = lists.frontiers[0], lists.shared[_FRONTIER:]
@@ -267,7 +266,7 @@ def _grow(
                 y = rows.indices[k]
                 claim = _claim(x, y, above)
                 before = load_relaxed(above, y)
-                if before <= claim:  # in a tree already, or claimed by one that comes first
+                if before <= claim:  # in a tree already, or the earlier claim wins
                     continue
                 if team.size == 1:  # a locked instruction would wait for the reads before it
                     above[y] = claim
@@ -284,12 +283,12 @@ def _grow(
 def _attach(
     team: Team, mate: Array, trees: Trees, lists: TreeLists, claimed: Array, following: int
 ) -> bool:
-    """`following`: which frontier is the next one."""
+    """The step attach; `following` says which of the two frontiers is the next one."""
     shared, above = lists.shared, trees.above
     nobody = ~mate.dtype.type(0)
     frontier, tail = lists.frontiers[following], shared[_FRONTIER + following * _LINE :]
     buffer, count = lists.buffers[team.rank], 0
-    if team.rank == 0:  # everybody has read it
+    if team.rank == 0:  # all members have read it
         shared[_FRONTIER + (1 - following) * _LINE] = 0
     lo, hi = share(team, claimed.size)
     for i in range(np.uint64(lo), np.uint64(hi)):
@@ -324,7 +323,7 @@ def _turn_round(team: Team, mate: Array, trees: Trees, lists: TreeLists) -> None
 
 @expanded
 def _sort_out(team: Team, trees: Trees, lists: TreeLists, turn: int) -> None:
-    """What stays goes to the list of the next phase, the rest is loose."""
+    """List vertices of trees that stay for the next phase, and the others as loose."""
     shared, nobody = lists.shared, ~trees.end.dtype.type(0)
     kept, tail = lists.taken[1 - turn], shared[_TAKEN + (1 - turn) * _LINE :]
     buffer, count = lists.buffers[team.rank], 0
@@ -342,10 +341,7 @@ def _sort_out(team: Team, trees: Trees, lists: TreeLists, turn: int) -> None:
 
 @expanded
 def _staying(rows: Pattern, y: Any, trees: Trees) -> Any:
-    """A neighbour of y in a tree that stays, all ones for none.
-
-    The row is read from a place on that depends on y: neighbours share what fell apart.
-    """
+    """A neighbour of y in a tree that stays, all ones for none; y decides where the scan begins."""
     nobody = ~trees.end.dtype.type(0)
     start, stop = begin(rows, y), end(rows, y)
     if start == stop:
@@ -384,7 +380,7 @@ def _graft(
 def _grow_all(
     team: Team, rows: Pattern, mate: Array, trees: Trees, lists: TreeLists, turn: int, filled: int
 ) -> bool:
-    """Levels until no tree grows, from frontier 0 on.  `filled`: how many are in trees."""
+    """Grow levels from frontier 0 on until no tree grows; `filled` vertices are in trees."""
     shared, level = lists.shared, 0
     size = shared[_FRONTIER]
     while size > 0:
@@ -416,7 +412,7 @@ def _phases(
         turn = 1 - turn
         stays, loose = shared[_TAKEN + turn * _LINE], lists.loose[: shared[_LOOSE]]
         anew = stays * LOOSE_PER_STAYING < loose.size
-        if barrier(team):  # everybody has read the lengths
+        if barrier(team):  # all members have read the lengths
             return
         if team.rank == 0:
             shared[_PHASES] += 1
@@ -436,7 +432,7 @@ def _phases(
 
 
 def turn_paths(view: Any, side: Array, mate: Array, threads: int | None) -> int:
-    """Make a matching as large as possible; the number of phases that found paths."""
+    """Make a matching as large as possible; returns the number of phases that found paths."""
     rows, unsigned = rows_of(view)
     team = crew(threads, work=view.nnz)
     ends, shared = (view.n, unsigned), np.zeros(SHARED, np.int64)

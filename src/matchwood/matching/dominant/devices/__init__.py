@@ -4,16 +4,15 @@ LD-GPU (M. Mandulak, S. Ghosh, S. M. Ferdous, M. Halappanavar, G. Slota. Efficie
 matching on GPUs. SC 2024. doi:10.1109/SC41406.2024.00068) sends all rows to the devices in every
 round, in batches, and exchanges two arrays of n words.  Here the rows travel once.  While they
 pass, the first k edges of each are packed into a list, in the order of primitives/edge_order.  A
-vertex whose pointer became invalid takes the next free one of its list.  Only when its list has run
-out does its row travel again; the new list has free neighbours alone.
+vertex whose pointer became invalid takes the next free neighbour in its list.  Only when the list
+is used up does its row travel again; the new list holds free neighbours only.
 
 On one device vertices are matched while the rows pass, as soon as the rows of both have passed.
 So rows that pass later have fewer free neighbours, and fewer lists run out.  The mates are the
-same: whoever is matched so would be in a later round.
+same: these vertices would otherwise be matched in a later round.
 
 Each device has the pointers of all vertices and the lists of its own.  After a round the devices
-tell each other which pointers have changed; who is matched with whom follows from them on each
-device.
+send each other the changed pointers, from which each finds the new mates.
 
 A round, for all partitions:
 
@@ -47,24 +46,24 @@ from matchwood.engines.devices.stats import Stats, new_round
 from matchwood.matching.methods import EngineMatching
 
 CALLER = "weighted_matching"
-STAGED_PART = 64  # pairs of a partition that travel at a time: 1 / STAGED_PART of all vertices
-LEAST_STAGED = 256  # ... and at least so many
-ARRAYS = 22  # of a worker at most: each is rounded up to whole units of memory
-WHOLE_ARRAYS = 4  # of n, that the usual engine needs beside the graph
-RESIDENT_LIST = 4  # edges, where rows stay on the device and are at hand when a list runs out
+STAGED_PART = 64  # pairs of a partition that travel at a time: 1 / STAGED_PART of all vertices,
+LEAST_STAGED = 256  # pairs, and at least this number
+ARRAYS = 22  # arrays of a worker, at most: each is rounded up to whole units of memory
+WHOLE_ARRAYS = 4  # arrays of n that the usual engine needs beside the graph
+RESIDENT_LIST = 4  # edges of a list where all rows stay on the device, ready to be read again
 CONTROL_BYTES = 8192  # counters and partial sums, which are no array of vertices
 
 
 class Problem(NamedTuple):
     """What the workers of a call share."""
 
-    view: Any  # of the graph, on the host
-    kind: Any  # of vertices on the devices: int32 where they can be counted with it
+    view: Any  # the graph, on the host
+    kind: Any  # the type of vertices on the devices: int32 where n fits, else int64
     seed: int
     by_hash: bool
     plan: Plan
     threads: int | None
-    keep: Any  # of a prepared Graph, else None
+    keep: Any  # the cache of a prepared Graph, else None
     rows: Any  # kept: buffers by (device, partition, partitions); whole graphs by (device,)
     stays: bool = False  # the rows are on the device already, and the answer stays there
 
@@ -82,7 +81,7 @@ def vertex_type(n: int) -> Any:
 
 
 def sizes_of(view: Any, partitions: int) -> Sizes:
-    """Bytes of a worker: its arrays, as `Worker` makes them."""
+    """The bytes of the arrays that a `Worker` makes."""
     vertex, weight = vertex_type(view.n).itemsize, view.data.dtype.itemsize
     place = view.indptr.dtype.itemsize
     staged = 2 * staged_pairs(view.n) * vertex if partitions > 1 else 0
@@ -98,7 +97,7 @@ def sizes_of(view: Any, partitions: int) -> Sizes:
 
 
 def staged_pairs(n: int) -> int:
-    """Pairs of (vertex, pointer) for which a device has room."""
+    """The number of pairs (vertex, pointer) that fit the exchange table of a device."""
     return max(LEAST_STAGED, n // STAGED_PART)
 
 
@@ -162,7 +161,7 @@ def _on_device(
     keep: Any,
     stats: Stats,
 ) -> EngineMatching:
-    """A graph that is on the only device already: its rows are read there, and the mates stay."""
+    """Match a graph that is on a device already: its rows are read there, and the mates stay."""
     cupy, numbers = engines.cupy(), machine.devices.devices
     nbytes, parts = sum(array.nbytes for array in view), len(numbers)
     if parts == 1:
@@ -193,7 +192,7 @@ def _on_device(
 
 
 def _fits_whole(view: Any, plan: Plan, machine: machines.Machine) -> bool:
-    """The only device can hold the whole graph, and the usual engine can work on it there."""
+    """Whether the only device can hold the whole graph and the arrays of the usual engine."""
     arrays = [array.nbytes for array in (view.indptr, view.indices, view.data)]
     work = WHOLE_ARRAYS * view.n * view.indices.dtype.itemsize
     fits = sum(arrays) + work + CONTROL_BYTES <= machine.limits[0]
@@ -201,7 +200,7 @@ def _fits_whole(view: Any, plan: Plan, machine: machines.Machine) -> bool:
 
 
 def _kept_bytes(rows: dict[Any, Any], devices: tuple[int, ...]) -> Counter[int]:
-    """Bytes of rows on each device that calls before this one have left for it."""
+    """Bytes of rows that earlier calls have left on each device."""
     found: Counter[int] = Counter()
     for p, number in enumerate(devices):
         kept = rows.get((number, p, len(devices)))
@@ -286,7 +285,7 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
 
 
 def _run_on(team: Any, stats: Stats) -> int:
-    """The same on one device, which goes on by itself until the host has to send rows."""
+    """As `_with_lists` on one device, which goes on by itself until the host has to send rows."""
     rounds = 0
     team.end_round()
     team.begin_round(stats)

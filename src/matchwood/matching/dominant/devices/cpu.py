@@ -6,9 +6,9 @@ rounds and the idea: __init__.py.
 A vertex's word in `state` is its mate; or ~v while it is free and points at v; or ~itself while it
 points at no vertex.  So a vertex is free while its word is negative.
 
-`size[v]` counts the edges in v's list in its lower bits.  INCOMPLETE is set where some edge of the
-row did not get into the list: only then may the row have to travel again.  `head[v]` is the place
-in the list of the edge that v points along.
+The lower bits of `size[v]` count the edges in v's list.  INCOMPLETE is set where the list lacks
+some edge of the row: only then may the row have to travel again.  `head[v]` is the place in the
+list of the edge that v points along.
 
 The vertices of the partition that point at x are a linked list: `waiting[x]` is the first of them,
 `following` links them.  When x is matched they are the next queue.  A vertex is in one such list at
@@ -45,7 +45,7 @@ COUNTERS = 4
 class EdgeLists(NamedTuple):
     """The first edges of the rows of a partition."""
 
-    start: Array  # where the list of each vertex begins; one more
+    start: Array  # (vertices + 1) where the list of each vertex begins
     size: Array  # uint8: edges in it, and INCOMPLETE
     head: Array  # uint8: the place of the edge that its vertex points along
     columns: Array
@@ -53,11 +53,9 @@ class EdgeLists(NamedTuple):
 
 
 class BufferedRows(NamedTuple):
-    """Rows that lie in a buffer."""
-
-    ids: Array  # whose they are; empty: base, base + 1, ...
+    ids: Array  # their vertices; empty: base, base + 1, ...
     base: int
-    offsets: Array  # where they begin; one more
+    offsets: Array  # (rows + 1) where they begin
     first: int  # the part of them that lies in the buffer: entries first to last - 1
     last: int
     columns: Array
@@ -114,7 +112,7 @@ def pack(
     team: Team, rows: BufferedRows, only_free: bool, own: Partition, lists: EdgeLists, seed: Any,
     by_hash: bool,
 ) -> None:  # fmt: skip
-    """Rows of the buffer into the lists of their vertices, which may hold edges already.
+    """Pack the rows of the buffer into the lists of their vertices, which may hold edges already.
 
     With `only_free`, matched neighbours and the rows of matched vertices are left out.
     """
@@ -134,7 +132,7 @@ def pack(
 
 @kernel
 def queue_own(team: Team, own: Partition, only_free: bool, queue: Array, counters: Array) -> None:
-    """The vertices of the partition that have something to choose from.  One member works."""
+    """Queue the vertices of the partition whose lists are not empty.  One member works."""
     if team.rank > 0:
         return
     count = 0
@@ -225,8 +223,6 @@ def settle(
 
 
 class Workers(SimulatedWorkers):
-    """The partitions of a call, one worker each."""
-
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
         self._problem, count = problem, len(problem.plan.partitions)
         super().__init__(
@@ -242,14 +238,12 @@ class Workers(SimulatedWorkers):
         self._round.pointed = sum(int(worker.counters[POINTED]) for worker in self.workers)
 
     def matched(self) -> int:
-        """Edges matched in this round; every worker knows them all."""
         return int(self.workers[0].counters[MATCHED])
 
     def any_queued(self) -> bool:
         return any(worker.counters[QUEUED] for worker in self.workers)
 
     def exchange(self, whole: bool) -> None:
-        """Every worker learns the changed pointers of the others."""
         changed = [int(worker.counters[POINTED]) for worker in self.workers]
         vertices = [part.vertices for part in self._problem.plan.partitions]
         sent = vertices if whole else changed
@@ -261,7 +255,6 @@ class Workers(SimulatedWorkers):
                     worker.learn(other.changed(whole), other.own.state)
 
     def share_all(self) -> None:
-        """Every worker gets the words of all vertices of the others, changed or not."""
         for worker in self.workers:
             worker.remote = []
             for other in self.workers:
@@ -271,7 +264,6 @@ class Workers(SimulatedWorkers):
         self._round.words_exchanged += max(words_received(vertices, vertices))
 
     def result(self) -> tuple[Array, float]:
-        """The mates of all vertices, and the weight of the matching."""
         mate = self.workers[0].own.state.copy()
         mate[mate < 0] = -1
         self._round.bytes_down += mate.nbytes
@@ -330,7 +322,7 @@ class Worker:
         team.run(pack, rows, only_free, self.own, self.lists, seed, problem.by_hash)
 
     def foresee(self, batches: list[Batch]) -> None:
-        """Nothing is gained."""
+        """Nothing to prepare."""
 
     def stream(self, batch: Batch, only_free: bool) -> None:
         """A batch travels, and its rows are packed."""
@@ -352,7 +344,6 @@ class Worker:
         self.round.bytes_up += entries * each + more
 
     def queue_own(self, only_free: bool) -> None:
-        """The vertices of the partition, or those that are free, point next."""
         crew(1, work=self._part.vertices).run(
             queue_own, self.own, only_free, self._spare, self.counters
         )
@@ -370,7 +361,6 @@ class Worker:
         )
 
     def fetch(self) -> None:
-        """Rows whose lists have run out travel; their new lists have free neighbours alone."""
         count = int(self.counters[WANTED])
         if count == 0:
             return
@@ -392,10 +382,10 @@ class Worker:
         self._point(wanted)
 
     def fetched(self) -> None:
-        """`fetch` has done all of it."""
+        """Nothing to wait for: `fetch` has done all of it."""
 
     def _fetch_group(self, ids: Array, begin: Array, offsets: Array, first: int, last: int) -> None:
-        """Entries first to last - 1 of rows that lie one after the other, through a buffer."""
+        """Copy entries first to last - 1 of consecutive rows through a buffer, and pack them."""
         view, buffer = self._problem.view, self._next_buffer() if not self._resident else None
         at = np.arange(first, last) - np.repeat(
             np.maximum(offsets[:-1], first), np.diff(np.clip(offsets, first, last))
@@ -420,25 +410,21 @@ class Worker:
         self._pack(there, True)
 
     def forget_lists(self) -> None:
-        """For rounds in which all rows pass again."""
         self.lists.size[:] = 0
         self.lists.head[:] = 0
         self.own.waiting[:] = NOBODY
 
     def changed(self, whole: bool) -> Any:
-        """The vertices of the partition whose pointers have changed in this round."""
         if whole:
             return slice(self.own.lo, self.own.hi)
         return self._queue[: int(self.counters[POINTED])]
 
     def learn(self, changed: Any, state: Array) -> None:
-        """Take the pointers of vertices of another partition."""
         self.own.state[changed] = state[changed]
         if not isinstance(changed, slice):
             self.remote.append(changed)
 
     def settle(self, everyone: bool) -> None:
-        """Match those that point at each other; their neighbours here are the next queue."""
         own = self._queue[: int(self.counters[POINTED])]
         for changed in [own] if everyone else [own, *self.remote]:
             crew(1, work=4 * self._problem.view.n).run(
@@ -446,13 +432,13 @@ class Worker:
             )
 
     def expect_answer(self) -> None:
-        """The mates are on the host."""
+        """Nothing to prepare: the mates are on the host."""
 
     def settled(self) -> None:
-        """`settle` has counted already."""
+        """Nothing to wait for: `settle` has counted already."""
 
     def weight(self) -> float:
-        """Twice the weight of the edges that this partition sees one end of."""
+        """The sum over own vertices of the weights of their matched edges."""
         own = self.own.state[self._part.lo : self._part.hi] >= 0
         at = self.lists.start[:-1][own] + self.lists.head[own]
         return total(self.lists.weights[at])

@@ -1,7 +1,7 @@
-"""CUDA's devices: the steps of a round, for one partition and for all of them.  Kernels: gpu.cu.
+"""The steps of a round on CUDA devices, for one partition and for all.  Kernels: gpu.cu.
 
-Rows come by engines/devices/sending.py.  The host only queues; it waits where it must know a
-number, once or twice a round.
+Rows are sent by engines/devices/sending.py.  The host only queues work; it waits where it needs a
+count, once or twice a round.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ ROUNDS, ALL_POINTED, LEFT, FETCHED, CHAINED, ROWS_READ, SETTLED, CONTROL_WORDS =
 )
 WALK_PART, WORTH_ORDER, PACK_BLOCK = SOURCE.constants("WALK_PART", "WORTH_ORDER", "PACK_BLOCK")
 SUM_BLOCKS = 512  # blocks that add up the weight; their sums are part of the fixed memory
-PACK_THREADS = 1 << 20  # of pack_rows at most; a warp takes one row after the other
-PIECE_ENTRIES = 1 << 23  # of a batch: 1.2 ms of a bus of 55 GB/s, and little more for a copy
-LAST_PIECES = 4  # of the last batch, for one of another
+PACK_THREADS = 1 << 20  # threads of pack_rows at most; a warp takes one row after the other
+PIECE_ENTRIES = 1 << 23  # entries of a batch sent at once: 1.2 ms on a bus of 55 GB/s
+LAST_PIECES = 4  # the pieces of the last batch are smaller by this factor
 ROUNDS_PER_LAUNCH = 4096  # some 50 ms; Ctrl-C works between launches
 
 
@@ -54,7 +54,6 @@ ROUNDS_PER_LAUNCH = 4096  # some 50 ms; Ctrl-C works between launches
 
 
 def new_buffer(problem: Problem, p: int, ledger: Any) -> Any:
-    """Room for a batch of partition p."""
     view, kind, take = problem.view, problem.kind, ledger.take
     room = problem.plan.buffer[p]
     return SimpleNamespace(
@@ -62,8 +61,8 @@ def new_buffer(problem: Problem, p: int, ledger: Any) -> Any:
         places=take(2 * room.rows + 1, view.indptr.dtype),
         columns=take(room.entries, kind),
         weights=take(room.entries, view.data.dtype),
-        free=None,  # comes when the kernel that read it has ended
-        filled=False,  # with all rows of the partition, by a call that came to its end
+        free=None,  # an event: the kernel that read the buffer has ended
+        filled=False,  # whether a completed call has left all rows of the partition in it
         nbytes=room.entries * (kind.itemsize + view.data.dtype.itemsize),
     )
 
@@ -129,10 +128,7 @@ class Worker:
             array.data.memset_async(byte, array.nbytes)
 
     def _make_room(self, lo: int, hi: int, places: Any) -> None:
-        """Where the lists of the rows up to hi - 1 begin; `places` are those of the rows from lo.
-
-        Rows between two batches are empty, and so are their lists.
-        """
+        """Set where the lists of rows up to hi - 1 begin; `places` is where rows from lo begin."""
         first, part = max(lo, self._roomed), self._part
         if first >= hi:
             return
@@ -168,7 +164,7 @@ class Worker:
             self._control.set(words, stream=self.lane.kernels)
 
     def foresee(self, batches: list[Batch]) -> None:
-        """These will pass: so threads of the host can be ahead of the copies."""
+        """Announce the batches to be sent, so that host threads can prepare copies ahead."""
         view, sends, resident = self._problem.view, [], self._resident
         there = resident is not None and resident.filled
         if there or not self.sender.pinned.reason or view.indices.dtype != self._problem.kind:
@@ -216,11 +212,7 @@ class Worker:
                         self._settle_early(piece)
 
     def _settle_early(self, piece: Batch) -> None:
-        """Match vertices of the only partition whose rows have passed by now.
-
-        Those of the piece point, and from time to time all others whose pointers became invalid.
-        So rows that pass later have fewer free neighbours, and fewer lists run out.
-        """
+        """While rows pass: vertices of the piece, at times others, point and are matched."""
         first = self._pointing
         cut = int(self._problem.view.indptr[piece.hi]) > piece.last  # its last row goes on
         last = self._pointing = piece.hi - cut
@@ -242,7 +234,6 @@ class Worker:
         self._settle_range(lo, last)
 
     def _settle_range(self, first: int, last: int) -> None:
-        """Those of these vertices that point at each other are mates."""
         n, part = self._problem.view.n, self._part
         chains = (self._waiting, self._following, None, first, last - first, 1, False)
         arguments = (n, part.lo, part.hi, self.state, *chains, self._queue, self._control)
@@ -253,7 +244,7 @@ class Worker:
         self.words = self._counters.told()
 
     def queue_own(self, only_free: bool) -> None:
-        """The vertices of the partition, or those that are free, point next."""
+        """Queue the vertices of the partition, or its free ones, to point next."""
         with self.lane.here():
             self._counters.clear()
             lo, hi = self._part.lo, self._part.hi
@@ -285,7 +276,7 @@ class Worker:
         )  # fmt: skip
 
     def fetch(self) -> None:
-        """Rows whose lists have run out travel; their new lists have free neighbours alone."""
+        """Send again the rows whose lists have run out; new lists hold free neighbours only."""
         with self.lane.here():
             if not self.goes_on:
                 self.words = self._counters.told()
@@ -301,13 +292,13 @@ class Worker:
             self._counters.ask()
 
     def fetched(self) -> None:
-        """What `fetch` has counted; all partitions have been told to fetch by now."""
+        """Read the counts of `fetch`, which is queued for all partitions by now."""
         if self.words[WANTED]:
             self.words = self._counters.told()
             self._count_fetched(int(self.words[FETCHED]))
 
     def _list_wanted(self, count: int) -> None:
-        """The vertices whose rows must travel to the front of the queue; their lists are empty."""
+        """List the vertices whose rows must travel at the front of the queue; empty their lists."""
         k, part, vertices = self._kernels, self._part, self._part.vertices
         lists = (self._size, self._head, self._queue)
         with self.lane.phase("pointing"):
@@ -317,7 +308,7 @@ class Worker:
                 k.take_wanted(count, (count, self._pointed[vertices - count :], part.lo, *lists))
 
     def _fetch_rows(self, count: int) -> None:
-        """The rows of the vertices at the front of the queue."""
+        """Send and pack the rows of the `count` vertices at the front of the queue."""
         rows = self._readable_rows()
         if rows is None:
             self._gather_rows(self._queue[:count].get(stream=self.lane.kernels))
@@ -327,7 +318,7 @@ class Worker:
             self._pack(*arguments)
 
     def _readable_rows(self) -> Any:
-        """Rows that kernels can read by themselves; None where the host has to gather them.
+        """The rows as kernels can read them directly; None where the host has to gather them.
 
         (first vertex, begins, ends, first entry, entry after the last, columns, weights)
         """
@@ -343,7 +334,7 @@ class Worker:
         return 0, places[:-1], ends, 0, view.nnz, mapped(view.indices), mapped(view.data)
 
     def _count_fetched(self, entries: int) -> None:
-        """Entries that the kernel read by itself."""
+        """Add entries that the kernel read by itself to the statistics."""
         if self._resident is None and entries:
             self.sender.round.entries += entries
             each = self._columns.itemsize + self._weights.itemsize
@@ -362,7 +353,7 @@ class Worker:
     def _gather(
         self, buffer: Any, ids: Any, begin: Any, offsets: Any, first: int, last: int
     ) -> None:
-        """Rows, or parts of them, are gathered into pinned memory, and travel through a buffer."""
+        """Gather rows, or parts of them, in pinned memory, and send them through a buffer."""
         view, rows, entries = self._problem.view, ids.size, last - first
         places = buffer.places[: rows + 1]
         with self.lane.phase("transfer", self.lane.copies):
@@ -376,18 +367,17 @@ class Worker:
                        buffer.columns, buffer.weights, True)  # fmt: skip
 
     def forget_lists(self) -> None:
-        """For rounds in which all rows pass again."""
+        """Empty all lists, before a round in which all rows pass again."""
         with self.lane.here():
             for array, byte in ((self._size, 0), (self._head, 0), (self._waiting, 0xFF)):
                 array.data.memset_async(byte, array.nbytes)
 
     def write_pairs(self, begin: int, size: int, table: Any) -> None:
-        """(vertex, pointer) of vertices that have changed, for other devices."""
+        """Write (vertex, pointer) of vertices that have changed, for other devices."""
         with self.lane.here():
             self._kernels.write_pairs(size, (size, self._pointed[begin:], self.state, table))
 
     def read_pairs(self, size: int, table: Any) -> None:
-        """Take the pointers of vertices of another partition."""
         with self.lane.here():
             self._kernels.read_pairs(size, (size, table, self.state))
 
@@ -423,7 +413,7 @@ class Worker:
         self._kernels.requeue_own(part.vertices, arguments)
 
     def settled(self) -> None:
-        """What `settle` has counted; all partitions have been told to settle by now."""
+        """Read the counts of `settle`, which is queued for all partitions by now."""
         self.words = self._counters.told()
         if self._walked and self.words[TOO_LONG]:
             with self.lane.here(), self.lane.phase("matching"):
@@ -454,7 +444,6 @@ class Worker:
         return int(self.words[ROUNDS])
 
     def add_weights(self) -> None:
-        """Queue the sums that `weight` adds up."""
         with self.lane.here():
             self._sums = engines.cupy().empty(SUM_BLOCKS, np.float64)
             vertices, lists = self._part.vertices, (self._start, self._head, self._weights)
@@ -463,7 +452,7 @@ class Worker:
             )
 
     def weight(self) -> float:
-        """Twice the weight of the edges that this partition sees one end of."""
+        """The sum over own vertices of the weights of their matched edges, after `add_weights`."""
         with self.lane.here():
             self.lane.wait()
             if self._resident is not None:
@@ -510,7 +499,7 @@ class Workers(DeviceWorkers):
         return any(worker.words[QUEUED] for worker in self.workers)
 
     def run_on(self) -> int:
-        """Rounds of the only partition until a row is needed; how many matched a vertex."""
+        """Run rounds until a row is needed; returns how many matched a vertex."""
         worker = self.workers[0]
         self._ran_on = True
         rounds = worker.run_on()
@@ -520,11 +509,11 @@ class Workers(DeviceWorkers):
         return rounds
 
     def finished(self) -> bool:
-        """`run_on` came to the end."""
+        """Whether `run_on` has completed the matching."""
         return self._finished
 
     def exchange(self, whole: bool) -> None:
-        """Every device learns the changed pointers of the others."""
+        """Send the changed pointers of every device to the others."""
         if self._transport is None or (len(self.workers) == 1 and not whole):
             return
         vertices = [part.vertices for part in self._problem.plan.partitions]
@@ -547,7 +536,7 @@ class Workers(DeviceWorkers):
 
     @contextlib.contextmanager
     def _exchanging(self) -> Iterator[None]:
-        """What is queued within, on any device, counts as the exchange."""
+        """Time what is queued within, on any device, as the exchange."""
         with contextlib.ExitStack() as stack:
             for worker in self.workers:
                 stack.enter_context(worker.lane.phase("exchange"))
@@ -560,7 +549,7 @@ class Workers(DeviceWorkers):
             self._transport.share(sender, slices)
 
     def _share_changed(self, changed: list[int], vertices: list[int]) -> None:
-        """Pairs of all partitions in one table, where there is room; else in pieces."""
+        """Exchange the pairs of all partitions in one table where they fit, else in pieces."""
         room, total = staged_pairs(self._problem.view.n), sum(changed)
         fits = total <= room
         for worker in self.workers:

@@ -11,15 +11,15 @@ constexpr int INCOMPLETE = 128;  // in size[v]: some edge of the row is not in t
 constexpr int LENGTH_BITS = 127; // of size[v]
 constexpr int PACK_BLOCK = 256;  // threads of a block of pack_rows
 constexpr int LONG_PACKED_ROW = 1024;  // entries; a block packs a longer row, after its warps have done the others
-constexpr int LONG_PACKED_ROWS = 256;  // of a block; a warp packs those beyond
+constexpr int LONG_PACKED_ROWS = 256;  // long rows that a block packs; those beyond are packed by warps
 
 // Rows and what is read of them.  They are those of ids[0], ids[1], ..., or of base, base + 1, ... where ids is null.
 // Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`.
 // by_vertex: the row of u has begins[u - base].  Then the rows may lie in memory of the host that the device reads:
 // the host need not know which they are.
 // only_free: matched neighbours, and rows of matched vertices, are left out.
-// columns_first: then weights are read of the others alone.  For rows that lie anywhere, maybe in memory of the host; of
-// rows in a buffer the weights are read first, and of light entries nothing else.
+// columns_first: weights are read for the other entries only.  For rows anywhere in memory, perhaps the host's; in a
+// buffer, weights are read first, and of light entries nothing else.
 template <typename I, typename P, typename W>
 struct PassingRows {
     const I* ids;
@@ -180,8 +180,8 @@ __device__ void pack_long_row(I u, long long begin, long long end, const Passing
 }
 
 // A warp per row, then a block per long row: their edges go into the lists, which may hold edges already unless they are
-// `fresh`.  The lanes look up the next 32 rows of their warp at once: to learn where a short row and its list are takes
-// longer than to read it.  Warps that run at the same time have rows that lie near each other, which the bus likes.
+// `fresh`.  The lanes look up the next 32 rows of their warp at once: finding a short row and its list takes longer than
+// reading it.  Warps that run at the same time have rows that lie near each other, which the bus transfers faster.
 // Returns the entries that the warp has read.  All threads of the grid call.
 template <typename I, typename P, typename W>
 __device__ long long pack_all(long long rows, const PassingRows<I, P, W>& from, const EdgeLists<I, P, W>& lists, bool fresh)
@@ -297,7 +297,7 @@ struct Part {
         return place;
     }
 
-    // u points at the next free one of its list.  Where there is none, and its row has more: `wants`.
+    // u points at the next free vertex of its list.  `wants`: there is none, and the row has more entries.
     __device__ __forceinline__ void advance(I u, bool chained, bool& points, bool& wants) const
     {
         long long at = u - lo;
@@ -311,7 +311,7 @@ struct Part {
         if (points && chained) following[at] = exchange(&waiting[v], u);
     }
 
-    // The rows of those that want it must travel: they are listed at the back of `pointed`.  All lanes of the warp call.
+    // List u at the back of `pointed` where its row must travel.  All lanes of the warp call.
     __device__ __forceinline__ void list_at_back(I u, bool wants) const
     {
         unsigned votes = __ballot_sync(ALL, wants);
@@ -354,7 +354,7 @@ struct Part {
         }
     }
 
-    // The vertices whose rows must travel to the front of the queue, nearly in order.
+    // List the vertices whose rows must travel at the front of the queue, nearly in order.
     __device__ void list_wanted() const
     {
         Wide count = hi - lo;

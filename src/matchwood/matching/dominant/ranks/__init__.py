@@ -7,14 +7,13 @@ A round, on every rank:
     choose    owners point along the first of a vertex's candidates.  "I point at you" goes to the
               owner of the vertex pointed at (all ranks)
     settle    vertices that point at each other are matched, any other waits
-    tell      matched vertices are told to the ranks that have them as columns or as rows, and their
+    tell      matched vertices are sent to the ranks that have them as columns or as rows, and their
               number to all.  Where they are few, all of it goes to all ranks, in one exchange
     wake      rows that waited for one of them propose again
 
 Only what has changed is sent: a candidate when the one before was matched, a pointer when it
-differs from the one before.  The ranks tell matched vertices as a list of places, or as a bitmap
-where that is shorter.  What a rank does in a step: cpu/ or gpu.py, a class `Run` with these steps,
-then `mate` and `weights`.
+differs from the one before.  Matched vertices are sent as a list of places, or as a bitmap where
+that is shorter.  cpu/ and gpu.py each have a class `Run` with these steps, `mate` and `weights`.
 
 Where the ranks share a GPU and no method was asked for, the first of them finds the matching for
 all, by the fastest method of one machine (gate/distributed).
@@ -42,7 +41,7 @@ from matchwood.stopwatch import Stopwatch
 CALLER = "weighted_matching"
 METHODS = ("auto", "dominant")
 Stripes = tuple[Any, ...]
-VERTICES_PER_MATCHED = 64  # and more for each that a round matched: then matched ones are few
+VERTICES_PER_MATCHED = 64  # few are matched when a round matches fewer than n / this
 
 
 def weighted_matching(
@@ -97,7 +96,7 @@ def _of_one(
 
 
 def _by_first(G: Any, shared: whole.Whole, seed: int, by_hash: bool) -> tuple[Any, float, int, int]:
-    """The same for the own vertices of each rank: the first has the whole graph."""
+    """As `_of_one`, for each rank's own vertices; the first rank has the whole graph."""
 
     def work(view: Any) -> Any:
         mate, *numbers = _of_one("auto", G.engine, view, seed, by_hash)
@@ -109,7 +108,7 @@ def _by_first(G: Any, shared: whole.Whole, seed: int, by_hash: bool) -> tuple[An
 
 
 def _rounds(G: Any, run: Any) -> tuple[int, int]:
-    """Rounds until none matches a vertex; how many did, and the vertices matched on all ranks."""
+    """Run rounds until none matches a vertex; returns their number, and the vertices matched."""
     rounds = total = 0
     few = False
     candidates = run.propose()
@@ -126,9 +125,9 @@ def _rounds(G: Any, run: Any) -> tuple[int, int]:
 
 
 def stripes(grid: Any) -> tuple[Stripes, Stripes]:
-    """Of the ranks of this rank's column of the grid, and of its row.
+    """For the ranks of this rank's column of the grid, and for those of its row, three arrays.
 
-    Their vertices, the local id of the first of them, and the step from one to the next.
+    The number of each rank's vertices, the local id of its first, and the step between two.
     """
     column, row = np.arange(grid.R), np.arange(grid.C, dtype=np.int64)
     base = grid.n_rows + column - (column > grid.r)

@@ -4,12 +4,12 @@
 //   first_free          the first edge of each row to a free column; long rows by a whole warp
 //   first_free_giants   the same for very long rows, which the first kernel lists: a block each
 //   pack_offers         candidates as records, sorted by owner
-//   take_offers         records that came become the candidates of own vertices
-//   choose              own vertices point along the first of their candidates; who points anew is listed
+//   take_offers         received records become the candidates of own vertices
+//   choose              own vertices point along the first of their candidates; changed pointers are listed
 //   pack_pointers       "I point at you", sorted by owner
 //   meet, rank_waiters, name_waiters
-//                       who is pointed back at is matched; of the others that point at a vertex it keeps the first
-//   mark_taken          matched vertices that were told
+//                       vertices that point at each other are matched; of other pointers to it a vertex keeps the first
+//   mark_taken          mark the matched vertices of a received message
 //   add_weights         the weights of own vertices, a sum for each block
 //
 // Columns are local numbers of the block.  Ties go by names, the user's numbers.  Weights are compared by their
@@ -17,8 +17,8 @@
 //
 // Races.  Lists are in any order, and what is done with their elements does not depend on it.  A vertex keeps the
 // first of those that wait for it in three passes: the largest weight, of these the largest hash, of these the
-// smallest name.  Each is an atomic maximum or minimum.  Who raises one resets the next, which is only compared
-// from the following pass on.
+// smallest name.  Each is an atomic maximum or minimum.  The thread that raises one resets the next, which is compared
+// only from the following pass on.
 #include "matchwood/by_owner.cuh"
 #include "matchwood/exact.cuh"
 #include "matchwood/first_edge.cuh"
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(BLOCK)
     if (mine && !giant && leads) put<I, W>((I)k, best, column, weight);
 }
 
-// As many blocks as the host likes.
+// The blocks take the listed giants in turn; any number of blocks.
 template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
     first_free_giants(const I* list, const I* indptr, const I* indices, const W* data, const I* names,
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// Nobody's name, larger than any other.
+// The name that stands for no vertex, larger than any other.
 template <typename I>
 __device__ __forceinline__ I nobody()
 {
@@ -224,7 +224,7 @@ struct Pointed {
     }
 };
 
-// One thread to a record.  Those who are not pointed back at wait: the first pass, by weight.
+// One thread to a record.  A sender that is not pointed back at waits: the first pass, by weight.
 template <typename I, typename B>
 __global__ void meet(I count, const unsigned* records, const I* pointer, B* waiting_bits,
                      unsigned long long* waiting_hash, I* waiter, I* matched, unsigned long long* met)

@@ -1,7 +1,7 @@
-"""A run of the distributed matching on one rank that has a GPU; the steps are those of cpu.py.
+"""A run of the distributed matching on one rank that has a GPU; the steps are those of cpu/.
 
-Every step is a few kernels of gpu.cu.  The host asks for the numbers of what is sent, and waits for
-the GPU then: three times a round, besides what the exchanges need.
+Every step is a few kernels of gpu.cu.  The host waits for the GPU to read the counts of what is
+sent: three times a round, besides what the exchanges need.
 
 What differs from the CPU: every round passes over all rows of the block to find those that lost
 their candidate.  There are no lists of waiting rows, which one thread would have to walk.
@@ -88,12 +88,11 @@ def _zeros(size: int) -> Any:
 
 
 def _moved(G: Any, numbers: Any, kind: Any) -> Any:
-    """Numbers of local vertices, on the GPU."""
     return engines.moved(np.ascontiguousarray(numbers, kind), G.engine)
 
 
 class Counters:
-    """Numbers of a round, on the GPU: they begin at 0."""
+    """Counters of a round, on the GPU, 0 at first."""
 
     def __init__(self, C: int, p: int) -> None:
         self._words = _zeros(C + p + 4)
@@ -104,11 +103,7 @@ class Counters:
 
 
 class Run:
-    """A run on one rank.
-
-    Names and ids are signed here, and -1 stands for nobody; the largest number does among those
-    that wait.
-    """
+    """A run on one rank.  Names and ids are signed; nobody is -1, in `waiter` the largest value."""
 
     def __init__(
         self, G: Any, view: Any, seed: int, by_hash: bool, threads: int | None, groups: Any
@@ -147,15 +142,11 @@ class Run:
 
     @property
     def mate(self) -> Any:
-        """The mates of own vertices, once the run is over."""
         return self.pointer.astype(self.result_kind)
 
     @property
     def weights(self) -> Any:
-        """Numbers on the CPU whose sum is that of the weights of the edges of own vertices.
-
-        They are sums of many weights, or all weights where such a sum overflows.
-        """
+        """Sums, on the CPU, of parts of own vertices' weights; all weights if one overflows."""
         weights = self.weight.view(self.block.view.data.dtype)
         size = weights.size
         parts = gpu.empty(min(SUM_BLOCKS, -(-size // BLOCK)), np.float64, CALLER)
@@ -167,19 +158,18 @@ class Run:
     # Steps
 
     def propose(self) -> Any:
-        """Records that came for own vertices."""
+        """Return the records received for own vertices."""
         return self._offer(True)
 
     def tell(self, matched: tuple[Any, int], few: bool) -> tuple[int, Any]:
-        """The number of vertices matched on all ranks, and what this rank tells about its own.
+        """Return the number of vertices matched on all ranks, and this rank's message.
 
-        `wake` exchanges that, between the ranks that need it, also where they are few.
+        `wake` sends the message to the ranks that need it, also where matched vertices are few.
         """
         message, number = matched
         return int(self.exchange.comm.allreduce(np.array([number], np.int64))[0]), message
 
     def wake(self, message: Any) -> Any:
-        """As `propose`, for the rows whose candidate was matched."""
         for comm, (owned, base, stride) in self.groups:
             words, sizes = comm.allgatherv(message)
             end = 0
@@ -213,7 +203,7 @@ class Run:
         return self.exchange.row.alltoallv(records, counts * self.offer_words)[0]
 
     def choose(self, records: Any, round_: int) -> Any:
-        """Records that came from vertices that point at own ones."""
+        """Return the records received from vertices that point at own ones."""
         grid, k, counters = self.grid, self.kernels, self.counters
         count = records.size // self.offer_words
         k.take_offers(
@@ -240,7 +230,7 @@ class Run:
         return self.exchange.comm.alltoallv(sent, counts * self.pointer_words)[0]
 
     def settle(self, records: Any) -> tuple[Any, int]:
-        """What is told about the vertices that were matched, and their number."""
+        """Return the message about the vertices that were matched, and their number."""
         k, counters = self.kernels, self.counters
         count = records.size // self.pointer_words
         waiting = (self.waiting_bits, self.waiting_hash, self.waiter)

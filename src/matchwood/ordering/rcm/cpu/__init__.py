@@ -64,8 +64,8 @@ SMALL_ARCS = 1 << 14
 60 microseconds."""
 
 STEPS_PER_TEST = 8
-"""A team of one thread may be handed over to, so that Ctrl-C is heard, or run at once.  A pass over
-so few arcs that it takes less than a millisecond runs at once."""
+"""Arcs that count as one step of work.  A team of one thread runs in a thread of its own, so that
+Ctrl-C takes effect, unless the pass takes less than a millisecond."""
 
 SHORT_ROW_ENTRIES = 8
 """Entries, on average, up to which rows are read without a branch, unless they are like those of a
@@ -104,7 +104,7 @@ ROWS = RowWords()
 
 @kernel
 def _look_at_rows(team: Any, indptr: Array, indices: Array, rows: Array) -> None:
-    """`indptr` as unsigned numbers: compared as signed ones it takes twice as long."""
+    """Fill `rows`.  `indptr` is unsigned: comparing signed numbers takes twice as long."""
     most = indptr.dtype.type(0)
     for v in range(np.uint64(indptr.size - 1)):
         row = indptr.dtype.type(indptr[v + np.uint64(1)] - indptr[v])
@@ -151,8 +151,8 @@ class Run:
         self.facts = np.zeros(len(FACT), np.int64)
         self.counters: dict[str, Any] = {}
         self.seconds = {"search": 0.0, "order": 0.0}
-        self.reverse = False  # whether the reverse is asked for
-        self.reversed = False  # whether a method has done so already
+        self.reverse = False  # whether the reverse order is asked for
+        self.reversed = False  # whether a method has reversed it already
         self.placed_by_batches = False
         self.delays = np.empty(0, np.uint64)
         self.tuning = Tuning.of(self.team.size)
@@ -162,12 +162,12 @@ class Run:
         self._sorters: dict[int, Sorter] = {}
 
     def places(self) -> Array:
-        """A queue for all vertices; behind it is memory for one more, see `follow`."""
+        """A queue for all vertices, with memory for one more behind it: see `place_free`."""
         return np.empty(self.n + 1, self.unsigned)[: self.n]
 
     @functools.cached_property
     def mark(self) -> Array:
-        """Which vertices are placed; batches that place all of them at once do without."""
+        """Which vertices are placed; not used by batches that place all of them at once."""
         return np.full(self.n, FREE, np.uint8)
 
     def sorters(self, members: int) -> Sorter:
@@ -183,7 +183,7 @@ class Run:
         return self._sorters[members]
 
     def sorter(self) -> Sorter:
-        """Buffers for a kernel that one thread runs."""
+        """Sort buffers for a kernel that one thread runs."""
         shift, keys, other, bins = self.sorters(1)
         return Sorter(shift, keys[0], other[0], bins[0])
 
@@ -193,7 +193,6 @@ class Run:
         self.delays = rng.integers(1, 1 << 63, 16 * self.team.size, dtype=np.uint64)
 
     def auto(self) -> Callable[..., None]:
-        """The method that "auto" takes."""
         few = self.method == "auto" and self.csr.indices.size < TEAM_ARCS
         if self.method == "serial" or self.team.size == 1 or few:
             return serial.order
@@ -240,8 +239,8 @@ class Run:
 def _pattern(graph: Any, method: str, searched: bool) -> tuple[Any, int]:
     """The symmetric pattern, and 1 if every vertex is its own neighbour there, else 0.
 
-    A vertex that is being read is placed, so loops do not matter; and where all have one, degrees
-    compare as they do without.  To leave them out would cost a copy.  Batches do not take them.
+    A vertex is placed before its row is read, so loops do not matter; and where all have one,
+    degrees compare as they do without.  Leaving them out costs a copy, which other methods need.
     """
     serves = method in ("auto", "serial", "leveled") and searched
     if serves and graph.has_symmetric_pattern and graph.loops == graph.n > 0:
@@ -300,9 +299,9 @@ def _symmetric_pattern(graph: Any) -> tuple[Any, int, int]:
 def _ordered_at_once(
     graph: Any, starts: Array, method: str, reverse: bool, threads: int | None, caller: str
 ) -> tuple[Array, dict[str, Any]] | None:
-    """The order of a graph that fits the caches, and the counts; None of a larger one.
+    """The order of a graph that fits the caches, and the counters; None for a larger one.
 
-    Methods for teams get those graphs of which the walk would order all components.
+    Where a method for teams was asked for: only graphs of at most SMALL_ARCS entries, no starts.
     """
     most = most_arcs = cached.CACHED_ENTRIES
     if method not in ("auto", "serial"):
@@ -311,7 +310,7 @@ def _ordered_at_once(
         return None
     view, loops, longest = _symmetric_pattern(graph)
     small = reference.is_small(view, loops)
-    skewed = longest * view.n >= start.SKEW * view.nnz  # then levels are quicker found than orders
+    skewed = longest * view.n >= start.SKEW * view.nnz  # then levels are found faster than orders
     if view.n + view.nnz > most or view.nnz > most_arcs or (skewed and not small):
         return None
     begun = time.perf_counter()
@@ -363,7 +362,7 @@ def _tried_starts(
 
 
 def _place_first(run: Run, state: Array, start: int, firsts: Array, starts: Array) -> None:
-    """Order the component of the only start at once; its smallest vertex tells where it belongs."""
+    """Order the component of the only start at once; its smallest vertex says where it belongs."""
     end = run.place(start, 0, run.n)
     smallest = int(run.queue[:end].min()) if end < run.n else 0
     state[STEP.components] += 1

@@ -1,9 +1,5 @@
 """The batch method: as batch_basic, with less waiting.  Read batch_table.py first.
 
-Signals are sent as early as possible: a batch signals the number of its children before it sorts
-them.  Children that do not fill a batch are left to the next one, so batches have about the same
-size.
-
 A worker has several batches in work, each in a slot, and continues with any that need not wait.
 The stages of a slot, and what it waits for:
 
@@ -20,8 +16,9 @@ are claimed by two workers, and no worker waits for one that has two batches.
 A batch whose turn has come before it starts keeps all that it claims.  One whose turn comes while
 it reads neighbours drops what others have claimed, then sorts.  Any other sorts what it has, and
 drops later.  As soon as children are certain their number is signalled, before they are sorted.
-What does not fill a batch is left to the next one as overhang, unless there is none to take it:
-then the worker goes on alone with it, as in the serial method, until there is enough for all.
+Children that do not fill a batch are left to the next one as overhang, so that batches have about
+the same size.  Without a next one the worker follows them alone, as in the serial method, until
+there is enough for all.
 
 When all places are filled, batches without a decision have no children, and are dropped.
 
@@ -128,7 +125,7 @@ class Worker(NamedTuple):
 
 @expanded
 def _first_to_discover(slots: Array) -> Any:
-    """The first of the batches that could read neighbours now; the others wait for it."""
+    """The number of the first batch that can read neighbours now; the others wait for it."""
     first = EVERYTHING
     for s in range(slots.shape[0]):
         slot = slots[s]
@@ -140,10 +137,7 @@ def _first_to_discover(slots: Array) -> Any:
 
 @expanded
 def _discover_piece(w: Worker, slot: Array, turn: bool, found: Array, ends: Array) -> None:
-    """BEGUN: read a piece of the neighbours; after the last piece sort them.
-
-    The stage is then GUESSED, or KNOWN if the turn has come.
-    """
+    """BEGUN: read a piece of the neighbours; sort after the last: GUESSED, or KNOWN if in turn."""
     words, b = w.table.words, slot[SLOT.b]
     mine = line(b)
     begin, end = words[mine + WORD.begin], words[mine + WORD.end]
@@ -178,7 +172,7 @@ def _discover_piece(w: Worker, slot: Array, turn: bool, found: Array, ends: Arra
 
 @expanded
 def _drop(w: Worker, slot: Array, found: Array, ends: Array, parents: Any) -> None:
-    """Drop the children that batches before have claimed."""
+    """Drop the children that earlier batches have claimed."""
     count = rediscover(w.claim, slot[SLOT.b], found, ends, parents)
     w.watch.counts[COUNT.rediscoveries] += ONE if count < slot[SLOT.children] else ZERO
     w.watch.counts[COUNT.removed] += slot[SLOT.children] - count
@@ -274,7 +268,7 @@ def _follow_alone(w: Worker, b: Any, i: Any, tail: Any) -> tuple[Any, Any, Any]:
         fetch_rows(indptr, indices, queue, i, tail)
         head = tail
         first, last = np.uint64(indptr[u]), np.uint64(indptr[u + one])
-        arcs -= min(arcs, last - first)  # it may be a guess
+        arcs -= min(arcs, last - first)  # `arcs` may be an estimate
         for k in range(first, last):
             v = indices[k]
             if claim[v] > mine:
@@ -288,7 +282,7 @@ def _follow_alone(w: Worker, b: Any, i: Any, tail: Any) -> tuple[Any, Any, Any]:
 
 @expanded
 def _take(w: Worker, slot: Array, b: Any, room: Any) -> None:
-    """Put batch b into an idle slot; its lists have `room` for this number of children."""
+    """Put batch b into an idle slot, whose lists hold `room` children."""
     mine = line(b)
     begin, end = w.table.words[mine + WORD.begin], w.table.words[mine + WORD.end]
     sizes = w.table.sizes
@@ -334,10 +328,7 @@ def order_batch(
     team: Any, csr: Csr, queue: Array, start: Any, at: Any, claim: Array, table: BatchTable,
     lists: ChildLists, sorters: Sorter, watches: Watch, all_slots: Array, reverse: bool,
 ) -> None:  # fmt: skip
-    """Place the component of `start` from place `at` on.
-
-    When that fills the last place, and `reverse` is asked for, the queue is reversed at once.
-    """
+    """Place the component of `start` from `at` on; once all is placed, `reverse` if asked for."""
     rank = team.rank
     words, shared, slots = table.words, table.shared, all_slots[rank]
     ahead = ZERO  # lower batches are taken by their owners; this one may be ours
@@ -405,7 +396,6 @@ def order_batch(
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
-    """As `serial.order`."""
     slots = run.tuning.slots
     used = Batches(run, start, at, limit, slots=slots)
     all_slots = np.zeros((run.team.size, slots, len(SLOT)), np.uint64)

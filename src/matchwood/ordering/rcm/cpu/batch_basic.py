@@ -1,10 +1,10 @@
 """The basic batch method: threads find the children of ranges of the queue ahead of time.
 
 A batch is a range of the queue.  A worker takes batches one after the other, and lists and sorts
-the free neighbours of each ahead of time.  It waits where it must: for its turn, which comes when
-all batches before have done so too, and dropped what is not theirs; then for the place of its
-children.  Every batch with children makes new ones.  The table, its signals and the work on one
-batch, and the paper: batch_table.py.
+the free neighbours of each ahead of time.  It waits for its turn, until all earlier batches have
+done so and dropped what is not theirs; then for the place of its children.  Every batch with
+children makes new batches.  The table, its signals, the work on one batch, the paper:
+batch_table.py.
 
 No deadlock: batches are taken in order, and of those not finished the first waits for no other.
 """
@@ -68,7 +68,7 @@ def _await(team: Any, table: BatchTable, at: Any, value: Any) -> bool:
     checks = 0
     while load_acquire(table.words, at) < value:
         if stopping(team) or load_acquire(table.shared, SHARED.finished) > ZERO:
-            # it may have come between the two reads
+            # the signal may have arrived between the two reads
             return load_acquire(table.words, at) >= value
         checks = wait_a_little(checks)
     return True
@@ -76,8 +76,7 @@ def _await(team: Any, table: BatchTable, at: Any, value: Any) -> bool:
 
 @device
 def _take_wide_list(team: Any, table: BatchTable, at: Any) -> bool:
-    """Wait for the turn of the batch whose words are at `at`, then for the wide list; False when
-    the order is finished or the team stops."""
+    """As `_await`, for the turn of the batch whose words are at `at`, then for the wide list."""
     if not _await(team, table, at + WORD.turn, ONE):
         return False
     checks = 0
@@ -160,7 +159,6 @@ def order_batch_basic(
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
-    """As `serial.order`."""
     # every batch that has children makes new ones, so there may be one for each vertex
     used = Batches(run, start, at, run.n, slots=1, more=run.n)
     run.team.run(order_batch_basic, *used.arguments(queue))

@@ -73,36 +73,33 @@ from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
 
-PAGE_WORDS = 1024  # words on a page of 4 KiB, of the narrower type
-PARENT_WEIGHT = np.uint64(64)  # arcs that weigh as much as a parent
+PAGE_WORDS = 1024  # words of 4 bytes on a page of 4 KiB
+PARENT_WEIGHT = np.uint64(64)  # the weight of a parent beside its arcs, in arcs
 
 
 class Tuning(NamedTuple):
     """Sizes of batches; tests take small ones.
 
-    Measured on a mesh of 128^3 with 16 threads, in milliseconds (serial: 62): batches of a worker's
-    part of the frontier 16, of half of it 25, of a third 29.
+    Measured on a mesh of 128^3 with 16 threads: 16 ms with one batch of the frontier for each
+    worker, 25 with two, 29 with three; the serial method takes 62.
     """
 
     least: int = 8192  # weight of a batch: some 64 parents and 4096 arcs
     largest: int = 1 << 19  # weight that it may grow to where the frontier is wide
-    each: int = 1  # batches that a worker should have of the frontier
+    each: int = 1  # batches of the frontier per worker
     enough: int = 1 << 15  # weight from which a lone worker makes batches for all
-    room: int = 1 << 18  # children that a worker's own buffer holds; for more it takes turns
+    room: int = 1 << 18  # children that a worker's own list holds; more go to the wide list
     slots: int = 2  # batches in work per thread
     piece: int = 1 << 13  # arcs, some 10 us, after which the worker serves its other batches
 
     @classmethod
     def of(cls, workers: int) -> Tuning:
-        """The usual sizes.
-
-        Few workers need large batches, so that each has one of a wide frontier.
-        """
+        """The usual sizes.  Few workers need large batches, to have one each of a wide frontier."""
         largest = max(1 << 19, (1 << 23) // workers)
         return cls(largest=largest, room=largest // 2)
 
     def sizes(self, workers: int, n: int, m: int, longest: int) -> Sizes:
-        """What kernels know of this; `longest` is the longest row."""
+        """These sizes as kernels take them; `longest` is the length of the longest row."""
         average = m // max(1, n)
         wanted = self.each * workers + (1 if workers <= MOST_FEW_WORKERS else 0)
         row = average + 1 if longest <= EVEN_ROW_ENTRIES else 0
@@ -110,7 +107,7 @@ class Tuning(NamedTuple):
         return Sizes(*(np.uint64(x) for x in (*weights, wanted, row, longest, self.piece)))
 
     def parents(self) -> int:
-        """The most parents of a batch: the last may be heavier than what is left."""
+        """The most parents of a batch, of which the last may exceed the weight."""
         return self.largest // int(PARENT_WEIGHT) + 2
 
     def batches(self, n: int, m: int) -> int:
@@ -119,19 +116,16 @@ class Tuning(NamedTuple):
 
 
 MOST_FEW_WORKERS = 8
-"""Of a frontier cut into one batch for each worker, a part is always overhang, and one worker is
-idle.  So few workers get one batch more: on a mesh of 128^3 that saves 6 percent with 8.  With 16
-it takes longer, since sometimes a worker has two batches, and all others wait for it."""
+"""Workers up to which a frontier is cut into one batch more than there are workers.  With one batch
+each, a part is always overhang, and one worker is idle: on a mesh of 128^3 the extra batch saves 6
+percent with 8 workers.  With 16 it costs time: all wait for a worker that has two batches."""
 
 EVEN_ROW_ENTRIES = 64
-"""Entries.
-
-Where no row is longer, all count as the average row, which saves reading their lengths.
-"""
+"""Where no row is longer, each counts as the average row, which saves reading their lengths."""
 
 
 class Sizes(NamedTuple):
-    """What kernels know of the sizes of batches."""
+    """The sizes of batches, as kernels take them."""
 
     least: Any  # weights, as in Tuning
     largest: Any
@@ -150,7 +144,7 @@ def weight_of(vertices: Any, arcs: Any) -> Any:
 
 @device
 def batches_for(vertices: Any, arcs: Any, full: Any) -> Any:
-    """Into how many batches vertices are cut that have these arcs."""
+    """The number of batches of weight `full` for these vertices with these arcs."""
     return (weight_of(vertices, arcs) + full - ONE) // full
 
 
@@ -176,7 +170,7 @@ def arcs_between(indptr: Array, queue: Array, begin: Any, end: Any, sizes: Sizes
 
 @device
 def most_arcs(arcs: Any, vertices: Any, sizes: Sizes) -> Any:
-    """The most arcs that vertices have for which `arcs_between` says `arcs`."""
+    """An upper bound on the arcs of these vertices, where `arcs_between` returned `arcs`."""
     return vertices * sizes.longest if sizes.row > ZERO else arcs
 
 
@@ -187,8 +181,8 @@ def discover(
 ) -> tuple[Any, Any]:  # fmt: skip
     """List the neighbours of places at to end that batch b is the least to claim so far.
 
-    Stops after that number of arcs; `count` are listed already, of places begin to at.  Returns how
-    far it got and the number of all.
+    Stops after that number of arcs; `count` are listed already, of places begin to at.  Returns the
+    place reached and the number listed.
     """
     indptr, indices = csr.indptr, csr.indices
     one = indices.dtype.type(1)
@@ -232,7 +226,6 @@ def rediscover(claim: Array, b: Any, found: Array, ends: Array, parents: Any) ->
 
 @device
 def sort_all(indptr: Array, found: Array, ends: Array, parents: Any, sorter: Sorter) -> None:
-    """Sort the children of each parent."""
     first = ZERO
     for i in range(parents):
         end = np.uint64(ends[i])
@@ -269,8 +262,7 @@ class BatchWords(NamedTuple):
 WORD = BatchWords(*(np.uint64(k) for k in range(LINE)))
 BEHIND = np.uint64(LINE)  # words from one batch to the next in the table
 
-COUNTED, COMPLETED = np.uint64(1), np.uint64(2)
-"""Values of the word `state`."""
+COUNTED, COMPLETED = np.uint64(1), np.uint64(2)  # values of the word `state`
 
 CUT, LEFT, LONE, NOTHING = (np.uint64(k) for k in range(1, 5))
 """Values of the word `decision`, about the children of a batch.  CUT: made into batches, except for
@@ -279,8 +271,6 @@ NOTHING: there are none."""
 
 
 class SharedWords(NamedTuple):
-    """Words of `shared`, two cache lines apart."""
-
     head: int = 0  # the next batch to take
     finished: int = 16  # 1 when all places are filled, or will be
     wide_taken: int = 32  # 1 while a batch uses the wide list
@@ -301,14 +291,12 @@ class BatchTable(NamedTuple):
     limit: Any  # places that can be filled
 
 
-# what is counted for each member: events, then ticks by stage
+# Counters of each member: events, then ticks by stage
 COUNTERS = ("generated", "dequeued", "executed", "empty", "rediscoveries", "removed")
 STAGES = ("discover", "sort", "rediscover", "signal", "output", "stall")
 
 
 class CountWords(NamedTuple):
-    """Words of a member's `counts`."""
-
     generated: int = 0  # events, as in COUNTERS
     dequeued: int = 1
     executed: int = 2
@@ -329,7 +317,7 @@ COUNT_WORDS = 16
 
 
 class Watch(NamedTuple):
-    """What statistics and tests ask of a member."""
+    """What a member records for statistics, and its delays for tests."""
 
     counts: Array
     timed: bool  # whether ticks are counted
@@ -338,7 +326,7 @@ class Watch(NamedTuple):
 
 @device
 def own_watch(watches: Watch, rank: int) -> Watch:
-    """That of one member, whose clock starts now."""
+    """The watch of one member; its clock starts now."""
     counts = watches.counts[rank]
     if watches.timed:
         counts[COUNT.since] = ticks()
@@ -347,7 +335,7 @@ def own_watch(watches: Watch, rank: int) -> Watch:
 
 @device
 def lap(watch: Watch, stage: int) -> None:
-    """Count the time since the last lap for a stage."""
+    """Add the time since the last lap to a stage."""
     if watch.timed:
         now = ticks()
         watch.counts[stage] += now - watch.counts[COUNT.since]
@@ -477,7 +465,7 @@ def end_discovery(words: Array, b: Any) -> None:
 def send(
     words: Array, b: Any, pos: Any, following: Any, over: Any, over_arcs: Any, state: Any
 ) -> None:
-    """Tell batch b where its children go."""
+    """Signal batch b where its children go."""
     at = line(b)
     words[at + WORD.pos] = pos
     words[at + WORD.next] = following
@@ -497,9 +485,9 @@ def finish(shared: Array, end: Any) -> None:
 def count_from(table: BatchTable, b: Any) -> None:
     """Batch b knows its children and where they go: decide on them, and signal those after it.
 
-    Goes on as long as batches know their children.  What does not fill a batch is left to the next
-    one, so that all are of one size; where rows are uneven, only if it is far from that.  If there
-    is no next one, few children are followed alone.
+    Goes on as long as batches know their children.  Children that do not fill a batch are left to
+    the next one, so that all are of one size; where rows are uneven, only if they are far from it.
+    If there is no next one, one worker follows few children alone.
     """
     words, sizes = table.words, table.sizes
     even = sizes.row > ZERO
@@ -547,7 +535,7 @@ def count_from(table: BatchTable, b: Any) -> None:
 
 @device
 def children_known(table: BatchTable, b: Any, count: Any, arcs: Any) -> None:
-    """The children of batch b are certain."""
+    """Record that the children of batch b are certain."""
     at = line(b)
     table.words[at + WORD.children] = count
     table.words[at + WORD.arcs] = arcs
@@ -565,7 +553,7 @@ def resume(table: BatchTable, b: Any, pos: Any, following: Any) -> None:
 
 @device
 def wait_a_little(checks: int) -> int:
-    """Wait for another worker.  Signals come soon, so sleep only after many checks."""
+    """Wait for another worker.  Signals are quick, so sleep only after many checks."""
     if checks < SPIN_CHECKS:
         back_off(0)  # the pause hint only
     elif checks < YIELD_CHECKS:
@@ -592,8 +580,8 @@ class ChildLists(NamedTuple):
 def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, words: Array) -> bool:
     """Free claims, the start in its place, and batch 0 ready; True when the team stops.
 
-    Pages of new arrays are cleared when they are first written to.  All members do that here at
-    the same time; later all would wait for the one that comes first.
+    Pages of new arrays are cleared when they are first written to.  All members do that here in
+    parallel; later, the others would wait for the member that touches a page first.
     """
     lo, hi = share(team, claim.size)
     free = claim.dtype.type(0xFFFFFFFFFFFFFFFF)
@@ -645,7 +633,7 @@ class Batches:
             np.empty(tuning.parents(), np.uint64),
         )
         self.counts = np.zeros((members, COUNT_WORDS), np.uint64)
-        self.counts[0, COUNT.generated] = 1  # the one that holds the start
+        self.counts[0, COUNT.generated] = 1  # the batch of the start
 
     def arguments(self, queue: Array) -> tuple[Any, ...]:
         """What both kernels take first."""
@@ -668,7 +656,7 @@ class Batches:
         return end
 
     def _report(self) -> None:
-        """Counters of all members; shares of time; levels, which batches know nothing of."""
+        """Add up the counters of all members, and the shares of time; count the levels."""
         run = self.run
         total = self.counts.sum(axis=0)
         for k, name in enumerate(COUNTERS):

@@ -1,18 +1,17 @@
 """A graph that fits the caches: all of it by one thread, in one kernel.
 
-Components are looked for from vertices by (degree, vertex): the first one of a component is where
-its search begins.  At the end they are written one after the other by their smallest vertices.
-Against the ways for larger graphs, on a CPU of two cores, a shuffled grid of 30^2 takes 0.7 of the
-time, of 100^2 0.85, a mesh of 30^3 vertices 0.8, a graph of 100,000 vertices and edges, which has
-many components, 0.6.
+Vertices are tried by (degree, vertex): the first one of a component is where its search begins.  At
+the end components are written in the order of their smallest vertices.  Compared with the method
+for larger graphs, on a CPU of two cores, a shuffled grid of 30^2 takes 0.7 of the time, of 100^2
+0.85, a mesh of 30^3 vertices 0.8, a graph of 100,000 vertices and edges and many components 0.6.
 
 The starts of a small graph are found here, whatever the method: each component tries four.
 
-`order_raw` takes a small matrix of SciPy as it was given, round the gate: one kernel checks the
+`order_raw` takes a small SciPy matrix as it was given, without the gate: one kernel checks the
 arrays and orders it.  The gate's calls take longer than that: with them a matrix of 900 rows takes
 2.2 times as long, one of 1728 rows and 39,304 entries 1.5 times (bench/ordering/raw.py compares
-with SciPy).  A pattern that is not symmetric is joined with its mirror.  What is unusual in any
-other way is left to the gate, which says what is wrong, or brings it into order.
+with SciPy).  A pattern that is not symmetric is joined with its mirror.  Any other unusual input is
+left to the gate, which repairs it or says what is wrong.
 """
 
 from __future__ import annotations
@@ -53,26 +52,24 @@ from matchwood.primitives.patterns import not_symmetric
 Array = np.ndarray[Any, Any]
 
 CACHED_ENTRIES = 1 << 20
-"""Vertices and arcs of a graph that is ordered here: it is in the caches."""
+"""The most vertices and arcs, together, of a graph that is ordered here: it fits the caches."""
 
 RAW_ENTRIES = 1 << 17
 """Vertices and entries of a matrix that `order_raw` takes: two milliseconds at most, so that Ctrl-C
-need not be heard."""
+need not take effect."""
 
 ARCS_PER_STEP = 8
-"""A team of one thread may be handed over to, so that Ctrl-C is heard, or run at once.  A graph of
-less than 160,000 vertices and arcs takes two milliseconds at most, and is ordered at once."""
+"""Arcs that count as one step of work.  A team of one thread runs in a thread of its own, so that
+Ctrl-C takes effect, unless the graph has fewer than 160,000 vertices and arcs: two milliseconds."""
 
 LONG_ROW_ENTRIES = 24
-"""Entries, on average, of rows that are read with a branch.  In the caches, rows of 6 to 15 took
-0.6 to 0.9 of that time without, and rows of 67 took 1.3 times as long."""
+"""Average entries of a row from which rows are read with a branch.  Without it, in the caches, rows
+of 6 to 15 entries took 0.6 to 0.9 of the time, and rows of 67 1.3 times as long."""
 
 NO_STARTS = np.empty(0, np.int64)
 
 
 class CountWords(NamedTuple):
-    """Words of `counts`."""
-
     components: int = 0
     levels: int = 1
     searches: int = 2
@@ -83,7 +80,7 @@ COUNT = CountWords()
 
 
 class Scratch(NamedTuple):
-    """For each vertex; the queues have room for one more."""
+    """Arrays with an entry for each vertex; the queues have room for one more."""
 
     by_degree: Array  # the vertices by (degree, vertex)
     component: Array  # of each vertex
@@ -136,7 +133,6 @@ def _sort_by_degree(indptr: Array, by_degree: Array, count: Array) -> None:
 
 @device
 def _first_of_least(indptr: Array) -> Any:
-    """The vertex of least (degree, vertex)."""
     n = np.uint64(indptr.size - 1)
     lowest = EVERYTHING
     first: Any = ZERO
@@ -160,7 +156,7 @@ def _last_of_least(indptr: Array, queue: Array, a: Any, b: Any, v: Any) -> Any:
 
 @device
 def _keep(mark: Array, queue: Array, best: Array, at: Any, end: Any) -> None:
-    """The best order into the queue; one that was given up has left some vertices free."""
+    """Copy the best order into the queue, and mark its vertices, of which some may be free."""
     for k in range(at, end):
         queue[k] = best[k]
         mark[best[k]] = PLACED
@@ -217,7 +213,7 @@ def _search_start(
     team: Any, csr: Csr, mark: Array, queue: Array, spare: Array, at: Any, first: ComponentOrder,
     sorter: Sorter,
 ) -> tuple[Any, int]:  # fmt: skip
-    """From start to start, as long as levels become narrower and more; else as `try_starts`."""
+    """As `try_starts`, by the rule for larger graphs: go on while levels get narrower and more."""
     end, levels, width, last = first.end, first.levels, first.width, first.last
     best, other = queue, spare
     searches = 1
@@ -244,10 +240,7 @@ def _search_start(
 def _write_order(
     scratch: Scratch, written: Array, components: Any, reverse: bool, perm: Array
 ) -> None:
-    """The components by their smallest vertices; `written` says of each whether it is.
-
-    `spare` gets the places where they begin.
-    """
+    """Write components by smallest vertex; `spare` gets where they begin, `written` marks them."""
     queue, begins = scratch.queue, scratch.begins
     n = np.uint64(perm.size)
     place = count = ZERO
@@ -268,7 +261,7 @@ def _write_order(
 
 @device
 def _leave_out_loops(indptr: Array, indices: Array, starts: Array, others: Array) -> None:
-    """The rows without loops; one entry behind the last may be written."""
+    """Copy the rows without loops; one entry behind the last may be written."""
     n = np.uint64(starts.size - 1)
     size = ZERO
     for i in range(n):
@@ -286,9 +279,8 @@ def order_cached(
 ) -> None:  # fmt: skip
     """Order all components, those of the `given` starts first.
 
-    Others try or search for theirs, as in a `small` graph or in a larger one.  `pattern` has the
-    arrays given, or room for them without loops; it is guessable where its rows are long, and
-    perhaps elsewhere.
+    Others try starts if the graph is `small`, else they search.  `pattern` has the arrays given, or
+    room for them without loops; it is guessable where its rows are long, and perhaps elsewhere.
     """
     if team.rank > 0:
         return
@@ -303,7 +295,7 @@ def order_cached(
         mark[v] = FREE
     at = components = ZERO
     r, used = ZERO, 0
-    made = False  # whether by_degree is: most graphs are connected, and need it not
+    made = False  # whether by_degree is filled: connected graphs, which most are, do without
     while at < n:
         known = used < given.size
         if known:
@@ -354,8 +346,8 @@ def order(
 ) -> Ordered | None:
     """The order; None if two of the given starts are in one component.
 
-    `view` is symmetric, and has that number of loops; no row is longer than `longest`.  Loops do
-    not matter, but degrees must compare as they do without: so they stay where all have one.
+    `view` is symmetric and has `loops` loops; no row is longer than `longest`.  Loops do not
+    matter where every vertex has one; else they are left out, so that degrees compare rightly.
     """
     n, m = view.n, view.nnz
     kind: Any = np.uint32 if view.indptr.dtype == np.int32 else np.uint64

@@ -1,10 +1,10 @@
 """Steps that all methods share: records, sorting children, fetching rows ahead; delays for tests.
 
-Numba takes records as it takes their parts, at no cost.
+Numba passes records as it passes their parts, at no cost.
 
 A key of a child is one word, the degree in the high bits and the vertex in the low ones.  Children
-of one parent come in ascending order of their vertices, since rows are sorted; so a stable sort by
-degree alone is enough, and long lists take a radix sort by the digits in which degrees differ.
+of one parent are found in ascending order, since rows are sorted; so a stable sort by degree alone
+is enough, and long lists take a radix sort by the digits in which degrees differ.
 """
 
 from __future__ import annotations
@@ -20,18 +20,16 @@ from matchwood.engines.cpu.hints import prefetch
 Array = np.ndarray[Any, Any]
 
 FREE = np.uint8(255)
-PLACED = np.uint8(0)
-"""What `mark[v]` says of a vertex; the leveled method uses the numbers between for claims."""
+PLACED = np.uint8(0)  # values of `mark[v]`; the leveled method uses the numbers between for claims
 
 WHOLE, CUT, WIDE = 0, 1, 2
-"""How an order of a component ended: complete, given up, or in front of a level that is wide."""
+"""How an order of a component ended: complete, given up, or before a wide level."""
 
-EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
-"""A limit that is never reached."""
+EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # a limit that is never reached
 
 BROKEN = 1
-"""What kernels fail with when a search from another vertex of a component does not reach all of it:
-the pattern is not symmetric.  Going on would place vertices twice, and write past the end."""
+"""The error code of kernels when a search from another vertex of a component does not reach all of
+it: the pattern is not symmetric, and going on would place vertices twice, past the end."""
 
 
 class Csr(NamedTuple):
@@ -44,7 +42,7 @@ class Csr(NamedTuple):
 
 
 class Sorter(NamedTuple):
-    """Scratch buffers to sort children in; of a team, with a row for each member."""
+    """Scratch buffers to sort children in; for a team, with a row for each member."""
 
     shift: Any  # bits of a vertex, below its degree, in a key
     keys: Array
@@ -54,7 +52,6 @@ class Sorter(NamedTuple):
 
 @device
 def own_sorter(sorters: Sorter, rank: int) -> Sorter:
-    """The buffers of one member."""
     return Sorter(sorters.shift, sorters.keys[rank], sorters.other[rank], sorters.bins[rank])
 
 
@@ -63,7 +60,7 @@ class Limits(NamedTuple):
 
     places: Any  # all places up to this one are filled
     width: Any  # vertices of two neighbouring levels
-    band: Any  # the bandwidth comes to this
+    band: Any  # the bandwidth has reached this
     arcs: Any  # more arcs than this were followed
     wide: Any  # arcs that leave the next level, at least ...
     row: Any  # ... which is checked only if rows of this length would have them
@@ -88,17 +85,17 @@ BINS = 256  # values of a digit
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
 
-PLACES_AHEAD = np.uint64(4)  # places; rows so far ahead are prefetched. bench/ordering/rcm.py
+PLACES_AHEAD = np.uint64(4)  # places ahead at which rows are prefetched. bench/ordering/rcm.py
 LINE_ENTRIES = np.uint64(16)  # entries of 32 bits in a cache line
 
 
 @inlined
 def fetch_rows(indptr: Array, indices: Array, queue: Array, i: Any, end: Any) -> None:
-    """Fetch a row that is needed soon, and the pointer of a row that is needed a little later.
+    """Prefetch a row that is needed soon, and the pointer of a row needed a little later.
 
     Rows are read in the order of the queue, which the hardware cannot predict: on a mesh larger
     than the caches this halves the time.  Three cache lines hold a row of a mesh of 27 points.  On
-    a grid they also hold the next vertices' rows, which come soon, and halve the time again.
+    a grid they also hold the rows of the next vertices, which halves the time again.
     """
     ahead = i + PLACES_AHEAD
     if ahead < end:
@@ -121,7 +118,7 @@ def key_of(indptr: Array, v: Any, shift: Any) -> Any:
 
 @device
 def _sort_long(keys: Array, count: Any, sorter: Sorter) -> None:
-    """Sort keys[:count]; equal degrees must come by ascending vertex already."""
+    """Sort keys[:count]; equal degrees must be sorted by vertex already."""
     shift, other, bins = sorter.shift, sorter.other, sorter.bins
     differ = ZERO
     for x in range(count):
@@ -219,7 +216,7 @@ def delay(team: Any, delays: Array) -> None:
 def scattered(shape: tuple[int, ...], kind: Any) -> Array:
     """An array of zeros of which only a few scattered parts will be used.
 
-    NumPy asks for pages of 2 MiB.  To clear them for a few words in each of 32 lists took 6 ms.
+    NumPy asks for pages of 2 MiB.  Clearing them for a few words in each of 32 lists took 6 ms.
     """
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     return np.frombuffer(mmap.mmap(-1, max(1, size)), kind, int(np.prod(shape))).reshape(shape)

@@ -62,7 +62,7 @@ from matchwood.ordering.rcm.cpu.serial import follow
 Array = np.ndarray[Any, Any]
 
 MOST_SEGMENTS = 250  # they must fit a byte, between PLACED and FREE
-SEGMENTS_EACH = 8  # segments per member where rows are uneven: who is done takes another
+SEGMENTS_EACH = 8  # segments per member where rows are uneven, to balance the work
 EVEN_ROWS = 64  # entries; where no row is longer, equal numbers of parents are equal work
 WIDE_ARCS = 1 << 14  # arcs from a level; with fewer one member is as quick. bench/ordering/rcm.py
 
@@ -73,7 +73,7 @@ SHARED = 5 * _LINE
 
 
 class Solo(NamedTuple):
-    """Words of such a record: what `follow` returned to member 0."""
+    """Words of a record at _SOLO: what `follow` returned to member 0."""
 
     begin: int = 0
     levels: int = 1
@@ -90,8 +90,8 @@ class Segments(NamedTuple):
 
     lists: Array  # of each member: children of its segments
     ends: Array  # where the children of the parent at place i end, at i - begin of the level
-    children: Array  # of each segment: how many it has
-    member: Array  # who has it
+    children: Array  # the number of children of each segment
+    member: Array  # the member that has it
     first: Array  # where its children begin in the list of that member
     shared: Array
 
@@ -145,7 +145,7 @@ def _settle(
 def order_narrow(
     team: Any, csr: Csr, mark: Array, queue: Array, limits: Limits, sorter: Sorter, facts: Array
 ) -> None:
-    """Go on from the level in `facts` up to one that is wide: code WIDE.  One thread."""
+    """Go on from the level in `facts` up to a wide one (code WIDE), by one thread."""
     begin, end = np.uint64(facts[FACT.last]), np.uint64(facts[FACT.end])
     levels, width = np.uint64(facts[FACT.levels]), np.uint64(facts[FACT.width])
     begin, _, levels, width, tail, _, code = follow(
@@ -163,10 +163,9 @@ def order_leveled(
     team: Any, csr: Csr, mark: Array, queue: Array, limits: Limits, even: bool, segments: Segments,
     sorters: Sorter, facts: Array, delays: Array,
 ) -> None:  # fmt: skip
-    """Place a component, of which `facts` has the levels up to one that is wide.
+    """Place a component from the wide level in `facts` on; sets `facts` as `order_serial` does.
 
-    `facts` afterwards as from `order_serial`.  Where rows are `even`, their number times the
-    average is taken for the arcs of a level.
+    Where rows are `even`, the arcs of a level are estimated as its rows times the average.
     """
     rank = team.rank
     indptr, indices = csr.indptr, csr.indices
@@ -208,7 +207,7 @@ def order_leveled(
         each = (size + parts - ONE) // parts
         count = np.int64((size + each - ONE) // each)
         tail = ZERO
-        # where a member goes on where it has been, its neighbourhood is still in its cache
+        # a member takes the part it had before, whose neighbourhood is still in its cache
         segment = rank if even else next_chunk(team, count, 1)
         while 0 <= segment < count:
             lo = begin + np.uint64(segment) * each

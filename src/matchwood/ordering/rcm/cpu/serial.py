@@ -46,7 +46,7 @@ CHECK_MASK = np.uint64(4095)  # Ctrl-C is checked for at every 4096th place: whe
 
 
 class ComponentOrder(NamedTuple):
-    """What is known of an order of a component."""
+    """What `component` returns about the order of a component."""
 
     end: Any  # the place behind it
     levels: Any  # how many
@@ -58,10 +58,7 @@ class ComponentOrder(NamedTuple):
 
 @device
 def rows_alike(indptr: Array, indices: Array) -> bool:
-    """Whether most rows have the same entries as the next one, counted from the diagonal.
-
-    Some 64 rows are looked at.
-    """
+    """Whether most of some 64 rows have the entries of the next one, counted from the diagonal."""
     n = np.uint64(indptr.size - 1)
     sampled = alike = 0
     for v in range(ZERO, max(n, ONE) - ONE, n // SAMPLED_ROWS + ONE):
@@ -77,7 +74,6 @@ def rows_alike(indptr: Array, indices: Array) -> bool:
 
 @device
 def arcs_of(indptr: Array, queue: Array, a: Any, b: Any) -> Any:
-    """Arcs that leave the vertices at places a to b."""
     arcs = ZERO
     for x in range(a, b):
         v = queue[x]
@@ -114,13 +110,13 @@ def follow(
     """Go on from a level, which is at places begin to end.
 
     Ends when the component is complete or all places up to the limit are filled (WHOLE); at the
-    limit of the width, of the bandwidth or of the arcs (CUT); or in front of a level from which
-    at least `limits.wide` arcs leave (WIDE).  Returns the last level's places, the number of
-    levels, their width, the end, the bandwidth, and the code.
+    limit of the width, of the bandwidth or of the arcs (CUT); or before a level from which at least
+    `limits.wide` arcs leave (WIDE).  Returns the last level's places, the number of levels, their
+    width, the end, the bandwidth, and the code.
 
-    Which neighbours are placed already is the one thing that the processor cannot foresee.  Short
-    rows of an irregular graph take 0.5 to 0.8 of the time without a branch; regular grids take 1.1
-    times as long, and long rows, of which most neighbours are placed, twice.
+    The processor cannot predict which neighbours are placed already.  Without a branch, short rows
+    of an irregular graph take 0.5 to 0.8 of the time, but regular grids 1.1 times as long, and long
+    rows, most of whose neighbours are placed, twice as long.
     """
     indptr, indices = csr.indptr, csr.indices
     one = indices.dtype.type(1)
@@ -152,7 +148,7 @@ def follow(
             if band >= limits.band:
                 return begin, end, levels, width, tail, band, CUT
         sort_children(indptr, queue, head, tail - head, sorter)
-    # the level of the parents may be the last, or that of their children
+    # the last level may be that of the parents or that of their children
     if tail - begin > width:
         width = tail - begin
     if tail > end:
@@ -177,13 +173,12 @@ def component(
 
 @device
 def up_to(places: Any) -> Limits:
-    """The whole component, which ends at the latest at this place."""
+    """Limits for a whole component, which ends at this place at the latest."""
     return Limits(places, EVERYTHING, EVERYTHING, EVERYTHING, EVERYTHING, ONE)
 
 
 @device
 def release(mark: Array, queue: Array, a: Any, b: Any) -> None:
-    """Make the vertices at places a to b free again."""
     for x in range(a, b):
         mark[queue[x]] = FREE
 
@@ -266,7 +261,7 @@ def _search_start(
 
 
 class WalkWords(NamedTuple):
-    """Words of `state`: how far the walk has come, and what it has counted."""
+    """Words of `state`: how far the walk is, and its counters."""
 
     vertex: int = 0  # to visit next
     place: int = 1  # to fill next
@@ -326,7 +321,7 @@ def walk(
             # of two vertices the smaller is the start, which is this one
             if not known and end - at > TWO:
                 levels, searches = _search_start(team, csr, mark, queue, at, end, sorter)
-            if stopping(team):  # the order may be a part: to go on would place vertices twice
+            if stopping(team):  # the order may be incomplete: going on would place vertices twice
                 return
             if levels == ZERO:
                 fail(team, BROKEN, np.int64(v))

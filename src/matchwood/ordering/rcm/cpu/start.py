@@ -6,11 +6,11 @@ implementation of a pseudoperipheral node finder. ACM TOMS 5(3), 1979. doi:10.11
 A search for a start needs the levels from a vertex, which the order from there gives as well.  So
 searches are orders, and the one from the start is kept; as a rule it is the first.
 
-Only where a few vertices have most of the arcs is that different: an order reads all arcs of the
-hubs, but levels can be found from the other side.  Vertices that are still free look for a placed
-neighbour and stop at the first.  The queue then holds the levels one after the other, each in any
-order; that is enough for their widths and for the last one.  An order from the start follows.  On
-R-MAT graphs this takes a third of the time of an order.
+Where a few vertices have most of the arcs, levels are found without an order: an order reads all
+arcs of the hubs, while here free vertices look for a placed neighbour and stop at the first.  The
+queue then holds the levels one after the other, each in any order; that is enough for their widths
+and for the last one.  On R-MAT graphs it takes a third of the time of an order, which is made at
+the end, from the start.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from matchwood.ordering.rcm.cpu.children import CUT, EVERYTHING, FACT, FREE, ONE
 
 Array = np.ndarray[Any, Any]
 
-GUESSES = 16  # vertices of least degree tried before a big component is searched for its own
+GUESSES = 16  # free vertices of least degree tried before a component is searched for its own least
 SKEW = 50  # longest row over average row; with more, levels are quicker than orders, as for `bfs`
 
 
@@ -44,10 +44,7 @@ def _least_free(team: Any, indptr: Array, loops: Any, mark: Array, best: Array) 
 
 
 def search_and_place(run: Any, first: int, at: int, limit: int) -> tuple[int, int]:
-    """Find the start of the component of `first`, and order it from there; `run` is rcm.cpu.Run.
-
-    Returns the end, and how many searches it took.
-    """
+    """Order the component of `first` from its start; returns its end, and the searches made."""
     begun = time.perf_counter()
     facts = run.facts
     search = _searcher(run)
@@ -82,7 +79,7 @@ def search_and_place(run: Any, first: int, at: int, limit: int) -> tuple[int, in
 
 
 def _searcher(run: Any) -> Any:
-    """A method that counts levels, for the search of a start; an order if it may."""
+    """The method for a search: levels alone where a few rows have most entries, else an order."""
     if run.longest * run.n >= SKEW * run.csr.indices.size:
         return find
     return run.auto()
@@ -91,7 +88,7 @@ def _searcher(run: Any) -> Any:
 def _from_least(run: Any, first: int, at: int, limit: int) -> int:
     """Order the component of `first` from its vertex of least (degree, vertex).
 
-    As a rule the least of all free vertices is in it; then there is nothing to look for.
+    Usually the least of all free vertices is in it, so that is tried first.  Returns the searches.
     """
     search, tried = _searcher(run), []
     guessed = -1
@@ -102,7 +99,7 @@ def _from_least(run: Any, first: int, at: int, limit: int) -> int:
             guessed = guess
             break
         tried.append(run.queue[at : int(run.facts[FACT.end])].copy())
-    for members in tried:  # of other components, whose turn comes later
+    for members in tried:  # of other components, which are placed later
         run.mark[members] = FREE
     if guessed >= 0:
         return 1 + len(tried)
@@ -123,7 +120,6 @@ def _least_of_free(run: Any) -> int:
 
 
 def _least(run: Any, vertices: Array) -> int:
-    """The vertex of least (degree, vertex)."""
     v = vertices.astype(np.int64)
     degree = (run.csr.indptr[v + 1] - run.csr.indptr[v]).astype(np.int64)
     return int(v[degree == degree.min()].min())
@@ -136,7 +132,7 @@ def _least(run: Any, vertices: Array) -> int:
 def _from_parents(
     indptr: Array, indices: Array, mark: Array, queue: Array, begin: Any, end: Any, value: Any
 ) -> Any:
-    """Children of the level at places begin to end, behind it; returns where they end."""
+    """Place the children of the level at places begin to end behind it; returns their end."""
     one = indices.dtype.type(1)
     tail = end
     for i in range(begin, end):
@@ -155,7 +151,7 @@ def _from_children(
     indptr: Array, indices: Array, mark: Array, queue: Array, end: Any, value: Any, free: Array,
     count: int,
 ) -> tuple[Any, int]:  # fmt: skip
-    """Free vertices that have a placed neighbour, behind `end`; the others stay in the list."""
+    """Place the free vertices with a placed neighbour behind `end`; others stay in the list."""
     one = indices.dtype.type(1)
     tail = end
     left = 0
@@ -239,7 +235,7 @@ def find_levels(
 
 
 def find(run: Any, start: int, queue: Array, at: int, limit: int, most: Any = EVERYTHING) -> None:
-    """As `serial.order`, but the vertices of a level come in any order."""
+    """As `serial.order`, but the vertices of a level are in any order."""
     if run.free is None:
         run.free = np.empty(run.n, run.unsigned)
     run.alone.run(

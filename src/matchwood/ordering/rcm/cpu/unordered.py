@@ -1,6 +1,6 @@
 """The unordered method: a breadth-first search finds the levels, then each has its own thread.
 
-The sizes of the levels tell where each begins in the order.  Member k takes levels k, k + size,
+The sizes of the levels say where each begins in the order.  Member k takes levels k, k + size,
 k + 2 size, ...: it reads the vertices of its level as soon as they are placed and places their
 children, which are the next level, read by the next member in turn.
 
@@ -92,7 +92,6 @@ def order_unordered(
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
-    """As `serial.order`."""
     level = bfs(run.graph, start, directed=False, engine="cpu", threads=run.team.size).level
     sizes = np.bincount(level[level >= 0])
     bounds = np.concatenate(([at], at + np.cumsum(sizes), [0]))[: sizes.size + 1]

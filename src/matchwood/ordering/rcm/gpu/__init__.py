@@ -8,12 +8,11 @@ All components are ordered at once, as if their starts were one level: within a 
 gives the component's own order, and a stable sort by component puts the parts one after the other.
 Vertices without neighbours do not take part until then.
 
-In a large graph a component of half of the others is ordered first, by itself.  Then nobody has to
-find the components of the whole graph.  What is left is ordered as a graph of its own: vertices
-keep their order in it, so that ties and the order of components stay as they are.  Its arrays come
-from a graph that has passed the gate, so `subgraph` makes it without another call of a public
-function.  At last the three are merged by the smallest vertex of each component.  Kernels of this
-part: largest.cu.
+In a large graph, a component of at least half of the vertices is ordered first, by itself, so that
+the components of the whole graph need not be found.  The rest is ordered as a graph of its own:
+vertices keep their order in it, so that ties and the order of components stay as they are.  Its
+arrays need no gate: `subgraph` takes them from a checked graph.  Last, these two and the vertices
+without neighbours are merged by the smallest vertex of each component.  Kernels: largest.cu.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ SOURCE = gpu.Source(
     ("merge_list<I>", "mark_rest<I>", "copy_rows<I>", "measure_tiny<I>", "order_tiny<I>"),
 )
 
-# Vertices from which the largest component is ordered by itself: it saves passes over all vertices.
-# If others are not tiny, these become a graph of their own, which takes some 30 launches more, or
-# the order is taken as the part that it is; batches are not.
+# Vertices from which the largest component is ordered by itself, which saves passes over all
+# vertices: the first for levels, the second for batches, and where the others are not tiny: as a
+# graph of their own they take some 30 launches more.
 ALONE_VERTICES, APART_VERTICES = 1 << 20, 1 << 24
-SAMPLE = 1024  # vertices whose labels tell which component is the largest
+SAMPLE = 1024  # vertices whose labels show which component is the largest
 
 
 def order(
@@ -67,7 +66,7 @@ def order(
     clock = _Clock(stats)
     small = reference.is_small(view)
     with gpu.guard(caller):
-        # before components are known: often there is but one
+        # before components are known: often there is only one
         levels, searches = _from_one(view, starts, method, small, caller)
         if levels is not None and not stats:
             levels, found = _ordered_alone(view, levels, method, small, caller)
@@ -164,7 +163,7 @@ def _from_one(
 
 
 def _from_largest(view: Any, parts: Any, closed: Any, caller: str) -> tuple[Levels | None, int]:
-    """As _from_one, of a component of most of the vertices that has to search for its start."""
+    """As `_from_one`, for a component of most vertices that has to search for its start."""
     sample = parts.label[:: max(1, view.n // SAMPLE)].get()
     values, counts = np.unique(sample, return_counts=True)
     component = int(values[counts.argmax()])
@@ -190,11 +189,11 @@ def _search_on(view: Any, best: Levels, caller: str) -> tuple[Levels, int]:
 def _ordered_alone(
     view: Any, levels: Levels, method: str, small: bool, caller: str
 ) -> tuple[Levels, Any | None]:
-    """The order of a graph most of which is one component, of which the levels are known.
+    """The order of a graph most of which is one component, whose levels are given.
 
     None unless it has half of the vertices that have neighbours, and the graph is large.  The
-    others search for their starts, so it has to be all of a small graph.  Also the levels, in order
-    if they were placed.
+    others search for their starts, so it has to be all of a small graph.  Also returns the levels,
+    in order if they were placed.
     """
     if levels.size == view.n:
         return levels, _ordered(view, levels, method, caller).order
@@ -220,7 +219,7 @@ def _ordered_alone(
 
 
 def _ordered(view: Any, levels: Levels, method: str, caller: str) -> Levels:
-    """The levels of a component that are known, in order from where they start."""
+    """The given levels of a component, in the order of Cuthill and McKee from their start."""
     if levels.in_order and method == "leveled":
         return levels
     if method == "leveled":
@@ -236,7 +235,7 @@ def _ordered(view: Any, levels: Levels, method: str, caller: str) -> Levels:
 def _place(
     view: Any, parts: Any, method: str, levels: Levels | None, stats: bool, caller: str
 ) -> tuple[Any, dict[str, Any]]:
-    """The order, from the starts; `levels` has that of one component already."""
+    """The order and counters, from the starts; `levels` has those of one component already."""
     cupy = engines.cupy()
     n = view.n
     if levels is None:
@@ -286,13 +285,12 @@ class KeyedVertices(NamedTuple):
 
 
 def without_neighbours(view: Any) -> Any:
-    """The vertices without neighbours."""
     found = compact(view.indptr[1:] == view.indptr[:-1], engine="gpu")
     return found.astype(view.indptr.dtype, copy=False)
 
 
 def rest(view: Any, owner: Any, largest: Any) -> tuple[Any, int]:
-    """The vertices outside of the largest component that have neighbours; its smallest vertex.
+    """The vertices with neighbours outside the largest component, and the smallest inside.
 
     `owner` is n for those outside, or None; then it is made from the component's vertices.
     """
@@ -344,7 +342,7 @@ def subgraph(view: Any, vertices: Any, caller: str) -> Any:
 
 
 def keyed(order: Any, label: Any, count: int, vertices: Any) -> KeyedVertices:
-    """An order of a subgraph of `vertices`, whose components it has one after the other."""
+    """The keyed vertices of an order of the subgraph of `vertices`, component by component."""
     cupy = engines.cupy()
     by_label = cupy.argsort(label, kind="stable")
     first = by_label[cupy.searchsorted(label[by_label], cupy.arange(count, dtype=label.dtype))]

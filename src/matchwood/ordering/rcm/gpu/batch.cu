@@ -1,7 +1,7 @@
 // Cuthill-McKee in speculative batches ("batch").  Host side: batch.py; the rule and the papers:
 // __init__.py of the folder above; what `order` and `owner` hold: queue.cuh.
 //
-// A batch is a window of `order`: some vertices, parents now, whose children come next.  Blocks take
+// A batch is a window of `order`: some vertices, parents, whose children are to be placed.  Blocks take
 // batches in order, offer the parents' places to their neighbours, and sort those that kept them
 // before it is known whether all batches before have offered.  Owners are places, not numbers of
 // batches, so one minimum decides between batches and between the parents of one.  Batches signal
@@ -32,7 +32,7 @@
 // visible to all threads of the receiver.  `counted` is three words, each with its tag, and guards
 // nothing else, so relaxed accesses do.  An entry of the ring is written again only when its last
 // reader has gone on: the writer's number depends on the reader's signal.  The holder of an empty
-// batch may come later and then finds a larger number: it does nothing.
+// batch may read it later; it then finds a larger number, and does nothing.
 #include "matchwood/batch_children.cuh"
 
 // The ring
@@ -510,7 +510,7 @@ __global__ void __launch_bounds__(BATCH_BLOCK, 2) place_batches(
     worker.clock.report();
 }
 
-// Owners, starts, and batches of `each` starts; what the first one is told.
+// Set owners, starts, batches of `each` starts, and the signals to the first batch.
 template <typename I>
 __global__ void reset_batches(I n, const I* starts, I n_starts, I each, I* order, I* owner, unsigned int ring_size,
                               unsigned int* words, unsigned long long* wide, I* places)

@@ -76,7 +76,7 @@ def place_batches(
         shared_mem=SHARED_BYTES,
     )  # fmt: skip
     _wait(control)
-    if total and int(found[total - 1]) < 0:  # not all were reached
+    if total and int(found[total - 1]) < 0:  # some vertices were not reached
         raise not_symmetric(caller)
     return found, _counters(control.get()) if stats else {}
 
@@ -102,7 +102,7 @@ def ring_size(n: int, nnz: int, slots: int, first: int) -> int:
     Of `nodes` vertices whose rows have `value` entries (each counted as `slots` at most), at most
     ``1 + 2 long + short / (slots / 2) + nodes / MOST_PARENTS`` batches are made, where `long` rows
     are longer than half of `slots`: that is at most ``1 + 4 value / slots + nodes / MOST_PARENTS``.
-    Unless no other batch is left, ``1 <= 2 value / slots + 2 nodes / MOST_PARENTS``, for fewer are
+    Unless no other batch is left, ``1 <= 2 value / slots + 2 nodes / MOST_PARENTS``: fewer are
     passed on.  Vertices of unfinished batches are distinct; empty batches count with those made
     together with them.  Blocks may hold batches that finish out of order; they are far fewer.
     A look back from an unfinished batch passes at most as many empty ones: twice that.

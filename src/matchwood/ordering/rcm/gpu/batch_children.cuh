@@ -11,7 +11,7 @@ constexpr int MOST_PARENTS = 512;          // of a batch, at most; not more than
 constexpr int SHARED_BYTES = 92160;        // bytes for Shared
 constexpr int ENTRIES_PER_THREAD = 7;      // entries of a thread; odd, so that shared memory has no conflicts
 constexpr int ENTRIES_PER_THREAD_64 = 3;   // the same for 8-byte indices
-constexpr int BATCH_RANKED_CHILDREN = 64;  // children of a parent that are ranked by counting
+constexpr int BATCH_RANKED_CHILDREN = 64;  // children of a parent up to which each counts those before it
 constexpr int EAGER_ROW = 8;               // entries of the longest row for which degrees are read with owners
 
 // What the threads of a block share.
@@ -33,8 +33,8 @@ struct Shared {
     int longest;                  // entries of the longest row; children of the largest parent
     I out, first;                 // where the children go; where the overhang begins
     unsigned int number, carried, carried_most;  // next new batch; entries of the overhang, longest row
-    Wide small;                   // children: entries of their rows, without those longer than HALF,
-    unsigned int large, most;     // which are so many; the longest row
+    Wide small;                   // entries of the children's rows of at most HALF entries
+    unsigned int large, most;     // the number of their longer rows; the longest row
     int action;
     unsigned int made;            // batches
     I each;                       // parents of each; 0: cut by entries

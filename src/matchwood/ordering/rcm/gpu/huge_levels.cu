@@ -13,7 +13,7 @@
 // Before free vertices seek, the first of the frontier offer themselves: an owner among these is the
 // least one, and many rows need not be read.
 //
-// Owners are what offers come to, as in levels.cuh; they are lowered by atomics, or written by the
+// An owner is the least place offered, as in levels.cuh; it is lowered by atomics, or written by the
 // one lane that has the vertex.
 #include "matchwood/number.cuh"
 #include "matchwood/levels.cuh"
@@ -44,9 +44,9 @@ __global__ void mark_free(I n, const I* owner, unsigned int* bits)
 }
 
 // `starts` are the sums of the lengths: where the rows of the frontier start in a list of their entries.
-// The front is offered part by part, in its order.  A vertex that is not free when a part begins has an
-// owner in an earlier one, and wants no other.  Most entries lead to such a vertex, and a bitmap stays
-// in the L2 cache where owners do not.
+// The frontier offers part by part, in its order.  A vertex that is not free when a part begins has an
+// owner in an earlier one, and keeps it.  Most entries lead to such a vertex, and a bitmap stays in the
+// L2 cache where owners do not.
 template <typename I>
 __global__ void offer_places(I size, I arcs, const I* starts, I head, const I* front, const I* indptr,
                              const I* indices, const unsigned int* __restrict__ free, I* owner)

@@ -40,7 +40,7 @@ struct Tiny {
         return size;
     }
 
-    // After `gather`: sort the vertices, and find who is whose neighbour.
+    // After `gather`: sort the vertices, and find which are neighbours.
     __device__ void link(const I* indptr, const I* indices)
     {
         for (int k = 1; k < size; ++k) {

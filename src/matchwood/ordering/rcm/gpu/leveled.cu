@@ -8,7 +8,7 @@
 // vertex of the frontier places those that kept its own, by (degree, vertex).  A small frontier of short
 // rows is left to one block or one cluster, others are for all blocks.
 //
-// Levels alone: narrow levels come in order all the same, as that costs little.  The vertices of a
+// Levels alone: narrow levels are put in order all the same, as that costs little.  The vertices of a
 // wide one stay in the order in which they are found, so that it takes one barrier and not six.
 //
 // A level of very many entries, or with a very long row, is left to the host: there a sort by the whole
@@ -16,8 +16,6 @@
 #include "matchwood/levels.cuh"
 
 // LEVELS ALONE
-//
-// Wide levels, as in levels.cuh, whose vertices stay in the order of discovery: one barrier, not six.
 //
 // Races: owner[v] goes from none to the head of the frontier once, forwards by compare-and-swap, whose
 // winner lists v, backwards by the one lane that has v.  Which vertices a level has does not depend
@@ -157,7 +155,7 @@ struct MixedLevel {
             [&](I at) { return queue.indices[at]; }, [&](const auto&, const auto& w) { visit(w); });
     }
 
-    // `row(i, begin, end)` gives the i-th of so many rows.
+    // The neighbours of `size` rows; `row(i, begin, end)` gives the i-th of them.
     template <typename Row>
     __device__ __forceinline__ void reach_all(Wide size, Row row)
     {
@@ -187,8 +185,8 @@ struct MixedLevel {
     }
 
     // Free vertices look for a neighbour in the frontier, and stop at the first.  Of a free vertex all
-    // neighbours that are not free are in the frontier: `bits` tells, which the L2 cache holds where
-    // it does not hold the owners.  Meets.
+    // neighbours that are not free are in the frontier.  `bits` marks them; it fits the L2 cache where
+    // the owners do not.  Meets.
     __device__ void go_backwards(unsigned int* bits)
     {
         for (Wide at = (Wide)warp_ * WARP * READS; at < (Wide)queue.n; at += (Wide)warps * WARP * READS) {
@@ -264,10 +262,10 @@ struct MixedLevel {
 // THE SEARCH
 
 // Words of `control`; those of the roll call are 0 at every launch, all are at the first.
-constexpr int REPORT = ROLL_WORDS;    // three in turn, of 5: what a narrow part has come to
+constexpr int REPORT = ROLL_WORDS;    // three in turn, of 5: the frontier after a narrow part
 constexpr int LONGEST = REPORT + 15;  // two in turn: longest row of the next frontier
-constexpr int BIGS = LONGEST + 2;     // two in turn: owners of many, listed
-constexpr int TAKEN = BIGS + 2;       // two in turn: and taken
+constexpr int BIGS = LONGEST + 2;     // two in turn: owners of many children that are listed,
+constexpr int TAKEN = BIGS + 2;       // two in turn: and those that are taken
 constexpr int STAGE = TAKEN + 2;      // STARTING, RUNNING, DONE
 constexpr int HEAD = STAGE + 1;       // and the rest of Front
 constexpr int TAIL = STAGE + 2;
@@ -281,7 +279,7 @@ constexpr int MIXED = STAGE + 9;      // some level is not in order
 constexpr int SOUGHT = STAGE + 10;    // entries of the free vertices, if these are to seek
 [[maybe_unused]] constexpr int CONTROL_WORDS = STAGE + 11;
 constexpr int STARTING = 0, RUNNING = 1, DONE = 2;
-constexpr int LEFT_OFFER = 3, LEFT_SEEK = 4;  // running, but the next level is the host's
+constexpr int LEFT_OFFER = 3, LEFT_SEEK = 4;  // running, but the next level is left to the host
 
 // Raise *word to the complement of the least key, so that 0 is none.  All lanes of the warp call.
 __device__ __forceinline__ void note_least(Wide key, Wide* word)
@@ -443,7 +441,7 @@ struct Search {
             wide_mixed();
     }
 
-    // All levels, or as many as `most_levels` lets; leaves where it has come to in `control`.
+    // All levels, or at most `most_levels`; leaves the frontier that it has reached in `control`.
     __device__ void go(I most_levels)
     {
         I stop = queue.n - front.depth > most_levels ? front.depth + most_levels : queue.n;

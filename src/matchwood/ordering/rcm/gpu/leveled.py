@@ -40,23 +40,23 @@ HEAD, TAIL, DEPTH, LENGTH, WIDTH, FIRST, FAR, MIXED, SOUGHT, CONTROL_WORDS = SOU
 RANKED_CHILDREN, LONG_ROW = SOURCE.constants("RANKED_CHILDREN", "LONG_ROW")
 
 ENTRIES_PER_BLOCK = 1024  # rows and entries of a small graph for each block that takes part
-PLACE = 5  # of the lists of `place_levels` that which has places by vertex
-# A level of more entries is left to `place_level`, or one with a row of more, and of more than a
-# share of n: every vertex is looked at there.  Where indices have 32 bits.
+PLACE = 5  # the number, among the lists of `place_levels`, of the places by vertex
+# Left to `place_level`, where indices have 32 bits: a level of more entries, or with a row of more
+# than HUGE_ROW entries and HUGE_ROW_SHARE of n: `place_level` reads every vertex.
 HUGE_ENTRIES = 1 << 23
 HUGE_ROW, HUGE_ROW_SHARE = 1 << 15, 1 / 2048
 LEVELS_PER_LAUNCH = 8192  # levels; at most some 80 ms.  Ctrl-C takes effect between launches
 
 TILE_ENTRIES, FREE_WORDS = HUGE_SOURCE.constants("TILE_ENTRIES", "FREE_WORDS")
-# Of the frontier's entries, those up to the end of each part that offers itself.  Early parts give
-# most vertices their owners.  Each takes a pass over all vertices: a frontier of few entries is one
-# part, and so is one of fewer than there are vertices.
+# PARTS: the share of the frontier's entries up to the end of each part that offers its places.
+# Early parts give most vertices their owners.  Each part takes a pass over all vertices, so a
+# frontier of at most FEW_ENTRIES entries, or of fewer than n, is one part.
 FEW_ENTRIES = 1 << 22
 PARTS = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0])
-# Of the entries of the free vertices, as many are offered before these seek.  On R-MAT 21, where
-# that is one in twenty of the frontier's, it leaves a fifth of them to be read.  It pays where the
-# caches do not hold the places.  On an H200, R-MAT 24 takes 0.49 ms without, and 0.46
-# and as much for the offers with it; R-MAT 26 7.9 ms without, and 2.6 and 1.2 with it.
+# OFFERED_FIRST: entries that the frontier offers before free vertices seek, as shares of the free
+# vertices' entries, where the graph has FAR_VERTICES: there the caches do not hold the places.  On
+# R-MAT 21 it leaves a fifth of the entries to be read.  On an H200, seeking in R-MAT 24 takes 0.49
+# ms without, and 0.46 and as much for the offers with it; R-MAT 26 7.9 ms without, 2.6 + 1.2 with.
 FAR_VERTICES = 1 << 25
 OFFERED_FIRST = np.array([1 / 32, 1 / 16, 1 / 8])
 KEY_BITS = 64
@@ -68,12 +68,12 @@ class Levels(NamedTuple):
     """The levels of a search, one after the other in `order`."""
 
     order: Any
-    owner: Any  # n for what is not reached, less for what is; or None
+    owner: Any  # n for vertices that are not reached, less for others; or None
     in_order: bool  # of Cuthill and McKee; else vertices of a level are in any order
     size: int  # vertices reached
     depth: int  # the last level
     width: int  # most vertices in two levels that follow one another
-    start: int  # the first
+    start: int  # the first vertex
     far: int  # of the last level the vertex of least (degree, vertex)
 
 
@@ -107,13 +107,12 @@ def place_levels(
     k = SOURCE.kernels(I=kind)
 
     def place_one(words: Any) -> None:
-        """The next level, which was left to the host."""
         head, tail = words[HEAD], words[TAIL]
         sought = words[SOUGHT] if words[STAGE] == LEFT_SEEK else 0
         place = space.lists[PLACE]
         children, longest = place_level(view, found, head, tail, owner, place, sought, caller)
         words[WIDTH] = max(words[WIDTH], tail - head + children)
-        words[LENGTH] = longest if children else 2**64 - 1  # -1: no level comes after it
+        words[LENGTH] = longest if children else 2**64 - 1  # -1: no level follows
         if children:
             words[HEAD], words[TAIL], words[DEPTH] = tail, tail + children, words[DEPTH] + 1
 
@@ -130,7 +129,7 @@ def find_levels(
     """Levels from one vertex, or, if it is -1, from that of least (degree, vertex).
 
     Vertices without neighbours are not chosen unless there are no others.  At most `total`
-    vertices can be reached.  Gives up when the width comes to `limit`.
+    vertices can be reached.  Gives up when the width reaches `limit`.
     """
     n, nnz, kind = view.n, view.nnz, view.indptr.dtype
     found = gpu.empty(n, kind, caller)
@@ -189,7 +188,7 @@ def _needed(work: int) -> int:
 
 @functools.cache
 def _most_blocks(device: int) -> int:
-    """One on each multiprocessor, in whole clusters."""
+    """One block on each multiprocessor, in whole clusters."""
     return max(1, gpu.multiprocessors() // CLUSTER) * CLUSTER
 
 
@@ -199,11 +198,11 @@ def _most_blocks(device: int) -> int:
 def place_level(
     view: Any, order: Any, head: int, tail: int, owner: Any, place: Any, sought: int, caller: str
 ) -> tuple[int, int]:
-    """Place the children of the frontier order[head:tail]; how many, and their longest row.
+    """Place the children of the frontier order[head:tail]; returns their number and longest row.
 
-    Free vertices seek their owners in `place` if `sought`, which is how many entries they have; if
-    it is 0, the frontier offers itself.  Memory: 40 bytes a child, and 8 more for each vertex of
-    the frontier.  Indices have 32 bits.
+    Free vertices, which have `sought` entries, seek their owners in `place`; if it is 0, the
+    frontier offers its places.  Memory: 40 bytes a child, and 8 for each vertex of the frontier.
+    Indices have 32 bits.
     """
     cupy = engines.cupy()
     n, kind = view.n, view.indptr.dtype
@@ -243,7 +242,7 @@ def place_level(
 def _offer(k: Any, view: Any, front: Any, head: int, owner: Any, wanted: Any, caller: str) -> None:
     """The frontier offers its places, part by part.
 
-    `wanted` are the entries up to the end of each part, of which there are as many; None is all.
+    `wanted` has the number of entries up to the end of each part; None: by PARTS, all of them.
     """
     cupy = engines.cupy()
     n, kind, size = view.n, view.indptr.dtype, front.size
@@ -252,7 +251,7 @@ def _offer(k: Any, view: Any, front: Any, head: int, owner: Any, wanted: Any, ca
     words = -(-n // 32)
     free = gpu.empty(words, np.uint32, caller)
     k.measure_rows(size, (size, front, view.indptr, lengths))
-    scan.scan_into(lengths, starts)  # the entries of some rows: they fit
+    scan.scan_into(lengths, starts)  # sums of some rows' lengths: they fit the index type
     if wanted is None:
         arcs = int(starts[size])
         shares = PARTS if arcs > max(FEW_ENTRIES, n) else PARTS[-1:]

@@ -8,10 +8,10 @@
 using Wide = unsigned long long;
 
 constexpr int LEVEL_BLOCK = 1024;  // threads; one block on each multiprocessor
-constexpr int READS = 4;           // that a thread has in flight where it passes over all vertices
+constexpr int READS = 4;           // reads that a thread has in flight in a pass over all vertices
 
-// use(i, read(i)) for every i < size that is this thread's, of so many.  A block has a multiprocessor for
-// itself, so a thread has several reads in flight: they do not wait for a condition.
+// use(i, read(i)) for this thread's share of all i < size, where `threads` share them.  A block has a multiprocessor
+// for itself, so a thread has several reads in flight: they do not wait for a condition.
 template <typename Read, typename Use>
 __device__ __forceinline__ void for_each_read(Wide size, Wide thread, Wide threads, Read read, Use use)
 {
@@ -53,9 +53,9 @@ struct Front {
 //
 // Levels of an order of Cuthill and McKee with few vertices and short rows: one block, or one cluster,
 // works without the others, the frontier in shared memory, some lanes per row.  A level takes two barriers:
-//   offer | count and rank children, send the counts to the other blocks | write them
+//   offer | count and sort children, send the counts to the other blocks | write them
 //
-// Owners are read after the barrier behind all offers of the level; the next offers come after the
+// Owners are read after the barrier behind all offers of the level; the next offers are made after the
 // barrier behind those reads.  Every place of `order` has one writer.
 
 // Measured: bench/ordering/rcm_gpu.py, H200.
@@ -182,7 +182,7 @@ __device__ __forceinline__ int place_rows(
 }
 
 // Narrow levels by one cluster (TOGETHER) or one block, until the frontier grows wide or ends, all
-// `total` vertices are placed, two levels have `limit` vertices, or `stop` comes.  A block goes on with
+// `total` vertices are placed, two levels have `limit` vertices, or `stop` is set.  A block goes on with
 // the children that it found, unless some found far more than others.
 template <bool TOGETHER, typename I>
 __device__ __forceinline__ void go_narrow(
@@ -273,25 +273,25 @@ __device__ __forceinline__ void go_narrow(
 //
 // Levels of an order of Cuthill and McKee with many vertices or long rows, by all blocks.  Long rows are
 // cut in pieces; the thread whose offer to a vertex is the first lists it.  Count children by owner, scan
-// the counts, place children with their owner, rank them among its children.  The children of owners
-// with many are sorted, one block per owner.
+// the counts, place children with their owner, find their positions by counting smaller ones.  The
+// children of owners with many are sorted, one block per owner.
 //
 // Where the free vertices have fewer entries than the frontier, they look for their owners instead: each
 // reads its whole row.  A neighbour that has its place is in the frontier, else the vertex would not be
-// free; the least of those places is what offers come to.
+// free; the least of those places is the owner, as if offered.
 //
-// The list is in the order of arrival, and so are children with their owner before they are ranked;
-// ranks do not depend on it.  A level of very many entries is left to the host, which has whole launches
-// for it (huge_levels.cu).  Between two meetings every word of `order` and of the lists has one
-// writer, and none that is read is written, but for owners while they are offered to.
+// The list is in the order of arrival, and so are the children of an owner before they are sorted;
+// their final positions do not depend on it.  A level of very many entries is left to the host, which has
+// whole launches for it (huge_levels.cu).  Between two meetings every word of `order` and of the lists has
+// one writer, and no word that is read is written, except owners while they are offered to.
 
 // Measured: bench/ordering/rcm_gpu.py, H200.
 constexpr int LONG_ROW = 1024;       // entries; longer rows are cut into pieces of this length
 constexpr int LEVEL_BATCH = 4;       // entries whose loads a lane has in flight at once
-constexpr int RANKED_CHILDREN = 64;  // children of an owner that are ranked by counting
-constexpr int MANY_VERTICES = 16;    // one vertex of so many: entries of a larger frontier are counted
-constexpr int MANY_ENTRIES = 8;      // one entry of so many: of a larger frontier, free vertices' as well
-constexpr int LATE = 4;              // times the vertices still to come: entries of those are counted first
+constexpr int RANKED_CHILDREN = 64;  // children of an owner up to which each counts those before it
+constexpr int MANY_VERTICES = 16;    // entries of a frontier of more than n / MANY_VERTICES vertices are counted,
+constexpr int MANY_ENTRIES = 8;      // and those of free vertices if it has more than nnz / MANY_ENTRIES entries,
+constexpr int LATE = 4;              // and these first if it has over LATE times the vertices that are left
 constexpr int SEEKERS = 8;           // vertices of a lane that seek in turn: all atomics on the one counter wait
 constexpr int ENTRIES_SOUGHT = 16;   // entries that a free vertex reads alone; then its warp helps
 
@@ -593,7 +593,7 @@ struct Level {
         }
     }
 
-    // Each child counts those before it among the children of its owner.
+    // Each child counts those before it among the children of its owner, which gives its position.
     __device__ void rank_children(Wide children, Wide thread, Wide threads)
     {
         for (Wide c = thread; c < children; c += threads) {

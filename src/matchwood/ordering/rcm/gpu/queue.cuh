@@ -84,10 +84,9 @@ struct Queue {
     __device__ __forceinline__ I degree(I v) const { return indptr[v + 1] - indptr[v]; }
 };
 
-// The `size` children of the vertex at `place`, by (degree, vertex), go to target[0 ..]; `size` is
-// their number.  `a` and `b` have room for `size` vertices each.  The row is sorted, so they are
-// taken from it in order of vertices, and sorted by the digits of the degree that differ: a pass
-// for 8 bits.  All threads of the block call; owners are final.
+// The `size` children of the vertex at `place`, by (degree, vertex), go to target[0 ..].  `a` and `b`
+// have room for `size` vertices each.  The row is sorted, so children are taken from it in order, and
+// sorted by the digits in which degrees differ, 8 bits a pass.  All threads of the block call; owners are final.
 template <int THREADS, typename I>
 __device__ void place_many(const Queue<I>& queue, I place, I size, I* a, I* b, I* target,
                            SortSpace<THREADS>& space)

@@ -1,6 +1,6 @@
 // Where components start: the vertex of least (degree, vertex), then the rounds of searches of
-// `pseudo_peripheral_vertex`, for all components at once.  And what is asked of the vertices and the
-// orders that a small graph tries.  Host side: start.py.
+// `pseudo_peripheral_vertex`, for all components at once; and the measures of the orders that a
+// small graph tries.  Host side: start.py.
 //
 // label[v] is the component of v.  A word of a component is raised or lowered by atomics alone, and
 // least and most do not depend on the order of arrival; a warp whose vertices all belong to one
@@ -8,8 +8,8 @@
 #include "matchwood/atomics.cuh"
 #include "matchwood/threads.cuh"
 
-// Lower, or raise, the words of the vertices' components.  All lanes of the warp call; `open` tells
-// which have a vertex.
+// Lower, or raise, the words of the vertices' components.  All lanes of the warp call; `open` is true
+// for those that have a vertex.
 template <typename I>
 __device__ __forceinline__ void lower_word(I* words, I label, I value, bool open, I highest)
 {
@@ -116,7 +116,7 @@ __global__ void decide(I components, bool first, const I* found_width, const I* 
     next[take(next_size, I(1))] = far[c];
 }
 
-// The component of v; without labels there is but one.
+// The component of v; without labels there is only one.
 template <typename I>
 __device__ __forceinline__ I component_of(const I* label, I v)
 {

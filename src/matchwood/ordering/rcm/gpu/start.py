@@ -40,7 +40,7 @@ SOURCE = gpu.Source(
 
 @dataclass
 class Parts:
-    """The components of a graph: how many, of which each vertex is, and where each starts."""
+    """The components of a graph: their number, the label of each vertex, and their starts."""
 
     count: int
     label: Any
@@ -118,7 +118,7 @@ def _levels(graph: Any, starts: Array) -> Any:
 
 
 def far_from(graph: Any, parts: Parts, starts: Array) -> Array:
-    """Of each component that in the last level from its start of least (degree, vertex)."""
+    """The vertex of least (degree, vertex) in the last level from the start, for each component."""
     cupy = engines.cupy()
     view = graph.undirected_pattern()
     level = _levels(graph, starts)
@@ -130,7 +130,7 @@ def far_from(graph: Any, parts: Parts, starts: Array) -> Array:
 
 
 def levels(graph: Any, parts: Parts) -> int:
-    """Levels of the searches from all starts, added up."""
+    """The sum of the levels of the searches from all starts."""
     cupy = engines.cupy()
     level = _levels(graph, parts.start.get())
     depth = cupy.full(parts.count, -1, level.dtype)
@@ -154,7 +154,7 @@ def _measure(k: Any, view: Any, parts: Parts, level: Any, space: Any) -> Any:
 
 
 def _least(k: Any, view: Any, label: Any, count: int, level: Any, depth: Any) -> Any:
-    """Of each component the vertex of least (degree, vertex), or of its last level."""
+    """The vertex of least (degree, vertex) of each component, or of its last level."""
     cupy = engines.cupy()
     n, kind = view.n, view.indptr.dtype
     degree = cupy.full(count, n, kind)
@@ -168,9 +168,9 @@ def _least(k: Any, view: Any, label: Any, count: int, level: Any, depth: Any) ->
 
 
 def connected(view: Any, caller: str) -> tuple[Levels | None, int]:
-    """The order of a connected graph from its start, and how many starts were tried.
+    """The order of a connected graph from its start, and the number of starts tried.
 
-    No levels if the graph is not connected, which the order from the first start tells.
+    None instead of levels if the order from the first start shows that it is not connected.
     """
     if view.nnz == 0:
         return None, 0

@@ -66,29 +66,26 @@ from matchwood.matching.dominant.ranks.cpu.owners import (
 from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 
 Array = np.ndarray[Any, Any]
-ROWS_PER_NEWS_WORD = 32  # of these or more for a word about matched vertices: rows wait in lists
-PASS = 4096  # rows whose free ones are listed together, and which a member takes at a time
+ROWS_PER_NEWS_WORD = 32  # rows wait in lists once there are more per word of received news
+PASS = 4096  # rows that a member takes at a time, and whose free ones are listed together
 AHEAD = 16  # rows between the one whose columns are prefetched and the one that is scanned
 
 
 class Block(NamedTuple):
-    """A rank's entries, by local ids."""
-
     rows: WeightedRows
     names: Array  # of local vertices
     shape: GridShape  # the grid's ids of columns follow from it
-    renamed: bool  # they differ: records have both
+    renamed: bool  # names and ids differ: records have both
 
 
 class Progress(NamedTuple):
     """What a rank knows about the vertices of its block."""
 
-    taken: Array  # uint64, a bit for each local vertex: so few bytes stay in the cache
-    waiting: Array  # (local vertices) the first row that waits for this column, or nobody; empty
-    # before there are lists
+    taken: Array  # uint64, a bit for each local vertex, so that all of it stays in the cache
+    waiting: Array  # (local vertices, or 0 before lists) first row that waits for this column
     following: Array  # (rows) the next row of the list that a row is in; before: its candidate
     free: Array  # (rows) before there are lists: of each PASS rows those that may need a candidate
-    counts: Array  # how many these are
+    counts: Array  # the number of these for each PASS rows
 
 
 @expanded
@@ -130,7 +127,7 @@ class Queue(NamedTuple):
 
 
 class MatchedNews(NamedTuple):
-    """Matched vertices as ranks of a group told them: places, or a bitmap where that is shorter."""
+    """Matched vertices as ranks of a group send them: places, or a bitmap where that is shorter."""
 
     words: Array
     starts: Array  # (ranks) where the words of each rank begin,
@@ -141,10 +138,10 @@ class MatchedNews(NamedTuple):
 
 
 class RoundNews(NamedTuple):
-    """What a rank was told in a round."""
+    """What a rank received in a round."""
 
-    columns: MatchedNews  # by the ranks of its column of the grid
-    rows: MatchedNews  # by those of its row
+    columns: MatchedNews  # from the ranks of its column of the grid
+    rows: MatchedNews  # from those of its row
     own: int  # its own number among the latter
 
 
@@ -166,7 +163,7 @@ def _wait_for(progress: Progress, v: Any, u: Any, plain: bool) -> None:
 
 @kernel
 def enlist(team: Team, progress: Progress) -> None:
-    """Lists of rows from their candidates."""
+    """Put each free row into the list of its candidate."""
     none = nobody(progress.following)
     lo, hi = share(team, progress.waiting.size)
     progress.waiting[lo:hi] = none
@@ -188,9 +185,9 @@ def _write(
     block: Block, out: SendBuffer, candidates: Candidates, at: Any, k: Any, v: Any, bits: Array,
     i: Any,
 ) -> None:  # fmt: skip
-    """A record: place k of a row, its candidate v, and the weight bits[i].
+    """Write a record: place k of a row, its candidate v, and the weight bits[i].
 
-    Where that is 0 there is no candidate, and the record names any vertex.  A block that has whole
+    Weight 0 means no candidate, and the record names any vertex.  A block that has whole
     rows is that of their owner: it stores the candidate, and the record is the place alone.
     """
     v = v if v != nobody(block.rows.indices) else block.rows.indices.dtype.type(0)
@@ -217,7 +214,7 @@ def propose(
     team: Team, block: Block, progress: Progress, ties: Ties, candidates: Candidates,
     out: SendBuffer,
 ) -> None:  # fmt: skip
-    """The candidate of every row that has an edge, for its owner.  All vertices are free.
+    """Write the candidate of every row with an edge, for the row's owner.  All vertices are free.
 
     A record is (place, id[, name], weight) of a row, its candidate, and the edge.
     Caller: out.counts is 0.
@@ -260,7 +257,7 @@ def propose(
 
 @expanded
 def _fetch(block: Block, u: Any) -> None:
-    """Fetch both ends of u's row; most rows of a block are short."""
+    """Prefetch both ends of u's row; most rows of a block are short."""
     indptr = block.rows.indptr
     first, last = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)]) - np.uint64(1)
     prefetch(block.rows.weights, first)
@@ -271,7 +268,7 @@ def _fetch(block: Block, u: Any) -> None:
 
 @expanded
 def _count(queue: Array, lo: Any, hi: Any, part: Any, out: SendBuffer) -> None:
-    """Of a part, queue[lo:hi]: how many rows each rank has."""
+    """Count the rows of a part, queue[lo:hi], by the rank that owns them."""
     C, counts = queue.dtype.type(out.receivers), out.counts[part]
     for i in range(lo, hi):
         counts[queue[i] % C] += 1
@@ -282,7 +279,7 @@ def _propose_again(
     team: Team, block: Block, progress: Progress, ties: Ties, queue: Array, lo: Any, hi: Any,
     candidates: Candidates, out: SendBuffer,
 ) -> None:  # fmt: skip
-    """Another candidate for the rows of a part, queue[lo:hi]; as `propose`."""
+    """As `propose`: find another candidate for the rows of a part, queue[lo:hi]."""
     C, none = block.rows.indices.dtype.type(out.receivers), nobody(block.rows.indices)
     columns = Columns(progress.taken, block.names)
     places, bits = out.places[team.rank], out.bits[team.rank]
@@ -309,7 +306,7 @@ def _take(
     team: Team, news: MatchedNews, s: int, progress: Progress, collect: bool, fresh: Queue,
     count: int,
 ) -> int:  # fmt: skip
-    """Mark this member's share of what rank s of a group told; `collect` them in `fresh`."""
+    """Mark this member's share of the news from rank s of a group; `collect` them in `fresh`."""
     start = news.starts[s]
     size = news.ends[s] - start
     width = 8 * news.words.itemsize
@@ -342,10 +339,7 @@ def _take(
 
 @expanded
 def _those_without(progress: Progress, part: Any, queue: Array) -> Any:
-    """Queue, from `begin` to `end`, the free rows of a part whose candidate was taken, ascending.
-
-    Rows that are taken, or have no candidate left, are not looked at again.
-    """
+    """Queue the free rows of a part whose candidate was taken; drop rows without candidates."""
     none, taken = nobody(progress.following), progress.taken
     begin = np.uint64(part * PASS)
     left = end = begin
@@ -382,7 +376,6 @@ def _those_that_waited(team: Team, progress: Progress, fresh: Queue, queue: Queu
 
 @expanded
 def _slice(queue: Queue, part: Any, parts: Any) -> Any:
-    """Where a part of the queued rows begins and ends."""
     return np.uint64(queue.tail[0] * part // parts), np.uint64(queue.tail[0] * (part + 1) // parts)
 
 
@@ -433,10 +426,7 @@ def wake(
 
 
 class Run:
-    """A run on one rank; the functions of the steps are those of gpu.py.
-
-    `groups`: the `stripes` of the ranks of its column, and of its row.
-    """
+    """A run on one rank, with the steps of gpu.py; `groups`: `stripes` of its column and row."""
 
     def __init__(
         self, G: Any, view: Any, seed: int, by_hash: bool, threads: int | None, groups: Any
@@ -481,8 +471,7 @@ class Run:
         )
 
     def _space(self, names: Any, word: Any, local: Any, bits: Any) -> Any:
-        """Arrays that all runs of a graph use.  Else each would have them from the system anew,
-        with a page fault for every few kilobytes."""
+        """Arrays that all runs of a graph share: new ones cost a page fault per few kilobytes."""
         grid = self.grid
         rows, owned = grid.n_rows, grid.owned
         slots = owned * grid.C
@@ -502,7 +491,6 @@ class Run:
 
     @property
     def mate(self) -> Any:
-        """The mates of own vertices, once the run is over."""
         return self.owned.pointer.view(self.G.index_dtype)
 
     @property
@@ -521,7 +509,7 @@ class Run:
         return SendBuffer(self.words, counts, places, bits, comm.size, comm.rank, width)
 
     def propose(self) -> Received:
-        """Candidates that came for own vertices."""
+        """Return the candidates received for own vertices."""
         block, progress = self.block, self.progress
         team = self._team(block.rows.indices.size + progress.following.size)
         out = self._out(team, self.record, self.exchange.row, progress.counts.size)
@@ -536,7 +524,7 @@ class Run:
         return Received(words, _starts(sizes), out.words[sent:end], out.own, out.width)
 
     def choose(self, received: Received, round_: int) -> tuple[Received, Any, Any]:
-        """The packets that came, and what `settle` goes on with."""
+        """Return the packets received, and the team and queues for `settle`."""
         records = (received.words.size + received.kept.size) // received.width
         team = self._team(12 * records)
         most = self.grid.owned if round_ == 1 else min(self.grid.owned, records)
@@ -550,7 +538,7 @@ class Run:
         return self._sent(self.G.comm, out), team, queues
 
     def settle(self, received: tuple[Received, Any, Any]) -> tuple[Any, int]:
-        """What is told about the vertices that were matched, and their number."""
+        """Return the message about the vertices that were matched, and their number."""
         packets, team, queues = received
         word = self.owned.pointer.dtype
         bitmap = np.zeros(-(-self.grid.owned // (8 * word.itemsize)), word)
@@ -559,14 +547,14 @@ class Run:
         return (self.owned.matched[:matched] if matched < bitmap.size else bitmap), matched
 
     def tell(self, matched: tuple[Any, int], few: bool) -> tuple[int, Any]:
-        """The number of vertices matched on all ranks, and what this rank was told about them.
+        """Return the number of vertices matched on all ranks, and what this rank received.
 
         In one exchange where they are few, or a group has all ranks in it anyway; else in three.
         """
         message, number = matched
         if few or self.grid.C == 1:
             words, sizes = self.G.comm.allgatherv(np.append(message, message.dtype.type(number)))
-            ends = np.cumsum(sizes) - 1  # there each rank has its number
+            ends = np.cumsum(sizes) - 1  # the last word of each rank is its number
             starts = ends + 1 - sizes
             news = [
                 MatchedNews(words, starts[ranks], ends[ranks], *places)
@@ -584,7 +572,6 @@ class Run:
         return everywhere, news
 
     def wake(self, news: Any) -> Received:
-        """As `propose`, for the rows whose candidate was matched."""
         of_columns, of_rows = news
         words = int((of_columns.ends - of_columns.starts).sum())
         words += int((of_rows.ends - of_rows.starts).sum())
@@ -608,7 +595,6 @@ class Run:
         return self._sent(self.exchange.row, out)
 
     def _enlist(self) -> None:
-        """From now on rows wait in lists."""
         self.progress = self.progress._replace(waiting=self.space.waiting)
         self.fresh = np.empty(self.grid.n_columns, self.queue.dtype)
         team = self._team(4 * self.progress.following.size)

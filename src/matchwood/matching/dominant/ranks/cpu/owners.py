@@ -1,10 +1,8 @@
-"""What the owners of vertices do in a round, and the messages of all steps.
+"""What the owners of vertices do in a round (dominant/ranks/__init__.py), and all messages.
 
-The rule of a round: dominant/ranks/__init__.py.
-
-Messages are flat arrays of the unsigned index type.  One record comes after the other, in the order
-of the receivers, and those for the rank itself at the end: they are not sent, but read where they
-were written.  A weight of 64 bits takes two words of 32.
+Messages are flat arrays of the unsigned index type.  Records are sorted by receiver, those for the
+rank itself last: they are not sent, but read where they were written.  A weight of 64 bits takes
+two words of 32.
 
 A kernel writes records in two passes over its work.  The work is in parts, which members take one
 after the other: a thread that has to share its core keeps the others waiting for one part at most.
@@ -67,7 +65,7 @@ PLACES = 4096  # vertices that a member takes at a time
 
 
 class Candidates(NamedTuple):
-    """What the owner of vertices knows of their candidates, by place * C + rank of the row."""
+    """The candidates of own vertices, at place * C + c for that of the row's rank c."""
 
     ids: Array  # the grid's ids; empty where they are the names
     names: Array
@@ -75,7 +73,7 @@ class Candidates(NamedTuple):
 
 
 class SendBuffer(NamedTuple):
-    """Messages that a kernel writes, in the order of their receivers; the own ones come last."""
+    """Messages that a kernel writes, sorted by receiver; those for this rank are last."""
 
     words: Array
     counts: Array  # (parts, row) records that each part has for each receiver
@@ -87,8 +85,6 @@ class SendBuffer(NamedTuple):
 
 
 class Received(NamedTuple):
-    """Messages for this rank."""
-
     words: Array  # those of the other ranks, by rank
     starts: Array  # (ranks + 1) where those of each begin
     kept: Array  # those of this rank
@@ -164,10 +160,7 @@ def get_bits(words: Array, at: Any, bits: Array) -> Any:
 
 @device
 def begin_records(team: Team, out: SendBuffer) -> bool:
-    """When all members have counted: where the records of part 0 begin; True: the team stops.
-
-    Afterwards members take parts anew.
-    """
+    """Wait for all counts, then set where the records of part 0 begin; True: the team stops."""
     if barrier(team):
         return True
     places, start = out.places[team.rank], np.int64(0)
@@ -182,9 +175,9 @@ def begin_records(team: Team, out: SendBuffer) -> bool:
 
 @device
 def begin_part(team: Team, out: SendBuffer, done: Any, part: Any) -> Any:
-    """Go on to a part; the parts below `done` are behind this member.  Returns the next `done`.
+    """Advance `places` from part `done` to `part`; returns part + 1, the next `done`.
 
-    While records are written places[d] moves on by one for each, and so past the part itself.
+    Writing the records of a part advances `places` past that part itself.
     """
     places = out.places[team.rank]
     for other in range(done, part):
@@ -195,7 +188,6 @@ def begin_part(team: Team, out: SendBuffer, done: Any, part: Any) -> Any:
 
 @device
 def records_of(out: SendBuffer, part: Any) -> Any:
-    """How many records a part has."""
     total = np.int64(0)
     for d in range(out.receivers):
         total += out.counts[part, d]
@@ -331,10 +323,10 @@ def choose(
     team: Team, received: Received, round_: int, ties: Ties, candidates: Candidates, owned: Owned,
     queues: Queues, out: SendBuffer,
 ) -> None:  # fmt: skip
-    """Store the candidates that came, and point again where the first has changed.
+    """Store the received candidates, and point again where the first has changed.
 
     A packet is (place, name, weight): of the vertex pointed at, of the one that points, and of the
-    edge.  Packets may be written over what came from this rank itself: all of it is stored by then.
+    edge.  Packets may overwrite the records of this rank itself: all are stored by then.
     Caller: out.counts and the lengths of the queues are 0.
     """
     C, p = np.uint64(received.starts.size - 1), np.uint64(out.receivers)
@@ -403,7 +395,7 @@ def choose(
 def _wait_for(owned: Owned, k: Any, name: Any, w: Any, ties: Ties, alone: bool) -> None:
     """`name` waits for place k, with an edge of weight w; the first of those that do is kept.
 
-    Weights only grow, so most that come too late need not hold k.
+    The kept weight only grows, so most vertices with lighter edges return without holding k.
     """
     seed, by_hash = ties
     held = owned.weight.dtype.type(-1)
@@ -422,7 +414,7 @@ def _wait_for(owned: Owned, k: Any, name: Any, w: Any, ties: Ties, alone: bool) 
 
 @expanded
 def _settle(team: Team, received: Received, ties: Ties, owned: Owned, queues: Queues) -> None:
-    """All packets."""
+    """Settle all packets: match the vertex, or let the sender wait for it."""
     alone, step, total = team.size == 1, np.uint64(received.width), stretches(received)
     matched, buffer = 0, queues.buffers[1, team.rank]
     number = next_chunk(team, total, 1)
