@@ -116,7 +116,7 @@ struct Turn {
 
     __device__ __forceinline__ Turn() : warps((unsigned)(all_threads() / WARP)), first(0) {}
 
-    // This warp's place, from `first` on, in a class that takes so many warps in turn.
+    // This warp's place, from `first` on, in a class that takes `taken` warps in turn.
     __device__ __forceinline__ unsigned take_place(long long taken)
     {
         unsigned me = (unsigned)(global_thread() / WARP), place = me >= first ? me - first : me + warps - first;

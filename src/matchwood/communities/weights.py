@@ -102,7 +102,7 @@ def strengths(indptr: Any, data: Any) -> Any:
 def scaled(data: Any, loops: Any, joined: Joined = _alone) -> tuple[Any, Any]:
     """The weights and twice the loops as integers, by the largest power of two that fits.
 
-    Where the graph is spread over ranks, ``joined(value, op)`` is the sum or maximum over them.
+    ``joined(value, op)`` is the sum or maximum over all ranks of a distributed graph.
     """
     values = data.astype(np.float64)
     diagonal = None if loops is None else loops.astype(np.float64)

@@ -16,7 +16,7 @@ SPREAD = 4  # labels within SPREAD * n numbers are counted in a table, others ar
 
 
 class Labels(NamedTuple):
-    """Labels 0, 1, ... in the order of their smallest vertices, these, and what was given."""
+    """Labels 0, 1, ... in the order of their smallest vertices, these vertices, and those given."""
 
     labels: Any
     first: Any  # the smallest vertex of each label

@@ -37,7 +37,7 @@ constexpr int SHORT = 32;  // entries of a row that a thread reads alone at a ti
 constexpr int BATCH = 4;   // entries whose loads a lane has in flight at once
 constexpr int LONG = 16384;  // entries; a longer row is cut into pieces, which several warps read
 constexpr int PIECE = 4096;  // entries of such a piece
-constexpr int PASSES_TO_FULL = 8;  // by index, one pass in so many goes over the whole list
+constexpr int PASSES_TO_FULL = 8;  // by index, one pass in this number goes over the whole list
 constexpr unsigned char OUT = 0, JOINED = 1, FIRST = 2;  // FIRST and above: undecided
 constexpr int TOP_CLASS = 62, TOP = 254;                 // as in order.py
 
@@ -355,7 +355,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
     for (unsigned pass = 0; list.head < list.size && clock64() - began < cycles; ++pass) {
         if (BY_INDEX && pass % PASSES_TO_FULL != 0) {
-            // only the first ones, in whose turn it soon is; what stays is moved up to the others
+            // only the first ones, whose turn is next; those that stay are moved up to the others
             I i = list.head + lane();
             bool held = i < list.size, open = held;
             I at = open ? list.at[i] : I(0), k = open ? list.place[i] : I(0);
@@ -397,7 +397,7 @@ __global__ void __launch_bounds__(BLOCK)
 constexpr int SAMPLE_SHORT = 16;  // entries of a row that one thread reads
 constexpr int SAMPLE_BATCH = 8;   // entries whose loads a lane has in flight at once
 constexpr unsigned char FREE = 2, DRAWN = 3, WINNER = 4, LEAVING = 5;
-constexpr long long MOST_NEIGHBOURS = (1ll << 31) - 1;  // that count; more would make 2 d x overflow
+constexpr long long MOST_NEIGHBOURS = (1ll << 31) - 1;  // as in cpu.py: 2 d x must not overflow
 constexpr unsigned long long NO_DRAW = ~0ull;  // larger than any draw
 
 // Words of a round: how many were drawn, the least draw and its vertex (both inverted, so that they

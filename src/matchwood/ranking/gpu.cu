@@ -1,9 +1,9 @@
 // PageRank on the GPU.  Host side: gpu.py; the rule: __init__.py.
 //
 // A warp has a piece: rows that follow each other, with at most MOST_ENTRIES entries.  Its lanes first
-// read all entries of the piece side by side, whatever rows they are of, and put what comes into shared
-// memory: so many independent reads hide how long each takes.  Then the rows are added up from there,
-// and become scores.  A row of more than LONG entries has pieces of its own, each of which leaves its sum.
+// read all entries of the piece side by side, whatever rows they are of, into shared memory: many
+// independent reads hide how long each takes.  Then the rows are added up there, and become scores.
+// A row of more than LONG entries has pieces of its own, each of which leaves its sum.
 //
 // Where neighbouring rows have about the same length, a lane has a row instead: then lanes that follow
 // each other mostly read words that follow each other.
@@ -106,7 +106,7 @@ struct Turn {
     }
 };
 
-// What a vertex has when it pulled so much; adds to what the warp has changed, and holds without arcs.
+// The score of a vertex from what it pulled; adds to the warp's sums: changes, and what is held.
 template <typename W>
 struct Scores {
     const W* share;
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(BLOCK)
         for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = received[k];
     }
     __syncwarp();
-    turns.look(turns.before.part());  // not earlier: the registers are for what comes
+    turns.look(turns.before.part());  // not earlier: the registers are for what is read
     if (p == 0) turns.note(limit, words);
     if (rows == 0 || turns.error < limit) return;
     Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * turns.lost, asked};

@@ -1,4 +1,4 @@
-"""What is asked of `pagerank`: its arguments, checked, and the arrays that engines read."""
+"""The arguments of `pagerank`, checked, and the arrays that engines read."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def options(
 
 
 def incoming_arcs(G: Graph, weighted: bool, caller: str) -> View:
-    """The arcs turned round, with their weights where those count."""
+    """The arcs into each vertex, with their weights where those count."""
     if not weighted or not G.weighted:
         return View(*G.transposed_pattern()[:2], None)
     G.refuse_negative(caller)

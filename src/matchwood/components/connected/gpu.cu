@@ -6,7 +6,7 @@
 //   compress       every vertex directly under its root
 //   find_largest   the root that most of a sample have: probably the largest component's
 //   hook_more      unless most have it: hook along one more neighbour of each, then compress
-//   hook_rest      all entries of the rows of the other vertices, shared out evenly
+//   hook_rest      all entries of the rows of the other vertices, distributed evenly
 // FastSV, two launches a round:
 //   sv_hook, sv_follow
 // and for both:

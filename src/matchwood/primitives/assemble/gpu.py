@@ -68,7 +68,8 @@ def rows_of_keys(
 ) -> tuple[Any, Any, Any]:
     """CSR from entries that are numbers, row << shift | column; `keys` is overwritten.
 
-    `data` may be shorter, and then begins anew; without data, "count" gives how many were equal.
+    `data` may be shorter, and is then read again from its start; without data, "count" gives how
+    many were equal.
     """
     cupy = engines.cupy()
     m = keys.size
@@ -121,7 +122,7 @@ def _values(keys: Any, heads: Any, order: Any, data: Any, reduce: str) -> Any:
 def _all_rows(
     shape: tuple[int, int], keys: Any, data: Any, order: Any, shift: int, dtype: Any
 ) -> tuple[Any, Any, Any]:
-    """All sorted entries but the dropped ones, which come last; values of any type."""
+    """All sorted entries but the dropped ones, which are last; values of any type."""
     indptr = first_places(keys, shape[0], dtype, shift=shift)
     count = int(indptr[-1])
     indices = gpu.empty(count, dtype, "assemble")

@@ -1,7 +1,7 @@
 """Contraction: groups of vertices become one vertex each, and the entries between groups add up.
 
     listed     entries between groups are listed and sorted; the diagonal is not needed
-    tallied    the rows of each group are added up in a table of labels; the diagonal comes along
+    tallied    the rows of each group are added up in a table of labels, the diagonal with them
     groups     entries are brought together by groups; on a GPU, where no group has many
     pairs      groups of one or two vertices, given by mates: quicker on a GPU
 
@@ -164,7 +164,7 @@ def trusted_contract(
     """`contract` with its diagonal of a symmetric matrix whose arrays have passed a gate.
 
     The arrays are where that engine reads them, and the labels are of the type of the indices.
-    Without `ordered` the rows may come unsorted, which saves the CPU a pass: for integers only,
+    Without `ordered` the rows may be unsorted, which saves the CPU a pass: for integers only,
     since floating sums are made exactly symmetric in that pass.  Where no sum of integers is above
     `most`, the CPU returns them as int32 if they fit: less to read.
     """
@@ -191,9 +191,8 @@ def trusted_contract_measured(
     most: int | None = None,
     longest: int,
 ) -> tuple[Contracted, int, int]:
-    """`trusted_contract` of integers, rows unsorted; the longest row; how many have entries.
-
-    `longest` is that of the given matrix.
+    """`trusted_contract` of integers, rows unsorted; the longest row; the number of rows with
+    entries.  `longest` is the longest row of the given matrix.
     """
     if engine == "gpu":
         module = engines.load(__name__, engine)

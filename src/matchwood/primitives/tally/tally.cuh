@@ -162,7 +162,7 @@ struct Table {
     template <typename Slots>
     __device__ __forceinline__ void add(Slots slots, I label, C w) const
     {
-        // the upper bits of a product: enough to spread labels, and quicker than mix64
+        // the upper bits of a product: enough to scatter labels, and quicker than mix64
         unsigned folded = (unsigned)label ^ (unsigned)((unsigned long long)label >> 32);
         unsigned long long first = (unsigned long long)(folded * 0x9E3779B1u) * (unsigned long long)slots >> 32;
         Slots s = (Slots)first;
@@ -183,7 +183,7 @@ private:
     }
 };
 
-// Slots of the table for so many entries: a power of two, so that it is at most half full.
+// Slots of the table for `length` entries: a power of two, so that it is at most half full.
 __host__ __device__ __forceinline__ long long slots_of(long long length)
 {
     long long slots = 64;

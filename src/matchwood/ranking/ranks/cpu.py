@@ -40,17 +40,17 @@ PLACE = np.uint32(TILE - 1)
 TILE_ROWS = 8192  # rows with entries; their sums, 64 KiB, stay in the second-level cache
 TILE_TASK = 1 << 18  # entries of a window, about: some 300 us of work
 RUN_LENGTHS = 1024  # rows of this length and longer are runs of their own
-BUSIEST = 1 << 12  # columns; what so many give, 32 KiB, stays in the nearest cache of a core
-BUSY = TILE  # columns; what so many give, 512 KiB, stays in its second-level cache
-CACHED_BUSY = 2  # times BUSY columns: what so many give fits into the caches as it is
+BUSIEST = 1 << 12  # columns; what they give, 32 KiB, stays in the nearest cache of a core
+BUSY = TILE  # columns; what they give, 512 KiB, stays in its second-level cache
+CACHED_BUSY = 2  # times BUSY columns: what they give fits into the caches without tiles
 MOST_TILES = 64  # larger blocks were not measured
-LOOK_ENTRIES, LOOKS = 4096, 64  # entries at which a block is looked, and how often
-SPREAD_TILES = 6  # over which they must be spread: what these give is larger than most caches
+LOOK_ENTRIES, LOOKS = 4096, 64  # entries of a sample, and samples of a block, about
+SPREAD_TILES = 6  # tiles over which samples must lie: what these give exceeds most caches
 
 # Sums over the rows of a block with many columns, tile after tile of columns.
 #
 # What the columns of a tile give fits into a cache of the core, and an entry there takes a third of
-# the time of one that comes from a cache which all cores share.  So all rows read the columns of
+# the time of one that is read from a cache which all cores share.  So all rows read the columns of
 # one tile before any row reads the next.  The busiest columns are a tile of their own that fits
 # into the nearest cache: in skewed graphs they have half of all entries.  Entries are 2 bytes, the
 # place in the tile.

@@ -109,7 +109,7 @@ def _collect(
     team: Any, indptr: Array, indices: Array, data: Array, marks: Array, sums: Array, edges: Array,
     weights: Array,
 ) -> None:  # fmt: skip
-    """sums[size] = how many are marked; their ends and weights in the order of entries."""
+    """Write ends and weights of the marked entries, in their order; sums[size] = their number."""
     lo, hi = share(team, marks.size)
     count = 0
     for i in range(lo, hi):

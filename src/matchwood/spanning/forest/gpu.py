@@ -131,7 +131,7 @@ def join_duplicates(
     shift = _shift(n)
     with gpu.guard(CALLER, 80 * indices.size):
         keys = _keys(indptr, indices, shift)
-        if rule in ("min", "max"):  # the one that counts comes first, or last
+        if rule in ("min", "max"):  # the one that counts is first, or last
             order = cupy.argsort(data, kind="stable")
             keys, data = keys[order], data[order]
         order = cupy.argsort(keys, kind="stable")

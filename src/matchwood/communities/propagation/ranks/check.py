@@ -102,7 +102,7 @@ def _raise_at(G: Any, wrong: Any, ids: Any, text: Any) -> None:
 def _check_numbers(G: Any, labels: Any) -> int:
     """How many labels there are, if they are numbered by their smallest vertices without gaps.
 
-    The owner of vertex k keeps the smallest vertex of label k, and asks the one of k - 1 for its.
+    The owner of vertex k keeps the smallest vertex of label k, and asks the owner of k - 1 for its.
     """
     xp, ids = engines.xp(labels), xp_ids(G, labels)
     _raise_at(
@@ -135,7 +135,7 @@ def xp_ids(G: Any, like: Any) -> Any:
 
 
 def least_at(found: Any, places: Any, values: Any) -> None:
-    """found[place]: the least of what it is and of the values for it."""
+    """found[place] = the least of itself and of the values for it."""
     order = engines.xp(values).argsort(-values)  # of several values for one place the last stays
     places, values = places[order], values[order]
     smaller = values < found[places]
@@ -154,7 +154,7 @@ def _count_firsts(G: Any, labels: Any) -> int:
 def smallest_vertices(G: Any, labels: Any) -> Any:
     """For each own vertex the smallest vertex with its label; labels are any integers.
 
-    Labels meet on a rank that a hash names, which tells all who have one its smallest vertex.
+    A hash of the label names a rank, which sends its smallest vertex to all ranks that have it.
     """
     xp, ids = engines.xp(labels), xp_ids(G, labels)
     distinct, which = xp.unique(labels, return_inverse=True)

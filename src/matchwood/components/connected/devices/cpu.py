@@ -1,6 +1,6 @@
-"""Devices simulated in the memory of the host; what travels is counted.  Steps: __init__.py.
+"""Devices simulated in the memory of the host; what is sent is counted.  Steps: __init__.py.
 
-Also here: what the host gathers for a real or simulated.  Races: primitives/union_find.
+Also here: what the host gathers for a device, real or simulated.  Races: primitives/union_find.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LINE = 16  # words between the counters of two members, so that they share no ca
 @kernel
 def _gather(team: Team, indptr: Array, indices: Array, lo: int, none: Any, two: Array,
             counts: Array) -> None:  # fmt: skip
-    """Without branches: half of them would be guessed wrong, which takes longer than the memory."""
+    """Without branches: half would be mispredicted, which takes longer than reading the memory."""
     first, stop = share(team, two.size // 2)
     sent, last = np.int64(0), np.int64(indices.size) - 1
     for i in range(first, stop):
@@ -47,12 +47,12 @@ def _gather(team: Team, indptr: Array, indices: Array, lo: int, none: Any, two: 
 
 
 def no_vertex(kind: Any) -> int:
-    """What stands for a neighbour that is not there; the other numbers below 0 are ~vertex."""
+    """The number that stands for a missing neighbour; other numbers below 0 are ~vertex."""
     return int(np.iinfo(kind).min)
 
 
 def gather_two(view: Any, lo: int, two: Array, team: Any) -> int:
-    """The two neighbours of the rows from `lo` on, and how many there are.
+    """Write two neighbours of each row from `lo` on; returns how many there are.
 
     The second is ~vertex where the row has more than these two.
     """
@@ -119,7 +119,7 @@ def join_rows(
 
 @kernel
 def flatten(team: Team, parent: Array) -> None:
-    """Every vertex directly under its root."""
+    """Hook every vertex directly under its root."""
     lo, hi = share(team, parent.size)
     compress(parent, lo, hi)
     if barrier(team):
@@ -204,7 +204,7 @@ class Worker:
         crew(self._problem.threads, work=4 * work).run(kernel, *arguments)
 
     def join_first(self) -> None:
-        """The first two neighbours of each row travel."""
+        """Send and join the first two neighbours of each row."""
         view, part = self._problem.view, self._part
         step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
         for lo in range(part.lo, part.hi, step):
@@ -219,7 +219,7 @@ class Worker:
             self._run(two.size, join_two, lo, none, two, more, self.parent)
 
     def join_all(self) -> None:
-        """All rows travel."""
+        """Send and join all rows."""
         view = self._problem.view
         for batch in self._batches:
             ids, places, columns = self._next_buffer()
@@ -237,10 +237,10 @@ class Worker:
         self.round.bytes_up += entries * self._problem.kind.itemsize + more
 
     def expect_answer(self) -> None:
-        """The labels are on the host."""
+        """Nothing to do: the labels are on the host."""
 
     def first_joined(self) -> None:
-        """`join_first` has counted already."""
+        """Nothing to do: `join_first` has counted already."""
 
     def largest(self) -> int:
         """The root of the component that is probably the largest."""
@@ -249,7 +249,7 @@ class Worker:
         return int(found[0])
 
     def join_rest(self, largest: int) -> None:
-        """Rows of vertices outside the largest component travel, unless both entries did."""
+        """Send and join the rows outside the largest component that have more than two entries."""
         view, part = self._problem.view, self._part
         outside = self.flat()[part.lo : part.hi] != largest
         rest = (np.flatnonzero(outside & (self._more > 0)) + part.lo).astype(self._problem.kind)
@@ -282,5 +282,5 @@ class Worker:
         return parent
 
     def join(self, forest: Array) -> None:
-        """The forest of another partition."""
+        """Join the forest of another partition."""
         self._run(forest.size, join_forest, forest, self.parent)

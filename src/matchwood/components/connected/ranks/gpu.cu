@@ -1,11 +1,11 @@
-// What a rank with a GPU does of its own: which vertices its trees have, hooking, going up, numbering.
+// Local steps of a rank with a GPU: which vertices its trees have, hooking, going up, numbering.
 // Host side: gpu.py.  The rule: forest.py.
 //
 //   find_least    the smallest vertex of each tree of the block
 //   report        for the owner of a stripe: a bit for each vertex of the largest tree, pairs for the others
 //   report_all    the same where that is longer: the smallest vertex of its tree for each vertex
 //   hook_marks, hook_pairs, hook_all
-//                 what a report says lowers parents; pairs that follow from it
+//                 lower parents as a report says; pairs that follow from it
 //   climb         up through own vertices; those that wait for another owner's answer are listed
 //   move_heads    own vertices under a vertex that many are under, once its parent is known
 //   mark_roots, count_words, number_roots, write_labels

@@ -83,7 +83,7 @@ def _search(
 def _split(
     listed: Array, spare: Array, mark: Array, task: Array, parent: Array, start: int, end: int
 ) -> tuple[int, int, int]:
-    """Reorder listed[start:end]: the component, F, B, the rest; where the last three start.
+    """Reorder listed[start:end]: the component, F, B, the rest; returns where the last three start.
 
     Names the three, and finishes the component.
     """

@@ -49,7 +49,7 @@ COLOUR_WORDS = 4 * LINE
 
 @device
 def _spread(team: Any, into: Arcs, mark: Array, listed: Array, size: int, colour: Array) -> int:
-    """A pass: the largest colour among those with arcs to v; how many changed."""
+    """A pass: each v takes the largest colour with an arc to it; returns how many changed."""
     in_indptr, in_indices = into
     one = listed.dtype.type(1)
     changed = 0
@@ -75,7 +75,7 @@ def _spread(team: Any, into: Arcs, mark: Array, listed: Array, size: int, colour
 def _collect(
     into: Arcs, mark: Array, root: Any, colour: Array, following: Array, parent: Array
 ) -> None:
-    """The component of a root: a search backwards within its colour."""
+    """Find the component of a root: a search backwards within its colour."""
     in_indptr, in_indices = into
     one, no_vertex = colour.dtype.type(1), colour.dtype.type(-1)
     # `head` and `tail` of a list linked through `following`, which keeps all of the component

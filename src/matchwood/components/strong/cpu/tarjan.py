@@ -110,8 +110,8 @@ def tarjan(team: Any, arcs: Arcs, low: Array, edge: Array, path: Array, parent: 
 def _serial(
     team: Any, arcs: Arcs, low: Array, edge: Array, path: Array, parent: Array, count: Array
 ) -> None:
-    """All by one member.  The labels take the place of the parents, from the first vertex on:
-    the smallest of a component comes before the others, so its label is there already.
+    """Label all by one member.  Labels replace the parents, from the first vertex on: the smallest
+    of a component is visited before the others, so its label is there already.
     """
     low[:] = 0
     tarjan(team, arcs, low, edge, path, parent)

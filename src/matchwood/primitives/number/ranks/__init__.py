@@ -22,7 +22,7 @@ from matchwood.primitives.number.ranks import cpu
 
 Array = np.ndarray[Any, Any]
 
-FEW_ROOTS = 16  # with fewer roots than 1 / FEW_ROOTS of the vertices, they are numbered by letters
+FEW_ROOTS = 16  # with fewer roots than 1 / FEW_ROOTS of the vertices, they are sent one by one
 SAMPLES = 256  # labels that are looked at to find the most frequent one
 
 
@@ -31,8 +31,8 @@ def number_labels(G: Any, labels: Array, *, smallest: bool = False) -> tuple[int
 
     `labels` are vertices, as the user numbers them, of own vertices by place.  They get 0, 1, ...
     in the order of their smallest vertices.  All ranks call it.  Labels that lie on a GPU are
-    numbered on the host, and their numbers come back.  `smallest` says that every label is the
-    smallest vertex that has it.
+    numbered on the host, and their numbers are copied back.  `smallest` says that every label is
+    the smallest vertex that has it.
     """
     where, labels = engines.location(labels), engines.moved(labels, "cpu")
     exchange, grid, comm = G.exchange, G.grid, G.comm
@@ -60,7 +60,7 @@ def number_labels(G: Any, labels: Array, *, smallest: bool = False) -> tuple[int
 
 
 def _number_smallest(G: Any, labels: Array) -> tuple[int, Array]:
-    """Every label is the smallest vertex that has it, and so its own label: a root.
+    """`number_labels` where every label is the smallest vertex that has it: a root.
 
     Where a good part of the vertices are roots, all ranks learn of them, a bit for each vertex.
     """

@@ -28,8 +28,8 @@ def _mark_roots(
 ) -> None:  # fmt: skip
     """A bit for each root, and the places of labels that other ranks own, without `often`.
 
-    Most labels are `often` or roots.  Nobody could predict which, so no branch asks: the others of
-    a word of places are collected as bits.
+    Most labels are `often` or roots.  A branch could not be predicted, so there is none: the others
+    of a word of places are collected as bits.
     """
     begin, end = share(team, roots.size)
     lo = min(begin * BITS, labels.size)
@@ -79,7 +79,7 @@ def _number_roots(team: Any, roots: Array, rank: int, numbers: Array, sums: Arra
     words, p = roots.shape
     lo, hi = share(team, words)
     mine = np.int64(0)
-    for w in range(lo, hi if team.rank + 1 < team.size else lo):  # the last one's are not asked for
+    for w in range(lo, hi if team.rank + 1 < team.size else lo):  # the last one's are not needed
         if interrupted(team, w):
             return
         for s in range(p):
@@ -155,7 +155,7 @@ def own_numbers(
     return out
 
 
-# Any labels: those whose vertices a rank owns itself it need not send anywhere.
+# Any labels: a rank does not send those that are its own vertices.
 
 
 @kernel

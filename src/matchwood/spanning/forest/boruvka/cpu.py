@@ -13,7 +13,7 @@ A round at least halves the number of trees with edges, so there are at most log
 
 Where the average degree is high, the list is first made of the light edges alone: about
 LIGHT_EDGES for each vertex, by a weight found in a sample.  They join nearly everything, and of the
-heavy edges, which come afterwards, hardly any joins two trees.  (As ECL-MST does on GPUs.)
+heavy edges, which follow, hardly any joins two trees.  (As ECL-MST does on GPUs.)
 
 Races: `best` is lowered by compare-and-swap alone, and the order is total, so the result does not
 depend on scheduling.  A member keeps its edges in its own part of the list, in their order, so
@@ -60,8 +60,8 @@ Array = np.ndarray[Any, Any]
 LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
 LIGHT_EDGES = 1.5  # edges for each vertex that are light; 0.7 to 3 measured, R-MAT 18, mesh 64^3
 CHUNK = 4096  # vertices that a member takes at a time: their work differs
-ROW_WORK = 4  # edges; the overhead of a row is as much work as so many edges
-BLOCKS = 1024  # of rows; members share the list by whole blocks
+ROW_WORK = 4  # edges; the overhead of a row is as much work as these
+BLOCKS = 1024  # blocks of rows; members share the list by whole blocks
 EVERYTHING = orders.EVERYTHING
 
 
@@ -138,7 +138,7 @@ def _first_edges(
 
 @device
 def _share_upper(team: Any, n: int, blocks: Array) -> Any:
-    """This member's rows, such that all have about as many edges to list; and those before.
+    """This member's rows, such that all have about as many edges to list; and the edges before.
 
     In the upper triangle the first rows have more entries than the last ones.
     """
@@ -202,7 +202,7 @@ def _offer_closely(best: Array, c: Any, word: Any, order: Any, entry: Array, bit
 def _offer(best: Array, c: Any, word: Any, order: Any, entry: Array, bits: Array) -> None:
     """best[c] = the first of itself and word.
 
-    Always inlined: a call with so many arrays takes longer than the work itself.
+    Always inlined: a call with all these arrays takes longer than the work itself.
     """
     seen = load_relaxed(best, c)
     if order.exact:
@@ -220,7 +220,7 @@ def _list_edges(
     team: Any, rows: CostRows, order: Any, light: Any, lo: int, hi: int, trees: Trees, start: int,
     edges: EdgeList,
 ) -> Any:  # fmt: skip
-    """EdgeList from `start` on the edges between different trees with a prefix below `light`.
+    """List, from `start` on, the edges between different trees with a prefix below `light`.
 
     Each is offered to its trees.  Returns the list's end.  Of each row those that may be listed
     are found first, without a branch that would be mispredicted every other time.
@@ -263,7 +263,7 @@ def _list_edges(
 
 @device
 def _hook_trees(trees: Trees, lo: int, hi: int, order: Any, edges: EdgeList, marks: Array) -> None:
-    """Along the edge that each tree chose; the smaller of two that chose the same stays a root."""
+    """Hook trees along the edges they chose; the smaller of two with the same one stays a root."""
     best, up = trees.best, trees.up
     a, b, _, entry = edges
     mask = (np.uint64(1) << order.places) - np.uint64(1)

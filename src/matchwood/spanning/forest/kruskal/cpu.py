@@ -32,7 +32,7 @@ from matchwood.spanning.forest.order import CostRows, rows_of
 
 Array = np.ndarray[Any, Any]
 
-EDGES_PER_VERTEX = 1.0  # that are sorted first.  Measured: bench/spanning/forest.py
+EDGES_PER_VERTEX = 1.0  # edges sorted first, per vertex.  Measured: bench/spanning/forest.py
 NO_LIMIT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
@@ -41,7 +41,7 @@ def _list_edges(
     team: Any, rows: CostRows, order: Any, sums: Array, u_out: Array, v_out: Array, codes: Array,
     entries: Array,
 ) -> None:  # fmt: skip
-    """The upper triangle as a list, in its order."""
+    """List the edges of the upper triangle, in the order of entries."""
     indptr, indices, bits = rows
     lo, hi = share_rows(team, indptr)
     count = 0
@@ -96,7 +96,6 @@ def _take(
 
 @kernel
 def _flatten(team: Any, parent: Array) -> None:
-    """parent[v] = the root of v."""
     lo, hi = share(team, parent.size)
     for v in range(lo, hi):
         if interrupted(team, v):

@@ -1,7 +1,7 @@
 """The loops of Boruvka's rounds on one rank, and those of check.py.  Codes of weights: ../cpu.py.
 
-An edge comes before another by (code, smaller end, larger end), ends by the user's numbers.  A
-rank's rows have their columns in that order, so within a row the first of equal codes comes first.
+Edges are ordered by (code, smaller end, larger end), ends by the user's numbers.  A rank's rows
+have their columns in that order, so within a row the first of equal codes is the earlier edge.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _root(parent: Array, v: Any) -> Any:
 def _join(
     team: Any, a: Array, b: Array, parent: Array, kept: Array, best: Array, count: Array
 ) -> None:
-    """Kruskal's pass: edges come in their order.  best[x] = the first edge at x of those kept.
+    """Kruskal's pass over edges in their order.  best[x] = the first edge at x of those kept.
 
     One member works: an edge depends on all before it.
     """
@@ -149,7 +149,7 @@ def join(a: Array, b: Array, labels: int) -> tuple[Array, Array]:
 def _first_requests(
     team: Any, places: Array, code: Array, low: Array, high: Array, first: Array
 ) -> None:
-    """first[place] = the request for it that comes first.  A member has a range of places."""
+    """first[place] = the first request for it.  A member has a range of places."""
     lo, hi = share(team, first.size)
     for i in range(places.size):
         if interrupted(team, i):

@@ -1,5 +1,4 @@
-"""The loops of Boruvka's rounds on the block of a rank that has a GPU; the functions are those of
-cpu.py.
+"""The loops of Boruvka's rounds on the block of a rank that has a GPU: the functions of cpu.py.
 
 The first edges of rows are found by the kernel of a single machine (boruvka/gpu.cu), and offers
 are joined by gpu.cu.  All else is CuPy's sorts and gathers; these run on NumPy arrays too, which

@@ -13,5 +13,5 @@ from __future__ import annotations
 
 
 def round_limit(n: int) -> int:
-    """Rounds after which something must be wrong."""
+    """A bound on the rounds: only a pattern that is not symmetric takes more."""
     return 2 * n.bit_length() + 8

@@ -3,7 +3,7 @@
 Trees are kept in one array, parent[v]; a star is a tree of height one.  A round:
 
 1.  Every vertex of a star looks along its row for the first edge into another tree: a product of
-    the matrix with `parent`, in which "times" tells the trees apart and "plus" keeps the first.
+    the matrix with `parent`, in which "times" compares the trees and "plus" keeps the first.
 2.  Every root of a star gets the first of what its vertices found.
 3.  Roots of stars are hooked: under the parent of the other end of that edge.
 4.  Of two stars that chose the same edge the one with the smaller root stays a root.

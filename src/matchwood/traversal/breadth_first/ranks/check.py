@@ -108,7 +108,7 @@ def _check_ends(G: Any, level: Array, parent: Array, start: Array, limit: int) -
 
 
 def _check_arcs(G: Any, level: Array, limit: int, directed: bool) -> Array:
-    """No arc skips a level.  The smallest vertex of the level before, of each own vertex; else n.
+    """Raise where an arc skips a level.  Returns the least possible parent of own vertices, or n.
 
     A row holds the arcs into its vertex, from the columns.
     """

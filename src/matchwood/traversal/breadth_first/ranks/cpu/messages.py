@@ -80,7 +80,7 @@ class Queue(NamedTuple):
 
 
 def gaps(step: int) -> Gaps:
-    """For bits that get `step` places apart."""
+    """The table for bits that are moved `step` places apart."""
     width = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
     table, every = np.zeros(256, np.uint64), np.arange(256)
     for k in range(width):
@@ -95,7 +95,7 @@ def spare_words(step: int) -> int:
 
 @expanded
 def word_bits(words: Array) -> Any:
-    """Bits of a word.  LLVM does not know `itemsize`, and would divide by it."""
+    """Bits of a word; not by `itemsize`, which LLVM does not know and would divide by."""
     return np.iinfo(words.dtype).bits
 
 
@@ -155,7 +155,7 @@ def word_of(words: Array, i: int) -> Any:
 
 @expanded
 def close(team: Any, sent: FrontierMessages, open: Array) -> None:
-    """Rows of the frontier, which the ranks of the row sent, are open no more.
+    """Clear the open bits of the frontier's rows, which the ranks of the row sent.
 
     Lists are short: one member reads them.
     """
@@ -173,7 +173,7 @@ def close(team: Any, sent: FrontierMessages, open: Array) -> None:
 
 @inlined
 def _each_place(team: Any, sent: FrontierMessages, s: int, visit: Any, what: Any, got: Any) -> Any:
-    """got = visit(what, local id, got) for this member's share of what rank s sent; the last."""
+    """got = visit(what, local id, got) for this member's share of what rank s sent; last `got`."""
     base, step, start = sent.base[s], sent.step[s], sent.starts[s]
     bitmap, full = _is_bitmap(sent, s), what[0]
     lo, hi = share(team, sent.starts[s + 1] - start)
@@ -195,7 +195,7 @@ def _each_place(team: Any, sent: FrontierMessages, s: int, visit: Any, what: Any
 
 @expanded
 def _list_row(what: Any, v: Any, at: Any) -> Any:
-    """Row v is listed if it has entries; `at` counts rows."""
+    """List row v if it has entries; returns `at`, the number of rows listed."""
     _, indptr, rows, buffer, alone = what
     entries = indptr[v + ONE] > indptr[v]
     if alone:  # no branch that may be mispredicted
@@ -208,7 +208,7 @@ def _list_row(what: Any, v: Any, at: Any) -> Any:
 
 @expanded
 def list_rows(team: Any, sent: FrontierMessages, full: Array, indptr: Array, rows: Queue) -> None:
-    """The rows of the frontier that have entries.
+    """List the rows of the frontier that have entries.
 
     full[s]: the bits of those of stripe s that have some.  Caller: rows.tail is 0, and there is
     room for one row more.
@@ -227,7 +227,7 @@ def list_rows(team: Any, sent: FrontierMessages, full: Array, indptr: Array, row
 def spread_bits(
     gaps: Gaps, words: Array, lo: int, hi: int, base: Any, step: Any, into: Array
 ) -> None:
-    """The places whose bits are in words lo .. hi are joined to `into`, with gaps between them.
+    """Set the bits of words lo .. hi in `into`, with gaps between them.
 
     Place k is bit base + k step there.  Bits are collected until a word of `into` is complete.
     Caller: there are `spare_words` words behind those that have bits.
@@ -256,7 +256,7 @@ def spread_bits(
 
 @expanded
 def set_columns(team: Any, sent: FrontierMessages, shift: Any, frontier: Array) -> None:
-    """The bits of the columns that the ranks of the column sent.
+    """Set the frontier's bits of the columns that the ranks of the column sent.
 
     Caller: the frontier is 0.
     """
@@ -326,14 +326,14 @@ class Parents(NamedTuple):
 
 @device
 def words_for(places: int, words: Array) -> int:
-    """Words of one bit for each place."""
+    """Words of a bitmap that has one bit for each place."""
     width = word_bits(words)
     return (places + width - 1) // width
 
 
 @device
 def message_size(places: int, owned: int, words: Array) -> int:
-    """Words of a message about so many of an owner's places."""
+    """Words of a message about `places` of the `owned` places of its receiver."""
     bits = words_for(owned, words)
     return 2 * places if places < bits else bits + places
 
@@ -342,7 +342,7 @@ def message_size(places: int, owned: int, words: Array) -> int:
 def _pack_places(
     found: FoundRows, s: int, lo: int, hi: int, before: int, total: int, offers: Offers, start: int
 ) -> int:
-    """The places that words lo .. hi of stripe s have, into its message; words of all places.
+    """Write the places in words lo .. hi of stripe s to its message; returns words of all places.
 
     There are `total` places, and `before` of them are in words below lo.
     """
@@ -390,10 +390,10 @@ def parents_begin(found: FoundRows, s: int, offers: Offers) -> Any:
 
 @expanded
 def offer_rows(team: Any, found: FoundRows, offers: Offers) -> None:
-    """A message for each stripe of the row group: places, then parents.
+    """Write a message for each stripe of the row group: places, then parents.
 
-    A member that is alone has written parents to where they begin behind bits.  Where they come
-    behind a list they are moved, before the next message is written there.
+    A member that is alone has already written parents, to where they begin behind bits.  Where they
+    follow a list instead they are moved, before the next message is written there.
     """
     words, chunks = offers.words, found.counts.shape[1]
     lo, hi = share(team, chunks)
@@ -420,7 +420,7 @@ def offer_rows(team: Any, found: FoundRows, offers: Offers) -> None:
 
 @expanded
 def _see_columns(team: Any, found: Array, columns: Columns) -> None:
-    """The fresh columns, which are those found, are seen: one by one where they are few."""
+    """Mark the columns found as seen: one by one where they are few, else all fresh bits."""
     if team.size == 1 and found.size < columns.seen.size:
         for i in range(found.size):
             v = np.uint64(found[i])
@@ -437,7 +437,7 @@ def _see_columns(team: Any, found: Array, columns: Columns) -> None:
 
 @expanded
 def _count_columns(team: Any, found: Array, shape: GridShape, offers: Offers) -> None:
-    """How many of this member's share of the columns each rank owns."""
+    """Count how many of this member's share of the columns each rank owns."""
     mine = offers.counts[team.rank]
     mine[:] = 0
     lo, hi = share(team, found.size)
@@ -471,7 +471,7 @@ def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> No
 
 @expanded
 def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: int) -> None:
-    """Parents behind the bits of the message for rank s: those of this member's words."""
+    """Write the parents of this member's words behind the bits of the message for rank s."""
     words = offers.words
     kind, size = words.dtype.type, words_for(offers.size[s], words)
     if parents.same:
@@ -497,7 +497,7 @@ def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: 
 def offer_columns(
     team: Any, found: Array, shape: GridShape, columns: Columns, parents: Parents, offers: Offers
 ) -> None:
-    """A message for each rank of the column, and these columns are seen."""
+    """Write a message for each rank of the column, and mark these columns as seen."""
     words = offers.words
     kind, width = words.dtype.type, np.uint64(word_bits(words))
     starts, ends = offers.starts[team.rank, 0], offers.starts[team.rank, 1]
