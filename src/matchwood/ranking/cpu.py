@@ -482,7 +482,7 @@ def _iterate(
         return
     for iteration in range(most):
         now, then = iteration & 1, (iteration + 1) & 1
-        asked = tol > 0 or loses or iteration >= most - 2  # else nobody looks at these scores
+        asked = tol > 0 or loses or iteration >= most - 2  # else these scores are not needed
         given, next_given = state.given[now], state.given[then]
         mass = np.float64(damping) * total(state.lost[now])
         window = next_chunk(team, windows, 1)

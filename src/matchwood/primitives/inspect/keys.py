@@ -12,8 +12,8 @@ import numpy as np
 class Key(NamedTuple):
     """The secret numbers of the CPU's hashes; uint64, uniformly random, multipliers odd."""
 
-    start: Any  # of a vertex: a term
-    spread: Any  # and five multipliers, from step to step
+    start: Any  # of a vertex: the term that is added first
+    spread: Any  # and five multipliers, one for each step
     again: Any
     step1: Any
     step2: Any

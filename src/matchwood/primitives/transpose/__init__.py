@@ -2,7 +2,7 @@
 
 Read on in reference.py, check.py, cpu.py, gpu.py.
 
-A counting sort by column that keeps the order of the entries: those of a row of the transpose are in
+A counting sort by column that keeps the order of entries: those of a row of the transpose are in
 the order of their rows in the matrix.  So the transpose of any CSR matrix has sorted rows, and the
 transpose of the transpose is the matrix with its rows sorted, equal columns in the stored order.
 """

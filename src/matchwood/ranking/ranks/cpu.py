@@ -239,7 +239,7 @@ def _hand_out(indptr: Array, first: int, full_sums: Array, sums: Array, firsts: 
     parts = np.uint64(firsts.size)
     place, part, at = np.uint64(first) // parts, np.uint64(first) % parts, 0
     for v in range(indptr.size - 1):
-        full = indptr[v] < indptr[v + 1]  # nobody foresees which are: no branch
+        full = indptr[v] < indptr[v + 1]  # no branch: it could not be predicted
         value = full_sums[np.uint64(at * full)]
         sums[firsts[part] + place] = select(full, value, 0.0)
         at += full

@@ -123,10 +123,7 @@ def _comes_first(cupy: Any, a: Any, b: Any, maximum: bool) -> Any:
 def join_duplicates(
     indptr: Any, indices: Any, data: Any, n: int, rule: str
 ) -> tuple[Any, Any, Any]:
-    """Rows sorted, int64 values of equal entries joined.
-
-    Sums must fit (costs.py checks that).
-    """
+    """Rows sorted, int64 values of equal entries joined.  Sums must fit (costs.py checks that)."""
     cupy = engines.cupy()
     shift = _shift(n)
     with gpu.guard(CALLER, 80 * indices.size):

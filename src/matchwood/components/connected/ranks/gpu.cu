@@ -262,8 +262,8 @@ __global__ void count_words(long long words, int p, const unsigned* all, long lo
     totals[w] = total;
 }
 
-// One thread to an own place: the number of a root; ends[w] are the roots up to word w.  Roots of smaller places come
-// before it, and those of its place on ranks before this one.
+// One thread to an own place: the number of a root; ends[w] are the roots up to word w.  Roots of
+// smaller places are before it, and those of its place on ranks before this one.
 template <typename V>
 __global__ void number_roots(V owned, int p, int rank, long long words, const unsigned* all, const long long* totals,
                              const long long* ends, V* number)

@@ -74,7 +74,7 @@ struct Search {
         if (threadIdx.x == 0 && count != 0) atomicAdd(word, count);
         wait();
         Wide total = load_relaxed(word);
-        // everyone is past the meeting before, whose word is the one after the next
+        // all threads are past the barrier before, whose word is the one after the next
         if (global_thread() == 0) store_relaxed(&control[COUNTS + (turn + 2) % 3], Wide(0));
         turn = (turn + 1) % 3;
         return total;
