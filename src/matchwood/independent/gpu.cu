@@ -100,7 +100,7 @@ __device__ __forceinline__ Verdict look_alone(I v, unsigned char mine, I& k, I s
                 return WAITS;
             }
         k = stop - k > BATCH ? k + BATCH : stop;
-        if (BY_INDEX && w[BATCH - 1] > v) k = end;  // rows are sorted: no other comes before v
+        if (BY_INDEX && w[BATCH - 1] > v) k = end;  // rows are sorted: no other is before v
     }
     return JOINS;
 }

@@ -32,7 +32,7 @@ def half_of(values: Any) -> float:
 
 
 def _half(found: float, values: Any) -> float:
-    """`half_of` the values whose sum is `found`."""
+    """`half_of` the values, whose sum is `found`."""
     return found / 2 if math.isfinite(found) else total(values.astype(np.float64) / 2)
 
 

@@ -17,7 +17,7 @@ from matchwood.errors import CheckFailed
 from matchwood.ranking.problem import Options, Problem, options
 
 PACKAGE = __name__.rpartition(".")[0]
-PLACES = 16  # of rounding in a score, besides those of its row's sum
+PLACES = 16  # roundings of a score, besides those of its row's sum
 
 
 def check_pagerank(

@@ -146,7 +146,7 @@ def _far_rows(
 def _sort_rows(
     indptr: Array, first: int, last: int, is_far: Array, counts: Array, order: Array
 ) -> None:  # fmt: skip
-    """Counting keeps the order of rows of one length."""
+    """Sort the rows of a window by length; counting keeps the order of rows of one length."""
     counts[:] = 0
     for v in range(first, last):
         length = min(np.int64(indptr[v + 1]) - np.int64(indptr[v]), LENGTHS - 1)

@@ -189,8 +189,7 @@ __device__ __forceinline__ void add_rows(long long first, int rows, long long fr
     }
 }
 
-// Piece p begins at entry[p] and, where it has rows, with row[p].  Those without are of long rows, and
-// come first.
+// Piece p begins at entry[p] and, where it has rows, with row[p].  The first ones, of long rows, have none.
 template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
     pull(I pieces, const I* __restrict__ row, const I* __restrict__ entry, const int* __restrict__ size,

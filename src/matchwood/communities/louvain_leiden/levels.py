@@ -26,8 +26,8 @@ from matchwood.primitives.number import trusted_number_labels
 from matchwood.primitives.sort import radix_sort
 from matchwood.stopwatch import Stopwatch
 
-MOST_ROUNDS = 32  # on a level, where the caller sets no limit
-ROUNDS_BACK = 4  # on each level on the way back from the coarsest graph
+MOST_ROUNDS = 32  # rounds on a level, where the caller sets no limit
+ROUNDS_BACK = 4  # rounds on each level on the way back from the coarsest graph
 
 # A round that moves at most one vertex in FEW_MOVERS is the last one of its level; measured in
 # bench/communities/limits.py.

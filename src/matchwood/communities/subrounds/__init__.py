@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from matchwood.primitives.hashing.reference import hash2_number
 
-SUBROUNDS = 16  # of a round
+SUBROUNDS = 16  # sub-rounds of a round
 SMALL_VERTICES = 1 << 14  # graphs with fewer have more sub-rounds ...
 MOST_SUBROUNDS = 256  # ... up to this number: nothing can run in parallel there anyway
 

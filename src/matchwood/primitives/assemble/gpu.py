@@ -18,7 +18,7 @@ SOURCE = gpu.Source(
     types={"H": (np.int32, np.int64), "W": (np.float32, np.float64, np.int64)},
 )
 
-WAYS = {"sum": 0, "first": 1, "min": 2, "max": 3, "heaviest": 4}  # as gpu.cu has them
+WAYS = {"sum": 0, "first": 1, "min": 2, "max": 3, "heaviest": 4}  # numbers of the rules in gpu.cu
 _KEY_BITS = 63  # bits of a packed entry; the number with all 64 bits set stands for a dropped one
 DROPPED = np.uint64(2**64 - 1)  # as gpu.cu has it
 

@@ -20,7 +20,6 @@ _LOOK = 1 << 16  # flags between two checks of the stop word
 
 @device
 def _kept(flags: Any) -> int:
-    """How many flags are not 0."""
     kept = np.int64(0)
     for i in range(flags.size):
         kept += flags[i] != 0

@@ -35,7 +35,7 @@ from matchwood.ranking.cpu import (
 Array = np.ndarray[Any, Any]
 
 TILE = 1 << 16  # columns; what they give takes 512 KiB, and a place among them 2 bytes
-BITS = np.uint32(16)  # of a place in a tile
+BITS = np.uint32(16)  # bits of a place in a tile
 PLACE = np.uint32(TILE - 1)
 TILE_ROWS = 8192  # rows with entries; their sums, 64 KiB, stay in the second-level cache
 TILE_TASK = 1 << 18  # entries of a window, about: some 300 us of work
@@ -116,7 +116,7 @@ def _count_lengths(lengths: Array, by_length: Array) -> Any:
 def _measure(
     team: Any, indptr: Array, codes: Array, tiles: Tiles, scratch: Scratch, sizes: Array
 ) -> None:  # fmt: skip
-    """sizes[:, unit]: its entries, its rows, its runs."""
+    """sizes[:, unit] = the numbers of its entries, rows and runs."""
     windows = tiles.rows.size - 1
     lengths, by_length = scratch.lengths[team.rank], scratch.by_length[team.rank]
     window = next_chunk(team, windows, 1)
@@ -235,7 +235,7 @@ def _pull_tiles(
 
 @device
 def _hand_out(indptr: Array, first: int, full_sums: Array, sums: Array, firsts: Array) -> None:
-    """The sums of all rows of a window, to where they belong."""
+    """Write the sums of all rows of a window to where they belong in `sums`."""
     parts = np.uint64(firsts.size)
     place, part, at = np.uint64(first) // parts, np.uint64(first) % parts, 0
     for v in range(indptr.size - 1):

@@ -22,7 +22,7 @@ from matchwood.gate.resources import require_memory
 from matchwood.spanning.forest.costs import undirected_costs
 
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
-METHODS = {  # and the folder of each
+METHODS = {  # the folder of each method
     "auto": "boruvka",
     "boruvka": "boruvka",
     "awerbuch_shiloach": "stars",

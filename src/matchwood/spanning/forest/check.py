@@ -132,7 +132,6 @@ def _entries(costs: Costs, edges: Any, weights: Any) -> Any:
 
 
 def _sequence(costs: Costs, entries: Any, order: orders.Order) -> Any:
-    """The edges in their order."""
     codes = orders.codes(costs.data[entries], order)
     if entries.size <= answers.BLOCK:
         return np.lexsort((entries, codes))

@@ -27,8 +27,8 @@ class Costs(NamedTuple):
     indptr: Any
     indices: Any
     data: Any  # float32, float64 or int64
-    least: Any  # a bound from below, and
-    most: Any  # from above; of the type of `data`
+    least: Any  # a lower bound of the values, of the type of `data`
+    most: Any  # an upper bound
 
     @property
     def n(self) -> int:

@@ -93,7 +93,6 @@ def mark(marks: Array, k: Any) -> None:
 
 @device
 def _row_of(indptr: Array, k: Any) -> int:
-    """The row that holds entry k."""
     low, high = 0, indptr.size - 1
     while high - low > 1:
         middle = (low + high) // 2

@@ -572,7 +572,7 @@ __global__ void CLUSTERED __launch_bounds__(BLOCK, 1024 / BLOCK) search(
     unsigned long long* control)
 {
     __shared__ Local<I> local;
-    // in a symmetric pattern, a row of one entry leads back to where we came from
+    // in a symmetric pattern, a row of one entry leads back to the vertex that found it
     Graph<I> graph{n, nnz, indptr, indices, in_indptr, in_indices, level, parent,
                    reinterpret_cast<Piece<I>*>(queue), bits, I(symmetric ? 1 : 0)};
     RollCall roll;

@@ -48,7 +48,6 @@ def check(G: Any, answer: Any, caller: str, settled: bool, numbering: str) -> No
 
 
 def _unpacked(answer: Any) -> tuple[Any, Any]:
-    """Count or None, and the labels."""
     if hasattr(answer, "labels"):
         return getattr(answer, "count", None), answer.labels
     if isinstance(answer, tuple) and len(answer) == 2:

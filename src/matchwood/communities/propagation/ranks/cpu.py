@@ -1,4 +1,4 @@
-"""Label propagation on the block of a member, on a team.  What ranks exchange: __init__.py.
+"""Label propagation on the block of a rank, on a team.  What ranks exchange: __init__.py.
 
 A rank has a part of each row of its row group.  It adds up the labels there (`label_sums`); the
 owner of a vertex joins the lists of the ranks of its row (`ReceivedLists`) and takes the best label
@@ -340,7 +340,7 @@ def marked(words: Array, vertices: Array) -> Array:
 def _wake(
     team: Any, columns: tuple[Array, Array], moved: Array, new: Array, labels: Array, active: Array
 ) -> None:
-    """`columns` has for each column the rows that hold it."""
+    """See `wake`; `columns` has for each column the rows that hold it."""
     indptr, rows = columns
     chunk = next_chunk(team, moved.size, CHUNK)
     while chunk >= 0:

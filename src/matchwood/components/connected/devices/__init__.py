@@ -28,7 +28,7 @@ from matchwood.errors import EngineUnavailable
 
 CALLER = "connected_components"
 METHODS = ("auto", "afforest")
-SENT_NEIGHBOURS = 2  # of each row, before the largest component is looked for
+SENT_NEIGHBOURS = 2  # neighbours of each row, before the largest component is looked for
 ARRAYS = 12  # arrays of a worker at most: each is rounded up to whole units of memory
 CONTROL_BYTES = 1024  # bytes of counters
 

@@ -142,9 +142,6 @@ def most_frequent(team: Team, parent: Array, found: Array) -> None:
     found[0] = champion
 
 
-# Partitions
-
-
 class Workers(SimulatedWorkers):
     """The partitions of a call, one worker each."""
 

@@ -56,7 +56,7 @@ SOURCE = gpu.Source(
 )
 WARP, HEADER = SOURCE.constants("WARP", "HEADER")
 FEW_PAIRS = 1 << 14  # pairs or questions of all ranks; no more than this go through the host
-SLOTS = 1 << 14  # of the table of pairs that were listed
+SLOTS = 1 << 14  # slots of the table of pairs that were listed
 
 
 # Trees of a block; of a symmetric pattern most rows are left out
@@ -317,7 +317,7 @@ class Run:
         return self.xp.stack([places.astype(self.kind), values], axis=1).reshape(-1)
 
     def _stars(self, highs: Any, lows: Any) -> tuple[Any, Any]:
-        """As `forest.stars`, on the GPU."""
+        """`forest.stars` on the GPU."""
         xp = self.xp
         if highs.size == 0:
             return highs.astype(np.int64), xp.ascontiguousarray(lows)

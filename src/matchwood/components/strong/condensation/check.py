@@ -139,7 +139,7 @@ def _check_stored(caller: str, graph: Any) -> None:
 
 
 def _labels(caller: str, numbers: Any, G: csr.Graph, count: int) -> Labels:
-    """Labels of which each component has one at least."""
+    """The labels, if every component has at least one vertex."""
     labels = answers.integers(caller, "condensation", "labels", numbers, (G.n,), G.engine)
     at = answers.first((labels < 0) | (labels >= count))
     if at is not None:

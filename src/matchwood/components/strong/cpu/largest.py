@@ -302,7 +302,7 @@ CHUNK = 1024  # vertices that a member takes at a time
 PROBED_VERTICES = 1024  # vertices that a pivot must reach, both ways, before the team searches
 
 # words of `shared`: what the searches use, then
-PROBED = REACH_WORDS  # does the pivot reach that many?
+PROBED = REACH_WORDS  # does the pivot reach PROBED_VERTICES?
 FOUND = REACH_WORDS + 1  # was the component found?
 LARGEST_WORDS = REACH_WORDS + 2
 

@@ -75,7 +75,7 @@ def mark_roots(
 
 @kernel
 def _number_roots(team: Any, roots: Array, rank: int, numbers: Array, sums: Array) -> None:
-    """roots[w, s]: word w of rank s."""
+    """See `number_roots`; roots[w, s] is word w of rank s."""
     words, p = roots.shape
     lo, hi = share(team, words)
     mine = np.int64(0)

@@ -68,10 +68,10 @@ EVERYTHING = orders.EVERYTHING
 class Trees(NamedTuple):
     """What is known of vertices and trees; the first `trees` words belong to the trees."""
 
-    tree: Array  # of each vertex; at first the other end of its first edge
+    tree: Array  # the tree of each vertex; at first the other end of its first edge
     up: Array  # the tree, or at first the vertex, that each is hooked under
-    number: Array  # of each tree in the next round
-    first: Array  # of each tree that the first list began with: its number now
+    number: Array  # the number of each tree in the next round
+    first: Array  # the number now of each tree that the first list began with
     upper: Array  # the first entry of each row that is behind the diagonal
     best: Array  # the word of the first edge of each tree; at first the entry of each vertex
 
@@ -87,7 +87,6 @@ class EdgeList(NamedTuple):
 
 @device
 def _first_row(block: int, n: int) -> int:
-    """Where a block of rows begins."""
     return (block * n + BLOCKS - 1) // BLOCKS
 
 

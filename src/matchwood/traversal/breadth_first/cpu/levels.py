@@ -55,7 +55,7 @@ class Rules(NamedTuple):
     limit: int  # levels
     few: Any  # arcs; a frontier with fewer is one member's work
     longest: Any  # entries of the longest row
-    each: Any  # and of a row on average
+    each: Any  # entries of a row on average
     even: bool  # no row is much longer than others
 
 
@@ -71,7 +71,7 @@ class Rules(NamedTuple):
 
 WORD = 64  # bits of a bitmap word
 BETA = 18  # a frontier is large that has more than n / BETA vertices [Beamer]
-WORDS = 64  # of a bitmap, that a member takes at a time
+WORDS = 64  # words of a bitmap that a member takes at a time
 
 ONE = np.uint64(1)
 
@@ -222,7 +222,7 @@ def _prefetch_row(rows: Pattern, frontier: Array, i: int, end: int) -> None:
 
 @device
 def count_arcs(rows: Pattern, frontier: Array, size: int) -> Any:
-    """The arcs of a frontier."""
+    """The number of arcs of a frontier."""
     arcs = np.int64(0)
     for i in range(size):
         first, last = _row(rows, frontier[i])

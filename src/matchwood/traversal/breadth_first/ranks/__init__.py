@@ -84,7 +84,7 @@ def search(
 
 
 def _by_first(G: Any, shared: whole.Whole, start: Array, limit: int, kind: Any) -> BFS:
-    """The first rank has the whole graph."""
+    """Search on the first rank, which has the whole graph."""
     sources, _ = G.comm.allgatherv(np.ascontiguousarray(G.ids[start]))
 
     def work(outward: Any, inward: Any = None) -> Any:

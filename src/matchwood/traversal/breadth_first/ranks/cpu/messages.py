@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 # The frontier
 
 
-BITS = 32  # of a word of a message about the frontier
+BITS = 32  # bits of a word of a message about the frontier
 WORD = 64  # bits of a word that a rank keeps
 GAP = 16  # words between what two members count: else every count takes a cache line from others
 NONE = np.uint64(0)
@@ -39,8 +39,8 @@ class Names(NamedTuple):
 
     shape: GridShape
     shift: Any  # the bit of a column in the frontier is (rank of its owner) << shift | place
-    given: Array  # by local id; empty where ids are names, and so are
-    columns: Array  # those of the column group, by position
+    given: Array  # names by local id; empty where ids are names
+    columns: Array  # names of the column group by position; empty where ids are names
 
 
 class FrontierMessages(NamedTuple):
@@ -57,9 +57,9 @@ class FrontierMessages(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """Bits with gaps between them, for each byte of such bits, or for less."""
+    """A table that puts gaps between the bits of a byte, or of fewer bits."""
 
-    table: Array  # (256,)
+    table: Array  # (256,) the bits of each byte with the gaps
     width: int  # bits that are looked up at a time
 
 
@@ -68,7 +68,7 @@ class Columns(NamedTuple):
 
     seen: Array  # bits: those it has offered to their owners, or knows to be reached
     fresh: Array  # bits: those found in this level, before they are offered
-    best: Array  # of these the smallest vertex that leads to it
+    best: Array  # the smallest vertex that leads to each of these
 
 
 class Queue(NamedTuple):
@@ -279,15 +279,15 @@ def set_columns(team: Any, sent: FrontierMessages, shift: Any, frontier: Array) 
 
 
 WORDS = 32  # words of a stripe that a member takes at a time bottom up
-PLACES = WORDS * WORD  # of such a chunk
+PLACES = WORDS * WORD  # places of such a chunk
 
 
 class FoundRows(NamedTuple):
     """What a level bottom up found, by stripe of the row group."""
 
-    bits: Array  # (C, words) places
-    parents: Array  # (C, words * WORD) those of a chunk of places from its first place on
-    counts: Array  # (C, chunks) of places
+    bits: Array  # (C, words) bits of the places found
+    parents: Array  # (C, words * WORD) those of a chunk begin at the chunk's first place
+    counts: Array  # (C, chunks) places found
     near: Array  # (members, 2, WORDS + 1) for these three see ChunkNotes in levels.py
     entries: Array  # (members, PLACES)
     late: Array  # (members, 2, PLACES)
@@ -319,9 +319,9 @@ class Offers(NamedTuple):
 class Parents(NamedTuple):
     """The parents of columns."""
 
-    same: bool  # of all of them `only`, else
+    same: bool  # whether all have the parent `only`
     only: Any
-    best: Array  # by local id
+    best: Array  # else their parents, by local id
 
 
 @device
