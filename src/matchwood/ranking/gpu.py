@@ -66,10 +66,7 @@ class Renumbered(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What each warp adds up; `pull` and `finish_hubs` of gpu.cu say what the arrays mean.
-
-    None where a lane has a row.
-    """
+    """What each warp adds up: see `pull` and `finish_hubs` in gpu.cu.  None: a lane has a row."""
 
     row: Any
     entry: Any

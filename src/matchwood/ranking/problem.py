@@ -96,10 +96,7 @@ def incoming_arcs(G: Graph, weighted: bool, caller: str) -> View:
 
 
 def shares(G: Graph, weighted: bool, caller: str) -> tuple[Any, float, float]:
-    """1 / (sum of the row) in float64, 0 where that is 0; kept for the next call.
-
-    And the least and the largest sum above 0.
-    """
+    """1 / (sum of the row), or 0; least and largest sum above 0; kept for the next call."""
 
     def make() -> tuple[Any, float, float]:
         if not weighted or not G.weighted:

@@ -215,8 +215,8 @@ def _stalls(before: int, level: Level, count: int) -> int:
 def _join(steps: Steps, base: Level, max_levels: int | None, chains: bool) -> tuple[Descent, bool]:
     """Communities join the best one around them, if they are the smaller; a round a level.
 
-    Where weights grow along a path, all of it joins in one round, however long it is.  Unless
-    `chains` may be, the first round that makes one is not done: True says that it ended so.
+    Where weights grow along a path, all of it joins in one round, however long it is.  Without
+    `chains`, the first round that would make such a chain is not made: then True is returned.
     """
     levels, rounds = [base], 0
     maps: list[Any] = []

@@ -18,10 +18,7 @@ MOST_SUBROUNDS = 256  # ... up to this number: nothing can run in parallel there
 
 
 def subrounds_of(n: int) -> int:
-    """Sub-rounds of a round on a graph of n vertices.
-
-    Vertex v is in number hash2(v, round, seed) modulo that.
-    """
+    """Sub-rounds for n vertices; vertex v is in number hash2(v, round, seed) modulo that."""
     return SUBROUNDS if n >= SMALL_VERTICES else max(1, min(n, MOST_SUBROUNDS))
 
 

@@ -24,10 +24,7 @@ MOST_SLOTS = 1 << 26  # slots of the tables of hubs; more only where a single ro
 
 
 class Hubs(NamedTuple):
-    """Rows that are too long for shared memory; what the arrays mean: `Hubs` in subrounds.cuh.
-
-    All None where there are none.
-    """
+    """Rows too long for shared memory: `Hubs` in subrounds.cuh.  All None where there are none."""
 
     key: Any = None
     weight: Any = None

@@ -125,8 +125,7 @@ def strongly_connected_components(
 def quickest(method: str, call: calls.Call) -> str:
     """The method for a call: "auto" on a CPU is Tarjan's where nothing about the graph is kept.
 
-    A matrix that is passed once would have to be transposed first, which takes longer than his
-    whole search.
+    A matrix that is passed once would have to be transposed, which takes longer than his search.
     """
     once = method == "auto" and call.engine == "cpu" and not call.prepared
     return "tarjan" if once else method

@@ -211,10 +211,7 @@ def trusted_contract_measured(
 def trusted_contract_pattern(
     indptr: Any, indices: Any, labels: Any, count: int, *, threads: int | None = None
 ) -> tuple[Any, Any]:
-    """(indptr, indices) of a directed graph of groups, without loops.
-
-    For arrays that have passed a gate, labels of the type of the indices.
-    """
+    """(indptr, indices) of the graph of groups, no loops; labels of the index type, unchecked."""
     module = engines.load(__name__, engines.location(indices))
     made: tuple[Any, Any] = module.contract_pattern(indptr, indices, labels, count, threads)
     return made

@@ -274,8 +274,8 @@ def _add_row(
 ) -> Any:
     """Add row v to the totals; new labels are listed from `place` on.  Returns where that ends.
 
-    In blocks, labels first: then nothing that is read waits for what was written just before.  And
-    without branches: whether a label is new cannot be predicted.
+    In blocks, labels first, so that no read waits for a write just before it; without branches,
+    since whether a label is new cannot be predicted.
     """
     total, seen, label = table.total[rank], table.seen[rank], table.label[rank]
     begin = np.uint64(rows.indptr[np.uint64(v)])
@@ -310,7 +310,7 @@ def _add_up(
 ) -> None:  # fmt: skip
     """Write the rows of chunks, wherever memory is free; out.indptr[c + 1] = length of row c.
 
-    No member writes into the chunk of another: a label is listed after no fewer entries were read.
+    No member writes into another's memory: a row never lists more labels than it has entries.
     """
     count = diagonal.size
     total, seen = table.total[team.rank], table.seen[team.rank]
@@ -397,10 +397,7 @@ def quotient(
     indptr: Array, indices: Array, data: Array | None, inner: Array | None, labels: Array,
     count: int, symmetric: bool, threads: int | None = None, *, ordered: bool, kind: Any,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """The matrix of the labels without its diagonal, and the diagonal, to which `inner` adds.
-
-    `kind` is the type of all sums.
-    """
+    """The matrix of the labels; its diagonal apart, to which `inner` adds; sums are of `kind`."""
     n, entries = labels.size, indices.size
     team = crew(threads, work=entries + n)
     rows = rows_of(indptr, indices, data, kind)

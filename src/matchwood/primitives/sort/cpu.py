@@ -95,10 +95,7 @@ def _move_by_digit(
     team: Team, keys: Any, payload: Any, shift: Any, bits: Any, counts: Any, places: Any,
     out_keys: Any, out_payload: Any,
 ) -> bool:  # fmt: skip
-    """One pass, by the DIGIT_BITS bits of `bits` from `shift` on.  True: the team stops.
-
-    `payload` None stands for positions.
-    """
+    """A pass by the digit of `bits` at `shift`; `payload` None: positions.  True: team stops."""
     mine = counts[team.rank]
     mine[:] = 0
     lo, hi = share(team, keys.size)
@@ -302,8 +299,7 @@ def find_places(team: Team, keys: Any, scratch: Scratch) -> Any:
     """(shift of the digit, whether to stop): what a member must know before it moves its keys.
 
     The digit is made of the leading bits in which keys differ.  All members count the digits of
-    their shares; then each knows where it writes (`scratch.places`), and member 0 notes where
-    ranges begin.
+    their shares, which says where each writes (`scratch.places`), and where ranges begin.
     """
     scratch.differing[team.rank, 0] = differing_bits(team, keys)
     if barrier(team):

@@ -97,8 +97,8 @@ def merge(
     """The union of two matrices of one shape, without the diagonal.
 
     The second is the transpose of the first, or a block of it where `view` is a block of a matrix:
-    then one of them may be empty while the other is not.  Both have values, or neither has; NO_DATA
-    stands for none; it equals the values of a matrix without entries.
+    then one of them may be empty while the other is not.  Both have values, or neither has, which
+    NO_DATA says (the values of a matrix without entries look the same).
     """
     indptr, indices, data = view
     team = crew(threads, work=indices.size + mirror[1].size + indptr.size)

@@ -217,10 +217,7 @@ def shares(G: Any, weighted: bool, caller: str) -> Any:
 
 
 def _distribution(G: Any, caller: str, name: str, asked: Options) -> Any:
-    """The argument as probabilities of own vertices; None stays None.
-
-    It is an array of all vertices, the same on all ranks, or a DistributedVector.
-    """
+    """An array or DistributedVector as probabilities of own vertices; None stays None."""
     value = getattr(asked, name)
     if value is None:
         return None

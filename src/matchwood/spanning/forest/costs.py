@@ -129,10 +129,9 @@ def _exact_integers(G: csr.Graph, caller: str, rule: str) -> csr.View:
 
 
 def _refuse_overflow(G: csr.Graph, data: Any, caller: str) -> None:
-    """Sums of duplicates must fit int64.  Halves of 32 bits are added up apart, in float64.
+    """Raise unless sums of duplicates fit int64.  Halves of 32 bits are added up in float64.
 
-    A sum of fewer than 2^21 halves is exact; where there may be more, sums close to the limit
-    could be refused that just fit.
+    A sum of fewer than 2^21 halves is exact; of more, one just below the limit may be refused.
     """
     largest = max(-int(data.min()), int(data.max())) if data.size else 0
     if largest * G.longest_row <= np.iinfo(np.int64).max:

@@ -82,10 +82,7 @@ def _check_modularity(value: Any, right: float) -> None:
 
 
 def _raise_at(G: Any, wrong: Any, ids: Any, text: Any) -> None:
-    """Raise on all ranks for the smallest of the ids where something is wrong.
-
-    text(k) says what, for place k of the arrays.
-    """
+    """Raise text(k) on all ranks, for the place k of the smallest of the ids that are wrong."""
     xp = engines.xp(wrong)
     places = xp.flatnonzero(wrong)
     if not places.shape[0]:

@@ -181,10 +181,7 @@ def _close_gaps(
 def label_sums(
     rows: Rows, labels: Array, vertices: Array, kind: Any, places: Any, threads: int | None
 ) -> tuple[Array, Array, Array]:
-    """For each of these rows how many labels it has; then all labels, and their weights.
-
-    `places` is what `places_of` returned.
-    """
+    """The number of labels of each row; all labels; their weights.  `places`: see `places_of`."""
     lengths = (rows.indptr[vertices + 1] - rows.indptr[vertices]).astype(np.int64)
     ends = np.cumsum(lengths)
     work, longest = int(ends[-1]) if ends.size else 0, int(lengths.max(initial=0))

@@ -52,10 +52,7 @@ def no_vertex(kind: Any) -> int:
 
 
 def gather_two(view: Any, lo: int, two: Array, team: Any) -> int:
-    """Write two neighbours of each row from `lo` on; returns how many there are.
-
-    The second is ~vertex where the row has more than these two.
-    """
+    """Write two neighbours of each row from `lo` on, ~second if there are more; their number."""
     counts = np.zeros(team.size * LINE, np.int64)
     none = two.dtype.type(no_vertex(two.dtype))
     team.run(_gather, view.indptr, view.indices, lo, none, two, counts)
@@ -81,10 +78,7 @@ def join_forest(team: Team, other: Array, parent: Array) -> None:
 
 @kernel
 def join_two(team: Team, base: int, none: Any, ends: Array, more: Array, parent: Array) -> None:
-    """Join base + i with its two neighbours, as `gather_two` writes them.
-
-    more[i] becomes 1 where the row has more than these.
-    """
+    """Join base + i with the neighbours that `gather_two` wrote; more[i] = 1 if there are more."""
     lo, hi = share(team, ends.size // 2)
     for i in range(lo, hi):
         if interrupted(team, i):
@@ -128,10 +122,7 @@ def flatten(team: Team, parent: Array) -> None:
 
 @kernel
 def most_frequent(team: Team, parent: Array, found: Array) -> None:
-    """found[0] = the root that most of a sample have, by a vote in one pass.  One member works.
-
-    A wrong guess costs traffic only.
-    """
+    """found[0] = the root of most of a sample, by one member; a wrong guess costs traffic only."""
     if team.rank > 0:
         return
     champion, votes = parent[0], 0

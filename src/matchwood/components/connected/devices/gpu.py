@@ -159,10 +159,7 @@ class Worker:
         self.sender.round.entries += sum(sent)
 
     def _write_two(self, lo: int, sent: list[int], staged: Any, begin: int) -> None:
-        """Write the two neighbours of the rows from `lo` on, from the word `begin` on.
-
-        `sent` gets how many neighbours there were.
-        """
+        """Write two neighbours of the rows from `lo` on, at word `begin`; `sent`: their number."""
         first, team = lo + begin // SENT_NEIGHBOURS, crew(self._problem.threads, work=staged.size)
         sent.append(gather_two(self._problem.view, first, staged, team))
 

@@ -61,16 +61,10 @@ SLOTS = 1 << 14  # slots of the table of pairs that were listed
 
 # Trees of a block; of a symmetric pattern most rows are left out
 #
-# All ranks leave out the rows of the same vertices, which they know to be in one component.
-#
-# 1. Every rank joins a few columns to each row, and sends the owners which vertices are in its
-#    largest tree, one bit for each.
-# 2. An owner that finds a vertex in the trees of two ranks knows that these trees are connected.
-#    All ranks learn which trees are, and take the largest set of them.
-# 3. Owners send the ranks of their row and their column which vertices these trees have.
-# 4. Every rank joins these vertices, and then the rows of all others.  A row may also be left out
-#    when its vertex is in the tree of the known ones by now: an edge is left out at both its ends
-#    only if both are in the component.
+# Steps 1 to 3 are those of cpu/giant.py, but every rank samples all its rows.  In step 4 every rank
+# joins the known vertices, and then the rows of all others.  A row may also be left out when its
+# vertex is in the tree of the known ones by now: an edge is left out at both its ends only if both
+# are in the component.
 
 
 class Block:

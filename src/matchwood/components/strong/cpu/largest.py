@@ -407,10 +407,7 @@ def find_largest(
     team: Any, out: Arcs, into: Arcs, quick: bool, mark: Array, queue: Array, parent: Array,
     buffers: Array, scores: Array, pivots: Array, sums: Array, shared: Array,
 ) -> None:  # fmt: skip
-    """Find the component of a pivot; shared[FOUND] says whether it was found.
-
-    If not, all vertices are open afterwards.
-    """
+    """Find a pivot's component; shared[FOUND]: whether it was found, else all are open again."""
     n = mark.size
     _start(team, out, into, quick, mark, parent, scores, pivots)
     if barrier(team):

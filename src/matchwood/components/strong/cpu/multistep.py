@@ -12,8 +12,7 @@ Races.  `colour[v]` is written by the member that has v in its chunk, only ever 
 that reach v; the last pass changes nothing, so the colours do not depend on scheduling.  In the
 search from a root, all vertices touched have that root's colour.
 
-G. M. Slota, S. Rajamanickam, K. Madduri. BFS and coloring-based parallel algorithms for strongly
-connected components and related problems. IPDPS 2014.
+The paper: [3] in ../__init__.py.
 """
 
 from __future__ import annotations

@@ -119,10 +119,7 @@ LABELS = gpu.Source(__package__, "labels.cu", ("label_entries<I>", "add_by_label
 def quotient(
     indptr: Any, indices: Any, data: Any, inner: Any, labels: Any, count: int
 ) -> tuple[Any, Any, Any, Any]:
-    """As `quotient` of the CPU.
-
-    Memory beside the result: about 60 bytes for each entry, most of it the sort's.
-    """
+    """`quotient` of cpu.py.  Memory: about 60 bytes for each entry, most of it the sort's."""
     cupy = engines.cupy()
     kind, m = np.dtype(np.int64), int(indices.size)
     k = LABELS.kernels(I=indices.dtype)

@@ -62,7 +62,7 @@ def number_labels(G: Any, labels: Array, *, smallest: bool = False) -> tuple[int
 def _number_smallest(G: Any, labels: Array) -> tuple[int, Array]:
     """`number_labels` where every label is the smallest vertex that has it: a root.
 
-    Where a good part of the vertices are roots, all ranks learn of them, a bit for each vertex.
+    Where many vertices are roots (FEW_ROOTS), all ranks receive a bit for each vertex.
     """
     exchange, grid, comm = G.exchange, G.grid, G.comm
     often = _often(labels, grid)
@@ -93,9 +93,9 @@ def _number_smallest(G: Any, labels: Array) -> tuple[int, Array]:
 
 
 def _often(labels: Array, grid: Any) -> int:
-    """The label that most of some sampled places have, roots left out; n where all are roots.
+    """The most frequent label of sampled places, roots left out; n where all are roots.
 
-    Of a graph with one large component, that is nearly all labels.  Any answer is right.
+    Of a graph with one large component, nearly all labels are that one.  Any answer is right.
     """
     places = np.arange(0, labels.size, max(1, labels.size // SAMPLES))
     some = labels[places]
@@ -123,10 +123,7 @@ def exchange_names(G: Any) -> Array:
 
 
 def number_ids(comm: Any, ids: Array, n: int, threads: int | None) -> tuple[int, Array]:
-    """How many ids there are on all ranks, and the place of each of mine among them all.
-
-    Ids are below n, and no two are equal.
-    """
+    """How many ids, different and below n, all ranks have, and the position of each own one."""
     width = max(1, -(-n // comm.size))
     letters = Routed(comm, ids // width, threads)
     (received,) = letters.send(ids.astype(_word(n)))

@@ -119,10 +119,7 @@ def _own_numbers(
     team: Any, labels: Array, p: Any, rank: Any, often: Any, its_number: Any, numbers: Array,
     out: Array,
 ) -> None:  # fmt: skip
-    """The numbers of labels that are own vertices, or `often`; any number for the others.
-
-    Most labels are `often` or roots; see `_mark_roots`.
-    """
+    """The numbers of labels that are own vertices, or `often`; any number for the others."""
     lo, hi = share(team, (labels.size + BITS - 1) // BITS)
     for w in range(lo, hi):
         if interrupted(team, w):

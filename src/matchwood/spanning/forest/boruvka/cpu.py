@@ -96,9 +96,9 @@ def _first_edges(
 ) -> None:
     """near[u] = other end of the first edge of u, entry[u] = where it stands; none: u, NOTHING.
 
-    Of equal weights the first in a row comes first: its columns ascend, so pairs (v, u) with
-    v < u come before (u, v).  upper[u] = the first entry of the row with a column behind u;
-    blocks[i] counts those of the i-th block of rows.
+    Of equal weights the first in a row wins: its columns ascend, so pairs (v, u) with v < u are
+    before (u, v).  upper[u] = the first entry of the row with a column behind u; blocks[i] counts
+    those of the i-th block of rows.
     """
     indptr, indices, bits = rows
     near, entry, upper = trees.tree, trees.best, trees.upper
@@ -199,10 +199,7 @@ def _offer_closely(best: Array, c: Any, word: Any, order: Any, entry: Array, bit
 
 @inlined
 def _offer(best: Array, c: Any, word: Any, order: Any, entry: Array, bits: Array) -> None:
-    """best[c] = the first of itself and word.
-
-    Always inlined: a call with all these arrays takes longer than the work itself.
-    """
+    """best[c] = the first of itself and word.  Inlined: a call would take longer than the work."""
     seen = load_relaxed(best, c)
     if order.exact:
         while word < seen:

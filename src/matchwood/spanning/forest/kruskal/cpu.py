@@ -202,10 +202,7 @@ def mark_forest(
 
 
 def kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
-    """Marks of the forest's entries, and rounds.
-
-    Memory: 16 bytes an edge and 16 for sorting (float32, 32-bit indices); 4 a vertex.
-    """
+    """Marks of the forest's entries, and rounds.  Memory: 32 bytes an edge (float32, int32)."""
     edges = _Edges(costs, order, threads)
     _, sequence = radix_sort(edges.codes, threads=threads)
     edges.take(sequence)
@@ -213,10 +210,7 @@ def kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array
 
 
 def filter_kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
-    """Marks of the forest's entries, and rounds: at most log2(m / n) + 2.
-
-    Memory: 20 bytes an edge, and 20 for each that is sorted, which are few.
-    """
+    """The same in log2(m / n) + 2 rounds at most.  Memory: 20 bytes an edge, 20 more if sorted."""
     edges = _Edges(costs, order, threads)
     target, rounds = EDGES_PER_VERTEX * max(costs.n, 1), 0
     while edges.count:

@@ -245,8 +245,8 @@ class Rounds:
     def rest(self, edges: Edges, roots: Array) -> Any:
         """Rounds until no edge joins two components; yields the entries taken in each.
 
-        `edges` are in order; `roots` are those of the components that they know by numbers.
-        Edges that close a cycle are left out as soon as a rank sees it.
+        `edges` are in order; `roots` are the roots of the components, by their numbers in `edges`.
+        A rank leaves out edges that close a cycle as soon as it sees that.
         """
         xp = self.xp
         names = engines.moved(self.G.original_local, self.G.engine)
@@ -356,7 +356,7 @@ def _exact_integers(G: Any, caller: str, rule: str) -> View:
 
 
 def _refuse_overflow(G: Any, data: Any, caller: str) -> None:
-    """Sums of duplicates must fit int64.  Halves of 32 bits are added up apart, in float64."""
+    """Raise unless sums of duplicates fit int64.  Halves of 32 bits are added up in float64."""
     largest = max(-int(data.min()), int(data.max())) if data.size else 0
     longest = int(np.diff(G.entries().indptr).max(initial=0))
     if not any_of(G.comm, largest * longest > np.iinfo(np.int64).max):

@@ -78,10 +78,7 @@ def _list_edges(
 def list_edges(
     rows: CostRows, order: Any, names: Array, labels: Array, sequence: Array, threads: int | None
 ) -> tuple[Array, Array, Array]:
-    """(entries, rows, codes) of edges between different labels, each once, by their ends.
-
-    `sequence` are the rows, ascending by names.
-    """
+    """(entries, rows, codes) of edges between labels, by their ends; `sequence`: rows by names."""
     team = crew(threads, work=rows.indices.size + sequence.size)
     counts = np.zeros(team.size, np.int64)
     none, no_code = np.empty(0, np.int64), np.empty(0, np.uint64)

@@ -46,10 +46,7 @@ def first_entries(rows: Any, order: Any, n_rows: int, threads: int | None) -> An
 def list_edges(
     rows: Any, order: Any, names: Any, labels: Any, sequence: Any, threads: int | None
 ) -> tuple[Any, Any, Any]:
-    """(entries, rows, codes) of edges between different labels, each once, by their ends.
-
-    `sequence` are the rows, ascending by names.
-    """
+    """(entries, rows, codes) of edges between labels, by their ends; `sequence`: rows by names."""
     xp = engines.xp(labels)
     entries, tails = [xp.empty(0, np.int64)], [xp.empty(0, np.int64)]
     for start in range(0, rows.indices.shape[0], PIECE):

@@ -95,10 +95,7 @@ def stays_bottom_up(size: int, left: int, n: int) -> bool:
 def start_bottom_up(
     team: Any, inward: Pattern, level: Array, depth: int, frontier: Array, waiting: Array
 ) -> Any:
-    """Make the bitmaps from the levels; each member writes words of its own.
-
-    Returns the arcs into waiting vertices, of this member's words.
-    """
+    """Make the bitmaps, each member its words; returns the arcs into their waiting vertices."""
     indptr = inward.indptr
     n = level.size
     arcs = np.int64(0)

@@ -30,10 +30,7 @@ def agree(G: Any, caller: str, sources: Any, depth_limit: Any, directed: Any) ->
 
 
 def starting_places(G: Any, caller: str, sources: Any) -> Any:
-    """The places of own sources, ascending.
-
-    Sources are the same vertices on all ranks, or a DistributedVector that marks them.
-    """
+    """The places of own sources, ascending; `sources` as `bfs` takes them."""
     if isinstance(sources, DistributedVector):
         marks = together(G.comm, lambda: _marks(G, caller, sources))
         return np.flatnonzero(engines.moved(marks, "cpu"))

@@ -144,8 +144,7 @@ def list_members(
 ) -> list[tuple[Array, Array, Array]]:  # fmt: skip
     """For each owner the places in tree `giant`; and the places and smallest vertices of others.
 
-    Of the giant tree those are left out that are `known`.  Vertices that are another tree's
-    smallest are in no pair.
+    `known` vertices of the giant tree are left out, and so are the smallest of other trees.
     """
     team = crew(threads, work=2 * labels.size)
     starts = np.cumsum([0, *stripes.size[:-1]])
@@ -281,10 +280,7 @@ def _climb(
 
 
 def climb(own: OwnParents, head: int, threads: int | None) -> tuple[Array, Array]:
-    """Go up through own vertices; returns places and parents of those whose parent is not own.
-
-    Those whose parent is `head` stay where they are.
-    """
+    """Go up through own vertices; places and parents of those under neither these nor `head`."""
     size = own.parent.size
     work = own.hooked.size + WORD * int(np.count_nonzero(own.hooked))
     team = crew_for_step(threads, work=work)
@@ -388,9 +384,8 @@ def _opened(report: Array, owned: int) -> list[tuple[Array, Array]]:
 def _shortcut(exchange: Any, own: OwnParents, head: int, threads: int | None) -> int:
     """Replace every parent by its own parent; returns how many were no roots.
 
-    Where that is an own vertex, the way up is followed to its end at once, and so it is by the
-    owner that is asked.  Many vertices have the parent `head`: they wait until its owner says where
-    it is, which is asked for once.
+    Each rank first follows the way up to its end among own vertices, the owner that is asked as
+    well.  Many vertices have the parent `head`: its owner is asked once for all of them.
     """
     places, parents = climb(own, head, threads)
     firsts, back = distinct(parents)

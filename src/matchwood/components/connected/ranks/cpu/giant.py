@@ -195,7 +195,7 @@ def _mark(
 ) -> None:  # fmt: skip
     """Set the bits of what is in the tree: words[0] of the rows, then of the columns by owner.
 
-    `owners`: of each the first position of its columns, the step to the next, how many there are.
+    `owners`: the first position of the columns of each, the step to the next, their number.
     """
     parent, first, _ = joined
     lo, hi = share(team, parent.size)
@@ -252,10 +252,10 @@ def _champion(joined: Joined, indptr: Array, stripe: Stripe, turns: int) -> tupl
 def largest_tree(
     view: Any, grid: Any, sampled: int, words: int, threads: int | None, turns: int = 1
 ) -> tuple[Array, int, int]:
-    """(1 + R, words) bits of the vertices in the largest tree, how many they are, and the turns.
+    """(1 + R, words) bits of the vertices in the largest tree, their number, and the turns made.
 
-    First of the rows of rank `sampled` of the row, then of the columns by the rank of the column.
-    The first `turns` turns are one pass over the rows: what another call returned.
+    Bits of the rows of rank `sampled` of the row, then of the columns by the rank of the column.
+    The first `turns` turns, as an earlier call returned them, are one pass over the rows.
     """
     kind = np.uint32 if view.indptr.dtype == np.int32 else np.uint64
     own, size = grid.owned, grid.row_counts[sampled]
@@ -424,10 +424,7 @@ def _words(grid: Any) -> int:
 
 
 def members(G: Any, threads: int | None) -> Members:
-    """Vertices of one component, the same on all ranks, which all call this.
-
-    The pattern of the whole matrix must be symmetric.
-    """
+    """Vertices of one component of a symmetric matrix, the same on all ranks, which call this."""
     grid, exchange = G.grid, G.exchange
     words = _words(grid)
     sampled = (grid.c + 1) % grid.C

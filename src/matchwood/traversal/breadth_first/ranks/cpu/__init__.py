@@ -104,7 +104,7 @@ class Steps:
         return self._taken(message, np.array([message.size]), 0)
 
     def arcs(self, depth: int, backwards: bool) -> int:
-        """About as many entries as own vertices of the frontier have, in all blocks of their rows.
+        """An estimate of the entries of the own frontier in all blocks of its rows.
 
         Entries are distributed evenly over the blocks of a row, and this rank has one of these.
         """
@@ -123,10 +123,7 @@ class Steps:
         return messages.Offers(self.words, counts, starts, *stripes)
 
     def top_down(self, depth: int, follow: int) -> int:
-        """Follow the frontier's rows; returns how many own vertices are reached.
-
-        All ranks together follow about `follow` entries.
-        """
+        """Follow the frontier's rows, about `follow` entries on all ranks; own vertices reached."""
         sent = self._frontier_of(self.exchange.row, self.of_rows)
         team = self._team(follow // self.grid.p + 8 * sent.words.size)
         offers = self._offers(self.of_columns, team)
@@ -423,10 +420,7 @@ class Block:
         return bits_of(columns, -(-self.when.size // 64), np.uint64)
 
     def top_down(self, rows: Array, depth: int) -> Array:
-        """Columns that these rows reach and that were not seen before; their parents are known.
-
-        They are the rows that `see` was given last.
-        """
+        """Columns not seen before that these rows, which `see` was given last, reach."""
         found = np.empty(min(self.when.size, self.arcs), np.int64)
         tail = np.zeros(1, np.int64)
         if self.arcs:

@@ -117,10 +117,7 @@ def _lower(rows: Outward, u: Any, name: Any, columns: Columns) -> None:
 
 @expanded
 def _follow_one(team: Any, rows: Outward, u: Any, columns: Columns, found: Queue) -> None:
-    """Follow the only row of the frontier, whose entries members share.
-
-    Its columns are seen at once: no other row leads to them.
-    """
+    """Follow the only row of the frontier, whose entries members share; its columns are seen."""
     alone, buffer, at = team.size == 1, found.buffers[team.rank], 0
     begin = np.int64(rows.indptr[u])
     lo, hi = share(team, np.int64(rows.indptr[u + ONE]) - begin)
@@ -177,10 +174,7 @@ def top_down(
     team: Any, sent: FrontierMessages, rows: Outward, open: Array, names: Names, columns: Columns,
     frontier: Queue, found: Queue, offers: Offers,
 ) -> None:  # fmt: skip
-    """Follow the rows that the ranks of the row sent, and write a message for each owner.
-
-    Caller: the tails of both queues are 0.
-    """
+    """Follow the rows sent, and write a message for each owner.  Caller: queues' tails are 0."""
     close(team, sent, open)
     list_rows(team, sent, rows.full, rows.indptr, frontier)
     if barrier(team):

@@ -155,10 +155,7 @@ def word_of(words: Array, i: int) -> Any:
 
 @expanded
 def close(team: Any, sent: FrontierMessages, open: Array) -> None:
-    """Clear the open bits of the frontier's rows, which the ranks of the row sent.
-
-    Lists are short: one member reads them.
-    """
+    """Clear the open bits of the rows sent.  Lists are short: one member reads them."""
     for s in range(sent.size.size):
         words = sent.words[sent.starts[s] : sent.starts[s + 1]]
         if _is_bitmap(sent, s):
@@ -256,10 +253,7 @@ def spread_bits(
 
 @expanded
 def set_columns(team: Any, sent: FrontierMessages, shift: Any, frontier: Array) -> None:
-    """Set the frontier's bits of the columns that the ranks of the column sent.
-
-    Caller: the frontier is 0.
-    """
+    """Set the frontier's bits of the columns sent.  Caller: the frontier is 0."""
     for s in range(sent.size.size):
         if interrupted(team, 0):
             return
