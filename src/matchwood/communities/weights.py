@@ -27,7 +27,7 @@ def _alone(value: Any, op: str) -> Any:
 
 
 class Level(NamedTuple):
-    """A graph with whole weights: the given one, or one that was made by contracting it.
+    """A graph with integer weights: the given one, or one that was made by contracting it.
 
     `data` is None where all weights are 1.  `inner` is the diagonal that the rows leave out: twice
     the weight of loops and of edges inside a contracted vertex; None where there is none.

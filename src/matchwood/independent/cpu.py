@@ -52,7 +52,7 @@ CHUNKS = 8
 STACK_VERTICES = 1 << 12  # room of a member's stack; random orders need some tens, others: _settle
 HASH_SHIFT = np.uint64(62)  # leaves the first two bits
 
-FREE, DRAWN, WINNER, LEAVING = np.uint8(2), np.uint8(3), np.uint8(4), np.uint8(5)  # of sampling
+FREE, DRAWN, WINNER, LEAVING = np.uint8(2), np.uint8(3), np.uint8(4), np.uint8(5)  # for sampling
 MOST_NEIGHBOURS = (1 << 31) - 1  # a degree counts as at most this, so that 2 d x does not overflow
 DRAW_BITS = np.uint64(32)
 NO_DRAW = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # larger than any draw

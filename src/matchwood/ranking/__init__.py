@@ -98,7 +98,7 @@ def pagerank(
 
     Pull: every vertex adds up what it receives, so a graph whose pattern is not symmetric is
     transposed, once for a `Graph`.  Rows are visited by their length within windows of 4,096
-    vertices: where rows of one length follow each other, the processor foresees their ends
+    vertices: where rows of one length follow each other, the processor predicts their ends
     (usroads: 1.38 against 0.42 ms an iteration).  Work O(n + m) for each iteration; memory four
     arrays of n scores and two of n indices, and on the CPU, without weights, a copy of the entries
     in that order: 2 bytes each where a window's neighbours lie close together, else as many as

@@ -41,7 +41,7 @@ FIVE, SIX, SEVEN, EIGHT = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
 
 # Windows.  Rows are cut into windows: vertices that follow each other, WINDOW at most, with about
 # TASK entries.  Where lengths of rows change often, the rows of a window are visited by length,
-# since a row's end that the processor does not foresee costs as much as 20 entries.
+# since a row's end that the processor does not predict costs as much as 20 entries.
 #
 # Reading the entries is the limit, so a window's are read as they lie in memory, one after the
 # other, and are short where they can be.  A window whose neighbours all lie within 2^16 vertices
@@ -67,7 +67,7 @@ class Plan(NamedTuple):
     begins: Any  # uint64
     far_begins: Any  # uint64
     near: Any  # uint16
-    copied: Any  # as the graph's indices
+    copied: Any  # of the type of the graph's indices
 
 
 class WindowShapes(NamedTuple):

@@ -30,11 +30,11 @@ constexpr int BLOCK = 256;                 // threads
 constexpr int WARPS = BLOCK / WARP;
 constexpr int SPAN = 512;                  // entries and rows of a piece, but for its last row
 constexpr int LONG = 256;                  // entries; longer rows have pieces of their own
-constexpr int MOST_ENTRIES = SPAN + LONG;  // of a piece
+constexpr int MOST_ENTRIES = SPAN + LONG;  // entries of a piece
 constexpr int EACH = MOST_ENTRIES / WARP;  // entries for a lane
 [[maybe_unused]] constexpr int ROW_SHIFT = 16;  // the size of a piece: rows << ROW_SHIFT | entries
 constexpr int SLOTS = 64;                  // words for each sum, so that few warps add to the same one
-constexpr int SETS = 3;                    // of sums, which take turns
+constexpr int SETS = 3;                    // sets of sums, which take turns
 
 // What is asked of an iteration besides what vertices give: by how much scores change, and the scores.
 constexpr int CHANGES = 1, SCORES = 2;

@@ -42,10 +42,10 @@ LOOKS = 8  # iterations between two tests of whether it is done
 
 LEAST_RENUMBERED, MOST_RENUMBERED = 1 << 20, 1 << 28  # entries; smaller graphs are in the cache
 HUBS = 1 << 15  # vertices; what they give fills half of a multiprocessor's cache
-HUB_PART = 0.25  # of all arcs, from hubs: less, and renumbering is not worth it
+HUB_PART = 0.25  # part of all arcs; where hubs have less, renumbering does not pay
 SAMPLES = 1 << 12  # groups of 32 neighbouring entries
 SECTOR = 8  # vertices whose words are read together
-SCATTERED = 20  # sectors that 32 neighbouring entries read on average: fewer, and the order is good
+SCATTERED = 20  # sectors that 32 neighbouring entries read on average; with fewer the order is good
 
 
 class Renumbered(NamedTuple):

@@ -75,8 +75,8 @@ class State(NamedTuple):
     size: Array  # its members
     active: Array
     target: Array
-    movers: Array  # of each chunk
-    pockets: Array  # of volumes and sizes
+    movers: Array  # the number of movers of each chunk
+    pockets: Array  # local sums of volumes and sizes (primitives/tally)
 
 
 class Numbers(NamedTuple):
@@ -340,13 +340,13 @@ class Parts(NamedTuple):
     strength: Array
     inside: Array  # weight from a vertex to the rest of its community
     part: Array
-    volume: Array  # of a part
+    volume: Array  # the volume of a part
     size: Array
     outward: Array  # weight from a part to the rest of its community
     whole: Array  # the volume of a community
     target: Array
     before: Array  # weight from a vertex to the part that it joins
-    movers: Array  # of each chunk
+    movers: Array  # the number of movers of each chunk
     scale: float  # resolution / total
 
 

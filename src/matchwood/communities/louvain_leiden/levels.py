@@ -31,8 +31,8 @@ ROUNDS_BACK = 4  # rounds on each level on the way back from the coarsest graph
 
 # A round that moves at most one vertex in FEW_MOVERS is the last one of its level; measured in
 # bench/communities/limits.py.
-FEW_MOVERS = 2  # of Louvain: the way back repairs what is left
-FEW_MOVERS_LEIDEN = 5  # of Leiden, whose coarser graphs are made of parts of the communities
+FEW_MOVERS = 2  # for Louvain: the way back repairs what is left
+FEW_MOVERS_LEIDEN = 5  # for Leiden, whose coarser graphs are made of parts of the communities
 FEW_MOVERS_BACK = 256  # on the way back: there is no coarser level that would repair it
 
 # Levels that stall: see `_stalls`.  On 70 real graphs no more than 3 did in a row, but for one

@@ -43,7 +43,7 @@ class State(NamedTuple):
     active: Array
     wishes: Array  # 1: the vertex wants another label
     target: Array
-    movers: Array  # of each chunk
+    movers: Array  # the number of movers of each chunk
 
 
 class Numbers(NamedTuple):

@@ -43,7 +43,7 @@ def split_of(
 ) -> Split:
     """Room for the sub-rounds of n vertices; with `indptr`, of those `tied` that have neighbours.
 
-    Contracted graphs of a skewed one have few: it has many vertices without any.
+    These are few in contracted graphs of a skewed one, where many vertices have no neighbours.
     """
     parts = subrounds_of(n)
     only = np.empty(0, kind)

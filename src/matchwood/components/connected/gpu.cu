@@ -26,7 +26,7 @@
 constexpr int TILE = 2048;   // rows and entries of a warp in a pass over all of them
 constexpr int NEAR = 1024;   // vertices, one for each thread of a block
 [[maybe_unused]] constexpr int SAMPLE = 1024;  // vertices, one for each thread of the block that counts them
-constexpr int SLOTS = 2048;  // of the table that counts their roots
+constexpr int SLOTS = 2048;  // slots of the table that counts their roots
 constexpr int OTHERS_PART = 8;  // settled: at most 1 / OTHERS_PART of the sample have another root
 
 // A block to NEAR vertices.  In a matrix with some order, rows are near most of their neighbours,

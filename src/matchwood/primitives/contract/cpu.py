@@ -204,7 +204,7 @@ class Table(NamedTuple):
 
     total: Array
     seen: Array  # 1: the label is listed in the row
-    label: Array  # of the entries of a block
+    label: Array  # the labels of the entries of a block
 
 
 class Memory(NamedTuple):

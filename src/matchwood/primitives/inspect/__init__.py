@@ -81,7 +81,7 @@ class Values(NamedTuple):
     negative_loop: bool  # a value on the diagonal is below 0
 
 
-SPREAD = 0x9E3779B97F4A7C15  # of `checksum`: odd, bits in no order (of the golden ratio)
+SPREAD = 0x9E3779B97F4A7C15  # multiplier of `checksum`: odd, irregular bits (the golden ratio's)
 
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
 

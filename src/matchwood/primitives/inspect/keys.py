@@ -18,7 +18,7 @@ class Key(NamedTuple):
     step1: Any
     step2: Any
     step3: Any
-    value_start: Any  # of a value
+    value_start: Any  # the same for a value
     value_spread: Any
     value_again: Any
 

@@ -225,7 +225,7 @@ def sort_pairs(
 # between ranges.
 
 TEAM_KEYS = 1 << 18  # keys that a team sorts without a pass before: 2 ms; 2 MB fit into a cache
-MEMBER_KEYS = 1 << 20  # the same for one member, which a pass gains nothing but a stop for Ctrl-C
+MEMBER_KEYS = 1 << 20  # the same for one member: only a stop for Ctrl-C makes a pass worth it
 PARTS = 4  # a range is divided again if it holds more than 1 / (PARTS * members) of all keys
 
 

@@ -114,7 +114,7 @@ def given_in_order(G: Any, module: Any, block: Any, own: Any, order: Any) -> Any
 def added_up(G: Any, *numbers: float) -> list[float]:
     """The sums over all ranks, the same bits on each: along the rows, then along the columns.
 
-    That is C - 1 + R - 1 messages, where a reduction over all ranks has twice their number.
+    C - 1 + R - 1 messages; a reduction over all ranks would take twice as many.
     """
     sums = np.array(numbers, np.float64)
     for comm in (G.exchange.row, G.exchange.column):

@@ -57,7 +57,7 @@ SPREAD_TILES = 6  # tiles over which samples must lie: what these give exceeds m
 #
 # Rows without entries are left out: the sums of the others lie together, and every tile adds to
 # them.  These rows are cut into windows, and a *unit* is a tile's part of a window.  A unit has
-# runs of rows that are equally long in the tile, so that the processor foresees the ends of rows,
+# runs of rows that are equally long in the tile, so that the processor predicts the ends of rows,
 # and neither lengths nor places of single rows are read.  Rows without entries in the tile are not
 # in it.
 
@@ -67,7 +67,7 @@ class Tiles(NamedTuple):
 
     cuts: Any  # tile t has the columns cuts[t] .. cuts[t + 1] - 1
     rows: Any  # window w has the rows rows[w] .. rows[w + 1] - 1 of the block
-    full: Any  # of which those with entries have the sums full[w] .. full[w + 1] - 1
+    full: Any  # its rows with entries have the sums full[w] .. full[w + 1] - 1
     entries: Any  # uint64: where the columns of each unit begin
     visits: Any  # uint64: where its rows begin in `order`
     runs: Any  # uint64: where its runs begin
@@ -331,8 +331,8 @@ class Owned(NamedTuple):
     share: Any
     given: Any
     jumps: Jumps
-    changes: Any  # of each window
-    lost: Any  # of each window
+    changes: Any  # the change of each window
+    lost: Any  # what vertices without arcs hold, by window
     buffers: Any  # (members, WINDOW)
 
 
@@ -417,8 +417,8 @@ def _kind(n_columns: int) -> Any:
 def _busy_first(columns: Array, n_columns: int) -> tuple[Array, Array, Array]:
     """The busiest columns, the busy and all others with entries; empty where that is no gain.
 
-    Where few columns have most entries, what these give then lies together, in the cache.  Each
-    group is in the order of before, so neighbours stay neighbours.
+    Where few columns have most entries, what these give then lies together, in the cache.  The
+    order within each group is kept, so neighbours stay neighbours.
     """
     nothing = np.empty(0, np.int64)
     if n_columns <= CACHED_BUSY * BUSY:
@@ -434,11 +434,11 @@ def _busy_first(columns: Array, n_columns: int) -> tuple[Array, Array, Array]:
 
 
 def _even_cuts(columns: Array, n_columns: int) -> Array:
-    """Ends of tiles for columns in the order in which they are; empty where that is no gain.
+    """Ends of tiles for columns in their given order; empty where tiles gain nothing.
 
-    Where entries that follow each other have columns all over the block, none of what these give
-    is in the cache when it is asked for.  Where they lie near each other, it is: so looks of
-    LOOK_ENTRIES entries each, here and there, count how many are in the fullest tile.
+    Where successive entries have columns all over the block, what these give is not in the cache;
+    where the columns lie near each other, it is, and tiles gain nothing.  So samples of
+    LOOK_ENTRIES entries count how many are in the fullest tile.
     """
     if n_columns <= CACHED_BUSY * BUSY or columns.size < LOOK_ENTRIES:
         return np.empty(0, np.int64)
@@ -468,9 +468,9 @@ def in_order(block: Block | TiledBlock, given: Array) -> Array:
 def pull_by_owner(
     block: Block | TiledBlock, given: Array, counts: list[int], sums: Array, threads: int | None
 ) -> None:
-    """The same into `sums`, in the order of owners: row v is that of owner v mod len(counts).
+    """`pull` into `sums`, in the order of owners: row v is that of owner v mod len(counts).
 
-    They own as many rows as `counts` says.  What is given is in the order of the block.
+    Owner k has counts[k] rows.  `given` is in the order of the block.
     """
     if sums.size == 0:
         return

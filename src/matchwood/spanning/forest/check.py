@@ -188,7 +188,7 @@ def _ends(costs: Costs, entry: int) -> tuple[int, int]:
 
 
 PROBLEM = "spanning forest"
-SUM_ERROR = 1e-12  # of a sum of many floats in any order, as a part of the sum of their sizes
+SUM_ERROR = 1e-12  # error of a sum of many floats in any order, relative to the sum of their sizes
 
 
 class AnswerEdges(NamedTuple):

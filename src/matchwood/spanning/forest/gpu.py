@@ -59,7 +59,7 @@ def span(
 # Weights: a matrix and its mirror in one, by sorting entries, of which at most two are equal
 
 
-KEY_BITS = 63  # of a sort key: row and column together
+KEY_BITS = 63  # bits of a sort key: row and column together
 
 
 def _shift(n: int) -> int:

@@ -256,8 +256,8 @@ struct Frontier {
     I depth;          // its level
     Wide head, tail;  // its window of the queue
     Wide arcs, seen;  // entries of its rows, and of the rows of all vertices up to it
-    int side;         // which bitmap holds it,
-    bool backwards;   // if one does
+    int side;         // which bitmap holds it, if one does
+    bool backwards;   // whether one does
 };
 
 // The queue of a block of the cluster: its shared memory, and FarQueue for what does not fit.

@@ -41,7 +41,7 @@ PACKAGE = __name__.rpartition(".")[0]
 
 
 class BlockLevel(NamedTuple):
-    """The block of a rank with whole weights, and its own vertices by place.
+    """The block of a rank with integer weights, and its own vertices by place.
 
     `data` is None where all weights of the graph are 1.  `inner` is twice the weight of loops, None
     where there are none.
@@ -52,8 +52,8 @@ class BlockLevel(NamedTuple):
     data: Any
     inner: Any
     strength: Any
-    total: int  # of all ranks
-    entries: int  # of all ranks
+    total: int  # the sum of all strengths, over all ranks
+    entries: int  # the entries of all ranks
 
 
 def block_level(G: Any, caller: str) -> BlockLevel:

@@ -36,11 +36,11 @@ CONTROL_BYTES = 1024  # bytes of counters
 class Problem(NamedTuple):
     """What the workers of a call share."""
 
-    view: Any  # of the pattern, on the host
-    kind: Any  # of vertices on the devices
+    view: Any  # the pattern, on the host
+    kind: Any  # the type of vertices on the devices
     plan: Plan
     threads: int | None
-    keep: Any  # of a prepared Graph, else None
+    keep: Any  # `keep` of a prepared Graph, else None
 
 
 def vertex_type(n: int) -> Any:

@@ -41,7 +41,7 @@ SOURCE = gpu.Source(
     types={"P": (np.int32, np.int64)},
 )
 SAMPLES = 1024  # vertices whose component is read
-ROW_THREADS = 1 << 20  # of join_rows at most; a warp takes 32 rows after the other
+ROW_THREADS = 1 << 20  # threads of join_rows at most; a warp takes 32 rows after the other
 
 
 class Workers(DeviceWorkers):

@@ -42,7 +42,7 @@ constexpr unsigned char OPEN = 0, DONE = 1, FORWARD = 2, BACKWARD = 4;
 
 // Words of `control`, all 0 at the launch.
 constexpr int GATE = 0;    // two halves, of the barrier
-constexpr int SCORE = 1;   // of the best pivot
+constexpr int SCORE = 1;   // score of the best pivot
 constexpr int PIVOT = 2;   // n - v for it
 constexpr int COUNTS = 3;  // three in turn: what this step counts, the next, one to be emptied
 constexpr int ROUNDS = 6;  // passes made, for the host

@@ -80,8 +80,8 @@ class EdgeList(NamedTuple):
     """Edges between different trees: a member's are side by side, in the order of entries."""
 
     a: Array  # the tree of the smaller end
-    b: Array  # and of the larger
-    prefix: Array  # of the weight
+    b: Array  # the tree of the larger end
+    prefix: Array  # the prefix of the weight
     entry: Array
 
 

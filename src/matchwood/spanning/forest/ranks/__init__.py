@@ -159,7 +159,7 @@ class Edges(NamedTuple):
 
     a: Array  # the components of the ends: numbers in an array of their roots
     b: Array
-    code: Array  # of the weight
+    code: Array  # the code of the weight
     low: Array  # the ends, the smaller one first: local ids
     high: Array
     entry: Array  # where the edge stands in the block

@@ -209,8 +209,8 @@ class Ways(NamedTuple):
     """What is known of local vertices after a round: their components, and edges on the way up."""
 
     before: Array  # the component before this round, by its root
-    after: Array  # and after it
-    code: Array  # of the last edge, in the order of edges, that the vertex's components chose
+    after: Array  # the component after it
+    code: Array  # the code of the last edge, in the order of edges, that its components chose
     low: Array
     high: Array  # its ends; -1 where they chose none
 

@@ -23,7 +23,7 @@ from matchwood.spanning.forest.order import codes
 
 CALLER = "minimum_spanning_forest"
 SOURCE = gpu.Source(__package__, "gpu.cu", ("offer_edges",))
-ACCUMULATOR_BYTES = 16  # of a row: a code and an entry
+ACCUMULATOR_BYTES = 16  # bytes for a row: a code and an entry
 PIECE = 1 << 25  # entries that are looked at together; their scratch arrays take some 32 bytes each
 
 

@@ -403,7 +403,7 @@ class Block:
         self.names, self.rows, self.threads = names, grid.n_rows, threads
         self.when = np.full(grid.n_local, UNSEEN, np.int32)
         self.best = np.full(grid.n_local, np.iinfo(names.dtype).max, names.dtype)
-        self.arcs = 0  # of the rows that were seen last
+        self.arcs = 0  # entries of the rows that were seen last
 
     def see(self, rows: Array, depth: int) -> int:
         """Give these rows the level `depth`; returns how many entries they have."""

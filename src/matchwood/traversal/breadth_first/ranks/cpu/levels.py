@@ -490,7 +490,7 @@ class OwnVertices(NamedTuple):
     reached: Array  # bits, in words of 64
     reached_now: Array  # bits of those reached in this level
     listed: Array  # the same as a list, where that is shorter than the bits
-    indptr: Array  # of the block, which has some of their entries
+    indptr: Array  # row pointers of the block, which has some of their entries
 
 
 @kernel
