@@ -37,8 +37,8 @@ def check_pagerank(
 
     The scores are not negative and add up to 1.  They have converged exactly if the error is less
     than ``n * tol``; if not, there were `max_iterations`, and never more.  Another iteration
-    changes them by at most damping times the error, which is no larger than the iterations may
-    leave.  So the scores are within ``damping * error / (1 - damping)`` of the right ones.
+    changes them by at most damping times the error, which is no larger than this number of
+    iterations allows.  So they are within ``damping * error / (1 - damping)`` of the right ones.
 
     What it does not decide: how many iterations a search took that has converged, and whether the
     error was less than is stated.  `replay` decides that.

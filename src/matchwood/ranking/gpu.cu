@@ -189,7 +189,7 @@ __device__ __forceinline__ void add_rows(long long first, int rows, long long fr
     }
 }
 
-// Piece p begins at entry[p] and, where it has rows, with row[p].  The first ones, of long rows, have none.
+// Piece p begins at entry[p], and with row[p] unless it is of a long row; those pieces are first.
 template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
     pull(I pieces, const I* __restrict__ row, const I* __restrict__ entry, const int* __restrict__ size,

@@ -191,8 +191,9 @@ def trusted_contract_measured(
     most: int | None = None,
     longest: int,
 ) -> tuple[Contracted, int, int]:
-    """`trusted_contract` of integers, rows unsorted; the longest row; the number of rows with
-    entries.  `longest` is the longest row of the given matrix.
+    """(`trusted_contract` of integers, rows unsorted; the longest row; the rows with entries).
+
+    `longest` is the length of the longest row of the given matrix.
     """
     if engine == "gpu":
         module = engines.load(__name__, engine)

@@ -7,9 +7,9 @@
 // values of 4.  Two copies take turns, with a barrier of the grid between rounds, in one launch.
 //
 // Splitters: one vertex in SPACING is a node; `walk_stretches` walks from each node to the next, `rank_nodes`
-// doubles over nodes, `distribute` walks from nodes and ends again and writes.  The walk that reaches a
-// vertex from the left writes its left side, so no two write the same word.  What a walk reads of a
-// vertex lies in one sector, and so does what it writes.
+// doubles over nodes, `distribute` walks from nodes and ends again and writes.  A walk that reaches
+// a vertex from the left writes its left side, so no two write the same word.  What a walk reads of
+// a vertex lies in one sector, and so does what it writes.
 //
 // Both find cycles as what never reaches an end, and mark their smallest vertices in `cut`; the host
 // cuts them there and runs again.  Several threads may mark the same vertex, with the same 1.

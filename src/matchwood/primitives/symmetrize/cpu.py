@@ -178,9 +178,7 @@ def magnitudes(
 # time of a transpose and two merges by one thread.
 
 _ONE = np.uint64(1)
-_ENTRIES_PER_STEP = (
-    5  # entries counted as one step of `crew`, though an entry takes up to 10 ns: so
-)
+_ENTRIES_PER_STEP = 5  # entries counted as a step of `crew`, though each takes up to 10 ns: so
 # 100,000 rows and entries, less than a millisecond, are read in the calling thread
 
 

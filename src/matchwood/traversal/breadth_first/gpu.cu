@@ -239,7 +239,7 @@ constexpr int SERIAL = 16;               // entries that a lane tries alone befo
 constexpr int HELP = 1 << 30;            // entries that the warp then tries: all
 
 // Words of `control`; those of the roll call are 0 at every launch, all are at the first.
-constexpr int CLUSTER_DEPTH = ROLL_WORDS;     // three in turn: the level that the cluster has reached
+constexpr int CLUSTER_DEPTH = ROLL_WORDS;     // three in turn: the level the cluster has reached
 constexpr int CLUSTER_ARCS = ROLL_WORDS + 3;  // three in turn: entries of the cluster's frontier
 constexpr int STAGE = ROLL_WORDS + 6;         // STARTING, RUNNING, DONE
 constexpr int DEPTH = STAGE + 1;              // this and the next five: the fields of Frontier
@@ -256,8 +256,8 @@ struct Frontier {
     I depth;          // its level
     Wide head, tail;  // its window of the queue
     Wide arcs, seen;  // entries of its rows, and of the rows of all vertices up to it
-    int side;         // which bitmap holds it, if one does
-    bool backwards;   // whether one does
+    int side;         // the bitmap that holds it, where `backwards`
+    bool backwards;   // whether a bitmap holds it
 };
 
 // The queue of a block of the cluster: its shared memory, and FarQueue for what does not fit.

@@ -1,9 +1,8 @@
 """Connected components of graphs larger than a device, and on several devices.
 
-Afforest (M. Sutton, T. Ben-Nun, A. Barak. IPDPS 2018. doi:10.1109/IPDPS.2018.00012), with as little
-traffic as possible.  First two neighbours of each row are sent, which join most vertices to one
-large component.  Then only the rows of vertices outside it are sent whole; where the pattern is not
-known to be symmetric, all rows are.
+Afforest ([1] in ../__init__.py), with as little traffic as possible.  First two neighbours of each
+row are sent, which join most vertices to one large component.  Then only the rows of vertices
+outside it are sent whole; where the pattern is not known to be symmetric, all rows are.
 
 Each device joins the rows of its partition in a forest of all vertices.  The devices send each
 other the edges of their forests, after each of the two steps.  Roots are the smallest vertices of

@@ -66,7 +66,7 @@ struct Stripe {
     __device__ __forceinline__ I vertex(long long place) const { return base + (I)place * step; }
 };
 
-// One thread to a place, rounded up to whole words of bits.  counts[s]: the pairs of this owner, the s-th.
+// One thread to a place, rounded up to whole words.  counts[s]: the pairs of this owner, the s-th.
 // The words: the smallest vertex of the largest tree, -1 where no vertex has an edge; `bits` words of bits; pairs.
 template <typename I, typename V>
 __global__ void report(I base, I step, I size, int s, int owner, int p, long long bits, const I* parent,

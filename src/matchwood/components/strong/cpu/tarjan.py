@@ -1,4 +1,4 @@
-"""Tarjan's algorithm ([1] in ../__init__.py) without recursion: a depth-first search.
+"""Tarjan's algorithm ([1] in ../__init__.py) without recursion; each arc is read once.
 
 `low[v]` is 0 where v is not seen yet, DONE where its component is known, and else the number of
 the earliest vertex known to be reachable from v that is still open.  DONE is more than every

@@ -22,7 +22,7 @@ from matchwood.primitives.number.ranks import cpu
 
 Array = np.ndarray[Any, Any]
 
-FEW_ROOTS = 16  # with fewer roots than 1 / FEW_ROOTS of the vertices, they are sent one by one
+FEW_ROOTS = 16  # with fewer roots than 1 / FEW_ROOTS of the vertices, their ids are sent, not bits
 SAMPLES = 256  # labels that are looked at to find the most frequent one
 
 

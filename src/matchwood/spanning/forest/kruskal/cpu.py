@@ -210,7 +210,7 @@ def kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array
 
 
 def filter_kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
-    """The same in log2(m / n) + 2 rounds at most.  Memory: 20 bytes an edge, 20 more if sorted."""
+    """`kruskal` in at most log2(m / n) + 2 rounds.  Memory: 20 bytes an edge, 20 more if sorted."""
     edges = _Edges(costs, order, threads)
     target, rounds = EDGES_PER_VERTEX * max(costs.n, 1), 0
     while edges.count:

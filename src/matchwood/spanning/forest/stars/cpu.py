@@ -14,7 +14,8 @@ cycle could only do so along one and the same edge, which makes two of them; ste
 these.  (With weights alone a cycle of equal weights is longer, and is never broken.)  Steps are
 separated by barriers, so no member reads a half-hooked tree.  A star that has an edge leaves the
 roots or is hooked to, a tree that is no star loses height: no more than log2(n) / log2(1.5) + 2
-rounds (see the paper).  Which stars hook, and so the number of rounds, depends on the graph alone.
+rounds ([3] in ../__init__.py).  Which stars hook, and so the number of rounds, depends on the graph
+alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Colour propagation, as in the thesis: every vertex takes the smallest colour around it.
 
 A colour is a vertex; at first each vertex has its own.  A round looks at all neighbours once, so
-there are as many rounds as the longest shortest path from a smallest vertex has edges, and one.
+the number of rounds is one more than the longest shortest path from a smallest vertex has edges.
 
     pull   a vertex of the row group looks at its neighbours in the column group; candidates are
            joined in the row, and what has changed goes to the columns
@@ -12,8 +12,7 @@ Four switches, which the thesis turns on one after the other: sparse exchanges o
 (SP), dense ones while much changes (SW), a queue of active vertices (VQ), and push.  It runs on the
 CPU: of a graph on GPUs each rank copies its pattern to the host.
 
-(M. Mandulak, Large-scale graph analysis and matching on parallel architectures, 2025, chapter 6,
-algorithms 6.2 to 6.5.)
+The thesis: algorithms 6.2 to 6.5 of [4] in ../../__init__.py.
 """
 
 from __future__ import annotations

@@ -395,7 +395,7 @@ PAIRS_PART = 8  # more pairs than 1 / PAIRS_PART of the rows are too many
 
 
 class Known(NamedTuple):
-    """What is known of the largest component."""
+    """Vertices that are known to be in one component, by local id."""
 
     local: Array  # bool, by local id
     own: Array  # bits of own ones
