@@ -77,8 +77,7 @@ __device__ __forceinline__ bool precedes(I w, I v, unsigned long long start)
     return BY_INDEX ? w < v : hash_of(start, w) < hash_of(start, v);
 }
 
-// Read entries from k on, up to `stop`, in a row that goes up to `end`; k becomes the place to go
-// on from.
+// Read entries from k on, up to `stop`, in a row that goes up to `end`; k is where to go on later.
 template <bool BY_INDEX, typename I>
 __device__ __forceinline__ Verdict look_alone(I v, unsigned char mine, I& k, I stop, I end, const I* indices,
                                               const unsigned char* status, unsigned long long start)
@@ -404,9 +403,9 @@ constexpr unsigned long long NO_DRAW = ~0ull;  // larger than any draw
 // begin as 0 and grow), how many vertices are left after it, and how many hubs have gone in it.
 constexpr int DRAWN_COUNT = 0, LEAST = 1, NEAREST = 2, ROUND_LEFT = 3, GONE = 4, ROUND_WORDS = 5;
 
-// `each(owner, w, e)` for the entries of the rows of lanes that want it, until it returns true,
-// which ends the row (all lanes that hold an entry of it at the same time are asked).  The result:
-// whether it did so for the lane's own row.  All lanes of the warp call.
+// `each(v, w)` for the entries w of the row of v, of each lane where `wanted`, until it returns true,
+// which ends the row (it is called for all entries that lanes hold at that time).  Returns whether
+// it was true in the lane's own row.  All lanes of the warp call.
 template <typename I, typename Each>
 __device__ __forceinline__ bool any_entry(bool wanted, I v, const I* indptr, const I* indices, Each each)
 {

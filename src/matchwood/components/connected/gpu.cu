@@ -95,10 +95,10 @@ __global__ void compress(I n, bool outer, const I* settled, I* parent)
     }
 }
 
-// The root that most vertices of a sample have: probably that of the largest component.  One block of SAMPLE
-// threads.  Each draws a number below n by a hash; vertex(number) is the vertex whose root
-// counts, or -1 for none.  *largest: the most frequent root, any of equals, -1 when there is none; *settled: whether
-// most have it.
+// The root that most vertices of a sample have: probably that of the largest component.  One block
+// of SAMPLE threads.  Each draws a number below n by a hash; vertex(number) is the vertex whose
+// root counts, or -1 for none.  *largest: the most frequent root, any of equals, -1 when there is
+// none; *settled: whether most have it.
 template <typename I, typename Vertex>
 __device__ __forceinline__ void most_frequent_root(I n, const I* parent, Vertex vertex, I* largest, I* settled)
 {

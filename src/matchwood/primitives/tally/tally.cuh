@@ -20,7 +20,7 @@
 #include "matchwood/threads.cuh"
 
 constexpr int TALLY_BLOCK = 256;             // threads of a block
-// Blocks of a multiprocessor, at least.  Registers spill a little; a quarter faster than with 2 (R-MAT 22, H200)
+// Blocks a multiprocessor, at least; a quarter faster than 2, with some spills (R-MAT 22, H200).
 [[maybe_unused]] constexpr int TALLY_BLOCKS = 6;
 constexpr int SHARED_SLOTS = 2048;           // slots of the table in shared memory
 constexpr int MEDIUM_ROW = SHARED_SLOTS / 2; // entries: a table is at most half full

@@ -296,7 +296,7 @@ __global__ void write_labels(V owned, V p, V rank, const V* parent, const V* num
 
 // Known vertices.  A rank has `words` words of 32 bits for the places of an owner, the same number for all owners.
 
-// One thread to a place of the owner whose vertices are base + place * step, and to bits too many.  Trees are flat.
+// One thread to a place of the owner of base + place * step, up to a whole word.  Trees are flat.
 template <typename I>
 __global__ void mark_tree(I base, I step, I size, long long words, const I* parent, const I* largest, unsigned* bits,
                           unsigned long long* count)

@@ -80,7 +80,7 @@ struct Search {
         return total;
     }
 
-    // each(v, is_vertex): all lanes of a warp call, those too many with is_vertex false.
+    // each(v, is_vertex): all lanes of a warp call; is_vertex is false past the last vertex.
     template <typename Each>
     __device__ __forceinline__ void for_vertices(Each each) const
     {

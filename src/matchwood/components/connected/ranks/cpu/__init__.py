@@ -163,7 +163,7 @@ def list_members(
 
 
 def _share_of(rank: int, size: int, n: int) -> int:
-    """The first element of a member's part: the rule of `teams.share`."""
+    """The first element of a member's part: the rule of `share` in engines/cpu/team.py."""
     each, rest = divmod(n, size)
     return rank * each + min(rank, rest)
 
