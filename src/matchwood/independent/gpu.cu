@@ -403,7 +403,7 @@ constexpr unsigned long long NO_DRAW = ~0ull;  // larger than any draw
 // begin as 0 and grow), how many vertices are left after it, and how many hubs have gone in it.
 constexpr int DRAWN_COUNT = 0, LEAST = 1, NEAREST = 2, ROUND_LEFT = 3, GONE = 4, ROUND_WORDS = 5;
 
-// `each(v, w)` for the entries w of the row of v, of each lane where `wanted`, until it returns true,
+// `each(v, w)` for the entries w of the row of v, of lanes where `wanted`, until it returns true,
 // which ends the row (it is called for all entries that lanes hold at that time).  Returns whether
 // it was true in the lane's own row.  All lanes of the warp call.
 template <typename I, typename Each>

@@ -7,7 +7,7 @@ round, all of which are searched at the same time, one member per task.
 
 A task is a range of `listed`, and its name the place where that starts: `task[v]` of all its
 vertices.  An arc is followed when both ends have one name.  Names of live tasks differ, since
-their ranges do; vertices whose component is known have the name NO_TASK.
+their ranges do; vertices whose component is known have the name -1, which no task has.
 
 The pivot is drawn by a hash of the range, so a task is expected to fall apart into much smaller
 ones; should it not, ROUNDS ends it, and the rest is one member's work (tarjan.py).
