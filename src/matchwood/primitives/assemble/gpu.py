@@ -68,8 +68,7 @@ def rows_of_keys(
 ) -> tuple[Any, Any, Any]:
     """CSR from entries that are numbers, row << shift | column; `keys` is overwritten.
 
-    `data` may be shorter, and is then read again from its start; without data, "count" gives how
-    many were equal.
+    Shorter `data` is read again from its start; without data, "count" gives how many were equal.
     """
     cupy = engines.cupy()
     m = keys.size
