@@ -51,7 +51,7 @@ def float_modularity(level: Level, labels: Any, resolution: float) -> float:
 class Around(NamedTuple):
     """Weights of the labels around vertices, K(v, c); loops are left out."""
 
-    own: Any  # of the label that vertex v has, by v
+    own: Any  # the weight of the label that vertex v has, by v
     vertex: Any  # v, c and K(v, c) of all other labels, sorted by v and c
     label: Any
     weight: Any

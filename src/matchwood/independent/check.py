@@ -44,7 +44,7 @@ def check_maximal_independent_set(
     Notes
     -----
     Runs where `A` lives; members that live elsewhere are moved there, and for ``"luby"`` the
-    degrees go to the CPU and a byte a vertex comes back.  A pass over every edge; memory for two
+    degrees go to the CPU and a byte a vertex back.  A pass over every edge; memory for two
     bytes a vertex, and 9 more for ``"luby"``.
 
     Examples
@@ -122,7 +122,7 @@ def _keys(view: csr.View, number: int) -> tuple[Any, Any]:
 
 
 def _before(keys: tuple[Any, Any] | None, v: Any, u: Any) -> Any:
-    """v comes before u in the order of the method."""
+    """Whether v is before u in the order of the method."""
     if keys is None:
         return v < u
     classes, hashed = keys

@@ -7,8 +7,8 @@ out, whose rows then need not be read.
 
 One byte a vertex, OUT, JOINED, or while undecided its place in the order, the larger the earlier.
 
-Races: a byte goes from undecided to OUT or JOINED once.  Any member, in any order, comes to the
-same decision, since the greedy set is unique.  Two members may do the same work at the same time
+Races: a byte goes from undecided to OUT or JOINED once.  Any member, in any order, makes the same
+decision, since the greedy set is unique.  Two members may do the same work at the same time
 and write the same byte.  Nothing else is shared, so relaxed accesses are enough, and no member ever
 waits for another.
 
@@ -44,7 +44,7 @@ Array = np.ndarray[Any, Any]
 
 OUT, JOINED, FIRST = np.uint8(0), np.uint8(1), np.uint8(2)  # FIRST and above: undecided
 TOP_CLASS = 62  # as in order.py
-TOP = 254  # the byte of the vertices that come first
+TOP = 254  # the byte of the first vertices in the order
 CHUNK = 2048  # vertices that a member takes at a time, at least
 # Chunks of each member in a large graph.  Few, because members that work near each other do the
 # same work twice.
@@ -52,8 +52,8 @@ CHUNKS = 8
 STACK_VERTICES = 1 << 12  # room of a member's stack; random orders need some tens, others: _settle
 HASH_SHIFT = np.uint64(62)  # leaves the first two bits
 
-FREE, DRAWN, WINNER, LEAVING = np.uint8(2), np.uint8(3), np.uint8(4), np.uint8(5)  # of sampling
-MOST_NEIGHBOURS = (1 << 31) - 1  # that count; more would make 2 d x overflow
+FREE, DRAWN, WINNER, LEAVING = np.uint8(2), np.uint8(3), np.uint8(4), np.uint8(5)  # for sampling
+MOST_NEIGHBOURS = (1 << 31) - 1  # a degree counts as at most this, so that 2 d x does not overflow
 DRAW_BITS = np.uint64(32)
 NO_DRAW = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # larger than any draw
 
@@ -74,7 +74,7 @@ def _place(v: Any, degree: Any, start: Any) -> Any:
 
 @device
 def _precedes(w: Any, v: Any, by_index: bool, start: Any) -> bool:
-    """w comes before v; both have the same byte."""
+    """Whether w is before v in the order; both have the same byte."""
     if by_index:
         return w < v
     return mix64(start ^ np.uint64(w)) < mix64(start ^ np.uint64(v))
@@ -210,7 +210,7 @@ def _row(indptr: Array, v: Any) -> Any:
 
 @device
 def _row_left(indptr: Array, degree: Array, v: Any) -> Any:
-    """The same, or nothing where no neighbour is left."""
+    """`_row`, or nothing where no neighbour is left."""
     end = np.uint64(indptr[np.uint64(v) + np.uint64(1)])
     return range(end if degree[v] == 0 else np.uint64(indptr[v]), end)
 

@@ -37,7 +37,7 @@ constexpr int SHORT = 32;  // entries of a row that a thread reads alone at a ti
 constexpr int BATCH = 4;   // entries whose loads a lane has in flight at once
 constexpr int LONG = 16384;  // entries; a longer row is cut into pieces, which several warps read
 constexpr int PIECE = 4096;  // entries of such a piece
-constexpr int PASSES_TO_FULL = 8;  // by index, one pass in so many goes over the whole list
+constexpr int PASSES_TO_FULL = 8;  // by index, one pass in this number goes over the whole list
 constexpr unsigned char OUT = 0, JOINED = 1, FIRST = 2;  // FIRST and above: undecided
 constexpr int TOP_CLASS = 62, TOP = 254;                 // as in order.py
 
@@ -77,8 +77,7 @@ __device__ __forceinline__ bool precedes(I w, I v, unsigned long long start)
     return BY_INDEX ? w < v : hash_of(start, w) < hash_of(start, v);
 }
 
-// Read entries from k on, up to `stop`, in a row that goes up to `end`; k becomes the place to go
-// on from.
+// Read entries from k on, up to `stop`, in a row that goes up to `end`; k is where to go on later.
 template <bool BY_INDEX, typename I>
 __device__ __forceinline__ Verdict look_alone(I v, unsigned char mine, I& k, I stop, I end, const I* indices,
                                               const unsigned char* status, unsigned long long start)
@@ -100,7 +99,7 @@ __device__ __forceinline__ Verdict look_alone(I v, unsigned char mine, I& k, I s
                 return WAITS;
             }
         k = stop - k > BATCH ? k + BATCH : stop;
-        if (BY_INDEX && w[BATCH - 1] > v) k = end;  // rows are sorted: no other comes before v
+        if (BY_INDEX && w[BATCH - 1] > v) k = end;  // rows are sorted: no other is before v
     }
     return JOINS;
 }
@@ -355,7 +354,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
     for (unsigned pass = 0; list.head < list.size && clock64() - began < cycles; ++pass) {
         if (BY_INDEX && pass % PASSES_TO_FULL != 0) {
-            // only the first ones, in whose turn it soon is; what stays is moved up to the others
+            // only the first ones, whose turn is next; those that stay are moved up to the others
             I i = list.head + lane();
             bool held = i < list.size, open = held;
             I at = open ? list.at[i] : I(0), k = open ? list.place[i] : I(0);
@@ -397,16 +396,16 @@ __global__ void __launch_bounds__(BLOCK)
 constexpr int SAMPLE_SHORT = 16;  // entries of a row that one thread reads
 constexpr int SAMPLE_BATCH = 8;   // entries whose loads a lane has in flight at once
 constexpr unsigned char FREE = 2, DRAWN = 3, WINNER = 4, LEAVING = 5;
-constexpr long long MOST_NEIGHBOURS = (1ll << 31) - 1;  // that count; more would make 2 d x overflow
+constexpr long long MOST_NEIGHBOURS = (1ll << 31) - 1;  // as in cpu.py: 2 d x must not overflow
 constexpr unsigned long long NO_DRAW = ~0ull;  // larger than any draw
 
 // Words of a round: how many were drawn, the least draw and its vertex (both inverted, so that they
 // begin as 0 and grow), how many vertices are left after it, and how many hubs have gone in it.
 constexpr int DRAWN_COUNT = 0, LEAST = 1, NEAREST = 2, ROUND_LEFT = 3, GONE = 4, ROUND_WORDS = 5;
 
-// `each(owner, w, e)` for the entries of the rows of lanes that want it, until it returns true,
-// which ends the row (all lanes that hold an entry of it at the same time are asked).  The result:
-// whether it did so for the lane's own row.  All lanes of the warp call.
+// `each(v, w)` for the entries w of the row of v, of lanes where `wanted`, until it returns true,
+// which ends the row (it is called for all entries that lanes hold at that time).  Returns whether
+// it was true in the lane's own row.  All lanes of the warp call.
 template <typename I, typename Each>
 __device__ __forceinline__ bool any_entry(bool wanted, I v, const I* indptr, const I* indices, Each each)
 {

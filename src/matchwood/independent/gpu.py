@@ -17,8 +17,8 @@ BLOCK, WARP = SOURCE.constants("BLOCK", "WARP")
 LONG, PIECE, WORDS = SOURCE.constants("LONG", "PIECE", "WORDS")
 ROUND_LEFT, ROUND_WORDS = SOURCE.constants("ROUND_LEFT", "ROUND_WORDS")
 
-CYCLES_PER_LAUNCH = 100_000_000  # of the device's clock, some 50 ms; Ctrl-C takes effect in between
-ROUNDS_PER_LAUNCH = 128  # of sampling, for the same reason; most graphs need less than 30
+CYCLES_PER_LAUNCH = 100_000_000  # device clock, some 50 ms; Ctrl-C takes effect between launches
+ROUNDS_PER_LAUNCH = 128  # rounds of sampling, for the same reason; most graphs need less than 30
 CALLER = "maximal_independent_set"
 
 

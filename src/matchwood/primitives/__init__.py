@@ -22,6 +22,5 @@ radix_sort``); nothing is re-exported here, since some folders have the name of 
 
 Kernels of other folders call the device functions in ``frontier/cpu.py``, ``union_find/cpu.py``,
 ``hashing/cpu.py``, ``row_reduce/cpu.py`` and ``tally/cpu.py``; on the GPU, those in the ``.cuh`` of
-the same name.
-``engines/cpu/hints.py`` has what makes such kernels fast; ``matchwood.arguments`` checks arrays.
+that name.  ``engines/cpu/hints.py`` makes such kernels fast; ``matchwood.arguments`` checks arrays.
 """

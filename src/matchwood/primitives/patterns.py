@@ -97,7 +97,7 @@ ANY = int(np.iinfo(np.int64).max)
 
 
 def not_symmetric(function: str) -> ValueError:
-    """The error of kernels that rely on symmetry, and find that it does not hold.
+    """The error of kernels that rely on symmetry and find that it is missing.
 
     Symmetry is tested by hashed sums, which are almost never wrong (primitives/inspect).  Where
     they are, kernels stay inside their arrays and end.

@@ -38,7 +38,7 @@ def pagerank(
     engine: str | None = None,
     threads: int | None = None,
 ) -> Ranking:
-    """Score vertices by how often a random surfer comes there [1]_.
+    """Score vertices by how often a random surfer visits them [1]_.
 
     In each step the surfer follows a random arc with probability d (`damping`), and jumps to a
     random vertex otherwise; at a vertex without arcs it jumps in any case.  With p and q the
@@ -96,9 +96,9 @@ def pagerank(
     have the same bits at any number of threads; a GPU gives them within 1e-12 in float64, ranks of
     any grid within 1e-10, after the same number of iterations.
 
-    Pull: every vertex adds up what comes in, so a graph whose pattern is not symmetric is
+    Pull: every vertex adds up what it receives, so a graph whose pattern is not symmetric is
     transposed, once for a `Graph`.  Rows are visited by their length within windows of 4,096
-    vertices: where rows of one length follow each other, the processor foresees their ends
+    vertices: where rows of one length follow each other, the processor predicts their ends
     (usroads: 1.38 against 0.42 ms an iteration).  Work O(n + m) for each iteration; memory four
     arrays of n scores and two of n indices, and on the CPU, without weights, a copy of the entries
     in that order: 2 bytes each where a window's neighbours lie close together, else as many as

@@ -17,7 +17,7 @@ from matchwood.errors import CheckFailed
 from matchwood.ranking.problem import Options, Problem, options
 
 PACKAGE = __name__.rpartition(".")[0]
-PLACES = 16  # of rounding in a score, besides those of its row's sum
+PLACES = 16  # roundings of a score, besides those of its row's sum
 
 
 def check_pagerank(
@@ -37,8 +37,8 @@ def check_pagerank(
 
     The scores are not negative and add up to 1.  They have converged exactly if the error is less
     than ``n * tol``; if not, there were `max_iterations`, and never more.  Another iteration
-    changes them by at most damping times the error, and the error is one that so many iterations
-    may leave.  So the scores are near the right ones, by ``damping * error / (1 - damping)``.
+    changes them by at most damping times the error, which is no larger than this number of
+    iterations allows.  So they are within ``damping * error / (1 - damping)`` of the right ones.
 
     What it does not decide: how many iterations a search took that has converged, and whether the
     error was less than is stated.  `replay` decides that.
@@ -170,7 +170,7 @@ class Steps(NamedTuple):
 def judge(
     asked: Options, steps: Steps, x: Any, total: float, rounding: float, stated: tuple[float, int]
 ) -> None:
-    """Raise unless the scores add up to 1, and another iteration changes them by so little."""
+    """Raise unless the scores add up to 1, and another iteration changes them little enough."""
     damping, (error, iterations) = asked.damping, stated
     # What an iteration rounds off shrinks by the factor d with each one after it.  It is never
     # more than 1: scores so large that `rounding` is infinite must not excuse themselves.
@@ -195,7 +195,7 @@ def judge(
 def replayed(
     asked: Options, steps: Steps, x: Any, rounding: float, stated: tuple[float, int]
 ) -> None:
-    """Raise unless so many iterations lead to these scores, and none before was the last."""
+    """Raise unless the stated number of iterations leads to these scores, and none ended before."""
     error, iterations = stated
     goal, near = steps.n * asked.tol, 2 * rounding / (1 - asked.damping)
     now, change = steps.start, np.inf

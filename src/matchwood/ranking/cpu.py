@@ -4,8 +4,8 @@ An iteration is one pass over the rows and one barrier.  A row adds up what its 
 ``given[i] = x[i] * share[i]``, and writes its own x and its own word of the next `given`; so no two
 members write the same word, and there are two arrays `given` that take turns.
 
-Members take windows as they come.  A window first adds up all its rows, into a buffer of the
-member; then it makes scores of the sums, which runs on vector registers.
+A member that is free takes the next window.  It first adds up all rows of the window into its own
+buffer; then it turns the sums into scores, which runs on vector registers.
 
 The old scores are needed for the change alone.  Where only the last change is asked for (tol=0), a
 quarter of an iteration's bytes stays unread: scores are not touched before the last but one.
@@ -30,10 +30,10 @@ Array = np.ndarray[Any, Any]
 WINDOW = 4096  # vertices; a buffer of 16 or 32 KiB stays in the first-level cache
 TASK = 1 << 16  # entries of a window, about: some 40 us of work
 ROWS_PER_CHANGE = 8  # on average, between two rows of unlike length: then rows are not sorted
-LENGTHS = 1024  # rows of this length and longer are not told apart
-NEAR = 1 << 16  # vertices; neighbours of a window within as many take 2 bytes each
-NEAR_PART = 4  # one in so many entries must lie in rows that are near, or all are copied whole
-OWN = -1  # instead of a base
+LENGTHS = 1024  # entries; rows of this length and longer are sorted as equally long
+NEAR = 1 << 16  # vertices; where the neighbours of a window lie within these, each takes 2 bytes
+NEAR_PART = 4  # one entry in NEAR_PART must lie in near rows, or all are copied whole
+OWN = -1  # instead of a base: the window reads the graph's own indices
 LONG = np.uint64(1024)  # entries; longer rows are added up in pieces of this length
 ZERO, ONE, TWO, THREE, FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 FIVE, SIX, SEVEN, EIGHT = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
@@ -41,7 +41,7 @@ FIVE, SIX, SEVEN, EIGHT = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
 
 # Windows.  Rows are cut into windows: vertices that follow each other, WINDOW at most, with about
 # TASK entries.  Where lengths of rows change often, the rows of a window are visited by length,
-# since a row's end that the processor does not foresee costs as much as 20 entries.
+# since a row's end that the processor does not predict costs as much as 20 entries.
 #
 # Reading the entries is the limit, so a window's are read as they lie in memory, one after the
 # other, and are short where they can be.  A window whose neighbours all lie within 2^16 vertices
@@ -67,7 +67,7 @@ class Plan(NamedTuple):
     begins: Any  # uint64
     far_begins: Any  # uint64
     near: Any  # uint16
-    copied: Any  # as the graph's indices
+    copied: Any  # of the type of the graph's indices
 
 
 class WindowShapes(NamedTuple):
@@ -126,7 +126,7 @@ def _far_rows(
 ) -> Any:  # fmt: skip
     """Mark the rows with entries outside of base .. base + NEAR.
 
-    Returns where they begin when they come last, and the entries of the rows before them.
+    Returns where they begin when they are last, and the entries of the rows before them.
     """
     cut, near = first, 0
     for v in range(first, last):
@@ -146,7 +146,7 @@ def _far_rows(
 def _sort_rows(
     indptr: Array, first: int, last: int, is_far: Array, counts: Array, order: Array
 ) -> None:  # fmt: skip
-    """Counting keeps the order of rows of one length."""
+    """Sort the rows of a window by length; counting keeps the order of rows of one length."""
     counts[:] = 0
     for v in range(first, last):
         length = min(np.int64(indptr[v + 1]) - np.int64(indptr[v]), LENGTHS - 1)
@@ -427,7 +427,7 @@ def jump_window(
 
 @device
 def held(scores: Array, share: Array, buffer: Array, zero: Any) -> float:
-    """What vertices without arcs hold.  Which they are nobody can foresee: so without a branch."""
+    """What vertices without arcs hold.  No branch: the processor could not predict it."""
     for i in range(scores.size):
         buffer[i] = select(share[i] == zero, scores[i], zero)
     return _added_up(buffer[: scores.size])
@@ -482,7 +482,7 @@ def _iterate(
         return
     for iteration in range(most):
         now, then = iteration & 1, (iteration + 1) & 1
-        asked = tol > 0 or loses or iteration >= most - 2  # else nobody looks at these scores
+        asked = tol > 0 or loses or iteration >= most - 2  # else these scores are not needed
         given, next_given = state.given[now], state.given[then]
         mass = np.float64(damping) * total(state.lost[now])
         window = next_chunk(team, windows, 1)

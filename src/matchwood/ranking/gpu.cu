@@ -1,9 +1,9 @@
 // PageRank on the GPU.  Host side: gpu.py; the rule: __init__.py.
 //
 // A warp has a piece: rows that follow each other, with at most MOST_ENTRIES entries.  Its lanes first
-// read all entries of the piece side by side, whatever rows they are of, and put what comes into shared
-// memory: so many independent reads hide how long each takes.  Then the rows are added up from there,
-// and become scores.  A row of more than LONG entries has pieces of its own, each of which leaves its sum.
+// read all entries of the piece side by side, whatever rows they are of, into shared memory: many
+// independent reads hide how long each takes.  Then the rows are added up there, and become scores.
+// A row of more than LONG entries has pieces of its own, each of which leaves its sum.
 //
 // Where neighbouring rows have about the same length, a lane has a row instead: then lanes that follow
 // each other mostly read words that follow each other.
@@ -30,11 +30,11 @@ constexpr int BLOCK = 256;                 // threads
 constexpr int WARPS = BLOCK / WARP;
 constexpr int SPAN = 512;                  // entries and rows of a piece, but for its last row
 constexpr int LONG = 256;                  // entries; longer rows have pieces of their own
-constexpr int MOST_ENTRIES = SPAN + LONG;  // of a piece
+constexpr int MOST_ENTRIES = SPAN + LONG;  // entries of a piece
 constexpr int EACH = MOST_ENTRIES / WARP;  // entries for a lane
 [[maybe_unused]] constexpr int ROW_SHIFT = 16;  // the size of a piece: rows << ROW_SHIFT | entries
 constexpr int SLOTS = 64;                  // words for each sum, so that few warps add to the same one
-constexpr int SETS = 3;                    // of sums, which take turns
+constexpr int SETS = 3;                    // sets of sums, which take turns
 
 // What is asked of an iteration besides what vertices give: by how much scores change, and the scores.
 constexpr int CHANGES = 1, SCORES = 2;
@@ -106,7 +106,7 @@ struct Turn {
     }
 };
 
-// What a vertex has when it pulled so much; adds to what the warp has changed, and holds without arcs.
+// The score of a vertex from what it pulled; adds to the warp's sums: changes, and what is held.
 template <typename W>
 struct Scores {
     const W* share;
@@ -189,8 +189,7 @@ __device__ __forceinline__ void add_rows(long long first, int rows, long long fr
     }
 }
 
-// Piece p begins at entry[p] and, where it has rows, with row[p].  Those without are of long rows, and
-// come first.
+// Piece p begins at entry[p], and with row[p] unless it is of a long row; those pieces are first.
 template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
     pull(I pieces, const I* __restrict__ row, const I* __restrict__ entry, const int* __restrict__ size,
@@ -225,7 +224,7 @@ __global__ void __launch_bounds__(BLOCK)
         for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = received[k];
     }
     __syncwarp();
-    turns.look(turns.before.part());  // not earlier: the registers are for what comes
+    turns.look(turns.before.part());  // not earlier: the registers are for what is read
     if (p == 0) turns.note(limit, words);
     if (rows == 0 || turns.error < limit) return;
     Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * turns.lost, asked};

@@ -1,9 +1,9 @@
 """PageRank on the GPU.  Kernels: gpu.cu; the rule: __init__.py.
 
 First a plan: which warp adds up what.  It is made once and kept by the graph.  Where degrees differ
-much, most arcs come from few vertices.  If these lie scattered, each brings a line of the cache for
-itself.  Then the vertices are renumbered by degree, so that what the hubs give lies together and
-stays in the cache (R-MAT 22: an iteration in 0.80 ms instead of 1.00, H200).
+much, most arcs lead from few vertices.  If these lie scattered, each takes a cache line of its own.
+Then the vertices are renumbered by degree, so that what the hubs give lies together and stays in
+the cache (R-MAT 22: an iteration in 0.80 ms instead of 1.00, H200).
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ BLOCK, WARP, TILE = SOURCE.constants("BLOCK", "WARP", "TILE")
 SPAN, LONG, MOST_ENTRIES, ROW_SHIFT = SOURCE.constants("SPAN", "LONG", "MOST_ENTRIES", "ROW_SHIFT")
 SLOTS, SETS, CHANGES, SCORES = SOURCE.constants("SLOTS", "SETS", "CHANGES", "SCORES")
 ERROR, ITERATIONS, DONE, WORDS = SOURCE.constants("ERROR", "ITERATIONS", "DONE", "WORDS")
-LONGEST_ROW = 1.2  # the longest of 32 rows, on average, in lengths of a row: then a lane has a row
+LONGEST_ROW = 1.2  # a lane has a row where the longest of 32 rows is no longer than this many means
 CALLER = "pagerank"
-TURNS = 2 * SETS  # launches, of which each has other arrays
-SHORT_ROW = 8  # entries of a row on average: then a lane has two rows
-LOOKS = 8  # iterations between two looks at whether it is done
+TURNS = 2 * SETS  # launches after which the same arrays are used again
+SHORT_ROW = 8  # entries of a row on average, up to which a lane has two rows
+LOOKS = 8  # iterations between two tests of whether it is done
 
 LEAST_RENUMBERED, MOST_RENUMBERED = 1 << 20, 1 << 28  # entries; smaller graphs are in the cache
 HUBS = 1 << 15  # vertices; what they give fills half of a multiprocessor's cache
-HUB_PART = 0.25  # of all arcs, from hubs: less, and renumbering is not worth it
+HUB_PART = 0.25  # part of all arcs; where hubs have less, renumbering does not pay
 SAMPLES = 1 << 12  # groups of 32 neighbouring entries
 SECTOR = 8  # vertices whose words are read together
-SCATTERED = 20  # sectors that 32 neighbouring entries read on average: fewer, and the order is good
+SCATTERED = 20  # sectors that 32 neighbouring entries read on average; with fewer the order is good
 
 
 class Renumbered(NamedTuple):
@@ -66,10 +66,7 @@ class Renumbered(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What each warp adds up; `pull` and `finish_hubs` of gpu.cu say what the arrays mean.
-
-    None where a lane has a row.
-    """
+    """What each warp adds up: see `pull` and `finish_hubs` in gpu.cu.  None: a lane has a row."""
 
     row: Any
     entry: Any
@@ -113,7 +110,7 @@ def _renumbered(view: Any, degree: Any) -> Renumbered:
 def _scatters(view: Any, degree: Any) -> bool:
     """Whether few vertices give most, and neighbouring entries are of vertices far from each other.
 
-    Asks some entries, the same in each call, and the degrees.
+    Decided by a sample of entries, the same in each call, and by the degrees.
     """
     cupy = engines.cupy()
     if view.data is not None or view.indices.dtype != np.int32:
@@ -229,11 +226,11 @@ def iterate(
             return [(kernel, -(-lanes // BLOCK), kernel.prepared(a)) for kernel, lanes, a in found]
 
         def end(number: int) -> None:
-            """Before iteration `number`, or instead of it."""
+            """Finish the iteration before `number`: its change, and whether it was the last."""
             k.end_iteration(None, (limit, number % SETS, sums, words), block=WARP, grid=1)
 
         k.begin(n, (n, problem.share, scores, given[0], sums[-2 * SLOTS :]), block=BLOCK)
-        # With tol=0 only the change of the last iteration is asked for, and so two scores.
+        # With tol=0 only the change of the last iteration is needed, and so the last two scores.
         most, asked = problem.most, CHANGES | SCORES if problem.tol > 0 else 0
         turns = [turn(TURNS + number, asked) for number in range(TURNS)]
         ends = {0: turn(0, asked), most - 2: turn(most - 2, asked | SCORES)}

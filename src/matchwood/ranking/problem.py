@@ -1,4 +1,4 @@
-"""What is asked of `pagerank`: its arguments, checked, and the arrays that engines read."""
+"""The arguments of `pagerank`, checked, and the arrays that engines read."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def options(
 
 
 def incoming_arcs(G: Graph, weighted: bool, caller: str) -> View:
-    """The arcs turned round, with their weights where those count."""
+    """The arcs into each vertex, with their weights where those count."""
     if not weighted or not G.weighted:
         return View(*G.transposed_pattern()[:2], None)
     G.refuse_negative(caller)
@@ -96,10 +96,7 @@ def incoming_arcs(G: Graph, weighted: bool, caller: str) -> View:
 
 
 def shares(G: Graph, weighted: bool, caller: str) -> tuple[Any, float, float]:
-    """1 / (sum of the row) in float64, 0 where that is 0; kept for the next call.
-
-    And the least and the largest sum above 0.
-    """
+    """1 / (sum of the row), or 0; least and largest sum above 0; kept for the next call."""
 
     def make() -> tuple[Any, float, float]:
         if not weighted or not G.weighted:

@@ -33,6 +33,6 @@ def iterate(plan: Any, problem: Any, *, threads: int | None = None) -> tuple[Any
 
 
 def pulled(view: Any, weights: list[float], x: list[float], share: list[float], j: int) -> float:
-    """What comes to j along its arcs."""
+    """What j receives along the arcs into it."""
     row = range(int(view.indptr[j]), int(view.indptr[j + 1]))
     return math.fsum(x[i] * share[i] * weights[e] for e in row for i in (int(view.indices[e]),))

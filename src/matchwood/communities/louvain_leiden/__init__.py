@@ -125,7 +125,7 @@ def louvain(
     >>> found.labels.tolist(), round(found.modularity, 4)
     ([0, 0, 0, 1, 1, 1], 0.3571)
 
-    A large resolution leaves everyone alone:
+    A large resolution leaves every vertex alone:
 
     >>> matchwood.louvain(A, resolution=9).count
     6
@@ -255,7 +255,7 @@ def partitions(
 
 
 def _is_even(level: Level) -> bool:
-    """Whether degrees are as even as joining asks; whole numbers, so alike everywhere."""
+    """Whether degrees are as even as joining needs; in integers, the same on every engine."""
     degree = engines.xp(level.indptr).diff(level.indptr).astype(np.int64)
     total, squares = int(degree.sum()), int((degree * degree).sum())
     tied = max(level.tied, 1)

@@ -8,8 +8,8 @@ In the second, all movers change their labels, and their neighbours become activ
 On the way back a vertex inside a community stays inside on the finer level: `move_some`.
 
 Races: in the first phase labels, volumes and sizes are only read; `active[v]` and `target[v]` are
-written by whoever has v.  In the second, volumes and sizes change by sums of integers, which are
-the same in any order (primitives/tally/cpu.py); `active` gets the same 1 from whoever comes.
+written by the member that has v.  In the second, volumes and sizes change by sums of integers,
+which are the same in any order (primitives/tally/cpu.py); all writers of `active` write the same 1.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class State(NamedTuple):
     size: Array  # its members
     active: Array
     target: Array
-    movers: Array  # of each chunk
-    pockets: Array  # of volumes and sizes
+    movers: Array  # the number of movers of each chunk
+    pockets: Array  # local sums of volumes and sizes (primitives/tally)
 
 
 class Numbers(NamedTuple):
@@ -101,7 +101,7 @@ def _best(rows: Rows, state: State, sums: Sums, member: int, numbers: Numbers, v
     total[own] = 0
     stay = np.float64(inside) - scale * np.float64(state.volume[own] - strength)
     best, best_value = own, -np.inf
-    least = stay  # less weight is less value: the volume, far away, need not be read
+    least = stay  # less weight is less value: then the volume need not be read
     for i in range(np.uint64(entries)):
         c = label[i]
         weight = total[c]
@@ -123,13 +123,13 @@ def _best(rows: Rows, state: State, sums: Sums, member: int, numbers: Numbers, v
 
 @expanded
 def _add(team: Any, state: State, label: Any, strength: Any, members: int) -> None:
-    """Volume and size of a community change by so much."""
+    """Add to the volume and the size of a community."""
     add_by_label(team, state.pockets, state.volume, state.size, label, strength, members)
 
 
 @device
 def _apply(team: Any, rows: Rows, state: State, order: Array, begin: int, end: int) -> None:
-    """All movers go, and wake their neighbours."""
+    """Change the labels of all movers; their neighbours become active."""
     chunk = next_chunk(team, end - begin, CHUNK)
     one = order.dtype.type(1)
     while chunk >= 0:
@@ -148,7 +148,7 @@ def _apply(team: Any, rows: Rows, state: State, order: Array, begin: int, end: i
 
 @device
 def _count(team: Any, state: State) -> bool:
-    """Volumes and sizes of the communities that vertices start in."""
+    """Add up volumes and sizes of the communities that vertices start in."""
     lo, hi = share(team, state.volume.size)
     for c in range(lo, hi):
         state.volume[c] = 0
@@ -168,7 +168,7 @@ def _count(team: Any, state: State) -> bool:
 def _keep_edges(team: Any, rows: Rows, state: State) -> None:
     """active[v] = 1 where v has a neighbour elsewhere, else 0.
 
-    Who was never active has none: it had none before, and no neighbour has moved.
+    A vertex that was never active has none: it had none before, and no neighbour has moved.
     """
     lo, hi = share(team, state.labels.size)
     for v in range(lo, hi):
@@ -325,12 +325,12 @@ def gathered(values: Array, map: Array, threads: int | None = None) -> Array:
 
 # Parts of communities that are well connected.  The rule: reference.refine.
 #
-# A sub-round has three phases with barriers between them: singletons choose a part, all who chose
-# take its label, and then what is known of the parts is brought up to date.  That needs the labels
-# of all, since two neighbours may have joined the same part at once.
+# A sub-round has three phases with barriers between them: singletons choose a part, take its label,
+# and then what is known of the parts is brought up to date.  That needs the labels of all, since
+# two neighbours may have joined the same part at once.
 #
-# Races: as above.  A part of one vertex whose turn it is takes nobody in, so a part that someone
-# joins has members that stay.
+# Races: as above.  No vertex can join a part of one vertex whose turn it is, so a part that is
+# joined has members that stay.
 
 
 class Parts(NamedTuple):
@@ -340,13 +340,13 @@ class Parts(NamedTuple):
     strength: Array
     inside: Array  # weight from a vertex to the rest of its community
     part: Array
-    volume: Array  # of a part
+    volume: Array  # the volume of a part
     size: Array
     outward: Array  # weight from a part to the rest of its community
     whole: Array  # the volume of a community
     target: Array
     before: Array  # weight from a vertex to the part that it joins
-    movers: Array  # of each chunk
+    movers: Array  # the number of movers of each chunk
     scale: float  # resolution / total
 
 
@@ -362,7 +362,7 @@ def _weight_to(rows: Rows, labels: Array, v: Any, c: Any) -> Any:
 
 @device
 def _tied(parts: Parts, weight: Any, volume: Any, community: Any) -> Any:
-    """Something of that volume is well connected to the rest of its community."""
+    """Whether a part of that volume is well connected to the rest of its community."""
     rest = parts.whole[community] - volume
     return np.float64(weight) >= parts.scale * np.float64(volume) * np.float64(rest)
 

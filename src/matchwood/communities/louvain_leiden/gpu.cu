@@ -6,8 +6,8 @@
 // move_rounds does several rounds, and move_small does them in one block.
 //
 // Races: in the first phase labels, volumes and sizes are only read, and target[v] and active[v] are
-// written by whoever has v.  In the second, sums of integers are the same in any order, and active
-// gets the same 1 from whoever comes.  target[v] == labels[v] for all that do not move.
+// written by the threads that have v.  In the second, sums of integers are the same in any order,
+// and all writers of active write the same 1.  target[v] == labels[v] for all that do not move.
 #include "matchwood/subrounds.cuh"
 #include "matchwood/union_find.cuh"
 
@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
 }
 
 // The same for a small graph, by one block: its barriers take a tenth of the time, and its cache keeps what
-// the vertices know.  The tables come first in shared memory, for they must be aligned.
+// the vertices know.  The tables are first in shared memory, for they must be aligned.
 template <typename I, typename C>
 __global__ void __launch_bounds__(SMALL_BLOCK, 1)
     move_small(I n, const I* indptr, const I* indices, const long long* data, int parts, unsigned long long start,
@@ -226,9 +226,9 @@ __global__ void flatten_parts(I n, I* parent)
 
 // ---- Parts of communities that are well connected.  The rule: reference.refine.
 //
-// One cooperative kernel has all sub-rounds, each with three phases: singletons choose a part; those
-// who chose take its label; what is known of the parts is brought up to date, which needs the labels of
-// all.  Races: as above.  A part of one vertex whose turn it is takes nobody in.
+// One cooperative kernel has all sub-rounds, each with three phases: singletons choose a part; they
+// take its label; what is known of the parts is brought up to date, which needs the labels of all.
+// Races: as above.  No vertex can join a part of one vertex whose turn it is.
 
 template <typename I>
 struct Home {

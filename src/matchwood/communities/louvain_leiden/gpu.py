@@ -35,7 +35,7 @@ SOURCE = gpu.Source(
 WARP, SMALL_BLOCK, WARP_SLOTS = SOURCE.constants("WARP", "SMALL_BLOCK", "WARP_SLOTS")
 ONE_BLOCK_SIZE = 1 << 18  # entries and vertices that one block moves; with more, many are faster
 ROUNDS_PER_LAUNCH = 32
-ENTRIES_PER_LAUNCH = 1 << 31  # that are looked at between two looks at Ctrl-C: half a second or so
+ENTRIES_PER_LAUNCH = 1 << 31  # half a second or so; Ctrl-C takes effect between launches
 CALLER = "communities"
 
 
@@ -62,7 +62,7 @@ def move(level: Level, labels: Any, plan: Plan, limit: Limit, threads: int | Non
 
 
 def _move_with_hubs(level: Level, plan: Plan, limit: Limit, rule: Any, gate: Any) -> int:
-    """A launch for each round."""
+    """Move with a launch for each round."""
     k = SOURCE.kernels("move_round", I=level.indices.dtype, C=count_type(level))
     turns = turns_of(level, plan.seed, CALLER)
     blocks = blocks_of(k.move_round, level, turns.parts)
@@ -87,7 +87,7 @@ def _move_with_hubs(level: Level, plan: Plan, limit: Limit, rule: Any, gate: Any
 
 
 def _move_alike(level: Level, plan: Plan, limit: Limit, rule: Any, gate: Any) -> int:
-    """Several rounds in a launch, where no row is too long for a block."""
+    """Move with several rounds in a launch, where no row is too long for a block."""
     kind, count = level.indices.dtype, np.dtype(count_type(level))
     parts, enough = subrounds_of(level.n), limit.enough(level.tied)
     pairs, entries = parts * CLASSES, level.n + int(level.indices.size)

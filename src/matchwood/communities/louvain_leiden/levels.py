@@ -26,18 +26,18 @@ from matchwood.primitives.number import trusted_number_labels
 from matchwood.primitives.sort import radix_sort
 from matchwood.stopwatch import Stopwatch
 
-MOST_ROUNDS = 32  # on a level, where the caller sets no limit
-ROUNDS_BACK = 4  # on each level on the way back from the coarsest graph
+MOST_ROUNDS = 32  # rounds on a level, where the caller sets no limit
+ROUNDS_BACK = 4  # rounds on each level on the way back from the coarsest graph
 
-# A round that moves at most one in so many vertices is the last one of its level; measured in
+# A round that moves at most one vertex in FEW_MOVERS is the last one of its level; measured in
 # bench/communities/limits.py.
-FEW_MOVERS = 2  # of Louvain: the way back repairs what is left
-FEW_MOVERS_LEIDEN = 5  # of Leiden, whose coarser graphs are made of parts of the communities
+FEW_MOVERS = 2  # for Louvain: the way back repairs what is left
+FEW_MOVERS_LEIDEN = 5  # for Leiden, whose coarser graphs are made of parts of the communities
 FEW_MOVERS_BACK = 256  # on the way back: there is no coarser level that would repair it
 
 # Levels that stall: see `_stalls`.  On 70 real graphs no more than 3 did in a row, but for one
 # whose weights are graded.
-STALL = 8  # one in so many vertices, or more, is to become part of another on a level
+STALL = 8  # a level stalls where fewer than one vertex in STALL becomes part of another
 MOST_STALLS = 4  # levels in a row
 CHAIN_DOUBLINGS = 5  # 32 joins; trees of joins had up to 12 where weights do not grow along paths
 
@@ -84,7 +84,7 @@ class Steps(NamedTuple):
         return found
 
     def gathered(self, level: Level, values: Any, map: Any) -> Any:
-        """For each vertex of a level the value of what it became."""
+        """For each vertex of a level the value of the vertex that `map` leads it to."""
         if self.name != "cpu":
             return values[map]
         return self.module.gathered(values, map, self.members(level))
@@ -123,7 +123,7 @@ class Steps(NamedTuple):
 class Descent(NamedTuple):
     """Ever coarser graphs: maps[i] leads from levels[i] to levels[i + 1].
 
-    The last map leads to a graph that is not made, where `max_levels` came first.
+    The last map leads to a graph that is not made, where `max_levels` is reached.
     """
 
     levels: list[Level]
@@ -172,7 +172,7 @@ def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> t
     labels = None if 0 < len(levels) == len(maps) else identity(levels[-1])
     for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
         labels = map if labels is None else steps.gathered(level, labels, map)
-        # who is inside above is inside here
+        # a vertex inside its community on the coarser level is inside here
         some = None if edges is None else steps.gathered(level, edges, map)
         done, edges = steps.move_back(level, labels, count, limit, some, level is not levels[0])
         rounds += done
@@ -201,7 +201,7 @@ def _move(steps: Steps, descent: Descent, max_levels: int | None, limit: Limit) 
 
 
 def _stalls(before: int, level: Level, count: int) -> int:
-    """Levels in a row, this one included, of which hardly a vertex moved; `before` without it.
+    """Levels in a row, this one included, in which hardly a vertex moved; `before`: without it.
 
     Of two vertices that are alone the one with the larger number moves.  Where weights grow with
     the numbers, each wants to join a larger one: few move on a level, and there would be as many
@@ -215,8 +215,8 @@ def _stalls(before: int, level: Level, count: int) -> int:
 def _join(steps: Steps, base: Level, max_levels: int | None, chains: bool) -> tuple[Descent, bool]:
     """Communities join the best one around them, if they are the smaller; a round a level.
 
-    Where weights grow along a path, all of it joins in one round, however long it is.  Unless
-    `chains` may be, the first round that makes one is not done: True says that it ended so.
+    Where weights grow along a path, all of it joins in one round, however long it is.  Without
+    `chains`, the first round that would make such a chain is not made: then True is returned.
     """
     levels, rounds = [base], 0
     maps: list[Any] = []

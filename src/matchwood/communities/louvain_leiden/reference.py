@@ -25,7 +25,7 @@ class Plan(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """When moving on a level ends: after so many rounds, or one that moves few of the vertices."""
+    """Moving on a level ends after `rounds`, or one that moves at most one vertex in `few`."""
 
     rounds: int
     few: int

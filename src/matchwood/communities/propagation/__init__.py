@@ -42,7 +42,7 @@ def label_propagation(
         Rounds at most.
     tol : float
         A round that moves at most this part of the vertices is the last.  With 0, every vertex
-        has one of the heaviest labels around it in the end, unless `max_rounds` comes first.
+        has one of the heaviest labels around it in the end, unless `max_rounds` is reached first.
     rng : int, Generator or None
         Seed of the order in which vertices look around; None is 0.
     engine : {None, "reference", "cpu", "gpu"}
@@ -65,9 +65,8 @@ def label_propagation(
     Notes
     -----
     Deterministic: every engine, at any number of threads or ranks, returns the same labels for a
-    seed.
-    Weights are integers (see `modularity`), so that sums are exact.  In each of the first 20 rounds
-    the vertices are split into 16 sub-rounds, by a hash of vertex, round and seed (up to 256
+    seed.  Weights are integers (see `modularity`), so that sums are exact.  In each of the first 20
+    rounds the vertices are split into 16 sub-rounds, by a hash of vertex, round and seed (up to 256
     sub-rounds below 2^14 vertices).  Those of one sub-round look at the state before it, and all
     move at once.  Only vertices look that are active: a vertex that has looked is not, until a
     neighbour moves.  A vertex does not keep its label where another weighs the same and has the

@@ -152,7 +152,7 @@ class Labels:
         self.hash = mix64(np.arange(n, dtype=np.uint64), engine="cpu")
 
     def entries(self, vertices: Any) -> tuple[Any, Any]:
-        """Where the rows of these vertices are stored, and which one each entry is of."""
+        """The entries of the rows of these vertices, and the vertex that each belongs to."""
         begin = self.level.indptr[vertices].astype(np.int64)
         size = self.level.indptr[vertices + 1] - begin
         which = np.repeat(np.arange(vertices.size), size)
@@ -178,14 +178,14 @@ class Labels:
         return label[order[np.flatnonzero(np.diff(which[order], append=-1))]]
 
     def go(self, vertices: Any, target: Any) -> None:
-        """All of them take their new labels, and wake their neighbours."""
+        """Give all of them their new labels; their neighbours become active."""
         np.subtract.at(self.size, self.labels[vertices], 1)
         np.add.at(self.size, target, 1)
         self.labels[vertices] = target
         self.active[self.level.indices[self.entries(vertices)[0]]] = True
 
     def split_round(self, number: int, seed: int) -> int:
-        """A round of sub-rounds; how many labels changed."""
+        """A round of sub-rounds; returns how many labels changed."""
         n, moved = self.level.n, 0
         parts = subrounds_of(n)
         hashes = hash2(np.arange(n), np.full(n, number), seed, engine="cpu")

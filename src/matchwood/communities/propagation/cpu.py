@@ -1,7 +1,7 @@
 """Label propagation on a team.  The rule: reference.py; the papers: __init__.py.
 
-Phases and races are those of moving between communities (louvain_leiden/cpu.py): vertices
-choose, those who move are put together at the beginning of their chunk, a barrier, all of them go.
+Phases and races are those of moving between communities (louvain_leiden/cpu.py): vertices choose,
+movers are put together at the beginning of their chunk; after a barrier all change their labels.
 In the rounds after the first ones there are no sub-rounds: all active vertices choose at once, and
 of neighbours that want to move, the first by mix64 does.  So no two neighbours move at once.
 """
@@ -32,7 +32,7 @@ from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of
 
 Array = np.ndarray[Any, Any]
 
-ONE_MEMBER_SIZE = 1 << 17  # entries and vertices; less does one member, as in louvain_leiden/cpu.py
+ONE_MEMBER_SIZE = 1 << 17  # entries and vertices; one member does less, as in louvain_leiden/cpu.py
 
 
 class State(NamedTuple):
@@ -43,11 +43,11 @@ class State(NamedTuple):
     active: Array
     wishes: Array  # 1: the vertex wants another label
     target: Array
-    movers: Array  # of each chunk
+    movers: Array  # the number of movers of each chunk
 
 
 class Numbers(NamedTuple):
-    """What a run is asked for, as the kernel takes it."""
+    """The options of a run, as the kernel takes them."""
 
     gamma: float
     max_rounds: int
@@ -98,7 +98,7 @@ def _announce(team: Any, state: State, order: Array) -> bool:
 
 @device
 def _first_only(team: Any, rows: Rows, state: State, order: Array) -> int:
-    """Who has a neighbour before it stays, and remains active.  Returns how many move."""
+    """Keep those that have a neighbour before them; they stay active.  Returns how many move."""
     n = order.size
     one = order.dtype.type(1)
     moved = 0
@@ -125,7 +125,7 @@ def _first_only(team: Any, rows: Rows, state: State, order: Array) -> int:
 def _apply(
     team: Any, rows: Rows, state: State, gamma: float, order: Array, begin: int, end: int
 ) -> None:
-    """All who go take their new label and wake their neighbours; the others stay awake."""
+    """Give movers their new labels; their neighbours become active, those that stay remain so."""
     one = order.dtype.type(1)
     chunk = next_chunk(team, end - begin, CHUNK)
     while chunk >= 0:
@@ -150,7 +150,7 @@ def _apply(
 def _split_round(
     team: Any, rows: Rows, state: State, split: Split, sums: Sums, gamma: float, r: int
 ) -> int:
-    """A round of sub-rounds; how many of them this member moved, -1 when the team stops."""
+    """A round of sub-rounds; how many vertices this member moved, -1 when the team stops."""
     if split_round(team, split, r):
         return -1
     moved = 0

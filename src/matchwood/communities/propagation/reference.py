@@ -18,7 +18,7 @@ SPLIT_ROUNDS = 20  # rounds of sub-rounds; after them a vertex moves only if it 
 
 
 class Plan(NamedTuple):
-    """What a run is asked for."""
+    """The options of a run."""
 
     gamma: float  # how much the size of a label counts against it
     max_rounds: int
@@ -61,7 +61,7 @@ def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any
 def _targets(
     level: Level, labels: Any, size: Any, active: Any, plan: Plan, turn: Any
 ) -> dict[int, int]:
-    """Where those go whose turn it is and who want another label; they are no longer active."""
+    """The new labels of those whose turn it is and that want another; they are active no more."""
     targets = {}
     for v in turn:
         active[v] = False
@@ -91,7 +91,7 @@ def _is_first(level: Level, wishes: Any, v: int) -> bool:
 
 
 def _go(level: Level, labels: Any, size: Any, active: Any, targets: dict[int, int]) -> None:
-    """All movers go at once, and wake their neighbours."""
+    """Change the labels of all movers at once; their neighbours become active."""
     for v, target in targets.items():
         size[int(labels[v])] -= 1
         size[target] += 1

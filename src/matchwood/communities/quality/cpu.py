@@ -1,6 +1,6 @@
 """Weight inside communities and their volumes, on a team.
 
-Each member adds up its own rows; volumes are added up in pockets.  Integers: any order will do.
+Each member adds up its own rows; volumes by local sums (primitives/tally), in any order: integers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How a round is split: a vertex looks around in one of several sub-rounds, by a hash.
 
-Vertices that look at the same moment see the same state and may all run after each other.  So a
-round has sub-rounds, and the vertices of one see what those before it did.  The split is another
-one in each round, else the same neighbours would meet again and again.
+Vertices that decide at the same moment see the same state, and neighbours may swap labels for ever.
+So a round has sub-rounds, and the vertices of one see what those before it did.  The split differs
+from round to round, else the same neighbours would decide together again and again.
 
 `turns_of` is the definition.  cpu.py and gpu.py deal out the vertices of a round; subrounds.cuh, in
 the folder above, is what CUDA kernels do in a sub-round.
@@ -12,16 +12,13 @@ from __future__ import annotations
 
 from matchwood.primitives.hashing.reference import hash2_number
 
-SUBROUNDS = 16  # of a round
+SUBROUNDS = 16  # sub-rounds of a round
 SMALL_VERTICES = 1 << 14  # graphs with fewer have more sub-rounds ...
-MOST_SUBROUNDS = 256  # ... up to so many: nothing can run in parallel there anyway
+MOST_SUBROUNDS = 256  # ... up to this number: nothing can run in parallel there anyway
 
 
 def subrounds_of(n: int) -> int:
-    """Sub-rounds of a round on a graph of n vertices.
-
-    Vertex v is in number hash2(v, round, seed) modulo that.
-    """
+    """Sub-rounds for n vertices; vertex v is in number hash2(v, round, seed) modulo that."""
     return SUBROUNDS if n >= SMALL_VERTICES else max(1, min(n, MOST_SUBROUNDS))
 
 

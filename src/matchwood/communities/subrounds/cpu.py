@@ -1,7 +1,6 @@
 """The vertices of a round, sorted into its sub-rounds by a team (__init__.py has the rule).
 
-And how the active ones of a sub-round choose: Louvain and label propagation differ in what is best
-alone.
+And how the active ones of a sub-round choose: Louvain and label propagation differ only in `best`.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from matchwood.primitives.tally.cpu import Rows, Sums, labels_around
 Array = np.ndarray[Any, Any]
 
 CHUNK = 256  # vertices of a sub-round that a member takes at a time
-AHEAD = 6  # vertices; the row of one that comes so much later is fetched
-ACTIVE, SEEN = 1, 2  # bits: the vertex is to look around; it was to, at any time
+AHEAD = 6  # vertices between the one whose row is prefetched and the one that is read
+ACTIVE, SEEN = 1, 2  # bits: the vertex is active; it was active at some time
 AWAKE = ACTIVE | SEEN
-MOST_TIED = 0.9  # of the vertices; where fewer have neighbours, only those are sorted
+MOST_TIED = 0.9  # part of the vertices; where fewer have neighbours, only those are sorted
 
 
 class Split(NamedTuple):
@@ -44,7 +43,7 @@ def split_of(
 ) -> Split:
     """Room for the sub-rounds of n vertices; with `indptr`, of those `tied` that have neighbours.
 
-    Contracted graphs of a skewed one have few: it has many vertices without any.
+    These are few in contracted graphs of a skewed one, where many vertices have no neighbours.
     """
     parts = subrounds_of(n)
     only = np.empty(0, kind)
@@ -103,7 +102,7 @@ def split_round(team: Any, split: Split, round_number: Any) -> bool:
 
 @expanded
 def is_inside(rows: Rows, labels: Array, v: Any) -> bool:
-    """All neighbours of v have its label, so it has no other to take."""
+    """Whether all neighbours of v have its label, so that it has no other to take."""
     one = np.uint64(1)
     own = labels[v]
     for k in range(
@@ -127,10 +126,10 @@ def choose(
     end: int,
     listed: bool,
 ) -> int:
-    """Targets of order[begin:end], or of begin..end themselves where they are not listed.
+    """Find the targets of order[begin:end], or of begin..end themselves if they are not listed.
 
-    best(rows, state, sums, member, numbers, v) is the label that v takes.  Those who want another
-    than their own go to the front of their chunk.  Returns their number.
+    best(rows, state, sums, member, numbers, v) is the label that v takes.  Vertices that want
+    another than their own are moved to the front of their chunk.  Returns their number.
     """
     moved = 0
     chunk = next_chunk(team, end - begin, CHUNK)

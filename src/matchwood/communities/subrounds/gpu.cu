@@ -2,8 +2,8 @@
 // gpu.py; the rule: __init__.py.
 //
 // A block has TILE vertices.  It counts them for each pair (sub-round, class) in shared memory and asks
-// for their places at once.  Which block comes first is open, and so is the order within a pair; nothing
-// depends on it.
+// for their places at once.  The order of blocks and the order within a pair depend on scheduling;
+// nothing depends on them.
 #include "matchwood/subrounds.cuh"
 
 constexpr int TILE = 2048;  // vertices of a block
@@ -54,7 +54,7 @@ __global__ void deal_turns(I n, const I* __restrict__ indptr, unsigned long long
 }
 
 // A block to a sub-round: where its hubs have their tables and pieces.  `next` is 0 before: the first
-// free piece, for all sub-rounds; which one comes first is open, and nothing depends on it.
+// free piece, for all sub-rounds; their order depends on scheduling, and nothing depends on it.
 template <typename I>
 __global__ void place_hubs(int parts, const I* __restrict__ indptr, const I* __restrict__ order,
                            const I* __restrict__ begins, I* vertex, long long* first_slot, I* first_piece, I* piece_hub,

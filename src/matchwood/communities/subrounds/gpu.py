@@ -20,14 +20,11 @@ MEDIUM_ROW, HUB_WORDS, HUB_PART_BYTES = SOURCE.constants(
     "MEDIUM_ROW", "HUB_WORDS", "HUB_PART_BYTES"
 )
 COUNTS = (np.uint32, np.int64)  # types in which the weights of a row are added up
-MOST_SLOTS = 1 << 26  # of the tables of hubs; more only where a single row needs it
+MOST_SLOTS = 1 << 26  # slots of the tables of hubs; more only where a single row needs it
 
 
 class Hubs(NamedTuple):
-    """Rows that are too long for shared memory; what the arrays mean: `Hubs` in subrounds.cuh.
-
-    All None where there are none.
-    """
+    """Rows too long for shared memory: `Hubs` in subrounds.cuh.  All None where there are none."""
 
     key: Any = None
     weight: Any = None
@@ -114,7 +111,7 @@ def _hubs(level: Level, parts: int, caller: str) -> Hubs:
 
 
 def count_type(level: Level) -> Any:
-    """The narrower one where entries are counted; a row of 2^32 would need the other."""
+    """The narrower of COUNTS where all weights are 1 and no row has 2^32 entries."""
     return COUNTS[0] if level.data is None and level.longest < 1 << 32 else COUNTS[1]
 
 

@@ -41,7 +41,7 @@ def check_connected_components(A: Any, answer: Any, *, numbering: str = "exact")
     -----
     Runs where `A` lives; labels that live elsewhere are moved there.  A pass over every edge and a
     breadth-first search; memory for some arrays of n.  With ``numbering="any"``, labels that are
-    spread over more than 4 n numbers are sorted first.
+    not within 4 n consecutive numbers are sorted first.
 
     Examples
     --------

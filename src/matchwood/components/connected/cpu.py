@@ -43,10 +43,7 @@ CHUNK = 2048  # vertices that a member takes at a time when their work is not kn
 
 @device
 def _largest(parent: Array) -> Any:
-    """The component that most of the sampled vertices have (a majority vote, in one pass).
-
-    A wrong guess costs time only.
-    """
+    """The component of most sampled vertices, by a majority vote; a wrong guess costs time only."""
     n = parent.size
     step = max(1, n // SAMPLES)
     champion = parent[0]
@@ -80,10 +77,10 @@ def _at_most_one(team: Any, sums: Array) -> bool:
 def _first_neighbours(
     team: Any, indptr: Array, indices: Array, symmetric: bool, parent: Array, sums: Array
 ) -> bool:
-    """Every vertex under its first neighbour, in sorted rows the smallest: a forest at once.
+    """Hook every vertex under its first neighbour, in sorted rows the smallest: a forest.
 
-    A member goes through its vertices upwards, so that the root of a smaller one is ready.  True
-    when the forest shows that all is done: one tree, beside vertices without neighbours.
+    A member visits its vertices in ascending order, so that the root of a smaller one is ready.
+    True when all is done: one tree, beside vertices without neighbours.
     """
     n = parent.size
     lo, hi = share(team, n)
@@ -315,7 +312,7 @@ def _join_rest(
     team: Any, indptr: Array, indices: Array, known: Array, root: Any, parent: Array,
     labels: Array, sums: Array,
 ) -> None:  # fmt: skip
-    """All entries but those of the rows of `known` vertices, which are one component."""
+    """Join all entries but those of the rows of `known` vertices, which are one component."""
     n = parent.size
     lo, hi = share(team, n)
     for v in range(lo, hi):

@@ -6,7 +6,7 @@
 //   compress       every vertex directly under its root
 //   find_largest   the root that most of a sample have: probably the largest component's
 //   hook_more      unless most have it: hook along one more neighbour of each, then compress
-//   hook_rest      all entries of the rows of the other vertices, shared out evenly
+//   hook_rest      all entries of the rows of the other vertices, distributed evenly
 // FastSV, two launches a round:
 //   sv_hook, sv_follow
 // and for both:
@@ -26,7 +26,7 @@
 constexpr int TILE = 2048;   // rows and entries of a warp in a pass over all of them
 constexpr int NEAR = 1024;   // vertices, one for each thread of a block
 [[maybe_unused]] constexpr int SAMPLE = 1024;  // vertices, one for each thread of the block that counts them
-constexpr int SLOTS = 2048;  // of the table that counts their roots
+constexpr int SLOTS = 2048;  // slots of the table that counts their roots
 constexpr int OTHERS_PART = 8;  // settled: at most 1 / OTHERS_PART of the sample have another root
 
 // A block to NEAR vertices.  In a matrix with some order, rows are near most of their neighbours,
@@ -95,10 +95,10 @@ __global__ void compress(I n, bool outer, const I* settled, I* parent)
     }
 }
 
-// The root that most vertices of a sample have: probably that of the largest component.  One block of SAMPLE
-// threads.  Each draws a number below n by a hash; vertex(number) is the vertex whose root
-// counts, or -1 for none.  *largest: the most frequent root, any of equals, -1 when there is none; *settled: whether
-// most have it.
+// The root that most vertices of a sample have: probably that of the largest component.  One block
+// of SAMPLE threads.  Each draws a number below n by a hash; vertex(number) is the vertex whose
+// root counts, or -1 for none.  *largest: the most frequent root, any of equals, -1 when there is
+// none; *settled: whether most have it.
 template <typename I, typename Vertex>
 __device__ __forceinline__ void most_frequent_root(I n, const I* parent, Vertex vertex, I* largest, I* settled)
 {

@@ -40,8 +40,8 @@ def strongly_connected_components(
         ``"multistep"`` takes away vertices without arcs to or from them, finds the largest
         component by one search each way, others by colours, and leaves the rest to one
         thread [3]_.
-        ``"propagation"`` lets the largest (hashed) vertex spread along all arcs, both ways, and
-        drops the arcs between vertices that differ; GPU only [4]_.
+        ``"propagation"`` sends the largest (hashed) vertex along all arcs, both ways, and drops
+        the arcs between vertices that differ; GPU only [4]_.
         ``"auto"`` looks for a largest component as multistep does, as long as that goes quickly,
         and does the rest like Tarjan on the CPU, by propagation on the GPU.
     engine : {None, "reference", "cpu", "gpu"}
@@ -125,8 +125,7 @@ def strongly_connected_components(
 def quickest(method: str, call: calls.Call) -> str:
     """The method for a call: "auto" on a CPU is Tarjan's where nothing about the graph is kept.
 
-    A matrix that is passed once would have to be transposed first, which takes longer than his
-    whole search.
+    A matrix that is passed once would have to be transposed, which takes longer than his search.
     """
     once = method == "auto" and call.engine == "cpu" and not call.prepared
     return "tarjan" if once else method

@@ -83,10 +83,7 @@ def is_strongly_connected_components(A: Any, answer: Any, *, numbering: str = "e
 
 
 def check_parts(G: csr.Graph, found: Labels, caller: str) -> tuple[Any, Any]:
-    """Raise unless the vertices of each label are a strong component.
-
-    Returns the arcs between labels as CSR arrays, each once.
-    """
+    """Raise unless labels are strong components; returns the arcs between them as CSR arrays."""
     inside, tails, heads = _split(G.directed_pattern(), found.labels)
     ways = ((inside, "is not reached from"), (_turned(inside, caller), "does not reach"))
     for H, says in ways:

@@ -18,7 +18,7 @@ SOURCE = gpu.Source(
     types={"H": (np.int32, np.int64), "W": (np.float32, np.float64, np.int64)},
 )
 
-WAYS = {"sum": 0, "first": 1, "min": 2, "max": 3, "heaviest": 4}  # as gpu.cu has them
+WAYS = {"sum": 0, "first": 1, "min": 2, "max": 3, "heaviest": 4}  # numbers of the rules in gpu.cu
 _KEY_BITS = 63  # bits of a packed entry; the number with all 64 bits set stands for a dropped one
 DROPPED = np.uint64(2**64 - 1)  # as gpu.cu has it
 
@@ -68,7 +68,7 @@ def rows_of_keys(
 ) -> tuple[Any, Any, Any]:
     """CSR from entries that are numbers, row << shift | column; `keys` is overwritten.
 
-    `data` may be shorter, and then begins anew; without data, "count" gives how many were equal.
+    Shorter `data` is read again from its start; without data, "count" gives how many were equal.
     """
     cupy = engines.cupy()
     m = keys.size
@@ -121,7 +121,7 @@ def _values(keys: Any, heads: Any, order: Any, data: Any, reduce: str) -> Any:
 def _all_rows(
     shape: tuple[int, int], keys: Any, data: Any, order: Any, shift: int, dtype: Any
 ) -> tuple[Any, Any, Any]:
-    """All sorted entries but the dropped ones, which come last; values of any type."""
+    """All sorted entries but the dropped ones, which are last; values of any type."""
     indptr = first_places(keys, shape[0], dtype, shift=shift)
     count = int(indptr[-1])
     indices = gpu.empty(count, dtype, "assemble")

@@ -81,7 +81,7 @@ def _joins(
     team: Any, indptr: Array, indices: Array, weights: Array, given: Array, volume: Array,
     names: Array, total: float, resolution: float, target: Array,
 ) -> None:  # fmt: skip
-    """`volume` becomes a copy of what is given, of fewer bytes: they are read at random."""
+    """Find the joins.  `volume` becomes a copy of `given` in fewer bytes: it is read at random."""
     n = target.size
     lo, hi = share(team, n)
     for v in range(lo, hi):

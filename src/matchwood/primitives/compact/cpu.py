@@ -20,7 +20,6 @@ _LOOK = 1 << 16  # flags between two checks of the stop word
 
 @device
 def _kept(flags: Any) -> int:
-    """How many flags are not 0."""
     kept = np.int64(0)
     for i in range(flags.size):
         kept += flags[i] != 0
@@ -40,10 +39,7 @@ def _count(team: Team, mask: Any, counts: Any) -> None:
 
 @kernel
 def _write(team: Team, mask: Any, values: Any, starts: Any, kept: Any) -> None:
-    """Fill kept[starts[rank]:starts[rank + 1]] from the member's share.
-
-    `values` None: positions.
-    """
+    """Fill this member's part of `kept` from its share of `values`, or of positions if None."""
     lo, hi = share(team, mask.size)
     place, end = np.uint64(starts[team.rank]), np.uint64(starts[team.rank + 1])
     for start in range(lo, hi, _BLOCK):

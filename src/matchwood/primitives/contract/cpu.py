@@ -77,7 +77,7 @@ def _kept(i: Any, j: Any, symmetric: bool) -> bool:
 
 @kernel
 def _list_entries(team: Any, matrix: Csr, labels: Array, symmetric: bool, out: Listed) -> None:
-    """The entries that count, in the order of the rows."""
+    """List the entries that are kept, in the order of the rows."""
     lo, hi = share_rows(team, matrix.indptr)
     count = 0
     for u in range(lo, hi):
@@ -142,7 +142,7 @@ def list_and_sort(
 def _number_pairs(
     team: Any, mate: Array, members: Array, sums: Array, label: Array, weights: Array
 ) -> None:
-    """The label of every vertex; weights[:sums[size]] of the groups."""
+    """Number the pairs: the label of every vertex, and weights[:sums[size]] of the groups."""
     lo, hi = share(team, mate.size)
     first = 0
     for v in range(lo, hi):
@@ -188,15 +188,15 @@ def contract_pairs(
 # graph, which one member adds up in dense totals of its own: one word for each label.  The label of
 # the row itself is among them, so the diagonal costs nothing more.  A member writes the rows of its
 # chunks one after the other: the result has far fewer entries than the graph as a rule, and memory
-# that is not written costs nothing.  Then chunks are put in order and rows are sorted.  A transpose
-# sorts: it visits rows in order, so columns come out in order.  A symmetric matrix of integers
-# needs one of them, any other two.
+# that is not written costs nothing.  Then chunks are put in order and rows are sorted by a
+# transpose, which visits rows in order and so writes columns in order.  A symmetric matrix of
+# integers needs one transpose, any other two.
 
 BLOCK = 256  # entries of a row whose labels are read before their weights are added
 CHUNK = 16  # rows of the result that a member takes at a time: they differ much in length
 SLAB = 1 << 18  # entries of memory that a member takes at a time, for the rows of many chunks
-PART = 8  # chunks that may need more than this part of a slab take what they need
-FAR, NEAR = np.uint64(12), np.uint64(6)  # members ahead: a pointer is fetched, and a row
+PART = 8  # chunks that may need more than 1 / PART of a slab take what they need
+FAR, NEAR = np.uint64(12), np.uint64(6)  # vertices ahead: a row pointer is prefetched; and a row
 
 
 class Table(NamedTuple):
@@ -204,7 +204,7 @@ class Table(NamedTuple):
 
     total: Array
     seen: Array  # 1: the label is listed in the row
-    label: Array  # of the entries of a block
+    label: Array  # the labels of the entries of a block
 
 
 class Memory(NamedTuple):
@@ -257,7 +257,7 @@ def _entries(indptr: Array, members: Array, first: Any, last: Any) -> Any:
 
 @expanded
 def _fetch(rows: Rows, members: Array, i: Any) -> None:
-    """Fetch the rows of members that come later: they lie anywhere."""
+    """Prefetch the rows of vertices further on in `members`: they lie anywhere."""
     one, last = np.uint64(1), np.uint64(members.size - 1)
     prefetch(rows.indptr, np.uint64(members[min(i + FAR, last)]))
     v = np.uint64(members[min(i + NEAR, last)])
@@ -274,8 +274,8 @@ def _add_row(
 ) -> Any:
     """Add row v to the totals; new labels are listed from `place` on.  Returns where that ends.
 
-    In blocks, labels first: then nothing that is read waits for what was written just before.  And
-    without branches: whether a label is new cannot be predicted.
+    In blocks, labels first, so that no read waits for a write just before it; without branches,
+    since whether a label is new cannot be predicted.
     """
     total, seen, label = table.total[rank], table.seen[rank], table.label[rank]
     begin = np.uint64(rows.indptr[np.uint64(v)])
@@ -308,9 +308,9 @@ def _add_up(
     team: Any, rows: Rows, inner: Array, labels: Array, starts: Array, members: Array,
     memory: Memory, table: Table, out: Rows, diagonal: Array,
 ) -> None:  # fmt: skip
-    """The rows of a chunk, wherever memory is free; out.indptr[c + 1] = the length of row c.
+    """Write the rows of chunks, wherever memory is free; out.indptr[c + 1] = length of row c.
 
-    No member writes into the chunk of another: a label is listed after no fewer entries were read.
+    No member writes into another's memory: a row never lists more labels than it has entries.
     """
     count = diagonal.size
     total, seen = table.total[team.rank], table.seen[team.rank]
@@ -397,10 +397,7 @@ def quotient(
     indptr: Array, indices: Array, data: Array | None, inner: Array | None, labels: Array,
     count: int, symmetric: bool, threads: int | None = None, *, ordered: bool, kind: Any,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """The matrix of the labels without its diagonal, and the diagonal, to which `inner` adds.
-
-    `kind` is the type of all sums.
-    """
+    """The matrix of the labels; its diagonal apart, to which `inner` adds; sums are of `kind`."""
     n, entries = labels.size, indices.size
     team = crew(threads, work=entries + n)
     rows = rows_of(indptr, indices, data, kind)
@@ -437,15 +434,12 @@ def quotient(
 
 
 def _upper_sums(flipped: Any, matrix: Any) -> Any:
-    """The matrix with the sums above its diagonal on both sides: they differ in the last bits."""
+    """The matrix with the sums above its diagonal on both sides: both differ in the last bits."""
     (indptr, indices, below), above = flipped, matrix[2]
     if not np.array_equal(indptr, matrix[0]) or not np.array_equal(indices, matrix[1]):
         raise not_symmetric("contract")
     rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     return indptr, indices, np.where(indices > rows, above, below)
-
-
-# Which call takes which.
 
 
 def contract(

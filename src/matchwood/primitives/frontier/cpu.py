@@ -81,7 +81,7 @@ def set_bit(bitmap: Any, v: Any) -> None:
 @device
 def claim_bit(bitmap: Any, v: Any) -> bool:
     """Mark v.  Of all members that claim it at once, exactly one gets True."""
-    if has_bit(bitmap, v):  # most claims come too late; a load leaves the cache line shared
+    if has_bit(bitmap, v):  # most claims are too late; a load leaves the cache line shared
         return False
     bit = np.uint64(1) << np.uint64(v & 63)
     return atomic_or(bitmap, v >> 6, bit) & bit == 0

@@ -54,7 +54,7 @@ def _four_steps(
     h: Any, a0: Any, a1: Any, a2: Any, a3: Any, word: Any, r: Any, k0: int, k1: int, k2: int,
     k3: int,
 ) -> Any:  # fmt: skip
-    """Four steps; the words are back in their places after them.  `h` is h0 + h1 + h2 + h3.
+    """Four steps, after which the words are back in their places.  `h` is h0 + h1 + h2 + h3.
 
     A step renames (a0, a1, a2, a3) to (a3, new, a1, a2).  Written out, in 32 bits and inlined, so
     that a loop over vertices runs on vector registers: 2.8 instead of 46 ns a vertex.

@@ -19,8 +19,8 @@ They are taken row by row: five products an entry and no memory.  For values, ev
 weighted by a keyed hash of its bits.  -0.0 counts as 0.0.
 
 GPU.  It takes entries one by one.  The pair {i, j}, smaller number first, and the bits of the value
-go through rounds of Philox [1]_, with secret multipliers and masks; two hashes come out.  They are
-added where i < j and subtracted where i > j.
+go through rounds of Philox [1]_, with secret multipliers and masks, which give two hashes.  These
+are added where i < j and subtracted where i > j.
 
 What is proven, and what is not.  Were the numbers of vertices independent and uniform, a sum would
 be zero with a probability of 33 / 2^64 at most: a number times a coefficient that 2^v divides takes
@@ -81,7 +81,7 @@ class Values(NamedTuple):
     negative_loop: bool  # a value on the diagonal is below 0
 
 
-SPREAD = 0x9E3779B97F4A7C15  # of `checksum`: odd, bits in no order (of the golden ratio)
+SPREAD = 0x9E3779B97F4A7C15  # multiplier of `checksum`: odd, irregular bits (the golden ratio's)
 
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
 
@@ -96,7 +96,7 @@ def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) 
 def look_through(
     function: str, indptr: Any, indices: Any, columns: int, *, ascending: bool = False
 ) -> None:
-    """Raise where the arrays are no CSR pattern with that many columns; a pass over them.
+    """Raise where the arrays are no CSR pattern with `columns` columns; a pass over them.
 
     With `ascending`, also where a row is not sorted or holds a column twice.
     """
@@ -158,15 +158,15 @@ def trusted_values_and_loops(indptr: Any, indices: Any, data: Any) -> tuple[Valu
 
 
 def checksum(array: Any, *, threads: int | None = None) -> tuple[int, ...]:
-    """What tells whether a contiguous array of numbers has been changed, at one place for sure.
+    """Two sums that show whether a contiguous array has been changed; at one place for sure.
 
     With w_0, w_1, ... the n words of its memory, modulo 2^64,
 
         h_k = u ^ (u >> 32) with u = w_k SPREAD,    sum of h_k,    sum of (n - k) h_k
 
     Another word has another h_k, since both steps can be undone: the first sum is another one.
-    Changes of several words leave both sums as they were by chance only; but they are no secret, so
-    who wants to can find such changes.  Words are as long as the array's place in memory allows.
+    Changes of several words leave both sums as they were by chance only; but the sums are no
+    secret, so such changes can be found.  Words are as long as the array's alignment allows.
     """
     where = engines.location(array)
     raw = array.reshape(-1).view(np.uint8)

@@ -2,7 +2,7 @@
 
 The hashes and why they can be trusted: __init__.py.
 
-The same kernels read a block of a matrix that is spread over ranks.  There vertices have local
+The same kernels read a block of a matrix that is distributed over ranks.  There vertices have local
 numbers and `names`, and the sums of all blocks are those of the matrix.  Without names, vertices
 have their own numbers; Numba compiles a kernel for each of the two.
 """
@@ -35,9 +35,9 @@ _S29, _S31, _S32 = np.uint64(29), np.uint64(31), np.uint64(32)
 # columns of the table
 _FAULT, _AT, _DESCENTS, _LOOPS, _LONGEST, _SUM1, _SUM2 = range(7)
 WIDTH = 8  # one cache line for each member
-_ENTRIES_PER_STEP = 8  # of `_validate`, in the 2 ns of a step of `crew`: its loops are vectorised
-# Rows and entries that are hashed in less than half a millisecond.  One thread does that at once:
-# to hand it over takes a tenth as long, and Ctrl-C can wait.
+_ENTRIES_PER_STEP = 8  # `_validate` reads these in the 2 ns of a step of `crew`: vectorised loops
+# Rows and entries that are hashed in less than half a millisecond, in the calling thread: a
+# hand-over would take a tenth of that, and Ctrl-C can wait.
 _AT_ONCE = 100_000
 _BLOCK = np.uint64(1 << 16)  # entries or words between two checks of the stop word
 
@@ -108,7 +108,7 @@ def _sound_indptr(team: Any, indptr: Array, entries: int, table: Array) -> bool:
 
 @kernel
 def _validate(team: Any, indptr: Array, indices: Array, n: int, table: Array) -> None:
-    """Range and order; `indices` are unsigned, so that a negative one is a huge one.
+    """Check range and order; `indices` are unsigned, so that a negative one is a huge one.
 
     Entries are read without regard to rows, which is several times faster.  What that counts
     wrongly, at the first entries of rows, is subtracted afterwards.
@@ -145,7 +145,7 @@ def _validate(team: Any, indptr: Array, indices: Array, n: int, table: Array) ->
 
 @kernel
 def _symmetry(team: Any, indptr: Array, indices: Array, names: Any, key: Any, table: Array) -> None:
-    """Sums for the comparison of x'Ay with y'Ax, and loops."""
+    """Add up x'Ay - y'Ax, and count loops."""
     line = table[team.rank]
     lo, hi = share_rows(team, indptr)
     loops = 0
@@ -179,8 +179,8 @@ def _symmetry(team: Any, indptr: Array, indices: Array, names: Any, key: Any, ta
 # Patterns of 24,000 to 960,000 entries took 0.2 to 0.75 of the time of hashes by one thread.
 
 _ONE = np.uint64(1)
-_PAIRED_PER_STEP = 8  # a step of `crew` takes 2 ns; a pass over so few that it takes 0.2 ms is
-# not handed over
+_PAIRED_PER_STEP = 8  # entries counted as one step of `crew`: so a pass of up to 0.2 ms runs in
+# the calling thread
 
 
 @device
@@ -245,9 +245,9 @@ def loops_if_symmetric(team: Any, indptr: Array, indices: Array, place: Array, t
 
     -1 if it is not symmetric; -2 if an array is not sound, or a row does not ascend.
 
-    For a kernel of one thread that is given arrays which nobody has looked at.  `indices` are
-    unsigned.  `place` has room for a number of that type for each vertex, `table` is as `structure`
-    makes it, for one member.
+    For a kernel of one thread, with arrays that have not been checked.  `indices` are unsigned.
+    `place` has room for a number of that type for each vertex, `table` is as `structure` makes it,
+    for one member.
     """
     n = indptr.size - 1
     _validate(team, indptr, indices, n, table)
@@ -286,10 +286,7 @@ def symmetry(
 
 
 def ascending_symmetry(indptr: Array, indices: Array, *, threads: int | None = None) -> Symmetry:
-    """`symmetry` of a pattern with ascending rows; of one in the caches without hashes.
-
-    Unless a number of threads is asked for.
-    """
+    """`symmetry` of ascending rows; without hashes if they fit the caches and `threads` is None."""
     if threads is None and suits_one_thread(indptr.size + indices.size):
         return symmetry_by_pairs(indptr, indices)
     return symmetry(indptr, indices, threads=threads)
@@ -366,7 +363,7 @@ def values_and_loops(
     indptr: Array, indices: Array, data: Array, *, key: keys.Key | None = None,
     threads: int | None = None,
 ) -> tuple[Values, int | None]:  # fmt: skip
-    """Loops too, which are seen on the way; None where an entry is not finite."""
+    """`values`, and the number of loops; None for these where an entry is not finite."""
     table, bad, least, most = _value_table((indptr, indices, data), None, key, threads)
     if bad >= 0:
         return Values(False, bad, 0.0, 0.0, 0, False, False), None
@@ -408,13 +405,13 @@ def _value_table(
 # The words of an array: see `checksum` of __init__.py.
 
 _SPREAD = np.uint64(SPREAD)
-_WORDS_PER_STEP = 1  # in the 2 ns of a step of `crew`
+_WORDS_PER_STEP = 1  # words read in the 2 ns of a step of `crew`
 _LINE = 8  # words of a cache line, one for each member
 
 
 @kernel
 def _sum_words(team: Any, words: Array, sums: Array) -> None:
-    """Each member adds up its share; additions modulo 2^64 may come in any order."""
+    """Each member adds up its share; additions modulo 2^64 may be in any order."""
     lo, hi = share(team, words.size)
     first, last = np.uint64(lo), np.uint64(hi)
     one = two = _ZERO

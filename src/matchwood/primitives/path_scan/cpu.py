@@ -161,7 +161,7 @@ def _doubling_with(op_of_user: Any) -> Any:
 def _run_doubling(
     links: Array, values: Array, op: Any, until_still: bool, threads: int | None
 ) -> tuple[Array, Array, Array]:
-    """Where the sides have come to, their values, and (copy, sides left, rounds)."""
+    """The slots that the sides have reached, their values, and (copy, sides left, rounds)."""
     n = values.size
     to, other_to = np.empty_like(links), np.empty_like(links)
     total, other_total = np.empty(2 * n, values.dtype), np.empty(2 * n, values.dtype)
@@ -204,7 +204,7 @@ def doubling(
 SPACING = 1024  # vertices per node, on average
 CHUNK = 4096  # walks or vertices that a thread takes at a time
 UNKNOWN = -(1 << 31)  # a slot of a node without a result; results are above -2^30, or need 64 bits
-UNREACHED = -1  # in `ends`: no walk has come here
+UNREACHED = -1  # in `ends`: no walk has reached the vertex
 ON_CYCLE = -2  # in `ends`: the vertex is known to be on a cycle
 
 
@@ -387,9 +387,6 @@ def splitters(
         distribute, links, values, nodes, number, end, behind, ends, reduced, smallest
     )  # fmt: skip
     return ends, reduced, np.flatnonzero(smallest)
-
-
-# Both.
 
 
 def _cut_links(links: Array, smallest: Array) -> Array:

@@ -1,6 +1,6 @@
 """Path scans on the GPU.  Kernels: gpu.cu; what they are: __init__.py.
 
-Waits for the device: is the table right, are there cycles?
+Waits for the device, to know whether the table is right, and whether there are cycles.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _neighbour(i: int, j: int, a: Any, x: Any) -> Any:
 
 @device
 def _before(weight: Any, column: int, other_weight: Any, other_column: int) -> bool:
-    """Whether a pair comes before another, or before a free place."""
+    """Whether a pair belongs before another, or before a free place."""
     if weight > other_weight:
         return True
     return weight == other_weight and (other_column < 0 or 0 <= column < other_column)

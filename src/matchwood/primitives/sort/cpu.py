@@ -95,10 +95,7 @@ def _move_by_digit(
     team: Team, keys: Any, payload: Any, shift: Any, bits: Any, counts: Any, places: Any,
     out_keys: Any, out_payload: Any,
 ) -> bool:  # fmt: skip
-    """One pass, by the DIGIT_BITS bits of `bits` from `shift` on.  True: the team stops.
-
-    `payload` None stands for positions.
-    """
+    """A pass by the digit of `bits` at `shift`; `payload` None: positions.  True: team stops."""
     mine = counts[team.rank]
     mine[:] = 0
     lo, hi = share(team, keys.size)
@@ -146,7 +143,7 @@ def _sort(
 ) -> None:  # fmt: skip
     """Sort by the bits in `bits`; passes[0] says how many passes it took.
 
-    The result of an odd number is in what came as a, of an even number (or none) in b.
+    After an odd number the result is in what was passed as a, after an even number (or none) in b.
     `differing` has a line of words for each member.
     """
     keys_a, payload_a, keys_b, payload_b = buffers
@@ -224,21 +221,21 @@ def sort_pairs(
 # and lets other threads run.  On AVX-512 it sorts 135 M keys/s of 64 bits in cache and 93 M keys/s
 # beyond it.
 #
-# No more than MEMBER_KEYS keys are sorted at once (60 ms without vector code).  Ctrl-C is heard
+# No more than MEMBER_KEYS keys are sorted at once (60 ms without vector code); Ctrl-C takes effect
 # between ranges.
 
-TEAM_KEYS = 1 << 18  # that a team sorts without a pass before: 2 ms, and 2 MB fit into a cache
-MEMBER_KEYS = 1 << 20  # the same for one member: a pass gains it nothing, but Ctrl-C must be heard
+TEAM_KEYS = 1 << 18  # keys that a team sorts without a pass before: 2 ms; 2 MB fit into a cache
+MEMBER_KEYS = 1 << 20  # the same for one member: only a stop for Ctrl-C makes a pass worth it
 PARTS = 4  # a range is divided again if it holds more than 1 / (PARTS * members) of all keys
 
 
 def undivided(team: Crew) -> int:
-    """Keys that are sorted without a pass before."""
+    """The number of keys that are sorted without a pass before."""
     return MEMBER_KEYS if team.size == 1 else TEAM_KEYS
 
 
 class Scratch(NamedTuple):
-    """What members tell each other in a pass."""
+    """What members share in a pass."""
 
     differing: Any  # (members, 16): bits in which keys differ, a cache line for each member
     counts: Any  # (members, DIGITS)
@@ -283,7 +280,7 @@ def leading_digit(differing: Any) -> Any:
 
 @device
 def _write_places(team: Team, scratch: Scratch) -> None:
-    """Where this member writes the keys of each digit; rank 0 says where ranges begin."""
+    """Note where this member writes the keys of each digit; member 0 notes where ranges begin."""
     place = scratch.places[team.rank]
     before = np.int64(0)
     for digit in range(DIGITS):
@@ -302,8 +299,7 @@ def find_places(team: Team, keys: Any, scratch: Scratch) -> Any:
     """(shift of the digit, whether to stop): what a member must know before it moves its keys.
 
     The digit is made of the leading bits in which keys differ.  All members count the digits of
-    their shares; then each knows where it writes (`scratch.places`), and rank 0 says where ranges
-    begin.
+    their shares, which says where each writes (`scratch.places`), and where ranges begin.
     """
     scratch.differing[team.rank, 0] = differing_bits(team, keys)
     if barrier(team):

@@ -3,8 +3,8 @@
     labels_around(sums, rank, rows, labels, v)     # sums.label[rank]: the label of each entry
     entries = add_up(sums, rank, rows, v)          # sums.total[rank, c]: the weight of label c
 
-This is the faster one: whoever goes through the entries reads each total, and sets it to 0.  Where
-a list of the different labels is needed:
+This is the faster one: the caller goes through the entries, reads each total, and sets it to 0.
+Where a list of the different labels is needed:
 
     found = tally_row(scratch, rank, rows, labels, v)   # labels scratch.label[rank, :found],
                                                         # their weights scratch.weight[rank]
@@ -25,7 +25,7 @@ from matchwood.engines.cpu.hints import select
 
 Array = np.ndarray[Any, Any]
 
-SHORT_ROW = 8  # entries; a linear search among so few takes less time than a cache miss
+SHORT_ROW = 8  # entries; a linear search among these takes less time than a cache miss
 
 
 class Rows(NamedTuple):
@@ -50,7 +50,7 @@ def unsigned(kind: Any) -> Any:
 
 
 def word(most: int) -> Any:
-    """The type of whole numbers up to `most`: the smaller it is, the more of them are at hand."""
+    """The smallest type of whole numbers up to `most`: more of them fit into a cache."""
     return np.int32 if most < 1 << 31 else np.int64
 
 
@@ -92,7 +92,7 @@ def labels_around(sums: Sums, rank: int, rows: Rows, labels: Array, v: Any) -> b
 def add_up(sums: Sums, rank: int, rows: Rows, v: Any) -> int:
     """Add the weights of row v to the totals of its `labels_around`; returns its entries.
 
-    Whoever reads a total sets it to 0 again: a label that stands in the row twice has 0 then.
+    The caller sets each total that it reads to 0: a label that stands in the row twice has 0 then.
     """
     total, label = sums.total[rank], sums.label[rank]
     begin = np.uint64(rows.indptr[np.uint64(v)])
@@ -192,7 +192,7 @@ def clear_list(scratch: Scratch, rank: int, found: int) -> None:
 # Races: local sums are their member's own.  Shared words change by atomic additions only; a team of
 # one needs neither.
 
-LOCAL_LABELS = 256  # of a member: with their two sums they fill 6 KB of the nearest cache
+LOCAL_LABELS = 256  # labels of a member: with two sums each they fill 6 KB of the nearest cache
 LINE = 16  # words between those of two members, which share no cache line
 NO_COUNTS = np.empty(0, np.int32)  # where only one sum is made
 
@@ -235,7 +235,7 @@ def add_by_label(
 
 @device
 def empty_local_sums(team: Any, local_sums: Array, sums: Array, counts: Array) -> None:
-    """All sums of this member are in the shared words."""
+    """Add all local sums of this member to the shared words."""
     if team.size == 1:
         return
     mine = local_sums[team.rank]

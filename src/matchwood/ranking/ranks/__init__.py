@@ -1,4 +1,4 @@
-"""PageRank on a grid of ranks.  The rule: ranking/__init__.py; what a rank does alone: cpu.py.
+"""PageRank on a grid of ranks.  The rule: ranking/__init__.py; local steps of a rank: cpu.py.
 
     given   ->  sums of the block's rows  ->  fold  ->  own scores and own `given`  ->  expand
 
@@ -10,7 +10,7 @@ numbers more: the change and what vertices without arcs hold, added up over all 
 
 Sums are added up in another order than on one machine: scores agree to rounding.  Memory: besides
 the block of incoming arcs its columns once more, as positions, so that what they give lies close
-together; kept by the graph.  On CPUs, where few columns have most entries, these come first.  Large
+together; kept by the graph.  On CPUs, where few columns have most entries, these are first.  Large
 blocks without weights are kept in tiles instead: 2 bytes an entry, and 2 for each row of a tile
 that has some.
 """
@@ -92,7 +92,7 @@ def iterate(
 
 
 def engine_of(G: Any) -> Any:
-    """What a rank does alone: cpu.py or gpu.py."""
+    """The local steps of a rank: cpu.py or gpu.py."""
     return engines.load(__name__, G.engine)
 
 
@@ -114,7 +114,7 @@ def given_in_order(G: Any, module: Any, block: Any, own: Any, order: Any) -> Any
 def added_up(G: Any, *numbers: float) -> list[float]:
     """The sums over all ranks, the same bits on each: along the rows, then along the columns.
 
-    That is C - 1 + R - 1 messages, where a reduction over all ranks has twice their number.
+    C - 1 + R - 1 messages; a reduction over all ranks would take twice as many.
     """
     sums = np.array(numbers, np.float64)
     for comm in (G.exchange.row, G.exchange.column):
@@ -167,7 +167,7 @@ def problem_of(G: Any, asked: Options, caller: str, threads: int | None) -> Prob
 
 
 def _comparable(value: Any) -> Any:
-    """What must be the same on all ranks: not the parts of a vector that is spread over them."""
+    """What must be the same on all ranks: not the parts of a DistributedVector."""
     return "a distributed vector" if isinstance(value, DistributedVector) else value
 
 
@@ -217,10 +217,7 @@ def shares(G: Any, weighted: bool, caller: str) -> Any:
 
 
 def _distribution(G: Any, caller: str, name: str, asked: Options) -> Any:
-    """The argument as probabilities of own vertices; None stays None.
-
-    It is an array of all vertices, the same on all ranks, or a vector that is spread over them.
-    """
+    """An array or DistributedVector as probabilities of own vertices; None stays None."""
     value = getattr(asked, name)
     if value is None:
         return None

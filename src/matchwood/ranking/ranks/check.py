@@ -41,7 +41,7 @@ def check(G: Any, answer: Any, asked: Options, caller: str, replay: bool) -> Non
 
 
 def _check_alike(G: Any, error: float, iterations: int) -> None:
-    """The numbers of an answer are those of all ranks."""
+    """Raise unless the numbers of an answer are the same on all ranks."""
     stated = G.comm.objects((error, iterations))
     for rank, each in enumerate(stated):
         if each != stated[0]:

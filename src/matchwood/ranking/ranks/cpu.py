@@ -35,29 +35,29 @@ from matchwood.ranking.cpu import (
 Array = np.ndarray[Any, Any]
 
 TILE = 1 << 16  # columns; what they give takes 512 KiB, and a place among them 2 bytes
-BITS = np.uint32(16)  # of a place in a tile
+BITS = np.uint32(16)  # bits of a place in a tile
 PLACE = np.uint32(TILE - 1)
 TILE_ROWS = 8192  # rows with entries; their sums, 64 KiB, stay in the second-level cache
 TILE_TASK = 1 << 18  # entries of a window, about: some 300 us of work
 RUN_LENGTHS = 1024  # rows of this length and longer are runs of their own
-BUSIEST = 1 << 12  # columns; what so many give, 32 KiB, stays in the nearest cache of a core
-BUSY = TILE  # columns; what so many give, 512 KiB, stays in its second-level cache
-CACHED_BUSY = 2  # times BUSY columns: what so many give fits into the caches as it is
+BUSIEST = 1 << 12  # columns; what they give, 32 KiB, stays in the nearest cache of a core
+BUSY = TILE  # columns; what they give, 512 KiB, stays in its second-level cache
+CACHED_BUSY = 2  # times BUSY columns: what they give fits into the caches without tiles
 MOST_TILES = 64  # larger blocks were not measured
-LOOK_ENTRIES, LOOKS = 4096, 64  # entries at which a block is looked, and how often
-SPREAD_TILES = 6  # over which they must be spread: what these give is larger than most caches
+LOOK_ENTRIES, LOOKS = 4096, 64  # entries of a sample, and samples of a block, about
+SPREAD_TILES = 6  # tiles over which samples must lie: what these give exceeds most caches
 
 # Sums over the rows of a block with many columns, tile after tile of columns.
 #
 # What the columns of a tile give fits into a cache of the core, and an entry there takes a third of
-# the time of one that comes from a cache which all cores share.  So all rows read the columns of
+# the time of one that is read from a cache which all cores share.  So all rows read the columns of
 # one tile before any row reads the next.  The busiest columns are a tile of their own that fits
 # into the nearest cache: in skewed graphs they have half of all entries.  Entries are 2 bytes, the
 # place in the tile.
 #
 # Rows without entries are left out: the sums of the others lie together, and every tile adds to
 # them.  These rows are cut into windows, and a *unit* is a tile's part of a window.  A unit has
-# runs of rows that are equally long in the tile, so that the processor foresees the ends of rows,
+# runs of rows that are equally long in the tile, so that the processor predicts the ends of rows,
 # and neither lengths nor places of single rows are read.  Rows without entries in the tile are not
 # in it.
 
@@ -67,7 +67,7 @@ class Tiles(NamedTuple):
 
     cuts: Any  # tile t has the columns cuts[t] .. cuts[t + 1] - 1
     rows: Any  # window w has the rows rows[w] .. rows[w + 1] - 1 of the block
-    full: Any  # of which those with entries have the sums full[w] .. full[w + 1] - 1
+    full: Any  # its rows with entries have the sums full[w] .. full[w + 1] - 1
     entries: Any  # uint64: where the columns of each unit begin
     visits: Any  # uint64: where its rows begin in `order`
     runs: Any  # uint64: where its runs begin
@@ -116,7 +116,7 @@ def _count_lengths(lengths: Array, by_length: Array) -> Any:
 def _measure(
     team: Any, indptr: Array, codes: Array, tiles: Tiles, scratch: Scratch, sizes: Array
 ) -> None:  # fmt: skip
-    """sizes[:, unit]: its entries, its rows, its runs."""
+    """sizes[:, unit] = the numbers of its entries, rows and runs."""
     windows = tiles.rows.size - 1
     lengths, by_length = scratch.lengths[team.rank], scratch.by_length[team.rank]
     window = next_chunk(team, windows, 1)
@@ -235,11 +235,11 @@ def _pull_tiles(
 
 @device
 def _hand_out(indptr: Array, first: int, full_sums: Array, sums: Array, firsts: Array) -> None:
-    """The sums of all rows of a window, to where they belong."""
+    """Write the sums of all rows of a window to where they belong in `sums`."""
     parts = np.uint64(firsts.size)
     place, part, at = np.uint64(first) // parts, np.uint64(first) % parts, 0
     for v in range(indptr.size - 1):
-        full = indptr[v] < indptr[v + 1]  # nobody foresees which are: no branch
+        full = indptr[v] < indptr[v + 1]  # no branch: it could not be predicted
         value = full_sums[np.uint64(at * full)]
         sums[firsts[part] + place] = select(full, value, 0.0)
         at += full
@@ -331,8 +331,8 @@ class Owned(NamedTuple):
     share: Any
     given: Any
     jumps: Jumps
-    changes: Any  # of each window
-    lost: Any  # of each window
+    changes: Any  # the change of each window
+    lost: Any  # what vertices without arcs hold, by window
     buffers: Any  # (members, WINDOW)
 
 
@@ -417,8 +417,8 @@ def _kind(n_columns: int) -> Any:
 def _busy_first(columns: Array, n_columns: int) -> tuple[Array, Array, Array]:
     """The busiest columns, the busy and all others with entries; empty where that is no gain.
 
-    Where few columns have most entries, what these give then lies together, in the cache.  Each
-    group is in the order of before, so neighbours stay neighbours.
+    Where few columns have most entries, what these give then lies together, in the cache.  The
+    order within each group is kept, so neighbours stay neighbours.
     """
     nothing = np.empty(0, np.int64)
     if n_columns <= CACHED_BUSY * BUSY:
@@ -434,11 +434,11 @@ def _busy_first(columns: Array, n_columns: int) -> tuple[Array, Array, Array]:
 
 
 def _even_cuts(columns: Array, n_columns: int) -> Array:
-    """Ends of tiles for columns in the order in which they are; empty where that is no gain.
+    """Ends of tiles for columns in their given order; empty where tiles gain nothing.
 
-    Where entries that follow each other have columns all over the block, none of what these give
-    is in the cache when it is asked for.  Where they lie near each other, it is: so looks of
-    LOOK_ENTRIES entries each, here and there, count how many are in the fullest tile.
+    Where successive entries have columns all over the block, what these give is not in the cache;
+    where the columns lie near each other, it is, and tiles gain nothing.  So samples of
+    LOOK_ENTRIES entries count how many are in the fullest tile.
     """
     if n_columns <= CACHED_BUSY * BUSY or columns.size < LOOK_ENTRIES:
         return np.empty(0, np.int64)
@@ -468,9 +468,9 @@ def in_order(block: Block | TiledBlock, given: Array) -> Array:
 def pull_by_owner(
     block: Block | TiledBlock, given: Array, counts: list[int], sums: Array, threads: int | None
 ) -> None:
-    """The same into `sums`, in the order of owners: row v is that of owner v mod len(counts).
+    """`pull` into `sums`, in the order of owners: row v is that of owner v mod len(counts).
 
-    They own as many rows as `counts` says.  What is given is in the order of the block.
+    Owner k has counts[k] rows.  `given` is in the order of the block.
     """
     if sums.size == 0:
         return

@@ -17,7 +17,7 @@ from matchwood.primitives.row_reduce import gpu as row_reduce
 CALLER = "pagerank"
 SOURCE = gpu.Source(__package__, "gpu.cu", ("score<W>",))
 BLOCK = SOURCE.constant("BLOCK")
-MOST_BLOCKS = 512  # that share the own vertices
+MOST_BLOCKS = 512  # blocks that share the own vertices
 TILE = 1024  # rows and entries of a tile, for vectors of 8-byte numbers
 
 

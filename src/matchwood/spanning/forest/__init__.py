@@ -1,7 +1,7 @@
 """Minimum spanning forests.  Read on in reference.py, check.py and order.py, then in a method.
 
 costs.py    the weights of undirected edges, from any matrix
-order.py    in which order edges come; for kernels cpu.py and order.cuh
+order.py    the total order on edges; for kernels cpu.py and order.cuh
 boruvka/, kruskal/, stars/    the methods: each marks the edges of the forest
 cpu.py, gpu.py + gpu.cu       what the methods share, and the forest from its marks
 ranks/      Boruvka's rounds over ranks
@@ -22,7 +22,7 @@ from matchwood.gate.resources import require_memory
 from matchwood.spanning.forest.costs import undirected_costs
 
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
-METHODS = {  # and the folder of each
+METHODS = {  # the folder of each method
     "auto": "boruvka",
     "boruvka": "boruvka",
     "awerbuch_shiloach": "stars",
@@ -228,7 +228,7 @@ def sum_of(weights: Any) -> Any:
 
 
 def _float_sum(weights: Any) -> float:
-    """In float64; where that overflows on the way, by smaller numbers."""
+    """The sum in float64; where a partial sum overflows, of scaled weights."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(weights.sum(dtype=np.float64))
     if math.isfinite(total):

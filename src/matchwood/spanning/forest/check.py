@@ -6,7 +6,7 @@ ends), of the cycle that it closes with them.
 
 The last point in near-linear time: joining the forest's edges in their order, the smaller set
 under the larger, gives a second forest of height log2(n), in which the edge that joined a vertex to
-its parent comes after all edges below.  The last edge on the way between u and v in the first
+its parent is later than all edges below.  The last edge on the way between u and v in the first
 forest is then the last link on the ways from u and v up to their common ancestor in the second.
 """
 
@@ -40,7 +40,7 @@ def check_spanning_forest(
     A : as given to `minimum_spanning_forest`
     answer : Forest, sparse matrix, (edges, weights) or edges of shape (m, 2)
         Of a `Forest` the order of the edges, `total`, `components` and `n` are checked as well;
-        `rounds` is not.  Edges that come as an array may be in any order and direction.  In a
+        `rounds` is not.  Edges given as an array may be in any order and direction.  In a
         sparse matrix, as SciPy's `minimum_spanning_tree` returns it, every stored entry is an
         edge; it may hold one triangle or both.
     maximum : bool
@@ -132,7 +132,6 @@ def _entries(costs: Costs, edges: Any, weights: Any) -> Any:
 
 
 def _sequence(costs: Costs, entries: Any, order: orders.Order) -> Any:
-    """The edges in their order."""
     codes = orders.codes(costs.data[entries], order)
     if entries.size <= answers.BLOCK:
         return np.lexsort((entries, codes))
@@ -189,7 +188,7 @@ def _ends(costs: Costs, entry: int) -> tuple[int, int]:
 
 
 PROBLEM = "spanning forest"
-SUM_ERROR = 1e-12  # of a sum of many floats in any order, as a part of the sum of their sizes
+SUM_ERROR = 1e-12  # error of a sum of many floats in any order, relative to the sum of their sizes
 
 
 class AnswerEdges(NamedTuple):
@@ -277,14 +276,14 @@ def same_weights(true: Any, given: Any) -> Any:
 
 
 def check_numbers(caller: str, answer: Any, n: int, edges: Any, weights: Any) -> None:
-    """The order of the edges of a `Forest`, and the numbers that it has besides them."""
+    """Check the order of the edges of a `Forest`, and the numbers that it has besides them."""
     check_order(n, edges)
     check_counts(caller, answer, n, edges.shape[0])
     if weights.dtype.kind == "i":
         check_whole_total(caller, answer.total, sum_of(weights))
         return
     total = answers.number(caller, "total", answer.total)
-    # a power of two takes the sum away from where floats end
+    # scaled by a power of two, the sum does not overflow
     most = float(np.abs(weights).max(initial=0.0))
     shift = math.frexp(most)[1] + weights.size.bit_length()
     scaled = np.ldexp(weights.astype(np.float64), -shift)
@@ -294,7 +293,7 @@ def check_numbers(caller: str, answer: Any, n: int, edges: Any, weights: Any) ->
 
 
 def check_order(n: int, edges: Any) -> None:
-    """Edges have the smaller end first, and ascend."""
+    """Raise unless edges have the smaller end first, and ascend."""
     turned = answers.first(edges[:, 0] >= edges[:, 1])
     if turned is not None:
         u, v = edges[turned].tolist()
@@ -306,7 +305,7 @@ def check_order(n: int, edges: Any) -> None:
 
 
 def check_counts(caller: str, answer: Any, n: int, m: int) -> None:
-    """The vertices and trees of a `Forest` of m edges."""
+    """Check the numbers of vertices and trees of a `Forest` of m edges."""
     vertices = answers.whole(caller, "n", answer.n)
     if vertices != n:
         raise CheckFailed(f"{PROBLEM}: n is {vertices}, but the graph has {n} vertices")
@@ -318,14 +317,14 @@ def check_counts(caller: str, answer: Any, n: int, m: int) -> None:
 
 
 def check_whole_total(caller: str, total: Any, true: int) -> None:
-    """The total of integers is exact."""
+    """Raise unless the total of integers is exact."""
     whole = answers.whole(caller, "total", total)
     if whole != true:
         raise CheckFailed(f"{PROBLEM}: total is {whole}, the weights give {true}")
 
 
 def total_is_wrong(total: Any, exact: float, size: float, shift: int, count: int) -> bool:
-    """Floats may be added up in any order.
+    """Whether a total of floats, added up in any order, is too far from the exact one.
 
     `exact` and `size` are the sums of the weights and of their sizes, times 2^-shift.
     """

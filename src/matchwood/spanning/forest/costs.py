@@ -27,8 +27,8 @@ class Costs(NamedTuple):
     indptr: Any
     indices: Any
     data: Any  # float32, float64 or int64
-    least: Any  # a bound from below, and
-    most: Any  # from above; of the type of `data`
+    least: Any  # a lower bound of the values, of the type of `data`
+    most: Any  # an upper bound
 
     @property
     def n(self) -> int:
@@ -129,10 +129,9 @@ def _exact_integers(G: csr.Graph, caller: str, rule: str) -> csr.View:
 
 
 def _refuse_overflow(G: csr.Graph, data: Any, caller: str) -> None:
-    """Sums of duplicates must fit int64.  Halves of 32 bits are added up apart, in float64.
+    """Raise unless sums of duplicates fit int64.  Halves of 32 bits are added up in float64.
 
-    A sum of fewer than 2^21 halves is exact; where there may be more, sums close to the limit
-    could be refused that just fit.
+    A sum of fewer than 2^21 halves is exact; of more, one just below the limit may be refused.
     """
     largest = max(-int(data.min()), int(data.max())) if data.size else 0
     if largest * G.longest_row <= np.iinfo(np.int64).max:

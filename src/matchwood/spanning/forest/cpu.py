@@ -93,7 +93,6 @@ def mark(marks: Array, k: Any) -> None:
 
 @device
 def _row_of(indptr: Array, k: Any) -> int:
-    """The row that holds entry k."""
     low, high = 0, indptr.size - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -109,7 +108,7 @@ def _collect(
     team: Any, indptr: Array, indices: Array, data: Array, marks: Array, sums: Array, edges: Array,
     weights: Array,
 ) -> None:  # fmt: skip
-    """sums[size] = how many are marked; their ends and weights in the order of entries."""
+    """Write ends and weights of the marked entries, in their order; sums[size] = their number."""
     lo, hi = share(team, marks.size)
     count = 0
     for i in range(lo, hi):

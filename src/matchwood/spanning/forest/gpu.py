@@ -59,7 +59,7 @@ def span(
 # Weights: a matrix and its mirror in one, by sorting entries, of which at most two are equal
 
 
-KEY_BITS = 63  # of a sort key: row and column together
+KEY_BITS = 63  # bits of a sort key: row and column together
 
 
 def _shift(n: int) -> int:
@@ -123,15 +123,12 @@ def _comes_first(cupy: Any, a: Any, b: Any, maximum: bool) -> Any:
 def join_duplicates(
     indptr: Any, indices: Any, data: Any, n: int, rule: str
 ) -> tuple[Any, Any, Any]:
-    """Rows sorted, int64 values of equal entries joined.
-
-    Sums must fit (costs.py checks that).
-    """
+    """Rows sorted, int64 values of equal entries joined.  Sums must fit (costs.py checks that)."""
     cupy = engines.cupy()
     shift = _shift(n)
     with gpu.guard(CALLER, 80 * indices.size):
         keys = _keys(indptr, indices, shift)
-        if rule in ("min", "max"):  # the one that counts comes first, or last
+        if rule in ("min", "max"):  # the one that counts is first, or last
             order = cupy.argsort(data, kind="stable")
             keys, data = keys[order], data[order]
         order = cupy.argsort(keys, kind="stable")

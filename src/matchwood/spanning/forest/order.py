@@ -79,7 +79,7 @@ class CostRows(NamedTuple):
 
 
 def rows_of(costs: Any) -> CostRows:
-    """Views of the same memory."""
+    """Costs as kernels read them, in the same memory."""
     unsigned = np.uint32 if costs.indices.dtype == np.int32 else np.uint64
     bits = costs.data.view(f"u{costs.data.dtype.itemsize}")
     return CostRows(costs.indptr, costs.indices.view(unsigned), bits)

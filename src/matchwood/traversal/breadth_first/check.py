@@ -144,7 +144,7 @@ def _check_ends(level: Any, parent: Any, start: Any, limit: int) -> None:
 
 
 def _check_arcs(view: Any, level: Any, parent: Any, limit: int) -> None:
-    """Rules 2 to 4; a fault of the levels is told before one of the parents."""
+    """Check rules 2 to 4; a fault of the levels is raised before one of the parents."""
     n = view.n
     xp = answers.module(level)
     joined = xp.zeros(n, bool)  # has an arc from its parent

@@ -230,7 +230,7 @@ constexpr int LOCAL_BYTES = 16384;       // shared memory of one side of a block
 constexpr int CLUSTER_ENTER = 2048;      // pieces; a frontier with no more is a cluster's work
 constexpr int CLUSTER_LEAVE = 4096;      // pieces; with more the cluster stops
 constexpr int CLUSTER_ENTRIES = 32768;   // entries of the frontier's rows; with more the cluster stops
-constexpr int UNEVEN_PIECES = 64;        // that a block may have beyond twice its share
+constexpr int UNEVEN_PIECES = 64;        // pieces that a block may have beyond twice its share
 constexpr int ALPHA = 4;                 // backwards needs entries > (entries not seen yet) / ALPHA,
 constexpr int VERTICES_PER_ENTRY = 8;    // and entries > vertices / VERTICES_PER_ENTRY: a pass reads them all
 constexpr int OFFER_RATIO = 4;           // the frontier offers itself when it found OFFER_RATIO times its entries
@@ -239,7 +239,7 @@ constexpr int SERIAL = 16;               // entries that a lane tries alone befo
 constexpr int HELP = 1 << 30;            // entries that the warp then tries: all
 
 // Words of `control`; those of the roll call are 0 at every launch, all are at the first.
-constexpr int CLUSTER_DEPTH = ROLL_WORDS;     // three in turn: the level that the cluster has come to
+constexpr int CLUSTER_DEPTH = ROLL_WORDS;     // three in turn: the level the cluster has reached
 constexpr int CLUSTER_ARCS = ROLL_WORDS + 3;  // three in turn: entries of the cluster's frontier
 constexpr int STAGE = ROLL_WORDS + 6;         // STARTING, RUNNING, DONE
 constexpr int DEPTH = STAGE + 1;              // this and the next five: the fields of Frontier
@@ -256,8 +256,8 @@ struct Frontier {
     I depth;          // its level
     Wide head, tail;  // its window of the queue
     Wide arcs, seen;  // entries of its rows, and of the rows of all vertices up to it
-    int side;         // which bitmap holds it,
-    bool backwards;   // if one does
+    int side;         // the bitmap that holds it, where `backwards`
+    bool backwards;   // whether a bitmap holds it
 };
 
 // The queue of a block of the cluster: its shared memory, and FarQueue for what does not fit.
@@ -320,7 +320,7 @@ __device__ __forceinline__ void offer_frontier(
     });
 }
 
-// Whether a frontier of `arcs` entries that found rows of `found` does so.
+// Whether a frontier of `arcs` entries that found rows of `found` entries offers itself.
 template <typename I>
 __device__ __forceinline__ bool offers(const Graph<I>& graph, Wide arcs, Wide found)
 {
@@ -366,7 +366,7 @@ __device__ __forceinline__ void add_block(Wide value, Wide* part, Wide* total)
     if (threadIdx.x == 0 && *part != 0) atomicAdd(total, *part);
 }
 
-// Levels by one cluster, until the frontier is large or empty, or `stop` comes.  Blocks store their
+// Levels by one cluster, until the frontier is large or empty, or until `stop`.  Blocks store their
 // counts in each other's shared memory before the barrier that ends a level, so all know them after it.  The first
 // frontier is in the queue; the last is put there.  Returns the entries of all rows found, by thread.
 template <typename I>
@@ -401,7 +401,7 @@ __device__ __forceinline__ Wide run_cluster(
         return piece;
     };
     while (true) {
-        // shared out: warps of all blocks in turn, so that a small frontier is on all multiprocessors
+        // shared: warps of all blocks in turn, so that a small frontier is on all multiprocessors
         int warp_ = shared ? warp() * CLUSTER + cluster_rank() : warp();
         int warps = shared ? BLOCK / WARP * CLUSTER : BLOCK / WARP;
         Wide mine = shared ? size : local.counts[1 - fill][cluster_rank()];
@@ -572,7 +572,7 @@ __global__ void CLUSTERED __launch_bounds__(BLOCK, 1024 / BLOCK) search(
     unsigned long long* control)
 {
     __shared__ Local<I> local;
-    // in a symmetric pattern, a row of one entry leads back to where we came from
+    // in a symmetric pattern, a row of one entry leads back to the vertex that found it
     Graph<I> graph{n, nnz, indptr, indices, in_indptr, in_indices, level, parent,
                    reinterpret_cast<Piece<I>*>(queue), bits, I(symmetric ? 1 : 0)};
     RollCall roll;

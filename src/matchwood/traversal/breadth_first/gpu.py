@@ -92,5 +92,5 @@ def _blocks() -> int:
 
 @functools.cache
 def _most_blocks(device: int) -> int:
-    """As many as run at once, in whole clusters.  (Those too many would find the roll closed.)"""
+    """Blocks that run at once, in whole clusters.  (More would find the roll call closed.)"""
     return max(1, gpu.multiprocessors() * (RESIDENT // BLOCK) // CLUSTER) * CLUSTER

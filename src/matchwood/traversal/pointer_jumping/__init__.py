@@ -86,7 +86,7 @@ def forest_roots(parent: Any, *, engine: str | None = None, threads: int | None 
 
 def is_distributed(value: Any) -> bool:
     """Whether this is a DistributedVector."""
-    # none is there where the module is not imported
+    # there is none unless the module is imported
     module = sys.modules.get("matchwood.engines.ranks.vectors")
     return module is not None and isinstance(value, module.DistributedVector)
 

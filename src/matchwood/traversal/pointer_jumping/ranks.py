@@ -1,4 +1,4 @@
-"""Roots of a forest whose parents are spread over ranks: pointer jumping by questions.
+"""Roots of a forest whose parents are distributed over ranks: pointer jumping by questions.
 
 Every vertex that does not know its root asks the owner of the vertex that it points to.  The answer
 is the root, if that vertex knows it, or else the vertex that it points to itself.  So a way to the

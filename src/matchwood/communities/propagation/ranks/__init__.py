@@ -5,14 +5,14 @@ The C ranks of a row group each have a part of its rows.  In a sub-round
 1. they join, by an "or" of bits, which of its vertices have a neighbour that moved;
 2. each adds up the labels in its part of these rows, and sends the lists to the owners;
 3. the owners join the lists and take the best label ("2.5D": the third step needs no row group);
-4. the labels of those who moved are expanded to their column groups, which wake the rows there.
+4. the new labels are expanded to their column groups, where rows next to them become active.
 
-A vertex that nobody woke would keep its label.  So who is active may differ from one machine, where
-it saves work, and must only hold all who might move: in small graphs, where a sub-round has few
+A vertex that is not active would keep its label.  So the active vertices may be more than on one
+machine, as long as all that might move are among them: in small graphs, where a sub-round has few
 vertices, all look, and step 1 is left out.
 
-After the sub-rounds come rounds in which of neighbours that want to move only the first does.  The
-owners expand their wishes to row and column groups, and a fold tells them who has one before it.
+In the rounds after the sub-rounds, of neighbours that want to move only the first does.  The owners
+expand their wishes to row and column groups, and a fold returns which have a neighbour before them.
 
 Weights are integers, so sums are exact in any order: labels are those of one machine.
 """
@@ -41,7 +41,7 @@ PACKAGE = __name__.rpartition(".")[0]
 
 
 class BlockLevel(NamedTuple):
-    """The block of a rank with whole weights, and its own vertices by place.
+    """The block of a rank with integer weights, and its own vertices by place.
 
     `data` is None where all weights of the graph are 1.  `inner` is twice the weight of loops, None
     where there are none.
@@ -52,8 +52,8 @@ class BlockLevel(NamedTuple):
     data: Any
     inner: Any
     strength: Any
-    total: int  # of all ranks
-    entries: int  # of all ranks
+    total: int  # the sum of all strengths, over all ranks
+    entries: int  # the entries of all ranks
 
 
 def block_level(G: Any, caller: str) -> BlockLevel:
@@ -179,7 +179,7 @@ class Labels:
         return found[0], found[1]
 
     def split_round(self, number: int, seed: int) -> tuple[int, int]:
-        """A round of sub-rounds; how many own labels changed, and how many vertices looked."""
+        """A round of sub-rounds; returns how many own labels changed, and vertices looked."""
         parts = subrounds_of(self.G.n)
         mine = self.ids[: self.grid.n_rows]
         turns = self.module.turns(mine, parts, number, seed, self.threads)
@@ -214,7 +214,7 @@ class Labels:
         return int((~stays).sum()), seen
 
     def _is_late(self, places: Any) -> Any:
-        """Who of these own vertices has a neighbour that wants to move too and is before it."""
+        """Which of these own vertices have a neighbour before them that wants to move too."""
         (columns,) = self.exchange.expand_changed(places)
         (rows,) = self.exchange.expand_rows_changed(places)
         self.wishes[self.to_local[columns]] = 1
@@ -280,7 +280,7 @@ class Labels:
         return ReceivedLists(words, xp.stack(sizes), xp.stack(begins), np.array(after))
 
     def go(self, places: Any, targets: Any) -> None:
-        """Own vertices take their new labels, and wake their neighbours on all ranks."""
+        """Give own vertices their new labels; their neighbours on all ranks become active."""
         self.own[places] = targets
         columns, new = self.exchange.expand_changed(places, targets)
         if columns.shape[0]:
@@ -290,12 +290,12 @@ class Labels:
 
 
 def engine_of(G: Any) -> Any:
-    """What a rank does alone: cpu.py, a table with open addressing, or gpu.py, sorted lists."""
+    """The local steps of a rank: cpu.py, a table with open addressing, or gpu.py, sorted lists."""
     return engines.load(__name__, G.engine)
 
 
 def tracks(n: int) -> bool:
-    """Whether ranks exchange who is active, so that the others need not look."""
+    """Whether ranks exchange which vertices are active, so that the others need not look."""
     return n >= SMALL_VERTICES
 
 

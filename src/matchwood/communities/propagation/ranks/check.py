@@ -48,7 +48,6 @@ def check(G: Any, answer: Any, caller: str, settled: bool, numbering: str) -> No
 
 
 def _unpacked(answer: Any) -> tuple[Any, Any]:
-    """Count or None, and the labels."""
     if hasattr(answer, "labels"):
         return getattr(answer, "count", None), answer.labels
     if isinstance(answer, tuple) and len(answer) == 2:
@@ -83,10 +82,7 @@ def _check_modularity(value: Any, right: float) -> None:
 
 
 def _raise_at(G: Any, wrong: Any, ids: Any, text: Any) -> None:
-    """Raise on all ranks for the smallest of the ids where something is wrong.
-
-    text(k) says what, for place k of the arrays.
-    """
+    """Raise text(k) on all ranks, for the place k of the smallest of the ids that are wrong."""
     xp = engines.xp(wrong)
     places = xp.flatnonzero(wrong)
     if not places.shape[0]:
@@ -102,7 +98,7 @@ def _raise_at(G: Any, wrong: Any, ids: Any, text: Any) -> None:
 def _check_numbers(G: Any, labels: Any) -> int:
     """How many labels there are, if they are numbered by their smallest vertices without gaps.
 
-    The owner of vertex k keeps the smallest vertex of label k, and asks the one of k - 1 for its.
+    The owner of vertex k keeps the smallest vertex of label k, and asks the owner of k - 1 for its.
     """
     xp, ids = engines.xp(labels), xp_ids(G, labels)
     _raise_at(
@@ -135,7 +131,7 @@ def xp_ids(G: Any, like: Any) -> Any:
 
 
 def least_at(found: Any, places: Any, values: Any) -> None:
-    """found[place]: the least of what it is and of the values for it."""
+    """found[place] = the least of itself and of the values for it."""
     order = engines.xp(values).argsort(-values)  # of several values for one place the last stays
     places, values = places[order], values[order]
     smaller = values < found[places]
@@ -154,7 +150,7 @@ def _count_firsts(G: Any, labels: Any) -> int:
 def smallest_vertices(G: Any, labels: Any) -> Any:
     """For each own vertex the smallest vertex with its label; labels are any integers.
 
-    Labels meet on a rank that a hash names, which tells all who have one its smallest vertex.
+    A hash of the label names a rank, which sends its smallest vertex to all ranks that have it.
     """
     xp, ids = engines.xp(labels), xp_ids(G, labels)
     distinct, which = xp.unique(labels, return_inverse=True)

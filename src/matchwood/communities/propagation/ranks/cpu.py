@@ -1,4 +1,4 @@
-"""Label propagation on the block of a member, on a team.  What ranks exchange: __init__.py.
+"""Label propagation on the block of a rank, on a team.  What ranks exchange: __init__.py.
 
 A rank has a part of each row of its row group.  It adds up the labels there (`label_sums`); the
 owner of a vertex joins the lists of the ranks of its row (`ReceivedLists`) and takes the best label
@@ -50,14 +50,14 @@ def table_of(members: int, longest: int, kind: Any) -> Scratch:
 
 
 def places_of(n: int, entries: int, threads: int | None) -> Array | None:
-    """A word for each label and member, where that is not more memory than the block has."""
+    """A word for each label and member; None where that is more memory than the block has."""
     members = crew(threads, work=entries).size
     return np.zeros((members, n), np.uint32) if n * members <= entries else None
 
 
 @device
 def _mask(entries: Any) -> Any:
-    """The slots that a list of so many entries uses, less 1: a power of two, less 1."""
+    """The slots for a list of `entries` entries, a power of two, less 1."""
     size = np.uint64(2 * SHORT_ROW)
     while size < np.uint64(2) * np.uint64(entries):
         size += size
@@ -66,7 +66,7 @@ def _mask(entries: Any) -> Any:
 
 @device
 def _place_of(slots: Array, label: Array, mask: Any, found: Any, c: Any) -> Any:
-    """Where label c is in the list; `found`, and noted there, where it is not."""
+    """The place of label c in the list; a new label is noted at place `found`."""
     at = ((np.uint64(c) * _GOLDEN) >> _SHIFT) & mask
     place = np.uint64(slots[at])
     while place != 0 and label[place - _ONE] != c:
@@ -81,7 +81,7 @@ def _place_of(slots: Array, label: Array, mask: Any, found: Any, c: Any) -> Any:
 
 @device
 def _place_in_short(label: Array, found: Any, c: Any) -> Any:
-    """The same where there are at most SHORT_ROW entries: labels are compared one by one."""
+    """`_place_of` for at most SHORT_ROW entries: labels are compared one by one."""
     at = np.uint64(0)
     while at < found and label[at] != c:
         at += _ONE
@@ -91,7 +91,7 @@ def _place_in_short(label: Array, found: Any, c: Any) -> Any:
 
 @device
 def _add_up(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> int:
-    """The labels in the row of v, with their weights; returns how many."""
+    """Add up the weights of the labels in the row of v; returns the number of labels."""
     slots, label, weights = table.place[member], table.label[member], table.weight[member]
     begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
     found, last, weighted = np.uint64(0), np.uint64(0), rows.data.size > 0
@@ -116,7 +116,7 @@ def _add_up(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> i
 
 @device
 def _only_label(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> bool:
-    """Whether the row of v has one label; it is listed then.  From the second round on most do."""
+    """List the label of a row that has only one, and say so.  From the second round on most do."""
     begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
     if begin == end:
         return False
@@ -145,7 +145,7 @@ def _add_up_all(
     found: tuple[Array, Array],
     dense: bool,
 ) -> None:
-    """The list of vertex i goes to begins[i], where its whole row would have room."""
+    """Write the list of vertex i at begins[i], where its whole row would have room."""
     chunk = next_chunk(team, vertices.size, CHUNK)
     while chunk >= 0:
         for i in range(chunk, min(chunk + CHUNK, vertices.size)):
@@ -167,7 +167,7 @@ def _add_up_all(
 def _close_gaps(
     team: Any, begins: Array, ends: Array, source: tuple[Array, Array], target: tuple[Array, Array]
 ) -> None:
-    """Lists that begin at begins[i] one after the other; number i ends before ends[i]."""
+    """Move the lists that begin at begins[i] together; list i then ends before ends[i]."""
     lo, hi = share(team, ends.size)
     for i in range(lo, hi):
         if interrupted(team, i):
@@ -181,10 +181,7 @@ def _close_gaps(
 def label_sums(
     rows: Rows, labels: Array, vertices: Array, kind: Any, places: Any, threads: int | None
 ) -> tuple[Array, Array, Array]:
-    """For each of these rows how many labels it has; then all labels, and their weights.
-
-    `places` is what `places_of` returned.
-    """
+    """The number of labels of each row; all labels; their weights.  `places`: see `places_of`."""
     lengths = (rows.indptr[vertices + 1] - rows.indptr[vertices]).astype(np.int64)
     ends = np.cumsum(lengths)
     work, longest = int(ends[-1]) if ends.size else 0, int(lengths.max(initial=0))
@@ -207,7 +204,7 @@ def label_sums(
 
 @device
 def _join(table: Scratch, member: int, lists: Any, j: Any, entries: Any) -> int:
-    """All lists of a vertex as one; returns how many labels it has."""
+    """Join all lists of a vertex; returns how many labels it has."""
     slots, label, weights = table.place[member], table.label[member], table.weight[member]
     found, mask, short = np.uint64(0), _mask(entries), entries <= SHORT_ROW
     for s in range(lists.after.size):
@@ -324,7 +321,7 @@ def _take_marks(team: Any, vertices: Array, active: Array, words: Array) -> None
 
 
 def take_marks(vertices: Array, active: Array, threads: int | None) -> Array:
-    """Who of these is active, a bit each; they are no longer active."""
+    """A bit for each vertex, 1 where it is active; none of them is active afterwards."""
     words = np.empty(-(-vertices.size // WORD), np.uint64)
     crew(threads, work=vertices.size).run(_take_marks, vertices, active, words)
     return words
@@ -340,7 +337,7 @@ def marked(words: Array, vertices: Array) -> Array:
 def _wake(
     team: Any, columns: tuple[Array, Array], moved: Array, new: Array, labels: Array, active: Array
 ) -> None:
-    """`columns` has for each column the rows that hold it."""
+    """See `wake`; `columns` has for each column the rows that hold it."""
     indptr, rows = columns
     chunk = next_chunk(team, moved.size, CHUNK)
     while chunk >= 0:
@@ -360,7 +357,7 @@ def wake(
     active: Array,
     threads: int | None,
 ) -> None:
-    """Columns that moved have new labels; rows that hold one of them are active."""
+    """Give columns that moved their new labels, and mark the rows that hold one as active."""
     team = crew(threads, work=16 * moved.size)
     team.run(_wake, columns, moved, new, labels, active)
 
@@ -384,7 +381,7 @@ def _find_late(
 
 
 def late_of(rows: Rows, vertices: Array, wishes: Array, ids: Array, threads: int | None) -> Array:
-    """Who of these has a neighbour here that wishes to move too, and is before it by mix64."""
+    """Which vertices have a neighbour here that wishes to move too, and is before them by mix64."""
     late = np.empty(vertices.size, np.uint8)
     crew(threads, work=16 * vertices.size).run(_find_late, rows, vertices, wishes, ids, late)
     return late

@@ -17,7 +17,7 @@ WORD = 64  # bits of a word in which active vertices are marked
 
 
 def _entries(indptr: Any, vertices: Any) -> tuple[Any, Any]:
-    """Where the rows of these vertices are stored, and which one each entry is of."""
+    """The entries of the rows of these vertices, and the vertex that each belongs to."""
     xp = engines.xp(indptr)
     begin = indptr[vertices].astype(np.int64)
     size = indptr[vertices + 1].astype(np.int64) - begin
@@ -43,7 +43,7 @@ def _joined(which: Any, label: Any, weight: Any) -> tuple[Any, Any, Any]:
 
 
 def places_of(n: int, entries: int, threads: int | None) -> None:
-    """Sorting needs no places."""
+    """None: sorting needs no places."""
 
 
 def label_sums(
@@ -124,7 +124,7 @@ def turns(ids: Any, parts: int, number: int, seed: int, threads: int | None) -> 
 
 
 def take_marks(vertices: Any, active: Any, threads: int | None) -> Any:
-    """Who of these is active, a bit each; they are no longer active."""
+    """A bit for each vertex, 1 where it is active; none of them is active afterwards."""
     xp = engines.xp(active)
     bits = xp.zeros(-(-vertices.shape[0] // WORD) * WORD, np.uint8)
     bits[: vertices.shape[0]] = active[vertices]
@@ -142,13 +142,13 @@ def marked(words: Any, vertices: Any) -> Any:
 def wake(
     columns: tuple[Any, Any], moved: Any, new: Any, labels: Any, active: Any, threads: int | None
 ) -> None:
-    """Columns that moved have new labels; rows that hold one of them are active."""
+    """Give columns that moved their new labels, and mark the rows that hold one as active."""
     labels[moved] = new
     active[columns[1][_entries(columns[0], moved)[0]]] = 1
 
 
 def late_of(rows: Any, vertices: Any, wishes: Any, ids: Any, threads: int | None) -> Any:
-    """Who of these has a neighbour here that wishes to move too, and is before it by mix64."""
+    """Which vertices have a neighbour here that wishes to move too, and is before them by mix64."""
     xp = engines.xp(ids)
     at, which = _entries(rows.indptr, vertices)
     u = rows.indices[at]

@@ -1,16 +1,15 @@
 """Connected components of graphs larger than a device, and on several devices.
 
-Afforest (M. Sutton, T. Ben-Nun, A. Barak. IPDPS 2018. doi:10.1109/IPDPS.2018.00012), of which each
-step sends as little as it can.  First two neighbours of each row travel, and join
-most vertices to one large component.  Then only the rows of vertices outside it travel whole; where
-the pattern is not known to be symmetric, all rows do.
+Afforest ([1] in ../__init__.py), with as little traffic as possible.  First two neighbours of each
+row are sent, which join most vertices to one large component.  Then only the rows of vertices
+outside it are sent whole; where the pattern is not known to be symmetric, all rows are.
 
 Each device joins the rows of its partition in a forest of all vertices.  The devices send each
 other the edges of their forests, after each of the two steps.  Roots are the smallest vertices of
 their trees, so the forest is the same on every device then.
 
 Read on in gpu.py and gpu.cu; cpu.py has the same steps on simulated devices, which show without a
-GPU what would travel (`matchwood.engines.devices.simulated`).
+GPU what would be sent (`matchwood.engines.devices.simulated`).
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ from matchwood.errors import EngineUnavailable
 
 CALLER = "connected_components"
 METHODS = ("auto", "afforest")
-SENT_NEIGHBOURS = 2  # of each row, before the largest component is looked for
-ARRAYS = 12  # of a worker at most: each is rounded up to whole units of memory
-CONTROL_BYTES = 1024  # counters
+SENT_NEIGHBOURS = 2  # neighbours of each row, before the largest component is looked for
+ARRAYS = 12  # arrays of a worker at most: each is rounded up to whole units of memory
+CONTROL_BYTES = 1024  # bytes of counters
 
 
 class Problem(NamedTuple):
     """What the workers of a call share."""
 
-    view: Any  # of the pattern, on the host
-    kind: Any  # of vertices on the devices
+    view: Any  # the pattern, on the host
+    kind: Any  # the type of vertices on the devices
     plan: Plan
     threads: int | None
-    keep: Any  # of a prepared Graph, else None
+    keep: Any  # `keep` of a prepared Graph, else None
 
 
 def vertex_type(n: int) -> Any:
-    """The type of a vertex on a device; columns travel in it."""
+    """The type of a vertex on a device; columns are sent in it."""
     return np.dtype(np.int32 if n < 1 << 31 else np.int64)
 
 
@@ -53,7 +52,7 @@ def sizes_of(view: Any) -> Sizes:
     vertex, place = vertex_type(view.n).itemsize, view.indptr.dtype.itemsize
     return Sizes(
         every=3 * vertex,  # parent, numbers, labels
-        own=vertex + 1,  # rows that must travel; which have more than two entries
+        own=vertex + 1,  # rows that must be sent; which have more than two entries
         listed=0,
         streamed=vertex,
         row=2 * place + vertex,

@@ -1,6 +1,6 @@
-"""Devices simulated in the memory of the host; what travels is counted.  Steps: __init__.py.
+"""Devices simulated in the memory of the host; what is sent is counted.  Steps: __init__.py.
 
-Also here: what the host gathers for a real or simulated.  Races: primitives/union_find.
+Also here: what the host gathers for a device, real or simulated.  Races: primitives/union_find.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LINE = 16  # words between the counters of two members, so that they share no ca
 @kernel
 def _gather(team: Team, indptr: Array, indices: Array, lo: int, none: Any, two: Array,
             counts: Array) -> None:  # fmt: skip
-    """Without branches: half of them would be guessed wrong, which takes longer than the memory."""
+    """Without branches: half would be mispredicted, which takes longer than reading the memory."""
     first, stop = share(team, two.size // 2)
     sent, last = np.int64(0), np.int64(indices.size) - 1
     for i in range(first, stop):
@@ -47,15 +47,12 @@ def _gather(team: Team, indptr: Array, indices: Array, lo: int, none: Any, two: 
 
 
 def no_vertex(kind: Any) -> int:
-    """What stands for a neighbour that is not there; the other numbers below 0 are ~vertex."""
+    """The number that stands for a missing neighbour; other numbers below 0 are ~vertex."""
     return int(np.iinfo(kind).min)
 
 
 def gather_two(view: Any, lo: int, two: Array, team: Any) -> int:
-    """The two neighbours of the rows from `lo` on, and how many there are.
-
-    The second is ~vertex where the row has more than these two.
-    """
+    """Write two neighbours of each row from `lo` on, ~second if there are more; their number."""
     counts = np.zeros(team.size * LINE, np.int64)
     none = two.dtype.type(no_vertex(two.dtype))
     team.run(_gather, view.indptr, view.indices, lo, none, two, counts)
@@ -81,10 +78,7 @@ def join_forest(team: Team, other: Array, parent: Array) -> None:
 
 @kernel
 def join_two(team: Team, base: int, none: Any, ends: Array, more: Array, parent: Array) -> None:
-    """Join base + i with its two neighbours, as `gather_two` writes them.
-
-    more[i] becomes 1 where the row has more than these.
-    """
+    """Join base + i with the neighbours that `gather_two` wrote; more[i] = 1 if there are more."""
     lo, hi = share(team, ends.size // 2)
     for i in range(lo, hi):
         if interrupted(team, i):
@@ -119,7 +113,7 @@ def join_rows(
 
 @kernel
 def flatten(team: Team, parent: Array) -> None:
-    """Every vertex directly under its root."""
+    """Hook every vertex directly under its root."""
     lo, hi = share(team, parent.size)
     compress(parent, lo, hi)
     if barrier(team):
@@ -128,10 +122,7 @@ def flatten(team: Team, parent: Array) -> None:
 
 @kernel
 def most_frequent(team: Team, parent: Array, found: Array) -> None:
-    """found[0] = the root that most of a sample have, by a vote in one pass.  One member works.
-
-    A wrong guess costs traffic only.
-    """
+    """found[0] = the root of most of a sample, by one member; a wrong guess costs traffic only."""
     if team.rank > 0:
         return
     champion, votes = parent[0], 0
@@ -140,9 +131,6 @@ def most_frequent(team: Team, parent: Array, found: Array) -> None:
             champion = parent[i]
         votes += 1 if parent[i] == champion else -1
     found[0] = champion
-
-
-# Partitions
 
 
 class Workers(SimulatedWorkers):
@@ -204,7 +192,7 @@ class Worker:
         crew(self._problem.threads, work=4 * work).run(kernel, *arguments)
 
     def join_first(self) -> None:
-        """The first two neighbours of each row travel."""
+        """Send and join the first two neighbours of each row."""
         view, part = self._problem.view, self._part
         step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
         for lo in range(part.lo, part.hi, step):
@@ -219,7 +207,7 @@ class Worker:
             self._run(two.size, join_two, lo, none, two, more, self.parent)
 
     def join_all(self) -> None:
-        """All rows travel."""
+        """Send and join all rows."""
         view = self._problem.view
         for batch in self._batches:
             ids, places, columns = self._next_buffer()
@@ -237,10 +225,10 @@ class Worker:
         self.round.bytes_up += entries * self._problem.kind.itemsize + more
 
     def expect_answer(self) -> None:
-        """The labels are on the host."""
+        """Nothing to do: the labels are on the host."""
 
     def first_joined(self) -> None:
-        """`join_first` has counted already."""
+        """Nothing to do: `join_first` has counted already."""
 
     def largest(self) -> int:
         """The root of the component that is probably the largest."""
@@ -249,7 +237,7 @@ class Worker:
         return int(found[0])
 
     def join_rest(self, largest: int) -> None:
-        """Rows of vertices outside the largest component travel, unless both entries did."""
+        """Send and join the rows outside the largest component that have more than two entries."""
         view, part = self._problem.view, self._part
         outside = self.flat()[part.lo : part.hi] != largest
         rest = (np.flatnonzero(outside & (self._more > 0)) + part.lo).astype(self._problem.kind)
@@ -282,5 +270,5 @@ class Worker:
         return parent
 
     def join(self, forest: Array) -> None:
-        """The forest of another partition."""
+        """Join the forest of another partition."""
         self._run(forest.size, join_forest, forest, self.parent)

@@ -3,9 +3,9 @@
 Two methods.  "auto": every rank joins the edges of its block by the engine of a single machine,
 reports to the owners under which vertex each of theirs is, and the owners make one forest of these:
 forest.py, then cpu/ or gpu.py + gpu.cu.  Where the ranks share a GPU, the first of them finds the
-components for all (gate/distributed).  "colour": the smallest number spreads along edges, a round
-for each step, as in the thesis: cpu/colour.py.  Both find for each vertex the smallest of its
-component, and components are numbered by these at the end.
+components for all (gate/distributed).  "colour": the smallest number goes one edge further in each
+round, as in the thesis: cpu/colour.py.  Both find for each vertex the smallest of its component,
+and components are numbered by these at the end.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
 def _is_symmetric(G: Any) -> bool:
     """Whether the pattern is known to be symmetric, on all ranks.
 
-    To find out takes a pass over the entries, which pays only for a graph that is used again: the
-    first call does not ask.
+    The test is a pass over the entries, which pays only for a graph that is used again: the first
+    call does not make it.
     """
     before = G.has_kept("symmetry") or G.has_kept(AGAIN)
     G.keep(AGAIN, lambda: True)
@@ -60,7 +60,6 @@ def _is_symmetric(G: Any) -> bool:
 
 
 def _kind(G: Any) -> Any:
-    """The type of labels."""
     return np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
 
 
@@ -71,7 +70,7 @@ def _numbered(G: Any, roots: Any, rounds: int) -> Components:
 
 
 def _on_gpus(G: Any, threads: int | None) -> Components:
-    """Where the order is hashed, the user's smallest vertex of a component is not its root."""
+    """Label on GPUs.  Where the order is hashed, a root is not the user's smallest vertex."""
     run = engines.load(__name__, "gpu").Run(G, _is_symmetric(G), threads)
     rounds = run.join()
     if G.order is not None:
@@ -81,7 +80,7 @@ def _on_gpus(G: Any, threads: int | None) -> Components:
 
 
 def _by_first(G: Any, shared: whole.Whole) -> Components:
-    """The first rank has the whole graph."""
+    """Label on the first rank, which has the whole graph."""
     symmetric = _is_symmetric(G)
 
     def work(view: Any) -> Any:
@@ -94,7 +93,7 @@ def _by_first(G: Any, shared: whole.Whole) -> Components:
 
 
 def _alone(G: Any, threads: int | None) -> Components:
-    """One rank: its block is the graph, and its vertices are in their own order."""
+    """Label on a single rank: its block is the graph, and its vertices are in their own order."""
     count, labels, rounds = engines.load(PACKAGE, G.engine).label(
         G.entries(), G.has_symmetric_pattern, "auto", threads=threads
     )

@@ -99,7 +99,7 @@ def _check_numbers(
 
 
 def _check_edges(G: Any, given: Array) -> None:
-    """The ends of every entry have the same label."""
+    """Raise unless the ends of every entry have the same label."""
     names, grid = G.original_local, G.grid
     labels = np.empty(grid.n_local, np.int64)
     labels[grid.columns_to_local] = G.exchange.expand(given)

@@ -12,15 +12,15 @@ report (cpu/giant.py, and `_join_known` in gpu.py).
 Then in rounds, until nothing changes on any rank:
 
    hook       A pair (v, a) lowers parent[v] to a.  If v had another parent b, then a and b are
-              connected, and the owner of the larger one must learn of the smaller one: a pair for
-              it.  So the old label's owner learns the new one.
+              connected, and the owner of the larger one must learn of the smaller one: it is sent
+              that pair.
    shortcut   parent[v] becomes the parent of the parent, which its owner is asked for.  Each is
               asked for once by a rank, however many of its vertices are below it.
 
 A pair is dropped where it says what the owner knows, or where v was a root.  It always goes to a
-smaller vertex than before, so it does not live for ever; and parents only go down.  At the end
-every parent is a root, every pair has been used, and so the root is the smallest vertex of the
-component.  (M. Rem's way to join sets, E. W. Dijkstra, A Discipline of Programming, 1976.)
+smaller vertex than before, and parents only go down, so the rounds end.  Then every parent is a
+root, every pair has been used, and so the root is the smallest vertex of the component.  (M. Rem's
+way to join sets, E. W. Dijkstra, A Discipline of Programming, 1976.)
 
 Here: which local vertices of a block belong to which owner, reports, and pairs.
 """
@@ -49,7 +49,7 @@ class Stripes(NamedTuple):
 
 
 def column_stripes(grid: Grid) -> list[tuple[int, int, int]]:
-    """Of the ranks of the column: base, step and size of their vertices, the own ones too."""
+    """(base, step, size) of the vertices of each rank of the column, this one included."""
     found = []
     for r, size in enumerate(grid.column_counts):
         if r == grid.r:
@@ -60,7 +60,7 @@ def column_stripes(grid: Grid) -> list[tuple[int, int, int]]:
 
 
 def stripes_of(grid: Grid) -> Stripes:
-    """Of the row group first, by column of the grid; then of the rest of the column group."""
+    """Stripes of the row group first, by column of the grid; then the rest of the column group."""
     rows = [(grid.r * grid.C + c, c, grid.C, grid.row_counts[c]) for c in range(grid.C)]
     columns = [
         (r * grid.C + grid.c, *stripe)

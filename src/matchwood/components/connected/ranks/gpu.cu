@@ -1,11 +1,11 @@
-// What a rank with a GPU does of its own: which vertices its trees have, hooking, going up, numbering.
+// Local steps of a rank with a GPU: which vertices its trees have, hooking, going up, numbering.
 // Host side: gpu.py.  The rule: forest.py.
 //
 //   find_least    the smallest vertex of each tree of the block
 //   report        for the owner of a stripe: a bit for each vertex of the largest tree, pairs for the others
 //   report_all    the same where that is longer: the smallest vertex of its tree for each vertex
 //   hook_marks, hook_pairs, hook_all
-//                 what a report says lowers parents; pairs that follow from it
+//                 lower parents as a report says; pairs that follow from it
 //   climb         up through own vertices; those that wait for another owner's answer are listed
 //   move_heads    own vertices under a vertex that many are under, once its parent is known
 //   mark_roots, count_words, number_roots, write_labels
@@ -66,7 +66,7 @@ struct Stripe {
     __device__ __forceinline__ I vertex(long long place) const { return base + (I)place * step; }
 };
 
-// One thread to a place, and as many more as fill the words of bits.  counts[s]: the pairs of this owner, the s-th.
+// One thread to a place, rounded up to whole words.  counts[s]: the pairs of this owner, the s-th.
 // The words: the smallest vertex of the largest tree, -1 where no vertex has an edge; `bits` words of bits; pairs.
 template <typename I, typename V>
 __global__ void report(I base, I step, I size, int s, int owner, int p, long long bits, const I* parent,
@@ -262,8 +262,8 @@ __global__ void count_words(long long words, int p, const unsigned* all, long lo
     totals[w] = total;
 }
 
-// One thread to an own place: the number of a root; ends[w] are the roots up to word w.  Roots of smaller places come
-// before it, and those of its place on ranks before this one.
+// One thread to an own place: the number of a root; ends[w] are the roots up to word w.  Roots of
+// smaller places are before it, and those of its place on ranks before this one.
 template <typename V>
 __global__ void number_roots(V owned, int p, int rank, long long words, const unsigned* all, const long long* totals,
                              const long long* ends, V* number)
@@ -296,7 +296,7 @@ __global__ void write_labels(V owned, V p, V rank, const V* parent, const V* num
 
 // Known vertices.  A rank has `words` words of 32 bits for the places of an owner, the same number for all owners.
 
-// One thread to a place of the owner whose vertices are base + place * step, and to bits too many.  Trees are flat.
+// One thread to a place of the owner of base + place * step, up to a whole word.  Trees are flat.
 template <typename I>
 __global__ void mark_tree(I base, I step, I size, long long words, const I* parent, const I* largest, unsigned* bits,
                           unsigned long long* count)

@@ -5,7 +5,7 @@ Blocks, parents and labels stay on the GPU.  What differs from the CPU:
 - All rows are sampled where the pattern is symmetric (`trees`), and trees are reported in both
   cases.
 - The smallest vertices of the largest trees are the heads: most vertices are under one of them.
-  All ranks know the heads, so nobody asks for them.
+  All ranks know the heads, so no rank asks for them.
 - Pairs and questions go through the host where there are few on all ranks together: many small
   kernels and transfers take longer than the host does.
 - Every rank gets a bit for each vertex that is a root, and numbers its own roots by itself.
@@ -55,22 +55,16 @@ SOURCE = gpu.Source(
     types={"V": (np.int32, np.int64)},  # a vertex as the grid numbers it
 )
 WARP, HEADER = SOURCE.constants("WARP", "HEADER")
-FEW_PAIRS = 1 << 14  # pairs or questions of all ranks: so few go through the host
-SLOTS = 1 << 14  # of the table of pairs that were listed
+FEW_PAIRS = 1 << 14  # pairs or questions of all ranks; no more than this go through the host
+SLOTS = 1 << 14  # slots of the table of pairs that were listed
 
 
 # Trees of a block; of a symmetric pattern most rows are left out
 #
-# All ranks leave out the rows of the same vertices, which they know to be in one component.
-#
-# 1. Every rank joins a few columns to each row, and sends the owners which vertices are in its
-#    largest tree, one bit for each.
-# 2. An owner that finds a vertex in the trees of two ranks knows that these trees are connected.
-#    All ranks learn which trees are, and take the largest set of them.
-# 3. Owners send the ranks of their row and their column which vertices these trees have.
-# 4. Every rank joins these vertices, and then the rows of all others.  A row may also be left out
-#    when its vertex has come to the tree of the known ones: an edge is left out at both its ends
-#    only if both are in the component.
+# Steps 1 to 3 are those of cpu/giant.py, but every rank samples all its rows.  In step 4 every rank
+# joins the known vertices, and then the rows of all others.  A row may also be left out when its
+# vertex is in the tree of the known ones by now: an edge is left out at both its ends only if both
+# are in the component.
 
 
 class Block:
@@ -209,10 +203,8 @@ class Run:
         self.asks = 0  # vertices of all ranks that wait for an answer
         self._graph, self._symmetric = G, symmetric
 
-    # One forest of those of all blocks
-
     def join(self) -> int:
-        """The number of rounds."""
+        """Make one forest of those of all blocks; returns the number of rounds."""
         if self.grid.n == 0:
             return 0
         comm = self.exchange.comm
@@ -240,7 +232,7 @@ class Run:
                 return rounds
 
     def _there(self, array: Any) -> Any:
-        """The array on the GPU, of the type of vertices."""
+        """A copy of the array on the GPU, of the type of vertices."""
         return self.xp.asarray(np.ascontiguousarray(array, self.kind))
 
     def _room(self, most: int, count: Any) -> tuple[Any, Any, Any, int]:
@@ -276,7 +268,7 @@ class Run:
         return reports, its_head
 
     def _hook_report(self, words: Any, out: Any) -> None:
-        """Hook own vertices under those that a rank reported; its length tells the form."""
+        """Hook own vertices under those that a rank reported; the length says in which form."""
         k, owned = self.kernels, self.grid.owned
         if words.size == owned:
             k.hook_all(owned, (*self.own, words, self.parent, *out))
@@ -308,7 +300,7 @@ class Run:
         return out[0][: 2 * int(mine[0])], states
 
     def _delivered(self, words: Any, total: int) -> Any:
-        """Send pairs to the owners of their larger vertices; (own place, vertex) that came."""
+        """Send pairs to the owners of their larger vertices; received pairs (own place, vertex)."""
         if total <= FEW_PAIRS:
             pairs = words.get().reshape(-1, 2)
             ids, names = forest.stars([(pairs[:, 0], pairs[:, 1])], self.threads)
@@ -319,7 +311,7 @@ class Run:
         return self.xp.stack([places.astype(self.kind), values], axis=1).reshape(-1)
 
     def _stars(self, highs: Any, lows: Any) -> tuple[Any, Any]:
-        """As `forest.stars`, on the GPU."""
+        """`forest.stars` on the GPU."""
         xp = self.xp
         if highs.size == 0:
             return highs.astype(np.int64), xp.ascontiguousarray(lows)
@@ -330,7 +322,7 @@ class Run:
         return ids[joined].astype(np.int64), ids[smallest[joined]]
 
     def _move_heads(self, tops: Any) -> bool:
-        """Own vertices under heads go under the parents of these; whether any head has another."""
+        """Move own vertices under heads to the heads' parents; whether any head has another."""
         if self.heads.size == 0:
             return False
         heads = self.heads.get()
@@ -345,7 +337,7 @@ class Run:
         return True
 
     def _ask_parents(self) -> int:
-        """Vertices that wait get the parent of their parent; how many had another one."""
+        """Give vertices that wait the parent of their parent; returns how many had another one."""
         if self.asks == 0:
             return 0
         places, before = self.places[: self.waits], self.parents[: self.waits]
@@ -366,8 +358,6 @@ class Run:
         (received,) = letters.send(narrow(self.grid, asked))
         (found,) = letters.answer(values[xp.asarray(received)].get())
         return self._there(found[back])
-
-    # Numbers
 
     def roots(self) -> Any:
         """The smallest vertex of the component of each own vertex, after `join`."""

@@ -30,7 +30,7 @@ def check_condensation(A: Any, answer: Any, *, numbering: str = "exact") -> None
         The graph is a sparse matrix of ones, or anything `graph` takes; levels are checked where
         there are any.
     numbering : {"exact", "any"}
-        ``"exact"``: components come in the order of (level, smallest vertex), as `condensation`
+        ``"exact"``: components are in the order of (level, smallest vertex), as `condensation`
         returns them.  ``"any"``: in any order, which `graph`, `labels` and `levels` share.
 
     Raises
@@ -126,7 +126,7 @@ def _graph(caller: str, graph: Any, place: str) -> csr.Graph:
 
 
 def _check_stored(caller: str, graph: Any) -> None:
-    """Arrays of a matrix that may have been put together by hand."""
+    """Raise unless the arrays of a matrix, perhaps put together by hand, are consistent."""
     for part in ("indptr", "indices", "data"):
         stored: Any = getattr(graph, part, None)
         if not hasattr(stored, "dtype"):
@@ -139,7 +139,7 @@ def _check_stored(caller: str, graph: Any) -> None:
 
 
 def _labels(caller: str, numbers: Any, G: csr.Graph, count: int) -> Labels:
-    """Labels of which each component has one at least."""
+    """The labels, if every component has at least one vertex."""
     labels = answers.integers(caller, "condensation", "labels", numbers, (G.n,), G.engine)
     at = answers.first((labels < 0) | (labels >= count))
     if at is not None:

@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 def _levels(
     team: Any, indptr: Array, indices: Array, arcs_to: Array, queue: Array, level: Array
 ) -> None:
-    """Vertices without arcs to them, then those that have none left, and so on.
+    """Take away vertices without arcs to them, then those that have none left, and so on.
 
     A vertex enters the queue when its last arc is taken away, by the vertex of the highest level
     that leads to it: the queue is in the order of levels.

@@ -2,7 +2,7 @@
 //
 // A level is the frontier of the queue: its vertices take away their arcs, and a vertex that
 // loses the last one is put behind the frontier.  arcs_to[w] is lowered by atomicSub alone, so exactly one
-// thread sees it come to 0; the order in the queue depends on scheduling, the levels do not.
+// thread sees it reach 0; the order in the queue depends on scheduling, the levels do not.
 #include "matchwood/atomics.cuh"
 #include "matchwood/edges.cuh"
 #include "matchwood/frontier.cuh"

@@ -38,7 +38,7 @@ def _finish(
     team: Any, out: Arcs, mark: Array, low: Array, queue: Array, following: Array, parent: Array,
     labels: Array, sums: Array,
 ) -> None:  # fmt: skip
-    """What is open, by one member; then the numbers."""
+    """Find the components of open vertices, by one member; then number all components."""
     kind = low.dtype.type
     lo, hi = share(team, low.size)
     for v in range(lo, hi):

@@ -7,7 +7,7 @@ round, all of which are searched at the same time, one member per task.
 
 A task is a range of `listed`, and its name the place where that starts: `task[v]` of all its
 vertices.  An arc is followed when both ends have one name.  Names of live tasks differ, since
-their ranges do; vertices whose component is known have the name NO_TASK.
+their ranges do; vertices whose component is known have the name -1, which no task has.
 
 The pivot is drawn by a hash of the range, so a task is expected to fall apart into much smaller
 ones; should it not, ROUNDS ends it, and the rest is one member's work (tarjan.py).
@@ -15,8 +15,7 @@ ones; should it not, ROUNDS ends it, and the rest is one member's work (tarjan.p
 Races: none but on `task`, read by members whose vertices have neighbours in other tasks: what they
 read is the name of another task, old or new.
 
-L. K. Fleischer, B. Hendrickson, A. Pinar. On identifying strongly connected components in parallel.
-IPDPS 2000 workshops.
+The paper: [2] in ../__init__.py.
 """
 
 from __future__ import annotations
@@ -83,10 +82,7 @@ def _search(
 def _split(
     listed: Array, spare: Array, mark: Array, task: Array, parent: Array, start: int, end: int
 ) -> tuple[int, int, int]:
-    """Reorder listed[start:end]: the component, F, B, the rest; where the last three start.
-
-    Names the three, and finishes the component.
-    """
+    """Reorder listed[start:end]: component (finished), F, B, rest; names these, returns starts."""
     both = FORWARD | BACKWARD
     counts_s = counts_f = counts_b = 0
     least = listed.dtype.type(-1)

@@ -128,7 +128,7 @@ def _forwards(
 def _pass(
     team: Any, back: Arcs, mark: Array, open_: Any, bit: Any, new: Any, shared: Array, slot: int
 ) -> None:
-    """Every open vertex with an arc from a reached one is reached; those are marked `new`."""
+    """Mark every open vertex with an arc from a reached one as reached, and as `new`."""
     in_indptr, in_indices = back
     n = mark.size
     count = 0
@@ -302,14 +302,14 @@ CHUNK = 1024  # vertices that a member takes at a time
 PROBED_VERTICES = 1024  # vertices that a pivot must reach, both ways, before the team searches
 
 # words of `shared`: what the searches use, then
-PROBED = REACH_WORDS  # does the pivot reach that many?
+PROBED = REACH_WORDS  # does the pivot reach PROBED_VERTICES?
 FOUND = REACH_WORDS + 1  # was the component found?
 LARGEST_WORDS = REACH_WORDS + 2
 
 
 @device
 def _score(out: Arcs, into: Arcs, v: Any) -> float:
-    """A pivot is the better, the higher the product of its degrees."""
+    """The product of the degrees of v: the higher, the better a pivot it is."""
     one = np.uint64(1)
     outward = np.int64(out.indptr[v + one]) - np.int64(out.indptr[v])
     inward = np.int64(into.indptr[v + one]) - np.int64(into.indptr[v])
@@ -321,7 +321,7 @@ def _start(
     team: Any, out: Arcs, into: Arcs, sample: bool, mark: Array, parent: Array, scores: Array,
     pivots: Array,
 ) -> None:  # fmt: skip
-    """Mark lonely vertices; find this member's best pivot.  `sample`: among a few only."""
+    """Mark vertices without neighbours; find this member's best pivot, of a few if `sample`."""
     lo, hi = share(team, mark.size)
     best, pivot = 0.0, np.int64(-1)
     if sample:
@@ -368,7 +368,7 @@ def _has_no_open(arcs: Arcs, mark: Array, v: Any) -> bool:
 
 @device
 def _trim_once(team: Any, out: Arcs, into: Arcs, mark: Array, parent: Array) -> None:
-    """A pass of trimming, in which marks go from OPEN to DONE; one seen late costs time only."""
+    """A pass of trimming.  Marks go from OPEN to DONE; one seen late costs time only."""
     n = mark.size
     chunk = next_chunk(team, n, CHUNK)
     while chunk >= 0:
@@ -381,7 +381,7 @@ def _trim_once(team: Any, out: Arcs, into: Arcs, mark: Array, parent: Array) -> 
 
 @device
 def _finish_largest(team: Any, mark: Array, parent: Array, sums: Array) -> None:
-    """The component is where both bits are set; all else is open again."""
+    """Finish the component, where both bits are set; all else is open again."""
     lo, hi = share(team, mark.size)
     least = np.int64(mark.size)
     both = FORWARD | BACKWARD
@@ -407,10 +407,7 @@ def find_largest(
     team: Any, out: Arcs, into: Arcs, quick: bool, mark: Array, queue: Array, parent: Array,
     buffers: Array, scores: Array, pivots: Array, sums: Array, shared: Array,
 ) -> None:  # fmt: skip
-    """Start, and the component of the pivot; shared[FOUND] says whether it was found.
-
-    If not, all vertices are open afterwards.
-    """
+    """Find a pivot's component; shared[FOUND]: whether it was found, else all are open again."""
     n = mark.size
     _start(team, out, into, quick, mark, parent, scores, pivots)
     if barrier(team):

@@ -12,8 +12,7 @@ Races.  `colour[v]` is written by the member that has v in its chunk, only ever 
 that reach v; the last pass changes nothing, so the colours do not depend on scheduling.  In the
 search from a root, all vertices touched have that root's colour.
 
-G. M. Slota, S. Rajamanickam, K. Madduri. BFS and coloring-based parallel algorithms for strongly
-connected components and related problems. IPDPS 2014.
+The paper: [3] in ../__init__.py.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ COLOUR_WORDS = 4 * LINE
 
 @device
 def _spread(team: Any, into: Arcs, mark: Array, listed: Array, size: int, colour: Array) -> int:
-    """A pass: the largest colour among those with arcs to v; how many changed."""
+    """A pass: each v takes the largest colour with an arc to it; returns how many changed."""
     in_indptr, in_indices = into
     one = listed.dtype.type(1)
     changed = 0
@@ -75,7 +74,7 @@ def _spread(team: Any, into: Arcs, mark: Array, listed: Array, size: int, colour
 def _collect(
     into: Arcs, mark: Array, root: Any, colour: Array, following: Array, parent: Array
 ) -> None:
-    """The component of a root: a search backwards within its colour."""
+    """Find the component of a root: a search backwards within its colour."""
     in_indptr, in_indices = into
     one, no_vertex = colour.dtype.type(1), colour.dtype.type(-1)
     # `head` and `tail` of a list linked through `following`, which keeps all of the component

@@ -46,7 +46,7 @@ class Arcs(NamedTuple):
 
 
 def arcs_of(view: Any) -> Arcs:
-    """Views of the same memory."""
+    """The arcs of a view, in the same memory."""
     unsigned = np.uint32 if view.indptr.dtype == np.int32 else np.uint64
     return Arcs(view.indptr, view.indices.view(unsigned))
 
@@ -81,8 +81,8 @@ def list_open(team: Any, mark: Array, listed: Array, sums: Array) -> Any:
 #
 # Taking it away may leave others without arcs, and so on.  Each open vertex has two counters, its
 # arcs from and to open vertices.  A vertex taken away because nothing leads to it lowers a counter
-# of those that it leads to; all it came from were taken away before.  So each arc is followed once,
-# from one end, and the whole is linear, however long the chain.
+# of those that it leads to; all that led to it were taken away before.  So each arc is followed
+# once, from one end, and the whole is linear, however long the chain.
 #
 # A member follows the chain by itself, by a stack linked through `following`: a vertex is on one
 # stack at most, and once.
@@ -131,7 +131,7 @@ def _count(
     team: Any, out: Arcs, into: Arcs, loops: bool, whole: bool, mark: Array, out_degree: Array,
     in_degree: Array,
 ) -> None:  # fmt: skip
-    """Both counters of all open vertices; `whole`: all vertices are open."""
+    """Set both counters of all open vertices; `whole`: all vertices are open."""
     n = mark.size
     one = np.uint64(1)
     chunk = next_chunk(team, n, CHUNK)
@@ -153,7 +153,7 @@ def _count(
 def _lower(
     arcs: Arcs, mark: Array, degree: Array, following: Array, v: Any, top: Any
 ) -> tuple[Any, int]:
-    """Neighbours of v have one arc less; those with none left are claimed and put on the stack."""
+    """Lower the counters of v's neighbours; those at 0 are claimed and put on the stack."""
     indptr, indices = arcs
     kind = degree.dtype.type
     claimed = 0
@@ -173,7 +173,7 @@ def trim(
     team: Any, out: Arcs, into: Arcs, loops: bool, whole: bool, mark: Array, parent: Array,
     degrees: Array, following: Array,
 ) -> None:  # fmt: skip
-    """Take away all that can be; `degrees`, of shape (2, n), is scratch for the counters."""
+    """Take away all such vertices; `degrees`, of shape (2, n), is scratch for the counters."""
     n = mark.size
     out_degree, in_degree = degrees[0], degrees[1]
     kind = out_degree.dtype.type

@@ -1,4 +1,4 @@
-"""Tarjan's algorithm without recursion: one depth-first search, each arc read once.
+"""Tarjan's algorithm ([1] in ../__init__.py) without recursion; each arc is read once.
 
 `low[v]` is 0 where v is not seen yet, DONE where its component is known, and else the number of
 the earliest vertex known to be reachable from v that is still open.  DONE is more than every
@@ -8,8 +8,6 @@ The way from the root to the current vertex is path[0 : depth]; beside it `edge`
 each row, with the highest bit set where the vertex is known to reach an earlier one.  Vertices left
 behind, whose component is open, lie at the other end of `path`: one array serves both, since no
 vertex is in both.  A vertex that is a component by itself is never put there.
-
-R. E. Tarjan. Depth-first search and linear graph algorithms. SIAM J. Comput. 1(2), 1972.
 """
 
 from __future__ import annotations
@@ -27,10 +25,7 @@ Array = np.ndarray[Any, Any]
 
 @device
 def tarjan(team: Any, arcs: Arcs, low: Array, edge: Array, path: Array, parent: Array) -> None:
-    """Components of all vertices with low[v] == 0; the others have DONE there.
-
-    Sets parent[v] to the smallest vertex of the component.
-    """
+    """parent[v] = the smallest vertex of v's component, where low[v] == 0; elsewhere it is DONE."""
     indptr, indices = arcs
     unsigned = low.dtype.type
     zero, one = unsigned(0), unsigned(1)
@@ -110,8 +105,8 @@ def tarjan(team: Any, arcs: Arcs, low: Array, edge: Array, path: Array, parent: 
 def _serial(
     team: Any, arcs: Arcs, low: Array, edge: Array, path: Array, parent: Array, count: Array
 ) -> None:
-    """All by one member.  The labels take the place of the parents, from the first vertex on:
-    the smallest of a component comes before the others, so its label is there already.
+    """Label all by one member.  Labels replace the parents, from the first vertex on: the smallest
+    of a component is visited before the others, so its label is there already.
     """
     low[:] = 0
     tarjan(team, arcs, low, edge, path, parent)

@@ -28,7 +28,7 @@ PASSES_PER_LAUNCH = 256  # at most; Ctrl-C takes effect between launches
 class Variant(NamedTuple):
     """How a method uses the two kernels."""
 
-    search: bool  # for the largest component first
+    search: bool  # look for the largest component first
     single: bool  # one pivot for each set that remains; else every vertex is one
 
 

@@ -42,7 +42,7 @@ constexpr unsigned char OPEN = 0, DONE = 1, FORWARD = 2, BACKWARD = 4;
 
 // Words of `control`, all 0 at the launch.
 constexpr int GATE = 0;    // two halves, of the barrier
-constexpr int SCORE = 1;   // of the best pivot
+constexpr int SCORE = 1;   // score of the best pivot
 constexpr int PIVOT = 2;   // n - v for it
 constexpr int COUNTS = 3;  // three in turn: what this step counts, the next, one to be emptied
 constexpr int ROUNDS = 6;  // passes made, for the host
@@ -74,13 +74,13 @@ struct Search {
         if (threadIdx.x == 0 && count != 0) atomicAdd(word, count);
         wait();
         Wide total = load_relaxed(word);
-        // everyone is past the meeting before, whose word is the one after the next
+        // all threads are past the barrier before, whose word is the one after the next
         if (global_thread() == 0) store_relaxed(&control[COUNTS + (turn + 2) % 3], Wide(0));
         turn = (turn + 1) % 3;
         return total;
     }
 
-    // each(v, is_vertex): all lanes of a warp call, those too many with is_vertex false.
+    // each(v, is_vertex): all lanes of a warp call; is_vertex is false past the last vertex.
     template <typename Each>
     __device__ __forceinline__ void for_vertices(Each each) const
     {

@@ -2,7 +2,7 @@
 // Host side: __init__.py.  The rule and the papers: ../__init__.py.
 //
 // Every open vertex has a class, at first the same; no component crosses a border of classes.  In a
-// round, values spread along the arcs within classes until nothing changes, the largest wins:
+// round, values go along the arcs within classes until nothing changes, the largest wins:
 //   into[v]     the largest value that reaches v
 //   from[v]     the largest value that v reaches
 // Where both are the same, they are the value of one vertex that v reaches and is reached from:
@@ -23,7 +23,7 @@
 // limit is twice as high.  With one pivot ways take their length; after PASSES all are made pivots.
 //
 // A pass reads all open vertices, and follows the arcs of those whose value the pass before has
-// changed.  Rows are cut into parts of PART entries, so that a long one is shared out.  Parts of
+// changed.  Rows are cut into parts of PART entries, so that threads share a long one.  Parts of
 // open vertices are listed again in every round.
 //
 // A vertex without a neighbour of its class before it, or behind it, is done at once (trimming).
@@ -111,7 +111,7 @@ struct Spread {
     using Value = typename Values<I>::type;
 
     I n;
-    Side<I> rows, columns;     // into[] spreads along the rows, from[] along the columns
+    Side<I> rows, columns;     // into[] goes along the rows, from[] along the columns
     unsigned int* kind;        // the class; 0: done
     Value* pivot;              // the value of the pivot of each class, by class modulo n
     I* component;

@@ -5,7 +5,7 @@ allow.  So floating values are listed in any case, and the diagonal is taken out
 
     listed     entries between groups, sorted by `assemble`; no kernels of their own
     labels.cu  integers: entries inside a group are added up before the sort
-    groups.cu  integers, where no group has many entries and rows may come unsorted: a vertex's
+    groups.cu  integers, where no group has many entries and rows may be unsorted: a vertex's
                entries go to the places of its group, as labels, and the lanes of a warp, or a block
                with a hash table, add up those with equal labels.  Nothing is sorted
     pairs.cu   pairs of mates: a row of the result is the union of two rows at most, so each is
@@ -51,7 +51,7 @@ def contract_measured(
 ) -> tuple[Any, int, int]:
     """See matchwood.primitives.contract.trusted_contract_measured.
 
-    By groups where that can be: where one row is too long for it, a group has as many entries.
+    By groups, unless a row is too long: then its group has more entries than that method takes.
     """
     if longest <= MEDIUM_ROW:
         found = contract_groups(indptr, indices, data, labels, count)
@@ -84,9 +84,6 @@ def _without_diagonal(indptr: Any, indices: Any, data: Any) -> Any:
     dropped[rows[inside] + 1] = 1
     kept = compact(~inside)
     return indptr - xp.cumsum(dropped, dtype=dropped.dtype), indices[kept], data[kept], diagonal
-
-
-# Listed.
 
 
 def list_and_sort(
@@ -122,10 +119,7 @@ LABELS = gpu.Source(__package__, "labels.cu", ("label_entries<I>", "add_by_label
 def quotient(
     indptr: Any, indices: Any, data: Any, inner: Any, labels: Any, count: int
 ) -> tuple[Any, Any, Any, Any]:
-    """As `quotient` of the CPU.
-
-    Memory beside the result: about 60 bytes for each entry, most of it the sort's.
-    """
+    """`quotient` of cpu.py.  Memory: about 60 bytes for each entry, most of it the sort's."""
     cupy = engines.cupy()
     kind, m = np.dtype(np.int64), int(indices.size)
     k = LABELS.kernels(I=indices.dtype)
@@ -160,8 +154,6 @@ def sums_by_label(values: Any, labels: Any, count: int, threads: int | None = No
     add_inner(labels, values, sums)
     return sums
 
-
-# By groups.
 
 GROUP_WIDTHS = (8, 16, 32)  # lanes for a group
 GROUPS = gpu.Source(

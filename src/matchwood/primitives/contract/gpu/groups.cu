@@ -1,8 +1,8 @@
 // Contraction by groups.  Host side and the idea: __init__.py.
 //
 // The entries of group c are those of its members, as labels: keys[starts[c]] ... keys[starts[c + 1] - 1].
-// What they add up to is written to the first of these places, counts[c] of them, and from there to the
-// result.  In which order a row has its entries is open.
+// Their sums are written to the first counts[c] of these places, and from there to the result.  The
+// order of entries within a row depends on scheduling.
 //
 // Races: places within a group are handed out by an atomic addition.  From then on a group is one warp's,
 // or one block's.

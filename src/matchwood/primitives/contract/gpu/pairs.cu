@@ -6,7 +6,7 @@
 // many lanes in registers, twice: once to count, once to write.  Longer ones are listed, and sorted
 // by a warp in shared memory.
 //
-// In the sum the smaller coarse vertex's members come first.  So both rows of an edge hold the same
+// In the sum the smaller coarse vertex's members are first.  So both rows of an edge hold the same
 // bits, and no thread needs what another one adds.
 #include "matchwood/atomics.cuh"
 #include "matchwood/exact.cuh"

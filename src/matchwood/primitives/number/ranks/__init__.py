@@ -22,7 +22,7 @@ from matchwood.primitives.number.ranks import cpu
 
 Array = np.ndarray[Any, Any]
 
-FEW_ROOTS = 16  # with fewer roots than 1 / FEW_ROOTS of the vertices, they are numbered by letters
+FEW_ROOTS = 16  # with fewer roots than 1 / FEW_ROOTS of the vertices, their ids are sent, not bits
 SAMPLES = 256  # labels that are looked at to find the most frequent one
 
 
@@ -31,8 +31,8 @@ def number_labels(G: Any, labels: Array, *, smallest: bool = False) -> tuple[int
 
     `labels` are vertices, as the user numbers them, of own vertices by place.  They get 0, 1, ...
     in the order of their smallest vertices.  All ranks call it.  Labels that lie on a GPU are
-    numbered on the host, and their numbers come back.  `smallest` says that every label is the
-    smallest vertex that has it.
+    numbered on the host, and their numbers are copied back.  `smallest` says that every label is
+    the smallest vertex that has it.
     """
     where, labels = engines.location(labels), engines.moved(labels, "cpu")
     exchange, grid, comm = G.exchange, G.grid, G.comm
@@ -60,9 +60,9 @@ def number_labels(G: Any, labels: Array, *, smallest: bool = False) -> tuple[int
 
 
 def _number_smallest(G: Any, labels: Array) -> tuple[int, Array]:
-    """Every label is the smallest vertex that has it, and so its own label: a root.
+    """`number_labels` where every label is the smallest vertex that has it: a root.
 
-    Where a good part of the vertices are roots, all ranks learn of them, a bit for each vertex.
+    Where many vertices are roots (FEW_ROOTS), all ranks receive a bit for each vertex.
     """
     exchange, grid, comm = G.exchange, G.grid, G.comm
     often = _often(labels, grid)
@@ -93,9 +93,9 @@ def _number_smallest(G: Any, labels: Array) -> tuple[int, Array]:
 
 
 def _often(labels: Array, grid: Any) -> int:
-    """The label that most of some sampled places have, roots left out; n where all are roots.
+    """The most frequent label of sampled places, roots left out; n where all are roots.
 
-    Of a graph with one large component, that is nearly all labels.  Any answer is right.
+    Of a graph with one large component, nearly all labels are that one.  Any answer is right.
     """
     places = np.arange(0, labels.size, max(1, labels.size // SAMPLES))
     some = labels[places]
@@ -123,10 +123,7 @@ def exchange_names(G: Any) -> Array:
 
 
 def number_ids(comm: Any, ids: Array, n: int, threads: int | None) -> tuple[int, Array]:
-    """How many ids there are on all ranks, and the place of each of mine among them all.
-
-    Ids are below n, and no two are equal.
-    """
+    """How many ids, different and below n, all ranks have, and the position of each own one."""
     width = max(1, -(-n // comm.size))
     letters = Routed(comm, ids // width, threads)
     (received,) = letters.send(ids.astype(_word(n)))

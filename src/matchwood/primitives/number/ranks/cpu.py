@@ -28,8 +28,8 @@ def _mark_roots(
 ) -> None:  # fmt: skip
     """A bit for each root, and the places of labels that other ranks own, without `often`.
 
-    Most labels are `often` or roots.  Nobody could predict which, so no branch asks: the others of
-    a word of places are collected as bits.
+    Most labels are `often` or roots.  A branch could not be predicted, so there is none: the others
+    of a word of places are collected as bits.
     """
     begin, end = share(team, roots.size)
     lo = min(begin * BITS, labels.size)
@@ -75,11 +75,11 @@ def mark_roots(
 
 @kernel
 def _number_roots(team: Any, roots: Array, rank: int, numbers: Array, sums: Array) -> None:
-    """roots[w, s]: word w of rank s."""
+    """See `number_roots`; roots[w, s] is word w of rank s."""
     words, p = roots.shape
     lo, hi = share(team, words)
     mine = np.int64(0)
-    for w in range(lo, hi if team.rank + 1 < team.size else lo):  # the last one's are not asked for
+    for w in range(lo, hi if team.rank + 1 < team.size else lo):  # the last one's are not needed
         if interrupted(team, w):
             return
         for s in range(p):
@@ -119,10 +119,7 @@ def _own_numbers(
     team: Any, labels: Array, p: Any, rank: Any, often: Any, its_number: Any, numbers: Array,
     out: Array,
 ) -> None:  # fmt: skip
-    """The numbers of labels that are own vertices, or `often`; any number for the others.
-
-    Most labels are `often` or roots; see `_mark_roots`.
-    """
+    """The numbers of labels that are own vertices, or `often`; any number for the others."""
     lo, hi = share(team, (labels.size + BITS - 1) // BITS)
     for w in range(lo, hi):
         if interrupted(team, w):
@@ -155,7 +152,7 @@ def own_numbers(
     return out
 
 
-# Any labels: those whose vertices a rank owns itself it need not send anywhere.
+# Any labels: a rank does not send those that are its own vertices.
 
 
 @kernel

@@ -13,7 +13,7 @@ A round at least halves the number of trees with edges, so there are at most log
 
 Where the average degree is high, the list is first made of the light edges alone: about
 LIGHT_EDGES for each vertex, by a weight found in a sample.  They join nearly everything, and of the
-heavy edges, which come afterwards, hardly any joins two trees.  (As ECL-MST does on GPUs.)
+heavy edges, which follow, hardly any joins two trees.  (As ECL-MST does on GPUs.)
 
 Races: `best` is lowered by compare-and-swap alone, and the order is total, so the result does not
 depend on scheduling.  A member keeps its edges in its own part of the list, in their order, so
@@ -60,18 +60,18 @@ Array = np.ndarray[Any, Any]
 LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
 LIGHT_EDGES = 1.5  # edges for each vertex that are light; 0.7 to 3 measured, R-MAT 18, mesh 64^3
 CHUNK = 4096  # vertices that a member takes at a time: their work differs
-ROW_WORK = 4  # edges; the overhead of a row is as much work as so many edges
-BLOCKS = 1024  # of rows; members share the list by whole blocks
+ROW_WORK = 4  # edges; the overhead of a row is as much work as these
+BLOCKS = 1024  # blocks of rows; members share the list by whole blocks
 EVERYTHING = orders.EVERYTHING
 
 
 class Trees(NamedTuple):
     """What is known of vertices and trees; the first `trees` words belong to the trees."""
 
-    tree: Array  # of each vertex; at first the other end of its first edge
+    tree: Array  # the tree of each vertex; at first the other end of its first edge
     up: Array  # the tree, or at first the vertex, that each is hooked under
-    number: Array  # of each tree in the next round
-    first: Array  # of each tree that the first list began with: its number now
+    number: Array  # the number of each tree in the next round
+    first: Array  # the number now of each tree that the first list began with
     upper: Array  # the first entry of each row that is behind the diagonal
     best: Array  # the word of the first edge of each tree; at first the entry of each vertex
 
@@ -80,14 +80,13 @@ class EdgeList(NamedTuple):
     """Edges between different trees: a member's are side by side, in the order of entries."""
 
     a: Array  # the tree of the smaller end
-    b: Array  # and of the larger
-    prefix: Array  # of the weight
+    b: Array  # the tree of the larger end
+    prefix: Array  # the prefix of the weight
     entry: Array
 
 
 @device
 def _first_row(block: int, n: int) -> int:
-    """Where a block of rows begins."""
     return (block * n + BLOCKS - 1) // BLOCKS
 
 
@@ -97,9 +96,9 @@ def _first_edges(
 ) -> None:
     """near[u] = other end of the first edge of u, entry[u] = where it stands; none: u, NOTHING.
 
-    Of equal weights the first in a row comes first: its columns ascend, so pairs (v, u) with
-    v < u come before (u, v).  upper[u] = the first entry of the row with a column behind u;
-    blocks[i] counts those of the i-th block of rows.
+    Of equal weights the first in a row wins: its columns ascend, so pairs (v, u) with v < u are
+    before (u, v).  upper[u] = the first entry of the row with a column behind u; blocks[i] counts
+    those of the i-th block of rows.
     """
     indptr, indices, bits = rows
     near, entry, upper = trees.tree, trees.best, trees.upper
@@ -138,7 +137,7 @@ def _first_edges(
 
 @device
 def _share_upper(team: Any, n: int, blocks: Array) -> Any:
-    """This member's rows, such that all have about as many edges to list; and those before.
+    """This member's rows, such that all have about as many edges to list; and the edges before.
 
     In the upper triangle the first rows have more entries than the last ones.
     """
@@ -200,10 +199,7 @@ def _offer_closely(best: Array, c: Any, word: Any, order: Any, entry: Array, bit
 
 @inlined
 def _offer(best: Array, c: Any, word: Any, order: Any, entry: Array, bits: Array) -> None:
-    """best[c] = the first of itself and word.
-
-    Always inlined: a call with so many arrays takes longer than the work itself.
-    """
+    """best[c] = the first of itself and word.  Inlined: a call would take longer than the work."""
     seen = load_relaxed(best, c)
     if order.exact:
         while word < seen:
@@ -220,7 +216,7 @@ def _list_edges(
     team: Any, rows: CostRows, order: Any, light: Any, lo: int, hi: int, trees: Trees, start: int,
     edges: EdgeList,
 ) -> Any:  # fmt: skip
-    """EdgeList from `start` on the edges between different trees with a prefix below `light`.
+    """List, from `start` on, the edges between different trees with a prefix below `light`.
 
     Each is offered to its trees.  Returns the list's end.  Of each row those that may be listed
     are found first, without a branch that would be mispredicted every other time.
@@ -263,7 +259,7 @@ def _list_edges(
 
 @device
 def _hook_trees(trees: Trees, lo: int, hi: int, order: Any, edges: EdgeList, marks: Array) -> None:
-    """Along the edge that each tree chose; the smaller of two that chose the same stays a root."""
+    """Hook trees along the edges they chose; the smaller of two with the same one stays a root."""
     best, up = trees.best, trees.up
     a, b, _, entry = edges
     mask = (np.uint64(1) << order.places) - np.uint64(1)

@@ -354,7 +354,7 @@ __global__ void flatten(I n, I* up, int* again)
     if (hops == HOPS && load_relaxed(again) == 0) store_relaxed(again, 1);
 }
 
-// Edges in turn.  `entries` tells the entry of a word where words are places in a sorted sequence; null: the word does.
+// Edges in turn.  Where words are places in a sorted sequence, `entries` has the entries, or null.
 template <typename I>
 __global__ void hook_trees(const unsigned long long* size, const I* ends, const Code* words, const Code* best,
                            const unsigned long long* order_words, const I* entries, I* up, Word* marks)

@@ -43,8 +43,8 @@ LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
 # Measured on an H200 with 0.15, 0.3, 0.6, 1.0, 1.5 and 2.0, in milliseconds: R-MAT 22 4.8, 4.8,
 # 4.9, 5.3, 5.7, 6.3; mesh 128^3 11, 11, 8.9, 4.8, 4.1, 4.3.
 LIGHT_EDGES, LIGHT_EDGES_SKEWED = 1.5, 0.3
-SKEWED = 16.0  # times the mean degree: that of the row of an entry, on average
-SAMPLE = 1024  # vertices whose roots tell which tree is the largest
+SKEWED = 16.0  # degrees are skewed where entries lie in rows this many times the mean, on average
+SAMPLE = 1024  # vertices whose roots say which tree is the largest
 # Vertices from which the largest tree has a bitmap: the roots of fewer stay in the L2 cache.
 BITMAP_VERTICES = 1 << 22
 ROUNDS_AHEAD = 3  # rounds between two reads of the list's size
@@ -82,7 +82,7 @@ class Lists:
         self.most = self.k.shrink.resident(LIST_BLOCK) * LIST_BLOCK
 
     def make_room(self, edges: int) -> None:
-        """For both lists; what is in them is lost."""
+        """Allocate both lists; what is in them is lost."""
         if edges > self.room:
             kind = self.costs.indices.dtype
             space = gpu.workspace(
@@ -118,7 +118,7 @@ class Lists:
         self.current = now
 
     def shrink(self, now: int, size: Any, ends: Any, words: Any, threads: int) -> None:
-        """Into the other list; the trees are offered what is in it."""
+        """Move what joins two trees into the other list, and offer it to the trees."""
         after = 1 - now
         clear(self.size(after))
         fill(self.best)
@@ -130,7 +130,7 @@ class Lists:
         )  # fmt: skip
 
     def flatten(self) -> None:
-        """Every vertex directly under its root; one launch unless there are long chains."""
+        """Hook every vertex directly under its root; one launch unless there are long chains."""
         for _ in range(self.costs.n.bit_length() + 4):  # a launch more than doubles all steps
             self.again.clear()
             self.k.flatten(self.costs.n, (self.costs.n, self.up, self.again))
@@ -141,12 +141,12 @@ class Lists:
 
 
 def clear(array: Any) -> None:
-    """All words 0, in the stream."""
+    """Set all words to 0, in the stream."""
     array.data.memset_async(0, array.nbytes)
 
 
 def fill(best: Any) -> None:
-    """No tree has an edge, in the stream."""
+    """Set all words to "no edge", in the stream."""
     best.data.memset_async(0xFF, best.nbytes)
 
 
@@ -202,7 +202,7 @@ def _skewed(costs: Any) -> bool:
 
 
 def _largest_tree(k: Any, lists: Lists) -> tuple[int, Any]:
-    """The root of the largest tree, as a sample tells, and a bitmap of its vertices."""
+    """The root of the largest tree, by a sample, and a bitmap of its vertices."""
     n = lists.costs.n
     roots, counts = np.unique(lists.up[:: max(1, n // SAMPLE)].get(), return_counts=True)
     largest = int(roots[counts.argmax()])
@@ -212,7 +212,7 @@ def _largest_tree(k: Any, lists: Lists) -> tuple[int, Any]:
 
 
 def _listed(lists: Lists, kernel: Any, tile: int, which: tuple[Any, ...], most: int) -> int:
-    """Fill the first list; how many are in it.  Once more if there was no room for all."""
+    """Fill the first list, once more if there was no room for all; returns its length."""
     costs = lists.costs
     n, nnz = costs.n, costs.nnz
     lists.current = 0

@@ -32,7 +32,7 @@ from matchwood.spanning.forest.order import CostRows, rows_of
 
 Array = np.ndarray[Any, Any]
 
-EDGES_PER_VERTEX = 1.0  # that are sorted first.  Measured: bench/spanning/forest.py
+EDGES_PER_VERTEX = 1.0  # edges sorted first, per vertex.  Measured: bench/spanning/forest.py
 NO_LIMIT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
@@ -41,7 +41,7 @@ def _list_edges(
     team: Any, rows: CostRows, order: Any, sums: Array, u_out: Array, v_out: Array, codes: Array,
     entries: Array,
 ) -> None:  # fmt: skip
-    """The upper triangle as a list, in its order."""
+    """List the edges of the upper triangle, in the order of entries."""
     indptr, indices, bits = rows
     lo, hi = share_rows(team, indptr)
     count = 0
@@ -96,7 +96,6 @@ def _take(
 
 @kernel
 def _flatten(team: Any, parent: Array) -> None:
-    """parent[v] = the root of v."""
     lo, hi = share(team, parent.size)
     for v in range(lo, hi):
         if interrupted(team, v):
@@ -203,10 +202,7 @@ def mark_forest(
 
 
 def kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
-    """Marks of the forest's entries, and rounds.
-
-    Memory: 16 bytes an edge and 16 for sorting (float32, 32-bit indices); 4 a vertex.
-    """
+    """Marks of the forest's entries, and rounds.  Memory: 32 bytes an edge (float32, int32)."""
     edges = _Edges(costs, order, threads)
     _, sequence = radix_sort(edges.codes, threads=threads)
     edges.take(sequence)
@@ -214,10 +210,7 @@ def kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array
 
 
 def filter_kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
-    """Marks of the forest's entries, and rounds: at most log2(m / n) + 2.
-
-    Memory: 20 bytes an edge, and 20 for each that is sorted, which are few.
-    """
+    """`kruskal` in at most log2(m / n) + 2 rounds.  Memory: 20 bytes an edge, 20 more if sorted."""
     edges = _Edges(costs, order, threads)
     target, rounds = EDGES_PER_VERTEX * max(costs.n, 1), 0
     while edges.count:

@@ -8,11 +8,11 @@ close no cycle with those before; that is at most one fewer than the components 
 A component is called by one of its vertices, its root; the owner of that vertex decides for it.  A
 rank asks for every component that its edges touch, with the first of these edges:
 
-    1. the owner takes the first of all edges that came for a component, and hooks it to the
+    1. the owner takes the first of all edges received for a component, and hooks it to the
        component at the other end.  Of two that took the same edge the smaller one stays a root
     2. chains of hooks are shortened by pointer jumping (the owner of a vertex asks that of its
        parent, and so on)
-    3. everyone who asked gets the new name of the component, and whether its edge was taken
+    3. every rank that asked gets the new name of the component, and whether its edge was taken
 
 A round at least halves the number of components that have edges.  Loops: cpu.py, and gpu.py +
 gpu.cu for ranks with a GPU.
@@ -159,18 +159,18 @@ class Edges(NamedTuple):
 
     a: Array  # the components of the ends: numbers in an array of their roots
     b: Array
-    code: Array  # of the weight
+    code: Array  # the code of the weight
     low: Array  # the ends, the smaller one first: local ids
     high: Array
     entry: Array  # where the edge stands in the block
 
     def at(self, chosen: Array) -> Edges:
-        """Some of them."""
+        """The chosen edges."""
         return Edges(*(column[chosen] for column in self))
 
 
 def in_order(edges: Edges, threads: int | None) -> Edges:
-    """Edges that come by their ends, sorted by their weights."""
+    """Edges given in the order of their ends, sorted by their weights."""
     _, place = radix_sort(edges.code, threads=threads)
     return edges.at(place)
 
@@ -224,7 +224,7 @@ class Rounds:
         return new.astype(np.int64), flags
 
     def _hook(self, touched: Array, other: Array) -> Array:
-        """Hook roots to others; which of them are no longer roots."""
+        """Hook roots to others; returns which of them are no longer roots."""
         parent = self.parent
         mine = parent[touched]
         parent[touched] = other
@@ -234,7 +234,7 @@ class Rounds:
         return ~stays
 
     def _flatten(self, active: Array) -> None:
-        """Let those point at roots, in as many steps as the longest chain has binary digits."""
+        """Point `active` at roots, in as many steps as the longest chain has binary digits."""
         parent = self.parent
         while any_of(self.G.comm, active.size > 0):
             above = self.G.exchange.ask(parent[active], parent)
@@ -245,8 +245,8 @@ class Rounds:
     def rest(self, edges: Edges, roots: Array) -> Any:
         """Rounds until no edge joins two components; yields the entries taken in each.
 
-        `edges` are in order; `roots` are those of the components that they know by numbers.
-        Edges that close a cycle are left out as soon as a rank sees it.
+        `edges` are in order; `roots` are the roots of the components, by their numbers in `edges`.
+        A rank leaves out edges that close a cycle as soon as it sees that.
         """
         xp = self.xp
         names = engines.moved(self.G.original_local, self.G.engine)
@@ -285,10 +285,7 @@ def at_entry_owners(
     return entries, low.astype(np.int64), high.astype(np.int64), found
 
 
-# Weights
-#
-# The rules are those of ../costs.py: what is true of the whole matrix decides, and all ranks agree
-# on it.
+# Weights, by the rules of ../costs.py: the whole matrix decides, and all ranks agree on it.
 
 
 HALF = np.int64(0xFFFF_FFFF)  # the lower half of an integer of 64 bits
@@ -326,7 +323,7 @@ def block_costs(G: Any, caller: str, maximum: bool) -> Costs:
 
 
 def _block(view: View) -> Costs:
-    """The range is that of the block."""
+    """The costs of a block; `least` and `most` are those of the block."""
     data, kind = view.data, view.data.dtype.type
     least, most = (data.min(), data.max()) if data.size else (0, 0)
     return Costs(view.indptr, view.indices, data, kind(least), kind(most))
@@ -359,7 +356,7 @@ def _exact_integers(G: Any, caller: str, rule: str) -> View:
 
 
 def _refuse_overflow(G: Any, data: Any, caller: str) -> None:
-    """Sums of duplicates must fit int64.  Halves of 32 bits are added up apart, in float64."""
+    """Raise unless sums of duplicates fit int64.  Halves of 32 bits are added up in float64."""
     largest = max(-int(data.min()), int(data.max())) if data.size else 0
     longest = int(np.diff(G.entries().indptr).max(initial=0))
     if not any_of(G.comm, largest * longest > np.iinfo(np.int64).max):

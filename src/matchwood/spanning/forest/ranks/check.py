@@ -1,4 +1,4 @@
-"""Is this the minimum spanning forest of a graph that is spread over ranks?
+"""Is this the minimum spanning forest of a graph that is distributed over ranks?
 
 No rank sees all of it.  The same questions in the same order as check.py, and the same messages; of
 several faults every rank names the first.
@@ -107,7 +107,7 @@ class _Joined:
         self.ways = Ways(names, names.copy(), *_no_edges(names.size))
 
     def advance(self, rounds: Rounds) -> None:
-        """What the last round changed: components that chose an edge have joined others."""
+        """Take over the last round: components that chose an edge have joined others."""
         chosen = _no_edges(self.label.size)
         for column, values in zip(chosen, rounds.edge, strict=True):
             column[rounds.touched] = values
@@ -131,13 +131,13 @@ class _Joined:
 
 
 def _no_edges(size: int) -> tuple[Array, Array, Array]:
-    """(code, low, high) of no edges, which come before all."""
+    """(code, low, high) of no edges, which are before all edges."""
     low, high = (np.full(size, -1, np.int64) for _ in range(2))
     return np.zeros(size, np.uint64), low, high
 
 
 def _is_later(x: Any, y: Any) -> Array:
-    """Which edges of x come after those of y; by (code, low, high)."""
+    """Which edges of x are later than those of y; by (code, low, high)."""
     later: Array = (x[0] > y[0]) | (
         (x[0] == y[0]) & ((x[1] > y[1]) | ((x[1] == y[1]) & (x[2] > y[2])))
     )
@@ -147,7 +147,7 @@ def _is_later(x: Any, y: Any) -> Array:
 def _join(
     G: Any, costs: Any, edges: Edges, maximum: bool, exact: bool
 ) -> tuple[_Joined, tuple[str, Any] | None]:
-    """Rounds over the answer's edges; and this rank's first edge that comes before one of them."""
+    """The answer's edges, joined; and the fault of this rank's first edge that is too early."""
     order = order_of(costs.data.dtype, maximum)
     joined, rounds, names = _Joined(G), Rounds(G, G.threads), G.original_local
     worst: Any = None
@@ -157,7 +157,7 @@ def _join(
         found = first_earlier(costs, order, names, joined.ways, exact, G.threads)
         if found is not None and (worst is None or found < worst):
             worst = found
-    # the keeper of the other edge tells its weight
+    # the rank that keeps the other edge says its weight
     wanted = G.comm.objects(None if worst is None else worst[0][2:])
     known = {}
     for pair in {each for each in wanted if each is not None}:
@@ -176,7 +176,7 @@ def _join(
 
 
 def _check_cycles(G: Any, edges: Edges, joined: _Joined) -> None:
-    """Edges that were not taken close a cycle; the first of them with those before."""
+    """Raise where an edge was not taken: it closes a cycle with those before it."""
     taken = np.zeros(int(edges.entry.max(initial=-1)) + 1, np.bool_)
     for entries in joined.taken:
         taken[entries] = True
@@ -191,7 +191,7 @@ def _check_cycles(G: Any, edges: Edges, joined: _Joined) -> None:
 
 
 def _check_spans(G: Any, costs: Any, labels: Array) -> None:
-    """`labels` are the answer's components of all local vertices."""
+    """Raise where an edge joins two of the answer's components, `labels` of all local vertices."""
     found = first_apart(costs, G.original_local, labels, G.threads)
     fault = None
     if found is not None:
@@ -201,7 +201,7 @@ def _check_spans(G: Any, costs: Any, labels: Array) -> None:
 
 
 def _check_share(G: Any, edges: Array) -> None:
-    """A rank's edges are those whose smaller end it owns, ascending."""
+    """Raise unless a rank's edges are those whose smaller end it owns, ascending."""
     check_order(G.n, edges)
     i = answers.first(~np.isin(edges[:, 0], G.ids))
     if i is not None:
@@ -213,7 +213,7 @@ def _check_share(G: Any, edges: Array) -> None:
 
 
 def _check_numbers(G: Any, caller: str, answer: Any, weights: Array) -> None:
-    """What a `Forest` has besides its edges; `weights` are the true ones of this rank's block."""
+    """Check the other fields of a `Forest`; `weights` are the true ones of this rank's block."""
     m = int(G.comm.allreduce(np.array([weights.size], np.int64))[0])
     if weights.dtype.kind == "i":
         true = added(G.comm, weights)
@@ -240,7 +240,7 @@ def _check_numbers(G: Any, caller: str, answer: Any, weights: Array) -> None:
 
 
 def _together(G: Any, work: Callable[[], Any]) -> Any:
-    """``work()``, or on all ranks the error that the first of them had."""
+    """``work()``, or on all ranks the error that the first of them raised."""
     result, error = None, None
     try:
         result = work()

@@ -1,7 +1,7 @@
 """The loops of Boruvka's rounds on one rank, and those of check.py.  Codes of weights: ../cpu.py.
 
-An edge comes before another by (code, smaller end, larger end), ends by the user's numbers.  A
-rank's rows have their columns in that order, so within a row the first of equal codes comes first.
+Edges are ordered by (code, smaller end, larger end), ends by the user's numbers.  A rank's rows
+have their columns in that order, so within a row the first of equal codes is the earlier edge.
 """
 
 from __future__ import annotations
@@ -78,10 +78,7 @@ def _list_edges(
 def list_edges(
     rows: CostRows, order: Any, names: Array, labels: Array, sequence: Array, threads: int | None
 ) -> tuple[Array, Array, Array]:
-    """(entries, rows, codes) of edges between different labels, each once, by their ends.
-
-    `sequence` are the rows, ascending by names.
-    """
+    """(entries, rows, codes) of edges between labels, by their ends; `sequence`: rows by names."""
     team = crew(threads, work=rows.indices.size + sequence.size)
     counts = np.zeros(team.size, np.int64)
     none, no_code = np.empty(0, np.int64), np.empty(0, np.uint64)
@@ -108,7 +105,7 @@ def _root(parent: Array, v: Any) -> Any:
 def _join(
     team: Any, a: Array, b: Array, parent: Array, kept: Array, best: Array, count: Array
 ) -> None:
-    """Kruskal's pass: edges come in their order.  best[x] = the first edge at x of those kept.
+    """Kruskal's pass over edges in their order.  best[x] = the first edge at x of those kept.
 
     One member works: an edge depends on all before it.
     """
@@ -149,7 +146,7 @@ def join(a: Array, b: Array, labels: int) -> tuple[Array, Array]:
 def _first_requests(
     team: Any, places: Array, code: Array, low: Array, high: Array, first: Array
 ) -> None:
-    """first[place] = the request for it that comes first.  A member has a range of places."""
+    """first[place] = the first request for it.  A member has a range of places."""
     lo, hi = share(team, first.size)
     for i in range(places.size):
         if interrupted(team, i):
@@ -212,8 +209,8 @@ class Ways(NamedTuple):
     """What is known of local vertices after a round: their components, and edges on the way up."""
 
     before: Array  # the component before this round, by its root
-    after: Array  # and after it
-    code: Array  # of the last edge, in the order of edges, that the vertex's components chose
+    after: Array  # the component after it
+    code: Array  # the code of the last edge, in the order of edges, that its components chose
     low: Array
     high: Array  # its ends; -1 where they chose none
 

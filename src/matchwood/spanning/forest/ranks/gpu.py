@@ -1,5 +1,4 @@
-"""The loops of Boruvka's rounds on the block of a rank that has a GPU; the functions are those of
-cpu.py.
+"""The loops of Boruvka's rounds on the block of a rank that has a GPU: the functions of cpu.py.
 
 The first edges of rows are found by the kernel of a single machine (boruvka/gpu.cu), and offers
 are joined by gpu.cu.  All else is CuPy's sorts and gathers; these run on NumPy arrays too, which
@@ -24,7 +23,7 @@ from matchwood.spanning.forest.order import codes
 
 CALLER = "minimum_spanning_forest"
 SOURCE = gpu.Source(__package__, "gpu.cu", ("offer_edges",))
-ACCUMULATOR_BYTES = 16  # of a row: a code and an entry
+ACCUMULATOR_BYTES = 16  # bytes for a row: a code and an entry
 PIECE = 1 << 25  # entries that are looked at together; their scratch arrays take some 32 bytes each
 
 
@@ -47,10 +46,7 @@ def first_entries(rows: Any, order: Any, n_rows: int, threads: int | None) -> An
 def list_edges(
     rows: Any, order: Any, names: Any, labels: Any, sequence: Any, threads: int | None
 ) -> tuple[Any, Any, Any]:
-    """(entries, rows, codes) of edges between different labels, each once, by their ends.
-
-    `sequence` are the rows, ascending by names.
-    """
+    """(entries, rows, codes) of edges between labels, by their ends; `sequence`: rows by names."""
     xp = engines.xp(labels)
     entries, tails = [xp.empty(0, np.int64)], [xp.empty(0, np.int64)]
     for start in range(0, rows.indices.shape[0], PIECE):

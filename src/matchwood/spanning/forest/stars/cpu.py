@@ -3,7 +3,7 @@
 Trees are kept in one array, parent[v]; a star is a tree of height one.  A round:
 
 1.  Every vertex of a star looks along its row for the first edge into another tree: a product of
-    the matrix with `parent`, in which "times" tells the trees apart and "plus" keeps the first.
+    the matrix with `parent`, in which "times" compares the trees and "plus" keeps the first.
 2.  Every root of a star gets the first of what its vertices found.
 3.  Roots of stars are hooked: under the parent of the other end of that edge.
 4.  Of two stars that chose the same edge the one with the smaller root stays a root.
@@ -14,10 +14,8 @@ cycle could only do so along one and the same edge, which makes two of them; ste
 these.  (With weights alone a cycle of equal weights is longer, and is never broken.)  Steps are
 separated by barriers, so no member reads a half-hooked tree.  A star that has an edge leaves the
 roots or is hooked to, a tree that is no star loses height: no more than log2(n) / log2(1.5) + 2
-rounds [1].  Which stars hook depends on the graph alone, and so does the number of rounds.
-
-[1] B. Awerbuch, Y. Shiloach. New connectivity and MSF algorithms for shuffle-exchange network and
-    PRAM. IEEE Trans. Comput. C-36(10), 1987.
+rounds ([3] in ../__init__.py).  Which stars hook, and so the number of rounds, depends on the graph
+alone.
 """
 
 from __future__ import annotations
@@ -196,10 +194,7 @@ def _stars(
 def mark_forest(
     costs: Any, order: orders.Order, method: str, threads: int | None
 ) -> tuple[Array, int]:
-    """Marks of the forest's entries, and rounds.
-
-    Memory: 24 bytes a vertex, a bit an entry; nothing for edges.
-    """
+    """Marks of the forest's entries, and rounds.  Memory: 24 bytes a vertex, a bit an entry."""
     n = costs.n
     rows = rows_of(costs)
     kind = rows.indices.dtype

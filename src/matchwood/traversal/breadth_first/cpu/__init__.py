@@ -11,7 +11,7 @@ All three are in levels.py.
 `level[v]` and `parent[v]` are all ones (that is, -1) where v is not reached.  A vertex gets its
 level from the first member that reaches it.  Its parent is the minimum over all vertices of the
 level before that reach it; where rows are short and arcs into v are known, it is found at the end,
-as the first of v's sorted row that is one level above, which all members do at once.
+by all members at once, as the first vertex of v's sorted row that is one level above.
 
 The frontier is what the members found, one after the other: member j has `sums[., j]` vertices in
 blocks of `pool[side]`, whose numbers are `blocks[side, j]`.  The next frontier goes to the other
@@ -244,7 +244,7 @@ def _search(
 def _scratch(n: int, room: int, members: int, unsigned: Any) -> tuple[Array, Array, Array]:
     """Pool, blocks and bitmaps, in one block of memory: engines/cpu/workspace.py says why.
 
-    That function takes 10 us, a tenth of a search of a thousand vertices; this takes 3.
+    The function there takes 10 us, a tenth of a search of a thousand vertices; this takes 3.
     """
     words, width = (n + WORD - 1) // WORD, (room + members) * BLOCK
     first = 3 * words
@@ -270,7 +270,7 @@ def search(
     level, parent = np.empty(n, unsigned), np.empty(n, unsigned)
     pool, blocks, bitmaps = _scratch(n, room, team.size, unsigned)
     pool[0, : sources.size] = sources
-    # a pattern has at most so many long rows; a team of one shares none
+    # a pattern has at most nnz / LONG_ROW long rows; a team of one shares none
     long = np.empty(outward.nnz // LONG_ROW if team.size > 1 else 0, unsigned)
     back = outward if inward is None else inward
     shared = np.zeros(SHARED, np.int64)

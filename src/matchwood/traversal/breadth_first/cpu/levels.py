@@ -55,7 +55,7 @@ class Rules(NamedTuple):
     limit: int  # levels
     few: Any  # arcs; a frontier with fewer is one member's work
     longest: Any  # entries of the longest row
-    each: Any  # and of a row on average
+    each: Any  # entries of a row on average
     even: bool  # no row is much longer than others
 
 
@@ -70,8 +70,8 @@ class Rules(NamedTuple):
 
 
 WORD = 64  # bits of a bitmap word
-BETA = 18  # vertices of the graph for one of a frontier that is large [Beamer]
-WORDS = 64  # of a bitmap, that a member takes at a time
+BETA = 18  # a frontier is large that has more than n / BETA vertices [Beamer]
+WORDS = 64  # words of a bitmap that a member takes at a time
 
 ONE = np.uint64(1)
 
@@ -84,9 +84,9 @@ def unreached(level: Array) -> Any:
 
 @device
 def stays_bottom_up(size: int, left: int, n: int) -> bool:
-    """Go on bottom up from a frontier of `size`, with `left` arcs into waiting vertices?
+    """Go on bottom up from a frontier of `size` vertices, with `left` arcs into waiting ones?
 
-    Where it is large; and where it has more rows than there are arcs left and words to look at.
+    Yes where it is large, or has more vertices than there are arcs left and words to look at.
     """
     return size > n // BETA or left + n // WORD < size
 
@@ -95,10 +95,7 @@ def stays_bottom_up(size: int, left: int, n: int) -> bool:
 def start_bottom_up(
     team: Any, inward: Pattern, level: Array, depth: int, frontier: Array, waiting: Array
 ) -> Any:
-    """Make the bitmaps from the levels; each member writes words of its own.
-
-    Returns the arcs into waiting vertices, of this member's words.
-    """
+    """Make the bitmaps, each member its words; returns the arcs into their waiting vertices."""
     indptr = inward.indptr
     n = level.size
     arcs = np.int64(0)
@@ -200,7 +197,7 @@ def bitmap_to_queue(team: Any, bitmap: Array, queue: Array, at: int) -> None:
 
 
 CHUNK = 64  # vertices of the frontier that a member takes at a time where rows are uneven, at most
-CHUNKS = 8  # for each member, at least, where the frontier has so many vertices
+CHUNKS = 8  # for each member, at least: chunks are smaller where the frontier is
 LONG_ROW = 4096  # entries; all members share a longer row
 BLOCK = 512  # found vertices that a member collects at a time
 AHEAD = 6  # vertices of the frontier between the row that is prefetched and the one that is read
@@ -216,13 +213,13 @@ def _row(rows: Pattern, u: Any) -> tuple[Any, Any]:
 
 @device
 def _prefetch_row(rows: Pattern, frontier: Array, i: int, end: int) -> None:
-    """Prefetch the row of a vertex that comes soon, frontier[i + AHEAD]."""
+    """Prefetch the row of frontier[i + AHEAD]."""
     prefetch(rows.indices, np.uint64(rows.indptr[frontier[min(i + AHEAD, end - 1)]]))
 
 
 @device
 def count_arcs(rows: Pattern, frontier: Array, size: int) -> Any:
-    """The arcs of a frontier."""
+    """The number of arcs of a frontier."""
     arcs = np.int64(0)
     for i in range(size):
         first, last = _row(rows, frontier[i])
@@ -232,7 +229,7 @@ def count_arcs(rows: Pattern, frontier: Array, size: int) -> Any:
 
 @device
 def pays_bottom_up(arcs: int, unvisited: int, m: int) -> bool:
-    """Is it less work to go bottom up from a frontier with so many arcs?
+    """Is it less work to go bottom up from a frontier with this number of arcs?
 
     An arc ends in the frontier with probability q = arcs / m, so an unvisited vertex reads about
     1 / q arcs before it finds one: unvisited * m / arcs in all, against `arcs` top down.  Meshes,

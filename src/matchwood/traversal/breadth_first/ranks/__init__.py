@@ -16,7 +16,7 @@ from them to the ranks of their row.  Then one of two directions, as on one mach
 Where the ranks share a GPU, the first of them searches for all, as one machine (gate/distributed).
 
 The owner takes the smallest of the parents that it is offered.  A rank offers a vertex once in the
-whole search.  Places travel as lists or as bits, whichever is shorter.
+whole search.  Places are sent as lists or as bits, whichever is shorter.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Array = np.ndarray[Any, Any]
 
 SORTED_PART = 16  # up to 1 / SORTED_PART of the columns are sorted; of more, all are looked at
 BETA = 18  # top down again when the frontier has fewer than n / BETA vertices [Beamer]
-FEW_LEFT = 8  # but not yet while it has so many for each vertex that is left, and
-BITS = 64  # for each so many vertices, whose bits are looked at in any case
+FEW_LEFT = 8  # ... and at most FEW_LEFT for each vertex that is left, plus n / BITS:
+BITS = 64  # bits of a word; a level bottom up looks at all words in any case
 
 
 def search(
@@ -84,7 +84,7 @@ def search(
 
 
 def _by_first(G: Any, shared: whole.Whole, start: Array, limit: int, kind: Any) -> BFS:
-    """The first rank has the whole graph."""
+    """Search on the first rank, which has the whole graph."""
     sources, _ = G.comm.allgatherv(np.ascontiguousarray(G.ids[start]))
 
     def work(outward: Any, inward: Any = None) -> Any:
@@ -101,7 +101,7 @@ def _by_first(G: Any, shared: whole.Whole, start: Array, limit: int, kind: Any) 
 
 
 def _levels(G: Any, steps: Any, start: Array, limit: int, arcs: int) -> int:
-    """Search from these own places; returns the largest level.  The graph has so many arcs."""
+    """Search from these own places; returns the largest level.  `arcs`: those of the graph."""
     comm, n = G.comm, G.n
     own = steps.start(start, G.ids[start])
     depth = reached = 0
@@ -146,7 +146,7 @@ class Lists:
         return int(places.size)
 
     def arcs(self, depth: int, backwards: bool) -> int:
-        """The ranks of the row hear of the frontier; its entries in the block."""
+        """Send the frontier to the ranks of the row; returns its entries in the block."""
         grid = self.grid
         self.frontier_words = pack_marks(self.frontier, grid.owned, np.int32)
         parts = [
@@ -210,7 +210,7 @@ class Lists:
         return self._accepted(self.exchange.row, messages, depth + 1)
 
     def _accepted(self, comm: Any, messages: list[Array], depth: int) -> int:
-        """Send parents to the owners, and take what comes."""
+        """Send parents to the owners, and accept those received; returns how many were reached."""
         received = to_group(comm, messages, self.parent.dtype)
         offers = [unpack_values(words, self.grid.owned) for words in received if words.size]
         self.frontier = self.cpu.accept(offers, depth, self.level, self.parent)

@@ -30,10 +30,7 @@ def agree(G: Any, caller: str, sources: Any, depth_limit: Any, directed: Any) ->
 
 
 def starting_places(G: Any, caller: str, sources: Any) -> Any:
-    """The places of own sources, ascending.
-
-    Sources are the same vertices on all ranks, or a DistributedVector that marks them.
-    """
+    """The places of own sources, ascending; `sources` as `bfs` takes them."""
     if isinstance(sources, DistributedVector):
         marks = together(G.comm, lambda: _marks(G, caller, sources))
         return np.flatnonzero(engines.moved(marks, "cpu"))
@@ -108,7 +105,7 @@ def _check_ends(G: Any, level: Array, parent: Array, start: Array, limit: int) -
 
 
 def _check_arcs(G: Any, level: Array, limit: int, directed: bool) -> Array:
-    """No arc skips a level.  The smallest vertex of the level before, of each own vertex; else n.
+    """Raise where an arc skips a level.  Returns the least possible parent of own vertices, or n.
 
     A row holds the arcs into its vertex, from the columns.
     """

@@ -1,7 +1,7 @@
 """A level of breadth-first search in a block on the GPU.  Kernels: gpu.cu.  Read cpu/ first.
 
 The block and what is known of its vertices stay on the GPU; the frontier and what is found, which
-travel between ranks, are host arrays.
+are sent between ranks, are host arrays.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Block:
         self.arcs = 0
 
     def see(self, rows: Array, depth: int) -> int:
-        """These rows are of level `depth`; how many entries they have."""
+        """Give these rows the level `depth`; returns how many entries they have."""
         given = engines.cupy().asarray(rows)
         indptr = self.outward[0]
         self.when[given] = depth

@@ -61,7 +61,6 @@ class OwnParents(NamedTuple):
 
 @kernel
 def _begin(team: Any, own: OwnParents, inside: Array, head: Any) -> None:
-    """Vertices whose bits are set begin under `head`, all others under themselves."""
     parent, kind = own.parent, own.parent.dtype.type
     lo, hi = share(team, inside.size)
     for w in range(lo, hi):
@@ -145,8 +144,7 @@ def list_members(
 ) -> list[tuple[Array, Array, Array]]:  # fmt: skip
     """For each owner the places in tree `giant`; and the places and smallest vertices of others.
 
-    Of the giant tree those are left out that are `known`.  Vertices that are another tree's
-    smallest are in no pair.
+    `known` vertices of the giant tree are left out, and so are the smallest of other trees.
     """
     team = crew(threads, work=2 * labels.size)
     starts = np.cumsum([0, *stripes.size[:-1]])
@@ -165,7 +163,7 @@ def list_members(
 
 
 def _share_of(rank: int, size: int, n: int) -> int:
-    """Where the part of a member begins: the rule of `teams.share`."""
+    """The first element of a member's part: the rule of `share` in engines/cpu/team.py."""
     each, rest = divmod(n, size)
     return rank * each + min(rank, rest)
 
@@ -282,10 +280,7 @@ def _climb(
 
 
 def climb(own: OwnParents, head: int, threads: int | None) -> tuple[Array, Array]:
-    """Go up through own vertices; then those whose parent is not own: places and parents.
-
-    Those whose parent is `head` stay where they are.
-    """
+    """Go up through own vertices; places and parents of those under neither these nor `head`."""
     size = own.parent.size
     work = own.hooked.size + WORD * int(np.count_nonzero(own.hooked))
     team = crew_for_step(threads, work=work)
@@ -337,7 +332,7 @@ def smallest(G: Any, engine: Any, symmetric: bool, threads: int | None) -> tuple
 def _hooked(
     exchange: Any, own: OwnParents, pairs: tuple[Array, Array], threads: int | None
 ) -> tuple[Array, Array]:
-    """Send pairs to the owners of their larger vertices, and hook; pairs that follow from it."""
+    """Send pairs to the owners of their larger vertices, and hook; the pairs that follow."""
     places, values = deliver(exchange, *pairs)
     return stars([hook(own, places, values, threads)], threads)
 
@@ -345,7 +340,7 @@ def _hooked(
 def _of_trees(
     exchange: Any, labels: Array, known: giant.Known, threads: int | None
 ) -> tuple[OwnParents, tuple[Array, Array]]:
-    """Own vertices under the trees of all blocks, and pairs for others that follow from it."""
+    """Own vertices hooked under the trees of all blocks, and pairs for others that follow."""
     own = begin(exchange.grid, known.own, known.head, False, threads)
     reports = _reports(exchange.grid, labels, known, own.parent.dtype, threads)
     found = []
@@ -387,11 +382,10 @@ def _opened(report: Array, owned: int) -> list[tuple[Array, Array]]:
 
 
 def _shortcut(exchange: Any, own: OwnParents, head: int, threads: int | None) -> int:
-    """Every parent becomes the parent of the parent; how many were no roots.
+    """Replace every parent by its own parent; returns how many were no roots.
 
-    Where that is an own vertex, the way is gone to its end at once.  So the owner that is asked has
-    done the same with the vertex it is asked for.  Many vertices have the parent `head`: they wait
-    until its owner says where it is, which is asked for once.
+    Each rank first follows the way up to its end among own vertices, the owner that is asked as
+    well.  Many vertices have the parent `head`: its owner is asked once for all of them.
     """
     places, parents = climb(own, head, threads)
     firsts, back = distinct(parents)

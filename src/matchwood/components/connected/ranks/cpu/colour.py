@@ -1,7 +1,7 @@
 """Colour propagation, as in the thesis: every vertex takes the smallest colour around it.
 
 A colour is a vertex; at first each vertex has its own.  A round looks at all neighbours once, so
-there are as many rounds as the longest of the shortest ways from a smallest vertex, and one more.
+the number of rounds is one more than the longest shortest path from a smallest vertex has edges.
 
     pull   a vertex of the row group looks at its neighbours in the column group; candidates are
            joined in the row, and what has changed goes to the columns
@@ -12,8 +12,7 @@ Four switches, which the thesis turns on one after the other: sparse exchanges o
 (SP), dense ones while much changes (SW), a queue of active vertices (VQ), and push.  It runs on the
 CPU: of a graph on GPUs each rank copies its pattern to the host.
 
-(M. Mandulak, Large-scale graph analysis and matching on parallel architectures, 2025, chapter 6,
-algorithms 6.2 to 6.5.)
+The thesis: algorithms 6.2 to 6.5 of [4] in ../../__init__.py.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def _pull(
 def pull(
     rows: Any, active: Array | None, colour: Array, known: Array, threads: int | None
 ) -> Array:
-    """Rows that see a smaller colour than they know, ascending; they know it afterwards."""
+    """Set `known` of rows that have a neighbour of a smaller colour; returns them, ascending."""
     size = known.size if active is None else active.size
     found, tail = np.empty(size, np.int64), np.zeros(1, np.int64)
     every = active is None
@@ -107,7 +106,7 @@ def push(
     rows: Any, active: Array | None, colour: Array, known: Array, seen: Array, number: int,
     threads: int | None,
 ) -> Array:  # fmt: skip
-    """Columns, by local id, that are offered a smaller colour than is known of them."""
+    """Lower `known` of columns next to a row of a smaller colour; returns their local ids."""
     indptr, indices = rows
     size = indptr.size - 1 if active is None else active.size
     found, tail = np.empty(min(known.size, indices.size), np.int64), np.zeros(1, np.int64)
@@ -201,20 +200,20 @@ class _Colours:
         self.active: Array | None = None
 
     def is_dense(self, count: int) -> bool:
-        """Whether candidates travel as whole groups; this rank has so many of them."""
+        """Whether candidates are sent for the whole group; this rank has `count` of them."""
         if not self.variant.sparse:
             return True
         return self.variant.dense and not self.exchange.sparse_pays(count)
 
     def lower(self, places: Array, values: Array) -> tuple[Array, Array]:
-        """Own colours become these where they are smaller; those that have changed."""
+        """Lower own colours to these values; returns the places and values that have changed."""
         smaller = values < self.own[places]
         places, values = places[smaller], values[smaller]
         self.own[places] = values
         return places, values
 
     def replace(self, values: Array) -> int:
-        """New values for all own vertices; how many have changed."""
+        """Set the colours of all own vertices; returns how many have changed."""
         changed = int(np.count_nonzero(values < self.own))
         self.own = np.ascontiguousarray(values)
         return changed
@@ -306,7 +305,7 @@ class _Pushed(_Colours):
             self.active = rows
 
     def _joined(self, values: Array) -> Array:
-        """Own values: those of all ranks of the column, joined."""
+        """Own values: the minimum over all ranks of the column."""
         column = self.exchange.column
         if self.exchange.kind == "thesis" and column.size > 1:
             return np.ascontiguousarray(column.allreduce(values, "min")[self.parts[column.rank]])
@@ -314,7 +313,7 @@ class _Pushed(_Colours):
         return column.reduce_scatter(sorted_by_owner, [part.size for part in self.parts], "min")
 
     def _sent(self, positions: Array, values: Array) -> tuple[Array, Array]:
-        """(own places, values) of what the ranks of the column have for own vertices."""
+        """(own places, values) that the ranks of the column sent for own vertices."""
         grid, column = self.grid, self.exchange.column
         if self.exchange.kind == "thesis":
             known = np.full(grid.n_columns, grid.n, values.dtype)
@@ -330,7 +329,7 @@ class _Pushed(_Colours):
 
 
 def _gathered(comm: Any, positions: Array, known: Array, own: Any) -> tuple[Array, Array]:
-    """As the thesis: all candidates go to all ranks of a group; (own places, values), joined.
+    """Send all candidates to all ranks of a group, as the thesis does; (own places, least values).
 
     `known` gets the smallest of all; `own` is where own vertices are in it.
     """

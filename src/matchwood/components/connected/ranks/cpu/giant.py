@@ -8,12 +8,12 @@ is on another rank.  So all ranks must leave out the rows of the same vertices:
 1. Every rank joins two columns to each row of one of its stripes, that of its neighbour in the row
    of ranks.  So a vertex is sampled by one rank, and trees have vertices of two column groups.  For
    each such row there are R columns: without vertices of high degree, two entries of a row leave
-   many small trees, and then more entries are joined.  The rank tells the owners which vertices are
+   many small trees, and then more entries are joined.  The rank sends the owners which vertices are
    in its largest tree, one bit for each.
 2. An owner that finds a vertex in the trees of two ranks knows that these trees are connected.  All
    ranks learn which trees are.
-3. The vertices of the largest set of connected trees are known to be in one component.  Owners tell
-   the ranks of their row and their column who they are, one bit for each vertex.
+3. The vertices of the largest set of connected trees are known to be in one component.  Owners send
+   them to the ranks of their row and their column, one bit for each vertex.
 4. Every rank reads the rows of the other vertices.  A row with a known column belongs to the
    component too: one bit for its owner.  An edge between two vertices that are not known becomes a
    pair for __init__.py.
@@ -58,13 +58,12 @@ Array = np.ndarray[Any, Any]
 # tree of its first one: so a row has no word of its own in `parent`, and most rows, whose columns
 # are in one tree already, write nothing.
 #
-# Positions.  Own vertices come first, by place; then the other vertices of the column group, in the
-# order of their local ids.
+# Positions: own vertices first, by place; then the other vertices of the column group by local id.
 
 
 SAMPLES = 1024  # rows whose tree is read
-ROWS = 32  # that are taken at a time: their entries and parents are on their way together
-TURNS = 4  # at most; a turn reads two more entries of each row
+ROWS = 32  # rows taken at a time: their entries and parents are prefetched together
+TURNS = 4  # turns at most; a turn reads two more entries of each row
 ENOUGH_PART = (
     2  # turns end where 1 / ENOUGH_PART of the rows that have entries are in the largest tree
 )
@@ -102,7 +101,7 @@ class Joined(NamedTuple):
 def _position(columns: Columns, x: Any) -> Any:
     local = np.uint64(x)
     is_own = local < columns.rows
-    # nobody could predict a branch: with R ranks in a column, 1 / R of the columns are own
+    # no branch: it could not be predicted, since 1 / R of the columns are own with R ranks in each
     return select(is_own, local // columns.C, columns.own + (local - columns.rows))
 
 
@@ -111,7 +110,7 @@ def _look_up(
     indptr: Array, indices: Array, stripe: Stripe, columns: Columns, turn: int, k: int,
     parent: Array, first: Array, ends: Array, i: int,
 ) -> None:  # fmt: skip
-    """The columns that a turn joins in row k of the stripe; their parents are on their way.
+    """Note the columns that a turn joins in row k of the stripe, and prefetch their parents.
 
     They are ends[:, i]: from the beginning and from the end of the row.
     """
@@ -133,11 +132,10 @@ def _look_up(
 
 @device
 def _join_two(parent: Array, u: Any, v: Any) -> None:
-    """The two are in one tree afterwards, unless another member joins one of them meanwhile.
+    """Join the trees of two vertices, unless another member joins one of them meanwhile.
 
-    A store may then take the place of another one, and a join is lost.  Nothing wrong comes of it:
-    whatever is stored is connected with the vertex, and smaller.  A swap would wait for all stores
-    before it.
+    A store may then overwrite another one, and a join is lost.  That does no harm: whatever is
+    stored is connected with the vertex, and smaller.  A swap would wait for all stores before it.
     """
     a = load_relaxed(parent, load_relaxed(parent, u))
     b = load_relaxed(parent, load_relaxed(parent, v))
@@ -153,7 +151,7 @@ def _join(
     team: Any, indptr: Array, indices: Array, stripe: Stripe, columns: Columns,
     turns: tuple[int, int], joined: Joined,
 ) -> None:  # fmt: skip
-    """Each row of the stripe joins its entries of these turns: counted from both ends."""
+    """Join the entries of these turns in each row of the stripe: counted from both ends."""
     parent, first, other = joined
     ends = other[team.rank]
     if turns[0] == 0:
@@ -195,9 +193,9 @@ def _compress_alone(parent: Array) -> None:
 def _mark(
     team: Any, joined: Joined, root: Any, owners: Array, words: Array, counts: Array
 ) -> None:  # fmt: skip
-    """Bits of what is in the tree: words[0] of the rows, then of the columns by owner.
+    """Set the bits of what is in the tree: words[0] of the rows, then of the columns by owner.
 
-    `owners`: of each the first position of its columns, the step to the next, how many there are.
+    `owners`: the first position of the columns of each, the step to the next, their number.
     """
     parent, first, _ = joined
     lo, hi = share(team, parent.size)
@@ -230,9 +228,9 @@ def _mark(
 
 
 def _champion(joined: Joined, indptr: Array, stripe: Stripe, turns: int) -> tuple[Any, bool]:
-    """The tree that most of some sampled rows are in, and whether that is enough.
+    """The tree that most sampled rows are in, and whether it is large enough to end the turns.
 
-    A wrong guess does no harm.  It must be enough where most rows have no entries for more turns.
+    A wrong guess does no harm.  Turns end too where most rows have no entries for more of them.
     """
     parent, first, _ = joined
     rows = np.arange(0, first.size, max(1, first.size // SAMPLES))
@@ -254,10 +252,10 @@ def _champion(joined: Joined, indptr: Array, stripe: Stripe, turns: int) -> tupl
 def largest_tree(
     view: Any, grid: Any, sampled: int, words: int, threads: int | None, turns: int = 1
 ) -> tuple[Array, int, int]:
-    """(1 + R, words) bits of the vertices in the largest tree, how many they are, and the turns.
+    """(1 + R, words) bits of the vertices in the largest tree, their number, and the turns made.
 
-    First of the rows of rank `sampled` of the row, then of the columns by the rank of the column.
-    The first `turns` turns are one pass over the rows: what another call returned.
+    Bits of the rows of rank `sampled` of the row, then of the columns by the rank of the column.
+    The first `turns` turns, as an earlier call returned them, are one pass over the rows.
     """
     kind = np.uint32 if view.indptr.dtype == np.int32 else np.uint64
     own, size = grid.owned, grid.row_counts[sampled]
@@ -338,7 +336,7 @@ def _leave(
     team: Any, indptr: Array, indices: Array, grid: GridShape, full: Array, known: Members,
     touched: Array, pairs: Pairs,
 ) -> None:  # fmt: skip
-    """All rows but those of known vertices.  A member stops when its pairs are too many.
+    """Read all rows but those of known vertices.  A member stops when its pairs are too many.
 
     `full` are the bits of rows that have entries.  The rows of the next word are prefetched.
     """
@@ -393,14 +391,11 @@ def leave(
     return touched, (found[0], found[1])
 
 
-# The steps on a rank
-
-
 PAIRS_PART = 8  # more pairs than 1 / PAIRS_PART of the rows are too many
 
 
 class Known(NamedTuple):
-    """The same as lists."""
+    """Vertices that are known to be in one component, by local id."""
 
     local: Array  # bool, by local id
     own: Array  # bits of own ones
@@ -416,13 +411,12 @@ class RestOfRows(NamedTuple):
 
 
 def nothing_known(grid: Any) -> Known:
-    """No vertices."""
+    """A `Known` without vertices."""
     none = np.zeros(_words(grid), np.uint64)
     return Known(np.zeros(grid.n_local, np.bool_), none, grid.n)
 
 
 def _words(grid: Any) -> int:
-    """Words of one bit for each place of an owner."""
     return int(-(-grid.most_owned // WORD))
 
 
@@ -430,10 +424,7 @@ def _words(grid: Any) -> int:
 
 
 def members(G: Any, threads: int | None) -> Members:
-    """Vertices of one component, the same on all ranks, which all call this.
-
-    The pattern of the whole matrix must be symmetric.
-    """
+    """Vertices of one component of a symmetric matrix, the same on all ranks, which call this."""
     grid, exchange = G.grid, G.exchange
     words = _words(grid)
     sampled = (grid.c + 1) % grid.C
@@ -481,7 +472,7 @@ def _meetings(seen: dict[int, Array], p: int) -> Array:
 
 
 def rest(G: Any, found: Members, threads: int | None) -> RestOfRows | None:
-    """The rows of the other vertices; None where there are too many pairs on some rank."""
+    """Read the rows of the other vertices; None where there are too many pairs on some rank."""
     grid = G.grid
     most = max(grid.n_rows // PAIRS_PART, WORD)
     view = G.entries()

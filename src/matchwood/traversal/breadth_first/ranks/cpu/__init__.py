@@ -1,7 +1,7 @@
 """A rank's steps of a search on the CPU.  Read ../__init__.py first.
 
-Where vertices lie in stripes: `Steps`.  Kernels read the messages that come and write those that
-go (messages.py), so a level makes no lists of what is sent as bits.  There are two in a level
+Where vertices lie in stripes: `Steps`.  Kernels read received messages and write those to be sent
+(messages.py), so a level makes no lists of what is sent as bits.  There are two kernels in a level
 (levels.py): one follows rows or looks for the frontier and writes what is offered to the owners,
 the other takes what is offered.  A rank knows
 
@@ -95,7 +95,7 @@ class Steps:
         self.reached = np.zeros(words_of_bits(grid.owned, np.uint64), np.uint64)
 
     def _team(self, work: int) -> Crew:
-        """The team for so many steps."""
+        """The team for `work` steps."""
         return crew_for_step(self.threads, work=work)
 
     def start(self, places: Array, ids: Array) -> int:
@@ -104,9 +104,9 @@ class Steps:
         return self._taken(message, np.array([message.size]), 0)
 
     def arcs(self, depth: int, backwards: bool) -> int:
-        """About as many entries as own vertices of the frontier have, in all blocks of their rows.
+        """An estimate of the entries of the own frontier in all blocks of its rows.
 
-        Rows are spread evenly over the blocks, and this rank has one of these.
+        Entries are distributed evenly over the blocks of a row, and this rank has one of these.
         """
         return self.entries * int(self.grid.C)
 
@@ -123,10 +123,7 @@ class Steps:
         return messages.Offers(self.words, counts, starts, *stripes)
 
     def top_down(self, depth: int, follow: int) -> int:
-        """Follow the frontier's rows; returns how many own vertices are reached.
-
-        All ranks together follow about so many entries.
-        """
+        """Follow the frontier's rows, about `follow` entries on all ranks; own vertices reached."""
         sent = self._frontier_of(self.exchange.row, self.of_rows)
         team = self._team(follow // self.grid.p + 8 * sent.words.size)
         offers = self._offers(self.of_columns, team)
@@ -153,7 +150,7 @@ class Steps:
         return self._accepted(self.exchange.row, offers, depth + 1)
 
     def _accepted(self, comm: Any, offers: messages.Offers, depth: int) -> int:
-        """Send parents to the owners, and take what comes."""
+        """Send parents to the owners, and accept those received; returns how many were reached."""
         places = offers.counts[-1, : comm.size]
         bits = -(-offers.size // (8 * self.parent.itemsize))
         sizes = np.where(places < bits, 2 * places, bits + places)
@@ -161,7 +158,7 @@ class Steps:
         return self._taken(received, counts, depth)
 
     def _taken(self, received: Array, counts: Array, depth: int) -> int:
-        """Own vertices that are reached now are the frontier; returns their number."""
+        """Make the frontier of own vertices that are reached now; returns their number."""
         totals, few = np.zeros(2, np.int64), words_of_bits(self.grid.owned, np.uint32)
         reached_now, listed = np.zeros_like(self.reached), np.empty(few, np.uint32)
         own = levels.OwnVertices(
@@ -347,7 +344,6 @@ def _collect(
     team: Any, when: Array, best: Array, stripe: Any, level: int, places: Array, values: Array,
     count: Array,
 ) -> None:  # fmt: skip
-    """One member."""
     if team.rank > 0:
         return
     base, step, size = stripe
@@ -368,7 +364,6 @@ def _accept(
     team: Any, places: Array, offers: Array, depth: int, level: Array, parent: Array, fresh: Array,
     tail: Array,
 ) -> None:  # fmt: skip
-    """One member."""
     if team.rank > 0:
         return
     at = tail[0]
@@ -387,7 +382,7 @@ def _accept(
 
 
 def accept(offers: list[tuple[Array, Array]], depth: int, level: Array, parent: Array) -> Array:
-    """The smallest of the parents that are offered to a place; places that were not reached."""
+    """Set level and least parent of places not reached before; returns these places."""
     fresh = np.empty(min(level.size, sum(places.size for places, _ in offers)), np.int64)
     tail = np.zeros(1, np.int64)
     for places, parents in offers:
@@ -408,10 +403,10 @@ class Block:
         self.names, self.rows, self.threads = names, grid.n_rows, threads
         self.when = np.full(grid.n_local, UNSEEN, np.int32)
         self.best = np.full(grid.n_local, np.iinfo(names.dtype).max, names.dtype)
-        self.arcs = 0  # of the rows that were seen last
+        self.arcs = 0  # entries of the rows that were seen last
 
     def see(self, rows: Array, depth: int) -> int:
-        """These rows are of level `depth`; how many entries they have."""
+        """Give these rows the level `depth`; returns how many entries they have."""
         arcs = np.zeros(1, np.int64)
         if rows.size:
             crew(self.threads, work=2 * rows.size).run(
@@ -425,10 +420,7 @@ class Block:
         return bits_of(columns, -(-self.when.size // 64), np.uint64)
 
     def top_down(self, rows: Array, depth: int) -> Array:
-        """Columns that these rows reach and that were not seen before; their parents are known.
-
-        They are the rows that `see` was given last.
-        """
+        """Columns not seen before that these rows, which `see` was given last, reach."""
         found = np.empty(min(self.when.size, self.arcs), np.int64)
         tail = np.zeros(1, np.int64)
         if self.arcs:

@@ -97,7 +97,7 @@ def _follow_alone(rows: Outward, u: Any, name: Any, columns: Columns, found: Arr
 
 @expanded
 def _claim(rows: Outward, u: Any, columns: Columns, found: Queue, buffer: Array, count: int) -> int:
-    """The columns of row u that are new; their parents are lowered afterwards."""
+    """List the columns of row u that are new; their parents are lowered afterwards."""
     for k in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + ONE])):
         v = rows.indices[k]
         if not has(columns.seen, v) and claim_bit(columns.fresh, np.int64(v)):
@@ -108,7 +108,7 @@ def _claim(rows: Outward, u: Any, columns: Columns, found: Queue, buffer: Array,
 
 @expanded
 def _lower(rows: Outward, u: Any, name: Any, columns: Columns) -> None:
-    """Parents of the new columns of row u."""
+    """Lower the parents of the new columns of row u."""
     for k in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + ONE])):
         v = rows.indices[k]
         if has(columns.fresh, v) and name < load_relaxed(columns.best, v):
@@ -117,10 +117,7 @@ def _lower(rows: Outward, u: Any, name: Any, columns: Columns) -> None:
 
 @expanded
 def _follow_one(team: Any, rows: Outward, u: Any, columns: Columns, found: Queue) -> None:
-    """Follow the only row of the frontier, whose entries members share.
-
-    Its columns are seen at once: no other row leads to them.
-    """
+    """Follow the only row of the frontier, whose entries members share; its columns are seen."""
     alone, buffer, at = team.size == 1, found.buffers[team.rank], 0
     begin = np.int64(rows.indptr[u])
     lo, hi = share(team, np.int64(rows.indptr[u + ONE]) - begin)
@@ -177,10 +174,7 @@ def top_down(
     team: Any, sent: FrontierMessages, rows: Outward, open: Array, names: Names, columns: Columns,
     frontier: Queue, found: Queue, offers: Offers,
 ) -> None:  # fmt: skip
-    """The rows that the ranks of the row sent, what they lead to, and a message for each owner.
-
-    Caller: the tails of both queues are 0.
-    """
+    """Follow the rows sent, and write a message for each owner.  Caller: queues' tails are 0."""
     close(team, sent, open)
     list_rows(team, sent, rows.full, rows.indptr, frontier)
     if barrier(team):
@@ -201,7 +195,7 @@ def top_down(
 #
 # Open rows look for their first column in the frontier, which is the smallest.  In most rows that
 # is one of the first entries, and the first entries of all rows lie together, by place: on R-MAT 22
-# one row in a hundred is read from its own place, and these are called for many at a time.
+# one row in a hundred is read from its own place, and these are prefetched, many at a time.
 #
 # Columns are known by their bits in the frontier, from which their names follow.  Of the rows of a
 # chunk those that have entries are numbered, and open ones are known by their numbers meanwhile.
@@ -210,7 +204,7 @@ def top_down(
 
 
 HEADS = np.uint64(3)  # entries of a row that lie together with those of others
-MANY_OPEN_ROWS = np.uint64(16)  # of 64; with more, all are tried
+MANY_OPEN_ROWS = np.uint64(16)  # of 64; with more open rows, all 64 are tried
 SIX, LOW = np.uint64(6), np.uint64(63)
 
 
@@ -381,7 +375,7 @@ def _list_late(full: Array, near: ChunkNotes) -> Any:
 def _try_others(
     rows: Inward, frontier: Array, names: Names, base: Any, count: Any, near: ChunkNotes
 ) -> None:
-    """The other entries of the rows that are listed; first all rows are called for.
+    """Try the other entries of the rows that are listed; first all rows are prefetched.
 
     The row of place k of the chunk is base + k C.
     """
@@ -402,7 +396,7 @@ def _try_others(
 
 @expanded
 def _write_parents(names: Names, words: Any, near: ChunkNotes, parents: Array) -> Any:
-    """The parents of the rows of a chunk that were found; returns their number."""
+    """Write the parents of the rows of a chunk that were found; returns their number."""
     kind, at = parents.dtype.type, NONE
     for q in range(words):
         entries = near.entries[q * np.uint64(WORD) : (q + ONE) * np.uint64(WORD)]
@@ -416,7 +410,7 @@ def _write_parents(names: Names, words: Any, near: ChunkNotes, parents: Array) -
 
 @expanded
 def _mark_found(full: Array, open: Array, near: ChunkNotes, words: Any, bits: Array) -> None:
-    """The bits by place of the rows of a chunk that were found; these are open no more."""
+    """Set the bits by place of the rows of a chunk that were found, and clear their open bits."""
     if words == NONE:
         bits[:] = NONE
         return
@@ -463,7 +457,7 @@ def bottom_up(
     team: Any, sent: GroupMessages, rows: Inward, open: Array, names: Names, frontier: Array,
     found: FoundRows, offers: Offers,
 ) -> None:  # fmt: skip
-    """Open rows look for what the ranks of the column sent; a message for each owner."""
+    """Search the open rows for the columns sent, and write a message for each owner."""
     lo, hi = share(team, frontier.size)
     frontier[lo:hi] = NONE
     close(team, sent.rows, open)
@@ -483,9 +477,9 @@ def bottom_up(
 # Races: a member writes the words of its own places alone.
 
 
-COUNTED_VERTICES = 4096  # vertices of a level whose entries are all counted; of more, one
-SAMPLED = 2  # of so many words of places, but at most
-SAMPLES = 512  # in all
+COUNTED_VERTICES = 4096  # vertices of a level whose entries are all counted; of more, a sample:
+SAMPLED = 2  # one vertex in SAMPLED words of places,
+SAMPLES = 512  # but about SAMPLES vertices of a member at most
 
 
 class OwnVertices(NamedTuple):
@@ -496,7 +490,7 @@ class OwnVertices(NamedTuple):
     reached: Array  # bits, in words of 64
     reached_now: Array  # bits of those reached in this level
     listed: Array  # the same as a list, where that is shorter than the bits
-    indptr: Array  # of the block, which has some of their entries
+    indptr: Array  # row pointers of the block, which has some of their entries
 
 
 @kernel
@@ -509,7 +503,7 @@ def begin(team: Any, level: Array, parent: Array) -> None:
 
 @expanded
 def _accept_list(own: OwnVertices, places: Array, parents: Array, lo: int, hi: int) -> None:
-    """What a list offers to the places in words lo .. hi of bits."""
+    """Accept what a list offers to the places in words lo .. hi of the bitmap."""
     for i in range(places.size):
         k = np.uint64(places[i])
         w, bit = np.int64(k >> np.uint64(6)), ONE << (k & np.uint64(63))
@@ -522,7 +516,7 @@ def _accept_list(own: OwnVertices, places: Array, parents: Array, lo: int, hi: i
 def _accept_bits(
     team: Any, own: OwnVertices, bits: Array, parents: Array, lo: int, hi: int
 ) -> None:
-    """What bits offer to the places in words lo .. hi of them."""
+    """Accept what bits offer to the places in words lo .. hi of them."""
     at = NONE
     for w in range(lo):
         at += count_ones(word_of(bits, w))
@@ -549,7 +543,7 @@ def _accept_bits(
 
 @expanded
 def _entries(own: OwnVertices, k: Any, shape: GridShape) -> Any:
-    """Of own vertex k, in this block."""
+    """The entries of own vertex k in this block."""
     v = k * shape.C + shape.c
     return np.int64(own.indptr[v + ONE]) - np.int64(own.indptr[v])
 
@@ -559,10 +553,10 @@ def _settle(
     team: Any, own: OwnVertices, depth: int, columns: Columns, gaps: Gaps, shape: GridShape,
     lo: int, hi: int,
 ) -> Any:  # fmt: skip
-    """Levels of those reached in words lo .. hi; they are seen.  How many, and their entries.
+    """Set the levels of those reached in words lo .. hi; returns their number and entries.
 
-    Where they are many, one of some words stands for the others; in turn the first and the last of
-    a word, since of some graphs even vertices have more entries than odd ones.  No other member has
+    Where they are many, one vertex in some words is a sample, in turn the first and the last of a
+    word, since in some graphs even vertices have more entries than odd ones.  No other member has
     bits in the words of `seen`, since these have 64 places of one member or of the other.
     """
     below, count, arcs = own.level.dtype.type(depth), np.int64(0), np.int64(0)
@@ -614,7 +608,7 @@ def accept(
     team: Any, words: Array, starts: Array, depth: int, own: OwnVertices, columns: Columns,
     gaps: Gaps, shape: GridShape, totals: Array,
 ) -> None:  # fmt: skip
-    """The smallest of the parents that are offered.
+    """Take the smallest of the parents that are offered.
 
     totals: how many vertices are reached in this level; their entries in this block.  Caller:
     own.reached_now and totals are 0.

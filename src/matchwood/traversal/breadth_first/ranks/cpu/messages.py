@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 # The frontier
 
 
-BITS = 32  # of a word of a message about the frontier
+BITS = 32  # bits of a word of a message about the frontier
 WORD = 64  # bits of a word that a rank keeps
 GAP = 16  # words between what two members count: else every count takes a cache line from others
 NONE = np.uint64(0)
@@ -39,8 +39,8 @@ class Names(NamedTuple):
 
     shape: GridShape
     shift: Any  # the bit of a column in the frontier is (rank of its owner) << shift | place
-    given: Array  # by local id; empty where ids are names, and so are
-    columns: Array  # those of the column group, by position
+    given: Array  # names by local id; empty where ids are names
+    columns: Array  # names of the column group by position; empty where ids are names
 
 
 class FrontierMessages(NamedTuple):
@@ -57,9 +57,9 @@ class FrontierMessages(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """Bits with gaps between them, for each byte of such bits, or for less."""
+    """A table that puts gaps between the bits of a byte, or of fewer bits."""
 
-    table: Array  # (256,)
+    table: Array  # (256,) the bits of each byte with the gaps
     width: int  # bits that are looked up at a time
 
 
@@ -68,7 +68,7 @@ class Columns(NamedTuple):
 
     seen: Array  # bits: those it has offered to their owners, or knows to be reached
     fresh: Array  # bits: those found in this level, before they are offered
-    best: Array  # of these the smallest vertex that leads to it
+    best: Array  # the smallest vertex that leads to each of these
 
 
 class Queue(NamedTuple):
@@ -80,7 +80,7 @@ class Queue(NamedTuple):
 
 
 def gaps(step: int) -> Gaps:
-    """For bits that get `step` places apart."""
+    """The table for bits that are moved `step` places apart."""
     width = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
     table, every = np.zeros(256, np.uint64), np.arange(256)
     for k in range(width):
@@ -95,7 +95,7 @@ def spare_words(step: int) -> int:
 
 @expanded
 def word_bits(words: Array) -> Any:
-    """Bits of a word.  LLVM does not know `itemsize`, and would divide by it."""
+    """Bits of a word; not by `itemsize`, which LLVM does not know and would divide by."""
     return np.iinfo(words.dtype).bits
 
 
@@ -155,10 +155,7 @@ def word_of(words: Array, i: int) -> Any:
 
 @expanded
 def close(team: Any, sent: FrontierMessages, open: Array) -> None:
-    """Rows of the frontier, which the ranks of the row sent, are open no more.
-
-    Lists are short: one member reads them.
-    """
+    """Clear the open bits of the rows sent.  Lists are short: one member reads them."""
     for s in range(sent.size.size):
         words = sent.words[sent.starts[s] : sent.starts[s + 1]]
         if _is_bitmap(sent, s):
@@ -173,7 +170,7 @@ def close(team: Any, sent: FrontierMessages, open: Array) -> None:
 
 @inlined
 def _each_place(team: Any, sent: FrontierMessages, s: int, visit: Any, what: Any, got: Any) -> Any:
-    """got = visit(what, local id, got) for this member's share of what rank s sent; the last."""
+    """got = visit(what, local id, got) for this member's share of what rank s sent; last `got`."""
     base, step, start = sent.base[s], sent.step[s], sent.starts[s]
     bitmap, full = _is_bitmap(sent, s), what[0]
     lo, hi = share(team, sent.starts[s + 1] - start)
@@ -195,7 +192,7 @@ def _each_place(team: Any, sent: FrontierMessages, s: int, visit: Any, what: Any
 
 @expanded
 def _list_row(what: Any, v: Any, at: Any) -> Any:
-    """Row v is listed if it has entries; `at` counts rows."""
+    """List row v if it has entries; returns `at`, the number of rows listed."""
     _, indptr, rows, buffer, alone = what
     entries = indptr[v + ONE] > indptr[v]
     if alone:  # no branch that may be mispredicted
@@ -208,7 +205,7 @@ def _list_row(what: Any, v: Any, at: Any) -> Any:
 
 @expanded
 def list_rows(team: Any, sent: FrontierMessages, full: Array, indptr: Array, rows: Queue) -> None:
-    """The rows of the frontier that have entries.
+    """List the rows of the frontier that have entries.
 
     full[s]: the bits of those of stripe s that have some.  Caller: rows.tail is 0, and there is
     room for one row more.
@@ -227,7 +224,7 @@ def list_rows(team: Any, sent: FrontierMessages, full: Array, indptr: Array, row
 def spread_bits(
     gaps: Gaps, words: Array, lo: int, hi: int, base: Any, step: Any, into: Array
 ) -> None:
-    """The places whose bits are in words lo .. hi are joined to `into`, with gaps between them.
+    """Set the bits of words lo .. hi in `into`, with gaps between them.
 
     Place k is bit base + k step there.  Bits are collected until a word of `into` is complete.
     Caller: there are `spare_words` words behind those that have bits.
@@ -256,10 +253,7 @@ def spread_bits(
 
 @expanded
 def set_columns(team: Any, sent: FrontierMessages, shift: Any, frontier: Array) -> None:
-    """The bits of the columns that the ranks of the column sent.
-
-    Caller: the frontier is 0.
-    """
+    """Set the frontier's bits of the columns sent.  Caller: the frontier is 0."""
     for s in range(sent.size.size):
         if interrupted(team, 0):
             return
@@ -279,15 +273,15 @@ def set_columns(team: Any, sent: FrontierMessages, shift: Any, frontier: Array) 
 
 
 WORDS = 32  # words of a stripe that a member takes at a time bottom up
-PLACES = WORDS * WORD  # of such a chunk
+PLACES = WORDS * WORD  # places of such a chunk
 
 
 class FoundRows(NamedTuple):
     """What a level bottom up found, by stripe of the row group."""
 
-    bits: Array  # (C, words) places
-    parents: Array  # (C, words * WORD) those of a chunk of places from its first place on
-    counts: Array  # (C, chunks) of places
+    bits: Array  # (C, words) bits of the places found
+    parents: Array  # (C, words * WORD) those of a chunk begin at the chunk's first place
+    counts: Array  # (C, chunks) places found
     near: Array  # (members, 2, WORDS + 1) for these three see ChunkNotes in levels.py
     entries: Array  # (members, PLACES)
     late: Array  # (members, 2, PLACES)
@@ -319,21 +313,21 @@ class Offers(NamedTuple):
 class Parents(NamedTuple):
     """The parents of columns."""
 
-    same: bool  # of all of them `only`, else
+    same: bool  # whether all have the parent `only`
     only: Any
-    best: Array  # by local id
+    best: Array  # else their parents, by local id
 
 
 @device
 def words_for(places: int, words: Array) -> int:
-    """Words of one bit for each place."""
+    """Words of a bitmap that has one bit for each place."""
     width = word_bits(words)
     return (places + width - 1) // width
 
 
 @device
 def message_size(places: int, owned: int, words: Array) -> int:
-    """Words of a message about so many of an owner's places."""
+    """Words of a message about `places` of the `owned` places of its receiver."""
     bits = words_for(owned, words)
     return 2 * places if places < bits else bits + places
 
@@ -342,7 +336,7 @@ def message_size(places: int, owned: int, words: Array) -> int:
 def _pack_places(
     found: FoundRows, s: int, lo: int, hi: int, before: int, total: int, offers: Offers, start: int
 ) -> int:
-    """The places that words lo .. hi of stripe s have, into its message; words of all places.
+    """Write the places in words lo .. hi of stripe s to its message; returns words of all places.
 
     There are `total` places, and `before` of them are in words below lo.
     """
@@ -390,10 +384,10 @@ def parents_begin(found: FoundRows, s: int, offers: Offers) -> Any:
 
 @expanded
 def offer_rows(team: Any, found: FoundRows, offers: Offers) -> None:
-    """A message for each stripe of the row group: places, then parents.
+    """Write a message for each stripe of the row group: places, then parents.
 
-    A member that is alone has written parents to where they begin behind bits.  Where they come
-    behind a list they are moved, before the next message is written there.
+    A member that is alone has already written parents, to where they begin behind bits.  Where they
+    follow a list instead they are moved, before the next message is written there.
     """
     words, chunks = offers.words, found.counts.shape[1]
     lo, hi = share(team, chunks)
@@ -420,7 +414,7 @@ def offer_rows(team: Any, found: FoundRows, offers: Offers) -> None:
 
 @expanded
 def _see_columns(team: Any, found: Array, columns: Columns) -> None:
-    """The fresh columns, which are those found, are seen: one by one where they are few."""
+    """Mark the columns found as seen: one by one where they are few, else all fresh bits."""
     if team.size == 1 and found.size < columns.seen.size:
         for i in range(found.size):
             v = np.uint64(found[i])
@@ -437,7 +431,7 @@ def _see_columns(team: Any, found: Array, columns: Columns) -> None:
 
 @expanded
 def _count_columns(team: Any, found: Array, shape: GridShape, offers: Offers) -> None:
-    """How many of this member's share of the columns each rank owns."""
+    """Count how many of this member's share of the columns each rank owns."""
     mine = offers.counts[team.rank]
     mine[:] = 0
     lo, hi = share(team, found.size)
@@ -471,7 +465,7 @@ def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> No
 
 @expanded
 def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: int) -> None:
-    """Parents behind the bits of the message for rank s: those of this member's words."""
+    """Write the parents of this member's words behind the bits of the message for rank s."""
     words = offers.words
     kind, size = words.dtype.type, words_for(offers.size[s], words)
     if parents.same:
@@ -497,7 +491,7 @@ def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: 
 def offer_columns(
     team: Any, found: Array, shape: GridShape, columns: Columns, parents: Parents, offers: Offers
 ) -> None:
-    """A message for each rank of the column, and these columns are seen."""
+    """Write a message for each rank of the column, and mark these columns as seen."""
     words = offers.words
     kind, width = words.dtype.type, np.uint64(word_bits(words))
     starts, ends = offers.starts[team.rank, 0], offers.starts[team.rank, 1]
