@@ -187,6 +187,37 @@ def test_every_folder_says_what_it_is():
     assert not mute
 
 
+# Names
+
+
+def defined_twice(tree: ast.Module) -> list[str]:
+    """Functions, classes and constants that a module defines more than once."""
+    names: Counter[str] = Counter()
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            overloads = any("overload" in ast.unparse(mark) for mark in node.decorator_list)
+            names[node.name] += not overloads
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names.update(
+                inner.id
+                for target in targets
+                for inner in ast.walk(target)
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+            )
+    return [name for name, count in names.items() if count > 1]
+
+
+def test_no_name_is_defined_twice():
+    """The second one would hide the first, in silence."""
+    assert not {place(path): found for path in FILES if (found := defined_twice(tree_of(path)))}
+
+
+def test_names_defined_twice_are_seen():
+    assert defined_twice(ast.parse("A = 1\nB = 2\nA = 3\ndef f(): pass\nf = 1")) == ["A", "f"]
+    assert defined_twice(ast.parse("A, B = 1, 2\nA.x = 1\nB[0] = 2")) == []
+
+
 # Circles
 
 

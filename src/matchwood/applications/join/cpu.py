@@ -85,7 +85,7 @@ ROOM = 1 << 17  # pairs of a member's buffer: 2 MB
 LEAST_FOR_TEAM = 1 << 15  # pairs that a team collects; fewer are copied by the host
 CHUNKS_PER_MEMBER = 64  # chunks of equal cost; the last one to end is late by one chunk at most
 WORK_PER_POSTING = 8  # steps, for the choice of the number of threads
-BLOCK = 1 << 16  # pairs that are copied between two looks at the stop word
+COPIED_PAIRS = 1 << 16  # pairs that are copied between two looks at the stop word
 BREAK = Raw(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
 
 
@@ -506,10 +506,10 @@ def _copy(source: Any, target: Any) -> None:
 def collect(team: Team, work: Members, starts: Any, filled: Any, pairs: Raw) -> None:
     """Each member copies what it wrote to where that starts among all pairs."""
     first, count = starts[team.rank], filled[team.rank]
-    for at in range(0, count, BLOCK):
+    for at in range(0, count, COPIED_PAIRS):
         if stopping(team):
             return
-        end = min(at + BLOCK, count)
+        end = min(at + COPIED_PAIRS, count)
         _copy(work.left[team.rank, at:end], pairs.left[first + at : first + end])
         _copy(work.right[team.rank, at:end], pairs.right[first + at : first + end])
         _copy(work.weight[team.rank, at:end], pairs.weight[first + at : first + end])
