@@ -30,7 +30,7 @@ _LITTLE = sys.byteorder == "little"
 def word_at(typingctx: Any, data: Any, position: Any) -> Any:
     """The four bytes from data[position] on, in the order of this machine.
 
-    One load at any alignment, which Numba has no words for.
+    One load at any alignment, which Numba cannot express.
     """
     signature = types.uint32(data, types.intp)
 
@@ -220,7 +220,7 @@ LATEST = np.int64(0x7FFFFFFFFFFFFFFF)  # a time beyond the year 2262 is given as
 
 
 class Format(NamedTuple):
-    """What the header of a file says, and how it is to be read."""
+    """The format of a file, from its header and the options of the call."""
 
     blocks: bool  # PCAPNG, else PCAP
     swapped: bool  # numbers are in the order that this machine does not use
@@ -257,7 +257,7 @@ class Output(NamedTuple):
 def _take(
     data: Array, start: int, captured: int, link: int, compat: bool, out: Output, at: int
 ) -> int:
-    """Write the packet of a frame to place `at`; -1 - reason where there is none."""
+    """Write the packet of a frame to position `at`; returns -1 - reason where it holds none."""
     header = header_at(data, start, captured, link, compat)
     if header < 0:
         return header
@@ -339,7 +339,7 @@ def _usual_raw(
 def _usual_ethernet(
     data: Array, position: int, stop: int, end: int, form: Format, out: Output, at: int
 ) -> Any:  # fmt: skip
-    """The same for Ethernet frames without a tag or with one of the usual kind."""
+    """As `_usual_raw`, for Ethernet frames without a tag or with one of the usual kind."""
     least = _TAGGED_HEAD + IPV4_HEADER
     last = min(stop - 1, end - RECORD_HEADER - least)
     place, most = np.uint64(at), np.uint64(form.longest - least)
@@ -496,9 +496,8 @@ def guess_record(
 ) -> int:  # fmt: skip
     """The first place in begin..stop from which records look right; -1 for none.
 
-    `near` is the second of a record before.  Zeros and the constant fields of equal packets look
-    like records too: but those would have no bytes, times far from those of the capture, or
-    frames that are nothing known.
+    `near` is the second of an earlier record.  Zeros and constant fields of equal packets look
+    like records too, but have no bytes, times far from those of the capture, or unknown frames.
     """
     for place in range(begin, min(stop, end - RECORD_HEADER)):
         if _records_from(data, place, end, form, link, near):
@@ -508,7 +507,7 @@ def guess_record(
 
 @device
 def second_at(data: Array, position: int, end: int, form: Format) -> int:
-    """The second of the record at a place that is known to be one; 0 where it is cut off."""
+    """The second of the record that begins at `position`; 0 where it is cut off."""
     if position + RECORD_HEADER > end:
         return np.int64(0)
     return np.int64(number_at(data, position, form.swapped))
@@ -542,7 +541,7 @@ def _records_from(data: Array, first: int, end: int, form: Format, link: int, ne
 
 @device
 def guess_block(data: Array, begin: int, stop: int, end: int, form: Format) -> int:
-    """The same for blocks: their length stands at both ends; `begin` is a multiple of 4 on."""
+    """As `guess_record`, for blocks (multiples of 4 from `begin` on): both ends hold the length."""
     for place in range(begin, min(stop, end - _LEAST_BLOCK), 4):
         if _blocks_from(data, place, end, form):
             return place
