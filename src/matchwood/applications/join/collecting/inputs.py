@@ -1,12 +1,12 @@
 """From what a user has, lists, columns of tables or matrices, to one flat list of elements.
 
-Nothing here needs pandas, polars or pyarrow: a column is asked for its values by the methods that
-it has.  The rules for values that are no text are written down in `read`.
+Nothing here needs pandas, polars or pyarrow: the values of a column are read by the methods that
+it has.  `read` states the rules for values that are no text.
 
-Kernels trust what comes out of here, so nothing that a caller's object says of itself is used.  A
-record is what one iteration over it gives, whatever its length claims and whoever changes it
-meanwhile; an element is the text or the integer that it is, whatever its class makes of that.
-Matrices pass the gate, and Arrow arrays their own validation, before anything reads them.
+Kernels trust these results, so nothing that a caller's object says of itself is used.  A record is
+what one iteration over it gives, whatever its length claims and whoever changes it meanwhile; an
+element is the plain text or integer, whatever its class overrides.  Matrices pass the gate, and
+Arrow arrays their own validation, before anything reads them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def read(
     """The records of `data`.
 
     A missing record (None, NaN, NA) is an empty one.  A missing element is a TypeError, an empty
-    element is dropped, and an element that comes twice in a record counts once.
+    element is dropped, and an element that occurs twice in a record counts once.
     """
     if is_sparse(data):
         for option, value in (("on", on), ("separator", separator), ("normalise", normalise)):
@@ -77,7 +77,7 @@ def _columns_of(data: Any, caller: str, name: str) -> Table:
     matrix = as_rectangle(data, f"{caller}: {name}").on("cpu")
     entries = matrix.entries()
     starts, columns = entries.indptr.astype(np.int64), entries.indices
-    if matrix.shape[1] > FEW_COLUMNS + 8 * columns.size:  # room for each of them may be too much
+    if matrix.shape[1] > FEW_COLUMNS + 8 * columns.size:  # arrays over all columns may be too large
         distinct, numbers = np.unique(columns, return_inverse=True)
         numbers = numbers.astype(np.int32)
     else:
@@ -90,7 +90,7 @@ def _columns_of(data: Any, caller: str, name: str) -> Table:
     return Table(starts, numbers, tuple(distinct.tolist()), False, ascend=True)
 
 
-FEW_COLUMNS = 1 << 20  # a byte and a number for each of so many are always affordable
+FEW_COLUMNS = 1 << 20  # arrays over up to this number of columns (5 MB) are always affordable
 
 
 # Tables and columns

@@ -1,9 +1,9 @@
 """What right numbers of a sliding window are, worked out without sliding.
 
-Packets of a link (source, destination) come to the window and go, each at a known step.  So the
+Packets of a link (source, destination) enter and leave the window, each at a known step.  So the
 number of a link's packets is a step function, whose pieces are intervals of steps with a value.
-How many links there are at a step is a count of intervals; the largest value is the maximum over
-all intervals that hold the step, found by a table of doubling widths.  Fan-outs change where a link
+The number of links at a step is a count of intervals; the largest value is the maximum over all
+intervals that hold the step, found by a table of doubling widths.  Fan-outs change where a link
 of the source appears or disappears, and are step functions as well.
 """
 
@@ -101,7 +101,7 @@ class _Functions:
 
 
 def _covered(begin: Any, until: Any, steps: int) -> Any:
-    """How many intervals hold each step."""
+    """The number of intervals that hold each step."""
     change = np.zeros(steps + 1, np.int64)
     for lo, hi in answers.pieces(begin.size):
         np.add.at(change, begin[lo:hi], 1)

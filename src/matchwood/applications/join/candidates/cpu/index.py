@@ -24,10 +24,10 @@ from matchwood.applications.join.collecting.cpu import sort_ids
 from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share
 
 UP = 1.0 + 2.0**-22  # a float32 of UP times x is never below x
-LEAST = 2.0**-20  # no utility is 0: a sum of 0 says that nothing was shared
+LEAST = 2.0**-20  # the least utility: a sum of 0 means that nothing was shared
 SLACK = 1e-7  # bounds below their threshold by no more than this are kept
-VISITS_PER_TOKEN = 64  # elements met for each token of an element, at most
-GOOD = 0.25  # bounds at or below this are not made better
+VISITS_PER_TOKEN = 64  # elements visited for each token of an element, at most
+GOOD = 0.25  # bounds at or below this are not improved
 GROUP = np.int64(1) << 32  # a key is group * GROUP + size
 
 
