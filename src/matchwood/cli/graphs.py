@@ -351,8 +351,8 @@ def _write(path: Path, found: Any, ids: Any) -> None:
 # `matchwood match`: a matching of a graph.
 
 
-LARGEST = ("hopcroft_karp", "blossom")  # methods of maximum_matching, nor does that
-MAXIMAL = ("proposal", "serial")  # methods of maximal_matching, which does not look at weights
+LARGEST = ("hopcroft_karp", "blossom")  # methods of maximum_matching, which ignores weights
+MAXIMAL = ("proposal", "serial")  # methods of maximal_matching, which ignores weights
 
 
 @with_shared

@@ -413,7 +413,7 @@ def _options(name: str, given: dict[str, Any], period: int | None) -> dict[str, 
 def _measure(G: Any, name: str, options: dict[str, Any], only: bool) -> dict[str, Any]:
     """Set up twice, so that compiling does not count; apply once to ones.
 
-    What this matrix does not allow is told in the table, unless it is all that was asked for.
+    An error is shown in the table, unless this preconditioner alone was asked for.
     """
     import numpy as np
 

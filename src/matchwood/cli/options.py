@@ -1,6 +1,6 @@
 """Options that several verbs share, and what nearly every verb does: load, time, check, report.
 
-The options come to the function of a verb as one argument, a `Shared`.
+The function of a verb gets these options as one argument, a `Shared`.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def report(
 ) -> None:
     """Print the answer: `facts` as JSON, or `shown` as a table for people.
 
-    What all verbs tell is added to both.  `step` is the name of the verb's own time, `phases` are
+    What all verbs report is added to both.  `step` is the name of the verb's own time, `phases` are
     the seconds of its parts.  `files` are further files that were written.
     """
     if shared.as_json:

@@ -1,6 +1,6 @@
 """One linear system: its gate, the preconditioners to try, and a run of a Krylov method.
 
-A system is checked, of one type, and scaled where its numbers are extreme (`problem`).
+A system is checked, converted to one type, and scaled where its numbers are extreme (`problem`).
 
 Of the preconditioners, `auto` begins with the one that contains most weight.  It goes on to the
 next one if a preconditioner cannot be made, if the method breaks down with it, or if the method

@@ -33,7 +33,7 @@ def convert_from_nx(
     G : networkx.Graph, DiGraph, MultiGraph, MultiDiGraph or a view of one
         Not changed.
     edge_attrs, node_attrs : dict or None
-        Attributes that will be asked for, as keys.
+        Attributes that will be needed, as keys.
     preserve_edge_attrs, preserve_node_attrs, preserve_graph_attrs, preserve_all_attrs : bool
         Keep all attributes.
     name, graph_name : str or None

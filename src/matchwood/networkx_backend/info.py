@@ -1,4 +1,4 @@
-"""What NetworkX learns of this backend when it is imported; so nothing heavy is imported here."""
+"""The description of this backend, read when NetworkX is imported: so it imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def modularity(G: Graph, communities: Any, weight: Any = "weight", resolution: f
 
 
 def _modularity(G: Graph, graph: csr.Graph, sets: list[Any], resolution: float) -> float:
-    """Of sets that are a partition of the nodes; else NetworkX's error."""
+    """The modularity of a partition of the nodes; NetworkX's error where it is none."""
     from networkx.algorithms.community.quality import NotAPartition
 
     labels = np.full(len(G), -1, np.int64)

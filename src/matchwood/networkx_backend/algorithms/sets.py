@@ -67,7 +67,7 @@ def _induced(G: Graph, vertices: Any) -> tuple[Any, Any]:
 
 
 def _pairs(G: Graph, found: Any) -> set[tuple[Any, Any]]:
-    """The edges of a matching, each from the node that comes first, as in ``G.edges``."""
+    """The edges of a matching, each from its first node in the order of ``G.edges``."""
     u, v = found.edges().T
     return set(zip(G.names(u), G.names(v), strict=True))
 
@@ -81,7 +81,7 @@ def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
 def max_weight_matching(
     G: Graph, maxcardinality: bool = False, weight: Any = "weight"
 ) -> set[tuple[Any, Any]]:
-    """Approximate: interface.py lets this be called only where the user has said so."""
+    """Approximate: interface.py takes such calls only with the setting `approximate_matching`."""
     edges = G.edges
     weights = as_numbers(G.edge_values(weight))
     # by this error NetworkX knows that it must ask another backend, or answer itself
@@ -107,7 +107,7 @@ def hopcroft_karp_matching(G: Graph, top_nodes: Any = None) -> dict[Any, Any]:
 
 
 def _require_two_sides(G: Graph, top_nodes: Any) -> None:
-    """What NetworkX asks of the graph: sides that are given, or that the graph itself decides."""
+    """Raise NetworkX's error unless two sides are given, or follow from the graph."""
     import networkx as nx
 
     if top_nodes is not None:

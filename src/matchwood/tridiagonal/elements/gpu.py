@@ -163,7 +163,7 @@ class Solver:
         return block
 
     def repair(self, dl: Any, d: Any, du: Any, b: Any, x: Any, block: Any, status: Any) -> None:
-        """Repair the rows that `solve` marked in `block`; `status` is told of rows still off."""
+        """Repair the rows that `solve` marked in `block`; `status` reports rows still off."""
         matrix = (_address(dl), _address(d), _address(du), _address(b), _address(x))
         where = (np.int64(self.n), *matrix, self._place(block, "marks"), np.int64(self._parts))
         word = _address(status.device_words)

@@ -1,6 +1,4 @@
-"""Rows that are off: single ones changed locally, or the system solved again row after row.
-
-Repair single rows that are off, by a change of the unknowns around each.
+"""Rows that are off: single ones repaired locally, or the system solved again row after row.
 
 A row is off where its terms happen to be much smaller than those of its neighbours: then the
 rounding errors of the neighbours are large for it.  A small change of the unknowns around it
@@ -229,8 +227,8 @@ def _repair_part(
 def _repair(
     team: Any, system: Blocks, marks: Array, rows: int, limit: float, room: Array, found: Array
 ) -> None:
-    """Two rounds over all zones.  found[rank] becomes the number of rows still off, and the largest
-    relative residual before."""
+    """Two rounds over all zones.  found[member] becomes the number of rows still off, and the
+    largest relative residual before."""
     n, parts = system.d.shape[0], marks.shape[0]
     zone = ZONE_ROWS // rows  # parts of a zone
     r = room[team.rank]

@@ -195,7 +195,7 @@ def with_whole_elements(
 ) -> Holders:
     """Tokens, and each element as a token of its own, all by rising frequency.
 
-    An element is no more frequent than its tokens, and comes before them.
+    An element is no more frequent than its tokens, and precedes them.
     """
     grams, m = starts.size - 1, occurrences.size
     owner = np.repeat(np.arange(grams), np.diff(starts))
@@ -272,9 +272,9 @@ def plain_lists(records: Records, tokens: np.ndarray) -> TokenLists:
 # How similar each element can be to any other element: a bound, found from its rarest tokens.
 #
 # An element that shares none of the first i tokens of e (rarest first) shares at most the others,
-# so its similarity is at most (tokens left) / (tokens of e).  One that was met with s shared tokens
-# has at most s and all that are left.  Tokens are taken until nothing is gained any more, or until
-# too many elements were met: then the bound is what it is.
+# so its similarity is at most (tokens left) / (tokens of e).  One found with s shared tokens shares
+# at most s and all that are left.  Tokens are taken until nothing is gained any more, or until too
+# many elements were found.
 #
 # Elements of records that are not equal cannot weigh more than these bounds.  That is the nearest
 # neighbour filter of SilkMoth, worked out once for a dictionary instead of for each pair.
@@ -282,7 +282,7 @@ def plain_lists(records: Records, tokens: np.ndarray) -> TokenLists:
 
 @device
 def _best_of(met: Any, count: int, shared: Any, counts: Any, mine: int, left: int) -> float:
-    """The largest similarity that any element met so far can have."""
+    """The largest similarity that any element found so far can have."""
     best = 0.0
     for i in range(count):
         other = counts[met[i]]
@@ -353,7 +353,7 @@ def nearest(tokens: Any, threads: int | None = None) -> np.ndarray:
 def prefix_end(lists: TokenLists, row: int, whole: float, least: float) -> int:
     """End of the prefix: what is left after it cannot reach `least`.  It may be the list's end.
 
-    A record whose tokens all go without that has no prefix; `whole` is its utility at the start.
+    `whole` is the record's utility at the start; if that is below `least`, the prefix is empty.
     """
     at, end = lists.starts[row], lists.ends[row]
     left = whole
