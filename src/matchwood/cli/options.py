@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matchwood.cli.load import Loaded
 
 
-# Arguments and options that several verbs share.
+# Arguments and options
 
 
 Graph = Annotated[
@@ -73,7 +73,7 @@ Ties = Annotated[
 ]
 
 
-# What nearly every verb does.
+# Load, time, check, report
 
 
 class Shared(NamedTuple):

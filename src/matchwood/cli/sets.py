@@ -122,9 +122,6 @@ def safe_cell(value: Any) -> str:
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',;"\t\r\n') else text
 
 
-# `matchwood join`: pairs of records whose elements can be matched well.
-
-
 SHOWN = 10  # best pairs in the table
 COUNTS = (
     "generated",
@@ -254,7 +251,6 @@ def join(
 def _sides(
     left: Path, right: Path | None, names: Any, separator: str | None, making: dict[str, Any]
 ) -> list[Any]:
-    """A collection for each file."""
     import matchwood
 
     made = []

@@ -101,9 +101,6 @@ def live(captures: list[str]) -> Iterator[Callable[[dict[str, Any]], None] | Non
         screen.close()
 
 
-# `matchwood sense`: captures to traffic matrices and their statistics.
-
-
 WINDOWS_SHOWN = 12  # rows of the table of windows
 DIGITS = 30  # a longer number is no window
 

@@ -85,7 +85,6 @@ def _check_columns(G: Any, right: Any, x: Any, rtol: float, atol: float, caller:
 
 
 def _check_record(found: Any, residual: float, size: float, allowed: float, caller: str) -> None:
-    """Check the attributes of a `Solution` that converged."""
     info = arguments.integer(caller, "info", found.info)
     iterations = arguments.integer(caller, "iterations", found.iterations)
     if info != 0 or not arguments.flag(caller, "converged", found.converged):

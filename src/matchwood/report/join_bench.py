@@ -1,4 +1,10 @@
-"""`matchwood bench --problem join`: joins of the collections in $MATCHWOOD_DATA by every method."""
+"""`matchwood bench join`: joins of the collections in $MATCHWOOD_DATA by every method.
+
+HG solves every pair, EV stops as soon as a pair is decided, GD, LD and PS are the approximate
+matchings, `certified` is the default of `fuzzy_join`.  One thread, delta 0.7.  Methods take
+turns, and the best turn counts.  The whole chapter, with verification alone, samples, memory and
+edit similarity, is `python -m bench.join.chapter` in a clone.
+"""
 
 from __future__ import annotations
 
@@ -120,12 +126,7 @@ def cut(data: Data, most: int, seed: int) -> Data:
     return Data(part(data.left), None if data.right is None else part(data.right))
 
 
-# `matchwood bench join`: whole joins of real collections, by every method of verification.
-#
-# HG solves every pair, EV stops as soon as a pair is decided, GD, LD and PS are the approximate
-# matchings, `certified` is the default of `fuzzy_join`.  One thread, delta 0.7.  Methods take
-# turns, and the best turn counts.  The whole chapter, with verification alone, samples, memory and
-# edit similarity, is `python -m bench.join.chapter` in a clone.
+# The benchmark
 
 
 METHODS = {

@@ -70,6 +70,5 @@ def standard() -> Iterator[Scene]:
 
 
 def _made(*makers: Maker) -> Iterator[Scene]:
-    """Scenes made one at a time, on demand."""
     for name, about, make in makers:
         yield Scene(name, about, make())

@@ -141,8 +141,6 @@ def _three(caller: str, pairs: Any) -> tuple[Any, Any, Any]:
 
 
 class _Found:
-    """An answer under check."""
-
     def __init__(self, caller: str, pairs: Any, truth: _Truth, choice: Choice) -> None:
         left, right, score = pairs
         self.truth, self.choice = truth, choice

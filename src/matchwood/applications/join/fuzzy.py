@@ -216,8 +216,6 @@ def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
 
 
 class _Call:
-    """A join under way."""
-
     def __init__(self, caller: str, left: Any, right: Any, options: dict[str, Any]) -> None:
         self.choice: Choice = read_choice(caller, options)
         self.engine = engines.resolve("cpu", options["engine"], caller, options["threads"])

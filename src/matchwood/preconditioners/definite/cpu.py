@@ -35,7 +35,6 @@ MARGIN = 0.1
 
 @device
 def _begins(dl: Array, k: int) -> bool:
-    """Does a path begin at row k?"""
     if dl.ndim == 1:  # known at compile time
         return k == 0 or dl[k] == 0
     below = dl[k, 0, 0] != 0 or dl[k, 0, 1] != 0 or dl[k, 1, 0] != 0 or dl[k, 1, 1] != 0

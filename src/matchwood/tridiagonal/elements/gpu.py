@@ -193,7 +193,6 @@ class Solver:
         return np.uint64(block.ptr + getattr(self._layout, name))
 
     def _solve_ends(self, block: Any, elements: Any, total: Any, n: Any, status: Any) -> None:
-        """Compute the ends of the parts from their elements."""
         k, last = self._kernels, len(self.levels) - 1
         rows = self.rows
         for level in range(last):

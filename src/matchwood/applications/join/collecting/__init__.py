@@ -112,7 +112,6 @@ def make(
 
 
 def _measure(caller: str, similarity: Any, q: Any) -> tuple[str, int]:
-    """How elements are compared, checked."""
     one_of(caller, "similarity", similarity, SIMILARITIES)
     if count(caller, "q", q, 1) > LONGEST_GRAM:
         raise ValueError(f"{caller}: q must be at most {LONGEST_GRAM}, got {q}")

@@ -296,8 +296,6 @@ def _unpacked(name: str, stream: Any, limits: Limits) -> tuple[str, memoryview]:
 
 
 class _Waiting(NamedTuple):
-    """A matrix that is being packed."""
-
     pieces: Future[list[Any]]
     packets: int
     time: int | None

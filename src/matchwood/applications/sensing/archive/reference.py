@@ -63,7 +63,6 @@ def _numbers(content: bytes, code: str) -> Any:
 
 
 def _arrays(blob: bytes, lengths: tuple[int, ...]) -> list[bytes]:
-    """The five arrays, unpacked."""
     pairs = struct.unpack("<10i", blob[120:160])
     counts, methods = pairs[::2], pairs[1::2]
     table, place = 160, 160 + 8 * sum(counts)

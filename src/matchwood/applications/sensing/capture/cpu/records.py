@@ -49,7 +49,7 @@ def word_at(typingctx: Any, data: Any, position: Any) -> Any:
 
 @device
 def reversed_word(word: np.uint32) -> np.uint32:
-    """The four bytes the other way round."""
+    """The four bytes in reverse order."""
     return np.uint32(
         (word >> np.uint32(24))
         | ((word >> np.uint32(8)) & np.uint32(0xFF00))
@@ -67,14 +67,14 @@ def number_at(data: Array, position: int, swapped: bool) -> np.uint32:
 
 @device
 def big_at(data: Array, position: int) -> np.uint32:
-    """A number of four bytes, the largest first."""
+    """A big-endian number of four bytes."""
     word = word_at(data, position)
     return reversed_word(word) if _LITTLE else word
 
 
 @device
 def short_at(data: Array, position: int) -> Any:
-    """A number of two bytes, the larger first."""
+    """A big-endian number of two bytes."""
     return (np.int64(data[position]) << 8) | np.int64(data[position + 1])
 
 
@@ -148,7 +148,7 @@ def _is_tag(kind: int, compat: bool) -> bool:
 def _behind_type(
     data: Array, start: int, captured: int, type_at: int, head: int, compat: bool
 ) -> int:
-    """Behind a link header that says what follows, and behind any tags of virtual networks."""
+    """Where the IPv4 header begins, after a link header with a type and any VLAN tags."""
     if captured < head:
         return _no(SHORT)
     kind, at = short_at(data, start + type_at), start + head
@@ -170,9 +170,9 @@ def _behind_type(
 
 @device
 def _behind_family(data: Array, start: int, captured: int, either: bool) -> int:
-    """Behind a word that names the family of addresses.
+    """Where the IPv4 header begins, after a word that names the family of addresses.
 
-    The link NULL has it in the order of the machine that captured, so both orders are read.
+    The link NULL has it in the byte order of the capturing machine, so both orders are read.
     """
     if captured < _FAMILY:
         return _no(SHORT)

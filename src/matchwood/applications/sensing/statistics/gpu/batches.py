@@ -658,7 +658,7 @@ def _destination_ranges(sides: list[Side], starts: Any, room: int, lanes: list[L
 def _places(extras: Any, marks: list[int]) -> list[int]:
     """Where each range begins among extras, and where the last one ends.
 
-    A mark of 2^32 is behind all of them: shifted it would be 0.
+    A mark of 2^32 is after all of them: shifted it would be 0.
     """
     inside = [mark for mark in marks if mark < 1 << 32]
     found = np.searchsorted(extras, np.array(inside, np.uint64) << HALF).tolist()
