@@ -143,7 +143,7 @@ _HOMES = {
     "EngineUnavailable": "matchwood.errors",  # no GPU, no CuPy, no MPI here
     "RankFailed": "matchwood.errors",  # another process of the program failed
     "OutOfMemory": "matchwood.errors",  # the memory a call needs is not free
-    "FileFormatError": "matchwood.errors",  # a file is not what its format asks
+    "FileFormatError": "matchwood.errors",  # a file does not follow its format
     # the machine
     "on_progress": "matchwood.engines.cpu.crew",  # a callback while kernels run
     "show_config": "matchwood.machine.config",  # threads, caches, versions, GPU

@@ -39,7 +39,7 @@ def attach(
                 import_whole(package)
         home = import_whole(homes[name])
         value = home if homes[name] == f"{module}.{name}" else getattr(home, name)
-        setattr(sys.modules[module], name, value)  # found without us from now on
+        setattr(sys.modules[module], name, value)  # later accesses do not call this
         return value
 
     def listing() -> list[str]:

@@ -526,7 +526,7 @@ def info(threads: Threads = None, as_json: Json = False) -> None:
 
 
 def _show_info(facts: dict[str, Any], measured: dict[str, Any]) -> None:
-    """The same as two tables for people."""
+    """Print the facts as two tables."""
     hosts: dict[str, list[dict[str, Any]]] = {}
     for rank in facts["ranks"]:
         hosts.setdefault(rank["host"], []).append(rank)

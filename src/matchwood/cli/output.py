@@ -16,12 +16,12 @@ PIPED_WIDTH = 120  # columns for tables that go to a file or a pipe
 
 
 def console() -> Any:
-    """The terminal, or a pipe wide enough for our tables."""
+    """The terminal, or a pipe wide enough for the tables."""
     from rich.console import Console
 
     class Terminal(Console):
         def on_broken_pipe(self) -> None:
-            """Rich would leave the program with code 1; we treat it like any other print."""
+            """As for any other print; Rich would exit with code 1."""
             raise BrokenPipeError
 
     return Terminal(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)

@@ -71,7 +71,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _delimiter(text: str) -> str:
-    """Of a csv file: the most frequent of the usual ones in its first line."""
+    """The most frequent of the usual delimiters in the first line of a csv file."""
     first = text.partition("\n")[0]
     return max(",;|\t", key=first.count)
 

@@ -11,7 +11,7 @@ algorithms/.
     convert_to_nx      and back
     Graph              what it is converted to
     register           make NetworkX know the backend where it is not installed
-    CALLS              how often NetworkX has called which of our functions
+    CALLS              how often NetworkX has called each function of the backend
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From NetworkX graphs to ours, and back."""
+"""From NetworkX graphs to matchwood's, and back."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def empty_like(G: Graph) -> Any:
 
 
 def nx_class(G: Graph) -> Any:
-    """The NetworkX class that `G` came from."""
+    """The NetworkX class that `G` was converted from."""
     import networkx as nx
 
     if G.nx_class is not None:

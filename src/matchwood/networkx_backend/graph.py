@@ -82,7 +82,7 @@ class Graph:
     def indices(self) -> Any:
         return self._rows.indices
 
-    # What NetworkX asks of a graph
+    # What NetworkX requires of a graph
 
     def is_directed(self) -> bool:
         """True if edges have a direction."""

@@ -114,7 +114,7 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
 
 
 def get_info() -> dict[str, Any]:
-    """The description that NetworkX asks for."""
+    """The description that NetworkX reads."""
     return {
         "backend_name": "matchwood",
         "project": "matchwood",

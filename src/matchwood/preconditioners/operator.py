@@ -50,7 +50,7 @@ class Core:
     definite: Callable[[], bool | None]
 
     def settled(self) -> Core:
-        """The same with all values computed that are otherwise computed when first read.
+        """A copy in which all values are computed that otherwise are when first read.
 
         It can be pickled: it holds no functions of the setup.
         """

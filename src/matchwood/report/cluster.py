@@ -37,7 +37,7 @@ def settling(G: Any) -> Callable[[], None]:
 
 @dataclasses.dataclass
 class Talk:
-    """What a rank did in collectives."""
+    """A rank's time and traffic in collectives."""
 
     seconds: float = 0.0  # waiting for others included
     steps: int = 0  # messages that wait for one another: log2(size) in a collective
@@ -158,12 +158,12 @@ def _median(comm: Any, work: Callable[[], Any], tries: int) -> float:
     return statistics.median(slowest.tolist())
 
 
-# The experiments of chapter 6 of the thesis, on the ranks at hand and on graphs of any size.
+# The experiments of chapter 6 of the thesis, on any number of ranks and graphs of any size.
 #
 # =============  ==============================================================================
 # `strong`       one graph on more and more ranks; computing and communicating (figures 6.3, 6.5)
 # `weak`         as many vertices on each rank, R-MAT and random graphs (6.4)
-# `variants`     components by colours: base, +SP, +SW, +VQ, push; and ours beside them (6.6)
+# `variants`     components by colours: base, +SP, +SW, +VQ, push; and this library's method (6.6)
 # `shapes`       all R x C of the ranks (6.7)
 # `complex`      matching, label propagation and pointer jumping (6.8)
 # =============  ==============================================================================
@@ -333,7 +333,7 @@ def weak(comm: Any, asked: Asked) -> list[Row]:
 
 
 def variants(comm: Any, asked: Asked) -> list[Row]:
-    """Components by colours as in the thesis, with its exchanges, and by our method."""
+    """Components by colours as in the thesis, with its exchanges, and by the default method."""
     import matchwood
 
     def by(method: str) -> Callable[[Any], Any]:

@@ -88,7 +88,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Place:
-    """What the page says about one graph."""
+    """One graph on the page."""
 
     name: str
     about: str

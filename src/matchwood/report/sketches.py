@@ -102,7 +102,7 @@ def one_way(A: Any, both: float, rng: int) -> Any:
 
 
 def sketch_strong(n: int = 1500) -> Sketch:
-    """A town of one-way streets: where can one drive to and come back from?"""
+    """A town of one-way streets: between which places can one drive both ways?"""
     streets = matchwood.generators.random_geometric(n, degree=6.5, rng=4)
     points = matchwood.generators.random_points(n, rng=4)
     town = one_way(streets, 0.1, rng=1)
@@ -285,7 +285,7 @@ def ours_forests(G: Any, threads: int | None) -> Any:
 
 
 def sketch_forests(n: int = 700, side: int = 26) -> Sketch:
-    """Paths of short edges between points, and the paths that an anisotropic matrix asks for."""
+    """Paths of short edges between points, and of strong entries of an anisotropic matrix."""
     A = matchwood.generators.delaunay(n, rng=5)
     points = matchwood.generators.random_points(n, rng=5)
     u = np.repeat(np.arange(n), np.diff(A.indptr))

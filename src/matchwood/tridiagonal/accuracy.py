@@ -25,7 +25,7 @@ import numpy as np
 
 UNITS = 8.0  # rounding units; the limit for a row
 HIDDEN = {False: 2.0, True: 3.5}  # rounding units of the residual itself; True: of blocks
-TIMES = 10.0  # how many times LAPACK's measure ours may be
+TIMES = 10.0  # the largest ratio to LAPACK's measure
 # Rows are repaired locally if at most this many are off: FEW_ROWS, or one in ROWS_PER_REPAIRED,
 # whichever is more.
 FEW_ROWS = 16

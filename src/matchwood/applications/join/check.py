@@ -84,7 +84,7 @@ def check_fuzzy_join(
     left, right : as given to `fuzzy_join`
     sample : int, optional
         The number of left records, drawn at random, whose missing pairs are looked for; all
-        pairs given are checked anyway.  None looks at all.
+        pairs given are checked anyway.  None takes all.
     rng : int
         The seed of the sample.
     **options

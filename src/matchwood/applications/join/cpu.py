@@ -320,7 +320,7 @@ class Task:
         self.rule = self.rule_of(delta)
 
     def without_prefix(self, first: int, last: int) -> int:
-        """How many items have no prefix, so that all records of fitting size are candidates."""
+        """The number of items without a prefix: all records of fitting size are candidates."""
         if not self.edit:
             return 0
         lists, rows = self.corpus.left_lists, self.all_places.rows[first:last]

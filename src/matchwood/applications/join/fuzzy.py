@@ -192,7 +192,7 @@ def iter_fuzzy_join(left: Any, right: Any = None, **options: Any) -> Iterator[Pa
 
 
 def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
-    """How many pairs `fuzzy_join` will find and how long it will take, from a sample of records.
+    """Estimate the number of pairs of `fuzzy_join` and its time, from a sample of records.
 
     `error`: with a probability of about 95 % the number of pairs is wrong by no more than this.
     """
@@ -358,7 +358,7 @@ class Sample:
         task.take(drawn)
 
     def _chances(self, costs: np.ndarray) -> np.ndarray:
-        """In proportion to the cost, at most 1, `count` in all."""
+        """Chances in proportion to the cost, each at most 1, whose sum is `count`."""
         if np.count_nonzero(costs) <= self.count:
             return (costs > 0).astype(float)
         chances, sure = np.zeros(costs.size), np.zeros(costs.size, bool)

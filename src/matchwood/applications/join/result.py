@@ -1,4 +1,4 @@
-"""What a join returns: pairs of rows, their scores, and what can be made of them."""
+"""The result of a join: pairs of rows with scores, as tables, merged rows or a graph."""
 
 from __future__ import annotations
 

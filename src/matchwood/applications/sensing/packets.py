@@ -1,4 +1,4 @@
-"""What goes in: packets, their addresses, and named ranges of addresses."""
+"""The input: packets, their addresses, and named ranges of addresses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 ADDRESSES = 1 << 32
 EXPECTED = "a mapping or a list of CIDR lists"
 ELSE = "else"  # the name of everything that is in no range
-AT_ONCE = 1 << 18  # addresses that are looked up at once
+AT_ONCE = 1 << 18  # addresses classified at once
 
 
 class Packets(NamedTuple):

@@ -25,7 +25,7 @@ def _weighted(G: Graph, weight: Any) -> csr.Graph:
     def find() -> csr.Graph:
         edges = G.edges
         values = np.ones(edges.u.size) if weight is None else as_numbers(G.edge_values(weight))
-        # by this error NetworkX knows that it must ask another backend, or answer itself
+        # on this error NetworkX tries another backend, or its own function
         if values is None:
             raise NotImplementedError("weights must be integers or floats")
         values = values.astype(np.float64)

@@ -84,7 +84,7 @@ def max_weight_matching(
     """Approximate: interface.py takes such calls only with the setting `approximate_matching`."""
     edges = G.edges
     weights = as_numbers(G.edge_values(weight))
-    # by this error NetworkX knows that it must ask another backend, or answer itself
+    # on this error NetworkX tries another backend, or its own function
     if weights is None:
         raise NotImplementedError("weights must be integers or floats")
     if np.isnan(weights).any() or np.isinf(weights).any():
@@ -121,6 +121,6 @@ def _require_two_sides(G: Graph, top_nodes: Any) -> None:
             raise nx.AmbiguousSolution("Disconnected graph: Ambiguous solution for bipartite sets.")
         side = level % 2 == 1
     if (side[G.sources] == side[G.indices]).any():
-        if top_nodes is not None:  # NetworkX does not look, and has an answer of its own
+        if top_nodes is not None:  # NetworkX does not check, and returns some answer
             raise NotImplementedError("edges must join nodes of both sides")
         raise nx.NetworkXError("Graph is not bipartite.")

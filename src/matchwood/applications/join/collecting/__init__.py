@@ -62,7 +62,7 @@ def collection(
     Raises
     ------
     TypeError
-        For what is no record: None or NaN inside a record, numbers where text is asked, bytes,
+        For what is no record: None or NaN inside a record, numbers where text is needed, bytes,
         text and integers mixed, a table without `on`.
     ValueError
         For lone surrogates, a column that is not there, an unknown similarity, a wrong q, a matrix

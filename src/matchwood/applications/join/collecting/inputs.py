@@ -1,4 +1,4 @@
-"""From what a user has, lists, columns of tables or matrices, to one flat list of elements.
+"""From the user's lists, columns of tables or matrices to one flat list of elements.
 
 Nothing here needs pandas, polars or pyarrow: the values of a column are read by the methods that
 it has.  `read` states the rules for values that are no text.

@@ -53,7 +53,7 @@ class Keys(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the caller gets.  Until a bucket is done, `left` and `right` are room for its sort."""
+    """The result.  Until a bucket is done, `left` and `right` are the second buffer of its sort."""
 
     left: np.ndarray  # int64
     right: np.ndarray  # int64

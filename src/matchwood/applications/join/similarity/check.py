@@ -16,7 +16,7 @@ from matchwood.applications.join import ONE
 from matchwood.applications.join.similarity import EDITS
 from matchwood.applications.join.similarity.reference import PADDING, padded, tokens
 
-MOST_KEPT = 1 << 25  # similarities that are remembered: 256 MB
+MOST_KEPT = 1 << 25  # similarities that are cached: 256 MB
 NOWHERE = -1  # after the end of a text; padding is -2, which equals itself
 
 

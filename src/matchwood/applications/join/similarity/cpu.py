@@ -303,7 +303,7 @@ def levenshtein(
 def fixed(part: int, whole: int) -> Any:
     """part / whole in units of 2^-40, rounded to the nearest."""
     if whole < SHORT:
-        # unsigned: a signed division in Python's sense looks at signs and remainders as well
+        # unsigned: a signed division in Python's sense also tests signs and remainders
         twice = np.uint64(2 * whole)
         return np.int64(np.uint64((part << (BITS + 1)) + whole) // twice)
     # the same division in two steps of half the digits, for texts of millions of characters

@@ -118,7 +118,7 @@ def _levels(engine: Any, prepared: Any, choice: Choice, records: int) -> Iterato
 
 
 def _guesses(some: list[Any], prepared: Any, choice: Choice, delta: float) -> Iterator[float]:
-    """From the pairs of a sample at `delta`: where the k-th of all may be, and then delta itself.
+    """Estimates of the k-th best score from the pairs of a sample at `delta`, then delta itself.
 
     Nothing where there are not k pairs.  Of k pairs a sample has k / SAMPLE on average, and the
     square root of that more or less.
@@ -138,7 +138,7 @@ def _guesses(some: list[Any], prepared: Any, choice: Choice, delta: float) -> It
 
 
 def _thresholds(least: float, unequal: bool) -> Iterator[float]:
-    """From 1 down in steps, then `least`.  Pairs that are not equal have less than 1."""
+    """Thresholds from 1 down in steps, then `least`.  Unequal pairs have a score below 1."""
     steps = int((1.0 - least) / STEP)
     tried = (1.0 - STEP * i for i in range(int(unequal), steps))
     yield from (delta for delta in tried if delta > least + STEP / 2)

@@ -64,7 +64,7 @@ def _sift(found: Any, key: Any, at: int, size: int) -> None:
 
 @device
 def _is_better(weight: int, total: int, row: int, weight2: int, total2: int, row2: int) -> bool:
-    """By score, as fractions weight / total in integers, then by row."""
+    """Compare by score, as fractions weight / total in integers, then by row."""
     if weight // total != weight2 // total2:
         return weight // total > weight2 // total2
     mine, theirs = (weight % total) * total2, (weight2 % total2) * total

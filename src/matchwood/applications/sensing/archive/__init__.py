@@ -60,7 +60,7 @@ def read_archive(
 
     Notes
     -----
-    GraphBLAS itself compares lengths only; here every index is looked at: rows and columns ascend
+    GraphBLAS itself compares lengths only; here every index is checked: rows and columns ascend
     and lie within 2^32, offsets never fall, counts are positive.  Matrices stored by column or
     densely are turned.  A plain file is read matrix by matrix; one that gets shorter meanwhile, or
     is written to, is refused.

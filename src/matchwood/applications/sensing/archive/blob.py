@@ -444,7 +444,7 @@ def _matrix(name: str, offset: int, header: Header, arrays: list[Any]) -> Traffi
         cpu.BAD_ORDER: wrong("i does not ascend within its row"),
     }
     for array in (p, h, i):
-        array.flags.writeable = False  # the kernel is compiled once, for arrays nobody changes
+        array.flags.writeable = False  # the kernel is compiled for read-only arrays alone
     found = cpu.narrowed(p, h, i, (header.vdim, header.vlen), errors)
     sources, destinations, gaps = found
     if header.by_column:
@@ -479,7 +479,7 @@ def _counts(name: str, offset: int, header: Header, content: Any) -> Array:
     elif header.kind in WIDE:
         values = values.astype(np.int64, copy=False)
         packets = packets_of(values)
-    if stored and packets > MOST_PACKETS:  # links of a dense matrix are looked at later
+    if stored and packets > MOST_PACKETS:  # links of a dense matrix are checked later
         raise damaged(name, offset, f"{packets} packets in all are more than 2^63 - 1")
     return values.astype(np.int64, copy=False)
 

@@ -1,7 +1,4 @@
-"""What an archive holds, in plain Python: tar by the standard library, matrices field by field.
-
-One link after the other; slow on purpose.
-"""
+"""The content of an archive, in plain Python, link by link; slow on purpose."""
 
 from __future__ import annotations
 

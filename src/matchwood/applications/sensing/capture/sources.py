@@ -100,7 +100,7 @@ class Plain(Source):
         else:
             filled, used, front = np.concatenate((kept, filled[ROOM:])), filled, kept.size
         self._memory, self.data = filled, filled[:]
-        self.data.flags.writeable = False  # kernels are compiled once, for bytes nobody changes
+        self.data.flags.writeable = False  # kernels are compiled for read-only bytes alone
         self.base, self.end = self._offset - front, front + self._count
         self._offset += self._count
         self.ended = self._offset == self.length
@@ -154,7 +154,7 @@ class Stream(Source):
         memory[: self.end] = self._memory[: self.end]
         self._memory = memory
         self.data = memory[:]
-        self.data.flags.writeable = False  # kernels are compiled once, for bytes nobody changes
+        self.data.flags.writeable = False  # kernels are compiled for read-only bytes alone
 
     def more(self, position: int) -> int:
         kept = self.end - position

@@ -1,4 +1,4 @@
-"""What right numbers of a sliding window are, worked out without sliding.
+"""Whether the numbers of a sliding window are right, computed without sliding.
 
 Packets of a link (source, destination) enter and leave the window, each at a known step.  So the
 number of a link's packets is a step function, whose pieces are intervals of steps with a value.
@@ -73,7 +73,7 @@ def _expected(src: Any, dst: Any, window: int) -> dict[str, Any]:
 
 
 class _Functions:
-    """For entities that are counted from step `comes` to `goes` - 1: their step functions."""
+    """The step functions of entities that are counted from step `comes` to `goes` - 1."""
 
     def __init__(self, entities: Any, comes: Any, goes: Any, steps: int) -> None:
         real = comes < goes
@@ -85,7 +85,7 @@ class _Functions:
         keys, by_key = radix_sort(keys[order])
         order = order[by_key]
         at, value = at[order], np.cumsum(change[order])
-        # the sum over an entity is 0, so the running sum is the value of the entity at hand
+        # the sum over an entity is 0, so the running sum is the value of the current entity
         ends = np.append((keys[1:] != keys[:-1]) | (at[1:] != at[:-1]), True)
         keys, at, value = keys[ends], at[ends], value[ends]
         same = np.append(keys[1:] == keys[:-1], False)

@@ -1,4 +1,4 @@
-"""What right statistics and histograms of a traffic matrix are."""
+"""Whether statistics and histograms of a traffic matrix are right."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def _walk_destinations(team: Team, given: Destinations) -> None:
 def walk_packets(
     team: Crew, keys: Any, cuts: Any, room: Room, *, compact: bool = False
 ) -> LinkSums:
-    """What segments of sorted packets hold; destinations and extras are not in order yet.
+    """The links of segments of sorted packets; destinations and extras are not sorted yet.
 
     With `compact` the keys are overwritten: the links of a segment stand at its front.  Segments
     must have fewer than 2^32 packets then.
@@ -341,7 +341,7 @@ def sum_of_windows(team: Crew, given: WindowLinks) -> Run:
 
 
 def as_table(found: Any, columns: dict[str, int]) -> Any:
-    """What walks found, in the columns of Statistics; the others are 0."""
+    """The results of walks as a table with the columns of Statistics; the others are 0."""
     table = np.zeros((len(found), len(NAMES)), np.int64)
     for name, column in columns.items():
         table[:, PLACE[name]] = found[:, column]

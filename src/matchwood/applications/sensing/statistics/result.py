@@ -402,7 +402,7 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """The sum of the counts."""
         return int(self.counts.sum())
 
     @property

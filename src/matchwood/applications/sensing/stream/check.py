@@ -1,4 +1,4 @@
-"""What a right answer of `sense` is: windows, sum, histograms and blocks, each by its own check."""
+"""Whether an answer of `sense` is right: windows, sum, histograms and blocks, each checked."""
 
 from __future__ import annotations
 

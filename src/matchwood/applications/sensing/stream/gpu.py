@@ -81,7 +81,7 @@ class Worker(cpu.Worker):
             return self._windows(src, dst, cuts, keep)
 
     def _windows(self, src: Any, dst: Any, cuts: Any, keep: bool) -> tuple[Any, Any, list[Any]]:
-        """On the current device, in the current stream."""
+        """`windows` on the current device, in the current stream."""
         src, dst = _here(src), _here(dst)
         table, run = statistics.window_statistics(src, dst, cuts)
         table[:, 0] = np.diff(cuts)  # packets

@@ -1,4 +1,4 @@
-"""What a right traffic matrix is: its form, and that it holds the packets that were given."""
+"""Whether a traffic matrix is right: its form, and that it counts the packets given."""
 
 from __future__ import annotations
 

@@ -476,7 +476,7 @@ def _write_sums(team: Team, given: SortedDestinations, out: DestinationSums) -> 
 
 @kernel
 def _look_at(team: Team, counts: Any, found: Any) -> None:
-    """Of this member's share: the most packets of a link, and the number of links with several."""
+    """The most packets of a link of this member's share, and the number of links with several."""
     lo, hi = share(team, counts.size)
     part = counts[lo:hi]
     most, several = np.int64(0), np.int64(0)

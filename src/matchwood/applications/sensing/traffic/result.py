@@ -115,12 +115,12 @@ class TrafficMatrix:
 
     @property
     def links(self) -> int:
-        """How many links there are."""
+        """The number of links."""
         return int(self.counts.size)
 
     @property
     def packets(self) -> int:
-        """How many packets there are."""
+        """The number of packets."""
         if self._packets is None:
             self._packets = int(self.counts.sum())
         return self._packets

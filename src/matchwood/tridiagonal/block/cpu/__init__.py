@@ -56,7 +56,7 @@ from matchwood.tridiagonal.repair.cpu import (
 
 Array = np.ndarray[Any, Any]
 
-WORK_PER_ROW = 12  # units of work per block row, as `crew` counts them
+WORK_PER_ROW = 12  # work steps per block row (engines.cpu.crew)
 
 
 # Between a tile in the scratch buffer and the arrays

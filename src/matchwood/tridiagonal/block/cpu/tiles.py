@@ -461,7 +461,7 @@ def _repeat_row(s: Array, j: int) -> None:
 
 @device
 def _repeat_right(s: Array, j: int, columns: int) -> None:
-    """The same in the right-hand sides."""
+    """`_repeat_row` in the right-hand sides."""
     j = known_row(j)
     for column in range(min(columns, COLUMNS)):
         for t in range(LANES):

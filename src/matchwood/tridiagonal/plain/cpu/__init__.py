@@ -78,7 +78,7 @@ from matchwood.tridiagonal.repair.cpu import (
 Array = np.ndarray[Any, Any]
 
 FEW_COLUMNS = 3  # fewer right-hand sides are solved one after the other
-WORK_PER_ROW = 4  # units of work per row, as `crew` counts them
+WORK_PER_ROW = 4  # work steps per row (engines.cpu.crew)
 
 COLUMNS = 8  # right-hand sides that are solved together, at most
 WIDTH = COLUMNS * LANES  # numbers of one row of all right-hand sides

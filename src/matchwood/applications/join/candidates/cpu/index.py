@@ -64,7 +64,7 @@ class Holders(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What the tokens of elements give to a matching, at most."""
+    """Upper bounds of what the tokens of elements add to a matching."""
 
     counts: np.ndarray  # int64: tokens of each element, without the element itself
     utilities: np.ndarray  # float32: of each of its tokens
@@ -176,7 +176,7 @@ def jaccard_weights(counts: np.ndarray, nearest: np.ndarray) -> Weights:
 
 
 def chunk_weights(counts: np.ndarray, lengths: np.ndarray) -> Weights:
-    """Of the edit similarities.  c missing chunks of r cost at least c / (|r| + all its chunks).
+    """Weights for edit similarities: c missing chunks cost at least c / (|r| + all chunks of r).
 
     With c chunks missing the distance is at least c and at least the difference of lengths, so
     the similarity is at most |r| / (|r| + c); that is concave in c, and lies above its chord.

@@ -208,7 +208,7 @@ def _edits_lose(
 def _bounded(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
 ) -> Any:
-    """certified, exact and early."""
+    """(verdict, weight) by the methods certified, exact and early."""
     edges, solver = space.edges, space.solver
     most = rows * ONE
     if how.method == CERTIFIED and how.similarity != EDIT and rows * columns > COMPARED_PAIRS:
@@ -260,7 +260,7 @@ def _certified(
     how: How,
     space: Scratch,
 ) -> Any:
-    """From a lower and an upper bound to a verdict."""
+    """The verdict, from a lower and an upper bound, or by the exact solver."""
     edges, solver = space.edges, space.solver
     lower, upper = bounds
     if lower == upper or (lower >= need and how.scores == 0):
@@ -290,7 +290,7 @@ def _certified(
 def _halved(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
 ) -> Any:
-    """greedy and dominant, which reach half of the optimum."""
+    """(verdict, weight) by greedy and dominant, which reach half of the optimum."""
     edges, solver = space.edges, space.solver
     state, _ = _make_rows(team, elements, rows, columns, FAR, how, space, True)
     if state == STOPPED:
@@ -312,7 +312,7 @@ def _halved(
 def _streamed(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
 ) -> Any:
-    """streaming: a row of edges is dropped as soon as it was read."""
+    """(verdict, weight) by streaming: a row of edges is dropped as soon as it was read."""
     edges, solver, stack = space.edges, space.solver, space.stack
     reset_best(edges, rows, columns)
     clear_duals(rows, columns, solver)

@@ -9,7 +9,7 @@ are those of the serial walk, whatever was guessed; a wrong guess costs time onl
 
 Shared: the rows of `parts`, one for each member, in two sets used in turns.  A member writes its
 own row before the barrier, and all read all rows after it.  A set is written again two rounds
-later, when everybody has passed the barrier in between, so one barrier a round is enough.
+later, when all have passed the barrier in between, so one barrier a round is enough.
 
 Where records are long, each is a cache miss, and the address of the next is known only when its
 header has been loaded.  So a member first follows several chains of its part at once, from guessed
@@ -17,8 +17,8 @@ places again, which brings the headers into the cache; then it reads them in ord
 
 Where all records of a round were packets of one length, more is guessed: that the next ones are
 too.  Then each member knows where its part begins and where its packets belong, writes them there,
-and takes a longer part.  A part counts only if both were right.  What was written in vain lies
-behind the packets that count.  The first guess of this kind that fails is the last one made.
+and takes a longer part.  A part counts only if both were right; the packets of others lie after
+those that count.  The first guess of this kind that fails is the last one made.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ ALIKE_LEAST = 4  # ... and at least a quarter of a usual part: a round costs a b
 LANES = 8  # chains that a member hops along at once
 LONG_RECORD = 256  # bytes of a record, on average, from which on this pays
 PAGE = 4096  # bytes
-HEADERS = 50  # bytes of a record up to the end of the IPv4 header, behind Ethernet
+HEADERS = 50  # bytes of a record up to the end of the IPv4 header, with Ethernet
 
 
 class Parts(NamedTuple):

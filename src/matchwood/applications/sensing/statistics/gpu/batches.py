@@ -481,7 +481,7 @@ def _sorted_parts(src: Any, dst: Any, parts: int, lanes: list[Lane]) -> tuple[li
     def pieces(k: int) -> list[list[Piece]]:
         return [[Piece(array, bounds[k], bounds[k + 1])] for array in (src, dst)]
 
-    fewer: list[bool] = []  # parts are alike: the first one looked at decides for all
+    fewer: list[bool] = []  # parts are alike: the first one decides for all
 
     def work(k: int, arrays: list[Any], out: Callable[..., Any], read: Callable[[], None]) -> None:
         if arrays[0].size == 0:
