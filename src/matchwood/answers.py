@@ -181,11 +181,8 @@ def first(wrong: Any) -> int | None:
 
 
 def first_difference(expected: Any, found: Any) -> tuple[int, bool] | None:
-    """Where two ascending lists of different numbers first differ, and whether `found` lacks one.
-
-    That is the place in `expected` of what is missing, or the place in `found` of what is surplus;
-    None where the lists are equal.
-    """
+    """(place, True) of the first number in `expected` that ascending `found` lacks, or
+    (place in `found`, False) of the first surplus one; None where the lists are equal."""
     size = min(int(expected.size), int(found.size))
     for begin, end in pieces(size):
         at = first(expected[begin:end] != found[begin:end])

@@ -139,10 +139,7 @@ def with_shared(
 def with_options(
     command: Callable[..., None], record: Any, options: Mapping[str, tuple[Any, Any]]
 ) -> Callable[..., Any]:
-    """The command with these options (kind and default) in place of its last argument.
-
-    That argument gets a `record` of them.
-    """
+    """The command with these options for its last argument, which becomes a `record` of them."""
     hints = get_type_hints(command, include_extras=True)
     *own, last = inspect.signature(command).parameters.values()
     shown = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]

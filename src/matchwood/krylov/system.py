@@ -212,10 +212,7 @@ def _in_turn(G: Any, method: str, threads: int | None) -> Iterator[tuple[str, Ma
 
 
 def _made(G: Any, name: str, method: str, threads: int | None) -> Any:
-    """The preconditioner of that name; for CG a positive definite one, where that is possible.
-
-    MINRES takes no other.
-    """
+    """The preconditioner of that name; positive definite for CG if possible, for MINRES always."""
     make: Callable[..., Any] = PRECONDITIONERS[name]
     if method == "minres":
         if name == "jacobi" and not bool((G.diagonal() > 0).all()):

@@ -194,7 +194,7 @@ def iter_fuzzy_join(left: Any, right: Any = None, **options: Any) -> Iterator[Pa
 def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
     """Estimate the number of pairs of `fuzzy_join` and its time, from a sample of records.
 
-    `error`: with a probability of about 95 % the number of pairs is wrong by no more than this.
+    `error`: with about 95 % probability the number of pairs is wrong by no more than this.
     """
     watch = Stopwatch()
     call = _Call("estimate", left, right, with_defaults("estimate", options))

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 ADDRESSES = 1 << 32
 EXPECTED = "a mapping or a list of CIDR lists"
 ELSE = "else"  # the name of everything that is in no range
-AT_ONCE = 1 << 18  # addresses classified at once
+AT_ONCE = 1 << 18  # addresses classified at once; Ctrl-C takes effect in between
 
 
 class Packets(NamedTuple):
@@ -132,10 +132,7 @@ class Ranges:
         self.starts, self.classes = map(engines.frozen, _table(parts, len(named)))
 
     def classify(self, addresses: Any) -> Any:
-        """The number of the range of each address; the last number is everything else.
-
-        Works in blocks; Ctrl-C takes effect between two.
-        """
+        """The number of the range of each address; the last number is everything else."""
         given = engines.moved(addresses_of("Ranges", "addresses", addresses), "cpu")
         found = np.empty(given.size, np.int64)
         for start in range(0, given.size, AT_ONCE):

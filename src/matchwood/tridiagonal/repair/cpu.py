@@ -206,8 +206,7 @@ def _repair_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: 
 def _repair_part(
     system: Blocks, mark: Array, start: int, own: tuple[int, int], limit: float, r: Array
 ) -> tuple[int, float]:
-    """Repair the marked rows of the part from `start` on.  Returns how many stay off, and the
-    largest relative residual before."""
+    """Repair the marked rows of a part.  (Rows still off, largest relative residual before.)"""
     left, worst = 0, 0.0
     for word in range(mark.size):
         if mark[word] == 0:
@@ -227,8 +226,7 @@ def _repair_part(
 def _repair(
     team: Any, system: Blocks, marks: Array, rows: int, limit: float, room: Array, found: Array
 ) -> None:
-    """Two rounds over all zones.  found[member] becomes the number of rows still off, and the
-    largest relative residual before."""
+    """Two rounds over all zones; found[member] combines the results of `_repair_part`."""
     n, parts = system.d.shape[0], marks.shape[0]
     zone = ZONE_ROWS // rows  # parts of a zone
     r = room[team.rank]

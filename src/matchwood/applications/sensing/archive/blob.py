@@ -393,10 +393,7 @@ def _arrays(name: str, offset: int, blob: memoryview, header: Header) -> Iterato
 
 
 def _goal(k: int, header: Header, length: int) -> memoryview:
-    """Memory for all blocks of an array.
-
-    Arrays that are converted to another type afterwards use `scratch`.
-    """
+    """Memory for all blocks of an array: `scratch` where it is converted afterwards."""
     if _is_changed(k, header):
         return scratch(k, length)
     return np.empty(length, np.uint8).data

@@ -250,10 +250,7 @@ class WindowLinks(NamedTuple):
 
 
 def links_of(cuts: Any, sums: LinkSums) -> WindowLinks:
-    """The links of the windows keys[cuts[k] : cuts[k + 1]] after a walk, without the keys.
-
-    Copies: the next walk overwrites the arrays.
-    """
+    """The links of the windows keys[cuts[k] : cuts[k + 1]], copied, but for the keys."""
     links, several = (sums.found[:, column] for column in (LINKS, EXTRAS))
     ends, sizes = cuts[1:].tolist(), several.tolist()
     parts = [sums.extras[end - size : end] for end, size in zip(ends, sizes, strict=True)]

@@ -374,10 +374,7 @@ def _best_of_two_rows(
 def settle(
     elements: Elements, left: Any, right: Any, nearest: Any, need: int, solves: bool, known: Known
 ) -> int:
-    """The weight of the pair if it is settled here, else TOO_FEW or OPEN.
-
-    `solves`: small rests are solved exactly.
-    """
+    """The weight if it is settled here (with `solves`, small rests too), else TOO_FEW or OPEN."""
     i = j = same = rows = columns = 0
     mine = theirs = 0.0
     while i < left.size and j < right.size:

@@ -351,9 +351,9 @@ def nearest(tokens: Any, threads: int | None = None) -> np.ndarray:
 
 @device
 def prefix_end(lists: TokenLists, row: int, whole: float, least: float) -> int:
-    """End of the prefix: what is left after it cannot reach `least`.  It may be the list's end.
+    """End of the prefix: what is left after it cannot reach `least`.  `whole` is left at the start.
 
-    `whole` is the record's utility at the start; if that is below `least`, the prefix is empty.
+    A record whose list ends with enough left has no prefix; then this is the list's end.
     """
     at, end = lists.starts[row], lists.ends[row]
     left = whole
@@ -496,8 +496,7 @@ def index_of_side(
 ) -> Index:
     """The index of the right side; that of the last threshold is kept.
 
-    That of a lower threshold has longer prefixes, and so all that is needed: `near` says how much
-    lower it may be.
+    One made for a threshold lower by up to `near` is used too: it has longer prefixes.
     """
     tokens = prepared.tokens.holder_starts.size - 1
     tokens += len(prepared.values) if prepared.similarity == "jaccard" else 0

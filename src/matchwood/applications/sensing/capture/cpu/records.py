@@ -28,10 +28,7 @@ _LITTLE = sys.byteorder == "little"
 
 @intrinsic
 def word_at(typingctx: Any, data: Any, position: Any) -> Any:
-    """The four bytes from data[position] on, in the order of this machine.
-
-    One load at any alignment, which Numba cannot express.
-    """
+    """The four bytes from data[position] on, in native order, by one unaligned load."""
     signature = types.uint32(data, types.intp)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:

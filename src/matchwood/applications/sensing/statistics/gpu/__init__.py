@@ -36,7 +36,7 @@ def packet_statistics(src: Any, dst: Any, *, threads: int | None = None) -> Stat
 
 
 def _destination_side(destinations: Any, counts: Any, most: int) -> tuple[int, Any, Any]:
-    """(how many destinations, most packets, most links); `most` packets have the largest link.
+    """(number of destinations, most packets, most links); the largest link has `most` packets.
 
     `destinations` are overwritten where every link has one packet.
     """
