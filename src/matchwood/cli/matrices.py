@@ -453,7 +453,7 @@ def _cells_precondition(name: str, row: dict[str, Any], duration: Any) -> tuple[
     return title, f"{row['coverage']:.3f}", definite, *times, phases
 
 
-PERIODS = 8  # of the sine that is the solution where no right-hand side is given
+PERIODS = 8  # periods of the sine that is the solution where no right-hand side is given
 
 
 def solve(

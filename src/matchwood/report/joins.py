@@ -130,7 +130,7 @@ def _short(element: Any) -> str:
 # Joins in the demo: rows of a matrix as sets of columns; which of them are alike?
 
 
-ROWS = 4000  # of a matrix, at most
+ROWS = 4000  # rows of a matrix that take part, at most
 DEMO_LONGEST = 200  # entries of a row that takes part
 DELTA = 0.3  # two corners of a square in a grid have 1/3
 SAMPLE = 30  # rows for which the check looks for pairs that are missing

@@ -16,7 +16,7 @@ from matchwood.networkx_backend.graph import Graph
 from matchwood.networkx_backend.info import how
 from matchwood.networkx_backend.names import dispatched
 
-ITERATIONS = 2  # of Leiden, as `matchwood.leiden` has it
+ITERATIONS = 2  # iterations of Leiden, the default of `matchwood.leiden`
 
 
 def _weighted(G: Graph, weight: Any) -> csr.Graph:

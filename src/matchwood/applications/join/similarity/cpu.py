@@ -41,7 +41,7 @@ SHORT = 1 << 21  # below it, part << 41 stays within 63 bits
 
 WORD = 64  # characters of a block
 DIRECT = 256  # code points below this one have a word of their own; the others are hashed
-SLOTS = 128  # of the hash table: twice the characters that a block can have
+SLOTS = 128  # slots of the hash table: twice the characters of a block
 CHUNK = 16  # characters between two checks of the cut-off
 BANDS = 64  # a text is compared in a band first where it is at least 64 times as long as the band
 _ZERO = np.uint64(0)

@@ -126,9 +126,9 @@ def new_key(path: Any) -> None:
 Array = np.ndarray[Any, Any]
 
 METHODS = (None, "cryptopan", "permutation", "truncate")
-KEYED = ("cryptopan", "permutation")  # those that have a key
+KEYED = ("cryptopan", "permutation")  # methods that need a key
 BLOCK = 16  # bytes of AES
-BLOCKS_AT_ONCE = 1 << 15  # of AES: 512 KiB, which stay in a core's cache
+BLOCKS_AT_ONCE = 1 << 15  # blocks of AES: 512 KiB, which stay in a core's cache
 AT_ONCE = 1 << 24  # addresses sorted at once
 ROUNDS = 10
 

@@ -57,7 +57,7 @@ TYPES = {
 }  # fmt: skip
 OTHER_TYPES = {10: "fp32", 11: "fp64", 12: "fc32", 13: "fc64", 14: "a type of the user"}
 TYPE_NAMES = {7: b"GrB_UINT32", 8: b"GrB_INT64"}
-MOST_BLOCKS = 1 << 20  # of an array: GraphBLAS makes some for each thread
+MOST_BLOCKS = 1 << 20  # blocks of an array: GraphBLAS makes some for each thread
 NARROWED = (1, 3)  # places of h and i among the arrays
 VALUES = 4  # place of x
 WIDE = (8, 9)  # types of counts whose sum may leave int64; narrower ones would need 2^31 links

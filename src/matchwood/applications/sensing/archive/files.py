@@ -44,7 +44,7 @@ from matchwood.io.options import Limits
 
 TAR_BLOCK = 512  # bytes: headers and contents begin at multiples of it
 PLAIN = (b"0", b"\0", b"7")  # kinds of members that are files
-TOP = 0x80  # of the first byte of a size that is written in base 256
+TOP = 0x80  # bit of a size's first byte where it is written in base 256
 NAME, SIZE, CHECKSUM, KIND, MAGIC = (
     slice(0, 100), slice(124, 136), slice(148, 156), slice(156, 157), slice(257, 262),
 )  # fmt: skip

@@ -25,7 +25,7 @@ FORMATS = ("pcap", "pcapng")
 ORDERS = ("little", "big")
 LONGEST = 1 << 62  # packets of a block
 KINDS = {"src": "uint32", "dst": "uint32", "time": "int64", "length": "uint32", "protocol": "uint8"}
-LATEST_SECOND = 2**32 - 1  # that PCAP can hold
+LATEST_SECOND = 2**32 - 1  # seconds since 1970, the latest that PCAP can hold
 BILLION = 10**9
 AT_ONCE = 1 << 16  # times checked before Ctrl-C takes effect
 

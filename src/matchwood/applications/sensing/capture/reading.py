@@ -60,11 +60,11 @@ LINKS = {
     228: records.RAW,
     276: records.SLL2,
 }
-COMPAT_LINKS = {1: records.ETHERNET, 12: records.RAW, 101: records.RAW}  # of pcap2grb
+COMPAT_LINKS = {1: records.ETHERNET, 12: records.RAW, 101: records.RAW}  # those that pcap2grb reads
 NATIVE = "<" if sys.byteorder == "little" else ">"
 
-MOST_INTERFACES = 1 << 16  # of a section: obsolete blocks have two bytes for their number
-COLUMNS = (np.int64, np.int64, np.uint64, np.uint64, np.int64, np.int64)  # of Table
+MOST_INTERFACES = 1 << 16  # interfaces of a section: obsolete blocks have two bytes for the number
+COLUMNS = (np.int64, np.int64, np.uint64, np.uint64, np.int64, np.int64)  # types of Table
 OPTION_END, OPTION_RESOLUTION, OPTION_OFFSET = 0, 9, 14
 
 

@@ -23,9 +23,9 @@ from matchwood.engines.cpu import Team, crew, device, expanded, kernel, share, s
 from matchwood.engines.cpu.hints import prefetch_write
 
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
-IN_USE = np.uint64(1 << 63)  # of the second word: every 64-bit number can be a key
+IN_USE = np.uint64(1 << 63)  # a bit of the second word, since every 64-bit number can be a key
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
-SLOTS = 4  # of a table for each packet of the window, at least
+SLOTS = 4  # least entries of a table for each packet of the window
 AHEAD = 16  # packets between the one whose entries are prefetched and the present one
 LOOK = 1 << 12  # packets between two checks of the stop word
 

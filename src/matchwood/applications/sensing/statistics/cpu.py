@@ -48,7 +48,7 @@ AT_ONCE = 1 << 19  # packets of windows sorted and walked at once by a member, i
  EXTRAS) = range(10)  # fmt: skip
 FOUND = 10
 DESTINATIONS, MAX_PACKETS, AT_PACKETS, MAX_FAN_IN, AT_FAN_IN = range(5)
-SOURCE_COLUMNS = {  # of a row of Statistics: column of what a walk over links finds
+SOURCE_COLUMNS = {  # name in Statistics: column of a row that a walk over links fills
     "valid_packets": PACKETS,
     "unique_links": LINKS,
     "max_link_packets": MAX_LINK,

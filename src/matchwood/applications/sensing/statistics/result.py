@@ -171,13 +171,13 @@ def as_row(statistics: Statistics) -> list[int]:
 
 SUMMED = 10**6  # terms added one by one
 ROUGHLY_SUMMED = 10**4  # terms added one by one to choose a start
-NODES = 96  # of Gauss and Legendre's rule, in the logarithm of k
+NODES = 96  # nodes of Gauss and Legendre's rule, in the logarithm of k
 ALPHAS = (0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 DELTAS = (-0.9, -0.5, 0.0, 1.0, 10.0, 100.0, 1000.0)
-BOUNDS = ((1e-9, 8.0), (-1 + 1e-9, 1e4))  # of alpha and delta
+BOUNDS = ((1e-9, 8.0), (-1 + 1e-9, 1e4))  # ranges of alpha and delta
 LEAST, GREATEST = (np.array(ends) for ends in zip(*BOUNDS, strict=True))
 STEPS = 60
-CLOSE = 1e-10  # of a step, relative: the end
+CLOSE = 1e-10  # a smaller relative step ends the iteration
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ PHASES = ("read", "anonymize", "windows", "sums", "total")  # of Sensing.seconds
 LINK_BYTES = 16  # a key and a count
 WRITTEN = 1 << 22  # elements written or read at once; Ctrl-C takes effect in between
 SAMPLE = 1 << 12  # keys; one in SAMPLE of a run on disk is kept in memory, to cut ranges
-SOURCE_BITS = 32  # of a key, below the source
+SOURCE_BITS = 32  # bits of a key below the source
 
 
 class Options(NamedTuple):

@@ -16,7 +16,7 @@ from matchwood.errors import CheckFailed
 
 PACKAGE = __name__.rpartition(".")[0]
 WRITTEN = 1 << 20  # numbers scattered at once; Ctrl-C takes effect in between
-MOST_PACKETS = (1 << 63) - 1  # of a matrix: then every sum of counts fits into int64
+MOST_PACKETS = (1 << 63) - 1  # packets of a matrix: then every sum of counts fits into int64
 
 
 class Run(NamedTuple):

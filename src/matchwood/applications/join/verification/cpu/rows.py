@@ -50,10 +50,10 @@ from matchwood.memory import require_memory
 
 CERTIFIED, EXACT, EARLY, GREEDY, DOMINANT, STREAMING = 0, 1, 2, 3, 4, 5
 
-MOST_EDGES = 1 << 19  # of a thread's scratch: 6 MB.  A pair with more gets a larger scratch
+MOST_EDGES = 1 << 19  # edges in a thread's scratch: 6 MB.  A pair with more gets a larger scratch
 EDGE_BYTES = 16  # column, weight, and for the greedy matching a place in the order
 LINE_ENTRIES = 16  # of 4 bytes in a cache line
-STACK_ENTRIES = 4  # for each element of the larger record and its partner, to begin with
+STACK_ENTRIES = 4  # entries of the stack for each element, both records as large as the larger
 
 COMPARED_PAIRS = 16  # element pairs; up to 16 are compared one by one.  Measured on the Yelp sample
 _SPREAD = 2654435769  # 2^32 / golden ratio

@@ -54,7 +54,7 @@ Array = np.ndarray[Any, Any]
 # Words of `state`, shared by host and kernel, one int64 each
 POSITION, LIMIT, FILLED, TARGET, OUTCOME, ALIKE, TALLY = range(7)
 STATE_WORDS = TALLY + REASONS
-ROW_WORDS = 16  # of a part: a cache line, or two, for each member
+ROW_WORDS = 16  # words of a part's row: one or two cache lines for each member
 SEEN = ROW_WORDS - 1  # where the hops leave what they read, so that the compiler keeps them
 FIRST_PART = 2  # of short records member 0 parses 1/2 more: the others must copy what they found
 MIXED = -1  # in state[ALIKE]: records differ; 0: not known; else the bytes of every one

@@ -200,10 +200,10 @@ BAD_LENGTH, BAD_TRAILER, BAD_BLOCK, BAD_INTERFACE, BAD_CAPTURED = range(BAD, BAD
 # What a parser leaves in the row of its part
 BEGIN, END, COUNT, STATUS, SKIPPED = range(5)
 
-MOST_BYTES = 1 << 28  # of a record or block; Wireshark stops at 2^27
+MOST_BYTES = 1 << 28  # bytes of a record or block; Wireshark stops at 2^27
 LEAST_RECORD = 36  # bytes of the shortest record that can hold an IPv4 packet
 IN_A_ROW = 8  # records that must be plausible where a guess is made
-GAP_SECONDS = 3600  # from a record to the next that a guess takes for plausible
+GAP_SECONDS = 3600  # a longer gap between two records makes a guess implausible
 
 RECORD_HEADER = 16  # bytes
 BLOCK_SECTION, BLOCK_INTERFACE = 0x0A0D0D0A, 1
