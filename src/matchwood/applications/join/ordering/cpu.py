@@ -36,9 +36,7 @@ BUCKET_BITS = 10  # 1024 buckets; the lines being written stay in a second-level
 # Up to this number of pairs are sorted without buckets: 512 KB with the second buffer.  One thread
 # took 0.56 ms for 16384 random ones, and 0.82 ms by buckets (Xeon).
 CACHED_PAIRS = 1 << 14
-CROWDED_PAIRS = (
-    1 << 17
-)  # pairs of a bucket; one member sorts this many in 2 ms, which is always accepted
+CROWDED_PAIRS = 1 << 17  # pairs of a bucket; one member sorts this many in 2 ms
 DIGIT_BITS = 8  # bits sorted by a pass inside a bucket
 DIGITS = 1 << DIGIT_BITS
 AHEAD = 8  # elements from a write to the line that is fetched
