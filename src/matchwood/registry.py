@@ -105,4 +105,7 @@ def engines_of(name: str) -> tuple[str, ...]:
     return _ENGINES.get(name, ())
 
 
-_ENGINES = {name: entry.engines for entry in PROBLEMS for name in (entry.function, *entry.checks)}
+_ENGINES: dict[str, tuple[str, ...]] = {}
+for _entry in PROBLEMS:
+    for _name in (_entry.function, *_entry.checks):  # a check may serve several functions
+        _ENGINES[_name] = (*_ENGINES.get(_name, ()), *_entry.engines)
