@@ -16,9 +16,9 @@ _HOMES = {
     # the graph
     "graph": "matchwood.gate.graph",  # check and prepare a matrix once, for many calls
     "Graph": "matchwood.gate.graph",  # what `graph` returns, and every function takes
-    "distribute": "matchwood.gate.distributed",  # spread a graph over the ranks of a communicator
+    "distribute": "matchwood.gate.distributed",  # place a graph on the ranks of a communicator
     "DistributedGraph": "matchwood.gate.distributed",  # what `distribute` returns: a block a rank
-    "DistributedVector": "matchwood.engines.ranks.vectors",  # values of vertices, spread as well
+    "DistributedVector": "matchwood.engines.ranks.vectors",  # values of vertices, on their ranks
     "Devices": "matchwood.engines.devices",  # GPUs, for graphs larger than one of them
     # traversal
     "bfs": "matchwood.traversal",  # breadth-first levels and parents from one or many sources
@@ -32,7 +32,7 @@ _HOMES = {
     "Condensation": "matchwood.components",  # what `condensation` returns
     # communities
     "louvain": "matchwood.communities",  # groups of high modularity: vertices move, groups contract
-    "leiden": "matchwood.communities",  # the same with parts that are well connected
+    "leiden": "matchwood.communities",  # as louvain, with parts that are well connected
     "label_propagation": "matchwood.communities",  # each takes the heaviest label around it
     "modularity": "matchwood.communities",  # how good communities are
     "Communities": "matchwood.communities",  # what the first three return
@@ -143,7 +143,7 @@ _HOMES = {
     "EngineUnavailable": "matchwood.errors",  # no GPU, no CuPy, no MPI here
     "RankFailed": "matchwood.errors",  # another process of the program failed
     "OutOfMemory": "matchwood.errors",  # the memory a call needs is not free
-    "FileFormatError": "matchwood.errors",  # a file is not what its format asks
+    "FileFormatError": "matchwood.errors",  # a file does not follow its format
     # the machine
     "on_progress": "matchwood.engines.cpu.crew",  # a callback while kernels run
     "show_config": "matchwood.machine.config",  # threads, caches, versions, GPU

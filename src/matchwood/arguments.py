@@ -1,8 +1,8 @@
-"""What functions ask of their arguments: one rule for each kind, used by every part of the house.
+"""Checks of arguments: one rule for each kind, used by every part of the library.
 
-Every check returns the argument in the form that the code behind it expects, or raises TypeError
-(wrong kind) or ValueError (wrong value) with a message that names function, argument, what was
-expected and what came.  All work for NumPy and CuPy arrays alike.
+Every check returns the argument in the form that its caller expects, or raises TypeError (wrong
+kind) or ValueError (wrong value) with a message that names function, argument, what was expected
+and what was given.  All work for NumPy and CuPy arrays alike.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SIZE = re.compile(
 
 
 def shown(value: Any) -> str:
-    """`value` as messages tell it: in one line that is not long, whatever it is."""
+    """`value` as text for messages: one line of at most `SHOWN` characters."""
     if isinstance(value, int) and value.bit_length() > 300:
         return f"an integer of {value.bit_length()} bits"
     try:
@@ -172,7 +172,7 @@ def byte_size(function: str, name: str, value: Any, least: int = 1) -> int:
 
 
 def seed(function: str, rng: Any) -> int:
-    """The 64-bit seed that `rng` stands for; None is 0, a Generator is asked for one number."""
+    """The 64-bit seed that `rng` stands for; None is 0, from a Generator one number is drawn."""
     if rng is None:
         return 0
     if isinstance(rng, np.random.Generator):
@@ -226,12 +226,12 @@ def value_type(function: str, dtype: Any) -> np.dtype[Any]:
 
 
 def any_type(dtype: Any) -> np.dtype[Any] | None:
-    """The type of numbers that NumPy understands by it; None where it understands none."""
+    """NumPy's type of numbers for `dtype`; None where there is none."""
     if dtype is None:  # which NumPy takes for float64
         return None
     try:
         return np.dtype(dtype)
-    except Exception:  # NumPy asks the object, which may raise what it likes
+    except Exception:  # NumPy calls methods of the object, which may raise anything
         return None
 
 
@@ -247,7 +247,7 @@ def path(function: str, name: str, value: Any) -> str:
 
 
 def without_ranks(function: str, grid: Any, order: Any) -> None:
-    """Raise unless what places a graph on ranks is left out: without ranks it would be ignored."""
+    """Raise unless `grid` and `order` are left out: without ranks they would be ignored."""
     for name, value, default in (("grid", grid, None), ("order", order, "auto")):
         if value is not default and not (isinstance(value, str) and value == default):
             raise ValueError(

@@ -6,9 +6,9 @@
     return call.back(members)
 
 `enter` passes `A` through the gate (gate/graph.py), decides on which engine the call runs
-(engines/__init__.py) and brings the graph there.  It answers for all four engines; the registry
-says which of them a function has.  On `matchwood.Devices` the graph is on the host, the engine is
-"devices", and the function hands `call.options` on to it.  A `DistributedGraph` is its own engine,
+(engines/__init__.py) and brings the graph there.  It serves all engines; the registry lists those
+that a function has.  On `matchwood.Devices` the graph is on the host, the engine is "devices", and
+the function passes `call.options` on to it.  A `DistributedGraph` is its own engine,
 "ranks": it stays where it is, and ranks are given the graph itself instead of a view:
 
     if call.engine == "ranks":
@@ -59,7 +59,7 @@ class Call:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the engine "devices" is told beside the arguments of the others."""
+        """The arguments of the engine "devices" beside those of the others."""
         if self.machine is None:
             return {}
         keep = self.graph.keep if self.prepared else None
@@ -70,15 +70,15 @@ class Call:
         return engines.load(package, self.engine)
 
     def load_check(self, package: str) -> Any:
-        """The module that checks answers which are spread over ranks."""
+        """The module that checks answers which are distributed over ranks."""
         return engines.load(f"{package}.ranks", "check")
 
     def here(self, array: Any) -> Any:
-        """An array, or None, brought to where the engine reads it."""
+        """An array, or None, moved to where the engine reads it."""
         return engines.moved(array, engines.home(self.engine))
 
     def back(self, *arrays: Any) -> Any:
-        """The array, or several as a tuple, brought to where the user's graph lives."""
+        """The array, or several as a tuple, moved to where the user's graph lives."""
         home = self.given.engine
         if len(arrays) == 1:
             return engines.moved(arrays[0], home)
@@ -115,7 +115,7 @@ def enter(
 
 
 def agreed(A: Any, check: Callable[[], T]) -> T:
-    """What a check of arguments returns; of a graph that is spread, all ranks raise its error.
+    """What a check of arguments returns; of a distributed graph, all ranks raise its error.
 
     An argument that is wrong on one rank is then the same error everywhere, before any work.
     """
@@ -127,7 +127,7 @@ def agreed(A: Any, check: Callable[[], T]) -> T:
 
 
 def _check_on_ranks(A: Any, caller: str, engine: Any, threads: Any) -> None:
-    """`engine` must be None or where the blocks of the graph lie; an error is that of all ranks."""
+    """`engine` must be None or where the blocks of the graph lie; all ranks raise the error."""
 
     def check() -> None:
         engines.check_threads(threads)

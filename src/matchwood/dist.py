@@ -1,10 +1,10 @@
-"""Many processes, one graph: communicators, and graphs laid out over their ranks.
+"""Many processes, one graph: communicators, and graphs distributed over their ranks.
 
     with mw.dist.world() as comm:        # MPI if started under it, else one rank
         ...
     mw.dist.run(function, ranks=4)       # ranks that are threads of this process
 
-How they are made: engines/ranks.
+Implementation: engines/ranks.
 """
 
 from __future__ import annotations

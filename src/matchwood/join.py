@@ -10,7 +10,7 @@ Explanation       what `explain` returns
 
 check_fuzzy_join  is any pair missing, false or wrongly scored?
 
-How it is made: applications/join.
+Implementation: applications/join.
 """
 
 from matchwood.applications.join.collecting import Collection, collection

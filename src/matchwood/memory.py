@@ -1,4 +1,4 @@
-"""How much memory there is for a call: asked before it is taken.
+"""Checks that a call's memory is free, before it is allocated.
 
 The operating system promises more memory than there is, and ends a process that uses it.  So
 requests whose size is known beforehand are compared with what is free, here and nowhere else.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from matchwood.errors import OutOfMemory
 
-SMALL = 64 << 20  # bytes that are given without asking how much is free
+SMALL = 64 << 20  # bytes; smaller requests are not compared with what is free
 ADDRESSES = 1 << 47  # bytes that a process can address; the limit where nothing else is known
 VERTEX_ARRAYS = 4  # arrays of n: row pointers, the same while they are counted, two of an answer
 
@@ -20,7 +20,7 @@ VERTEX_ARRAYS = 4  # arrays of n: row pointers, the same while they are counted,
 def require_vertices(caller: str, n: int, where: str = "cpu") -> None:
     """Raise `OutOfMemory` where there is no room for the arrays of a graph with `n` vertices.
 
-    For inputs that only name their number of vertices.  A GPU reports itself when it is full.
+    For inputs that only name their number of vertices.  On a GPU a failed allocation says so.
     """
     nbytes = VERTEX_ARRAYS * n * (4 if n < 1 << 31 else 8)
     if where == "cpu" or nbytes > ADDRESSES:
@@ -46,7 +46,7 @@ def _size(nbytes: int) -> str:
 
 
 def available_memory() -> int | None:
-    """Bytes that this process can still get, without swap; None where that cannot be told."""
+    """Bytes that this process can still get, without swap; None where that is unknown."""
     known = [*_of_machine(), *_of_groups(), *_of_process()]
     return min(known, default=None)
 

@@ -9,9 +9,9 @@
     read_capture          all IPv4 packets of a capture; iter_capture: block after block
     write_capture         packets as a capture
     read_archive          traffic matrices of an archive; write_archive: an archive of them
-    anonymize             addresses that stand for others; new_key: a key in a private file
+    anonymize             anonymous addresses; new_key: a key in a private file
 
-How it is made: applications/sensing.
+Implementation: applications/sensing.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 They share options.py (the options that several have, and loading, timing, checking, reporting),
 load.py (a graph from a file or a generator), output.py (tables, JSON, the bar) and results.py
-(result files).  Verbs import NumPy and the library
-inside their function, so that `matchwood --help` answers at once.
+(result files).  Verbs import NumPy and the library inside their function, so that
+`matchwood --help` answers at once.
 
 An error is one line on stderr and exit code 2; Ctrl-C is exit code 130.  With MATCHWOOD_DEBUG=1 in
 the environment the traceback of an error is shown.

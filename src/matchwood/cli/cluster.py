@@ -1,4 +1,8 @@
-"""`matchwood dist VERB ...`: the same questions, asked of all ranks that were started."""
+"""`matchwood dist VERB ...`: problems solved by all ranks that were started.
+
+All ranks run the verb; rank 0 alone prints and shows the bar.  An error is printed once, by rank 0,
+which receives the errors of other ranks.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +40,6 @@ from matchwood.cli.options import Check, Graph, Json, Pattern, Read, Rng, Ties, 
 from matchwood.cli.output import amount, duration, print_facts, print_json, print_table, progress
 from matchwood.report.timing import Clock, clock
 
-# What every verb on ranks does: open the communicator, load the graph, time, check, report.
-#
-# All ranks run the verb; rank 0 alone prints and shows the bar.  An error is told once, by rank 0,
-# which hears of errors on other ranks.
-
-
 Grid = Annotated[
     str | None,
     typer.Option("--grid", metavar="RxC", help="Ranks down and across.  Default: near to square."),
@@ -57,7 +55,7 @@ Output = Annotated[
 
 
 class Cluster(NamedTuple):
-    """How a verb spreads the graph, and what it does with the answer."""
+    """How a verb distributes the graph, and what it does with the answer."""
 
     grid: str | None = None
     order: str = "auto"
@@ -99,7 +97,7 @@ def with_cluster(command: Callable[..., None]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def opened(threads: int | None = None) -> Iterator[Any]:
-    """The communicator of all ranks.  Of an error rank 0 tells, the others leave quietly."""
+    """The communicator of all ranks.  Rank 0 prints an error, the others exit silently."""
     import matchwood
     from matchwood.errors import RankFailed
 
@@ -109,7 +107,7 @@ def opened(threads: int | None = None) -> Iterator[Any]:
         with comm:
             try:
                 yield comm
-            except FellShort as error:  # on all ranks, which part as after any answer
+            except FellShort as error:  # raised on all ranks alike
                 short = error
     except Exception as error:
         if os.environ.get("MATCHWOOD_DEBUG"):
@@ -133,7 +131,7 @@ def _check_places(comm: Any, paths: tuple[Path | None, ...]) -> None:
 
 
 def _graph(text: str, cluster: Cluster, comm: Any) -> Any:
-    """The graph named by a GRAPH argument, spread over the ranks."""
+    """The graph named by a GRAPH argument, distributed over the ranks."""
     from matchwood.cli import load
 
     name, colon, words = text.partition(":")
@@ -151,14 +149,14 @@ def _graph(text: str, cluster: Cluster, comm: Any) -> Any:
 
 
 def told(what: str, round_number: int, active: int | None, received: int) -> str:
-    """What the bar says: the round, active vertices, what a rank has received."""
+    """The text of the bar: the round, active vertices, what a rank has received."""
     of = "" if active is None else f", {active:,} active"
     return f"{what}: round {round_number:,}{of}, {received / 1e6:,.1f} MB a rank"
 
 
 @contextlib.contextmanager
 def watched(comm: Any, what: str) -> Iterator[None]:
-    """On rank 0 a bar, which tells of the rounds."""
+    """Show a bar on rank 0, with the rounds."""
     if comm.rank:
         yield
         return
@@ -252,11 +250,11 @@ class Session:
         return True
 
 
-# What verbs tell about vectors that are spread over ranks, without gathering them.
+# Summaries of vectors that are distributed over ranks, without gathering them.
 
 
 def largest_parts(G: Any, labels: Any, top: int) -> tuple[int, list[tuple[int, int]]]:
-    """How many labels have one vertex, and the largest: (label, vertices), the largest first.
+    """The number of labels with one vertex, and the largest (label, vertices), largest first.
 
     Label k is counted by the owner of vertex k.
     """
@@ -284,7 +282,7 @@ def highest(G: Any, vector: Any, top: int) -> list[tuple[int, float]]:
 
 
 def level_sizes(G: Any, levels: Any) -> list[int]:
-    """How many vertices have each level, from 0 on."""
+    """The number of vertices of each level, from 0 on."""
     import numpy as np
 
     reached = levels.local[levels.local >= 0]
@@ -342,9 +340,6 @@ def save_edges(comm: Any, path: Path, edges: Any, n: int) -> None:
         write_npy(comm, part, mine, int(sizes[: comm.rank].sum()), int(sizes.sum()))
 
 
-# `matchwood dist components`: connected components on ranks.
-
-
 @with_cluster
 def components(
     graph: Graph,
@@ -373,9 +368,6 @@ def report_parts(session: Session, title: str, found: Any, top: int, **more: Any
     people = session.report("components", title, **told)
     if people and top and found.count > 1:
         print_largest(n, largest)
-
-
-# `matchwood dist bfs`: breadth-first search on ranks.
 
 
 @with_cluster
@@ -410,9 +402,6 @@ def bfs(
         session.report("bfs", f"breadth-first search in {graph}", **told, parents=parents)
 
 
-# `matchwood dist match`: a heavy matching, on ranks.
-
-
 @with_cluster
 def match(graph: Graph, rng: Rng = 0, ties: Ties = "hash", *, cluster: Cluster) -> None:
     """Find heavy edges of which no two share an end: the locally dominant ones."""
@@ -440,9 +429,6 @@ def match(graph: Graph, rng: Rng = 0, ties: Ties = "hash", *, cluster: Cluster) 
                 "matched": f"{2 * found.cardinality / max(1, G.n):.1%} of the vertices",
             },
         )  # fmt: skip
-
-
-# `matchwood dist pagerank`: where a random surfer spends the time, on ranks.
 
 
 @with_cluster
@@ -474,9 +460,6 @@ def pagerank(
         require_converged(found, "dist pagerank", tol)
 
 
-# `matchwood dist labels`: communities by label propagation, on ranks.
-
-
 @with_cluster
 def labels(
     graph: Graph,
@@ -503,9 +486,6 @@ def labels(
         )  # fmt: skip
 
 
-# `matchwood dist mst`: the minimum or maximum spanning forest, on ranks.
-
-
 @with_cluster
 def mst(
     graph: Graph,
@@ -529,9 +509,6 @@ def mst(
         session.report("forest", **facts_of_forest(graph, found, maximum))
 
 
-# `matchwood dist info`: hosts, GPUs and libraries of the ranks, and how fast they talk.
-
-
 def info(threads: Threads = None, as_json: Json = False) -> None:
     """Say where the ranks run, by what they talk, and measure latency and bandwidth."""
     import matchwood
@@ -549,7 +526,7 @@ def info(threads: Threads = None, as_json: Json = False) -> None:
 
 
 def _show_info(facts: dict[str, Any], measured: dict[str, Any]) -> None:
-    """The same as two tables for people."""
+    """Print the facts as two tables."""
     hosts: dict[str, list[dict[str, Any]]] = {}
     for rank in facts["ranks"]:
         hosts.setdefault(rank["host"], []).append(rank)
@@ -582,9 +559,6 @@ def _show_info(facts: dict[str, Any], measured: dict[str, Any]) -> None:
 def _list(ranks: list[dict[str, Any]], key: str) -> str:
     found = sorted({rank[key] for rank in ranks})
     return ", ".join(map(str, found))
-
-
-# `matchwood dist bench`: how time falls with ranks, on the ranks at hand.
 
 
 def bench(

@@ -12,8 +12,6 @@ import typer
 from matchwood.cli import results
 from matchwood.cli.options import Compact, Graph, Json, Pattern, Read, Threads
 
-# `matchwood info`: what a graph is like.
-
 
 def info(
     graph: Graph,
@@ -125,9 +123,6 @@ def _symmetry(facts: dict[str, Any]) -> str:
     return "yes" if facts["symmetric_values"] else "pattern yes, values no"
 
 
-# `matchwood generate`: a graph from a seed.
-
-
 # What typer does not know is an argument of the generator: scale=16 or --scale 16.
 SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -230,9 +225,6 @@ def _list(as_json: bool) -> None:
         print_json({"generators": [dict(zip(keys, row, strict=True)) for row in rows]})
     else:
         print_table("generators", ("name", "arguments", "what it makes"), rows)
-
-
-# `matchwood convert`: a graph from one file format to another.
 
 
 def convert(

@@ -65,9 +65,6 @@ def print_largest(n: int, largest: list[tuple[int, int]]) -> None:
     print_table("largest", ("component", "vertices", "share"), rows)
 
 
-# `matchwood components`: the connected components of a graph.
-
-
 @with_shared
 def components(
     graph: Graph,
@@ -93,9 +90,6 @@ def components(
     write_stats(stats, found.stats)
     shared.verify(matchwood.check.check_connected_components, loaded.matrix, found)
     report_labels(shared, loaded, taken, f"components of {graph}", found, top)
-
-
-# `matchwood scc`: the strongly connected components of a directed graph.
 
 
 @with_shared
@@ -127,9 +121,6 @@ def scc(
     shared.verify(check, loaded.matrix, found)
     title = f"strong components of {graph}"
     report_labels(shared, loaded, taken, title, found, top, ordered=ordered)
-
-
-# `matchwood communities`: groups of vertices that are tied to each other.
 
 
 METHODS = ("louvain", "leiden", "labels")
@@ -171,9 +162,6 @@ def communities(
         shared, loaded, taken, f"communities of {graph}", found, top,
         method=method, seed=rng, modularity=found.modularity, rounds=found.rounds,
     )  # fmt: skip
-
-
-# `matchwood bfs`: breadth-first search.
 
 
 DepthLimit = Annotated[
@@ -248,9 +236,6 @@ def _rows(sizes: list[int]) -> list[tuple[str, str, str]]:
     return rows
 
 
-# `matchwood mis`: a maximal independent set of a graph.
-
-
 @with_shared
 def mis(
     graph: Graph,
@@ -277,9 +262,6 @@ def mis(
         facts={"vertices": n, "members": count, "method": method, "seed": rng},
         shown={"vertices": n, "members": count, "share": f"{count / n:.1%}" if n else None},
     )  # fmt: skip
-
-
-# `matchwood mst`: the minimum or maximum spanning forest of a graph.
 
 
 Maximum = Annotated[bool, typer.Option("--maximum", help="The heaviest forest.")]
@@ -348,11 +330,8 @@ def _write(path: Path, found: Any, ids: Any) -> None:
     results.write_text(path, header + "".join(f"{line}\n" for line in lines))
 
 
-# `matchwood match`: a matching of a graph.
-
-
-LARGEST = ("hopcroft_karp", "blossom")  # methods of maximum_matching, nor does that
-MAXIMAL = ("proposal", "serial")  # methods of maximal_matching, which does not look at weights
+LARGEST = ("hopcroft_karp", "blossom")  # methods of maximum_matching, which ignores weights
+MAXIMAL = ("proposal", "serial")  # methods of maximal_matching, which ignores weights
 
 
 @with_shared
@@ -437,9 +416,6 @@ def match(
     )  # fmt: skip
 
 
-# `matchwood factor`: a [0,n]-factor of a graph.
-
-
 @with_shared
 def factor(
     graph: Graph,
@@ -503,9 +479,6 @@ def factor(
     )  # fmt: skip
 
 
-# `matchwood forest`: disjoint paths of strong edges, and the order along them.
-
-
 @with_shared
 def forest(
     graph: Graph,
@@ -556,9 +529,6 @@ def forest(
         },
         phases=found.seconds,
     )  # fmt: skip
-
-
-# `matchwood coarsen`: a hierarchy of ever coarser graphs.
 
 
 @with_shared

@@ -12,8 +12,6 @@ from matchwood.cli import results
 from matchwood.cli.options import Compact, Json, Pattern, Read, Threads
 from matchwood.errors import CheckFailed
 
-# `matchwood bench`: times beside SciPy's, on the standard graphs or on one of yours.
-
 
 def bench(
     problem: Annotated[
@@ -71,9 +69,6 @@ def bench(
             console().print(joins.table(found["collections"]))
 
 
-# `matchwood warmup`: compile everything once.
-
-
 def warmup(as_json: Json = False) -> None:
     """Compile all kernels now, so that later calls do not wait for it."""
     import matchwood
@@ -92,9 +87,6 @@ def warmup(as_json: Json = False) -> None:
             "cache": summary["folder"] or "none: no folder can be written, nothing is kept",
         },
     )
-
-
-# `matchwood config`: what the library finds on this machine.
 
 
 def config(as_json: Json = False) -> None:
@@ -123,9 +115,6 @@ def config(as_json: Json = False) -> None:
             **{name: version or "not installed" for name, version in found["versions"].items()},
         },
     )
-
-
-# `matchwood demo`: every problem on a few graphs, checked and compared with SciPy.
 
 
 def demo(

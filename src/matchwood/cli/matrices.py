@@ -24,9 +24,6 @@ from matchwood.cli.options import (
 )
 from matchwood.cli.output import print_table
 
-# `matchwood order`: rows and columns of a matrix in a better order.
-
-
 METHODS = ("rcm", "cm", "rabbit", "shingle", "llp", "degree", "hub")
 FRACTION = 0.01  # of the vertices, as in matchwood.locality_ordering
 DOTS = 200_000  # entries of a spy plot that are drawn as dots; of more, the density is shown
@@ -203,7 +200,6 @@ COUNTED = {
 
 
 def _counted(counters: dict[str, Any]) -> dict[str, Any]:
-    """What was counted, as it is shown."""
     return {text: counters[name] for name, text in COUNTED.items() if name in counters}
 
 
@@ -257,9 +253,6 @@ def _draw_order(A: Any, B: Any, found: Any, path: Path) -> None:
 
     with replacing(path) as stream:
         figure.savefig(stream, format=path.suffix[1:] or "png", dpi=150)
-
-
-# `matchwood pagerank`: where a random surfer spends the time.
 
 
 Damping = Annotated[float, typer.Option("--damping", help="Probability to follow an arc, below 1.")]
@@ -343,9 +336,6 @@ def facts_of_ranking(n: int, found: Any, damping: float, top: list[Any]) -> dict
     return {"facts": facts, "shown": shown}
 
 
-# `matchwood precondition`: what each preconditioner of a matrix contains, and what it costs.
-
-
 KINDS = ("jacobi", "tridiagonal", "algebraic_tridiagonal", "algebraic_block_tridiagonal")
 
 
@@ -413,7 +403,7 @@ def _options(name: str, given: dict[str, Any], period: int | None) -> dict[str, 
 def _measure(G: Any, name: str, options: dict[str, Any], only: bool) -> dict[str, Any]:
     """Set up twice, so that compiling does not count; apply once to ones.
 
-    What this matrix does not allow is told in the table, unless it is all that was asked for.
+    An error is shown in the table, unless this preconditioner alone was asked for.
     """
     import numpy as np
 
@@ -463,10 +453,7 @@ def _cells_precondition(name: str, row: dict[str, Any], duration: Any) -> tuple[
     return title, f"{row['coverage']:.3f}", definite, *times, phases
 
 
-# `matchwood solve`: a sparse linear system by a preconditioned Krylov method.
-
-
-PERIODS = 8  # of the sine that is the solution where no right-hand side is given
+PERIODS = 8  # periods of the sine that is the solution where no right-hand side is given
 
 
 def solve(

@@ -1,6 +1,6 @@
 """Options that several verbs share, and what nearly every verb does: load, time, check, report.
 
-The options come to the function of a verb as one argument, a `Shared`.
+The function of a verb gets these options as one argument, a `Shared`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matchwood.cli.load import Loaded
 
 
-# Arguments and options that several verbs share.
+# Arguments and options
 
 
 Graph = Annotated[
@@ -73,7 +73,7 @@ Ties = Annotated[
 ]
 
 
-# What nearly every verb does.
+# Load, time, check, report
 
 
 class Shared(NamedTuple):
@@ -139,10 +139,7 @@ def with_shared(
 def with_options(
     command: Callable[..., None], record: Any, options: Mapping[str, tuple[Any, Any]]
 ) -> Callable[..., Any]:
-    """The command with these options (kind and default) in place of its last argument.
-
-    That argument gets a `record` of them.
-    """
+    """The command with these options for its last argument, which becomes a `record` of them."""
     hints = get_type_hints(command, include_extras=True)
     *own, last = inspect.signature(command).parameters.values()
     shown = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
@@ -184,7 +181,7 @@ def report(
 ) -> None:
     """Print the answer: `facts` as JSON, or `shown` as a table for people.
 
-    What all verbs tell is added to both.  `step` is the name of the verb's own time, `phases` are
+    What all verbs report is added to both.  `step` is the name of the verb's own time, `phases` are
     the seconds of its parts.  `files` are further files that were written.
     """
     if shared.as_json:

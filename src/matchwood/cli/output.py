@@ -12,19 +12,16 @@ from typing import Any
 
 from matchwood.report.timing import Clock
 
-# What verbs print: facts and tables for people, one JSON object for programs.
-
-
 PIPED_WIDTH = 120  # columns for tables that go to a file or a pipe
 
 
 def console() -> Any:
-    """The terminal, or a pipe wide enough for our tables."""
+    """The terminal, or a pipe wide enough for the tables."""
     from rich.console import Console
 
     class Terminal(Console):
         def on_broken_pipe(self) -> None:
-            """Rich would leave the program with code 1; we treat it like any other print."""
+            """As for any other print; Rich would exit with code 1."""
             raise BrokenPipeError
 
     return Terminal(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
@@ -137,9 +134,9 @@ DELAY = 1.0  # seconds; work that is over by then shows no bar
 
 
 class Bar:
-    """A bar that appears once `delay` seconds have gone; `update` may come at any time before.
+    """A bar that appears after `delay` seconds; `update` may be called before.
 
-    `units`: names of what is done and of what is found, which are then told in numbers too.
+    `units`: names of what is done and of what is found, whose numbers are then shown too.
     """
 
     def __init__(
@@ -189,12 +186,12 @@ class Bar:
         return f"{self._what}: {done:,} of {total:,} {steps}, {self._found:,} {things} found"
 
     def say(self, what: str) -> None:
-        """Tell what is being done now."""
+        """Show what is being done now."""
         self._what = what
         self._bar.update(self._task, description=what)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._timer.cancel()
         with self._lock:
             self._open = False
@@ -203,7 +200,7 @@ class Bar:
 
 
 class NoBar:
-    """What `progress` gives where nobody looks at stderr."""
+    """What `progress` gives where stderr is no terminal."""
 
     def say(self, what: str) -> None:
         """Nothing."""

@@ -71,7 +71,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _delimiter(text: str) -> str:
-    """Of a csv file: the most frequent of the usual ones in its first line."""
+    """The most frequent of the usual delimiters in the first line of a csv file."""
     first = text.partition("\n")[0]
     return max(",;|\t", key=first.count)
 
@@ -120,9 +120,6 @@ def safe_cell(value: Any) -> str:
     if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n"):
         text = "'" + text
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',;"\t\r\n') else text
-
-
-# `matchwood join`: pairs of records whose elements can be matched well.
 
 
 SHOWN = 10  # best pairs in the table
@@ -254,7 +251,6 @@ def join(
 def _sides(
     left: Path, right: Path | None, names: Any, separator: str | None, making: dict[str, Any]
 ) -> list[Any]:
-    """A collection for each file."""
     import matchwood
 
     made = []

@@ -31,7 +31,7 @@ PAUSE = 0.25  # seconds between two drawings
 
 
 class Live:
-    """What `sense` tells: drawn now and then."""
+    """What `sense` reports, drawn every `PAUSE` seconds."""
 
     def __init__(self, captures: list[str]) -> None:
         from rich.console import Console
@@ -78,7 +78,7 @@ class Live:
 
 
 def _total_bytes(captures: list[str]) -> int | None:
-    """Bytes of plain files; what compressed ones and pipes will have is not known."""
+    """Bytes of plain files; None where a compressed file or a pipe makes them unknown."""
     total = 0
     for name in captures:
         plain = name.endswith((".pcap", ".pcapng", ".cap", ".tar"))
@@ -90,7 +90,7 @@ def _total_bytes(captures: list[str]) -> int | None:
 
 @contextlib.contextmanager
 def live(captures: list[str]) -> Iterator[Callable[[dict[str, Any]], None] | None]:
-    """A function for `on_chunk`; None where nobody looks at stderr."""
+    """A function for `on_chunk`; None where stderr is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -99,9 +99,6 @@ def live(captures: list[str]) -> Iterator[Callable[[dict[str, Any]], None] | Non
         yield screen
     finally:
         screen.close()
-
-
-# `matchwood sense`: captures to traffic matrices and their statistics.
 
 
 WINDOWS_SHOWN = 12  # rows of the table of windows

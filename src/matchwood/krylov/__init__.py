@@ -81,7 +81,7 @@ def solve(
         Record the residual after every iteration, which costs one more product with `A` each.
     engine : {None, "cpu", "gpu"}
         None takes the engine where `A` lives.  With another, matrix and vectors are moved there for
-        the call, and `x` comes back; `Solution.preconditioner` stays there.
+        the call, and `x` is moved back; `Solution.preconditioner` stays there.
     threads : int or None
         CPU threads of the preconditioner; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
 

@@ -66,7 +66,7 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
 
 
 def _check_columns(G: Any, right: Any, x: Any, rtol: float, atol: float, caller: str) -> None:
-    """Column by column; a `Solution` must say of all what its columns say."""
+    """Check column by column; the attributes of a `Solution` must be those of its columns."""
     found = np.asarray(engines.moved(getattr(x, "x", x), "cpu"))
     if found.shape != right.shape:
         raise CheckFailed(f"solution: x must have shape {right.shape}, got {found.shape}")
@@ -85,7 +85,6 @@ def _check_columns(G: Any, right: Any, x: Any, rtol: float, atol: float, caller:
 
 
 def _check_record(found: Any, residual: float, size: float, allowed: float, caller: str) -> None:
-    """Check the attributes of a `Solution` that converged."""
     info = arguments.integer(caller, "info", found.info)
     iterations = arguments.integer(caller, "iterations", found.iterations)
     if info != 0 or not arguments.flag(caller, "converged", found.converged):

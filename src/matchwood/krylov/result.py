@@ -75,7 +75,7 @@ class Recorder:
         self.rounds = 0  # iterations, as `maxiter` counts them
 
     def rounds_of(self, method: str) -> None:
-        """Count the iterations of one start of a method; GMRES does not tell, and counts as one."""
+        """Count the iterations of one start of a method; GMRES has no count, and adds one."""
         self.rounds = self.rounds + 1 if method == "gmres" else self._steps
 
     def _residual(self, x: Any) -> float:

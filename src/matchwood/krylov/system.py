@@ -1,6 +1,6 @@
 """One linear system: its gate, the preconditioners to try, and a run of a Krylov method.
 
-A system is checked, of one type, and scaled where its numbers are extreme (`problem`).
+A system is checked, converted to one type, and scaled where its numbers are extreme (`problem`).
 
 Of the preconditioners, `auto` begins with the one that contains most weight.  It goes on to the
 next one if a preconditioner cannot be made, if the method breaks down with it, or if the method
@@ -212,10 +212,7 @@ def _in_turn(G: Any, method: str, threads: int | None) -> Iterator[tuple[str, Ma
 
 
 def _made(G: Any, name: str, method: str, threads: int | None) -> Any:
-    """The preconditioner of that name; for CG a positive definite one, where that is possible.
-
-    MINRES takes no other.
-    """
+    """The preconditioner of that name; positive definite for CG if possible, for MINRES always."""
     make: Callable[..., Any] = PRECONDITIONERS[name]
     if method == "minres":
         if name == "jacobi" and not bool((G.diagonal() > 0).all()):

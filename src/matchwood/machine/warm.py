@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from matchwood.gate.graph import Graph
 
 
-# What `warmup` compiles for graphs that are spread over ranks: here the ranks are threads.
+# What `warmup` compiles for graphs that are distributed over ranks: here the ranks are threads.
 
 RANKS = 2
-TILED_VERTICES = 600_000  # vertices; PageRank on ranks has other kernels for so many
+TILED_VERTICES = 600_000  # vertices; enough for PageRank on ranks to use its kernels with tiles
 
 
 def steps_on_ranks(
     indices: tuple[str, ...], values: tuple[str, ...], matrices: Callable[[str, str], Any]
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """(what, function that makes it compile); `matrices` makes two of given types."""
+    """(name, function that makes it compile); `matrices` makes two matrices of given types."""
     for index in indices:
         for value in values:
             run = functools.partial(_views, index, matrices(index, value))
@@ -125,7 +125,7 @@ def _generators() -> None:
     dist.run(work, RANKS)
 
 
-MANY = 1 << 17  # vertices; a graph of so many takes the code paths for large graphs
+MANY = 1 << 17  # vertices; a graph of this size takes the code paths for large graphs
 
 
 def warmup(
@@ -142,7 +142,7 @@ def warmup(
     only : str or None
         Just the steps whose name contains this: a problem ("bfs"), a type ("int64").
     report : callable (str), optional
-        Told the name of each step before it begins.
+        Called with the name of each step before it begins.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         pattern = G.directed_pattern()
         G.undirected_pattern()
         G.undirected_weights()
-        trusted_symmetry(*pattern[:2])  # as of a large one
+        trusted_symmetry(*pattern[:2])  # the kernel for large graphs
         trusted_union(*pattern, threads=1)
 
     return {
@@ -306,7 +306,7 @@ def _locality() -> dict[str, Callable[[Graph], Any]]:
 
 
 def _on_ranks(G: Graph, work: Callable[[Any], Any]) -> None:
-    """Call `work` with the graph spread over four ranks, which are threads."""
+    """Call `work` with the graph distributed over four ranks, which are threads."""
     from matchwood import dist
     from matchwood.gate.distributed import distribute
 
@@ -419,7 +419,7 @@ def _once() -> dict[str, Callable[[], Any]]:
         generators.random_weights(generators.path(9), dtype=kind)
 
     def copies() -> None:
-        indptr = np.zeros((1 << 18) + 1, np.int32)  # as large as what a team copies
+        indptr = np.zeros((1 << 18) + 1, np.int32)  # large enough to be copied by a team
         for copy in (True, False):
             graph((indptr, indptr[:0]), copy=copy)
 
@@ -502,7 +502,7 @@ def _files_in_and_out() -> None:
 
 
 def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """(what, function that makes it compile) for everything that there is."""
+    """(name, function that makes it compile) for everything."""
     for index in _INDICES:
         for value in _VALUES:
             for name, run in _on_graphs().items():

@@ -1,17 +1,17 @@
-"""A backend for NetworkX: its functions, our answers.
+"""A backend for NetworkX: its functions, computed by matchwood.
 
     nx.connected_components(G, backend="matchwood")
     nx.config.backend_priority.algos = ["matchwood"]      # for a whole program
 
-Read info.py first (which functions), then convert.py and gate/networkx (how a graph comes in),
-graph.py (what it becomes), interface.py (which calls are taken), and the functions by family:
-components.py, spanning.py, traversal.py, sets.py.
+Read info.py first (which functions), then convert.py and gate/networkx (how a graph is converted),
+graph.py (to what), interface.py (which calls are taken), and the functions by family in
+algorithms/.
 
     convert_from_nx    convert a graph once, for many calls
     convert_to_nx      and back
     Graph              what it is converted to
     register           make NetworkX know the backend where it is not installed
-    CALLS              how often NetworkX has called which of our functions
+    CALLS              how often NetworkX has called each function of the backend
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The object that NetworkX loads: conversions, rules, and one function for each name.
 
-The functions take our `Graph` and otherwise the arguments of NetworkX's; its documentation
+The functions take the backend's `Graph` and otherwise NetworkX's arguments; its documentation
 describes them, and info.py adds what differs.
 """
 
@@ -106,7 +106,7 @@ COMMUNITIES = frozenset(
     }
 )
 
-SAMPLE = 64  # rows looked at to guess the number of edges; to count them takes NetworkX too long
+SAMPLE = 64  # rows from which the number of edges is estimated; NetworkX counts them too slowly
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:

@@ -1,4 +1,4 @@
-"""What NetworkX knows of us: the functions that it may call, how often it has, and the backend."""
+"""The functions that NetworkX may call, how often it has, and the registration of the backend."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def dispatched(function: F) -> F:
     return counted  # type: ignore[return-value]
 
 
-# Where the package is on the path but not installed, NetworkX has to be told of it.
+# Where the package is on the path but not installed, it has to be registered with NetworkX.
 
 
 def register() -> None:

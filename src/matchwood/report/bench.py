@@ -55,7 +55,7 @@ def run(
 
 
 def table(found: dict[str, Any]) -> Any:
-    """The results for people."""
+    """The results as a table for the terminal."""
     from rich.text import Text
 
     title = f"beside SciPy, {found['threads']} threads, median of {found['repeats']}"

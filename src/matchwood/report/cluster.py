@@ -1,4 +1,4 @@
-"""How time falls with ranks: the figures of `matchwood dist bench`, and the speed of links."""
+"""How time falls with ranks: the rows of `matchwood dist bench`, and the speed of links."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _nothing() -> None:
 
 
 def settling(G: Any) -> Callable[[], None]:
-    """What waits until the GPU of this rank has done its work, where the graph lies on one."""
+    """A function that waits for the GPU of this rank, where the graph lies on one."""
     if G.engine != "gpu":
         return _nothing
     wait: Callable[[], None] = engines.cupy().cuda.get_current_stream().synchronize
@@ -37,7 +37,7 @@ def settling(G: Any) -> Callable[[], None]:
 
 @dataclasses.dataclass
 class Talk:
-    """What a rank did in collectives."""
+    """A rank's time and traffic in collectives."""
 
     seconds: float = 0.0  # waiting for others included
     steps: int = 0  # messages that wait for one another: log2(size) in a collective
@@ -45,10 +45,10 @@ class Talk:
 
 @contextlib.contextmanager
 def communicating(*communicators: Any, settle: Callable[[], None] = _nothing) -> Iterator[Talk]:
-    """What this rank does in the collectives of these communicators, which grows.
+    """A `Talk` that counts what this rank does in the collectives of these communicators.
 
-    `settle` comes before each collective, so that what the GPU computes meanwhile does not count
-    as talk.
+    `settle` is called before each collective, so that what the GPU computes meanwhile does not
+    count as communication.
     """
     talk = Talk()
 
@@ -80,8 +80,8 @@ def communicating(*communicators: Any, settle: Callable[[], None] = _nothing) ->
 def measure(G: Any, work: Callable[[Any], Any], repeats: int) -> dict[str, Any]:
     """Seconds of ``work(G)``, of the slowest rank; those in collectives; bytes and messages.
 
-    All ranks call it.  One call more comes first, which prepares views and compiles.  Of the
-    repeats the one of median time counts.
+    All ranks call it.  A first call, not timed, prepares views and compiles.  Of the repeats the
+    one of median time counts.
     """
     comm, rows, settle = G.comm, [], settling(G)
     work(G)
@@ -115,12 +115,12 @@ def measure(G: Any, work: Callable[[Any], Any], repeats: int) -> dict[str, Any]:
     }
 
 
-# Latency and bandwidth between the ranks of a communicator, measured with our own collectives.
+# Latency and bandwidth between the ranks of a communicator, measured with its collectives.
 
 
 SMALL_TRIES = 50
 LARGE_TRIES = 5
-RING_BYTES = 1 << 23  # that each rank sends to the next one
+RING_BYTES = 1 << 23  # bytes that each rank sends to the next one
 
 
 def links(comm: Any) -> dict[str, Any]:
@@ -158,12 +158,12 @@ def _median(comm: Any, work: Callable[[], Any], tries: int) -> float:
     return statistics.median(slowest.tolist())
 
 
-# The experiments of chapter 6 of the thesis, on the ranks at hand and on graphs of any size.
+# The experiments of chapter 6 of the thesis, on any number of ranks and graphs of any size.
 #
 # =============  ==============================================================================
 # `strong`       one graph on more and more ranks; computing and communicating (figures 6.3, 6.5)
 # `weak`         as many vertices on each rank, R-MAT and random graphs (6.4)
-# `variants`     components by colours: base, +SP, +SW, +VQ, push; and ours beside them (6.6)
+# `variants`     components by colours: base, +SP, +SW, +VQ, push; and this library's method (6.6)
 # `shapes`       all R x C of the ranks (6.7)
 # `complex`      matching, label propagation and pointer jumping (6.8)
 # =============  ==============================================================================
@@ -278,7 +278,7 @@ def rand(asked: Asked, scale: int, comm: Any) -> Any:
 
 
 def on_first(comm: Any, count: int, work: Callable[[Any], list[Row]]) -> list[Row]:
-    """What `work` returns on a communicator of the first ranks, told to all of them."""
+    """What `work` returns on a communicator of the first `count` ranks, sent to all ranks."""
     part = comm.split(0 if comm.rank < count else None, comm.rank)
     rows = work(part) if part is not None else []
     comm.barrier()
@@ -333,7 +333,7 @@ def weak(comm: Any, asked: Asked) -> list[Row]:
 
 
 def variants(comm: Any, asked: Asked) -> list[Row]:
-    """Components by colours as in the thesis, with its exchanges, and by our method."""
+    """Components by colours as in the thesis, with its exchanges, and by the default method."""
     import matchwood
 
     def by(method: str) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""The demo: every problem on a few graphs, checked, compared with SciPy, and drawn."""
+"""The demo: every problem on a few graphs, checked, timed beside SciPy, and drawn."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ if __name__ == "__main__":
     _run(reversed(PROBLEMS), None)
 
 
-# The demo: a few graphs, every problem on each, checked, timed beside SciPy, and drawn.
+# The run
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Place:
-    """What the page says about one graph."""
+    """One graph on the page."""
 
     name: str
     about: str
@@ -104,7 +104,7 @@ class Demo:
 
     config: dict[str, Any]
     threads: int
-    load: float | None  # programs that wanted a CPU in the minute before
+    load: float | None  # load average of the minute before
     places: list[Place]
     rows: list[Row]
     sketches: list[tuple[str, Sketch]]

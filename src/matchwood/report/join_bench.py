@@ -1,4 +1,10 @@
-"""`matchwood bench --problem join`: joins of the collections in $MATCHWOOD_DATA by every method."""
+"""`matchwood bench join`: joins of the collections in $MATCHWOOD_DATA by every method.
+
+HG solves every pair, EV stops as soon as a pair is decided, GD, LD and PS are the approximate
+matchings, `certified` is the default of `fuzzy_join`.  One thread, delta 0.7.  Methods take
+turns, and the best turn counts.  The whole chapter, with verification alone, samples, memory and
+edit similarity, is `python -m bench.join.chapter` in a clone.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +40,7 @@ class Data(NamedTuple):
 
 
 def folder() -> Path:
-    """Where the files are, or would be."""
+    """The folder of the collections, whether it exists or not."""
     return Path(os.environ.get("MATCHWOOD_DATA", "data")) / "sets"
 
 
@@ -104,12 +110,12 @@ def that_takes_part(name: str) -> Data | None:
 
 
 def sample(data: Data, percent: int, seed: int) -> Data:
-    """So many percent of the records of each side."""
+    """The given percentage of the records of each side."""
     return cut(data, max(len(data.left), len(data.right or [])) * percent // 100, seed)
 
 
 def cut(data: Data, most: int, seed: int) -> Data:
-    """At most so many records of the larger side, and the same part of the other."""
+    """At most `most` records of the larger side, and the same part of the other."""
     rng = np.random.default_rng(seed)
     longest = max(len(data.left), len(data.right or []))
 
@@ -120,12 +126,7 @@ def cut(data: Data, most: int, seed: int) -> Data:
     return Data(part(data.left), None if data.right is None else part(data.right))
 
 
-# `matchwood bench join`: whole joins of real collections, by every method of verification.
-#
-# HG solves every pair, EV stops as soon as a pair is decided, GD, LD and PS are the approximate
-# matchings, `certified` is the default of `fuzzy_join`.  One thread, delta 0.7.  Methods take
-# turns, and the best turn counts.  The whole chapter, with verification alone, samples, memory and
-# edit similarity, is `python -m bench.join.chapter` in a clone.
+# The benchmark
 
 
 METHODS = {
@@ -197,7 +198,7 @@ def _keys(pairs: matchwood.Pairs) -> np.ndarray:
 
 
 def table(found: list[dict[str, Any]]) -> Any:
-    """The rows for people."""
+    """The rows as a table for the terminal."""
     if not found:
         return f"No collections in {folder()} (MATCHWOOD_DATA names the folder above it)."
     result = blank_table(f"whole joins by verification, 1 thread, delta {DELTA}")

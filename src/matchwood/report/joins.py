@@ -1,4 +1,4 @@
-"""Joins for people: the page of `matchwood join`, and its part of the demo."""
+"""The HTML page of `matchwood join`, and its part of the demo."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _cards(pairs: Any, sides: list[Any], chosen: np.ndarray) -> list[str]:
 
 
 def histogram(scores: np.ndarray) -> Svg:
-    """How many pairs have which score."""
+    """The number of pairs by score."""
     picture = Svg(640, 200, "Pairs by score")
     low = float(np.floor(scores.min() * BINS) / BINS) if scores.size else 0.0
     low = min(low, 1.0 - 1.0 / BINS)
@@ -130,7 +130,7 @@ def _short(element: Any) -> str:
 # Joins in the demo: rows of a matrix as sets of columns; which of them are alike?
 
 
-ROWS = 4000  # of a matrix, at most
+ROWS = 4000  # rows of a matrix that take part, at most
 DEMO_LONGEST = 200  # entries of a row that takes part
 DELTA = 0.3  # two corners of a square in a grid have 1/3
 SAMPLE = 30  # rows for which the check looks for pairs that are missing
@@ -171,7 +171,7 @@ def ours(A: Any, threads: int | None) -> Alike:
 
 
 def peer(A: Any) -> Any:
-    """The same by SciPy: a product of sparse matrices says how many columns two rows share."""
+    """The same by SciPy: a product of sparse matrices counts the columns that two rows share."""
     import scipy.sparse as sp
 
     B = records(A)

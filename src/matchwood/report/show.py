@@ -11,7 +11,7 @@ from matchwood.report.problems import PROBLEMS
 
 
 def blank_table(title: str) -> Any:
-    """A table as all ours look, without columns."""
+    """A table in the common style, without columns."""
     from rich.table import Table
     from rich.text import Text
 

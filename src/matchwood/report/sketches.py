@@ -1,4 +1,7 @@
-"""What the demo draws beside each problem: small graphs, answered and shown."""
+"""What the demo draws beside each problem, on graphs small enough to see every vertex.
+
+``ours_...`` is the call that the demo times, ``sketch_...`` the picture.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,6 @@ import scipy.sparse as sp
 import matchwood
 from matchwood.report import pictures, svg
 from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
-
-# A picture of each problem, on a graph small enough to see every vertex.
 
 
 class Sketch(NamedTuple):
@@ -83,11 +84,10 @@ def matching(n: int = 700) -> Sketch:
     )
 
 
-# Strong components in the demo: the call and the picture.
+# Strong components
 
 
 def ours_strong(G: Any, threads: int | None) -> Any:
-    """The call that is timed."""
     return matchwood.strongly_connected_components(G, threads=threads)
 
 
@@ -102,7 +102,7 @@ def one_way(A: Any, both: float, rng: int) -> Any:
 
 
 def sketch_strong(n: int = 1500) -> Sketch:
-    """A town of one-way streets: where can one drive to and come back from?"""
+    """A town of one-way streets: between which places can one drive both ways?"""
     streets = matchwood.generators.random_geometric(n, degree=6.5, rng=4)
     points = matchwood.generators.random_points(n, rng=4)
     town = one_way(streets, 0.1, rng=1)
@@ -126,7 +126,7 @@ def sketch_strong(n: int = 1500) -> Sketch:
     )
 
 
-# Communities in the demo: the call and the picture.
+# Communities
 
 
 def unweighted(A: Any) -> matchwood.Graph:
@@ -137,7 +137,6 @@ def unweighted(A: Any) -> matchwood.Graph:
 
 
 def ours_groups(A: Any, threads: int | None) -> matchwood.Communities:
-    """The call that is timed."""
     return matchwood.louvain(unweighted(A), threads=threads)
 
 
@@ -159,7 +158,7 @@ def sketch_groups(n: int = 1200) -> Sketch:
     )
 
 
-# PageRank in the demo: the picture.
+# PageRank
 
 
 LARGEST = 9.0  # radius of the dot of the highest score
@@ -189,7 +188,7 @@ def sketch_ranks(n: int = 900) -> Sketch:
     )
 
 
-# Maximal independent sets in the demo: the call and the picture.
+# Maximal independent sets
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,6 @@ class Members:
 
 
 def ours_independent(G: Any, threads: int | None) -> Members:
-    """The call that is timed."""
     return Members(matchwood.maximal_independent_set(G, threads=threads))
 
 
@@ -233,11 +231,10 @@ def _drawn(points: Any, A: Any, method: str, members: Any) -> Svg:
     return picture
 
 
-# Minimum spanning forests in the demo: the call and the picture.
+# Minimum spanning forests
 
 
 def ours_spanning(G: Any, threads: int | None) -> Any:
-    """The call that is timed."""
     return matchwood.minimum_spanning_forest(G, threads=threads)
 
 
@@ -280,16 +277,15 @@ def _maze(side: int, found: Any) -> Svg:
     return picture
 
 
-# Linear forests in the demo: the call and the picture.
+# Linear forests
 
 
 def ours_forests(G: Any, threads: int | None) -> Any:
-    """The call that is timed."""
     return matchwood.linear_forest(G, ties="hash", threads=threads)
 
 
 def sketch_forests(n: int = 700, side: int = 26) -> Sketch:
-    """Paths of short edges between points, and the paths that an anisotropic matrix asks for."""
+    """Paths of short edges between points, and of strong entries of an anisotropic matrix."""
     A = matchwood.generators.delaunay(n, rng=5)
     points = matchwood.generators.random_points(n, rng=5)
     u = np.repeat(np.arange(n), np.diff(A.indptr))
@@ -325,7 +321,7 @@ def _paths(points: Any, A: Any, found: Any, title: str) -> Svg:
     return picture
 
 
-# Orders in the demo: the call of reverse Cuthill-McKee, and the pictures.
+# Orders
 
 
 @dataclass(frozen=True)
@@ -336,7 +332,6 @@ class Order:
 
 
 def ours_orders(G: Any, threads: int | None) -> Order:
-    """The call that is timed."""
     return Order(matchwood.reverse_cuthill_mckee(G, threads=threads))
 
 

@@ -1,4 +1,9 @@
-"""Pictures as SVG text: lines, dots and words; and the colours they use."""
+"""A small writer of SVG, enough for meshes, scatter plots, bars and axes, without matplotlib.
+
+Everything of one colour goes into one path, so that a mesh of ten thousand edges stays a small
+file.  Colours of text and axes are CSS variables with a fallback, so that a picture inside a page
+follows the page's light or dark theme, and one on its own is readable too.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-# A small writer of SVG: enough for meshes, scatter plots, bars and axes, without matplotlib.
-#
-# Everything of one colour goes into one path, so that a mesh of ten thousand edges stays a small
-# file.  Colours of text and axes are CSS variables with a fallback, so that a picture inside a page
-# follows the page's light or dark theme, and one on its own is readable too.
-
 
 Array = np.ndarray[Any, Any]
 
@@ -120,7 +118,7 @@ def _short(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-# Two sets of colours that are readable on light and on dark ground.
+# Colours that are readable on light and on dark ground
 
 
 # From deep blue over green to yellow, evenly spaced in lightness, so that order is visible

@@ -1,4 +1,4 @@
-"""Network traffic for people: the page of `matchwood sense`, its plots, its part of the demo."""
+"""The HTML page of `matchwood sense`, its plots, its part of the demo."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
 Array = np.ndarray[Any, Any]
 
 WIDTH, HEIGHT = 420, 240
-LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 34  # of the frame
-POINTS = 400  # of a curve: more windows are shown by the largest of each stretch
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 34  # margins of the frame, in units
+POINTS = 400  # points of a curve: of more windows the largest of each stretch is shown
 
 
 def over_windows(values: Any) -> Svg:
@@ -92,7 +92,7 @@ def _frame(picture: Svg) -> None:
 
 
 def _down(part: Any) -> Any:
-    """From 0..1 of the frame's height to a place."""
+    """The y coordinate of a part 0..1 of the frame's height."""
     return HEIGHT - BOTTOM - np.asarray(part) * (HEIGHT - BOTTOM - TOP)
 
 

@@ -13,8 +13,8 @@ UNITS + HIDDEN units.
 Elimination alone does not keep this limit, neither here nor in LAPACK.  Where the terms of a row
 happen to be much smaller than those of its neighbours, the rounding errors of the neighbours are
 large for it.  On random matrices this happens in one row in a thousand.  If few rows are off, they
-are repaired, that is, repaired by a change of the unknowns around (repair/cpu.py, passes.cuh).
-If many are off, or if that is not enough, the whole system is solved again (repair/).
+are repaired by a change of the unknowns around (repair/cpu.py, passes.cuh).  If many are off, or
+if that is not enough, the whole system is solved again (repair/).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ import numpy as np
 
 UNITS = 8.0  # rounding units; the limit for a row
 HIDDEN = {False: 2.0, True: 3.5}  # rounding units of the residual itself; True: of blocks
-TIMES = 10.0  # how many times LAPACK's measure ours may be
+TIMES = 10.0  # the largest ratio to LAPACK's measure
 # Rows are repaired locally if at most this many are off: FEW_ROWS, or one in ROWS_PER_REPAIRED,
 # whichever is more.
 FEW_ROWS = 16
 ROWS_PER_REPAIRED = 64
 
-# How many rows of a random system are off before they are repaired, at most.
-ROWS_WITHOUT_CHANCE = 8192  # rows; in a system of no more than these, none
-ROWS_PER_CHANCE = 256  # rows; in a larger system one in so many, of block rows one in half as many
+# At most how many rows of a random system are off before they are repaired.
+ROWS_WITHOUT_CHANCE = 8192  # rows; none in a system of up to this size
+ROWS_PER_CHANCE = 256  # rows; in a larger system one in 256, of block rows one in 128
 ROWS_PER_UNIT = 4  # such a row of a system of n rows is off by no more than n / 4 units
 
 # An engine's verdict on its solution: wrong; right, but the matrix is hard; right.

@@ -9,7 +9,7 @@ fuzzy.py is the entry.  The steps, one folder each, with what goes in and out in
     top            the best pairs of all, or of each left record
     ordering       the pairs in the user's order, with scores
 
-options.py reads and checks what is asked for, result.py is what comes back.  An engine
+options.py reads and checks the options, result.py holds what is returned.  An engine
 (reference.py, cpu.py, gpu.py + gpu.cu) takes `Prepared` of collecting and a `Choice`, and yields
 pairs as `Raw`, by two functions:
 
@@ -47,7 +47,7 @@ class Elements(NamedTuple):
 
 
 class Raw(NamedTuple):
-    """Pairs as they come: in no order."""
+    """Pairs in no order."""
 
     left: np.ndarray  # int32
     right: np.ndarray  # int32
@@ -56,7 +56,7 @@ class Raw(NamedTuple):
 
 @dataclass
 class Choice:
-    """What is asked for, and what the engine counted."""
+    """The options of a call, and what the engine counted."""
 
     caller: str
     delta: float
@@ -74,7 +74,7 @@ class Choice:
     stats: dict[str, Any] = field(default_factory=dict)
 
     def count(self, found: int) -> None:
-        """Raise when more pairs were found than the caller has room for."""
+        """Raise when more pairs were found than `limit` allows."""
         if self.limit is not None and found > self.limit:
             raise ValueError(
                 f"{self.caller}: limit must be at least the number of pairs: {found} were found "

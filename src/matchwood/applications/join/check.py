@@ -1,9 +1,9 @@
-"""Is this the answer of a join?  By another way: every left record against all others.
+"""Is this the answer of a join?  Compared by another method: every left record with all others.
 
 For each left record the best similarity of each of its elements in every other record is added up,
 by NumPy over all records at once.  Only records whose sum reaches what the pair needs are matched,
 by SciPy's assignment solver on the same integers (doubles hold them exactly).  No index, no prefix,
-none of our solvers.
+none of this package's solvers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Side:
 
 
 class _Truth:
-    """What the pairs of two sides weigh."""
+    """The exact weights of pairs of two sides."""
 
     def __init__(self, left: Collection, right: Collection | None) -> None:
         numbers: dict[Any, int] = {}
@@ -56,7 +56,7 @@ class _Truth:
         return matching(r, s, self.similarities, self.metric).weight
 
     def partners(self, i: int, needs: np.ndarray) -> np.ndarray:
-        """Right records that may weigh what they need with left record i: the others do not."""
+        """Right records j whose weight with left record i may reach needs[j]."""
         side = self.right
         if not side.rows.size or not self.left.sizes[i]:
             return side.rows[:0]
@@ -83,8 +83,8 @@ def check_fuzzy_join(
         `score` may be None.
     left, right : as given to `fuzzy_join`
     sample : int, optional
-        Look for missing pairs only among so many left records, drawn at random; all pairs that
-        are there are checked anyway.  None looks at all.
+        The number of left records, drawn at random, whose missing pairs are looked for; all
+        pairs given are checked anyway.  None takes all.
     rng : int
         The seed of the sample.
     **options
@@ -128,7 +128,7 @@ def check_fuzzy_join(
     rows = np.arange(truth.left.sizes.size)
     if sample is not None:
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[:sample])
-    if choice.shard[1] == 1:  # of one part nobody but the join knows which records are in it
+    if choice.shard[1] == 1:  # only the join knows which records are in a shard
         found.check_complete(rows)
 
 
@@ -141,8 +141,6 @@ def _three(caller: str, pairs: Any) -> tuple[Any, Any, Any]:
 
 
 class _Found:
-    """An answer under check."""
-
     def __init__(self, caller: str, pairs: Any, truth: _Truth, choice: Choice) -> None:
         left, right, score = pairs
         self.truth, self.choice = truth, choice
@@ -179,7 +177,7 @@ class _Found:
         return weight / (ONE * self.total(i, j) - weight)
 
     def admits(self, i: int, j: int, weight: int) -> bool:
-        """What else a pair must be."""
+        """Whether a pair of that weight meets the other options: groups, `exclude_equal`."""
         sizes = self.truth.left.sizes[i], self.truth.right.sizes[j]
         groups = self.choice.groups
         if groups is not None and (groups[0][i] != groups[-1][j] or groups[0][i] < 0):
@@ -188,7 +186,7 @@ class _Found:
         return not (self.choice.exclude_equal and equal)
 
     def check_scores(self) -> None:
-        """Every pair is one, has its score, and stands where it belongs."""
+        """Every pair counts, has its score, and stands where it belongs."""
         by_bound = self.choice.verify not in EXACT and self.choice.mode == "bound"
         keys = []
         for (i, j), k in self.places.items():
@@ -219,7 +217,7 @@ class _Found:
             )
 
     def _key(self, k: int, i: int, j: int) -> tuple[Any, ...]:
-        """What pairs are sorted by; approximate scores are not checked for it."""
+        """The sort key of pair k; approximate scores are left out of it."""
         score = Fraction(self.weights[k], self.total(i, j))
         exact = self.choice.verify in ("certified", "exact")
         if self.choice.k is not None:

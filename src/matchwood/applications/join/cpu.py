@@ -1,4 +1,4 @@
-"""The join on CPU threads: what is probed against what, launches, and pairs taken away.
+"""The join on CPU threads: what is probed against what, launches, and the collection of pairs.
 
     blocks          the whole join, or the best partners of each left record
     above           pairs above a threshold that rises, for the best k of all
@@ -71,7 +71,7 @@ from matchwood.engines.cpu import (
 from matchwood.engines.cpu.crew import INLINE_WORK
 from matchwood.stopwatch import Stopwatch
 
-BLOCK = 1 << 22  # entries of posting lists behind a block of `blocks`: no more pairs than that
+BLOCK = 1 << 22  # posting entries read for a block of `blocks`: it has no more pairs than that
 ROUNDS = (0.8, 0.6, 0.45, 0.3, 0.2)  # thresholds that are tried for the best of each record
 NAMES = {
     "generated": GENERATED,
@@ -92,8 +92,8 @@ BREAK = Raw(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
 def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     """The pairs of a join, in parts.
 
-    `whole`: in parts as they come.  Else an empty part ends each block, and what is in a block
-    depends on the data alone.
+    Unless `whole`, an empty part ends each block, and the content of a block depends on the data
+    alone.
     """
     watch = Stopwatch()
     task = task_of(prepared, choice)
@@ -144,8 +144,8 @@ def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iter
 def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:
     """Pairs of at least `delta`, for the best k: of all left records, or of a sample.
 
-    `raise_to()` is asked after each part for a new, higher delta.  `sample(task)` takes some of the
-    left records; None takes all.
+    `raise_to()` is called after each part for a new, higher delta.  `sample(task)` takes some of
+    the left records; None takes all.
     """
     task = task_of(prepared, choice, delta, near=STEP)
     if sample is not None:
@@ -176,7 +176,7 @@ def task_of(prepared: Any, choice: Choice, delta: float | None = None, near: flo
 
 def how_of_choice(prepared: Any, choice: Choice) -> Any:
     exact = choice.scores or choice.k is not None or choice.per_left is not None
-    exact = exact or choice.exclude_equal  # a GPU tells equal records by their weight
+    exact = exact or choice.exclude_equal  # a GPU recognises equal records by their weight
     return how(choice.caller, prepared.similarity, choice.verify, choice.mode, exact)
 
 
@@ -196,9 +196,9 @@ class Task:
     """A join that is ready to run.
 
     `itself`: a collection with itself, each pair once.  `everyone`: each record of it is a left
-    one, so that each pair is met twice.  `groups`: for each side a number for each record, records
-    of different groups are no pairs, and those below 0 are in none; None: all are in one.  `near`:
-    an index that is at hand will do if it was made for a threshold lower by no more than that.
+    one, so that each pair is found twice.  `groups`: for each side the group of each record; only
+    records of one group form pairs, those below 0 none; None: all are in one.  `near`: an index
+    kept from before is used if its threshold is lower by no more than this.
     """
 
     def __init__(
@@ -279,14 +279,14 @@ class Task:
         return costs
 
     def all_costs(self, threads: int | None) -> np.ndarray:
-        """The costs of all items; those of the last delta are kept with what was prepared."""
+        """The costs of all items; those of the last delta are kept in `prepared`."""
         if self.grouped:
             return self.costs(threads)
         key = (self.delta, self.once, self.level)
         return self.prepared.keep_last("costs", key.__eq__, key, lambda: self.costs(threads))  # type: ignore[no-any-return]
 
     def evenly(self) -> np.ndarray:
-        """Costs for one member, to whom it does not matter where the work is."""
+        """Equal costs for all items, for a team of one, which need not balance."""
         return np.ones(self.places.rows.size, np.int64)
 
     def part(self, first: int, last: int) -> None:
@@ -316,11 +316,11 @@ class Task:
         )
 
     def raise_to(self, delta: float) -> None:
-        """A higher threshold: what was prepared for the lower one still holds."""
+        """Raise the threshold: what was prepared for the lower one still holds."""
         self.rule = self.rule_of(delta)
 
     def without_prefix(self, first: int, last: int) -> int:
-        """How many items have no prefix, so that all records of fitting size are candidates."""
+        """The number of items without a prefix: all records of fitting size are candidates."""
         if not self.edit:
             return 0
         lists, rows = self.corpus.left_lists, self.all_places.rows[first:last]
@@ -334,7 +334,7 @@ class Task:
     def run(
         self, how: How, threads: int | None, costs: np.ndarray, room: int = ROOM
     ) -> Iterator[Raw]:
-        """Pairs, as they are found.  Between two of them the threshold may be raised."""
+        """Pairs, in parts as they are found.  Between two parts the threshold may be raised."""
         launch = Launch(self, how, threads, costs, room)
         while True:
             rule = self.rule
@@ -398,15 +398,15 @@ class Launch:
         self.done = begun - int((state[:, END] - state[:, ITEM]).sum())
 
     def widen(self) -> None:
-        """Twice the room, up to ROOM, once the host has all pairs: fewer starts of the team."""
+        """Double the buffers, up to ROOM, once they are empty: fewer starts of the team."""
         room = self.work.left.shape[1]
         if room < ROOM:
             self._new_buffers(min(2 * room, ROOM))
 
     def taken(self) -> Raw:
-        """What the members wrote: their buffers are free again.
+        """The pairs that the members wrote; empties their buffers.
 
-        The full buffer of a member that is alone goes to the caller as it is.
+        The full buffer of a team of one is given to the caller without a copy.
         """
         work, filled = self.work, self.work.state[:, FILLED].copy()
         total = int(filled.sum())
@@ -431,7 +431,7 @@ class Launch:
         self.work = self.work._replace(left=made.left, right=made.right, weight=made.weight)
 
     def _found(self) -> int:
-        """Pairs by now, for a progress bar; members go on writing meanwhile."""
+        """The number of pairs so far, for a progress bar, while members go on writing."""
         return self.task.found + int(self.work.state[:, FILLED].sum())
 
 
@@ -440,10 +440,10 @@ def _empty(shape: Any) -> Raw:
 
 
 def _work(task: Task, costs: np.ndarray) -> int:
-    """Steps, for the number of threads.
+    """Work steps, for the choice of the number of threads.
 
-    Few postings may still lead to much work, where records or texts are long.  Then a thread of its
-    own does it, so that Ctrl-C is heard.
+    Few postings may still mean much work, where records or texts are long.  Then at least one
+    separate thread is used, so that Ctrl-C takes effect.
     """
     steps = WORK_PER_POSTING * int(costs.sum())
     left, right = task.prepared.largest
@@ -504,7 +504,7 @@ def _copy(source: Any, target: Any) -> None:
 
 @kernel
 def collect(team: Team, work: Members, starts: Any, filled: Any, pairs: Raw) -> None:
-    """Each member copies what it wrote to where that starts among all pairs."""
+    """Each member copies its pairs to starts[member] among all pairs."""
     first, count = starts[team.rank], filled[team.rank]
     for at in range(0, count, COPIED_PAIRS):
         if stopping(team):
@@ -543,12 +543,12 @@ def best_per_left(task: Task, how: How, choice: Choice, costs: np.ndarray) -> It
 
 
 def _most(task: Task, choice: Choice) -> int:
-    """Partners that a record can have."""
+    """The most partners that a record can have."""
     return max(1, min(choice.per_left or 1, task.corpus.right.starts.size - 1))
 
 
 def _launched(task: Task, how: How, choice: Choice, launch: Launch) -> Iterator[Raw]:
-    """What the members found, until all items are done."""
+    """The pairs of each launch, until all items are done."""
     most = _most(task, choice)
     room = launch.team.size, apart(most)
     kept = Kept(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64), most)

@@ -16,11 +16,11 @@ from matchwood.stopwatch import Stopwatch
 
 __all__ = ["fuzzy_join", "iter_fuzzy_join"]
 
-SCORED = 1 << 16  # pairs that are scored together
+SCORED = 1 << 16  # pairs scored at once: less memory, and in the cache
 NOTHING = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
 ESTIMATED_RECORDS = 1000  # left records that `estimate` joins
 SEED = 1
-MISSED = 3.0  # steps of the draw: with 95 % what was never met is no more ("rule of three")
+MISSED = 3.0  # steps of the draw: with 95 % the pairs never drawn are no more ("rule of three")
 
 
 def fuzzy_join(
@@ -69,8 +69,8 @@ def fuzzy_join(
     k : int
         Only the k best pairs, by (-score, left, right).
     per_left : int
-        Only the best so many for each left record.  In a join with itself every record is a left
-        one, so that a pair may come in both directions.
+        Only this number of best pairs for each left record.  In a join with itself every record
+        is a left one, so that a pair may occur in both directions.
     similarity : {"jaccard", "edit", "edit_padded", "equal"}
         Of two elements: of their q-grams; 1 - Levenshtein / longer length, of the text as it is or
         padded to a multiple of q; or 1 where they are equal and else 0.  For a `collection`, that
@@ -174,8 +174,8 @@ def iter_fuzzy_join(left: Any, right: Any = None, **options: Any) -> Iterator[Pa
     Yields
     ------
     Pairs
-        Each block is sorted as `fuzzy_join` sorts, and has at most some four million pairs.  What
-        is in a block depends on the data alone.  All blocks together are the answer.
+        Each block is sorted as `fuzzy_join` sorts, and has at most some four million pairs.  The
+        content of a block depends on the data alone.  All blocks together are the answer.
 
     Examples
     --------
@@ -192,14 +192,14 @@ def iter_fuzzy_join(left: Any, right: Any = None, **options: Any) -> Iterator[Pa
 
 
 def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
-    """How many pairs `fuzzy_join` will find and how long it will take, from a sample of records.
+    """Estimate the number of pairs of `fuzzy_join` and its time, from a sample of records.
 
-    `error`: with about 95 % the number of pairs is wrong by no more.
+    `error`: with about 95 % probability the number of pairs is wrong by no more than this.
     """
     watch = Stopwatch()
     call = _Call("estimate", left, right, with_defaults("estimate", options))
     watch.lap("collection")
-    call.sampled(Sample(0, call.choice.threads))  # compiles, and makes what is made once
+    call.sampled(Sample(0, call.choice.threads))  # compiles the kernels and makes the index
     watch.lap("index")
     sample = Sample(ESTIMATED_RECORDS, call.choice.threads)
     counts = call.sampled(sample)
@@ -216,8 +216,6 @@ def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
 
 
 class _Call:
-    """A join under way."""
-
     def __init__(self, caller: str, left: Any, right: Any, options: dict[str, Any]) -> None:
         self.choice: Choice = read_choice(caller, options)
         self.engine = engines.resolve("cpu", options["engine"], caller, options["threads"])
@@ -255,9 +253,9 @@ class _Call:
         return self._scored(left, right, weight)
 
     def sampled(self, sample: Sample) -> np.ndarray:
-        """How many pairs each left record of a sample brings.
+        """The number of pairs of each left record of a sample.
 
-        In a join with itself a pair is found from the record that comes first by (size, row).
+        In a join with itself a pair counts for the record that is first by (size, row).
         """
         parts = self.runner.above(
             self.prepared, self.choice, self.choice.delta, lambda: 0.0, sample
@@ -279,7 +277,7 @@ class _Call:
             yield raw
 
     def _pairs(self, parts: list[Any]) -> Pairs:
-        """All of it, in order.  `parts` is empty afterwards: what is large is held once."""
+        """The pairs of all parts, in order.  Empties `parts`, so that pairs are held once."""
         watch = Stopwatch()
         if self.choice.per_left is None:
             where = "reference" if self.engine == "reference" else "cpu"
@@ -304,7 +302,7 @@ class _Call:
         score = None
         if self.choice.scores:
             score = np.empty(left.size)
-            for lo in range(0, left.size, SCORED):  # in pieces: less memory, and in the cache
+            for lo in range(0, left.size, SCORED):
                 part = slice(lo, lo + SCORED)
                 score[part] = scores_of(weight[part], self._sums(left[part], right[part]))
         return self._made(left, right, score)
@@ -327,13 +325,12 @@ def _by_left(left: Any, right: Any, weight: Any, sums: Any) -> np.ndarray:
     return order[np.argsort(left[order], kind="stable")]
 
 
-# Which left records a sample takes, and how many pairs it says there are in all.
+# The left records of a sample, and the number of all pairs that it indicates.
 #
-# A record brings no more pairs than it reads entries of posting lists, and those are counted before
+# A record has no more pairs than it reads entries of posting lists, and those are counted before
 # anything is joined.  So records are drawn with chances in proportion to that cost, and each pair
-# of a drawn record counts for 1 / chance.  Records that cost much are taken for sure.  Then no
-# record outside the sample can bring a surprise: it holds at most its cost, which is less than one
-# step of the draw.
+# of a drawn record counts for 1 / chance.  Records that cost much are always taken.  Then a record
+# outside the sample has at most its cost in pairs, which is less than one step of the draw.
 
 
 class Sample:
@@ -361,7 +358,7 @@ class Sample:
         task.take(drawn)
 
     def _chances(self, costs: np.ndarray) -> np.ndarray:
-        """In proportion to the cost, at most 1, `count` in all."""
+        """Chances in proportion to the cost, each at most 1, whose sum is `count`."""
         if np.count_nonzero(costs) <= self.count:
             return (costs > 0).astype(float)
         chances, sure = np.zeros(costs.size), np.zeros(costs.size, bool)
@@ -376,7 +373,7 @@ class Sample:
         return chances + (left / self.step if self.step else 0.0)
 
     def total(self, counts: np.ndarray) -> tuple[float, float]:
-        """How many pairs there are, and by how much that may be wrong, from those by record."""
+        """(the estimated number of all pairs, its error), from the pairs of each record drawn."""
         if not self.rows.size:
             return float(counts.sum()), 0.0
         each = counts[self.rows] / self.chances

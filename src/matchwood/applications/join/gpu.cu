@@ -45,7 +45,7 @@ struct Rule {
     double share;   // theta of a pair is share times the sum of its sizes
     double prefix;  // what the left record needs, for each of its elements
     int itself;     // 1: a collection with itself
-    int once;       // 1: and each pair is met once; the smaller row goes left
+    int once;       // 1: and each pair is found once; the smaller row goes left
     int unequal;    // 1: no pairs of score 1
     int scores;     // 1: exact weights are wanted
     int fuzzy;      // 0: elements are equal or not similar at all
@@ -90,24 +90,24 @@ struct Tally {
     }
 };
 
-// Candidates of the join: a block takes a left record, gathers who shares a token of its prefix,
-// and filters them.  The bounds, and why they hold: candidates/cpu.
+// Candidates of the join: a block takes a left record, gathers the records that share a token of
+// its prefix, and filters them.  The bounds, and why they hold: candidates/cpu.
 //
-// The records on the right stand in order of size.  The block looks at WINDOW positions at a time:
+// The records on the right are in order of size.  The block works on WINDOW positions at a time:
 //   1. a warp takes a token of the prefix and adds its utility to each position of its posting list
 //      (a cursor for each token remembers where the next window begins), and lowers what the two
 //      records have left after it: the least of these is what they have left after the last one
 //   2. positions whose sum and what is left can reach the threshold go on a list
 //   3. a thread takes one of the list: equal elements, then the merged token lists
-// What is left is written out: with its weight where equal elements say all, else as pending, for
-// `verify`.
+// What is left is written out: with its weight where equal elements decide it, else as pending,
+// for `verify`.
 //
 // Sums are integers, each term rounded up, so that a bound is never too small.  Records are taken
 // from a counter, the most expensive first.  The order of the pairs that are written is not fixed;
 // the host sorts them.
 
-constexpr int WINDOW = 2048;     // positions on the right that are looked at together: 20 KB
-constexpr int CURSORS = 512;     // tokens of a prefix whose place is remembered: 4 KB
+constexpr int WINDOW = 2048;     // positions on the right at a time: 20 KB
+constexpr int CURSORS = 512;     // tokens of a prefix whose place is kept: 4 KB
 constexpr double SLACK = 1e-7;   // bounds below their threshold by no more than this are kept
 constexpr long long PENDING = -1;  // instead of a weight: to be verified
 
@@ -134,8 +134,8 @@ __device__ __forceinline__ long long first_at_least(const int* positions, long l
     return lo;
 }
 
-// How many elements two records share; *most: no more than this can be matched, each element that is
-// in one record alone counting as its nearest neighbour.
+// The number of elements that two records share; *most: an upper bound of their matching, each
+// element that is in one record alone counting as its nearest neighbour.
 __device__ int equal_elements(const int* a, int m, const int* b, int n, const double* nearest, double* most)
 {
     int i = 0, j = 0, same = 0;
@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(BLOCK) gather(const Corpus* corpora, const Rul
     while (true) {
         __syncthreads();
         if (threadIdx.x == 0) {
-            item = last_item - 1 - atomicAdd(cursor, 1);  // the largest records come first
+            item = last_item - 1 - atomicAdd(cursor, 1);  // the largest records first
             listed = 0;
         }
         __syncthreads();
@@ -471,7 +471,7 @@ __device__ long long solve(const Space& s, int rows, int columns)
     return warp_reduce(weight, Plus());
 }
 
-// Rows take the column of their best edge while it is free: what that matching weighs.
+// Match rows with the column of their best edge while it is free; returns the weight.
 __device__ long long match_choices(const Space& s, int rows, int columns)
 {
     for (int j = lane(); j < columns; j += WARP) s.mate[j] = 0;
@@ -542,7 +542,7 @@ __device__ long long verify_pair(const Corpus& corpus, const Rule& rule, const i
 }
 
 // Blocks of BLOCK threads; `slab` has `stride` numbers for each warp of the grid.  `which` are the
-// places of pending pairs; their weight is written, 0 where the pair is none.
+// places of pending pairs; their weight is written, 0 where the pair does not count.
 __global__ void __launch_bounds__(BLOCK) verify(const Corpus* corpora, const Rule* rules, const long long* which,
     long long count, const int* left, const int* right, long long* weights, long long* slab, long long stride,
     long long own_pairs, int most, unsigned long long* counts)

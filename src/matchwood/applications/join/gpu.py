@@ -1,10 +1,10 @@
 """The join on the GPU: a block finds the candidates of a record, a warp verifies a pair.
 
 Jaccard similarity of grams, or equality of elements, with certified verification.  Other choices
-are refused: nothing is done on another engine without a word.
+are refused, never computed silently on another engine.
 
-Everything that a collection needs is copied once and stays.  The left records go through in parts
-whose pairs fit the memory; only pairs come back.  The kernels: gpu.cu.
+The arrays of a collection are copied to the device once and stay.  Left records are processed in
+parts whose pairs fit the memory; only pairs are copied back.  The kernels: gpu.cu.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SOURCE = gpu.Source(__package__, "gpu.cu", ("gather", "verify"))
 BLOCK, WARP, COUNTS = SOURCE.constants("BLOCK", "WARP", "COUNTS")
 SIMILARITIES = ("jaccard", "equal")
 FIRST_ROOM = 1 << 22  # pairs, before anything is known: 64 MB
-SHARE_OF_MEMORY = 4  # one part in so many of the free memory may hold pairs
+SHARE_OF_MEMORY = 4  # at most a quarter of the free memory holds pairs
 PAIR_BYTES = 4 + 4 + 8
 # what a kernel counts, and where the CPU engine counts it
 COUNTED = {
@@ -98,8 +98,7 @@ def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: An
 
 
 def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iterator[Raw]:
-    """The best partners of the records of `task`: those with enough of them at a high threshold
-    are done first, and cheaply."""
+    """The best partners of the records of `task`, as in cpu.py."""
     rows = task.places.rows
     for delta in (*(d for d in ROUNDS if d > choice.delta), choice.delta):
         if not rows.size:
@@ -152,7 +151,7 @@ def run(task: Any, how: Any) -> Iterator[Raw]:
 
 
 def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """The same as GPU arrays."""
+    """The pairs of `run` as GPU arrays."""
     cupy = engines.cupy()
     resident = task.prepared.keep("gpu", Resident)
     corpus = corpus_of(resident, task.corpus, task.places)
@@ -192,12 +191,12 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _room(wanted: int) -> int:
-    """Pairs to make room for: those wanted, or as many as a part of the memory holds."""
+    """The number of pairs to make room for: `wanted`, or as many as the memory's share holds."""
     return max(1, min(wanted, gpu.free_bytes() // SHARE_OF_MEMORY // PAIR_BYTES))
 
 
 def _gather(corpus: Any, rule: Any, items: tuple[int, int], pairs: Any, counts: Any) -> int:
-    """Candidates of the items, filtered.  How many places they want."""
+    """Write the filtered candidates of the items.  Returns the number of places they need."""
     cupy = engines.cupy()
     kernel = SOURCE.kernels().gather
     cursor, used = cupy.zeros(1, np.int32), cupy.zeros(1, np.uint64)
@@ -271,7 +270,7 @@ class Resident:
         return self._copies[key][1]
 
     def forget_unused(self) -> None:
-        """Drop what was not asked for since the last time: the index of another delta."""
+        """Drop arrays not used since the last call: the index of another delta."""
         self._copies = {key: self._copies[key] for key in self._used}
         self._used = set()
 

@@ -124,7 +124,7 @@ def read_groups(
     if by is None:
         return None
     sides = (left,) if right is None else (left, right)
-    if isinstance(by, Iterator):  # it is looked at more than once
+    if isinstance(by, Iterator):  # it is read more than once
         by = list(itertools.chain(by))
     known: dict[Any, int] = {}
     found = []
@@ -167,7 +167,7 @@ def _values(caller: str, by: Any, side: int, collection: Collection, sides: int)
 
 
 def _iterable(value: Any) -> bool:
-    """Whether it can be iterated over; memoryviews of some formats say NotImplementedError."""
+    """Whether it can be iterated over; memoryviews of some formats raise NotImplementedError."""
     try:
         iter(value)
     except (TypeError, NotImplementedError):

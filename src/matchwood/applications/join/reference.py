@@ -36,7 +36,7 @@ def in_order(record: Sequence[Any], similarity: str = "jaccard", q: int = 3) -> 
 def rest_of(
     r: Sequence[Any], s: Sequence[Any], similarity: str
 ) -> tuple[int, list[Any], list[Any]]:
-    """(equal elements, which are matched with each other; those of r left; those of s left).
+    """(number of equal elements, which are matched; the others of r; the others of s).
 
     Only where 1 - similarity is a metric: two edit distances can be less than the direct one.
     """
@@ -54,7 +54,7 @@ def weight(
     verify: str = "exact",
     mode: str = "weight",
 ) -> int:
-    """What the matching of two records weighs, in units of 2^-40.
+    """The weight of the matching of two records, in units of 2^-40.
 
     The approximate ones depend on the order of the elements: `in_order`.
     """
@@ -74,7 +74,7 @@ def weight(
 
 
 def least_weight(delta: float, left: int, right: int) -> int:
-    """The least weight that is reported for records of so many elements, above 0."""
+    """The least weight, above 0, that is reported for records of `left` and `right` elements."""
     return max(1, math.floor(share_of(delta) * (left + right) * ONE) - min(left, right))
 
 
@@ -101,11 +101,11 @@ def fuzzy_join(
     return found
 
 
-# As an engine: records that were read, options that were checked
+# As an engine: records and options are checked
 
 
 def blocks(prepared: Any, choice: Any, whole: bool) -> Iterator[Raw]:
-    """The pairs of a join.  A shard has every so many-th left record."""
+    """The pairs of a join.  Of `parts` shards, `part` has left records part, part + parts, ..."""
     part, parts = choice.shard
     pairs = [
         (i, j, total) for i, j, total in _pairs(prepared, choice, choice.delta) if i % parts == part
@@ -139,7 +139,7 @@ def _pairs(prepared: Any, choice: Any, delta: float) -> list[tuple[int, int, int
 
 
 def _equal(prepared: Any, r: Sequence[Any], s: Sequence[Any]) -> bool:
-    """The exact score is 1, whatever the matching that was asked for finds."""
+    """Whether the exact score is 1, whatever matching was asked for."""
     return weight(r, s, prepared.similarity, prepared.q) == len(r) * ONE
 
 

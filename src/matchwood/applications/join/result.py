@@ -1,4 +1,4 @@
-"""What a join returns: pairs of rows, their scores, and what can be made of them."""
+"""The result of a join: pairs of rows with scores, as tables, merged rows or a graph."""
 
 from __future__ import annotations
 
@@ -154,8 +154,8 @@ class Pairs:
     def graph(self) -> Any:
         """A graph in which the records are vertices and the pairs are edges of that weight.
 
-        `connected_components` of it gives groups of duplicates.  In a join of two collections the
-        records of the right one come after those of the left one.
+        Its `connected_components` are groups of duplicates.  In a join of two collections the
+        records of the right one are numbered after those of the left one.
         """
         from scipy import sparse
 
@@ -186,10 +186,8 @@ def scores_of(weight: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def by_score(weight: np.ndarray, sizes: np.ndarray, *ties: np.ndarray) -> Any:
     """The order (-score, *ties), with scores compared as fractions in integers.
 
-    Pairs that are equal in all of that stay in the order in which they came.
-
-    A score grows with weight / sizes.  Two different fractions of this kind differ by at least
-    1 / sizes^2, so the whole part and two digits of 31 bits tell them apart.
+    The sort is stable.  A score grows with weight / sizes.  Two different fractions of this kind
+    differ by at least 1 / sizes^2, so the whole part and two digits of 31 bits tell them apart.
     """
     digits = []
     rest = weight

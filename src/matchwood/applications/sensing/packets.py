@@ -1,4 +1,4 @@
-"""What goes in: packets, their addresses, and named ranges of addresses."""
+"""The input: packets, their addresses, and named ranges of addresses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 ADDRESSES = 1 << 32
 EXPECTED = "a mapping or a list of CIDR lists"
 ELSE = "else"  # the name of everything that is in no range
-AT_ONCE = 1 << 18  # addresses that are looked up at once
+AT_ONCE = 1 << 18  # addresses classified at once; Ctrl-C takes effect in between
 
 
 class Packets(NamedTuple):
@@ -43,14 +43,14 @@ class Packets(NamedTuple):
 
     @classmethod
     def empty(cls, count: int) -> Packets:
-        """Room for so many packets; the values are whatever the memory held."""
+        """Uninitialized arrays for `count` packets."""
         count = arguments.count("Packets.empty", "count", count)
         try:
             return cls(
                 np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.int64),
                 np.empty(count, np.uint32), np.empty(count, np.uint8),
             )  # fmt: skip
-        except (MemoryError, ValueError) as error:  # NumPy's words for more than 2^63 bytes
+        except (MemoryError, ValueError) as error:  # the latter beyond 2^63 bytes
             raise engines.out_of_memory(MemoryError(f"{count} packets")) from error
 
     def part(self, start: int, stop: int) -> Packets:
@@ -61,10 +61,10 @@ class Packets(NamedTuple):
 
 
 def elements(caller: str, name: str, value: Any, expected: str) -> Iterator[Any]:
-    """What `value` holds, one after the other; an array without dimensions holds nothing."""
+    """The elements of `value`; a zero-dimensional array is refused as not iterable."""
     try:
         return iter(value)
-    except (TypeError, NotImplementedError):  # some memoryviews say the latter
+    except (TypeError, NotImplementedError):  # some memoryviews raise the latter
         kind = type(value).__name__
         raise TypeError(f"{caller}: {name} must be {expected}, got {kind}") from None
 
@@ -132,10 +132,7 @@ class Ranges:
         self.starts, self.classes = map(engines.frozen, _table(parts, len(named)))
 
     def classify(self, addresses: Any) -> Any:
-        """The number of the range of each address; the last number is everything else.
-
-        In blocks, between which Ctrl-C is heard.
-        """
+        """The number of the range of each address; the last number is everything else."""
         given = engines.moved(addresses_of("Ranges", "addresses", addresses), "cpu")
         found = np.empty(given.size, np.int64)
         for start in range(0, given.size, AT_ONCE):
@@ -151,7 +148,7 @@ def _blocks(caller: str, blocks: Any) -> list[tuple[int, int]]:
     for text in elements(caller, "ranges", given, "lists of CIDR blocks"):
         try:
             network = ipaddress.IPv4Network(str(text).strip())
-        except Exception as error:  # an object may raise what it likes when asked for its text
+        except Exception as error:  # str() of an object may raise anything
             got, why = shown(text), str(error)[:100]
             raise ValueError(f"{caller}: ranges must hold CIDR blocks, got {got}: {why}") from None
         found.append((int(network.network_address), int(network.broadcast_address)))

@@ -60,7 +60,7 @@ def pagerank(
 
 
 def _arcs(G: Graph, weight: Any) -> csr.Graph | None:
-    """The arcs with their weights, parallel ones added up; None where a weight is not for us."""
+    """The arcs with their weights, parallel ones added up; None where a weight is not supported."""
     if not G.is_multigraph() and (weight is None or not G.has_edge_data):
         return G.structure
 
@@ -84,7 +84,7 @@ def _arcs(G: Graph, weight: Any) -> csr.Graph | None:
 
 
 def _numbers(G: Graph, given: Any) -> Any:
-    """A number for each node, 0 where `given` has none; None where there are none for us."""
+    """A number for each node, 0 where `given` has none; None where values are not supported."""
     if given is None:
         return None
     try:

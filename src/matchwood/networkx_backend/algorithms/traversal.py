@@ -1,8 +1,8 @@
-"""Breadth-first searches, in the order in which NetworkX meets the nodes.
+"""Breadth-first searches, in the order in which NetworkX visits the nodes.
 
 NetworkX looks at neighbours in the order in which edges were added, and shows it: in the order of
 edges, layers and dictionaries, and in the parents.  matchwood's own search has other parents (the
-smallest), so the order is found by a queue of its own, in compiled code (../cpu.py).
+smallest), so the order is found by a queue of its own, in compiled code (cpu.py).
 """
 
 from __future__ import annotations

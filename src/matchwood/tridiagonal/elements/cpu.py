@@ -329,7 +329,7 @@ def solve_ends(team: Any, e: Ends, p: int) -> bool:
 
 
 def in_groups(b: Array, x: Array, most: int) -> list[Columns]:
-    """Groups of at most so many rows of b and x, which are both in C or both in Fortran order."""
+    """Groups of at most `most` rows of b and x, which are both in C or both in Fortran order."""
     count, length = b.shape
     row, column = (1, length) if b.flags.c_contiguous else (count, 1)
     given, found = ((a if row == 1 else a.T).reshape(-1) for a in (b, x))
@@ -342,7 +342,7 @@ def in_groups(b: Array, x: Array, most: int) -> list[Columns]:
 
 
 def new_ends(parts: int, p: int, rows: int, n: int, threads: int, columns: int) -> Ends:
-    """Arrays for the elements of so many parts and their ends, for a team of that size."""
+    """Arrays for the elements of `parts` parts and their ends, for a team of `threads` members."""
     starts = plan(parts)
     elements = np.empty((int(starts[-1]), 2 * p, 4 * p + columns + 2))
     work = np.empty((threads, 4 * p, 6 * p + columns + 1))

@@ -163,7 +163,7 @@ class Solver:
         return block
 
     def repair(self, dl: Any, d: Any, du: Any, b: Any, x: Any, block: Any, status: Any) -> None:
-        """Repair the rows that `solve` marked in `block`; `status` is told of rows still off."""
+        """Repair the rows that `solve` marked in `block`; `status` reports rows still off."""
         matrix = (_address(dl), _address(d), _address(du), _address(b), _address(x))
         where = (np.int64(self.n), *matrix, self._place(block, "marks"), np.int64(self._parts))
         word = _address(status.device_words)
@@ -193,7 +193,6 @@ class Solver:
         return np.uint64(block.ptr + getattr(self._layout, name))
 
     def _solve_ends(self, block: Any, elements: Any, total: Any, n: Any, status: Any) -> None:
-        """Compute the ends of the parts from their elements."""
         k, last = self._kernels, len(self.levels) - 1
         rows = self.rows
         for level in range(last):

@@ -1,7 +1,7 @@
 """Solutions that exceed the limit of accuracy.py: refined, or computed again row after row.
 
-Where few rows are off, the engines repair them themselves (cpu.py and ../passes.cuh).  Other
-solutions come here.  First they are refined once or twice: the same engine solves for the residual
+Where few rows are off, the engines repair them themselves (cpu.py and ../passes.cuh).  Others are
+repaired here.  First they are refined once or twice: the same engine solves for the residual
 in double precision.  This brings every row within the limit unless the pivots were very bad.
 Otherwise the system is solved on one CPU thread with LAPACK's pivots (cpu.py), and refined
 with residuals of more digits; if that is not enough, once more with pivots of scaled rows.  The

@@ -1,6 +1,4 @@
-"""Rows that are off: single ones changed locally, or the system solved again row after row.
-
-Repair single rows that are off, by a change of the unknowns around each.
+"""Rows that are off: single ones repaired locally, or the system solved again row after row.
 
 A row is off where its terms happen to be much smaller than those of its neighbours: then the
 rounding errors of the neighbours are large for it.  A small change of the unknowns around it
@@ -208,8 +206,7 @@ def _repair_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: 
 def _repair_part(
     system: Blocks, mark: Array, start: int, own: tuple[int, int], limit: float, r: Array
 ) -> tuple[int, float]:
-    """Repair the marked rows of the part from `start` on.  Returns how many stay off, and the
-    largest relative residual before."""
+    """Repair the marked rows of a part.  (Rows still off, largest relative residual before.)"""
     left, worst = 0, 0.0
     for word in range(mark.size):
         if mark[word] == 0:
@@ -229,8 +226,7 @@ def _repair_part(
 def _repair(
     team: Any, system: Blocks, marks: Array, rows: int, limit: float, room: Array, found: Array
 ) -> None:
-    """Two rounds over all zones.  found[rank] becomes the number of rows still off, and the largest
-    relative residual before."""
+    """Two rounds over all zones; found[member] combines the results of `_repair_part`."""
     n, parts = system.d.shape[0], marks.shape[0]
     zone = ZONE_ROWS // rows  # parts of a zone
     r = room[team.rank]

@@ -62,7 +62,7 @@ def collection(
     Raises
     ------
     TypeError
-        For what is no record: None or NaN inside a record, numbers where text is asked, bytes,
+        For what is no record: None or NaN inside a record, numbers where text is needed, bytes,
         text and integers mixed, a table without `on`.
     ValueError
         For lone surrogates, a column that is not there, an unknown similarity, a wrong q, a matrix
@@ -71,7 +71,7 @@ def collection(
     Notes
     -----
     A missing record (None, NaN) is an empty one, and is never matched.  Empty elements are
-    dropped.  An element that comes twice in a record counts once.  `data` is not changed, and
+    dropped.  An element that occurs twice in a record counts once.  `data` is not changed, and
     the records are a copy of what it holds now.
 
     Work and memory are linear in the text: distinct elements are tokenised once.
@@ -98,7 +98,7 @@ def make(
     separator: Any = None,
     normalise: Any = None,
 ) -> Collection:
-    """`collection` in the name of another public function."""
+    """`collection`, with errors that name the public function `caller`."""
     similarity, q = _measure(caller, similarity, q)
     if on is not None:
         data = inputs.whole_table(data, caller, name)
@@ -112,7 +112,6 @@ def make(
 
 
 def _measure(caller: str, similarity: Any, q: Any) -> tuple[str, int]:
-    """How elements are compared, checked."""
     one_of(caller, "similarity", similarity, SIMILARITIES)
     if count(caller, "q", q, 1) > LONGEST_GRAM:
         raise ValueError(f"{caller}: q must be at most {LONGEST_GRAM}, got {q}")
@@ -120,9 +119,9 @@ def _measure(caller: str, similarity: Any, q: Any) -> tuple[str, int]:
 
 
 def _trusted(table: inputs.Table) -> inputs.Table:
-    """The same, with arrays that nobody can write to; raise where kernels could not trust them.
+    """The table with read-only arrays; raises where kernels could not trust them.
 
-    That is where somebody made the table by hand, or changed a matrix while it was read.
+    That is where the table was made by hand, or a matrix changed while it was read.
     """
     starts, numbers = vector("Collection", "starts", table.starts, ["int64"]), table.numbers
     vector("Collection", "numbers", numbers, ["int32"])
@@ -144,7 +143,7 @@ class Collection:
     similarity : str
     q : int
     data : object
-        What the collection was made of, as it came.
+        The object that the collection was made of.
     """
 
     def __init__(self, table: inputs.Table, similarity: str, q: int, data: Any) -> None:
@@ -156,7 +155,7 @@ class Collection:
 
     @property
     def table(self) -> inputs.Table:
-        """The records as numbers, which kernels trust: nobody can write to its arrays."""
+        """The records as numbers, in read-only arrays that kernels trust."""
         return self._table
 
     @property
@@ -181,7 +180,7 @@ class Collection:
         )
 
     def record(self, row: int) -> list[Any]:
-        """The distinct elements of a record, in the order in which they came."""
+        """The distinct elements of a record, in the order given."""
         if not 0 <= integer("record", "row", row) < len(self):
             got = shown(row)
             raise ValueError(f"record: row must be within 0..{len(self) - 1}, got {got}")
@@ -195,7 +194,7 @@ class Collection:
         return self._alone
 
     def beside(self, other: Collection) -> Prepared:
-        """The same for two collections with one dictionary; kept while both live."""
+        """As `alone`, for two collections with one dictionary; kept while both live."""
         if not isinstance(other, Collection):
             kind = type(other).__name__
             raise TypeError(f"beside: other must be a Collection, got {kind}")

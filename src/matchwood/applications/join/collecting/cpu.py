@@ -2,8 +2,8 @@
 
 All texts lie in one array of code points.  A gram is a window of q of them.  Three code points
 of 21 bits fit in a word, so grams of three are their own keys; a longer gram is the pair (number of
-all but its last code point, that code point).  Keys are told apart by a hash table and numbered by
-sorting the distinct ones, so numbers follow the text.
+all but its last code point, that code point).  Distinct keys are found by a hash table and numbered
+by sorting, so numbers follow the text.
 
 The k-th repeat of a gram within an element is a token of its own: token = base[gram] + k.  Then
 tokens are numbered by (frequency, text), and put into elements in ascending order without sorting:
@@ -247,7 +247,7 @@ def _count_repeats(
     most: Any,
     repeats: Any,
 ) -> None:
-    """repeats[i]: how often the gram came before within its element; most: the largest such + 1.
+    """repeats[i]: earlier occurrences of the gram within its element; most: the largest such + 1.
 
     With a stride, only every stride-th window counts.  The others get -1.
     """

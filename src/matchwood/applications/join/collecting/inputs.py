@@ -1,12 +1,12 @@
-"""From what a user has, lists, columns of tables or matrices, to one flat list of elements.
+"""From the user's lists, columns of tables or matrices to one flat list of elements.
 
-Nothing here needs pandas, polars or pyarrow: a column is asked for its values by the methods that
-it has.  The rules for values that are no text are written down in `read`.
+Nothing here needs pandas, polars or pyarrow: the values of a column are read by the methods that
+it has.  `read` states the rules for values that are no text.
 
-Kernels trust what comes out of here, so nothing that a caller's object says of itself is used.  A
-record is what one iteration over it gives, whatever its length claims and whoever changes it
-meanwhile; an element is the text or the integer that it is, whatever its class makes of that.
-Matrices pass the gate, and Arrow arrays their own validation, before anything reads them.
+Kernels trust these results, so nothing that a caller's object says of itself is used.  A record is
+what one iteration over it gives, whatever its length claims and whoever changes it meanwhile; an
+element is the plain text or integer, whatever its class overrides.  Matrices pass the gate, and
+Arrow arrays their own validation, before anything reads them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def read(
     """The records of `data`.
 
     A missing record (None, NaN, NA) is an empty one.  A missing element is a TypeError, an empty
-    element is dropped, and an element that comes twice in a record counts once.
+    element is dropped, and an element that occurs twice in a record counts once.
     """
     if is_sparse(data):
         for option, value in (("on", on), ("separator", separator), ("normalise", normalise)):
@@ -71,13 +71,13 @@ def read(
 
 
 def _columns_of(data: Any, caller: str, name: str) -> Table:
-    """Each row is the set of the columns in which it has an entry, whatever the entry says."""
+    """Each row is the set of the columns in which it has an entry, whatever its value."""
     if len(data.shape) != 2:
         raise TypeError(f"{caller}: {name} must have rows and columns, got shape {data.shape}")
     matrix = as_rectangle(data, f"{caller}: {name}").on("cpu")
     entries = matrix.entries()
     starts, columns = entries.indptr.astype(np.int64), entries.indices
-    if matrix.shape[1] > FEW_COLUMNS + 8 * columns.size:  # room for each of them may be too much
+    if matrix.shape[1] > FEW_COLUMNS + 8 * columns.size:  # arrays over all columns may be too large
         distinct, numbers = np.unique(columns, return_inverse=True)
         numbers = numbers.astype(np.int32)
     else:
@@ -90,7 +90,7 @@ def _columns_of(data: Any, caller: str, name: str) -> Table:
     return Table(starts, numbers, tuple(distinct.tolist()), False, ascend=True)
 
 
-FEW_COLUMNS = 1 << 20  # a byte and a number for each of so many are always affordable
+FEW_COLUMNS = 1 << 20  # arrays over up to this number of columns (5 MB) are always affordable
 
 
 # Tables and columns
@@ -120,14 +120,14 @@ def column(data: Any, caller: str, name: str, on: Any) -> list[Any]:
 
 
 def whole_table(data: Any, caller: str, name: str) -> Any:
-    """A table that comes as a stream, read once: several of its columns may be asked for."""
+    """The table; a stream is read once, as several of its columns may be needed."""
     if hasattr(data, "__arrow_c_stream__") and not is_table(data):
         return _from_stream(data, caller, name)
     return data
 
 
 def values(data: Any, caller: str, name: str) -> list[Any]:
-    """A column, or any sequence, as a list that nobody else holds."""
+    """A column, or any sequence, as a new list."""
     kind = type(data).__name__
     require_valid(data, caller, name)
     if isinstance(data, memoryview):  # NumPy reads more formats of these than Python does
@@ -145,7 +145,7 @@ def values(data: Any, caller: str, name: str) -> list[Any]:
 
 
 def _once(items: Any) -> list[Any]:
-    """What one iteration gives.  `list` alone would ask for a length, which may be any number."""
+    """The items of one iteration.  `list` alone would use a length hint, which may be wrong."""
     return list(items) if type(items) in ROWS else list(itertools.chain(items))
 
 
@@ -171,9 +171,9 @@ def require_valid(data: Any, caller: str, name: str) -> None:
 
 
 def _require_room(data: Any) -> None:
-    """Raise for lists of a fixed size that end behind their values, which `validate` lets pass.
+    """Raise for lists of a fixed size that end after their values, which `validate` accepts.
 
-    It forgets the offset of the array.  `data` is a valid array or table of pyarrow.
+    It ignores the offset of the array.  `data` is a valid array or table of pyarrow.
     """
     if hasattr(data, "itercolumns"):
         parts = list(data.itercolumns())
@@ -195,7 +195,7 @@ def _require_room(data: Any) -> None:
 
 
 def _from_stream(data: Any, caller: str, name: str) -> Any:
-    """An object that only speaks Arrow's protocols, read by whatever is installed."""
+    """An object that only has Arrow's protocols, read by whichever package is installed."""
     ways: tuple[Callable[[Any], Any], ...]
     try:
         import pyarrow
@@ -315,7 +315,7 @@ def _checked(flat: list[Any], starts: np.ndarray, caller: str, name: str) -> tup
     if kinds <= {str}:
         return flat, True
     if all(issubclass(kind, str) for kind in kinds):
-        return list(map(str.__str__, flat)), True  # the text itself: a class may tell another
+        return list(map(str.__str__, flat)), True  # the text itself: a subclass may override str()
     if kinds == {int}:
         return flat, False
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
@@ -333,7 +333,7 @@ def _checked(flat: list[Any], starts: np.ndarray, caller: str, name: str) -> tup
 
 
 def _integer(element: Any) -> int:
-    """The number itself: the class of an integer may have a method that says another."""
+    """The number itself, whatever methods a subclass of int overrides."""
     return int.__int__(element) if isinstance(element, int) else int(element)
 
 

@@ -4,9 +4,9 @@
     move     each member writes its share to the buckets, as keys and weights
     finish   a member takes a bucket, sorts it in its cache, and writes rows and scores
 
-The memory of a bucket is read and written twice in all, and no step is left to one thread.  The
-arrays of the answer are the second buffer of the sort.  So the sort holds 16 bytes a pair beside
-the pairs as they came, and those go piece by piece while they are moved.
+The memory of a bucket is read and written twice in all, and no step is serial.  The arrays of the
+answer are the second buffer of the sort.  So the sort needs 16 bytes a pair beside the pairs given,
+which are freed part by part while they are moved.
 
 Pairs that crowd into few buckets would leave most members without work.  Then all keys are sorted
 together by `radix_sort`, whose passes divide any keys evenly.
@@ -33,14 +33,14 @@ from matchwood.engines.cpu.hints import prefetch_write, trailing_zeros
 from matchwood.primitives.sort import radix_sort
 
 BUCKET_BITS = 10  # 1024 buckets; the lines being written stay in a second-level cache
-# So many are sorted without buckets: 512 KB with the second buffer.  One thread took 0.56 ms for so
-# many random ones, and 0.82 ms by buckets (Xeon).
+# Up to this number of pairs are sorted without buckets: 512 KB with the second buffer.  One thread
+# took 0.56 ms for 16384 random ones, and 0.82 ms by buckets (Xeon).
 CACHED_PAIRS = 1 << 14
-CROWDED_PAIRS = 1 << 17  # of a bucket that one member sorts in 2 ms, whatever the others do
-DIGIT_BITS = 8  # of a pass inside a bucket
+CROWDED_PAIRS = 1 << 17  # pairs of a bucket; one member sorts this many in 2 ms
+DIGIT_BITS = 8  # bits sorted by a pass inside a bucket
 DIGITS = 1 << DIGIT_BITS
 AHEAD = 8  # elements from a write to the line that is fetched
-BLOCK = 1 << 16  # pairs between two looks at the stop word
+BLOCK = 1 << 16  # pairs between two checks of the stop word
 WORK_PER_PAIR = 8  # steps, for the choice of the number of threads
 INSERTED_PAIRS = 24  # sorted by insertion
 
@@ -53,7 +53,7 @@ class Keys(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the caller gets.  Until a bucket is done, `left` and `right` are room for its sort."""
+    """The result.  Until a bucket is done, `left` and `right` are the second buffer of its sort."""
 
     left: np.ndarray  # int64
     right: np.ndarray  # int64
@@ -82,7 +82,7 @@ def _count(team: Team, left: Any, right: Any, how: Keys, counts: Any) -> None:
 def _move(
     team: Team, left: Any, right: Any, weight: Any, how: Keys, places: Any, keys: Any, weights: Any
 ) -> None:
-    """Write each member's share to its places, which go on from pair to pair."""
+    """Write each member's share to its places, which advance with each pair."""
     mine, shift = places[team.rank], np.uint64(how.bucket)
     lo, hi = share(team, left.size)
     for start in range(lo, hi, BLOCK):
@@ -191,7 +191,7 @@ def _finish(
     all_counts: Any,
     answer: Answer,
 ) -> None:
-    """Bucket by bucket: sort, then rows and scores.  `sorts` False: they are sorted already."""
+    """Sort each bucket (unless `sorts` is False), then write its rows and scores."""
     counts = all_counts[team.rank]
     scored = answer.score.size > 0
     while True:
@@ -243,7 +243,7 @@ def in_order(
 
 
 def shift_of(columns: int) -> int:
-    """Bits of a key that the row on the right takes, of so many rows there."""
+    """The number of bits of a key for the right row, of `columns` rows."""
     return max(columns - 1, 1).bit_length()
 
 

@@ -1,4 +1,4 @@
-"""Similarities of elements by another way than the kernels': sparse products, and tables of edits.
+"""Similarities of elements by other methods than the kernels': sparse products, tables of edits.
 
 Jaccard: grams become columns of a sparse matrix, whose product with itself counts shared tokens.
 Edit: the table of distances is filled cell by cell for all other elements at once.
@@ -16,8 +16,8 @@ from matchwood.applications.join import ONE
 from matchwood.applications.join.similarity import EDITS
 from matchwood.applications.join.similarity.reference import PADDING, padded, tokens
 
-MOST_KEPT = 1 << 25  # similarities that are remembered: 256 MB
-NOWHERE = -1  # behind the end of a text; padding is -2, which equals itself
+MOST_KEPT = 1 << 25  # similarities that are cached: 256 MB
+NOWHERE = -1  # after the end of a text; padding is -2, which equals itself
 
 
 class Similarities:

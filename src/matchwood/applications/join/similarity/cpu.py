@@ -7,7 +7,7 @@ the row above, and in which it falls (Myers [1]_; the recurrence as Hyyro [2]_ w
 character of the text is then some fifteen operations on words, whatever the pattern.
 
 A pattern of up to 64 characters is one word.  A longer one is cut into blocks of 64; a block goes
-over the whole text before the next one starts, and leaves for each character of the text whether
+over the whole text before the next one starts, and stores for each character of the text whether
 the last row of the block rose or fell there.  So memory is one byte a character of the text.  Long
 texts are first compared in a band around the diagonal, which is enough where few edits are needed
 (Ukkonen [3]_): a million characters with ten edits take 20 ms instead of minutes.
@@ -41,9 +41,9 @@ SHORT = 1 << 21  # below it, part << 41 stays within 63 bits
 
 WORD = 64  # characters of a block
 DIRECT = 256  # code points below this one have a word of their own; the others are hashed
-SLOTS = 128  # of the hash table: twice the characters that a block can have
-CHUNK = 16  # characters between two looks at the cut-off
-BANDS = 64  # a text is compared in a band first where it is so many times as long as the band
+SLOTS = 128  # slots of the hash table: twice the characters of a block
+CHUNK = 16  # characters between two checks of the cut-off
+BANDS = 64  # a text is compared in a band first where it is at least 64 times as long as the band
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -78,7 +78,7 @@ def _slot(keys: np.ndarray, code: np.uint32) -> Any:
 
 @device
 def set_pattern(pattern: Pattern, text: np.ndarray, lo: int, hi: int) -> None:
-    """Note the characters lo to hi of the text, at most 64."""
+    """Set the bits of the characters lo to hi of the text, at most 64."""
     bit = _ONE
     for i in range(lo, hi):
         code = text[i]
@@ -93,7 +93,7 @@ def set_pattern(pattern: Pattern, text: np.ndarray, lo: int, hi: int) -> None:
 
 @device
 def clear_pattern(pattern: Pattern, text: np.ndarray, lo: int, hi: int) -> None:
-    """Forget them."""
+    """Clear the bits that `set_pattern` set."""
     wide = False
     for i in range(lo, hi):
         code = text[i]
@@ -108,7 +108,7 @@ def clear_pattern(pattern: Pattern, text: np.ndarray, lo: int, hi: int) -> None:
 
 @device
 def _places(pattern: Pattern, code: np.uint32) -> np.uint64:
-    """In which places of the block the character stands."""
+    """The positions of the character in the block, as bits."""
     if code < DIRECT:
         return pattern.direct[code]
     slot = _slot(pattern.keys, code)
@@ -138,7 +138,7 @@ def _step(equal: Any, rises: Any, falls: Any, risen: Any, fallen: Any, last: Any
 def _step_below(
     pattern: Pattern, character: Any, rises: Any, falls: Any, at: int, last: Any
 ) -> Any:
-    """The same below another block, whose changes are steps[at]; they become those of this one."""
+    """`_step` below another block, whose change is steps[at]; replaced by that of this block."""
     step = pattern.steps[at]
     fallen = _ONE if step < 0 else _ZERO
     risen = _ONE if step > 0 else _ZERO
@@ -151,7 +151,7 @@ def _step_below(
 def distance_to(
     pattern: Pattern, length: int, text: np.ndarray, lo: int, hi: int, most: int
 ) -> Any:
-    """Distance from the noted pattern of `length` characters, at most 64, to text[lo:hi].
+    """Distance from the pattern of `length` characters, at most 64, to text[lo:hi].
 
     Any number above `most` where the distance is above it.
     """
@@ -209,8 +209,8 @@ def _distance_in_band(
     """The distance if it is at most `band`, else some number above it.
 
     Texts of distance d are matched along places that differ by at most d (Ukkonen).  So only those
-    columns of the table are looked at; what lies outside is taken as reached step by step, which
-    is never too little.
+    columns of the table are computed; outside of them every step is taken as an edit, which is
+    never too little.
     """
     m, n = short.size, long.size
     pattern.steps[:n] = np.int8(1)
@@ -243,9 +243,9 @@ def long_distance(
 ) -> Any:
     """Distance of text[first] and text[second], of any length; the pattern is the shorter.
 
-    Long texts that are much alike are found so in bands of growing width, which takes a small part
-    of the whole.  Others of millions of characters take minutes: where the team stops, the answer
-    is `most` + 1.
+    Long texts that are much alike are compared in bands of growing width, a small part of the
+    table.  Others of millions of characters take minutes: where the team stops, the answer is
+    `most` + 1.
     """
     lo, hi = first
     start, stop = second
@@ -303,7 +303,7 @@ def levenshtein(
 def fixed(part: int, whole: int) -> Any:
     """part / whole in units of 2^-40, rounded to the nearest."""
     if whole < SHORT:
-        # unsigned: a signed division in Python's sense looks at signs and remainders as well
+        # unsigned: a signed division in Python's sense also tests signs and remainders
         twice = np.uint64(2 * whole)
         return np.int64(np.uint64((part << (BITS + 1)) + whole) // twice)
     # the same division in two steps of half the digits, for texts of millions of characters
@@ -416,7 +416,7 @@ def set_lane(lanes: Lanes, lane: int, text: np.ndarray, lo: int, hi: int) -> Non
 
 @device
 def clear_lane(lanes: Lanes, lane: int, text: np.ndarray, lo: int, hi: int) -> None:
-    """Forget it."""
+    """Clear what `set_lane` set."""
     for i in range(lo, hi):
         lanes.table[text[i], lane] = 0
 

@@ -2,12 +2,12 @@
 
 k of all (`best_pairs`).  In: an engine, whose `above` joins at any threshold.  Out: left, right and
 weight of the k best.  A join at a high threshold is cheap and has few pairs.  So the threshold
-falls in steps until a sample of the records says that there are k pairs.  The scores of the sample
-also say about where the k-th of all is.  Then all records are joined at that score, and as soon as
-k pairs are known, the worst of them is the new threshold.  Where the guess was too high, the step
-is joined.
+falls in steps until a sample of the records has its share of k pairs.  The scores of the sample
+give an estimate of the k-th best score.  Then all records are joined at that score, and as soon as
+k pairs are known, the worst of them is the new threshold.  Where the estimate was too high, all
+records are joined at the threshold of the step.
 
-Some for each left record: the kernel in cpu.py, in the place of `join_all` of candidates/cpu.
+Some for each left record: the kernel in cpu.py, instead of `join_all` of candidates/cpu.
 
 Ties are decided by (left, right), and scores are compared as fractions in integers, so the answer
 is the same on every engine and at any number of threads.
@@ -24,8 +24,8 @@ from matchwood.applications.join import Choice
 from matchwood.applications.join.result import by_score, scores_of
 
 STEP = 0.1  # between two thresholds that are tried
-SAMPLE = 16  # one record in so many is asked how many pairs there are
-LEAST_SAMPLED = 4096  # records; fewer are joined at once
+SAMPLE = 16  # one record in 16 is joined to estimate the number of pairs
+LEAST_SAMPLED = 4096  # records; fewer are joined without a sample
 
 __all__ = ["best_pairs"]
 
@@ -48,7 +48,7 @@ class _Best:
             self.settle()
 
     def better(self, raw: Any) -> Any:
-        """Which pairs come before the k-th of now; all of them where that cannot be told."""
+        """Which pairs precede the present k-th; all of them where int64 cannot decide."""
         if self.left.size < self.k:
             return slice(None)
         left, right, weight = (int(array[-1]) for array in (self.left, self.right, self.weight))
@@ -62,7 +62,7 @@ class _Best:
         return (mine > theirs) | ((mine == theirs) & first)
 
     def settle(self) -> None:
-        """Keep the best k, each once: after a change of the threshold a pair may come again."""
+        """Keep the best k, each once: after a change of the threshold a pair may be found again."""
         old = (self.left, self.right, self.weight)
         left, right, weight = (
             np.concatenate(parts) for parts in zip(old, *self.waiting, strict=True)
@@ -118,7 +118,7 @@ def _levels(engine: Any, prepared: Any, choice: Choice, records: int) -> Iterato
 
 
 def _guesses(some: list[Any], prepared: Any, choice: Choice, delta: float) -> Iterator[float]:
-    """From the pairs of a sample at `delta`: where the k-th of all may be, and then delta itself.
+    """Estimates of the k-th best score from the pairs of a sample at `delta`, then delta itself.
 
     Nothing where there are not k pairs.  Of k pairs a sample has k / SAMPLE on average, and the
     square root of that more or less.
@@ -138,7 +138,7 @@ def _guesses(some: list[Any], prepared: Any, choice: Choice, delta: float) -> It
 
 
 def _thresholds(least: float, unequal: bool) -> Iterator[float]:
-    """From 1 down in steps, then `least`.  Pairs that are not equal have less than 1."""
+    """Thresholds from 1 down in steps, then `least`.  Unequal pairs have a score below 1."""
     steps = int((1.0 - least) / STEP)
     tried = (1.0 - STEP * i for i in range(int(unequal), steps))
     yield from (delta for delta in tried if delta > least + STEP / 2)

@@ -35,7 +35,7 @@ from matchwood.applications.join.verification.cpu import ACCEPTED, NO_ROOM, STOP
 from matchwood.applications.join.verification.cpu.rows import How, Scratch, mine
 from matchwood.engines.cpu import Team, device, inlined, kernel, stopping, store_relaxed
 
-MARGIN = 1e-9  # of a share: bounds within it are looked at exactly
+MARGIN = 1e-9  # of a share, for rounding: bounds within it are verified
 
 
 class Kept(NamedTuple):
@@ -64,7 +64,7 @@ def _sift(found: Any, key: Any, at: int, size: int) -> None:
 
 @device
 def _is_better(weight: int, total: int, row: int, weight2: int, total2: int, row2: int) -> bool:
-    """By score, as fractions weight / total in integers, then by row."""
+    """Compare by score, as fractions weight / total in integers, then by row."""
     if weight // total != weight2 // total2:
         return weight // total > weight2 // total2
     mine, theirs = (weight % total) * total2, (weight2 % total2) * total
@@ -73,7 +73,7 @@ def _is_better(weight: int, total: int, row: int, weight2: int, total2: int, row
 
 @device
 def _insert(kept: Kept, rank: int, count: int, row: int, weight: int, total: int) -> int:
-    """Put a partner in its place; the last one goes where there are too many."""
+    """Insert a partner in order, dropping the last where there are more than `most`."""
     rows, weights, sums = kept.rows[rank], kept.weights[rank], kept.sums[rank]
     at = count
     while at > 0 and _is_better(weight, total, row, weights[at - 1], sums[at - 1], rows[at - 1]):
@@ -97,7 +97,7 @@ def _best_of(
     work: Members,
     kept: Kept,
 ) -> int:
-    """How many partners were kept; below 0: the team stops, or a pair did not fit."""
+    """The number of partners kept; below 0: the team stops, or a pair did not fit."""
     rank = team.rank
     counts = work.counts[rank]
     sums = Sums(work.got[rank], work.bound[rank], work.found[rank])

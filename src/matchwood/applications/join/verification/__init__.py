@@ -1,4 +1,4 @@
-"""Does a pair of records reach the threshold?  Bounds first, the exact matching where they part.
+"""Does a pair of records reach the threshold?  Bounds first, the exact matching if they differ.
 
 In: two records (ids of their elements, ascending), the least weight of a pair that counts, and a
 method.  Out: a verdict, and the weight of their matching in units of 2^-40.

@@ -1,4 +1,4 @@
-"""How two records match, by another way than the kernels': SciPy's assignment solver.
+"""How two records match, by another method than the kernels': SciPy's assignment solver.
 
 `explain` shows it to users; ../check.py compares the pairs of a join with it.
 """
@@ -36,7 +36,7 @@ class Matching(NamedTuple):
 def matching(
     left: Sequence[int], right: Sequence[int], similarities: Similarities, metric: bool
 ) -> Matching:
-    """`metric`: equal elements can be matched with each other, and nothing is lost by it."""
+    """`metric`: matching equal elements with each other first loses nothing."""
     both = set(left) & set(right) if metric else set()
     rows = [e for e in left if e not in both]
     columns = [e for e in right if e not in both]
@@ -62,8 +62,8 @@ class Explanation(NamedTuple):
     score : float
         weight / (elements of both - weight), as `fuzzy_join` has it.
     lower, upper : float
-        What certified verification knows of the weight before it solves anything: the greedy
-        matching, and the least of the bounds from above.
+        The bounds that certified verification has before it solves anything: the greedy
+        matching, and the least of the upper bounds.
     """
 
     matched: list[tuple[Any, Any, float]]
@@ -159,7 +159,7 @@ def _greedy(matrix: np.ndarray) -> int:
 
 
 def _duals(matrix: np.ndarray, share: int) -> int:
-    """Paz and Schwartzman's: an edge above its ends raises each of them by 1/share of the rest."""
+    """Paz and Schwartzman's bound: an edge above its duals raises both by 1/share of the rest."""
     u, v = [0] * matrix.shape[0], [0] * matrix.shape[1]
     for i, j in zip(*(places.tolist() for places in np.nonzero(matrix)), strict=True):
         more = int(matrix[i, j]) - u[i] - v[j]

@@ -30,7 +30,7 @@ def exact(matrix: Matrix) -> list[Edge]:
 def _best_path(
     matrix: Matrix, mate: dict[int, int], root: int, width: int
 ) -> tuple[int, tuple[str, int], dict[int, int]]:
-    """Bellman and Ford's: the most that matching `root` can gain, and the way there."""
+    """By Bellman and Ford: the most that matching `root` can gain, and the path."""
     gain = dict.fromkeys(range(width), -(1 << 62))
     before: dict[int, int] = {}
     for column in range(width):
@@ -76,7 +76,7 @@ def edges_of(matrix: Matrix) -> Iterator[Edge]:
 
 
 def _take(edges: Sequence[Edge]) -> list[Edge]:
-    """Each edge whose ends are free when its turn comes."""
+    """Each edge in turn whose ends are still free."""
     rows: set[int] = set()
     columns: set[int] = set()
     taken = []
@@ -137,5 +137,5 @@ def column_bound(matrix: Matrix) -> int:
 
 
 def weight_of(edges: Sequence[Edge]) -> int:
-    """What a matching weighs."""
+    """The weight of a matching."""
     return sum(edge[0] for edge in edges)

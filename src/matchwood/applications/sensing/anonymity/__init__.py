@@ -1,4 +1,4 @@
-"""Anonymous addresses: the same traffic, and nobody to recognise in it.
+"""Anonymous addresses: traffic of the same structure in which nobody can be recognised.
 
 ===============  ====================================================================
 method           what it keeps
@@ -29,7 +29,7 @@ def anonymize(
     bits: int | None = None,
     threads: int | None = None,
 ) -> Any:
-    """Addresses that stand for others.
+    """Replace addresses by anonymous ones.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Keys, and the tables of a key, made once and used for many blocks of addresses.
 
-A key is 32 bytes, given as such or in a file that nobody else may read.  It stands in no message,
-no repr, no pickle: messages tell lengths and kinds only.
+A key is 32 bytes, given as such or in a file that nobody else may read.  It appears in no message,
+no repr, no pickle: messages show lengths and kinds only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def checked_key(caller: str, key: Any) -> bytes:
             f"{caller}: key must be {KEY_BYTES} bytes or the path of a key file, got {kind}"
         )
     try:
-        found = bytes(memoryview(key))  # what is there, whatever a subclass says of itself
+        found = bytes(memoryview(key))  # the bytes themselves, whatever a subclass overrides
     except (ValueError, BufferError):
         raise ValueError(f"{caller}: key must be memory that can be read as it lies") from None
     if len(found) != KEY_BYTES:
@@ -50,8 +50,8 @@ def checked_key(caller: str, key: Any) -> bytes:
 def read_key(path: Any, caller: str = "read_key") -> bytes:
     """The key in a file: 32 bytes, or 64 hexadecimal digits and the end of their line.
 
-    Only a regular file is read: a pipe or a device would keep us waiting, or never end.  Refused
-    where others than the owner may read or write the file (on systems with such rights).
+    Only a regular file is read: a pipe or a device may block, or never end.  Refused where others
+    than the owner may read or write the file (on systems with such rights).
     A path that cannot be opened is not named in the error: it may be a key, given by mistake.
     """
     descriptor, name = _opened(path, caller), os.fspath(path)
@@ -126,19 +126,19 @@ def new_key(path: Any) -> None:
 Array = np.ndarray[Any, Any]
 
 METHODS = (None, "cryptopan", "permutation", "truncate")
-KEYED = ("cryptopan", "permutation")  # those that have a key
+KEYED = ("cryptopan", "permutation")  # methods that need a key
 BLOCK = 16  # bytes of AES
-BLOCKS_AT_ONCE = 1 << 15  # of AES: 512 KiB, which stay in a core's cache
+BLOCKS_AT_ONCE = 1 << 15  # blocks of AES: 512 KiB, which stay in a core's cache
 AT_ONCE = 1 << 24  # addresses sorted at once
 ROUNDS = 10
 
 
 class Anonymizer:
-    """Addresses to other addresses by one method and key, for as many blocks as there are.
+    """Addresses to other addresses by one method and key, for any number of blocks.
 
-    Calling it with an array of uint32 gives a new array, where the input lives.  It tells its
-    method to everybody and its key to nobody: neither `repr` nor errors show it, and it cannot
-    be pickled or copied.  It does not change, so threads may share it.
+    Calling it with an array of uint32 gives a new array, where the input lives.  The key is
+    private: neither `repr` nor errors show it, and the object cannot be pickled or copied.  It
+    does not change, so threads may share it.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class Anonymizer:
     def apply(
         self, addresses: Any, *, threads: int | None = None, caller: str = "Anonymizer"
     ) -> Any:
-        """The same; errors name the function `caller`."""
+        """The anonymous addresses; errors name the function `caller`."""
         addresses = vector(caller, "addresses", addresses, ("uint32",))
         engines.check_threads(threads)
         xp = engines.xp(addresses)
@@ -193,7 +193,7 @@ class Anonymizer:
         if self.method == "permutation":
             engine = engines.location(addresses)
             return engines.load(__package__, engine).permuted(addresses, self._rounds, threads)
-        if xp is not np:  # AES runs on the host: 4 bytes an address go there and back
+        if xp is not np:  # AES runs on the host: 4 bytes an address are copied there and back
             return xp.asarray(self._prefix_preserved(xp.asnumpy(addresses), threads))
         return self._prefix_preserved(addresses, threads)
 
@@ -201,7 +201,7 @@ class Anonymizer:
         return bytes(self._cipher.encryptor().update(blocks))
 
     def _made_table(self) -> Array:
-        """Flips of the first 16 bits for each prefix of 16 bits: 65,535 blocks."""
+        """The flips of the first 16 bits for each prefix of 16 bits: 65,535 blocks of AES."""
         pad = int.from_bytes(self._pad[:4], "big")
         words = []
         for level in range(16):
@@ -228,7 +228,7 @@ class Anonymizer:
         return out
 
     def _fill(self, addresses: Array, out: Array, threads: int | None) -> None:
-        """Sorted, with their places, each address shares most of its prefixes with the last."""
+        """Anonymize in sorted order: each address shares most of its prefixes with the last."""
         from matchwood.applications.sensing.anonymity import cpu
         from matchwood.engines.cpu import crew
 
@@ -262,7 +262,7 @@ def checked_bits(caller: str, method: Any, key: Any, bits: Any) -> int | None:
 
 
 def _cipher(caller: str, key: bytes) -> Any:
-    """AES with this key.  Its encryptors are not for two threads at once: each call makes one."""
+    """AES with this key.  Encryptors are not thread-safe: each call makes one."""
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ImportError:

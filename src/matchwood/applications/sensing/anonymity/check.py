@@ -1,4 +1,4 @@
-"""What makes addresses the anonymous ones of others: the same relations among them."""
+"""Whether addresses are anonymous forms of others: the same relations among them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _permuted(addresses: Array, key: bytes) -> Array:
 
 
 def _prefix_preserved(addresses: Array, key: bytes) -> Array:
-    """Level by level, 32 blocks for every address: no table, and no help from neighbours."""
+    """Crypto-PAn level by level, 32 blocks for every address, without a table or sorting."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
     aes = Cipher(algorithms.AES(key[:16]), modes.ECB()).encryptor()

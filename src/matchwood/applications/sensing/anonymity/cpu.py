@@ -1,6 +1,6 @@
 """The loops around AES for Crypto-PAn, and the rounds of the permutation.
 
-Addresses come sorted, packed with their places: (address << 32) | place.  A block of AES decides
+Addresses are sorted, packed with their places: (address << 32) | place.  A block of AES decides
 one bit of one prefix, so an address needs blocks only for the prefixes that it does not share with
 the address before it; the other bits are its neighbour's.
 """
@@ -18,7 +18,7 @@ from matchwood.primitives.sort.cpu import BLOCK, sort_keys
 Array = np.ndarray[Any, Any]
 
 BITS = 32  # of an address
-TABLE_BITS = 16  # levels above this come from a table
+TABLE_BITS = 16  # the first 16 levels are read from a table
 ROUNDS = 10
 _LITTLE = sys.byteorder == "little"
 _HALF = np.uint64(32)
@@ -32,7 +32,7 @@ STATE_WORDS = 3
 
 @kernel
 def pack_places(team: Team, addresses: Array, packed: Array, falls: Array) -> None:
-    """Addresses above their places; falls[rank]: how often one is below the one before it."""
+    """Pack addresses above their places; falls[member]: how often one is below its predecessor."""
     lo, hi = share(team, addresses.size)
     found = 0
     for start in range(lo, hi, BLOCK):
@@ -58,7 +58,7 @@ def sorted_with_places(addresses: Array, threads: int | None) -> Array:
 
 @device
 def _first_level(address: np.uint32, before: np.uint32, known: bool) -> int:
-    """The first level from the table's on whose prefix the address before does not have."""
+    """The first level after the table's whose prefix differs from that of the address before."""
     if not known:
         return TABLE_BITS
     differing, level = address ^ before, 0
@@ -106,7 +106,7 @@ def _network(word: np.uint32) -> np.uint32:
 def read_flips(
     team: Team, packed: Array, table: Array, secret: Array, out: Array, state: Array
 ) -> None:
-    """Turn the top bits of the encrypted blocks into addresses; the walk is that of the writer."""
+    """Turn the top bits of the encrypted blocks into addresses, walking as `write_blocks` does."""
     count = 0
     before, known, flips = np.uint32(0), False, np.uint32(0)
     for k in range(state[START], state[STOP]):

@@ -4,7 +4,7 @@
 constexpr int ROUNDS = 10;
 constexpr int TABLE = 1 << 16;  // words of a round's function
 
-// One thread per address.  All tables together are 1.3 MB, which stay in the second cache.
+// One thread per address.  All tables together are 1.3 MB, which stay in the L2 cache.
 __global__ void permute_addresses(long long n, const unsigned* __restrict__ addresses,
                                   const unsigned short* __restrict__ tables,
                                   unsigned* __restrict__ out)

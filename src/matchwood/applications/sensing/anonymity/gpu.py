@@ -11,7 +11,7 @@ SOURCE = gpu.Source(__package__, "gpu.cu", ("permute_addresses",))
 
 
 def permuted(addresses: Any, tables: Any, threads: int | None) -> Any:
-    """The permutation of every address; the tables go to the device, 1.3 MB."""
+    """The permutation of every address; the tables (1.3 MB) are copied to the device."""
     cupy = engines.cupy()
     out = gpu.empty(addresses.size, cupy.uint32, "anonymous addresses")
     n, tables = addresses.size, cupy.asarray(tables)

@@ -38,7 +38,7 @@ def truncate(address: int, bits: int) -> int:
 
 
 def _product(a: int, b: int) -> int:
-    """In the field of 256 elements of AES."""
+    """The product in the field of 256 elements of AES."""
     found = 0
     while b:
         found ^= a if b & 1 else 0

@@ -25,7 +25,7 @@ from matchwood.io.options import Limits
 __all__ = ["ArchiveWriter", "archive_writer", "read_archive", "write_archive"]
 
 COMPRESSIONS = ("zstd", None)
-MISSING = object()  # a time that is not there
+MISSING = object()  # where `times` ends before the matrices
 MATRICES = 64  # in an archive of the Graph Challenge
 
 
@@ -60,7 +60,7 @@ def read_archive(
 
     Notes
     -----
-    GraphBLAS itself compares lengths only; here every index is looked at: rows and columns ascend
+    GraphBLAS itself compares lengths only; here every index is checked: rows and columns ascend
     and lie within 2^32, offsets never fall, counts are positive.  Matrices stored by column or
     densely are turned.  A plain file is read matrix by matrix; one that gets shorter meanwhile, or
     is written to, is refused.
@@ -110,14 +110,14 @@ def write_archive(
     path : str or PathLike
         A file, which gets all matrices; or a folder (one that exists, or a name that ends in /),
         which gets files of `each` matrices: 000000.tar, 000001.tar, ...; or, with `times`, files
-        such as 20241022-035742-648596.8388608.tar: when the first packet came (UTC), and how many
-        packets the file has.
+        such as 20241022-035742-648596.8388608.tar: the time of the first packet (UTC), and the
+        number of packets in the file.
     matrices : iterable of TrafficMatrix
         Read once, one after the other.
     each : int
         Matrices in a file of a folder; the Graph Challenge has 64.
     times : iterable of int or None, optional
-        When the first packet of each matrix came, in nanoseconds since 1970.
+        The time of the first packet of each matrix, in nanoseconds since 1970.
     compression : {"zstd", None}
     level : int
         Of zstd, 1 to 19.
@@ -171,7 +171,7 @@ def archive_writer(
     path: str | os.PathLike[str], *, each: int = MATRICES, compression: str | None = "zstd",
     level: int = 1, threads: int | None = None,
 ) -> ArchiveWriter:  # fmt: skip
-    """The same for matrices that come one at a time: a context manager with a method `add`.
+    """As `write_archive`, one matrix at a time: a context manager with a method `add`.
 
     Parameters
     ----------

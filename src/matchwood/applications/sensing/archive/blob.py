@@ -11,9 +11,8 @@ All numbers are little-endian.
     120  i32  for p, h, b, i, x: number of blocks, method of compression
     160  i64  for each array: where its blocks end; then the blocks; then two names
 
-Arrays are compressed by whole zstd frames, by whichever package is there.  A frame is unpacked only
-where it says how many bytes it has, and says what was expected: nothing is allocated on the word of
-the file alone.
+Arrays are compressed as whole zstd frames, by whichever package is installed.  A frame is unpacked
+only where its size is the one expected: nothing is allocated on the word of the file alone.
 """
 
 from __future__ import annotations
@@ -58,14 +57,14 @@ TYPES = {
 }  # fmt: skip
 OTHER_TYPES = {10: "fp32", 11: "fp64", 12: "fc32", 13: "fc64", 14: "a type of the user"}
 TYPE_NAMES = {7: b"GrB_UINT32", 8: b"GrB_INT64"}
-MOST_BLOCKS = 1 << 20  # of an array: GraphBLAS makes some for each thread
+MOST_BLOCKS = 1 << 20  # blocks of an array: GraphBLAS makes some for each thread
 NARROWED = (1, 3)  # places of h and i among the arrays
 VALUES = 4  # place of x
-WIDE = (8, 9)  # types of counts whose sum may leave int64; so many of the others never come
+WIDE = (8, 9)  # types of counts whose sum may leave int64; narrower ones would need 2^31 links
 BLOCK = 1 << 26  # bytes of an array that are compressed as one block
-WIDENED = 1 << 22  # addresses that are made 64-bit numbers at once
-PIECE = 1 << 17  # bytes that are compressed between two looks at Ctrl-C; a block of zstd
-AT_ONCE = 1 << 20  # bytes that are compressed in one call, 20 ms, by a level that is ...
+WIDENED = 1 << 22  # addresses converted to 64 bits at once; Ctrl-C takes effect in between
+PIECE = 1 << 17  # bytes compressed before Ctrl-C takes effect; a block of zstd
+AT_ONCE = 1 << 20  # bytes compressed in one call, 20 ms, at a level of ...
 FAST_LEVEL = 3  # ... at most this
 
 
@@ -91,7 +90,7 @@ class Header(NamedTuple):
 
 
 def header_of(name: str, offset: int, blob: memoryview) -> Header:
-    """The header of a blob, with everything that does not depend on its arrays looked at."""
+    """The header of a blob; all that does not depend on its arrays is checked."""
     if len(blob) < HEADER.size:
         raise damaged(name, offset + len(blob), "the header of a matrix is cut off")
     size, code, _, *rest = HEADER.unpack(blob[: HEADER.size])
@@ -183,17 +182,14 @@ _kept = threading.local()
 
 
 def _decoder() -> Any:
-    """The decoder of zstandard for this thread; its memory serves all frames."""
+    """This thread's zstandard decoder, reused for all frames."""
     if not hasattr(_kept, "decoder"):
         _kept.decoder = _tools()[0].ZstdDecompressor()
     return _kept.decoder
 
 
 def compressor(level: int, stop: threading.Event | None = None) -> Callable[[memoryview], bytes]:
-    """A function from bytes to one frame, which gives up when `stop` is set.
-
-    Long content goes in pieces, between which Ctrl-C is heard.
-    """
+    """A function from bytes to one frame, which gives up when `stop` is set (see `PIECE`)."""
     package, own = _tools()
     made = package.ZstdCompressor(level=level)
 
@@ -216,7 +212,7 @@ def compressor(level: int, stop: threading.Event | None = None) -> Callable[[mem
 
 
 def scratch(which: int, size: int) -> memoryview:
-    """Memory of this thread that the next matrix uses again: fresh memory costs page faults."""
+    """Memory of this thread, reused by the next matrix: fresh memory costs page faults."""
     buffers = _kept.__dict__.setdefault("buffers", {})
     if which not in buffers or len(buffers[which]) < size:
         buffers[which] = np.empty(size + size // 4, np.uint8)
@@ -226,7 +222,7 @@ def scratch(which: int, size: int) -> memoryview:
 def unpacked_frame(frame: memoryview, size: int, goal: memoryview) -> Any:
     """The `size` bytes of a frame; ValueError where it is damaged or has another size.
 
-    They are written to `goal` where the package can do so, and are bytes of their own elsewhere.
+    They are written to `goal` where the package can do so; else a new bytes object is returned.
     """
     package, own = _tools()
     try:
@@ -258,7 +254,7 @@ def unpacked_frame(frame: memoryview, size: int, goal: memoryview) -> Any:
 
 
 class Packer:
-    """Makes the bytes of matrices; its buffers serve one matrix after the other."""
+    """Makes the bytes of matrices, with buffers that are reused."""
 
     def __init__(self, compression: str | None, level: int, stop: Any = None) -> None:
         self._compress = compressor(level, stop) if compression else None
@@ -266,7 +262,7 @@ class Packer:
         self._wide = [np.empty(0, "<u8"), np.empty(0, "<u8")]
 
     def pieces(self, matrix: TrafficMatrix) -> list[Any]:
-        """The bytes of a matrix, in pieces; to be written before the next matrix comes."""
+        """The bytes of a matrix, in pieces that are valid until the next call."""
         counts = matrix.counts
         iso = bool(counts.size) and bool((counts == counts[0]).all())
         kept = counts[:1] if iso else counts
@@ -294,11 +290,11 @@ class Packer:
         return [head, *tail]
 
     def _widened(self, which: int, narrow: Array) -> Array:
-        """Addresses as 64-bit numbers, in a buffer of ours."""
+        """Addresses as 64-bit numbers, in a reused buffer."""
         if self._wide[which].size < narrow.size:
             self._wide[which] = np.empty(narrow.size + narrow.size // 4, "<u8")
         found = self._wide[which][: narrow.size]
-        for k in range(0, narrow.size, WIDENED):  # Ctrl-C is heard in between
+        for k in range(0, narrow.size, WIDENED):
             found[k : k + WIDENED] = narrow[k : k + WIDENED]
         return found
 
@@ -334,7 +330,7 @@ def load(name: str, offset: int, blob: memoryview, limits: Limits) -> TrafficMat
     header = header_of(name, offset, blob)
     wanted = expected_lengths(header)
     if header.nvals == 0 and header.form in (HYPERSPARSE, SPARSE):
-        # releases before 7.2.1 do not tell how many values there are
+        # releases before 7.2.1 do not store the number of values
         header = header._replace(nvals=header.lengths[3] // index_widths(header)[2])
         wanted = expected_lengths(header)
     if header.iso and header.nvals == 0 and header.lengths[4] == 0:
@@ -397,22 +393,19 @@ def _arrays(name: str, offset: int, blob: memoryview, header: Header) -> Iterato
 
 
 def _goal(k: int, header: Header, length: int) -> memoryview:
-    """Memory for all blocks of an array.
-
-    Arrays that are copied to another type at once share theirs with those of other matrices.
-    """
+    """Memory for all blocks of an array: `scratch` where it is converted afterwards."""
     if _is_changed(k, header):
         return scratch(k, length)
     return np.empty(length, np.uint8).data
 
 
 def _is_changed(k: int, header: Header) -> bool:
-    """Whether the matrix has the array in another type; else it keeps these bytes."""
+    """Whether the array is converted to another type; else the matrix keeps these bytes."""
     return k in NARROWED or (k == VALUES and TYPES[header.kind] is not np.int64)
 
 
 def _numbers(content: Any, kind: Any) -> Array:
-    """The bytes as an aligned array in the order of this machine."""
+    """The bytes as an aligned array in this machine's byte order."""
     found = np.frombuffer(content, np.dtype(kind).newbyteorder("<"))
     if found.flags.aligned and found.dtype.isnative:
         return found
@@ -448,7 +441,7 @@ def _matrix(name: str, offset: int, header: Header, arrays: list[Any]) -> Traffi
         cpu.BAD_ORDER: wrong("i does not ascend within its row"),
     }
     for array in (p, h, i):
-        array.flags.writeable = False  # the kernel is compiled once, for arrays nobody changes
+        array.flags.writeable = False  # the kernel is compiled for read-only arrays alone
     found = cpu.narrowed(p, h, i, (header.vdim, header.vlen), errors)
     sources, destinations, gaps = found
     if header.by_column:
@@ -483,7 +476,7 @@ def _counts(name: str, offset: int, header: Header, content: Any) -> Array:
     elif header.kind in WIDE:
         values = values.astype(np.int64, copy=False)
         packets = packets_of(values)
-    if stored and packets > MOST_PACKETS:  # links of a dense matrix are looked at later
+    if stored and packets > MOST_PACKETS:  # links of a dense matrix are checked later
         raise damaged(name, offset, f"{packets} packets in all are more than 2^63 - 1")
     return values.astype(np.int64, copy=False)
 

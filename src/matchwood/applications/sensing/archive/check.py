@@ -1,4 +1,4 @@
-"""What makes a file an archive of given matrices: it is read again, by other code."""
+"""Whether a file is an archive of given matrices: it is read again, by other code."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_archive(path: str | os.PathLike[str], matrices: Iterable[Any]) -> None
         stored = reference.links_of_archive(content)
     except (ImportError, MemoryError):
         raise
-    except Exception as error:  # plain Python that believes what it reads may stumble over anything
+    except Exception as error:  # the plain reader trusts the file, so damage may raise anything
         raise CheckFailed(
             f"{caller}: the file is no archive of matrices: {shown(error)}"
         ) from error

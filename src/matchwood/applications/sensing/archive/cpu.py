@@ -1,9 +1,9 @@
-"""From the arrays of a blob to those of a traffic matrix: looked at and made narrow.
+"""From the arrays of a blob to those of a traffic matrix: checked, and converted to 32 bits.
 
-`narrow_rows` looks at everything without a branch in its loops, which the compiler then makes
-vector code of: it counts what is wrong.  i must ascend within rows and may fall from a row to the
-next, so the falls between rows are counted apart: both numbers are equal where no row falls inside.
-Only where something is wrong `first_fault` walks the arrays again, one entry after the other.
+`narrow_rows` counts faults, in loops without branches, which the compiler vectorizes.  i must
+ascend within rows and may fall from a row to the next, so the falls between rows are counted apart:
+both numbers are equal where no row falls inside.  Only where something is wrong does `first_fault`
+walk the arrays again, entry by entry.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from matchwood.engines.cpu import Team, crew, device, fail, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
 
-ENTRIES_PER_STEP = 16  # entries that cost about as much as a step of `crew`
+ENTRIES_PER_STEP = 16  # entries checked in about the time of one work step (engines.cpu.crew)
 
 # What is wrong with a blob
 BAD_STARTS, BAD_ROW, BAD_COLUMN, BAD_ORDER = range(1, 5)
@@ -33,7 +33,7 @@ def narrow_rows(
 ) -> None:  # fmt: skip
     """sources = h and destinations = i, with 32 bits; report what is wrong, and rows without links.
 
-    The ends of p were compared by the host.  For one member: a window takes half a millisecond.
+    The host has compared the ends of p.  For one member: a window takes half a millisecond.
     """
     if team.rank > 0:
         return
@@ -41,7 +41,7 @@ def narrow_rows(
     wrong, empty = _starts(p)
     wrong += _ascending(h, rows, sources)
     report[WRONG], report[EMPTY] = wrong, empty
-    if wrong != 0:  # the starts are not to be followed
+    if wrong != 0:  # p may lead outside of i
         return
     report[WRONG] = _falls(i, columns, destinations) - _falls_between(p, i)
 

@@ -6,8 +6,8 @@ number of threads.
 
 Headers of tar are read and written here: the standard library's tarfile writes the same bytes, but
 takes 90 us more a member, a quarter of the time to write a small matrix and a tenth of that to read
-one, and its errors name no byte.  Nothing is ever written to where a member's name says: names are
-shown in messages, no more.
+one, and its errors name no byte.  Nothing is ever written under a member's name: names only appear
+in messages.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from matchwood.io.options import Limits
 
 TAR_BLOCK = 512  # bytes: headers and contents begin at multiples of it
 PLAIN = (b"0", b"\0", b"7")  # kinds of members that are files
-TOP = 0x80  # of the first byte of a size that is written in base 256
+TOP = 0x80  # bit of a size's first byte where it is written in base 256
 NAME, SIZE, CHECKSUM, KIND, MAGIC = (
     slice(0, 100), slice(124, 136), slice(148, 156), slice(156, 157), slice(257, 262),
 )  # fmt: skip
 MOST_SIZE = 1 << 62
 DEEPEST = 4  # archives within archives
 PIECE = 1 << 20  # bytes
-LEAST_BYTES_AHEAD = 1 << 14  # a smaller packed matrix costs less than handing it over
-SCRATCH, MOST_SCRATCH = 0, 1 << 26  # packed matrices of so many bytes share memory of a thread
+LEAST_BYTES_AHEAD = 1 << 14  # unpacking a smaller matrix costs less than passing it to a thread
+SCRATCH, MOST_SCRATCH = 0, 1 << 26  # bytes; smaller packed matrices use a thread's scratch
 SUFFIXES = (".tar", ".grb")
 Content = PlainFile | memoryview
 EPOCH = datetime.datetime(1970, 1, 1)  # of times; UTC
 ENDING = bytes(2 * TAR_BLOCK)
 WRITTEN = 1 << 22  # bytes that are written at once
-LEAST_LINKS_AHEAD = 1 << 12  # fewer are packed at once: 0.4 ms for so many random ones (Xeon),
-# and a thread of the pool would copy what it has packed
+LEAST_LINKS_AHEAD = 1 << 12  # fewer are packed by the caller: 4096 random links take 0.4 ms
+# (Xeon), and a thread of the pool would copy what it has packed
 
 
 # tar
@@ -197,7 +197,7 @@ def matrices_of(path: Any, limits: Limits, threads: int) -> Iterator[TrafficMatr
                 waiting.append(pool.submit(found.load, limits))
             else:
                 waiting.append(found)
-            while len(waiting) > (threads if pool else 0):  # so many are unpacked ahead
+            while len(waiting) > (threads if pool else 0):  # one per thread is unpacked ahead
                 yield from _matrices(waiting.popleft(), limits)
         while waiting:
             yield from _matrices(waiting.popleft(), limits)
@@ -207,7 +207,7 @@ def matrices_of(path: Any, limits: Limits, threads: int) -> Iterator[TrafficMatr
 
 
 def _until_damage(given: Iterator[Any]) -> Iterator[Any]:
-    """The same; an error comes as the last item, behind the matrices before it."""
+    """The same items; an exception is given as the last item instead of raised."""
     try:
         yield from given
     except Exception as error:
@@ -215,7 +215,7 @@ def _until_damage(given: Iterator[Any]) -> Iterator[Any]:
 
 
 def _matrices(found: Any, limits: Limits) -> Iterator[TrafficMatrix]:
-    """The matrix of an item; a file comes when all its matrices have been loaded."""
+    """The matrix of an item; a file follows its matrices, to be checked for changes and closed."""
     if isinstance(found, Exception):
         raise found
     if isinstance(found, PlainFile):
@@ -228,7 +228,7 @@ def _matrices(found: Any, limits: Limits) -> Iterator[TrafficMatrix]:
 
 
 def _packed(path: Any, limits: Limits, *, plain: bool = False) -> Iterator[Packed | PlainFile]:
-    """The matrices of each file, and behind them the file, if it is a plain one."""
+    """The matrices of each file, followed by the file itself if it is a plain one."""
     if isinstance(path, (str, os.PathLike)) and os.path.isdir(path):
         for file in archive_files(path):
             yield from _packed(file, limits, plain=True)
@@ -296,8 +296,6 @@ def _unpacked(name: str, stream: Any, limits: Limits) -> tuple[str, memoryview]:
 
 
 class _Waiting(NamedTuple):
-    """A matrix that is being packed."""
-
     pieces: Future[list[Any]]
     packets: int
     time: int | None
@@ -309,7 +307,7 @@ class ArchiveWriter:
     def __init__(
         self, caller: str, path: str, each: int, compression: str | None, level: int, threads: int
     ) -> None:
-        self._caller = caller  # the function that messages name
+        self._caller = caller  # the function named in messages
         self.paths: list[Path] = []
         self.matrices = 0
         self._folder = Path(path) if _is_folder(path) else None
@@ -330,7 +328,7 @@ class ArchiveWriter:
         self._time: int | None = None
 
     def add(self, matrix: TrafficMatrix, time: int | None = None) -> None:
-        """Write a matrix behind those before it; `time` is that of its first packet."""
+        """Append a matrix; `time` is that of its first packet."""
         if not isinstance(matrix, TrafficMatrix):
             kind = type(matrix).__name__
             raise TypeError(f"{self._caller}: matrices must be TrafficMatrix objects, got {kind}")
@@ -345,14 +343,14 @@ class ArchiveWriter:
             self._pool = self._pool or ThreadPoolExecutor(self._threads, "matchwood-archive")
             packed = self._pool.submit(self._packed, matrix)
             self._waiting.append(_Waiting(packed, matrix.packets, time))
-            while len(self._waiting) > self._threads:  # so many are packed ahead
+            while len(self._waiting) > self._threads:  # one per thread is packed ahead
                 self._write_first()
             return
         self._write_all()
         self._write(self._packer.pieces(matrix), matrix.packets, time)
 
     def _packed(self, matrix: TrafficMatrix) -> list[Any]:
-        """By a thread of the pool.  Its buffers are used again, so what lies in them is copied."""
+        """The bytes of a matrix, by a thread of the pool; copied, as its buffers are reused."""
         if not hasattr(self._packers, "own"):
             self._packers.own = Packer(self._compression, self._level, self._stop)
         pieces = self._packers.own.pieces(matrix)
@@ -373,7 +371,7 @@ class ArchiveWriter:
         self._stream.write(member_header(f"{self._inside}.grb", size))
         for found in pieces:
             piece: memoryview = memoryview(found)
-            for k in range(0, len(piece), WRITTEN):  # Ctrl-C is heard in between
+            for k in range(0, len(piece), WRITTEN):  # Ctrl-C takes effect in between
                 self._stream.write(piece[k : k + WRITTEN])
         self._stream.write(bytes(-size % TAR_BLOCK))
         self._inside += 1
@@ -393,14 +391,14 @@ class ArchiveWriter:
         self.paths.append(path)
 
     def _final_name(self) -> Path:
-        """As the study names its files: when they begin, and how many packets they have."""
+        """As the study names its files: the time of the first packet, and the number of packets."""
         assert self._folder is not None
         assert self._time is not None
         stem = f"{_stamp(self._time)}.{self._packets}"
         path, others = self._folder / f"{stem}.tar", 0
         while path in self.paths[:-1]:
             others += 1
-            path = self._folder / f"{stem}_{others:03d}.tar"  # behind the others in their order
+            path = self._folder / f"{stem}_{others:03d}.tar"  # sorts after the others
         self.paths[-1] = path
         return path
 
@@ -429,7 +427,7 @@ class ArchiveWriter:
                 self._stop.set()
             if self._pool is not None:
                 self._pool.shutdown(cancel_futures=True)
-            if kind is not None:  # the file under way does not take its name
+            if kind is not None:  # an incomplete file does not take its name
                 self._stack.__exit__(kind, error, trace)
 
 

@@ -1,7 +1,4 @@
-"""What an archive holds, in plain Python: tar by the standard library, matrices field by field.
-
-One link after the other; slow on purpose.
-"""
+"""The content of an archive, in plain Python, link by link; slow on purpose."""
 
 from __future__ import annotations
 
@@ -63,7 +60,6 @@ def _numbers(content: bytes, code: str) -> Any:
 
 
 def _arrays(blob: bytes, lengths: tuple[int, ...]) -> list[bytes]:
-    """The five arrays, unpacked."""
     pairs = struct.unpack("<10i", blob[120:160])
     counts, methods = pairs[::2], pairs[1::2]
     table, place = 160, 160 + 8 * sum(counts)

@@ -25,9 +25,9 @@ FORMATS = ("pcap", "pcapng")
 ORDERS = ("little", "big")
 LONGEST = 1 << 62  # packets of a block
 KINDS = {"src": "uint32", "dst": "uint32", "time": "int64", "length": "uint32", "protocol": "uint8"}
-LATEST_SECOND = 2**32 - 1  # that PCAP can hold
+LATEST_SECOND = 2**32 - 1  # seconds since 1970, the latest that PCAP can hold
 BILLION = 10**9
-AT_ONCE = 1 << 16  # times that are looked at between two looks at Ctrl-C
+AT_ONCE = 1 << 16  # times checked before Ctrl-C takes effect
 
 
 def read_capture(
@@ -36,15 +36,15 @@ def read_capture(
     """All IPv4 packets of a capture.
 
     A packet counts when the 20 bytes of its IPv4 header were captured and its version is 4.  All
-    other frames are skipped; `iter_capture` tells how many and why.
+    other frames are skipped; `iter_capture` counts them by reason.
 
     Parameters
     ----------
     path : str, PathLike or binary stream
         A file in PCAP (four magics: both byte orders, micro- or nanoseconds) or PCAPNG (sections
         that change byte order, several interfaces, enhanced, simple and obsolete packet blocks),
-        plain or compressed by gzip, bzip2, xz or zstd, which its first bytes tell; a pipe; "-" for
-        standard input; or an object with `read`.
+        plain or compressed by gzip, bzip2, xz or zstd, recognised by its first bytes; a pipe; "-"
+        for standard input; or an object with `read`.
     compat : bool
         Do what pcap2grb of the Graph Challenge does: the bytes of addresses are read in
         little-endian order, one VLAN tag at most, link layers 1, 12 and 101 alone, and packets
@@ -121,8 +121,8 @@ def iter_capture(
     -------
     Capture
         An iterator of `Packets`.  Its attributes `packets`, `bytes` and `skipped` (a dict from
-        reason to count) tell at any time what was read.  Close it, or use it in a ``with`` block,
-        where you stop before the end.
+        reason to count) say at any time what was read.  If you stop before the end, close it or
+        use it in a ``with`` block.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def write_capture(
 ) -> None:
     """Write packets as a capture without a link layer (type 101).
 
-    Each record has the IPv4 header of its packet, without a checksum, and zeros behind it.
+    Each record has the IPv4 header of its packet, without a checksum, followed by zeros.
     `read_capture` gives the same packets back.
 
     Parameters
@@ -245,7 +245,7 @@ def _checked_packets(caller: str, packets: Any) -> Packets:
 
 
 def _require_times(caller: str, time: Any, blocks: bool) -> None:
-    """What the format can hold."""
+    """Raise ValueError for a time that the format cannot hold."""
     if not time.size:
         return
     least, most = int(time.min()), int(time.max())
@@ -256,6 +256,6 @@ def _require_times(caller: str, time: Any, blocks: bool) -> None:
 
 
 def _has_nanoseconds(time: Any) -> bool:
-    """Whether some time is no whole number of microseconds; Ctrl-C is heard between pieces."""
+    """Whether some time is no whole number of microseconds."""
     starts = range(0, time.size, AT_ONCE)
     return any(bool((time[start : start + AT_ONCE] % 1000).any()) for start in starts)

@@ -1,4 +1,4 @@
-"""What makes packets those of a capture: the file is walked again, frame by frame."""
+"""Whether packets are those of a capture: the file is read again, frame by frame."""
 
 from __future__ import annotations
 

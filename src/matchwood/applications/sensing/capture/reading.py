@@ -25,11 +25,11 @@ REASONS = ("IPv6", "ARP", "other", "short", "broadcast")  # in the order of cpu/
 CUT_OFF = "cut off"
 PART = 1 << 21  # bytes that a member parses at once: its packets stay in its cache
 SMALL_PART = 1 << 14
-BYTES_PER_STEP = 32  # bytes that cost about as much as a step of `crew`
-SAMPLE = 1 << 12  # packets read before the number of all is estimated
-STREAM_STEP = 1 << 16  # packets that are expected of a stream at least
-TOUCHED = 1 << 17  # packets: less memory than theirs is cleared in no time
-SPARE = 1.05  # room for more than estimated, so that records that get shorter cost no second copy
+BYTES_PER_STEP = 32  # bytes parsed in about the time of one work step (engines.cpu.crew)
+SAMPLE = 1 << 12  # packets read before the total is estimated
+STREAM_STEP = 1 << 16  # packets; least room for the rest of a stream, whose length is unknown
+TOUCHED = 1 << 17  # packets; memory for fewer is cleared in no time, without the team
+SPARE = 1.05  # room relative to the estimate: slightly shorter records cost no second copy
 
 # What stands before the packets: the header of PCAP, the section and interface blocks of PCAPNG.
 # There are few of them, so they are read in Python; the kernel stops where one begins.
@@ -46,7 +46,7 @@ ORDER_MAGICS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 HEADER = 24  # bytes of the header of PCAP
 LEAST_SECTION = 28  # bytes
 LEAST_INTERFACE = 20  # bytes
-USUAL_LONGEST = 262_144  # bytes of a packet that libpcap takes whatever the header announces
+USUAL_LONGEST = 262_144  # bytes of a packet that libpcap accepts whatever the header says
 
 # Numbers of link layers in files, and what they are
 LINKS = {
@@ -60,11 +60,11 @@ LINKS = {
     228: records.RAW,
     276: records.SLL2,
 }
-COMPAT_LINKS = {1: records.ETHERNET, 12: records.RAW, 101: records.RAW}  # of pcap2grb
+COMPAT_LINKS = {1: records.ETHERNET, 12: records.RAW, 101: records.RAW}  # those that pcap2grb reads
 NATIVE = "<" if sys.byteorder == "little" else ">"
 
-MOST_INTERFACES = 1 << 16  # of a section: obsolete blocks have two bytes for their number
-COLUMNS = (np.int64, np.int64, np.uint64, np.uint64, np.int64, np.int64)  # of Table
+MOST_INTERFACES = 1 << 16  # interfaces of a section: obsolete blocks have two bytes for the number
+COLUMNS = (np.int64, np.int64, np.uint64, np.uint64, np.int64, np.int64)  # types of Table
 OPTION_END, OPTION_RESOLUTION, OPTION_OFFSET = 0, 9, 14
 
 
@@ -80,7 +80,7 @@ class Interface(NamedTuple):
 
 
 def pcap_header(name: str, first: bytes, compat: bool, part: int) -> tuple[Format, Interface]:
-    """What the 24 bytes at the beginning say."""
+    """The format and interface that the 24 bytes of a PCAP header describe."""
     order, fractions = MAGICS[first[:4]]
     if len(first) < HEADER:
         raise damaged(name, len(first), f"the header of {HEADER} bytes is cut off")
@@ -112,7 +112,7 @@ def section_order(name: str, offset: int, block: bytes) -> tuple[str, int]:
 
 
 def check_section(name: str, offset: int, block: bytes, order: str) -> None:
-    """A whole section header: its version, and its length at the end."""
+    """Check the version of a whole section header, and its length at the end."""
     major, minor = struct.unpack(order + "HH", block[12:16])
     if major != 1:
         raise damaged(name, offset + 12, f"version {major}.{minor} is unknown, expected 1.0")
@@ -128,7 +128,7 @@ def pcapng_format(order: str, compat: bool, part: int) -> Format:
 
 
 def interface_of(name: str, offset: int, block: bytes, order: str) -> Interface:
-    """A whole interface block, whose lengths the kernel has compared."""
+    """The interface that a block declares; the kernel has compared its two lengths."""
     if len(block) < LEAST_INTERFACE:
         raise damaged(name, offset + 4, f"an interface block cannot have {len(block)} bytes")
     number, _, snaplen = struct.unpack(order + "HHI", block[8:16])
@@ -175,7 +175,7 @@ class Interfaces:
         self.count = 0
 
     def append(self, name: str, offset: int, one: Interface) -> None:
-        """Add what the block at byte `offset` declares."""
+        """Add the interface of the block at byte `offset`."""
         if self.count == MOST_INTERFACES:
             raise damaged(name, offset, f"more than {MOST_INTERFACES} interfaces in a section")
         if self.count == self._columns.link.size:
@@ -223,7 +223,7 @@ class Capture(Iterator[Packets]):
         if not compat:
             del self.skipped["broadcast"]
         self._target, self._compat, self._threads = target, compat, threads
-        self._reuse = reuse  # a block is valid until the next one: no fresh memory for each
+        self._reuse = reuse  # a block is valid until the next one, which uses its memory
         self._room: Packets | None = None
         self._source: Source = open_source(caller, path, limits)
         self.name = self._source.name
@@ -280,7 +280,7 @@ class Capture(Iterator[Packets]):
         return made
 
     def _touched(self, fresh: Packets, start: int) -> Packets:
-        """Memory that is cleared by all members at once; for one alone there is nothing to gain."""
+        """`fresh`, cleared by all members at once; one thread alone would gain nothing."""
         if self._crew.size > 1 and fresh.src.size - start >= TOUCHED:
             self._crew.run(cpu.touch, records.Output(*fresh), start)
         return fresh
@@ -295,12 +295,12 @@ class Capture(Iterator[Packets]):
         self.close()
 
     def close(self) -> None:
-        """Give the file back; there are no more packets afterwards."""
+        """Close the file; no packets follow."""
         self._finished, self._kept = True, None
         self._source.close()
 
     def rest(self) -> Packets:
-        """All packets that are left, as one."""
+        """All packets that are left, in one block."""
         start, target = self.bytes, SAMPLE
         out = Packets.empty(target + self._slack())
         filled = self._fill(out, self._resume(out), target)
@@ -319,7 +319,7 @@ class Capture(Iterator[Packets]):
         return out
 
     def _expected(self, filled: int, read: int) -> int:
-        """Packets that are still to come, when `filled` were found in `read` bytes."""
+        """Estimate of the packets left, where `filled` were found in `read` bytes."""
         if self._source.length is None:
             return filled + STREAM_STEP
         ahead = self._source.length - self.bytes
@@ -335,7 +335,7 @@ class Capture(Iterator[Packets]):
         return kept.src.size
 
     def _slack(self) -> int:
-        """Packets that a round may find beyond what was asked for."""
+        """The number of packets that a round may find beyond the target."""
         return cpu.most_of_round(self._form.part, self._crew.size)
 
     def _begin(self) -> None:
@@ -374,7 +374,7 @@ class Capture(Iterator[Packets]):
         return source.data[self._position : min(self._position + count, source.end)].tobytes()
 
     def _require(self, count: int) -> bool:
-        """Have so many bytes at hand, if the file has them."""
+        """Read until `count` bytes are in the buffer; False if the file ends before."""
         source = self._source
         while source.end - self._position < count and not source.ended:
             self._position = source.more(self._position)
@@ -406,7 +406,7 @@ class Capture(Iterator[Packets]):
                         self.skipped[reason] += int(count)
                 outcome = int(state[cpu.OUTCOME])
                 if filled < target or outcome not in (records.GOES_ON, records.MORE):
-                    self._react(outcome)  # else a pipe would be waited for without need
+                    self._react(outcome)  # at the target a pipe is not waited for
         except FileFormatError as error:  # after the packets before it
             self._error = error
             self._finished = True
@@ -417,7 +417,7 @@ class Capture(Iterator[Packets]):
         return filled
 
     def _react(self, outcome: int) -> None:
-        """What the kernel left to us."""
+        """Handle what stopped the kernel: a header block, the end of the buffer, damage."""
         if outcome == records.SECTION:
             self._section()
         elif outcome == records.INTERFACE:
@@ -428,7 +428,7 @@ class Capture(Iterator[Packets]):
             self._further()
 
     def _further(self) -> None:
-        """Nothing more can be read of what is at hand."""
+        """The buffer holds no whole record: read more, or end."""
         source = self._source
         if not source.ended:
             self._position = source.more(self._position)
@@ -458,10 +458,9 @@ class Capture(Iterator[Packets]):
         self._position += total
 
     def _interface(self) -> None:
-        """Interface blocks, as many as there are in a row.
+        """Read all interface blocks in a row.
 
-        The kernel has seen the first one and compared its two lengths; at one of those behind it
-        that is not in order it will stop again.
+        The kernel has compared the two lengths of the first; it stops again at a damaged one.
         """
         first = True
         while first or self._another():
@@ -472,7 +471,7 @@ class Capture(Iterator[Packets]):
             first = False
 
     def _another(self) -> bool:
-        """A whole interface block follows."""
+        """Whether a whole interface block follows."""
         if not self._require(LEAST_INTERFACE):
             return False
         number, total = np.frombuffer(self._bytes(8), self._order + "u4").tolist()
@@ -485,7 +484,7 @@ class Capture(Iterator[Packets]):
         return block[-4:] == block[4:8]
 
     def _wrong(self, outcome: int) -> FileFormatError:
-        """What the kernel found, in words."""
+        """The error for the damage that the kernel found."""
         offset, form = self.bytes, self._form
         order = NATIVE
         if form.swapped:

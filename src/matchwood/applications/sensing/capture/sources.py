@@ -1,9 +1,9 @@
-"""Where the bytes of a capture come from: a plain file, or a stream that is unpacked as it goes.
+"""Where the bytes of a capture are read: a plain file, or a stream, unpacked while it is read.
 
-Both have buffers that the kernel reads.  What it has not read yet, a part of a record, moves to the
-front, and more follows.
+Both fill buffers that the kernel parses.  The part of a record that is left at the end of a buffer
+is copied to the front of the next one.
 
-Whether bytes are compressed is seen from their beginning, not from the name: pipes have none.
+Compression is recognised by the first bytes, not by the name: pipes have none.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Array = np.ndarray[Any, Any]
 PathLike = str | os.PathLike[str]
 
 PIECE = 1 << 20  # bytes read from a pipe at once
-PATIENCE_SECONDS = 0.01  # for more bytes of a slow pipe; then what is there is read
+PATIENCE_SECONDS = 0.01  # wait this long for more bytes of a slow pipe, then parse what is there
 BUFFER = 1 << 23  # bytes of a stream in memory; it grows where one record is larger
 AHEAD = 1 << 24  # bytes of a plain file that are read at once; 10 % less time than with 1 << 23 ...
-AHEAD_OF_MEMBER = 1 << 22  # ... or so many for each thread that parses, two rounds of cpu.scan
-ROOM = 1 << 18  # bytes in front of a buffer: no usual record is longer
+AHEAD_OF_MEMBER = 1 << 22  # ... or this for each thread that parses: two rounds of cpu.scan
+ROOM = 1 << 18  # bytes in front of a buffer for the start of a record; few records are longer
 SIGNATURES = {
     b"\x1f\x8b": ".gz",
     b"BZh": ".bz2",
@@ -44,7 +44,7 @@ LONGEST_SIGNATURE = max(map(len, SIGNATURES))
 
 
 class Source:
-    """The bytes data[..end]; `base` is the place of data[0] in the capture."""
+    """The bytes data[:end]; `base` is the offset of data[0] in the capture."""
 
     name: str
     data: Array
@@ -53,36 +53,30 @@ class Source:
     ended: bool  # nothing follows
     unpacked: bool = False  # offsets are those of the capture, not of the file
     size: int | None = None  # bytes of the file as stored, where that is known
-    length: int | None = None  # the same, unpacked
+    length: int | None = None  # bytes of the file when unpacked, where that is known
     taken: int = 0  # stored bytes that were read
-    damage: str | None = None  # what is wrong behind the last byte
+    damage: str | None = None  # what is wrong after the last byte
     members: int = 1  # threads that parse
-    file: PlainFile | None = None  # where it is one
+    file: PlainFile | None = None  # None for a pipe
 
     def more(self, position: int) -> int:
-        """Make room for bytes that follow and read some; `position` was read up to.
+        """Drop the bytes before `position` and read more after the others.
 
-        Returns where that position is now.  Only called while not `ended`.
+        Returns the new index of that position.  Only called while not `ended`.
         """
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Called when everything was read: an error if the file was written to meanwhile.
-
-        It may have grown: a capture may be under way.
-        """
+        """Raise if the file was changed while it was read; growth is allowed (a live capture)."""
         if self.file is not None:
             self.file.require_unchanged(may_grow=True)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
 
 
 class Plain(Source):
-    """A plain file: while one buffer is parsed, threads read the next one.
-
-    A buffer has room in front for what the one before it ended with, a part of a record.
-    """
+    """A plain file: while one buffer is parsed, threads read the next one."""
 
     def __init__(self, file: PlainFile) -> None:
         self.name, self.size, self.length = file.name, file.size, file.size
@@ -90,7 +84,7 @@ class Plain(Source):
         self.file = self._file = file
         self._offset = 0  # bytes of the file in the buffers before the one that is read ahead
         self._pool: ThreadPoolExecutor | None = None
-        self._parts: list[Future[None]] | None = None  # of that one; None at the beginning
+        self._parts: list[Future[None]] | None = None  # reads of that buffer; None at the start
         self._memory = self._coming = self.data = np.empty(0, np.uint8)
 
     def more(self, position: int) -> int:
@@ -106,16 +100,16 @@ class Plain(Source):
         else:
             filled, used, front = np.concatenate((kept, filled[ROOM:])), filled, kept.size
         self._memory, self.data = filled, filled[:]
-        self.data.flags.writeable = False  # kernels are compiled once, for bytes nobody changes
+        self.data.flags.writeable = False  # kernels are compiled for read-only bytes alone
         self.base, self.end = self._offset - front, front + self._count
         self._offset += self._count
         self.ended = self._offset == self.length
         if not self.ended:
-            self._read_ahead(used, max(buffer, kept.size))  # so that long records cost no more
+            self._read_ahead(used, max(buffer, kept.size))  # doubles for long records
         return front - kept.size
 
     def _read_ahead(self, memory: Array, size: int) -> None:
-        """Begin to read the next bytes into a buffer that nobody uses."""
+        """Begin to read the next bytes into the buffer that is free."""
         count = min(size, self._file.size - self._offset)
         if memory.size < ROOM + count:
             memory = np.empty(ROOM + count, np.uint8)
@@ -137,7 +131,7 @@ class Plain(Source):
 
 
 class Stream(Source):
-    """Bytes that come one after the other."""
+    """Bytes of a pipe or of a compressed file, read in order."""
 
     def __init__(
         self, name: str, stream: Any, limits: Limits, own: bool, file: PlainFile | None = None
@@ -151,7 +145,7 @@ class Stream(Source):
         self._pieces = self._stored(first)
         if self.compression:
             self._pieces = unpacked_within(name, self._pieces, self.compression, limits)
-        self._left = memoryview(b"")  # of a piece for which there was no room
+        self._left = memoryview(b"")  # the rest of a piece for which there was no room
         self._memory = np.empty(0, np.uint8)
         self._grow(BUFFER)
 
@@ -160,7 +154,7 @@ class Stream(Source):
         memory[: self.end] = self._memory[: self.end]
         self._memory = memory
         self.data = memory[:]
-        self.data.flags.writeable = False  # kernels are compiled once, for bytes nobody changes
+        self.data.flags.writeable = False  # kernels are compiled for read-only bytes alone
 
     def more(self, position: int) -> int:
         kept = self.end - position
@@ -189,7 +183,7 @@ class Stream(Source):
         self._left = self._left[count:]
 
     def _next(self) -> bytes | None:
-        """The next piece that is not empty.  Damage is told when what lies before it was read."""
+        """The next piece that is not empty; damage is reported after the bytes before it."""
         try:
             return next((piece for piece in self._pieces if piece), None)
         except Damaged as damage:
@@ -211,7 +205,7 @@ class Stream(Source):
 
 
 def _is_ready(stream: Any) -> bool:
-    """Whether reading would not wait; True where that cannot be told."""
+    """Whether a read returns at once; True where that is unknown."""
     try:
         return bool(select.select([stream.fileno()], [], [], PATIENCE_SECONDS)[0])
     except (AttributeError, OSError, ValueError):  # no file, or a system that asks sockets only
@@ -219,7 +213,7 @@ def _is_ready(stream: Any) -> bool:
 
 
 def _filled(stream: Any, count: int) -> bytes:
-    """The first bytes of a stream; a pipe may give fewer at once than it was asked for."""
+    """The first `count` bytes of a stream, in several reads where a pipe returns fewer."""
     found = b""
     while len(found) < count and (piece := stream.read(count - len(found))):
         found += piece
@@ -237,7 +231,7 @@ def compression_of(first: bytes | bytearray) -> str:
 def unpacked_within(
     name: str, stored: Iterable[bytes], compression: str, limits: Limits
 ) -> Iterator[bytes]:  # fmt: skip
-    """Unpacked bytes, piece by piece, as many as the limits allow for what they come from."""
+    """Unpacked bytes, piece by piece; raises beyond what the limits allow for the stored bytes."""
     taken = made = 0
 
     def counted() -> Iterator[bytes]:

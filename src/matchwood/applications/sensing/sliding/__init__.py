@@ -104,7 +104,7 @@ def sliding_statistics(
 
     Notes
     -----
-    A packet that comes or goes changes each quantity of its link, source and destination by one.
+    A packet that enters or leaves changes each quantity of its link, source and destination by 1.
     With the numbers of links, sources and destinations at each value, a maximum rises by one at
     most, and falls by one exactly when the last that attains it leaves: O(1) a packet.
     Links and addresses are found in hash tables of a size in proportion to the window, whose hash

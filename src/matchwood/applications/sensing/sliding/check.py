@@ -1,9 +1,9 @@
-"""What right numbers of a sliding window are, worked out without sliding.
+"""Whether the numbers of a sliding window are right, computed without sliding.
 
-Packets of a link (source, destination) come to the window and go, each at a known step.  So the
+Packets of a link (source, destination) enter and leave the window, each at a known step.  So the
 number of a link's packets is a step function, whose pieces are intervals of steps with a value.
-How many links there are at a step is a count of intervals; the largest value is the maximum over
-all intervals that hold the step, found by a table of doubling widths.  Fan-outs change where a link
+The number of links at a step is a count of intervals; the largest value is the maximum over all
+intervals that hold the step, found by a table of doubling widths.  Fan-outs change where a link
 of the source appears or disappears, and are step functions as well.
 """
 
@@ -73,7 +73,7 @@ def _expected(src: Any, dst: Any, window: int) -> dict[str, Any]:
 
 
 class _Functions:
-    """For entities that are counted from step `comes` to `goes` - 1: their step functions."""
+    """The step functions of entities that are counted from step `comes` to `goes` - 1."""
 
     def __init__(self, entities: Any, comes: Any, goes: Any, steps: int) -> None:
         real = comes < goes
@@ -85,7 +85,7 @@ class _Functions:
         keys, by_key = radix_sort(keys[order])
         order = order[by_key]
         at, value = at[order], np.cumsum(change[order])
-        # the sum over an entity is 0, so the running sum is the value of the entity at hand
+        # the sum over an entity is 0, so the running sum is the value of the current entity
         ends = np.append((keys[1:] != keys[:-1]) | (at[1:] != at[:-1]), True)
         keys, at, value = keys[ends], at[ends], value[ends]
         same = np.append(keys[1:] == keys[:-1], False)
@@ -101,7 +101,7 @@ class _Functions:
 
 
 def _covered(begin: Any, until: Any, steps: int) -> Any:
-    """How many intervals hold each step."""
+    """The number of intervals that hold each step."""
     change = np.zeros(steps + 1, np.int64)
     for lo, hi in answers.pieces(begin.size):
         np.add.at(change, begin[lo:hi], 1)

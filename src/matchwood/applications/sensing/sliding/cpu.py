@@ -1,10 +1,10 @@
 """A sliding window on a team: each member takes a range of steps, and fills its own first window.
 
 Links, sources and destinations are entries of hash tables: two words, the key and what is
-counted.  A packet that comes is looked up; its entries are remembered until it goes.  An
-entry that counts nothing any more stays, in case its key comes again; when a table is half full,
-all entries that count something move to an empty one.  A table has room for four windows, so that
-happens once a window at most.
+counted.  A packet that enters is looked up; its entries are kept until it leaves.  An entry that
+counts nothing any more stays, in case its key occurs again; when a table is half full, all entries
+that count something move to an empty one.  A table has room for four windows, so that happens once
+a window at most.
 
 For each quantity, `levels` holds how many entries have each value.  A packet moves one entry up or
 down by one, so a maximum rises by one at most, and falls by one when its last entry leaves.
@@ -23,15 +23,15 @@ from matchwood.engines.cpu import Team, crew, device, expanded, kernel, share, s
 from matchwood.engines.cpu.hints import prefetch_write
 
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
-IN_USE = np.uint64(1 << 63)  # of the second word: every 64-bit number can be a key
+IN_USE = np.uint64(1 << 63)  # a bit of the second word, since every 64-bit number can be a key
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
-SLOTS = 4  # of a table for each packet of the window, at least
-AHEAD = 16  # packets from the entry that is fetched to the one at hand
-LOOK = 1 << 12  # packets between two looks at the stop word
+SLOTS = 4  # least entries of a table for each packet of the window
+AHEAD = 16  # packets between the one whose entries are prefetched and the present one
+LOOK = 1 << 12  # packets between two checks of the stop word
 
 
 class Scratch(NamedTuple):
-    """What all members work with, a part for each."""
+    """The arrays of all members; the first axis is the member."""
 
     entries: Any  # (members, 2, 3, 2 * slots) uint64: two sets of tables, one in use
     ring: Any  # (members, 3, window) uint32: the entries of the packets in the window
@@ -40,7 +40,7 @@ class Scratch(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Pairs of words: a key, and its packets, or packets above fan; 0 there: free."""
+    """Pairs of words: a key, and its packets, or packets above fan; second word 0: free."""
 
     link: Any
     source: Any
@@ -48,7 +48,7 @@ class Tables(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """How many entries have each value; the word at value 0 means nothing."""
+    """The number of entries with each value; that of value 0 is not used."""
 
     link: Any
     source: Any
@@ -95,7 +95,7 @@ def _find(table: Any, key: Any, form: Hash) -> Any:
 
 @expanded
 def _up(levels: Any, value: Any, step: Any, most: Any) -> Any:
-    """An entry goes from value to value + step, by 0 or 1; returns the new maximum."""
+    """Move an entry from value to value + step, 0 or 1; returns the new maximum."""
     levels[value] -= step
     levels[value + step] += step
     return max(most, value + step)
@@ -103,7 +103,7 @@ def _up(levels: Any, value: Any, step: Any, most: Any) -> Any:
 
 @expanded
 def _down(levels: Any, value: Any, step: Any, most: Any) -> Any:
-    """An entry goes from value to value - step, by 0 or 1; returns the new maximum."""
+    """Move an entry from value to value - step, 0 or 1; returns the new maximum."""
     levels[value] -= step
     levels[value - step] += step
     return most - np.uint64(levels[most] == 0)
@@ -111,7 +111,7 @@ def _down(levels: Any, value: Any, step: Any, most: Any) -> Any:
 
 @expanded
 def _side_up(table: Any, slot: Any, key: Any, packets: Any, fans: Any, new: Any, most: Any) -> Any:
-    """A packet of an address, on a new link or not; (was it free, is it new, the two maxima)."""
+    """Add a packet of an address, on a new link or not: (was free, is new, the two maxima)."""
     word = table[slot * TWO + ONE]
     table[slot * TWO] = key
     table[slot * TWO + ONE] = (word | IN_USE) + (ONE << HALF) + new
@@ -123,7 +123,7 @@ def _side_up(table: Any, slot: Any, key: Any, packets: Any, fans: Any, new: Any,
 
 @expanded
 def _side_down(table: Any, slot: Any, packets: Any, fans: Any, last: Any, most: Any) -> Any:
-    """A packet of an address goes, and its link with it or not."""
+    """Remove a packet of an address, with its link or not."""
     word = table[slot * TWO + ONE] - ((ONE << HALF) + last)
     table[slot * TWO + ONE] = word
     left = word & ~IN_USE
@@ -133,7 +133,7 @@ def _side_down(table: Any, slot: Any, packets: Any, fans: Any, last: Any, most: 
 
 @expanded
 def _remove(tables: Tables, levels: Levels, ring: Any, at: Any, now: Now) -> Now:
-    """The packet at this place of the ring goes."""
+    """Remove the packet at this place of the ring."""
     slot = np.uint64(ring[0, at])
     word = tables.link[slot * TWO + ONE]
     tables.link[slot * TWO + ONE] = word - ONE
@@ -158,7 +158,7 @@ def _remove(tables: Tables, levels: Levels, ring: Any, at: Any, now: Now) -> Now
 def _add(
     tables: Tables, levels: Levels, ring: Any, at: Any, u: Any, v: Any, form: Hash, now: Now
 ) -> Any:
-    """A packet comes; returns the quantities, and how many free entries each table lost."""
+    """Add a packet; returns the quantities, and the number of free entries each table lost."""
     key = (u << HALF) | v
     link = _find(tables.link, key, form)
     source = _find(tables.source, u, form)
@@ -186,7 +186,7 @@ def _add(
 
 @device
 def _move(old: Any, new: Any, ring: Any, form: Hash) -> int:
-    """Entries that count something move to another table; returns how many there are."""
+    """Move entries that count something to another table; returns their number."""
     new[:] = ZERO
     window = ring.size
     used = 0
@@ -208,7 +208,7 @@ def _move(old: Any, new: Any, ring: Any, form: Hash) -> int:
 
 @expanded
 def _fetch_entries(tables: Tables, ring: Any, at: Any) -> None:
-    """Have the entries of a packet that goes soon brought to the cache."""
+    """Prefetch the entries of a packet that leaves soon."""
     prefetch_write(tables.link, np.uint64(ring[0, at]) * TWO)
     prefetch_write(tables.source, np.uint64(ring[1, at]) * TWO)
     prefetch_write(tables.destination, np.uint64(ring[2, at]) * TWO)
@@ -216,7 +216,7 @@ def _fetch_entries(tables: Tables, ring: Any, at: Any) -> None:
 
 @expanded
 def _fetch_keys(tables: Tables, u: Any, v: Any, form: Hash) -> None:
-    """The same for one that comes soon."""
+    """Prefetch the entries of a packet that enters soon."""
     prefetch_write(tables.link, _place((u << HALF) | v, form) * TWO)
     prefetch_write(tables.source, _place(u, form) * TWO)
     prefetch_write(tables.destination, _place(v, form) * TWO)

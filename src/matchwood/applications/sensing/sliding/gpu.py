@@ -2,8 +2,8 @@
 
 No step needs the one before.  A packet is in the windows from one step to another, both known from
 its place; so the packets of a link (of an address) are a step function, and the largest of all step
-functions is found for all steps at once.  A link counts for its addresses from its packet that came
-last: it begins with that packet, and ends when the packet goes or the next one of the link comes.
+functions is found for all steps at once.  A link counts for its addresses by its latest packet: it
+begins with that packet, and ends when the packet leaves or the next one of the link enters.
 
 Steps are worked on in blocks, so that memory does not grow with the packets.
 """
@@ -20,12 +20,12 @@ from matchwood.engines import gpu
 SOURCE = gpu.Source(__package__, "gpu.cu", ("raise_values", "count_present", "halve"))
 
 BLOCK = 1 << 22  # packets of a block of steps, besides its first window
-NEEDS = 160  # bytes for each packet of a block, about
+NEEDS = 160  # bytes of device memory for each packet of a block, about
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 class Order(NamedTuple):
-    """Packets by entity, in the order in which they came."""
+    """Packets by entity, in their original order."""
 
     places: Any  # int64: of the packets
     entity: Any  # int32: a number for each entity, rising
@@ -79,7 +79,7 @@ def _by_link(src: Any, dst: Any) -> Order:
 
 
 def _by_address(addresses: Any) -> Order:
-    """The place is below the address in one key, so that keys are sorted alone."""
+    """Packets by address, sorted as keys with the place below the address."""
     cupy = engines.cupy()
     keys = addresses.astype(np.uint64) << HALF
     keys |= cupy.arange(addresses.size, dtype=np.uint64)
@@ -99,7 +99,7 @@ def _numbered(keys: Any, places: Any) -> Order:
 
 
 def _present(order: Order, begins: Any, ends: Any, steps: int) -> Any:
-    """How many entities count something, at each step."""
+    """The number of entities that count something, at each step."""
     cupy = engines.cupy()
     change = cupy.zeros(steps + 1, np.int32)
     SOURCE.kernels().count_present(begins.size, (begins.size, order.entity, begins, ends, change))

@@ -1,6 +1,6 @@
 """Statistics of traffic: the nine quantities, histograms, their fit.
 
-Read on in result.py (what comes out), reference.py and check.py (the definition), cpu.py,
+Read on in result.py (what is returned), reference.py and check.py (the definition), cpu.py,
 gpu/__init__.py; gpu/batches.py is for more packets than fit into a device, and several devices.
 """
 
@@ -77,9 +77,9 @@ def traffic_statistics(
     call takes only passes over its arrays.  Packets are sorted once as 64-bit links, then the
     destinations of links once as 32-bit keys.
 
-    In batches, every part is sorted on its device and comes back in fewer bytes; then ranges of
-    sources are put together, and last ranges of destinations.  A source must fit into a device
-    with its links.  No part is made smaller than 2^20 packets: that would only cost time.
+    In batches, every part is sorted on its device and copied back in fewer bytes; then ranges of
+    sources are counted, and last ranges of destinations.  A source must fit into a device with
+    its links.  No part is made smaller than 2^20 packets: that would only cost time.
 
     References
     ----------

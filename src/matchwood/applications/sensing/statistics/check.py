@@ -1,4 +1,4 @@
-"""What right statistics and histograms of a traffic matrix are."""
+"""Whether statistics and histograms of a traffic matrix are right."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _starts(ordered: Any) -> Any:
 
 
 def _different(numbers: Any) -> tuple[Any, Any]:
-    """The different numbers, and how often each comes."""
+    """The different numbers, and how often each occurs."""
     ordered = sort_keys(np.ascontiguousarray(numbers).view(np.uint64)).view(numbers.dtype)
     starts = _starts(ordered)
     return ordered[starts], np.diff(np.append(starts, ordered.size))

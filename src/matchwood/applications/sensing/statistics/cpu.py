@@ -5,7 +5,7 @@ destinations and the packets beyond the first of a link, the extras, are sorted 
 second walk finds destinations.  A window is sorted and walked by one member; the whole is shared by
 all, cut where sources (or destinations) begin.
 
-The walk over a window leaves its different keys at its front, and says which of those links have
+The walk over a window moves its different keys to its front, and records which of those links have
 several packets: so the run of one window, and the sum of all, need no second walk.
 """
 
@@ -42,13 +42,13 @@ from matchwood.engines.cpu import (
 from matchwood.primitives.sort.cpu import BLOCK, MEMBER_KEYS, Range, sort_keys
 
 FITS = 1 << 32  # packets of a link that are counted below a destination in 64 bits
-AT_ONCE = 1 << 19  # packets of windows that a member works on before the next ones come
+AT_ONCE = 1 << 19  # packets of windows sorted and walked at once by a member, in its cache
 # What a walk over links finds of a segment, and a walk over destinations
 (PACKETS, LINKS, MAX_LINK, AT_LINK, SOURCES, MAX_SOURCE, AT_SOURCE, MAX_FAN, AT_FAN,
  EXTRAS) = range(10)  # fmt: skip
 FOUND = 10
 DESTINATIONS, MAX_PACKETS, AT_PACKETS, MAX_FAN_IN, AT_FAN_IN = range(5)
-SOURCE_COLUMNS = {  # of a row of Statistics: column of what a walk over links finds
+SOURCE_COLUMNS = {  # name in Statistics: column of a row that a walk over links fills
     "valid_packets": PACKETS,
     "unique_links": LINKS,
     "max_link_packets": MAX_LINK,
@@ -203,7 +203,7 @@ def _walk_destinations(team: Team, given: Destinations) -> None:
 def walk_packets(
     team: Crew, keys: Any, cuts: Any, room: Room, *, compact: bool = False
 ) -> LinkSums:
-    """What segments of sorted packets hold; destinations and extras are not in order yet.
+    """The links of segments of sorted packets; destinations and extras are not sorted yet.
 
     With `compact` the keys are overwritten: the links of a segment stand at its front.  Segments
     must have fewer than 2^32 packets then.
@@ -250,10 +250,7 @@ class WindowLinks(NamedTuple):
 
 
 def links_of(cuts: Any, sums: LinkSums) -> WindowLinks:
-    """What a walk has left of the windows keys[cuts[k] : cuts[k + 1]], without the keys.
-
-    The next walk overwrites its memory: what is needed is copied.
-    """
+    """The links of the windows keys[cuts[k] : cuts[k + 1]], copied, but for the keys."""
     links, several = (sums.found[:, column] for column in (LINKS, EXTRAS))
     ends, sizes = cuts[1:].tolist(), several.tolist()
     parts = [sums.extras[end - size : end] for end, size in zip(ends, sizes, strict=True)]
@@ -271,7 +268,7 @@ def all_links(keys: Any, cuts: Any, batches: list[WindowLinks]) -> WindowLinks:
 
 @device
 def _place_from(keys: Any, place: Any, key: Any) -> Any:
-    """Where `key`, which is among the keys, lies from `place` on: steps double, then halve."""
+    """The place of `key`, from `place` on, by galloping: steps double, then halve."""
     step, last = ONE, np.uint64(keys.size - 1)
     end = place
     while keys[end] < key:
@@ -341,7 +338,7 @@ def sum_of_windows(team: Crew, given: WindowLinks) -> Run:
 
 
 def as_table(found: Any, columns: dict[str, int]) -> Any:
-    """What walks found, in the columns of Statistics; the others are 0."""
+    """The results of walks as a table with the columns of Statistics; the others are 0."""
     table = np.zeros((len(found), len(NAMES)), np.int64)
     for name, column in columns.items():
         table[:, PLACE[name]] = found[:, column]
@@ -349,7 +346,7 @@ def as_table(found: Any, columns: dict[str, int]) -> Any:
 
 
 def joined(by_source: Statistics, by_destination: Statistics) -> Statistics:
-    """One side has zeros where the other has numbers."""
+    """The sum of both: one side has zeros where the other has numbers."""
     ours, theirs = by_source.as_dict(), by_destination.as_dict()
     return Statistics(**{name: ours[name] + theirs[name] for name in NAMES})
 
@@ -357,7 +354,7 @@ def joined(by_source: Statistics, by_destination: Statistics) -> Statistics:
 def packet_statistics(
     src: Any, dst: Any, *, threads: int | None = None, room: Room | None = None
 ) -> Statistics:
-    """Of all packets, without making the matrix."""
+    """Statistics of all packets, without making the matrix."""
     room = Room() if room is None else room
     if src.size == 0:
         return Statistics()
@@ -371,7 +368,7 @@ def packet_statistics(
 def batched_statistics(
     src: Any, dst: Any, batches: int, devices: Any, *, threads: int | None = None
 ) -> Statistics:
-    """The same from parts that are sorted one after the other."""
+    """As `packet_statistics`, from parts that are sorted one after the other."""
     size = max(1, -(-src.size // batches))
     room = Room()
     runs = (
@@ -383,7 +380,7 @@ def batched_statistics(
 
 
 def of_sorted_packets(team: Crew, keys: Any, room: Room) -> Statistics:
-    """Overwrites the keys."""
+    """Statistics of sorted keys, which are overwritten."""
     cuts = links.even_cuts(team, keys, 32)
     sums = walk_packets(team, keys, cuts, room)
     values = gathered(sums.destinations, cuts, sums.found[:, LINKS])
@@ -401,8 +398,8 @@ def of_sorted_packets(team: Crew, keys: Any, room: Room) -> Statistics:
 def windows_of(team: Crew, src: Any, dst: Any, cuts: Any, room: Room) -> tuple[Any, WindowLinks]:
     """A row of Statistics for each window of packets, and their links.
 
-    A few windows are sorted and walked, then the next ones: so what is made on the way stays in
-    the cache, and takes little fresh memory.  Windows must have fewer than 2^32 packets.
+    A few windows are sorted and walked, then the next ones: so intermediate arrays stay in the
+    cache and take little fresh memory.  Windows must have fewer than 2^32 packets.
     """
     keys = room("keys", src.size, np.uint64)
     tables, found, first = [], [], 0
@@ -419,7 +416,7 @@ def windows_of(team: Crew, src: Any, dst: Any, cuts: Any, room: Room) -> tuple[A
 
 
 def _sorted_windows(team: Crew, keys: Any, cuts: Any, room: Room) -> tuple[Any, WindowLinks]:
-    """The same for windows of keys, each worked on by one member; overwrites the keys."""
+    """As `windows_of`, for keys; each window by one member.  Overwrites the keys."""
     sort_segments(team, keys, cuts[:-1], np.diff(cuts))
     sums = walk_packets(team, keys, cuts, room, compact=True)
     sizes = sums.found[:, [LINKS, EXTRAS]]
@@ -494,7 +491,7 @@ def _walk_sums(team: Team, fan_in: Any, packets: Any, found: Any) -> None:
 
 
 def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
-    """Of a matrix; what its destinations sum up to is kept with it."""
+    """Statistics of a matrix; the sums of its destinations are kept with it."""
     if matrix.links == 0:
         return Statistics()
     sums = matrix.destination_sums(threads=threads)
@@ -508,12 +505,12 @@ def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
     )
 
 
-SMALL_VALUES = 1 << 12  # that have a counter of their own; larger ones are few, and sorted
+SMALL_VALUES = 1 << 12  # values below this have a counter each; larger ones are few, and sorted
 
 
 @kernel
 def _count_values(team: Team, values: Any, counts: Any) -> None:
-    """How often each small value comes, in this member's row; the last is for all larger ones.
+    """How often each small value occurs, in this member's row; the last is for all larger ones.
 
     Most values are 1, and their counter is in a register: one in memory takes five cycles.
     """
@@ -534,7 +531,7 @@ def _count_values(team: Team, values: Any, counts: Any) -> None:
 
 
 def counted(values: Any, threads: int | None = None) -> tuple[Any, Any]:
-    """The different values and how often each comes: as np.unique, in one pass for small ones."""
+    """The different values and how often each occurs: as np.unique, in one pass for small ones."""
     team = crew(threads, work=values.size)
     counts = np.zeros((team.size, SMALL_VALUES + 1), np.int64)
     team.run(_count_values, values, counts)
@@ -564,7 +561,7 @@ def matrix_histograms(matrix: Any, *, threads: int | None = None) -> Histograms:
 def source_tallies(
     indptr: Any, counts: Any, packets: Any, threads: int | None = None
 ) -> dict[str, Any]:
-    """Of sources and links."""
+    """Values and counts of the three histograms of sources and links."""
     return {
         "source_packets": counted(packets, threads),
         "source_fan_out": counted(np.diff(indptr), threads),

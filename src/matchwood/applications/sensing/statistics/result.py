@@ -1,4 +1,4 @@
-"""What traffic comes to: the nine quantities, the histograms and the curve that fits one."""
+"""Results about traffic: the nine quantities, the histograms and the curve that fits one."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Windows:
 
 
 def _copied(name: str, value: Any, size: int | None = None) -> Any:
-    """Integers in memory of our own that nobody writes to, as int64."""
+    """A read-only copy, as int64."""
     limits = np.iinfo(np.int64)
     array = integers("Windows", name, value, size=size, low=limits.min, high=limits.max)
     return engines.frozen(engines.moved(array, "cpu").astype(np.int64))
@@ -169,15 +169,15 @@ def as_row(statistics: Statistics) -> list[int]:
 # of starts is improved by Newton steps in double precision.  Sums over k beyond 10^6 are integrals
 # with the first terms of Euler and Maclaurin's correction.
 
-SUMMED = 10**6  # terms that are added one by one
-ROUGHLY_SUMMED = 10**4  # the same to choose a start
-NODES = 96  # of Gauss and Legendre's rule, in the logarithm of k
+SUMMED = 10**6  # terms added one by one
+ROUGHLY_SUMMED = 10**4  # terms added one by one to choose a start
+NODES = 96  # nodes of Gauss and Legendre's rule, in the logarithm of k
 ALPHAS = (0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 DELTAS = (-0.9, -0.5, 0.0, 1.0, 10.0, 100.0, 1000.0)
-BOUNDS = ((1e-9, 8.0), (-1 + 1e-9, 1e4))  # of alpha and delta
+BOUNDS = ((1e-9, 8.0), (-1 + 1e-9, 1e4))  # ranges of alpha and delta
 LEAST, GREATEST = (np.array(ends) for ends in zip(*BOUNDS, strict=True))
 STEPS = 60
-CLOSE = 1e-10  # of a step, relative: the end
+CLOSE = 1e-10  # a smaller relative step ends the iteration
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,7 @@ def _finished(goal: _Likelihood, point: Any, second: Any) -> Fit:
 
 
 def _distance(goal: _Likelihood, alpha: float, delta: float) -> float:
-    """At the values that occur and just before the next: elsewhere it is smaller."""
+    """The largest distance, at values that occur and just before the next; elsewhere smaller."""
     logs = goal.sums.at(delta)[1]
     low = np.cumsum(np.exp(-alpha * logs))
     scale = float(low[-1]) + goal.sums.tail(alpha, delta, 0, int(goal.whole[-1]))
@@ -365,7 +365,7 @@ def _distance(goal: _Likelihood, alpha: float, delta: float) -> float:
 
 
 class Histogram:
-    """n(d): how many have the value d.
+    """n(d): the number of links, sources or destinations with the value d.
 
     Attributes
     ----------
@@ -402,7 +402,7 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """The sum of the counts."""
         return int(self.counts.sum())
 
     @property
@@ -457,5 +457,5 @@ HISTOGRAMS = tuple(field.name for field in fields(Histograms))
 
 
 def histograms_of(made: Mapping[str, tuple[Any, Any]]) -> Histograms:
-    """From values and counts by name."""
+    """Histograms from (values, counts) by name."""
     return Histograms(**{name: Histogram(*parts) for name, parts in made.items()})

@@ -1,7 +1,7 @@
 """From a stream of packets to windows, their sum and statistics.
 
-Read on in reference.py and check.py (the definition), sources.py (where packets come from and how
-they are cut), running.py (the loop; sums larger than memory), cpu.py and gpu.py (what engines do).
+Read on in reference.py and check.py (the definition), sources.py (reading packets, cutting them
+into windows), running.py (the loop; sums larger than memory), cpu.py and gpu.py (the engines).
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def sense(
         Do what pcap2grb does: addresses read as little-endian numbers, one VLAN tag, packets from
         or to 255.255.255.255 dropped, an incomplete window dropped.
     memory : int, str or None
-        Bytes for packets and sums ("512MB"); what does not fit goes to files in a folder of our
-        own.  None keeps everything in memory.
+        Bytes for packets and sums ("512MB"); what does not fit is written to a private temporary
+        folder.  None keeps everything in memory.
     batches : int
         In how many parts arrays are worked on; the answer is the same.
     devices : list of int, optional
@@ -98,7 +98,7 @@ def sense(
     TypeError, ValueError
         If an argument is of another kind or value, or there are more than 2^63 - 1 packets in all.
     FileFormatError
-        If a file does not hold what its format asks.
+        If a file does not follow its format.
 
     Notes
     -----

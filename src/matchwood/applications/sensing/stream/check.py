@@ -1,4 +1,4 @@
-"""What a right answer of `sense` is: windows, sum, histograms and blocks, each by its own check."""
+"""Whether an answer of `sense` is right: windows, sum, histograms and blocks, each checked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_sensing(
     anonymize: Any = None,
     ranges: Any = None,
 ) -> None:
-    """Raise `CheckFailed` unless this is what `sense` must tell of these packets.
+    """Raise `CheckFailed` unless `found` is what `sense` must return for these packets.
 
     The packets are cut into windows one after the other.  Then the numbers of every window, the
     matrix, its statistics, its histograms and the blocks between ranges are compared with sums over
@@ -45,7 +45,7 @@ def check_sensing(
         All packets, with their original addresses.
     found : Sensing
     window, partial, ranges
-        As `sense` got them.
+        As passed to `sense`.
     anonymize : Anonymizer or None
         The object that `sense` used: a key is not in its answer.
 
@@ -101,7 +101,7 @@ def _edges(caller: str, packets: int, time: Any, window: Any) -> tuple[list[int]
     moments = time.tolist()
     for k, moment in enumerate(moments):
         here = (moment - moments[0]) // window.length
-        if here > number:  # a packet that comes late stays in the window that is open
+        if here > number:  # an older packet counts in the window that is open
             edges.append(k)
             number = here
     return [*edges, packets], packets == 0

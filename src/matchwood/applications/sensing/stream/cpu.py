@@ -1,4 +1,4 @@
-"""What `sense` asks of the CPU: windows, runs, and what is counted of rows."""
+"""The CPU's part of `sense`: windows to statistics and runs, and sums of runs."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ FEWER = 2  # where windows have this many times fewer links than packets, links 
 
 
 class Worker:
-    """Works on chunks of packets one after the other, in memory that it uses again."""
+    """Works on chunks of packets in order, reusing its memory."""
 
-    ahead = False  # whether windows that were begun are worked on while others are read
+    ahead = False  # whether chunks are worked on while the next one is read
 
     def __init__(self, threads: int | None) -> None:
         self.threads = threads
@@ -49,12 +49,12 @@ class Worker:
     def begin(
         self, src: Any, dst: Any, cuts: Any, keep: bool
     ) -> Callable[[], tuple[Any, Any, list[Any]]]:
-        """Begin with `windows`; the function returned waits for what they give."""
+        """Begin `windows`; the function returned waits for its result."""
         found = self.windows(src, dst, cuts, keep)
         return lambda: found
 
     def close(self) -> None:
-        """No more work comes; what was begun is waited for."""
+        """Wait for the work begun; none follows."""
 
     def windows(self, src: Any, dst: Any, cuts: Any, keep: bool) -> tuple[Any, Any, list[Any]]:
         """(a row of Statistics for each window, the run of all, matrices of windows if kept)."""
@@ -74,7 +74,7 @@ class Worker:
     def _large_windows(
         self, src: Any, dst: Any, cuts: Any, keep: bool
     ) -> tuple[Any, Any, list[Any]]:
-        """The same, one window after the other."""
+        """As `windows`, one window at a time."""
         bounds = itertools.pairwise(cuts.tolist())
         runs = [self.run_of_packets(src[a:b], dst[a:b]) for a, b in bounds]
         matrices = [self.matrix_of_run(run) for run in runs]

@@ -1,11 +1,11 @@
-"""What `sense` asks of GPUs.
+"""The part of `sense` on GPUs.
 
-A chunk of packets goes to the next device; its run comes back to the host, where sums of runs are
-kept.  Sums are made by ranges of sources, each on the next device.
+Chunks of packets go to the devices in turn; their runs are copied back to the host, where sums of
+runs are kept.  Sums are made by ranges of sources, on the devices in turn.
 
-A thread of its own works on a chunk, in a stream of its own, while the next one is read and copied
-to the device.  One chunk at a time: the arrays of a chunk may be written to again when `begin` is
-called for the next but one.
+A separate thread works on a chunk, in its own stream, while the next one is read and copied to the
+device.  One chunk at a time: the arrays of a chunk may be written to again when `begin` is called
+for the next but one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from matchwood.applications.sensing.traffic import gpu as links
 from matchwood.applications.sensing.traffic.result import Run, TrafficMatrix, trusted
 from matchwood.engines import gpu
 
-SORT_BYTES = 64  # that a link takes on a device while runs are added up
+SORT_BYTES = 64  # device memory per link while runs are added up
 
 
 class Worker(cpu.Worker):
@@ -44,12 +44,12 @@ class Worker(cpu.Worker):
     ) -> Callable[[], tuple[Any, Any, list[Any]]]:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "matchwood-sense")
-        # the packets may be on their way to the device
+        # the packets may still be being copied to the device
         ready = engines.cupy().cuda.get_current_stream().record()
         return self._thread.submit(self._aside, ready, src, dst, cuts, keep).result
 
     def _aside(self, ready: Any, *job: Any) -> tuple[Any, Any, list[Any]]:
-        """`windows` in the stream of this thread."""
+        """`_windows` in this thread's stream, after the event `ready`."""
         device = self._device()
         with device:
             if device.id not in self._streams:
@@ -81,7 +81,7 @@ class Worker(cpu.Worker):
             return self._windows(src, dst, cuts, keep)
 
     def _windows(self, src: Any, dst: Any, cuts: Any, keep: bool) -> tuple[Any, Any, list[Any]]:
-        """On the current device, in the current stream."""
+        """`windows` on the current device, in the current stream."""
         src, dst = _here(src), _here(dst)
         table, run = statistics.window_statistics(src, dst, cuts)
         table[:, 0] = np.diff(cuts)  # packets
@@ -100,7 +100,7 @@ class Worker(cpu.Worker):
         return self.combine([a, b])
 
     def combine(self, runs: Any) -> Any:
-        """Ranges of sources are shared out: each is added up on the next device."""
+        """The sum of runs, by ranges of sources on the devices in turn."""
         given = [run for run in runs if run.keys.size]
         if len(given) < 2:
             return given[0] if given else super().combine([])
@@ -143,7 +143,7 @@ class Worker(cpu.Worker):
 
 
 def _here(array: Any) -> Any:
-    """On the current device, contiguous."""
+    """The array on the current device, contiguous."""
     cupy = engines.cupy()
     return cupy.ascontiguousarray(cupy.asarray(array))
 

@@ -1,7 +1,7 @@
-"""What `sense` gives, from the definition: one packet after the other, in plain Python.
+"""`sense` by its definition, in plain Python; slow on purpose, and the judge of the other engines.
 
-No chunks, no runs, no merging.  All packets are read first, then cut into windows, and each window
-is counted in a dictionary.  Slow on purpose, and the judge of the other engines.
+No chunks, no runs, no merging: all packets are read, then cut into windows, and each window is
+counted in a dictionary.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _columns(matrix: Any) -> tuple[Any, Any, None, Any]:
 def _entries(
     source: Any, options: Any, src: Any, dst: Any, time: Any, counts: Any
 ) -> list[Entry]:  # fmt: skip
-    """Packets as they are counted: anonymous, with the ranges of what they were."""
+    """Anonymized packets, with the ranges of their original addresses."""
     src, dst = (engines.moved(x, "cpu") for x in (src, dst))
     turned = options.compat and bool(source.files)
     pairs: list[Any] = [None] * src.size
@@ -85,7 +85,7 @@ def _entries(
 
 
 def _anonymous(addresses: Any, anonymizer: Any, turned: bool) -> Any:
-    """Compat reads the bytes of addresses the other way round; the key is for the others."""
+    """Anonymized addresses; those read with compat are byte-swapped before and after."""
     if not turned:
         return anonymized("sense", anonymizer, addresses)
     return anonymized("sense", anonymizer, addresses.byteswap()).byteswap()
@@ -96,7 +96,7 @@ def _left_out(entry: Entry, options: Any) -> bool:
 
 
 def _cut(packets: list[Entry], window: Any) -> Iterator[list[Entry]]:
-    """Packets in windows: so many each, or so long each from the first packet on."""
+    """Windows of `window.size` packets, or of `window.length` ns from the first packet on."""
     if not window.by_time:
         for start in range(0, len(packets), window.size):
             yield packets[start : start + window.size]
@@ -109,7 +109,7 @@ def _cut(packets: list[Entry], window: Any) -> Iterator[list[Entry]]:
         begun = packets[0].time
         assert begun is not None
         here = (packet.time - begun) // window.length
-        if here > number:  # one that comes late stays in the window that is open
+        if here > number:  # an older packet counts in the window that is open
             yield open_window
             open_window, number = [], here
         open_window.append(packet)

@@ -11,7 +11,7 @@ from matchwood.applications.sensing.traffic import TrafficMatrix
 
 @dataclass(frozen=True)
 class Sensing:
-    """What was sensed.
+    """The result of `sense`.
 
     Attributes
     ----------

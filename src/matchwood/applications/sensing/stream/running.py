@@ -1,13 +1,13 @@
-"""The loop of `sense`: packets come in, are anonymized, cut into windows, counted and added up.
+"""The loop of `sense`: packets are read, anonymized, cut into windows, counted and added up.
 
 Sums of runs are a binary tree in memory: runs of the same level are merged as soon as there are
 two, so a link is moved once for each level.  When the runs in memory are larger than allowed, they
 become one run on disk.  At the end the keys are cut into ranges so small that a range of all runs
 fits into memory, and the ranges are added up one after the other, in order.
 
-So a large matrix comes in parts.  They have different sources: numbers of sources add up and maxima
-are compared.  What goes to a destination comes from many parts: fan-in and packets of destinations
-are runs of their own, (destination, fan-in) and (destination, packets), added up as links are.
+So a large matrix is made in parts.  They have different sources: numbers of sources add up and
+maxima are compared.  A destination occurs in many parts: fan-in and packets of destinations are
+separate runs, (destination, fan-in) and (destination, packets), added up as links are.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ from matchwood.applications.sensing.traffic.result import Run, TrafficMatrix, re
 from matchwood.primitives.sort import radix_sort
 from matchwood.stopwatch import Stopwatch
 
-CHUNK_BYTES = 64  # that a packet of a chunk takes: itself, two keys, destination, run
-CHUNK_PART = 4  # of the memory that is allowed a quarter is for a chunk ...
-RUNS_PART = 10  # ... a tenth for runs, which are copied when they are merged
+CHUNK_BYTES = 64  # memory per packet of a chunk: itself, two keys, destination, run
+CHUNK_PART = 4  # a quarter of the memory allowed is for a chunk ...
+RUNS_PART = 10  # ... and a tenth for runs, which are copied when they are merged
 LEFT_OUT = np.uint32(0xFFFFFFFF)  # the address 255.255.255.255, which compat drops
 PHASES = ("read", "anonymize", "windows", "sums", "total")  # of Sensing.seconds
 
 LINK_BYTES = 16  # a key and a count
-WRITTEN = 1 << 22  # elements that are written or read at once
-SAMPLE = 1 << 12  # every so many keys of a run on disk one is remembered, to cut ranges
-SOURCE_BITS = 32  # of a key, below the source
+WRITTEN = 1 << 22  # elements written or read at once; Ctrl-C takes effect in between
+SAMPLE = 1 << 12  # keys; one in SAMPLE of a run on disk is kept in memory, to cut ranges
+SOURCE_BITS = 32  # bits of a key below the source
 
 
 class Options(NamedTuple):
@@ -78,7 +78,7 @@ class Options(NamedTuple):
 
 
 class Listeners(NamedTuple):
-    """Who wants to know what happens while it happens."""
+    """The caller's callbacks."""
 
     on_window: Callable[[TrafficMatrix, int | None], object] | None = None  # matrix, its time
     on_chunk: Callable[[dict[str, Any]], object] | None = None  # what was read, windows so far
@@ -100,14 +100,14 @@ class Runner:
         self._firsts: list[int] = []
         self._times: list[int] = []  # of the first packets of windows
         self._timeless = False  # some packets have no time
-        self._seen = 0  # packets that came, where windows are of so many packets
+        self._seen = 0  # packets read, where windows are counted in packets
         self._packets = 0
-        self._under_way: Callable[[], None] | None = None  # windows that are worked on meanwhile
+        self._under_way: Callable[[], None] | None = None  # finishes the windows begun last
         self._sums = self.new_sums()
         self._pairs: dict[int, RunSums] = {}
 
     def new_sums(self, sharing: int = 1) -> RunSums:
-        """Room for sums; `sharing` is how many of them share the memory for runs."""
+        """An empty sum; `sharing` sums share the memory for runs."""
         memory = self.options.memory
         limit = None if memory is None else max(1, memory // RUNS_PART // sharing)
         return RunSums(self.worker.merge, self.worker.combine, limit, self.folder)
@@ -135,7 +135,7 @@ class Runner:
     # Packets
 
     def _chunk(self) -> int:
-        """Packets of a chunk: whole windows where they are of so many packets."""
+        """The number of packets in a chunk: of whole windows where those are counted in packets."""
         size = CHUNK
         if self.options.memory is not None:
             size = min(size, max(1, self.options.memory // CHUNK_PART // CHUNK_BYTES))
@@ -189,7 +189,7 @@ class Runner:
             self._finish_windows()
 
     def _finish_windows(self) -> None:
-        """Wait for the windows that were begun, and take what was found."""
+        """Wait for the windows begun last, and add their results."""
         finish, self._under_way = self._under_way, None
         if finish is not None:
             finish()
@@ -208,7 +208,7 @@ class Runner:
             self._add_pair(pair, self.worker.run_of_packets(src[here], dst[here]))
 
     def _by_pair(self, pairs: Any) -> Iterator[tuple[int, Any]]:
-        """(pair, where it is) for all pairs that there are."""
+        """(pair, positions of its packets) for all pairs that occur."""
         narrow = pairs.dtype == np.uint16
         ordered, order = radix_sort(
             pairs.astype(np.uint32 if narrow else np.uint64), threads=self.options.threads
@@ -248,7 +248,7 @@ class Runner:
             yield self._without_time(block), pairs
 
     def _without_time(self, block: Block) -> Block:
-        """Of windows of so many packets only the times of first packets are needed."""
+        """Windows counted in packets need only the times of their first packets."""
         window = self.options.window
         self._timeless = self._timeless or (block.time is None and block.src.size > 0)
         if block.time is None or not isinstance(window, PacketWindows):
@@ -258,7 +258,7 @@ class Runner:
         return block._replace(time=None)
 
     def _original(self, addresses: Any) -> Any:
-        """Addresses as they are written; compat reads those of files the other way round."""
+        """Addresses in usual byte order; compat reads those of files reversed."""
         addresses = engines.moved(addresses, "cpu")
         return addresses.byteswap() if self.options.compat and self.source.files else addresses
 
@@ -303,12 +303,12 @@ class Runner:
         yield (*room.filled(), True)
 
     def _used(self, room: Buffer) -> int:
-        """Packets of the chunk that were counted: all before the window that is still open."""
+        """The number of packets counted: all before the window that is still open."""
         counted, room.counted = self._packets - room.counted, self._packets
         return counted
 
     def _slices(self) -> Iterator[tuple[Block, Any, bool]]:
-        """Arrays that are all here need no copy: they are cut where chunks end."""
+        """Chunks as slices of arrays that are given whole: nothing is copied."""
         for block, pairs in self._blocks():
             n = block.src.size
             size = self._chunk()
@@ -351,7 +351,7 @@ class Runner:
             yield self._changed(matrix)
 
     def _changed(self, matrix: TrafficMatrix) -> TrafficMatrix:
-        """Anonymized, with what is counted by ranges; compat leaves an address out."""
+        """The matrix anonymized and, with compat, without 255.255.255.255; counts its ranges."""
         options = self.options
         if options.ranges is None and options.anonymizer is None and not options.compat:
             return matrix
@@ -418,7 +418,7 @@ class Stored(NamedTuple):
 
 
 class Folder:
-    """A folder of our own that goes with the objects that use it; nobody else may read it."""
+    """A private temporary folder, removed with the last object that uses it."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="matchwood-"))  # mode 0700
@@ -475,7 +475,7 @@ class RunSums:
         return sum(LINK_BYTES * run.keys.size for run in self._levels if run is not None)
 
     def take(self) -> Any:
-        """The sum of what is in memory, which is empty afterwards."""
+        """The sum of the runs in memory, which are dropped."""
         runs = [run for run in self._levels if run is not None]
         self._levels = []
         return self._combine(runs)
@@ -512,7 +512,7 @@ class RunSums:
         self._stored = []
 
     def _marks(self, boundary: int) -> list[Any]:
-        """The first keys of the ranges but the first."""
+        """The first key of each range but the first."""
         sample = np.sort(np.concatenate([stored.sample for stored in self._stored]))
         total = LINK_BYTES * sum(stored.size for stored in self._stored)
         parts = 1 + 2 * total // max(1, self._memory or total)
@@ -522,7 +522,7 @@ class RunSums:
 
 
 def _append(path: Path, array: Any) -> None:
-    """Write an array behind what a file has, in pieces: Ctrl-C is heard in between."""
+    """Append an array to a file, in pieces of `WRITTEN`."""
     with path.open("ab") as file:
         for start in range(0, array.size, WRITTEN):
             np.ascontiguousarray(array[start : start + WRITTEN]).tofile(file)
@@ -546,7 +546,7 @@ def _read(stored: Stored, start: int, end: int) -> Any:
 
 
 class Total(NamedTuple):
-    """The matrix, with what is to be said of it."""
+    """The matrix, its statistics and histograms."""
 
     matrix: TrafficMatrix
     statistics: Statistics
@@ -554,7 +554,7 @@ class Total(NamedTuple):
 
 
 def _counted_together(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Values and counts of two histograms as one."""
+    """The sum of two histograms, each (values, counts)."""
     merged = np.union1d(a[0], b[0])
     sums = np.zeros(merged.size, np.int64)
     for values, counts in (a, b):
@@ -591,7 +591,7 @@ def total_of(
 
 
 def statistics_of(histograms: Histograms) -> Statistics:
-    """The nine quantities are sums and ends of the histograms."""
+    """The nine quantities, from sums and largest values of the histograms."""
 
     def end(histogram: Histogram) -> tuple[int, int]:
         if histogram.values.size == 0:

@@ -1,10 +1,10 @@
-"""Packets of `sense`: where they come from, how they are cut into windows, a chunk of them.
+"""Packets of `sense`: their sources, how they are cut into windows, and the buffer of a chunk.
 
 Sources are captures, archives, arrays, or an iterator of blocks of arrays.
 
-Windows are of so many packets, or of so long a time.  By time, window k holds the packets from k to
-k + 1 lengths after the first packet.  Packets stay in the order in which they came: one that is
-older than the window that is open counts there.  Windows without packets are left out.
+Windows hold a fixed number of packets or a fixed time.  By time, window k holds the packets from k
+to k + 1 lengths after the first packet.  Packets keep their order: one that is older than the
+window that is open counts there.  Windows without packets are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from matchwood.engines.cpu import crew
 from matchwood.io.files import Damaged, unpacked
 
 MATRIX_SUFFIX = ".grb"  # of a file that is one matrix, as `read_archive` takes it
-PIECE = 1 << 16  # bytes that are looked at to tell an archive from a capture
+PIECE = 1 << 16  # bytes read to tell an archive from a capture
 EXPECTED = "a path, a list of paths, arrays (src, dst) or an iterator of such blocks"
 READ_AT_ONCE = 1 << 20  # packets
 CHUNK = 1 << 23  # packets that are worked on at once, as in an archive of 64 windows of 2^17
@@ -61,7 +61,7 @@ class Source:
         if any(archives) and not all(archives):
             raise TypeError("sense: source must be captures or archives, got both")
         self.has_matrices = bool(archives) and all(archives)
-        self.whole = not self.files and _is_pair(source)  # arrays that are all here already
+        self.whole = not self.files and _is_pair(source)  # arrays given whole
         self.engine = "cpu"  # where the packets live
         if self.whole:
             self.engine = engines.location(source[0])
@@ -69,7 +69,7 @@ class Source:
             self._look_at_first(elements("sense", "source", source, EXPECTED))
 
     def _look_at_first(self, blocks: Iterator[Any]) -> None:
-        """The first block says where the packets live."""
+        """Read from the first block on which engine the packets are."""
         first = list(itertools.islice(blocks, 1))
         self._given = itertools.chain(first, blocks)
         if first and _is_pair(first[0]):
@@ -114,7 +114,7 @@ class Source:
 
 
 def _stored_bytes(path: Path) -> int:
-    """Of an archive, or of all archives of a folder."""
+    """The size of an archive, or of all archives of a folder."""
     if not path.is_dir():
         return path.stat().st_size
     return sum(file.stat().st_size for file in archive_files(path))
@@ -158,14 +158,14 @@ def packet_block(caller: str, item: Any, wanted: str = "packets must be arrays")
 
 
 def anonymized(caller: str, anonymizer: Any, addresses: Any) -> Any:
-    """Other addresses by an object that may be the user's: looked at before they are used."""
+    """The addresses that `anonymizer` returns, checked: the object may be the user's."""
     changed = addresses_of(caller, "anonymize", anonymizer.apply(addresses))
     same_size(caller, "anonymize", changed, "the addresses it was given", addresses)
     return changed
 
 
 def _is_archive(file: Any) -> bool:
-    """A folder, a tar archive, or a matrix by itself (.grb); what comes by a pipe is a capture."""
+    """Whether it is a folder, a tar archive or a single matrix (.grb); a pipe holds a capture."""
     if not isinstance(file, (str, os.PathLike)) or str(file) == "-":
         return False
     path = Path(file)
@@ -177,7 +177,7 @@ def _is_archive(file: Any) -> bool:
 
 
 def _beginning(path: Path) -> bytes:
-    """The first bytes of a file, unpacked if need be; as many as there are where it is damaged."""
+    """The first bytes of a file, unpacked; fewer where it is damaged."""
     with path.open("rb") as opened:
         first = opened.read(PIECE)
         compression = compression_of(first)
@@ -197,7 +197,7 @@ def _beginning(path: Path) -> bytes:
 
 
 class PacketWindows:
-    """Windows of so many packets."""
+    """Windows of `size` packets."""
 
     by_time = False
 
@@ -217,7 +217,7 @@ class PacketWindows:
 
 
 class TimeWindows:
-    """Windows of so many nanoseconds."""
+    """Windows of `length` nanoseconds."""
 
     by_time = True
 
@@ -236,13 +236,13 @@ class TimeWindows:
         self._open = window[-1]
         if last:
             return np.append(starts, packets), False
-        return starts, True  # the window of the last packet may go on
+        return starts, True  # the last packet's window stays open
 
     def _numbers(self, time: Any) -> Any:
-        """The window of each packet.  Differences of times need all 64 bits, without a sign."""
+        """The window of each packet.  Differences of times need 64 bits without a sign."""
         assert self._origin is not None
         since = time.view(np.uint64) - np.int64(self._origin).view(np.uint64)
-        since[time < self._origin] = 0  # late, for whatever window is open
+        since[time < self._origin] = 0  # older than the first packet: counts in the open window
         window = since // np.uint64(self.length)
         return np.maximum(np.maximum.accumulate(window), self._open)
 
@@ -271,7 +271,7 @@ def parse_window(caller: str, window: Any) -> PacketWindows | TimeWindows:
 
 
 class Buffer:
-    """Room for a chunk, or for two in turns where one is worked on while the next one comes."""
+    """Memory for a chunk, or for two in turns where one is worked on while the next is read."""
 
     def __init__(self, size: int, threads: int | None, double: bool = False) -> None:
         self._limit, self._threads = size, threads
@@ -296,7 +296,7 @@ class Buffer:
         return at + count
 
     def _with_room(self, array: Any, given: Any, needed: int) -> Any:
-        """An array for so many packets: it grows as they come, up to the size of a chunk."""
+        """`array`, or a larger copy with room for `needed` packets, at most a chunk."""
         if array is not None and array.size >= needed:
             return array
         size = min(self._limit, max(CHUNK, 2 * needed))
@@ -306,7 +306,7 @@ class Buffer:
         return larger
 
     def _copy(self, given: Any, goal: Any) -> None:
-        """By all members: most of the goal is memory that nobody has touched yet."""
+        """Copy by all members: most of the goal is untouched memory, cleared page by page."""
         if engines.location(goal) == "gpu":
             goal[:] = given
             return
@@ -322,10 +322,9 @@ class Buffer:
         return Block(*parts[:3]), parts[3]
 
     def keep_from(self, start: int) -> None:
-        """Packets from `start` on stay, at the front.  Where none left, the chunk grows.
+        """Move the packets from `start` on to the front.  A full chunk that keeps all grows.
 
-        With two chunks in turns they move to the other one.  The one before may be read until it
-        is its turn again.
+        With two chunks in turns they move to the other one; this one may be read until its turn.
         """
         left = self._used - start
         if left == self._limit:

@@ -96,7 +96,7 @@ def sum_matrices(
     Raises
     ------
     TypeError
-        If something else than a TrafficMatrix comes.
+        If an item is no TrafficMatrix.
     ValueError
         If they have more than 2^63 - 1 packets in all.
 

@@ -1,4 +1,4 @@
-"""What a right traffic matrix is: its form, and that it holds the packets that were given."""
+"""Whether a traffic matrix is right: its form, and that it counts the packets given."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matchwood.applications.sensing.traffic.result import TrafficMatrix
 from matchwood.arguments import same_size
 from matchwood.errors import CheckFailed
 
-AT_ONCE = 1 << 15  # numbers that are looked up at once: 15 ms among 10^7
+AT_ONCE = 1 << 15  # numbers looked up at once: 15 ms among 10^7; then Ctrl-C takes effect
 
 
 def check_traffic_matrix(src: Any, dst: Any, matrix: Any) -> None:
@@ -60,7 +60,7 @@ def check_traffic_matrix(src: Any, dst: Any, matrix: Any) -> None:
 
 
 def _places_among(ascending: Any, values: Any) -> Any:
-    """As np.searchsorted, in pieces: Ctrl-C is heard in between."""
+    """As np.searchsorted, in pieces of `AT_ONCE`."""
     found = np.empty(values.size, np.int64)
     for start in range(0, values.size, AT_ONCE):
         part = slice(start, start + AT_ONCE)

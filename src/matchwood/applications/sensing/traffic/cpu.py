@@ -4,14 +4,14 @@ A packet is one 64-bit key, its source above its destination.  Sorted keys are l
 the length of a run of equal keys is how many packets the link has.  The keys are divided by their
 leading bits and sorted in cache (primitives/sort).
 
-A run is (keys, counts): ascending different keys, and how many packets each link has.  Two runs are
-merged by members that each take a range of keys.  The loop has no branch that depends on the data:
-which run comes next is anybody's guess.
+A run is (keys, counts): ascending different keys, and the number of packets of each link.  Two runs
+are merged by members that each take a range of keys.  The loop has no branch that depends on the
+data, which no processor could predict.
 
-What goes to each destination: the destinations of the links are sorted as 32-bit keys, and a run of
-equal ones is a destination, its length the fan-in.  Packets beyond the first of a link come from a
-second, short list, the extras: (destination, packets - 1) for links with more than one packet,
-sorted as 64-bit keys.  In traffic with few repeated links that halves the bytes to sort.
+Sums of destinations: the destinations of the links are sorted as 32-bit keys, and a run of equal
+ones is a destination, its length the fan-in.  Packets beyond the first of a link are in a second,
+short list, the extras: (destination, packets - 1) for links with more than one packet, sorted as
+64-bit keys.  In traffic with few repeated links that halves the bytes to sort.
 
 Shares of members begin where a source (or a destination) begins, so none is counted twice.  Members
 write to parts of arrays that are their own: there are no races.
@@ -57,22 +57,22 @@ from matchwood.primitives.sort.cpu import (
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 ZERO, ONE = np.uint64(0), np.uint64(1)
-SHARES = 4  # for each member: one that is slowed down leaves some to others
+SHARES = 4  # shares for each member: one that is slow leaves some to others
 LEAST_SHARED_LINKS = 1 << 16  # fewer links are merged by one member
-LOOK = np.uint64(0xFFFF)  # elements between two looks at the stop word, less one
+LOOK = np.uint64(0xFFFF)  # elements between two checks of the stop word, less one
 
 
 # Packets to sorted keys
 
 
 class Room:
-    """Memory that calls in a row use again: fresh pages cost as much as a pass over them."""
+    """Memory reused from call to call: fresh pages cost as much as a pass over them."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, Any] = {}
 
     def __call__(self, name: str, size: int, kind: Any) -> Any:
-        """An uninitialised array; valid until it is asked for again by the same name."""
+        """An uninitialised array, valid until the next call with the same name."""
         array = self._arrays.get(name)
         if array is None or array.size < size or array.dtype != kind:
             self._arrays.pop(name, None)
@@ -124,7 +124,7 @@ def pack(team: Crew, src: Any, dst: Any, keys: Any) -> None:
 
 
 def sorted_packets(team: Crew, src: Any, dst: Any, room: Room) -> Any:
-    """All packets as keys in order."""
+    """The keys of all packets, sorted."""
     n = src.size
     keys = room("keys", n, np.uint64)
     if n <= undivided(team):
@@ -179,7 +179,7 @@ class MergeParts(NamedTuple):
 
 @kernel
 def _write_runs(team: Team, keys: Any, cuts: Any, places: Any, out: Run) -> None:
-    """Different keys of segments of sorted keys, and how often each comes."""
+    """Different keys of segments of sorted keys, and how often each occurs."""
     while True:
         segment = next_chunk(team, cuts.size - 1, 1)
         if segment < 0:
@@ -204,7 +204,7 @@ def _write_runs(team: Team, keys: Any, cuts: Any, places: Any, out: Run) -> None
 
 @kernel
 def _count_different(team: Team, keys: Any, shift: Any, cuts: Any, found: Any) -> None:
-    """How many different keys >> shift each segment has."""
+    """The number of different keys >> shift in each segment."""
     while True:
         segment = next_chunk(team, cuts.size - 1, 1)
         if segment < 0:
@@ -237,7 +237,7 @@ def _places(team: Crew, keys: Any, shift: int, cuts: Any) -> Any:
 def _merge_two(
     team: Team, x: Any, x_count: Any, y: Any, y_count: Any, keys: Any, counts: Any
 ) -> Any:
-    """The runs (x, x_count) and (y, y_count) into (keys, counts); returns how many links."""
+    """Merge the runs (x, x_count) and (y, y_count) into (keys, counts); returns the links."""
     i, j, o = np.uint64(0), np.uint64(0), np.uint64(0)
     n, m = np.uint64(x.size), np.uint64(y.size)
     while i < n and j < m:
@@ -263,7 +263,7 @@ def _merge_two(
 
 @kernel
 def _merge(team: Team, a: Run, b: Run, parts: MergeParts, out: Run) -> None:
-    """Both runs as one; a share writes from where its shares of both begin."""
+    """Merge share by share; each writes from the sum of its two starts on."""
     while True:
         part = next_chunk(team, parts.used.size, 1)
         if part < 0:
@@ -418,7 +418,7 @@ def keys_of_rows(rows: Any, *, threads: int | None = None) -> Any:
     return keys
 
 
-# What sources send, and what goes to destinations
+# Sums of sources and destinations
 
 
 def destination_cuts(team: Crew, values: Any, extras: Any) -> tuple[Any, Any]:
@@ -476,7 +476,7 @@ def _write_sums(team: Team, given: SortedDestinations, out: DestinationSums) -> 
 
 @kernel
 def _look_at(team: Team, counts: Any, found: Any) -> None:
-    """Of this member's share: the most packets of a link, and how many links have several."""
+    """The most packets of a link of this member's share, and the number of links with several."""
     lo, hi = share(team, counts.size)
     part = counts[lo:hi]
     most, several = np.int64(0), np.int64(0)
@@ -520,7 +520,7 @@ def source_sums(indptr: Any, counts: Any, *, threads: int | None = None) -> Any:
 def destination_sums(
     destinations: Any, counts: Any, *, threads: int | None = None
 ) -> DestinationSums:
-    """What goes to each destination, from the links of a matrix."""
+    """Links and packets to each destination, from the links of a matrix."""
     team = crew(threads, work=4 * counts.size)
     found = np.zeros((team.size, 2), np.int64)
     team.run(_look_at, counts, found)
@@ -541,7 +541,7 @@ def destination_sums(
 
 
 def _wide_sums(destinations: Any, counts: Any, threads: int | None) -> DestinationSums:
-    """The same for links of more packets than 32 bits count, which do not fit beside a key."""
+    """As `destination_sums`, for links of 2^32 packets or more, which do not fit beside a key."""
     values, ordered = sort_pairs(destinations, counts, threads=threads)
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     packets = np.add.reduceat(ordered, starts)

@@ -2,8 +2,8 @@
 //
 // A warp takes a tile of sorted keys and counts the heads of runs by votes; after a scan of the
 // counts it writes where runs begin, in order.  Lengths are the gaps between beginnings.
-// Everything is an integer sum, a maximum or a place that one thread writes, so the order in which
-// threads come does not matter.
+// Everything is an integer sum, a maximum or a place that one thread writes, so the order of the
+// threads does not matter.
 #include "matchwood/atomics.cuh"
 #include "matchwood/threads.cuh"
 
@@ -39,7 +39,7 @@ __global__ void count_heads(long long n, const K* keys, int shift, int* counts)
     if (lane() == 0) counts[tile] = heads;
 }
 
-// The same for links and for sources, in one pass.
+// The number of links and of sources that begin in each tile, in one pass.
 __global__ void count_links(
     long long n, const unsigned long long* keys, int* link_counts, int* source_counts)
 {
@@ -121,7 +121,7 @@ __global__ void write_links(
     }
 }
 
-// The largest of many numbers, and how many are so large.
+// The largest of many numbers, and how often it occurs.
 struct Largest {
     unsigned long long value, many;
 };
@@ -252,8 +252,8 @@ __global__ void sums_of_runs(
     }
 }
 
-// The largest of each window and how many are so large, in two passes.  Entities are in the order of
-// their windows, so lanes of a warp have the same one as a rule, and one of them speaks for all.
+// The largest of each window and how often it occurs, in two passes.  Entities are in the order of
+// their windows, so lanes of a warp mostly share one, and one lane makes the atomic call for all.
 // Races: `most` by atomicMax, `many` by atomicAdd alone; `most` is only read in the second pass.
 template <bool COUNT>
 __global__ void largest_of_windows(

@@ -60,14 +60,14 @@ class Links(NamedTuple):
 
 
 def kernels(places: int, counts: Any = np.int64, keys: Any = np.uint64, values: Any = None) -> Any:
-    """Kernels for so many places."""
+    """Kernels whose place type holds `places`: uint32, or uint64 where there are more."""
     kind = np.uint32 if places < FITS else np.uint64
     return SOURCE.kernels(K=np.dtype(keys), P=np.dtype(kind), V=np.dtype(values or keys),
                           C=np.dtype(counts))  # fmt: skip
 
 
 def kernels_for(starts: Any, counts: Any = np.int64) -> Any:
-    """Kernels for places of this type, whatever their number."""
+    """Kernels for places of the type of `starts`."""
     return SOURCE.kernels(K=np.dtype(np.uint64), P=starts.dtype, V=np.dtype(np.uint64),
                           C=np.dtype(counts))  # fmt: skip
 
@@ -77,7 +77,7 @@ def place_type(places: int) -> Any:
 
 
 def sort(array: Any) -> None:
-    """In place.  Where there is no room to work in, the pool's scattered blocks are given back."""
+    """Sort in place.  If memory runs out, free the pool's unused blocks and try again."""
     try:
         array.sort()
     except MemoryError:
@@ -86,14 +86,14 @@ def sort(array: Any) -> None:
 
 
 def sorted_packets(src: Any, dst: Any) -> Any:
-    """All packets as keys in order."""
+    """The keys of all packets, sorted."""
     keys = packed(src, dst)
     sort(keys)
     return keys
 
 
 def packed(src: Any, dst: Any) -> Any:
-    """All packets as keys."""
+    """The keys of all packets: source above destination."""
     keys = gpu.empty(src.size, np.uint64, "traffic_matrix")
     kernels(src.size).pack_packets(min(src.size, STRIDED), (src.size, src, dst, keys))
     return keys
@@ -157,7 +157,7 @@ def links_of_sorted(keys: Any) -> Links:
 
 
 def gaps(starts: Any, end: int, kind: Any = np.int64) -> Any:
-    """Lengths of runs."""
+    """Lengths of the runs that begin at `starts`; the last ends at `end`."""
     lengths = gpu.empty(starts.size, kind, "traffic_matrix")
     k = kernels_for(starts, kind)
     k.write_gaps(min(starts.size, STRIDED), (starts.size, starts, end, lengths))
@@ -191,7 +191,7 @@ def _no_rows(cupy: Any) -> MatrixRows:
 
 
 def _rows(cupy: Any, keys: Any, found: Links, counts: Any) -> MatrixRows:
-    """`keys` are the packets, or the links themselves."""
+    """The arrays of a matrix; `keys` are those of packets or of links."""
     size = found.source_starts.size
     sources = gpu.empty(size, np.uint32, "traffic_matrix")
     k = kernels_for(found.source_starts)
@@ -260,7 +260,7 @@ def keys_of_rows(rows: Any, *, threads: int | None = None) -> Any:
 def destination_sums(
     destinations: Any, counts: Any, *, threads: int | None = None
 ) -> DestinationSums:
-    """What goes to each destination, from the links of a matrix."""
+    """Links and packets to each destination, from the links of a matrix."""
     cupy = engines.cupy()
     links = destinations.size
     if links == 0:
@@ -306,26 +306,26 @@ def source_sums(indptr: Any, counts: Any, *, threads: int | None = None) -> Any:
 
 
 class Most(NamedTuple):
-    """The largest of many numbers, and how many are so large."""
+    """The largest of many numbers, and how often it occurs."""
 
     value: int
     many: int
 
 
 def largest(blocks: Any) -> Most:
-    """From what the blocks of a grid found."""
+    """The maximum over the results of all blocks of a grid, on the device."""
     return largest_here(blocks.get())
 
 
 def largest_here(blocks: Any) -> Most:
-    """The same, when it was copied to the host."""
+    """As `largest`, of results that were copied to the host."""
     found = blocks.reshape(-1, 2)
     most = found[:, 0].max(initial=0)
     return Most(int(most), int(found[found[:, 0] == most, 1].sum()))
 
 
 def largest_gap(starts: Any, end: int) -> Any:
-    """A part for each block; see `largest`."""
+    """The longest run in each block's part; see `largest`."""
     threads = min(starts.size, STRIDED)
     out = engines.cupy().zeros(2 * -(-threads // 256), np.uint64)
     k = kernels_for(starts)
@@ -343,7 +343,7 @@ def largest_value(numbers: Any) -> Any:
 
 
 def source_parts(found: Links, packets: int) -> list[Any]:
-    """What blocks find of the three maxima; nothing is waited for."""
+    """Each block's part of the three maxima; does not wait for the device."""
     return [
         largest_gap(found.starts, packets),
         largest_gap(found.source_starts, packets),

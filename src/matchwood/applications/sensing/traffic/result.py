@@ -15,8 +15,8 @@ from matchwood.arguments import integers, same_size
 from matchwood.errors import CheckFailed
 
 PACKAGE = __name__.rpartition(".")[0]
-WRITTEN = 1 << 20  # numbers that are put into place at once
-MOST_PACKETS = (1 << 63) - 1  # of a matrix: then every sum of counts fits into int64
+WRITTEN = 1 << 20  # numbers scattered at once; Ctrl-C takes effect in between
+MOST_PACKETS = (1 << 63) - 1  # packets of a matrix: then every sum of counts fits into int64
 
 
 class Run(NamedTuple):
@@ -115,12 +115,12 @@ class TrafficMatrix:
 
     @property
     def links(self) -> int:
-        """How many links there are."""
+        """The number of links."""
         return int(self.counts.size)
 
     @property
     def packets(self) -> int:
-        """How many packets there are."""
+        """The number of packets."""
         if self._packets is None:
             self._packets = int(self.counts.sum())
         return self._packets
@@ -180,7 +180,7 @@ class TrafficMatrix:
         return (keys >> np.uint64(32)).astype(np.uint32), self.destinations, self.counts
 
     def toscipy(self) -> Any:
-        """A `scipy.sparse.coo_array` of 2^32 x 2^32; the arrays come from the GPU if need be."""
+        """A `scipy.sparse.coo_array` of 2^32 x 2^32; arrays on a GPU are copied to the host."""
         import scipy.sparse as sp
 
         source, destination, packets = (engines.moved(x, "cpu") for x in self.tocoo())
@@ -203,7 +203,7 @@ class TrafficMatrix:
         heads = np.append(True, found[1:] != found[:-1])[: found.size]
         addresses, vertex = found[heads], np.cumsum(heads) - 1
         vertices = np.empty(found.size, np.int64)
-        for start in range(0, found.size, WRITTEN):  # Ctrl-C is heard in between
+        for start in range(0, found.size, WRITTEN):  # see WRITTEN
             part = slice(start, start + WRITTEN)
             vertices[places[part]] = vertex[part]
         n = addresses.size
@@ -237,10 +237,9 @@ def trusted(
     sources: Any, indptr: Any, destinations: Any, counts: Any, *,
     owner: Any = None, packets: int | None = None,
 ) -> TrafficMatrix:  # fmt: skip
-    """A matrix from arrays that an engine made: nothing is looked at again, nor copied.
+    """A matrix from arrays that an engine made, neither checked nor copied.
 
-    `owner` lives as long as the matrix: files that are mapped, say.  `packets`: how many there are,
-    where that is known.
+    `owner` is kept as long as the matrix (mapped files).  `packets` is their number where known.
     """
     made = TrafficMatrix.__new__(TrafficMatrix)
     made._hold(sources, indptr, destinations, counts)
@@ -315,13 +314,13 @@ def packets_of(counts: Any) -> int:
 
 
 def require_sum(caller: str, name: str, total: int, unit: str = "packets") -> None:
-    """Raise ValueError if there are so many in all that sums leave int64."""
+    """Raise ValueError if `total` is beyond 2^63 - 1: sums would leave int64."""
     if total > MOST_PACKETS:
         raise ValueError(f"{caller}: {name} must have at most 2^63 - 1 {unit} in all, got {total}")
 
 
 def _copied(sources: Any, indptr: Any, destinations: Any, counts: Any) -> tuple[Any, ...]:
-    """The arrays of a user in memory of our own: what is looked at there stays so."""
+    """Copies of the user's arrays, so that they cannot change after the checks."""
     caller = "TrafficMatrix"
     found = []
     for name, value, kind in (

@@ -56,7 +56,7 @@ from matchwood.tridiagonal.repair.cpu import (
 
 Array = np.ndarray[Any, Any]
 
-WORK_PER_ROW = 12  # units of work per block row, as `crew` counts them
+WORK_PER_ROW = 12  # work steps per block row (engines.cpu.crew)
 
 
 # Between a tile in the scratch buffer and the arrays
@@ -86,7 +86,7 @@ def _load_blocks(values: Array, start: int, rows: int, s: Array, to: int, one: f
 
 @device
 def _load_whole(values: Array, s: Array, to: int) -> None:
-    """The same for all lanes of a tile without missing rows, row by row."""
+    """`_load_blocks` for all lanes of a tile without missing rows, row by row."""
     for j in range(ROWS):
         for lane in range(LANES):
             at = (lane * ROWS + j) * 4
@@ -159,7 +159,7 @@ def store_picks(s: Array, picks: Array) -> None:
 
 @device
 def load_picks(s: Array, picks: Array) -> None:
-    """The opposite."""
+    """Read the pivots that `store_picks` kept."""
     for k in range(4 * LANES, ROWS * 2 * LANES):
         s[PICKS + k] = picks[k]
 

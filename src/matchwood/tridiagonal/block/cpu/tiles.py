@@ -65,7 +65,7 @@ def known_row(j: int) -> int:
 
 @expanded
 def known_side(column: int) -> int:
-    """The same for the number of a right-hand side."""
+    """As `known_row`, for the number of a right-hand side."""
     return max(0, min(column, COLUMNS - 1))
 
 
@@ -95,7 +95,7 @@ def _moved_up(v: Any, pick: Any) -> Any:
 
 @expanded
 def _moved_up_second(v: Any, pick: Any) -> Any:
-    """The same for the five equations after the first."""
+    """As `_moved_up`, for the five equations after the first."""
     v0, v1, v2, v3, v4, v5 = v
     top = v2 if pick == 2.0 else v1
     top = v3 if pick == 3.0 else top
@@ -461,7 +461,7 @@ def _repeat_row(s: Array, j: int) -> None:
 
 @device
 def _repeat_right(s: Array, j: int, columns: int) -> None:
-    """The same in the right-hand sides."""
+    """`_repeat_row` in the right-hand sides."""
     j = known_row(j)
     for column in range(min(columns, COLUMNS)):
         for t in range(LANES):
@@ -572,7 +572,7 @@ def _residual(s: Array, at: int, b: int, x: int) -> Any:
 
 @device
 def count_off(s: Array, column: int, limit: float) -> None:
-    """How many equations of each lane are off by more than `limit`; goes to BAD."""
+    """Count the equations of each lane that are off by more than `limit`, in BAD."""
     column = known_side(column)
     for t in range(LANES):
         s[BAD + t] = 0

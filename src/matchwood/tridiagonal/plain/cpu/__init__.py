@@ -5,12 +5,12 @@ for the ends of the parts.  A second pass computes the inner unknowns.  The part
 the number of threads, so neither does any bit of the solution.
 
 Up to COLUMNS right-hand sides are solved in one pass.  The matrix is read once, and its elimination
-is computed once, for all of them.  What is done to a right-hand side is in the order of operations
-of tiles.py.  So no bit of a solution depends on how many others are solved with it.
+is computed once, for all of them.  The operations on a right-hand side are in the order of
+tiles.py.  So no bit of a solution depends on how many others are solved with it.
 
 Always COLUMNS right-hand sides are computed, in the body of one loop over lanes.  With fewer the
 compiler would unroll some loops, and then not turn them into vector instructions, which takes four
-times as long.  Those too many are zeros, or are left over from others.
+times as long.  The surplus ones are zeros, or left over from others.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ from matchwood.tridiagonal.repair.cpu import (
 Array = np.ndarray[Any, Any]
 
 FEW_COLUMNS = 3  # fewer right-hand sides are solved one after the other
-WORK_PER_ROW = 4  # units of work per row, as `crew` counts them
+WORK_PER_ROW = 4  # work steps per row (engines.cpu.crew)
 
 COLUMNS = 8  # right-hand sides that are solved together, at most
 WIDTH = COLUMNS * LANES  # numbers of one row of all right-hand sides
@@ -153,7 +153,7 @@ def load_columns(tile: int, matrix: Matrix, columns: Columns, s: Array) -> None:
 
 @device
 def _start_sides(s: Array) -> None:
-    """The first two rows are carried."""
+    """Carry the first two rows."""
     for k in range(WIDTH):
         s[CARRIED_A + k] = s[SIDES + k]
         s[CARRIED_B + k] = s[SIDES + WIDTH + k]
@@ -369,7 +369,7 @@ def _add_off(s: Array, at: int, to: int, k: int, limit: float) -> None:
 
 @device
 def _count_off(s: Array, limit: float) -> None:
-    """How many rows of each right-hand side and lane are off by more than `limit`."""
+    """Count the rows of each right-hand side and lane that are off by more than `limit`."""
     for k in range(WIDTH):
         s[OFF + k] = 0.0
     for j in range(ROWS):
@@ -526,7 +526,7 @@ def solve(
 ) -> tuple[Array, int, int]:
     """The solution for every row of b; the row without a pivot or -1; a verdict (accuracy.py).
 
-    With `perm` the solution is not checked.  RowSystem of b that are to be reordered are solved one
+    With `perm` the solution is not checked.  Rows of b that are to be reordered are solved one
     after the other, unless b is in Fortran order: each number has a cache line of its own.
     """
     n, m = d.size, b.shape[1]

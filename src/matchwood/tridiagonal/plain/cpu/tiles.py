@@ -71,7 +71,7 @@ def load_lane(values: Array, start: int, rows: int, filler: Any, s: Array, to: i
 
 @device
 def load_whole(values: Array, s: Array, to: int) -> None:
-    """The same for all lanes of a tile without missing rows: a row of lanes is one vector."""
+    """`load_lane` for all lanes of a tile without missing rows: a row of lanes is one vector."""
     for j in range(ROWS):
         for lane in range(LANES):
             s[to + j * LANES + lane] = values[lane * ROWS + j]
@@ -402,7 +402,7 @@ def _terms(part: int, j: int, system: RowSystem, x: Array, ends: Array) -> tuple
 
 @device
 def _inner_off(part: int, rows: int, system: RowSystem, x: Array, ends: Array, limit: float) -> int:
-    """How many inner rows of a part are off; without branches, so that it is vectorised."""
+    """The number of inner rows of a part that are off; without branches, to be vectorised."""
     start = part * ROWS
     lower, diagonal, upper = system.dl[start:], system.d[start:], system.du[start:]
     b, x = system.b[start:], x[start:]

@@ -2,24 +2,24 @@
 
 A member takes a chunk of left records, gathers the candidates of each (`gather`), refines and
 verifies them, and writes pairs into a buffer of its own.  When a buffer is full, all members
-stop after their record and the host takes the pairs away (`Task.run` in ../../cpu.py): so memory is
-bounded, whatever the answer.  A member remembers where it stood in `state`.
+stop after their record and the host collects the pairs (`Task.run` in ../../cpu.py): so memory is
+bounded, whatever the answer.  A member's position is kept in `state`.
 
 No two members write the same word, but for the cursor and the flag in `words`, which are atomic.
 
 How candidates are found:
 
     gather     the posting lists of the record's prefix give candidates, with a bound on the
-               matching weight; those whose bound is too small go at once
+               matching weight; those whose bound is too small are dropped at once
     refine     the token lists of both records, merged until the bound fails
 
-Both records of a pair that counts share a token of both prefixes.  For take the record whose
-prefix ends first in the order of tokens: a shared token in it would also lie in the other's
-prefix; so without one, all that they share lies after it, and that is too little.
+The records of a pair that counts share a token that lies in both prefixes.  Proof: take the record
+whose prefix ends first in the order of tokens.  A shared token in it also lies in the other's
+prefix; without one, all that they share lies after it, and that is too little.
 
-The bounds hold by utilities (index.py).  After a shared token, what comes later is at most
-what is left in either record.  A token that m elements can share at most adds, for the joint
-filter, the m largest utilities of both sides, in order, the smaller one of each two.
+The bounds hold by utilities (index.py).  After a shared token, later ones add at most what is left
+in either record.  For the joint filter, a token that at most m elements share adds the m largest
+utilities of both sides, compared in order, the smaller one of each two.
 
 Edit similarities: the utilities of chunks are the left record's own, so all tokens of the other
 side are in the index, and only what is left in the left record bounds the rest.
@@ -59,7 +59,7 @@ from matchwood.engines.cpu import (
 )
 
 BASIC, POSITIONAL, JOINT = 0, 1, 2
-WINDOW = 1 << 18  # records on the right that are looked at together: 5 MB a thread
+WINDOW = 1 << 18  # right records whose sums are held at once: 5 MB a thread
 PRUNED = -3  # a verdict: not verified, since it cannot be a pair
 # words that members share
 CURSOR, FULL, WORDS = 0, 16, 32
@@ -70,8 +70,8 @@ ITEM, END, SKIP, FILLED, OVERFLOW, STATE = 0, 1, 2, 3, 4, 16
 GENERATED, REFINED, VERIFIED = 0, 1, 2
 ACCEPTED_BY_BOUND, REJECTED_BY_BOUND, SOLVED_EXACTLY, COUNTS = 3, 4, 5, 16
 KINDS = (REJECTED_BY_BOUND, ACCEPTED_BY_BOUND, SOLVED_EXACTLY, SOLVED_EXACTLY)  # by verdict
-TOO_FEW, OPEN = -1, -2  # not settled by a weight: the pair cannot reach what it needs; go on
-SLOTS = 1 << 14  # similarities that a member remembers: 256 KB
+TOO_FEW, OPEN = -1, -2  # results of `settle`: cannot reach what it needs; undecided
+SLOTS = 1 << 14  # similarities cached by a member: 256 KB
 _SHIFT = np.uint64(64 - 14)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio
 
@@ -86,7 +86,7 @@ class Corpus(NamedTuple):
     right_lists: TokenLists
     index: Index
     nearest: np.ndarray  # float64: how similar each element can be to another; jaccard only
-    left_kinds: np.ndarray  # int32: records of one kind have score 1; empty where nobody asks
+    left_kinds: np.ndarray  # int32: records of one kind have score 1; empty where not needed
     right_kinds: np.ndarray
 
 
@@ -121,7 +121,7 @@ class Members(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What counts as a pair, and how candidates are found."""
+    """The criteria of a pair, and how candidates are found."""
 
     share: float  # d / (1 + d), d = delta - 1e-9: what a pair needs of the sum of its sizes
     prefix: float  # what the left record needs at least, for each of its elements
@@ -154,7 +154,7 @@ def first_at_least(positions: Any, lo: int, hi: int, least: int) -> int:
 def prefix_of(lists: TokenLists, row: int, size: int, rule: Rule) -> Any:
     """(end of the prefix, what is left after it, whether that is still enough for a pair).
 
-    Edit similarities alone leave enough where a record has no prefix.
+    The last is true only for edit similarities, of a record without a prefix.
     """
     least = rule.prefix * size
     end = prefix_end(lists, row, float(size), least)
@@ -174,7 +174,7 @@ def gather(
     rule: Rule,
     sums: Sums,
 ) -> int:
-    """Candidates among the right positions lo..hi, in sums.found; how many.  -1: the team stops.
+    """Write candidates among the right positions lo..hi to sums.found; their number, or -1: stop.
 
     A record without a prefix has all of them as candidates.
     """
@@ -228,7 +228,7 @@ def gather(
 
 @device
 def _pairwise(mine: Any, theirs: Any) -> float:
-    """Utilities of one token in two records, the smaller of each two, added up."""
+    """The sum over one token's utilities in two records, the smaller of each two."""
     total = 0.0
     for i in range(min(mine.size, theirs.size)):
         total += min(mine[i], theirs[i])
@@ -284,7 +284,7 @@ def can_reach(
 
 @device
 def lengths_reach(elements: Any, left: Any, right: Any, need: float) -> bool:
-    """Edit similarity is at most the shorter length by the longer.  Elements ascend by length."""
+    """Whether the best ratios shorter / longer length add up to `need`.  Elements are by length."""
     starts = elements.text_starts
     total = 0.0
     j = 0
@@ -308,14 +308,14 @@ def lengths_reach(elements: Any, left: Any, right: Any, need: float) -> bool:
 # elements left, the heaviest matching needs no solver: it is the largest similarity, or the best
 # two in different columns.
 #
-# Similarities of distinct elements are asked for again and again, so each member remembers them in
-# a table in which a later pair takes the place of an earlier one with the same hash.
+# Similarities of distinct elements are needed repeatedly, so each member caches them in a hash
+# table in which a later pair overwrites an earlier one in its slot.
 
 
 class Known(NamedTuple):
-    """One member's memory of similarities, and the elements that are left of a pair."""
+    """One member's cache of similarities, and the elements that are left of a pair."""
 
-    keys: np.ndarray  # uint64: both elements; 0 is nobody's, since the second one is larger
+    keys: np.ndarray  # uint64: both elements; 0 is free, since the second one is larger
     weights: np.ndarray  # int64
     rows: np.ndarray  # int32: elements left on one side ...
     columns: np.ndarray  # int32: ... and on the other
@@ -323,7 +323,7 @@ class Known(NamedTuple):
 
 @device
 def similarity(elements: Elements, a: int, b: int, keys: Any, weights: Any) -> int:
-    """Jaccard similarity of two different elements, remembered."""
+    """Jaccard similarity of two different elements, cached."""
     low, high = np.uint64(min(a, b)), np.uint64(max(a, b))
     key = (low << np.uint64(32)) | high
     slot = (key * _SPREAD) >> _SHIFT
@@ -374,10 +374,7 @@ def _best_of_two_rows(
 def settle(
     elements: Elements, left: Any, right: Any, nearest: Any, need: int, solves: bool, known: Known
 ) -> int:
-    """The weight of the pair if it is settled here, else TOO_FEW or OPEN.
-
-    `solves`: the exact weight of a small rest is what is asked for.
-    """
+    """The weight if it is settled here (with `solves`, small rests too), else TOO_FEW or OPEN."""
     i = j = same = rows = columns = 0
     mine = theirs = 0.0
     while i < left.size and j < right.size:
@@ -469,7 +466,7 @@ def count_postings(team: Team, corpus: Corpus, places: ProbeOrder, rule: Rule, c
 
 @inlined
 def worth_verifying(corpus: Corpus, left_row: int, right_row: int, need: float, rule: Rule) -> bool:
-    """The filters between gathering and verification."""
+    """Whether the pair passes the filters between gathering and verification."""
     if rule.edit != 0:
         left, right = members_of(corpus.left, left_row), members_of(corpus.right, right_row)
         if not lengths_reach(corpus.elements, left, right, need):
@@ -492,7 +489,7 @@ def count_verdict(counts: Any, verdict: int) -> None:
 def _verified(
     team: Team, corpus: Corpus, row: int, other: int, rule: Rule, how: How, space: Scratch
 ) -> tuple[int, int]:
-    """The filters, then verification.  Not expanded: few pairs come here, and compiling costs."""
+    """The filters, then verification.  Not inlined: few pairs get here, and compiling costs."""
     left, right = members_of(corpus.left, row), members_of(corpus.right, other)
     if not worth_verifying(corpus, row, other, rule.share * (left.size + right.size), rule):
         return PRUNED, 0
@@ -547,7 +544,7 @@ def _probe(
     space: Scratch,
     work: Members,
 ) -> int:
-    """All pairs of one left record.  -1: done; else how many candidates were dealt with."""
+    """All pairs of one left record.  -1: done; else the number of candidates decided so far."""
     rank = team.rank
     counts, state = work.counts[rank], work.state[rank]
     sums = Sums(work.got[rank], work.bound[rank], work.found[rank])
@@ -607,7 +604,7 @@ def take_chunk(places: ProbeOrder, words: Any, state: Any) -> bool:
     taken = atomic_add(words, CURSOR, 1)
     if taken >= chunks:
         return False
-    # the last chunks have the largest records: they come first, so that all end together
+    # the last chunks have the largest records and are taken first, so that all end together
     state[ITEM] = places.chunks[chunks - 1 - taken]
     state[END] = places.chunks[chunks - taken]
     state[SKIP] = 0
@@ -651,7 +648,7 @@ def join_all(
     words: Any,
     before: int,
 ) -> None:
-    """Probe all items, or go on where the call before ended."""
+    """Probe all items, from where the call before ended."""
     space = mine(scratch, team.rank)
     state = work.state[team.rank]
     begin(team, places, before)

@@ -24,10 +24,10 @@ from matchwood.applications.join.collecting.cpu import sort_ids
 from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share
 
 UP = 1.0 + 2.0**-22  # a float32 of UP times x is never below x
-LEAST = 2.0**-20  # no utility is 0: a sum of 0 says that nothing was shared
+LEAST = 2.0**-20  # the least utility: a sum of 0 means that nothing was shared
 SLACK = 1e-7  # bounds below their threshold by no more than this are kept
-VISITS_PER_TOKEN = 64  # elements met for each token of an element, at most
-GOOD = 0.25  # bounds at or below this are not made better
+VISITS_PER_TOKEN = 64  # elements visited for each token of an element, at most
+GOOD = 0.25  # bounds at or below this are not improved
 GROUP = np.int64(1) << 32  # a key is group * GROUP + size
 
 
@@ -64,7 +64,7 @@ class Holders(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What the tokens of elements give to a matching, at most."""
+    """Upper bounds of what the tokens of elements add to a matching."""
 
     counts: np.ndarray  # int64: tokens of each element, without the element itself
     utilities: np.ndarray  # float32: of each of its tokens
@@ -176,7 +176,7 @@ def jaccard_weights(counts: np.ndarray, nearest: np.ndarray) -> Weights:
 
 
 def chunk_weights(counts: np.ndarray, lengths: np.ndarray) -> Weights:
-    """Of the edit similarities.  c missing chunks of r cost at least c / (|r| + all its chunks).
+    """Weights for edit similarities: c missing chunks cost at least c / (|r| + all chunks of r).
 
     With c chunks missing the distance is at least c and at least the difference of lengths, so
     the similarity is at most |r| / (|r| + c); that is concave in c, and lies above its chord.
@@ -195,7 +195,7 @@ def with_whole_elements(
 ) -> Holders:
     """Tokens, and each element as a token of its own, all by rising frequency.
 
-    An element is no more frequent than its tokens, and comes before them.
+    An element is no more frequent than its tokens, and precedes them.
     """
     grams, m = starts.size - 1, occurrences.size
     owner = np.repeat(np.arange(grams), np.diff(starts))
@@ -272,9 +272,9 @@ def plain_lists(records: Records, tokens: np.ndarray) -> TokenLists:
 # How similar each element can be to any other element: a bound, found from its rarest tokens.
 #
 # An element that shares none of the first i tokens of e (rarest first) shares at most the others,
-# so its similarity is at most (tokens left) / (tokens of e).  One that was met with s shared tokens
-# has at most s and all that are left.  Tokens are taken until nothing is gained any more, or until
-# too many elements were met: then the bound is what it is.
+# so its similarity is at most (tokens left) / (tokens of e).  One found with s shared tokens shares
+# at most s and all that are left.  Tokens are taken until nothing is gained any more, or until too
+# many elements were found.
 #
 # Elements of records that are not equal cannot weigh more than these bounds.  That is the nearest
 # neighbour filter of SilkMoth, worked out once for a dictionary instead of for each pair.
@@ -282,7 +282,7 @@ def plain_lists(records: Records, tokens: np.ndarray) -> TokenLists:
 
 @device
 def _best_of(met: Any, count: int, shared: Any, counts: Any, mine: int, left: int) -> float:
-    """The largest similarity that any element met so far can have."""
+    """The largest similarity that any element found so far can have."""
     best = 0.0
     for i in range(count):
         other = counts[met[i]]
@@ -351,9 +351,9 @@ def nearest(tokens: Any, threads: int | None = None) -> np.ndarray:
 
 @device
 def prefix_end(lists: TokenLists, row: int, whole: float, least: float) -> int:
-    """End of the prefix: what is left after it cannot reach `least`.  It may be the list's end.
+    """End of the prefix: what is left after it cannot reach `least`.  `whole` is left at the start.
 
-    A record whose tokens all go without that has no prefix; `whole` is its utility at the start.
+    A record whose list ends with enough left has no prefix; then this is the list's end.
     """
     at, end = lists.starts[row], lists.ends[row]
     left = whole
@@ -496,8 +496,7 @@ def index_of_side(
 ) -> Index:
     """The index of the right side; that of the last threshold is kept.
 
-    That of a lower threshold has longer prefixes, and so all that is needed: `near` says how much
-    lower it may be.
+    One made for a threshold lower by up to `near` is used too: it has longer prefixes.
     """
     tokens = prepared.tokens.holder_starts.size - 1
     tokens += len(prepared.values) if prepared.similarity == "jaccard" else 0

@@ -88,7 +88,7 @@ CHUNK = 64  # pairs that a thread takes at a time
 
 @device
 def least_weight(share: float, left: int, right: int) -> Any:
-    """The least weight of a pair that is reported, for records of so many elements.
+    """The least weight of a pair that is reported, for records of `left` and `right` elements.
 
     `share` is d / (1 + d) with d = delta - 1e-9.  Each of the at most min(left, right) similarities
     was rounded by half a unit, so a unit for each is given: no pair at the threshold is lost.  At
@@ -133,7 +133,7 @@ def _verify_rest(
     how: How,
     space: Scratch,
 ) -> Any:
-    """The elements that are not equal.  Its weights are without the equal ones."""
+    """(verdict, weight) of the elements that are not equal; `need` excludes the equal ones."""
     equal, rows, columns = counts
     add = equal * ONE
     if how.method <= EARLY:
@@ -160,10 +160,10 @@ def _make_rows(
     space: Scratch,
     ordered: bool,
 ) -> Any:
-    """Make row after row; end where the rows lose more than `slack` against their bounds.
+    """Make rows until they fall short of their bounds by more than `slack` in all.
 
-    (0, what all rows lose), or (STOPPED, 0).  Lost more than slack: the rest was not made.  The
-    bounds are in `row_dual`; those of edit similarities are 1.
+    Returns (0, the shortfall of all rows), or (STOPPED, 0).  With a shortfall above `slack` the
+    other rows were not made.  The bounds are in `row_dual`; those of edit similarities are 1.
     """
     edges = space.edges
     reset_best(edges, rows, columns)
@@ -189,8 +189,8 @@ def _make_rows(
 def _edits_lose(
     team: Team, elements: Elements, rows: int, columns: int, slack: int, space: Scratch
 ) -> Any:
-    """What the best edit similarities of the rows lose, at least.  Only those that matter are made:
-    a row whose best loses more than is left of `slack` ends it."""
+    """A lower bound on the shortfall of the rows' best edit similarities.  Ends at the first row
+    that falls short by more than is left of `slack`."""
     lost = np.int64(0)
     for row in range(rows):
         if stopping(team):
@@ -208,7 +208,7 @@ def _edits_lose(
 def _bounded(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
 ) -> Any:
-    """certified, exact and early."""
+    """(verdict, weight) by the methods certified, exact and early."""
     edges, solver = space.edges, space.solver
     most = rows * ONE
     if how.method == CERTIFIED and how.similarity != EDIT and rows * columns > COMPARED_PAIRS:
@@ -260,7 +260,7 @@ def _certified(
     how: How,
     space: Scratch,
 ) -> Any:
-    """From a lower and an upper bound to a verdict."""
+    """The verdict, from a lower and an upper bound, or by the exact solver."""
     edges, solver = space.edges, space.solver
     lower, upper = bounds
     if lower == upper or (lower >= need and how.scores == 0):
@@ -290,7 +290,7 @@ def _certified(
 def _halved(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
 ) -> Any:
-    """greedy and dominant, which reach half of the optimum."""
+    """(verdict, weight) by greedy and dominant, which reach half of the optimum."""
     edges, solver = space.edges, space.solver
     state, _ = _make_rows(team, elements, rows, columns, FAR, how, space, True)
     if state == STOPPED:
@@ -312,7 +312,7 @@ def _halved(
 def _streamed(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
 ) -> Any:
-    """streaming: a row of edges is forgotten as soon as it was looked at."""
+    """(verdict, weight) by streaming: a row of edges is dropped as soon as it was read."""
     edges, solver, stack = space.edges, space.solver, space.stack
     reset_best(edges, rows, columns)
     clear_duals(rows, columns, solver)
@@ -384,7 +384,7 @@ def verify(
     *,
     threads: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Verdict and weight of each pair.  Pairs without room are done again, one thread at a time."""
+    """Verdict and weight of each pair.  Pairs that did not fit are verified again by one thread."""
     pairs = np.ascontiguousarray(pairs, np.int64)
     verdicts = np.zeros(len(pairs), np.int8)
     weights = np.zeros(len(pairs), np.int64)
@@ -394,7 +394,7 @@ def verify(
     while (large := np.flatnonzero(verdicts == NO_ROOM)).size:
         space = scratch(elements, left, right, how, 1, edges=int(weights[large].max()))
         again, found = verdicts[large], weights[large]
-        crew(1, work=INLINE_WORK).run(  # large pairs: Ctrl-C must be heard
+        crew(1, work=INLINE_WORK).run(  # large pairs: Ctrl-C must take effect
             verify_pairs, elements, left, right, pairs[large], share, how, space, again, found
         )
         verdicts[large], weights[large] = again, found

@@ -3,12 +3,12 @@
 The heaviest, by shortest augmenting paths in integers.  Dual variables u (rows) and v (columns)
 with u + v >= weight for every edge prove an upper bound, the sum of all duals.  It starts with u =
 heaviest edge of the row and v = 0, and with the rows matched whose heaviest edge leads to a column
-nobody else took.  Every other row then looks for the path of least total slack to a free column, or
-to a matched row that had better stay free (so no zero edges are needed).  The bound falls by the
-length of the path.  At the end the matching weighs what the bound says.  All numbers are integers,
-so the weight is the one optimum.
+that is still free.  From every other row the path of least total slack is searched to a free
+column, or to a matched row that is better left free (so no zero edges are needed).  The bound falls
+by the length of the path.  At the end the weight equals the bound.  All numbers are integers, so
+the weight is exactly the optimum.
 
-The search is Dijkstra's [1]_ over the edges that exist; the nearest column is found by looking at
+The search is Dijkstra's [1]_ over the edges that exist; the nearest column is found by a scan of
 all that were reached, which are few where edges are few.
 
 Greedy, locally dominant, streaming.  Edges are ordered by (weight, heaviest first; row; column),
@@ -40,7 +40,7 @@ from matchwood.engines.cpu import Team, device, stopping
 
 NEVER = np.int64(-0x7FFFFFFFFFFFFFFF)  # a weight that every matching reaches
 OPTIMAL, BELOW, REACHED, HALTED = 0, 1, 2, 3  # how `solve` ended
-EPSILON = 100  # one part in so many
+EPSILON = 100  # the streaming matching's epsilon is 1 / 100
 
 
 # The heaviest matching
@@ -48,7 +48,7 @@ EPSILON = 100  # one part in so many
 
 @device
 def match_choices(edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
-    """Rows take the column of their heaviest edge while it is free.  Weight of that matching."""
+    """Match rows with the column of their heaviest edge while it is free.  Returns the weight."""
     for column in range(columns):
         solver.column_mate[column] = -1
     weight = np.int64(0)
@@ -64,7 +64,7 @@ def match_choices(edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
 
 @device
 def _nearest(solver: Solver, closed: int, reached: int) -> Any:
-    """The place in `reached` of the nearest column that is not finished."""
+    """The position in `reached` of the nearest column that is not finished."""
     best = closed
     for k in range(closed + 1, reached):
         if solver.distance[solver.reached[k]] < solver.distance[solver.reached[best]]:
@@ -74,7 +74,7 @@ def _nearest(solver: Solver, closed: int, reached: int) -> Any:
 
 @device
 def _search(edges: Edges, root: int, solver: Solver) -> Any:
-    """Shortest path from a free row.  (its length, free column or -1, row that becomes free or -1,
+    """Shortest path from a free row: (length, free column or -1, row that becomes free or -1,
     columns finished, columns reached)."""
     distance, reached_from, queue = solver.distance, solver.reached_from, solver.reached
     row, so_far = root, np.int64(0)
@@ -113,7 +113,7 @@ def _search(edges: Edges, root: int, solver: Solver) -> Any:
 
 @device
 def _augment(edges: Edges, root: int, solver: Solver) -> Any:
-    """Match the row, or leave it free where that is best.  By how much the bound falls."""
+    """Match the row, or leave it free where that is best.  Returns the fall of the bound."""
     length, column, end_row, closed, reached = _search(edges, root, solver)
     solver.row_dual[root] -= length
     for k in range(closed):
@@ -184,13 +184,13 @@ def _free_all(rows: int, columns: int, solver: Solver) -> None:
 
 @device
 def _before(edges: Edges, a: int, b: int) -> bool:
-    """Edge a comes before edge b.  Edges are numbered by row and column."""
+    """Whether edge a precedes edge b.  Edges are numbered by row and column."""
     return edges.weights[a] > edges.weights[b] or (edges.weights[a] == edges.weights[b] and a < b)
 
 
 @device
 def _sift(edges: Edges, order: np.ndarray, place: int, count: int) -> None:
-    """Move the edge at `place` down the heap until no edge below comes after it."""
+    """Move the edge at `place` down the heap until it follows no edge below."""
     edge = order[place]
     while True:
         child = 2 * place + 1
@@ -224,7 +224,7 @@ def sort_edges(team: Team, edges: Edges, count: int, order: np.ndarray) -> bool:
 
 @device
 def greedy(team: Team, edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
-    """The heaviest edge with both ends free, again and again.  Weight of the matching, or -1."""
+    """Match the heaviest edge with both ends free, repeatedly.  The weight; -1: the team stops."""
     _free_all(rows, columns, solver)
     count = edges.starts[rows]
     if not sort_edges(team, edges, count, solver.order):
@@ -285,8 +285,7 @@ def _point(edges: Edges, rows: int, columns: int, solver: Solver) -> None:
 
 @device
 def dominant(team: Team, edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
-    """Match those that point to each other, until nobody points.  Weight of the matching, or -1
-    where the team stops."""
+    """Match mutual pointers until none is left.  Returns the weight; -1: the team stops."""
     _free_all(rows, columns, solver)
     weight = np.int64(0)
     while True:
@@ -313,7 +312,7 @@ def dominant(team: Team, edges: Edges, rows: int, columns: int, solver: Solver) 
 def stream_edge(
     row: int, column: int, weight: int, solver: Solver, stack: Stack, height: int
 ) -> Any:
-    """Show one edge to the streaming matching.  The height of the stack, also above its room."""
+    """Pass one edge to the streaming matching.  Returns the stack's height, even above its room."""
     below = solver.row_dual[row] + solver.column_dual[column]
     if EPSILON * weight <= (EPSILON + 1) * below:
         return height
@@ -329,7 +328,7 @@ def stream_edge(
 
 @device
 def unwind(stack: Stack, height: int, rows: int, columns: int, solver: Solver) -> Any:
-    """Take the kept edges from the last to the first.  Weight of the matching."""
+    """Match the kept edges from the last to the first.  Returns the weight."""
     _free_all(rows, columns, solver)
     weight = np.int64(0)
     for k in range(height - 1, -1, -1):
@@ -343,7 +342,7 @@ def unwind(stack: Stack, height: int, rows: int, columns: int, solver: Solver) -
 
 @device
 def clear_duals(rows: int, columns: int, solver: Solver) -> None:
-    """Before the first edge."""
+    """Set all duals to 0, before the first edge."""
     for row in range(rows):
         solver.row_dual[row] = 0
     for column in range(columns):

@@ -1,4 +1,4 @@
-"""What one thread verifies pairs with: its arrays, and rows of similarities made one at a time.
+"""The arrays with which one thread verifies pairs, and rows of similarities made one at a time.
 
 A row is made from the tokens that it shares with the columns.  Most similarities are 0.  So the
 tokens of the columns go into a hash table, each with the chain of columns that have it, and a row
@@ -50,17 +50,15 @@ from matchwood.memory import require_memory
 
 CERTIFIED, EXACT, EARLY, GREEDY, DOMINANT, STREAMING = 0, 1, 2, 3, 4, 5
 
-MOST_EDGES = 1 << 19  # of a thread's scratch: 6 MB.  A pair with more gets a scratch of its own
+MOST_EDGES = 1 << 19  # edges in a thread's scratch: 6 MB.  A pair with more gets a larger scratch
 EDGE_BYTES = 16  # column, weight, and for the greedy matching a place in the order
 LINE_ENTRIES = 16  # of 4 bytes in a cache line
-STACK_ENTRIES = 4  # for each element of the larger record and its partner, to begin with
+STACK_ENTRIES = 4  # entries of the stack for each element, both records as large as the larger
 
-COMPARED_PAIRS = (
-    16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
-)
+COMPARED_PAIRS = 16  # element pairs; up to 16 are compared one by one.  Measured on the Yelp sample
 _SPREAD = 2654435769  # 2^32 / golden ratio
-MARKS_PER_TOKEN = 16  # bytes that say which tokens are there: few tokens share one by chance
-MOST_MARKS = 1 << 16  # so that they stay in the cache
+MARKS_PER_TOKEN = 16  # bytes of `present` for each token: few tokens share one by chance
+MOST_MARKS = 1 << 16  # bytes of `present`, which stay in the cache
 FREE = np.int64(-1)  # a slot without a token
 END = np.int64(0xFFFFFFFF)  # instead of an entry: the end of a chain; and the bits of an entry
 FAR = np.int64(0x7FFFFFFFFFFFFFFF)  # a distance that nothing has
@@ -129,7 +127,7 @@ class Stack(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """All of it.  The host's arrays have a leading axis of threads; `mine` takes one thread's."""
+    """All arrays.  The host's have a leading axis of threads; `mine` takes one thread's."""
 
     sides: Sides
     table: Table
@@ -187,11 +185,11 @@ def scratch(
     tokens: int | None = None,
     largest: tuple[int, int] | None = None,
 ) -> Scratch:
-    """Arrays for so many threads, large enough for any pair of these records.
+    """Arrays for `threads` threads, large enough for any pair of these records.
 
     Edges are the exception: `edges` of them, or at most `MOST_EDGES`.  A pair with more is not
-    verified but says how many it has (NO_ROOM).  `tokens`: what `most_tokens` says, and `largest`:
-    elements of the largest record of each side, where they are known already.
+    verified; its number of edges is returned with NO_ROOM.  `tokens`, the result of `most_tokens`,
+    and `largest`, elements of the largest record of each side: given where known already.
     """
     fewer, most = sorted(largest or (_most(left.starts), _most(right.starts)))
     room = fewer * most
@@ -218,7 +216,7 @@ def scratch(
     longest = int(np.diff(elements.text_starts).max(initial=0)) if is_edit else 0
 
     def arrays(size: int, *kinds: str) -> list[np.ndarray]:
-        # what is 0 is made by the system, when a thread first comes there
+        # the system clears a page when a thread first writes to it
         return [np.zeros((threads, size), kind) for kind in kinds]
 
     wide = apart(most)
@@ -272,7 +270,7 @@ def _most(starts: np.ndarray) -> int:
 
 
 def most_tokens(elements: Elements, records: Records) -> int:
-    """Tokens of the record that has the most, counting one for each element that has it."""
+    """The most tokens of any record, a token counted once for each element that has it."""
     counts = np.diff(elements.starts)[records.elements]
     first = records.starts[:-1][np.diff(records.starts) > 0]
     return int(np.add.reduceat(counts, first).max()) if first.size else 0
@@ -283,9 +281,9 @@ def most_tokens(elements: Elements, records: Records) -> int:
 
 @device
 def take_equal(left: np.ndarray, right: np.ndarray, sides: Sides) -> Any:
-    """Match equal elements; the others go to `sides`.  (equal, rows, columns).
+    """Match equal elements, write the others to `sides`; returns (equal, rows, columns).
 
-    The elements of a record ascend, so one merge meets every element that is in both.
+    The elements of a record ascend, so one merge finds every element that is in both.
     """
     i, j, equal, rows, columns = 0, 0, 0, 0, 0
     while i < left.size and j < right.size:
@@ -315,7 +313,7 @@ def take_equal(left: np.ndarray, right: np.ndarray, sides: Sides) -> Any:
 
 @device
 def keep_all(left: np.ndarray, right: np.ndarray, sides: Sides) -> None:
-    """All elements go to `sides`: where matching equal ones first would be wrong."""
+    """Write all elements to `sides`, where matching equal ones first would be wrong."""
     for i in range(left.size):
         sides.rows[i] = left[i]
     for j in range(right.size):
@@ -334,7 +332,7 @@ def exchange_sides(sides: Sides, rows: int, columns: int) -> None:
 
 @device
 def index_columns(elements: Elements, sides: Sides, columns: int, table: Table) -> Any:
-    """Put the tokens of the columns into the table.  Returns how far a hash is shifted."""
+    """Put the tokens of the columns into the table.  Returns the shift of its hashes."""
     total = 0
     for c in range(columns):
         element = sides.columns[c]
@@ -362,7 +360,7 @@ def index_columns(elements: Elements, sides: Sides, columns: int, table: Table) 
 
 @device
 def touch_columns(elements: Elements, element: int, shift: int, table: Table) -> Any:
-    """Count the tokens that each column shares with the element; how many columns share any."""
+    """Count the tokens that each column shares with the element.  Returns the columns with any."""
     slots, entries, shared = table.slots, table.entries, table.shared
     last = (1 << (32 - shift)) - 1
     touched = 0
@@ -386,7 +384,7 @@ def touch_columns(elements: Elements, element: int, shift: int, table: Table) ->
 
 @device
 def sort_touched(table: Table, touched: int, columns: int) -> None:
-    """Columns in rising order: by looking at all where many were touched, else by insertion."""
+    """Sort the touched columns: by a scan of all columns where many are, else by insertion."""
     if touched * touched > 4 * columns:
         k = 0
         for column in range(columns):
@@ -405,10 +403,10 @@ def sort_touched(table: Table, touched: int, columns: int) -> None:
 
 @device
 def row_bounds(elements: Elements, rows: int, columns: int, space: Scratch) -> Any:
-    """The most that each row can weigh (in `row_dual`) and their sum, by tokens that are there.
+    """Upper bounds of the rows' weights (in `row_dual`), and their sum.
 
     A row of n tokens, p of which occur in any column, weighs at most p / n.  One byte for each hash
-    of a token tells which occur; two tokens of one hash make the bound larger, never wrong.
+    of a token marks those that occur; two tokens of one hash make the bound larger, never wrong.
     """
     starts, tokens, marks = elements.starts, elements.tokens, space.table.present
     total = 0
@@ -442,7 +440,7 @@ def row_bounds(elements: Elements, rows: int, columns: int, space: Scratch) -> A
 def jaccard_row(
     elements: Elements, row: int, columns: int, shift: int, space: Scratch, ordered: bool
 ) -> Any:
-    """Write the row's similarities behind `starts[row]`; how many, also where there is no room."""
+    """Write the row's similarities at `starts[row]`; returns their number, also without room."""
     sides, table, edges = space.sides, space.table, space.edges
     element = sides.rows[row]
     place = edges.starts[row]
@@ -476,7 +474,7 @@ def jaccard_row(
 
 @device
 def edit_row(team: Team, elements: Elements, row: int, columns: int, space: Scratch) -> Any:
-    """The same for edit similarity: the pattern is made once for the row."""
+    """As `jaccard_row`, for edit similarity: the pattern is made once for the row."""
     sides, edges = space.sides, space.edges
     element = sides.rows[row]
     place, count = edges.starts[row], 0
@@ -498,7 +496,7 @@ def edit_row(team: Team, elements: Elements, row: int, columns: int, space: Scra
 
 @device
 def open_pattern(elements: Elements, element: int, pattern: Pattern) -> bool:
-    """Note the element's text as the pattern; False where it is too long for one word."""
+    """Set the element's text as the pattern; False where it is too long for one word."""
     lo, hi = text_of(elements, element)
     if hi - lo > WORD:
         return False
@@ -516,7 +514,7 @@ def row_edit(
     pattern: Pattern,
     short: bool,
 ) -> Any:
-    """Similarity to the row's element, whose pattern is noted if it is short; -1 below `least`."""
+    """Similarity to the row's element, whose pattern is set if it is short; -1 below `least`."""
     if element == other:
         return ONE
     first, second = text_of(elements, element), text_of(elements, other)
@@ -569,9 +567,9 @@ def rows_fit_lanes(elements: Elements, rows: int, columns: int, space: Scratch) 
 
 @device
 def edit_rows(elements: Elements, rows: int, columns: int, slack: int, space: Scratch) -> Any:
-    """All rows of edit similarities, some at once; also those that are 0.  What the rows lose.
+    """Make all rows of edit similarities, LANES at once, zeros too.  Returns their shortfall.
 
-    Ends where they lose more than `slack`: the other rows are then not made.
+    Ends where they fall short by more than `slack`: the other rows are then not made.
     """
     sides, edges, lanes, text = space.sides, space.edges, space.lanes, elements.text
     lost = np.int64(0)
@@ -617,7 +615,7 @@ def _note(edges: Edges, row: int, column: int, weight: int) -> None:
 
 @device
 def reset_best(edges: Edges, rows: int, columns: int) -> None:
-    """Before the first row."""
+    """Set all best weights to 0, before the first row."""
     edges.starts[0] = 0
     for row in range(rows):
         edges.row_best[row] = 0

@@ -1,6 +1,6 @@
 """A capture in memory to packets, on a team of threads.
 
-Records form a chain: only the end of one tells where the next begins.  So a member that starts in
+Records form a chain: the next begins where one ends.  So a member that starts in
 the middle must guess.  In each round member k takes the k-th part of the bytes ahead; member 0
 begins where the chain is known to be, the others at the first place from which several records in
 a row look right.  Then the parts are walked in order: a part counts only if the part before it
@@ -9,16 +9,16 @@ are those of the serial walk, whatever was guessed; a wrong guess costs time onl
 
 Shared: the rows of `parts`, one for each member, in two sets used in turns.  A member writes its
 own row before the barrier, and all read all rows after it.  A set is written again two rounds
-later, when everybody has passed the barrier in between, so one barrier a round is enough.
+later, when all have passed the barrier in between, so one barrier a round is enough.
 
-Where records are long, each is a miss of the cache, and the next address is known only when it has
-come: one miss after the other.  So a member first hops along several chains of its part at once,
-from guessed places again, which brings the headers into the cache; then it reads them in order.
+Where records are long, each is a cache miss, and the address of the next is known only when its
+header has been loaded.  So a member first follows several chains of its part at once, from guessed
+places again, which brings the headers into the cache; then it reads them in order.
 
 Where all records of a round were packets of one length, more is guessed: that the next ones are
 too.  Then each member knows where its part begins and where its packets belong, writes them there,
-and takes a longer part.  A part counts only if both were right.  What was written in vain lies
-behind the packets that count.  The first guess of this kind that fails is the last one made.
+and takes a longer part.  A part counts only if both were right; the packets of others lie after
+those that count.  The first guess of this kind that fails is the last one made.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ from matchwood.engines.cpu import Team, advance, barrier, device, kernel, share,
 
 Array = np.ndarray[Any, Any]
 
-# What the host and the kernel tell each other, one int64 each
+# Words of `state`, shared by host and kernel, one int64 each
 POSITION, LIMIT, FILLED, TARGET, OUTCOME, ALIKE, TALLY = range(7)
 STATE_WORDS = TALLY + REASONS
-ROW_WORDS = 16  # of a part: a cache line, or two, for each member
+ROW_WORDS = 16  # words of a part's row: one or two cache lines for each member
 SEEN = ROW_WORDS - 1  # where the hops leave what they read, so that the compiler keeps them
 FIRST_PART = 2  # of short records member 0 parses 1/2 more: the others must copy what they found
 MIXED = -1  # in state[ALIKE]: records differ; 0: not known; else the bytes of every one
@@ -63,16 +63,16 @@ ALIKE_LEAST = 4  # ... and at least a quarter of a usual part: a round costs a b
 LANES = 8  # chains that a member hops along at once
 LONG_RECORD = 256  # bytes of a record, on average, from which on this pays
 PAGE = 4096  # bytes
-HEADERS = 50  # bytes of a record up to the end of the IPv4 header, behind Ethernet
+HEADERS = 50  # bytes of a record up to the end of the IPv4 header, with Ethernet
 
 
 class Parts(NamedTuple):
-    """What members tell each other: parts[round & 1, rank] is a row of records.py."""
+    """What members share: parts[round & 1, member] is a row of records.py."""
 
     rows: Array
     scratch: Output  # packets of the members 1, 2, ..., `each` places for one
     each: int
-    lanes: Array  # lanes[rank]: where the chains of a member are
+    lanes: Array  # lanes[member]: where the chains of a member are
 
 
 class Round(NamedTuple):
@@ -87,12 +87,12 @@ class Round(NamedTuple):
 
 
 def most_packets(part: int) -> int:
-    """Packets that records which begin within so many bytes can hold."""
+    """The most packets in records that begin within `part` bytes."""
     return part // LEAST_RECORD + 1
 
 
 def most_of_round(part: int, size: int) -> int:
-    """The same for a round of a team of so many members."""
+    """The most packets that a team of `size` members finds in one round."""
     return size * most_packets(part) + most_packets(part // FIRST_PART)
 
 
@@ -175,7 +175,7 @@ def _alike_records(
 ) -> int:
     """Records of one length that each member takes in a round; 0 where that does not pay.
 
-    The last member's may be shorter than expected, so that it finds more packets: they find room.
+    `out` has room for the packets that the last member finds where its records are shorter.
     """
     if team.size == 1 or alike <= 0:
         return 0
@@ -191,9 +191,9 @@ def _parse_part(
     team: Team, data: Array, form: Format, table: Table, out: Output, parts: Parts, now: Round,
     row: Array,
 ) -> None:  # fmt: skip
-    """Member 0 writes where the packets belong, the others beside it until their place is known.
+    """Member 0 writes to `out`, the others to `scratch` until their place is known.
 
-    Where records are alike the place is known, if they are.
+    Where records are expected to be of one length all write to `out`.
     """
     for word in range(ROW_WORDS):
         row[word] = 0
@@ -249,7 +249,7 @@ def _guessed_part(team: Team, data: Array, form: Format, table: Table, now: Roun
 def _hop_ahead(
     data: Array, begin: int, stop: int, form: Format, link: int, lanes: Array
 ) -> int:  # fmt: skip
-    """Touch the headers of the records in begin..stop; nothing is decided here."""
+    """Load the headers of the records in begin..stop into the cache."""
     size = (stop - begin) // LANES // 4 * 4
     near = np.int64(0) if form.blocks else second_at(data, begin, stop, form)
     for lane in range(LANES):
@@ -286,6 +286,6 @@ def _copy(source: Output, start: int, count: int, goal: Output, place: int) -> N
 
 @device
 def _copy_field(source: Array, start: int, count: int, goal: Array, place: int) -> None:
-    """One array after the other, so that the compiler moves many elements at once."""
+    """A loop of its own for each field, which the compiler vectorizes."""
     for k in range(count):
         goal[place + k] = source[start + k]

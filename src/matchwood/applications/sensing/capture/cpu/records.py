@@ -28,10 +28,7 @@ _LITTLE = sys.byteorder == "little"
 
 @intrinsic
 def word_at(typingctx: Any, data: Any, position: Any) -> Any:
-    """The four bytes from data[position] on, in the order of this machine.
-
-    One load at any alignment, which Numba has no words for.
-    """
+    """The four bytes from data[position] on, in native order, by one unaligned load."""
     signature = types.uint32(data, types.intp)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -49,7 +46,7 @@ def word_at(typingctx: Any, data: Any, position: Any) -> Any:
 
 @device
 def reversed_word(word: np.uint32) -> np.uint32:
-    """The four bytes the other way round."""
+    """The four bytes in reverse order."""
     return np.uint32(
         (word >> np.uint32(24))
         | ((word >> np.uint32(8)) & np.uint32(0xFF00))
@@ -67,14 +64,14 @@ def number_at(data: Array, position: int, swapped: bool) -> np.uint32:
 
 @device
 def big_at(data: Array, position: int) -> np.uint32:
-    """A number of four bytes, the largest first."""
+    """A big-endian number of four bytes."""
     word = word_at(data, position)
     return reversed_word(word) if _LITTLE else word
 
 
 @device
 def short_at(data: Array, position: int) -> Any:
-    """A number of two bytes, the larger first."""
+    """A big-endian number of two bytes."""
     return (np.int64(data[position]) << 8) | np.int64(data[position + 1])
 
 
@@ -148,7 +145,7 @@ def _is_tag(kind: int, compat: bool) -> bool:
 def _behind_type(
     data: Array, start: int, captured: int, type_at: int, head: int, compat: bool
 ) -> int:
-    """Behind a link header that says what follows, and behind any tags of virtual networks."""
+    """Where the IPv4 header begins, after a link header with a type and any VLAN tags."""
     if captured < head:
         return _no(SHORT)
     kind, at = short_at(data, start + type_at), start + head
@@ -170,9 +167,9 @@ def _behind_type(
 
 @device
 def _behind_family(data: Array, start: int, captured: int, either: bool) -> int:
-    """Behind a word that names the family of addresses.
+    """Where the IPv4 header begins, after a word that names the family of addresses.
 
-    The link NULL has it in the order of the machine that captured, so both orders are read.
+    The link NULL has it in the byte order of the capturing machine, so both orders are read.
     """
     if captured < _FAMILY:
         return _no(SHORT)
@@ -203,24 +200,24 @@ BAD_LENGTH, BAD_TRAILER, BAD_BLOCK, BAD_INTERFACE, BAD_CAPTURED = range(BAD, BAD
 # What a parser leaves in the row of its part
 BEGIN, END, COUNT, STATUS, SKIPPED = range(5)
 
-MOST_BYTES = 1 << 28  # of a record or block; Wireshark stops at 2^27
+MOST_BYTES = 1 << 28  # bytes of a record or block; Wireshark stops at 2^27
 LEAST_RECORD = 36  # bytes of the shortest record that can hold an IPv4 packet
 IN_A_ROW = 8  # records that must be plausible where a guess is made
-GAP_SECONDS = 3600  # from a record to the next that a guess takes for plausible
+GAP_SECONDS = 3600  # a longer gap between two records makes a guess implausible
 
 RECORD_HEADER = 16  # bytes
 BLOCK_SECTION, BLOCK_INTERFACE = 0x0A0D0D0A, 1
 _OBSOLETE, _SIMPLE, _ENHANCED = 2, 3, 6
 _LEAST_BLOCK, _SIMPLE_HEAD, _PACKET_HEAD, _TAIL = 12, 12, 28, 4  # bytes
 _ETHERNET_HEAD, _TAGGED_HEAD, _TYPE_AT = 14, 18, 12  # bytes
-_TYPE_AND_VERSION = TYPE_IPV4 << 4 | 4  # the type of a frame, and the upper half of the byte behind
+_TYPE_AND_VERSION = TYPE_IPV4 << 4 | 4  # the type of a frame, and the upper half of the next byte
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 LATEST = np.int64(0x7FFFFFFFFFFFFFFF)  # a time beyond the year 2262 is given as this
 
 
 class Format(NamedTuple):
-    """What the header of a file says, and how it is to be read."""
+    """The format of a file, from its header and the options of the call."""
 
     blocks: bool  # PCAPNG, else PCAP
     swapped: bool  # numbers are in the order that this machine does not use
@@ -257,7 +254,7 @@ class Output(NamedTuple):
 def _take(
     data: Array, start: int, captured: int, link: int, compat: bool, out: Output, at: int
 ) -> int:
-    """Write the packet of a frame to place `at`; -1 - reason where there is none."""
+    """Write the packet of a frame to position `at`; returns -1 - reason where it holds none."""
     header = header_at(data, start, captured, link, compat)
     if header < 0:
         return header
@@ -339,7 +336,7 @@ def _usual_raw(
 def _usual_ethernet(
     data: Array, position: int, stop: int, end: int, form: Format, out: Output, at: int
 ) -> Any:  # fmt: skip
-    """The same for Ethernet frames without a tag or with one of the usual kind."""
+    """As `_usual_raw`, for Ethernet frames without a tag or with one of the usual kind."""
     least = _TAGGED_HEAD + IPV4_HEADER
     last = min(stop - 1, end - RECORD_HEADER - least)
     place, most = np.uint64(at), np.uint64(form.longest - least)
@@ -496,9 +493,8 @@ def guess_record(
 ) -> int:  # fmt: skip
     """The first place in begin..stop from which records look right; -1 for none.
 
-    `near` is the second of a record before.  Zeros and the constant fields of equal packets look
-    like records too: but those would have no bytes, times far from those of the capture, or
-    frames that are nothing known.
+    `near` is the second of an earlier record.  Zeros and constant fields of equal packets look
+    like records too, but have no bytes, times far from those of the capture, or unknown frames.
     """
     for place in range(begin, min(stop, end - RECORD_HEADER)):
         if _records_from(data, place, end, form, link, near):
@@ -508,7 +504,7 @@ def guess_record(
 
 @device
 def second_at(data: Array, position: int, end: int, form: Format) -> int:
-    """The second of the record at a place that is known to be one; 0 where it is cut off."""
+    """The second of the record that begins at `position`; 0 where it is cut off."""
     if position + RECORD_HEADER > end:
         return np.int64(0)
     return np.int64(number_at(data, position, form.swapped))
@@ -542,7 +538,7 @@ def _records_from(data: Array, first: int, end: int, form: Format, link: int, ne
 
 @device
 def guess_block(data: Array, begin: int, stop: int, end: int, form: Format) -> int:
-    """The same for blocks: their length stands at both ends; `begin` is a multiple of 4 on."""
+    """As `guess_record`, for blocks (multiples of 4 from `begin` on): both ends hold the length."""
     for place in range(begin, min(stop, end - _LEAST_BLOCK), 4):
         if _blocks_from(data, place, end, form):
             return place

@@ -39,7 +39,7 @@ class Layout(NamedTuple):
 
 @device
 def _put(out: Array, at: int, value: int, big: bool) -> None:
-    """A number of four bytes in the order asked for."""
+    """Write a number of four bytes, big-endian if `big`."""
     for k in range(4):
         shift = 24 - 8 * k if big else 8 * k
         out[at + k] = np.uint8((value >> shift) & 0xFF)

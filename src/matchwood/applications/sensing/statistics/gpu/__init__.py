@@ -36,7 +36,7 @@ def packet_statistics(src: Any, dst: Any, *, threads: int | None = None) -> Stat
 
 
 def _destination_side(destinations: Any, counts: Any, most: int) -> tuple[int, Any, Any]:
-    """(how many destinations, most packets, most links); `most` packets have the largest link.
+    """(number of destinations, most packets, most links); the largest link has `most` packets.
 
     `destinations` are overwritten where every link has one packet.
     """
@@ -51,7 +51,7 @@ def _destination_side(destinations: Any, counts: Any, most: int) -> tuple[int, A
 
 
 def of_sorted_packets(keys: Any) -> Statistics:
-    """Nothing is kept of the keys."""
+    """Statistics of sorted keys; drops its reference to them."""
     n = int(keys.size)
     found = links.links_of_sorted(keys)
     del keys
@@ -65,7 +65,7 @@ def of_sorted_packets(keys: Any) -> Statistics:
 
 
 def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
-    """Of a matrix; the sums of its sources and destinations are kept with it."""
+    """Statistics of a matrix; the sums of its sources and destinations are kept with it."""
     if matrix.links == 0:
         return Statistics()
     rows = matrix.source_sums()
@@ -83,7 +83,7 @@ def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
 
 
 def counted(values: Any) -> tuple[Any, Any]:
-    """The different values and how often each comes, on the CPU."""
+    """The different values and how often each occurs, on the CPU."""
     if values.size == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     ordered = values.astype(np.uint64)

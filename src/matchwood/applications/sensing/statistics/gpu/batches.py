@@ -3,17 +3,17 @@
 Three rounds of parts; in each, a part is copied in while the one before is worked on and the one
 before that is copied out:
 
-1. parts of the packets: sorted as links, to the host;
-2. ranges of sources, of all parts: links and sources are counted; the destinations of links go
-   to the host in order, with the packets of links that have several;
+1. parts of the packets: sorted as links, copied to the host;
+2. ranges of sources, of all parts: links and sources are counted; the sorted destinations of
+   links are copied to the host, with the packets of links that have several;
 3. ranges of destinations, of all ranges of sources: destinations are counted.
 
 Of n packets on links that differ, 8 n bytes are copied in by the first round, 6 n by the second
 and 2 n by the third (see Split); 6 n and 2 n bytes go out meanwhile.
 
-One copy alone cannot do: n random links have 64 - log2(n) + 1.4 bits each that are no other's,
-4.4 bytes where n is 2^30.  A device with room for 2 n bytes must send out 2.4 n of them and see
-them again, so 10.4 n bytes come in at least, 1.3 times the packets.
+One copy alone is not enough: n sorted random links hold 64 - log2(n) + 1.4 bits of information
+each, 4.4 bytes where n is 2^30.  A device with room for 2 n bytes must send out 2.4 n of them and
+read them again, so at least 10.4 n bytes are copied in, 1.3 times the packets.
 
 KeyRanges are cut at sources and destinations, and all is integers, so the answer does not depend on
 the numbers of batches and devices.
@@ -22,12 +22,11 @@ The host keeps sorted links and addresses in fewer bytes, in pinned memory.  Of 
 are left, of 4 bytes of an address 2: the upper half of a source (of the address) is known from the
 place, by a table of where each upper half begins.
 
-Jobs on devices: the next part is copied in while one is worked on and one is copied out.  Each
-device has a thread of its own, since a sort waits for its device, and three streams.  Memory of a
-device is one block, the arena, given out and taken back without asking the driver: a call takes and
-gives back the same few arrays for every part.  CuPy's pool keeps memory for each stream apart, and
-streams of a call are new, so each array would be asked of the driver, which takes longer than a
-small part's work.
+Each device has its own thread, since a sort waits for its device, and three streams.  Memory of a
+device is one block, the arena, from which arrays are allocated without the driver: a call takes and
+frees the same few arrays for every part.  CuPy's pool keeps memory for each stream apart, and
+streams of a call are new, so each array would be requested from the driver, which takes longer than
+a small part's work.
 """
 
 from __future__ import annotations
@@ -56,25 +55,25 @@ SOURCE = gpu.Source(
 )
 
 BUCKETS, TILE = SOURCE.constants("BUCKETS", "TILE")
-HALF_BITS = 16  # of half an address
+HALF_BITS = 16  # bits of half an address
 HEAVY = 8  # an upper half is cut where it has more than 1 / HEAVY of what a range should have
 FEWER = 2  # a part is sent back as links with counts where it has this many times fewer links
 LEAST = 1 << 20  # packets of a part, at least, where there are more parts than lanes
 TAKEN = 48  # bytes of a device for each packet of a part, about
-SPARE = 1 << 16  # packets more that a part has room for
-TAKEN_BY_LINK = 96  # for each link that comes with its packets
-TAKEN_BY_DESTINATION = 32  # for each link of a destination
+SPARE = 1 << 16  # packets of extra room for a part
+TAKEN_BY_LINK = 96  # bytes of a device for each link with a count
+TAKEN_BY_DESTINATION = 32  # bytes of a device for each link of a destination
 HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
-ROUND = 512  # bytes: memory of the arena is given out in multiples
-SLACK = 16  # a buffer is made larger by this part, so that parts of about its size fit too
+ROUND = 512  # bytes: the arena allocates multiples of this
+SLACK = 16  # a buffer is made 1/16 larger, so that parts of about its size fit too
 
 
 # Jobs on devices
 
 
 class _Lent:
-    """Gives its bytes back when the last array in them is gone."""
+    """Bytes of an arena, freed when the last array in them is gone."""
 
     def __init__(self, arena: Arena, start: int, nbytes: int) -> None:
         self._arena, self._start, self._nbytes = arena, start, nbytes
@@ -84,16 +83,16 @@ class _Lent:
 
 
 class Arena:
-    """Arrays of one stream.  Where there is no room left, CuPy's pool is asked."""
+    """Allocates arrays for one stream; from CuPy's pool where it has no room left."""
 
     def __init__(self, nbytes: int, what: str) -> None:
         fits = 0 < nbytes <= gpu.free_bytes()
         self._slab: Any = gpu.empty(nbytes, np.uint8, what) if fits else None
         self._free = [] if self._slab is None else [(0, nbytes // ROUND * ROUND)]  # (start, bytes)
-        self.overflowed = False  # the pool was asked
+        self.overflowed = False  # the pool was used
 
     def malloc(self, nbytes: int) -> Any:
-        """As CuPy's allocators do it."""
+        """An allocator for CuPy."""
         cupy = engines.cupy()
         wanted = -(-nbytes // ROUND) * ROUND
         for place, (start, size) in enumerate(self._free):
@@ -111,7 +110,7 @@ class Arena:
         return cupy.get_default_memory_pool().malloc(nbytes)
 
     def back(self, start: int, nbytes: int) -> None:
-        """Bytes are free again, and one with free neighbours."""
+        """Free bytes, and merge them with free neighbours."""
         place = bisect.bisect(self._free, (start, nbytes))
         if place < len(self._free) and self._free[place][0] == start + nbytes:
             nbytes += self._free.pop(place)[1]
@@ -128,7 +127,7 @@ class Piece(NamedTuple):
     array: Any
     start: int
     end: int
-    address: int | None = None  # of the array, where it was asked for before
+    address: int | None = None  # of the array, where it is known
 
 
 Pieces = Callable[[Any], list[list[Piece]]]
@@ -137,7 +136,7 @@ Pieces = Callable[[Any], list[list[Piece]]]
 class Lane:
     """A device with its streams, memory to work in, and two sets of buffers that are used in turn.
 
-    `nbytes` is about what a job takes; a job that takes more is worked on as well.
+    `nbytes` is about what a job takes; a larger job works too.
     """
 
     def __init__(self, device: int, nbytes: int) -> None:
@@ -148,15 +147,15 @@ class Lane:
                 cupy.cuda.Stream(non_blocking=True) for _ in range(3)
             )
             self._arena = Arena(nbytes, "traffic_statistics")
-            self.device.synchronize()  # what had this memory before, and what makes the packets
+            self.device.synchronize()  # earlier users of this memory, and what makes the packets
         self._buffers: tuple[dict[int, Any], ...] = ({}, {})
         self._read: list[Any] = [None, None]  # when the buffers may be written to again
-        self._loading: list[Any] = [None, None]  # what is copied from there, kept until it is done
-        self._sent: list[tuple[Any, Any]] = []  # arrays that this job copies out, until when
-        self._sent_before: list[tuple[Any, Any]] = []  # and the one before it
+        self._loading: list[Any] = [None, None]  # host arrays, kept until they are copied
+        self._sent: list[tuple[Any, Any]] = []  # arrays that this job copies out, with their event
+        self._sent_before: list[tuple[Any, Any]] = []  # those of the job before it
 
     def flow(self, jobs: Sequence[Any], pieces: Pieces, work: Callable[..., Any]) -> None:
-        """Work on jobs one after the other; see `shared_out`."""
+        """Work on jobs in order; see `shared_out`."""
         cupy = engines.cupy()
         with self.device, self.main, cupy.cuda.using_allocator(self._arena.malloc):
             try:
@@ -195,7 +194,7 @@ class Lane:
             k += 1
 
     def _load(self, lists: list[list[Piece]], turn: int) -> tuple[list[Any], Any]:
-        """The arrays of a job, each put together from pieces, and when they will be there."""
+        """The arrays of a job, each put together from pieces, and the event of their arrival."""
         arrays = [self._buffer(parts, turn, number) for number, parts in enumerate(lists)]
         if self._read[turn] is not None:
             self.inward.wait_event(self._read[turn])
@@ -240,7 +239,7 @@ class Lane:
 
 
 def pinned(size: int, kind: Any) -> Any:
-    """Memory of the host that a device can copy from and to by itself."""
+    """Pinned memory of the host, which a device copies from and to asynchronously."""
     import cupyx
 
     return cupyx.empty_pinned(size, kind) if size else np.empty(0, kind)
@@ -266,11 +265,11 @@ class _Stoppable(Sequence[Any]):
 def shared_out(
     lanes: list[Lane], jobs: Sequence[Any], pieces: Pieces, work: Callable[..., Any]
 ) -> None:
-    """Give each lane its jobs; the first error is raised.
+    """Distribute jobs over the lanes; the first error is raised.
 
     `pieces(job)` are the arrays to load; `work(job, arrays, out, read)` gets them on the device,
-    and may copy back by `out(array)`.  It may say `read()` when all that reads them is launched:
-    then the next job's are loaded; else they are when it returns.
+    and may copy back by `out(array)`.  It may call `read()` once all that reads them is launched:
+    then the next job's arrays are loaded; else that happens when it returns.
     """
     stop = threading.Event()
     if len(lanes) == 1:
@@ -305,7 +304,7 @@ class Split(NamedTuple):
 
 
 def starts_of(runs: int) -> Any:
-    """Room for where each upper half begins in each run, zeros for those that stay empty."""
+    """A table of where each upper half begins in each run, zero for runs that stay empty."""
     starts = pinned(runs * (BUCKETS + 1), np.int64).reshape(runs, BUCKETS + 1)
     starts[:] = 0
     return starts
@@ -317,10 +316,9 @@ def nothing(starts: Any) -> Split:
 
 
 def split(keys: Any, counts: Any, out: Callable[..., Any], room: Sequence[Any]) -> Split:
-    """Sorted keys on the device, sent to the host.
+    """Copy sorted keys from the device to the host.
 
-    `room` is pinned memory for the starts, the halves and the lows, or None where it is still to
-    be taken.
+    `room` is pinned memory for the starts, the halves and the lows; None is allocated here.
     """
     n = keys.size
     k, threads = SOURCE.kernels(K=keys.dtype), min(n, links.STRIDED)
@@ -357,7 +355,7 @@ class KeyRanges(NamedTuple):
         return int((self.places[:, k + 1] - self.places[:, k]).sum())
 
     def pieces(self, k: int, arrays: Sequence[Any], addresses: Sequence[int]) -> list[Piece]:
-        """Of one array of each run."""
+        """The pieces of range k, from one array of each run."""
         ends = self.places[:, k : k + 2].tolist()
         given = zip(arrays, ends, addresses, strict=True)
         return [Piece(array, start, end, address) for array, (start, end), address in given]
@@ -382,7 +380,7 @@ class KeyRanges(NamedTuple):
 
 
 def addresses_of(arrays: Sequence[Any]) -> list[int]:
-    """For `KeyRanges.pieces`: asked for once, not for every piece."""
+    """For `KeyRanges.pieces`: read once, not for every piece."""
     return [address_of(array) for array in arrays]
 
 
@@ -457,7 +455,7 @@ def batched_statistics(
     shared = devices or (int(cupy.cuda.runtime.getDevice()),)
     parts = max(len(shared), min(batches * len(shared), src.size // LEAST))
     if engines.location(src) == "gpu":
-        cupy.cuda.get_current_stream().synchronize()  # the packets may be on their way
+        cupy.cuda.get_current_stream().synchronize()  # the packets may still be being copied
     room = TAKEN * (-(-src.size // parts) + SPARE)
     with gpu.guard("traffic_statistics"):
         lanes = [Lane(device, room) for device in shared]
@@ -468,7 +466,7 @@ def batched_statistics(
 
 
 def _number(entries: int, each: int, room: int, lanes: list[Lane]) -> int:
-    """How many ranges: those of this many entries fit into the room, and every lane has one."""
+    """The number of ranges: each fits into `room` with `each` bytes an entry, each lane has one."""
     return max(len(lanes), -(-entries * each // room))
 
 
@@ -483,7 +481,7 @@ def _sorted_parts(src: Any, dst: Any, parts: int, lanes: list[Lane]) -> tuple[li
     def pieces(k: int) -> list[list[Piece]]:
         return [[Piece(array, bounds[k], bounds[k + 1])] for array in (src, dst)]
 
-    fewer: list[bool] = []  # parts are alike: the first one looked at decides for all
+    fewer: list[bool] = []  # parts are alike: the first one decides for all
 
     def work(k: int, arrays: list[Any], out: Callable[..., Any], read: Callable[[], None]) -> None:
         if arrays[0].size == 0:
@@ -507,7 +505,7 @@ def _sorted_parts(src: Any, dst: Any, parts: int, lanes: list[Lane]) -> tuple[li
 
 
 class Side(NamedTuple):
-    """What a range of sources tells destinations: in order, in pinned memory."""
+    """What a range of sources passes on to round 3: sorted, in pinned memory."""
 
     destinations: Split  # of links
     extras: Any  # destination above (packets - 1), of links with several packets
@@ -516,7 +514,7 @@ class Side(NamedTuple):
 def _source_ranges(
     runs: list[Split], starts: Any, room: int, lanes: list[Lane]
 ) -> tuple[Any, list[Side], Any]:
-    """Round 2: a row of Statistics for each range of sources, and what goes to destinations."""
+    """Round 2: a row of Statistics for each range of sources, and the input of round 3."""
     counted = any(run.size and run.counts is not None for run in runs)
     entries, each = sum(run.size for run in runs), TAKEN_BY_LINK if counted else TAKEN
     found = ranges(runs, starts, _number(entries, each, room, lanes))
@@ -587,7 +585,7 @@ def _range_of_packets(keys: Any) -> tuple[Any, Any, list[Any], list[int]]:
 
 
 def _counted_range(run: Any) -> tuple[Any, Any, list[Any], list[int]]:
-    """The same of links with counts."""
+    """As `_range_of_packets`, of links with counts."""
     rows = links.rows_of_run(run)
     sums = links.source_sums(rows.indptr, rows.counts)
     parts = [
@@ -660,7 +658,7 @@ def _destination_ranges(sides: list[Side], starts: Any, room: int, lanes: list[L
 def _places(extras: Any, marks: list[int]) -> list[int]:
     """Where each range begins among extras, and where the last one ends.
 
-    A mark of 2^32 is behind all of them: shifted it would be 0.
+    A mark of 2^32 is after all of them: shifted it would be 0.
     """
     inside = [mark for mark in marks if mark < 1 << 32]
     found = np.searchsorted(extras, np.array(inside, np.uint64) << HALF).tolist()
