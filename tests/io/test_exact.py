@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -223,3 +224,22 @@ def test_full_disk_leaves_the_old_file(tmp_path: Path, suffix: str, monkeypatch)
     if os.geteuid():  # root may write what is protected
         with pytest.raises(PermissionError):
             matchwood.io.write(path, sp.csr_array(np.eye(2)))
+
+
+def test_files_are_written_where_no_thread_can_be_had(tmp_path: Path, monkeypatch) -> None:
+    start = threading.Thread.start
+
+    def none(thread: threading.Thread) -> None:
+        if thread.name == "matchwood-sync":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    A = np.eye(3)
+    matchwood.io.write(tmp_path / "a.mtx", sp.csr_array(A))  # opens what stays open
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", none)
+        matchwood.io.write(tmp_path / "a.mtx", sp.csr_array(A))
+    assert np.array_equal(matchwood.io.read(tmp_path / "a.mtx").toarray(), A)
+    if before:
+        assert len(os.listdir("/proc/self/fd")) == before  # nothing is left open

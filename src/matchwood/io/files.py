@@ -12,7 +12,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -167,19 +167,19 @@ def _sync(number: int) -> None:
 
     def sync() -> None:
         try:
-            os.fsync(kept)
+            try:
+                os.fsync(kept)
+            finally:
+                os.close(kept)  # before the file gets its name: some systems refuse open ones
         except BaseException as error:
             ended.set_exception(error)
         else:
             ended.set_result(None)
-        finally:
-            os.close(kept)
 
     try:
         threading.Thread(target=sync, name="matchwood-sync", daemon=True).start()
-    except BaseException:  # no thread can be had
-        os.close(kept)
-        raise
+    except RuntimeError:  # no thread can be had
+        sync()
     outcome(ended)
 
 
@@ -189,6 +189,9 @@ def outcome(future: Future[T]) -> T:
     A lock without a time limit does not always hear it: Polars, once imported, has system calls go
     on after the signal.
     """
-    while not future.done():
-        wait((future,), timeout=LOOKS)
-    return future.result()
+    while True:
+        try:
+            return future.result(LOOKS)
+        except TimeoutError:
+            if future.done():  # it is its own error, or it ended just now
+                return future.result()
