@@ -182,7 +182,7 @@ def in_words(seconds: float) -> str:
 
 def environment() -> dict[str, Any]:
     """Machine, versions, threads and commit: what a number needs beside it."""
-    from matchwood.teams import available_cpus, default_threads
+    from matchwood.engines.cpu import available_cpus, default_threads
 
     versions = {"python": platform.python_version()}
     for package in ("matchwood", *PACKAGES, *CUPY):

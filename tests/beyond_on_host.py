@@ -19,7 +19,7 @@ import numpy as np
 
 import host_compiler
 from matchwood import engines
-from matchwood.gpu.signature import C_NAMES
+from matchwood.engines.gpu.launch import C_NAMES
 
 HEADER = Path(__file__).parent / "beyond" / "warp_on_host.h"
 available = host_compiler.available

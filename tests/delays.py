@@ -17,9 +17,10 @@ from numba.core import types
 from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
 
-from matchwood import engines, teams
+from matchwood import engines
+from matchwood.engines import cpu as teams
+from matchwood.engines.cpu import device
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.teams import device
 
 LONG = 1 << 30  # looks of a member that has waited for long: it sleeps
 _clock = types.ExternalFunction("clock", types.int64())

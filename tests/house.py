@@ -21,23 +21,24 @@ CUDA_FILES = sorted([*PACKAGE.rglob("*.cu"), *PACKAGE.rglob("*.cuh")])
 
 RANKS = [
     {"errors", "arguments", "stopwatch", "registry", "_version", "_lazy"},
-    {"teams", "gpu", "beyond", "dist", "engines", "answers", "memory"},
+    {"engines", "answers", "memory"},
     {"primitives"},
-    {"csr", "distributed", "calls", "gate"},
+    {"calls", "gate"},
     {"io", "generators"},
     {
         "traversal", "components", "independent", "spanning", "matching", "factors", "forests",
         "tridiagonal", "preconditioners", "krylov", "ordering", "ranking", "communities",
     },
-    {"join", "sensing"},
+    {"applications.join", "applications.sensing", "applications"},
+    {"dist", "join", "sensing"},
     {"check", "machine"},
     {"__init__"},
     {"cli", "report", "networkx_backend"},
 ]  # fmt: skip
 RANK = {part: rank for rank, parts in enumerate(RANKS) for part in parts}
-ENGINES, PROBLEMS, OUTSIDE = 1, 5, 9
+ENGINES, PROBLEMS, OUTSIDE = 1, 5, 10
 MAY_MEET = {ENGINES, 3, 4, PROBLEMS, OUTSIDE}
-INNER = ("reference", "cpu", "gpu", "dist", "devices")  # of a problem: nobody else's business
+INNER = ("reference", "cpu", "gpu", "devices", "ranks")  # of a problem: nobody else's business
 
 
 def module_of(path: Path) -> str:
@@ -46,8 +47,13 @@ def module_of(path: Path) -> str:
 
 
 def part_of(module: str) -> str:
-    """The part of the house: the name after "matchwood"; the index itself is "__init__"."""
+    """The part of the house: the name after "matchwood"; the index itself is "__init__".
+
+    Each application is a part of its own.
+    """
     names = module.split(".")
+    if names[1:2] == ["applications"]:
+        return ".".join(names[1:3])
     return names[1] if len(names) > 1 else "__init__"
 
 
@@ -111,11 +117,12 @@ def problem_of(module: str) -> str:
     """The problem that a module belongs to: the innermost folder above it that has a check.
 
     A family that is one problem has its check in its own folder; the folders of a problem's
-    methods have none.  What lies in no such folder belongs to the third name of its path.
+    methods have none, and that of its ranks has the check of what is spread over
+    ranks.  What lies in no such folder belongs to the third name of its path.
     """
     names = module.split(".")
     for length in range(len(names), 1, -1):
-        if PACKAGE.joinpath(*names[1:length], "check.py").exists():
+        if names[length - 1] != "ranks" and PACKAGE.joinpath(*names[1:length], "check.py").exists():
             return ".".join(names[:length])
     return ".".join(names[:3])
 
@@ -124,9 +131,17 @@ def engine_of(module: str) -> str | None:
     """The folder whose engine this module is, or None where it is no engine."""
     names = module.split(".")
     for place in range(2, len(names)):
-        if names[place].split("_")[0] in INNER:
+        if names[place] in INNER:
             return ".".join(names[:place])
     return None
+
+
+def is_step(folder: str) -> bool:
+    """A folder of a family that is neither a problem nor a method: it has no check."""
+    return (
+        len(folder.split(".")) == 3
+        and not PACKAGE.joinpath(*folder.split(".")[1:], "check.py").exists()
+    )
 
 
 def within(module: str, folder: str) -> bool:
@@ -148,8 +163,13 @@ def fault(importer: str, imported: str) -> str | None:
     folder = engine_of(imported)
     if RANK[theirs] != PROBLEMS or folder is None:
         return None
-    # steps that the problems of a family share lie in the family's folder, above them
-    if within(importer, folder) or problem_of(importer) == problem_of(imported):
+    # steps that the problems of a family share lie in the family's folder, above them, or in a
+    # folder of their own, which has no check
+    if (
+        within(importer, folder)
+        or problem_of(importer) == problem_of(imported)
+        or (mine == theirs and is_step(folder))
+    ):
         return None
     return "only a problem's public function may be called, not its engines"
 

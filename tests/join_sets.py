@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matchwood.join.arrays import Elements, Records
-from matchwood.join.reference import in_order
-from matchwood.join.similarity.reference import padded, tokens
+from matchwood.applications.join import Elements, Records
+from matchwood.applications.join.reference import in_order
+from matchwood.applications.join.similarity.reference import padded, tokens
 
 Texts = Sequence[Sequence[str]]
 PADDING_CODE = 0x110000  # one above the last code point

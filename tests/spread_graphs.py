@@ -11,9 +11,9 @@ import pytest
 
 import matchwood
 from graphs import ZOO
-from matchwood.distributed import DistributedGraph
+from matchwood.gate.distributed import DistributedGraph
 
-CREW = importlib.import_module("matchwood.teams.crew")  # a function has its name, too
+CREW = importlib.import_module("matchwood.engines.cpu.crew")  # a function has its name, too
 
 GRIDS = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 5), (2, 3), (3, 3), (5, 3), (2, 8), (8, 2), (4, 4))
 FEW_GRIDS = ((1, 1), (2, 1), (2, 3), (4, 4))

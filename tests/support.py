@@ -106,7 +106,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def from_python(function: Any) -> Any:
     """A function that only kernels can call, for a test to call."""
-    from matchwood.teams import kernel
+    from matchwood.engines.cpu import kernel
 
     return kernel(function.py_func)
 

@@ -15,8 +15,8 @@ from hypothesis import given
 
 import matchwood
 from graphs import ZOO, dense_pattern, dense_values, grid, raw_csr, rmat
-from matchwood.csr import View, as_graph
 from matchwood.gate import holding
+from matchwood.gate.graph import View, as_graph
 from matchwood.primitives.assemble.check import check_canonical
 from matchwood.primitives.symmetrize.check import check_symmetric
 from strategies import graphs

@@ -6,8 +6,8 @@ import pytest
 
 import matchwood
 from matchwood import engines
+from matchwood.engines.cpu import default_threads
 from matchwood.machine import warm
-from matchwood.teams import default_threads
 from support import run_script
 
 
@@ -63,7 +63,7 @@ USE = """
     import numpy as np
     import scipy.sparse as sp
     import matchwood
-    from matchwood.teams import cache_folder
+    from matchwood.engines.cpu import cache_folder
 
     def files():
         return {path.name for path in cache_folder().iterdir()}

@@ -1,7 +1,7 @@
 """CUDA headers: who may include what, who shares what, and names that mean one thing.
 
 An include is an import.  The loader looks beside the file that asks, in the folders above it up to
-its family, in the primitive of that name, then in gpu/device/ (matchwood/gpu/source.py).
+its family, in the primitive of that name, then in engines/gpu/device/.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from house import CUDA_FILES, PACKAGE, module_of
-from matchwood.gpu.constants import KernelError
-from matchwood.gpu.source import header_home
+from matchwood.engines.gpu.source import KernelError, header_home
 
 HEADERS = [path for path in CUDA_FILES if path.suffix == ".cuh"]
-SHARED = PACKAGE / "gpu" / "device"
+SHARED = PACKAGE / "engines" / "gpu" / "device"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"][^>"]*[>"])', re.MULTILINE)
 OURS = re.compile(r'"matchwood/(\w+\.cuh)"')
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -57,15 +56,15 @@ def test_includes_follow_the_arrows(path):
 
 
 def test_wrong_includes_are_seen():
-    here = PACKAGE / "traversal" / "breadth_first" / "gpu.cu"
+    here = PACKAGE / "spanning" / "forest" / "boruvka" / "gpu.cu"
     for text, wrong in [
-        ('#include "matchwood/pieces.cuh"', False),  # its own
+        ('#include "matchwood/order.cuh"', False),  # its own
         ('#include "matchwood/edges.cuh"', False),  # shared by all
         ('#include "matchwood/union_find.cuh"', False),  # a primitive's
         ('#include "matchwood/first_edge.cuh"', True),  # of another family
         ('#include "matchwood/../matching/first_edge.cuh"', True),
         ('#include "matchwood/nobody_has_it.cuh"', True),
-        ('#include "pieces.cuh"', True),
+        ('#include "order.cuh"', True),
         ("#include <cuda_runtime.h>", True),
     ]:
         assert bool(list(faults_of_includes(here, text))) is wrong, text
@@ -94,7 +93,7 @@ def users() -> dict[Path, set[Path]]:
 
 
 def families(paths: set[Path]) -> set[str]:
-    return {path.relative_to(PACKAGE).parts[0] for path in paths} - {"gpu"}
+    return {path.relative_to(PACKAGE).parts[0] for path in paths} - {"engines"}
 
 
 def test_shared_headers_serve_several_families():
@@ -112,9 +111,9 @@ def test_every_header_is_included():
 
 
 def test_users_are_found_through_other_headers():
-    """roll_call.cuh includes cluster.cuh, so whoever includes the first uses both."""
+    """resident_barrier.cuh includes atomics.cuh, so whoever includes the first uses both."""
     used = users()
-    assert used[SHARED / "roll_call.cuh"] < used[SHARED / "cluster.cuh"]
+    assert used[SHARED / "resident_barrier.cuh"] < used[SHARED / "atomics.cuh"]
 
 
 def test_headers_have_names_of_their_own():

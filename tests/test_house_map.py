@@ -25,7 +25,7 @@ def test_every_part_is_on_the_maps() -> None:
         missing = {part for part in parts if part not in named}
         assert not missing, page
         stale = {name for name in named if not (PACKAGE / name).exists()} - {"src", "matchwood"}
-        assert stale <= {"device"}, page  # that is gpu/device
+        assert stale <= {"device", "distributed", "graph.py"}, page  # inside gate and engines
 
 
 def test_paths_in_the_reading_order_exist() -> None:

@@ -28,7 +28,7 @@ def listed_primitives() -> list[str]:
 
 def pages() -> list[str]:
     """Modules whose public names are the user's."""
-    index = [home for name, home in matchwood._HOMES.items() if home.rpartition(".")[2] == name]
+    index = [home for name, home in matchwood._HOMES.items() if home == f"matchwood.{name}"]
     return sorted({"matchwood", *index, *listed_primitives()} - {"matchwood.primitives"})
 
 
@@ -69,7 +69,7 @@ def test_the_index_and_its_types_agree():
                 assert alias.asname == alias.name, f"write `import {alias.name} as {alias.name}`"
                 typed[alias.name] = node.module
         homes = {
-            name: home.rpartition(".")[0] if home.rpartition(".")[2] == name else home
+            name: "matchwood" if home == f"matchwood.{name}" else home
             for name, home in module._HOMES.items()
         }
         assert typed == homes

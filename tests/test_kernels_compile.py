@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 import matchwood
-from matchwood import gpu
-from matchwood.gpu.signature import parameters
+from matchwood.engines import gpu
+from matchwood.engines.gpu.launch import parameters
 
 ROOT = Path(matchwood.__file__).parent
 

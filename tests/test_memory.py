@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import matchwood
-from matchwood.teams import default_threads
+from matchwood.engines.cpu import default_threads
 
 N = 300_000  # large against what does not grow with the graph
 SMALL = 200_000  # bytes that do not: control words, Python objects

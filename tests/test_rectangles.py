@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import matchwood
-from matchwood.csr import Rectangle, as_rectangle
 from matchwood.gate import inputs
+from matchwood.gate.graph import Rectangle, as_rectangle
 
 DENSE = np.array([[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 3.0, 0.0], [4.0, 0.0, 0.0, 0.0]])
 TALL, WIDE = DENSE.T.copy(), DENSE

@@ -16,8 +16,8 @@ import numpy as np
 
 import host_compiler
 import matchwood
-from matchwood.tridiagonal import gpu_elements
 from matchwood.tridiagonal.block import gpu as blocks
+from matchwood.tridiagonal.elements import gpu as gpu_elements
 from matchwood.tridiagonal.plain import gpu as plain
 
 CODE = (Path(__file__).parent / "tridiagonal" / "on_host.cpp").read_text()
@@ -41,7 +41,7 @@ def _library(p: int, kind: str) -> Any:
             *[LONG, *[PLACE] * 5, LONG, LONG, *[PLACE] * 3],
             *[number, ctypes.c_int, ctypes.c_int, PLACE, PLACE],
         ],
-        "mend": [
+        "repair": [
             *[LONG, *[PLACE] * 6, LONG, *[ctypes.c_int] * 9],
             *[ctypes.c_double, ctypes.c_double, PLACE],
         ],
@@ -73,7 +73,7 @@ class _Status:
         return (0, -1) if word == 2**64 - 1 else (word >> 56, word & (2**56 - 1))
 
 
-class _Layout(matchwood.gpu.Layout):
+class _Layout(matchwood.engines.gpu.Layout):
     def take(self) -> Any:
         room = np.full(self.nbytes + 16, 0xFF, np.uint8)
         skip = -room.ctypes.data % 16

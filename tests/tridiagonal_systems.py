@@ -18,7 +18,7 @@ from scipy.linalg import lapack as routines
 
 import tridiagonal_on_host
 from matchwood import engines
-from matchwood.tridiagonal import block_tridiagonal, solve, trust
+from matchwood.tridiagonal import accuracy, block_tridiagonal, solve
 
 Array = np.ndarray[Any, Any]
 System = tuple[str, list[Array]]
@@ -30,7 +30,7 @@ ENGINES = [
     pytest.param("gpu", marks=pytest.mark.gpu),
 ]
 NO_ANSWER = 1e-3  # a backward error of LAPACK's beyond this is none
-TIMES = trust.TIMES  # how many times LAPACK's error ours may be
+TIMES = accuracy.TIMES  # how many times LAPACK's error ours may be
 
 # Nearly skew, nearly singular, with zeros, with a tiny or a large diagonal.
 VALUES = np.array([1, 0.99, -1, 0.847, -0.849, 0.839, 0.5, 2, -2, 4, 1e-3, 1e3, 1e-8, 0])
@@ -109,7 +109,7 @@ def lapack_error(system: list[Array]) -> float:
 def times(run: Callable[..., Array], system: list[Array], theirs: float) -> float:
     """Our backward error over LAPACK's; 0 where LAPACK has no answer.
 
-    At most TIMES is the promise of trust.py: an error of LAPACK's below a TIMES-th of our limit
+    At most TIMES is the promise of accuracy.py: an error of LAPACK's below a TIMES-th of our limit
     counts as that.
 
     A matrix that is nearly singular may be refused, but only where LAPACK misses our limit as well.
@@ -120,10 +120,10 @@ def times(run: Callable[..., Array], system: list[Array], theirs: float) -> floa
     try:
         found = run(*system)
     except np.linalg.LinAlgError:
-        if theirs > trust.UNITS * unit:
+        if theirs > accuracy.UNITS * unit:
             return 0.0
         raise
-    limit = (trust.UNITS + trust.HIDDEN[system[1].ndim == 3]) * unit
+    limit = (accuracy.UNITS + accuracy.HIDDEN[system[1].ndim == 3]) * unit
     return backward_error(*system, found) / max(theirs, limit / TIMES)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import matchwood
 from bench.communities.moving import THREADS, graphs
-from matchwood.communities.moving import cpu, levels
+from matchwood.communities.louvain_leiden import cpu, levels
 
 TRIED: dict[str, tuple[Any, str, tuple[int, ...]]] = {
     "FEW_MOVERS": (levels, "moving", (2, 4, 16, 256)),

@@ -17,7 +17,7 @@ import numpy as np
 import matchwood
 from bench import harness
 from matchwood import generators
-from matchwood.teams import available_cpus
+from matchwood.engines.cpu import available_cpus
 
 SIDE = 128  # of the mesh
 COUNTS = (1, 2, 4, 8, 16)  # threads

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import matchwood
-from matchwood.dist import grid as grids
-from matchwood.gate.blocks.order import HashedOrder
+from matchwood.engines.ranks import grid as grids
+from matchwood.gate.distributed.sources import HashedOrder
 
 DATA = Path(os.environ.get("MATCHWOOD_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 

@@ -6,7 +6,7 @@
     python -m bench.dist.figures bars --counts 1,16            the calls that have bars
 
 Rows are printed when they are known.  Compile the kernels before many ranks do that at once:
-``python -m bench.dist.warm``.  What the experiments are: matchwood.report.cluster.figures, which
+``python -m bench.dist.warm``.  What the experiments are: matchwood.report.cluster, which
 `matchwood dist bench` shows too.  The rows go to `bench.dist.model`, which explains them by counts.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import matchwood
 from bench import harness
-from matchwood.report.cluster import figures
+from matchwood.report import cluster as figures
 
 RANKS = 4  # of a run without mpiexec
 SCALE = 13

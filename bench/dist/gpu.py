@@ -31,10 +31,10 @@ import numpy as np
 import matchwood
 from bench import harness
 from matchwood import engines
-from matchwood.dist.exchanges import Exchange
+from matchwood.engines.ranks.exchanges import Exchange
 from matchwood.errors import EngineUnavailable
-from matchwood.report.cluster import figures
-from matchwood.report.cluster.measuring import measure
+from matchwood.report import cluster as figures
+from matchwood.report.cluster import measure
 
 CALLS: dict[str, Callable[[Any], Any]] = {
     "components": figures.components,
@@ -107,11 +107,12 @@ def collectives(comm: Any, transport: str) -> list[dict[str, Any]]:
 
 def with_nccl(comm: Any) -> Any:
     """The communicator with NCCL for arrays on GPUs; None where it refuses."""
-    from matchwood.dist.networks import device, nccl
+    from matchwood.engines.ranks import opening
+    from matchwood.engines.ranks.networks import nccl
 
     try:
         if comm.size > 1:
-            return device.with_transport(comm, "nccl")
+            return opening.with_transport(comm, "nccl")
         return nccl.open_nccl(comm)
     except EngineUnavailable as error:
         if comm.rank == 0:
@@ -129,7 +130,7 @@ def measured(scale: int, repeats: int, ways: Sequence[str] = WAYS) -> list[dict[
         tell(comm, {"made": name, "seconds": time.perf_counter() - start})
         rows = []
         if comm.size > 1 and "ipc" in ways:
-            from matchwood.dist.networks.ipc import open_ipc
+            from matchwood.engines.ranks.networks.ipc import open_ipc
 
             near = open_ipc(comm, tolerant=False)
             rows += rows_of(moved_to(G, near), name, "ipc", repeats)

@@ -23,7 +23,7 @@ import numpy as np
 
 import matchwood
 from bench import harness
-from matchwood.report.cluster.figures import on_first
+from matchwood.report.cluster import on_first
 
 PEAK = 3.0  # times the block, at most
 SPEEDUP = 8.0

@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 import matchwood
-from matchwood.machine.warm_ranks import steps
-from matchwood.report.cluster import figures
+from matchwood.machine import warm
+from matchwood.report import cluster as figures
 
 SCALE = 15  # large enough for the kernels that small graphs do not need
 BESIDES = "besides"
@@ -31,7 +31,7 @@ def called(comm: matchwood.dist.Communicator, name: str) -> None:
 
 def main() -> None:
     if sys.argv[1:] == [BESIDES]:
-        for _, work in steps((), (), lambda index, value: ()):
+        for _, work in warm.steps_on_ranks((), (), lambda index, value: ()):
             work()
         return
     if len(sys.argv) > 1:

@@ -26,8 +26,8 @@ from bench import papers
 from bench.factors.paper import PAPER
 from bench.factors.tables import generated
 from bench.gpu.timing import device_ms
+from matchwood.engines.cpu import default_threads
 from matchwood.factors.rounds.cpu import Pass
-from matchwood.teams import default_threads
 
 SIZES = (1, 2, 3, 4)
 ROUNDS = 9  # calls in turn; the median counts

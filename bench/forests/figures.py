@@ -21,8 +21,7 @@ from bench import harness
 from bench.gpu.timing import device_ms
 from matchwood import engines, generators
 from matchwood.factors import degree_factor
-from matchwood.forests import linear_forest, tridiagonal_of
-from matchwood.forests.walk import cpu as walk
+from matchwood.forests import cpu, linear_forest, tridiagonal_of
 from matchwood.primitives.path_scan import path_scan
 
 PHASES = ("factor", "paths", "cycles", "permutation", "coefficients")
@@ -78,7 +77,7 @@ def measure(A: Any, engine: str) -> dict[str, Any]:
         "cycles": int(forest.removed.shape[0]),
         "phases": phases,
         "forest": seconds_of(lambda: linear_forest(G, factor=given), engine),
-        "walk": seconds_of(lambda: walk.forest(*host), "cpu"),
+        "walk": seconds_of(lambda: cpu.forest(*host, method="walk"), "cpu"),
         "copy": seconds_of(lambda: _copy(state, copied), engine),
         "scans": {
             method: seconds_of(lambda m=method: path_scan(given.neighbours, ones, method=m), engine)

@@ -16,8 +16,7 @@ from bench import harness
 from bench.gpu.timing import Table, device_ms
 from matchwood import engines, generators
 from matchwood.factors import degree_factor
-from matchwood.forests import check_linear_forest, linear_forest, tridiagonal_of
-from matchwood.forests.splitters import gpu
+from matchwood.forests import check_linear_forest, gpu, linear_forest, tridiagonal_of
 from matchwood.primitives.path_scan.gpu import Scan
 
 FOREST_BAR = 10.0  # SpMVs, from the factor
@@ -73,7 +72,7 @@ def scans(table: Any, out: Table) -> None:
     out.add("copy of the state, 16 bytes a vertex", copy, gigabytes_s=32e-6 * n / copy)
     for method in ("doubling", "splitters"):
         scan = Scan(table, ones, "add", method)
-        status = matchwood.gpu.Status()
+        status = matchwood.engines.gpu.Status()
         scan.orient(status)
         ms = device_ms(scan.run, calls=3)
         rounds = int(scan.space.words.get()[7]) if method == "doubling" else 0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from matchwood import engines
-from matchwood.gpu import launch
+from matchwood.engines.gpu import launch
 
 
 def by_kernel(call: Callable[[], Any]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from bench.gpu.timing import Table, device_ms, host_us
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.assemble import gpu as assemble
 from matchwood.primitives.compact import gpu as compact
 from matchwood.primitives.inspect import gpu as inspect

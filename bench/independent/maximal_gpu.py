@@ -14,7 +14,8 @@ import matchwood
 from bench import harness
 from bench.traversal.breadth_first_gpu import ROUNDS, graphs, milliseconds, row_of_entries
 from matchwood import engines, generators
-from matchwood.independent.maximal import METHODS, order
+from matchwood.independent import order
+from matchwood.independent.order import METHODS
 from matchwood.primitives import hashing
 
 DENSE = "dense 8000, 0.65"

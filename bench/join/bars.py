@@ -22,8 +22,9 @@ from bench.join import generated
 from bench.join.cpu_edits import all_pairs
 from bench.join.cpu_listed import listed
 from bench.join.speed import Peer
-from matchwood.join.verification import how, share_of
-from matchwood.join.verification.cpu import verify
+from matchwood.applications.join.verification import share_of
+from matchwood.applications.join.verification.cpu import verify
+from matchwood.applications.join.verification.cpu.rows import how
 
 ALL = 1 << 62
 DEBIAN = 4_079_751  # pairs of Debian's dependencies at 0.7

@@ -20,7 +20,7 @@ import matchwood
 from bench import harness
 from bench.join import data as sets
 from bench.join import generated, measures, pictures, thesis
-from matchwood.report.sets.collections import SEED
+from matchwood.report.join_bench import SEED
 
 PERCENT = (20, 40, 60, 80, 100)
 CLUSTERED = "generated, long sets"

@@ -6,11 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.join.arrays import Elements
-from matchwood.join.verification import how, scratch
-from matchwood.join.verification.cpu_rows import edit_rows, reset_best
-from matchwood.join.verification.cpu_scratch import Scratch, mine
-from matchwood.teams import Team, crew, kernel, stopping
+from matchwood.applications.join import Elements
+from matchwood.applications.join.verification.cpu.rows import (
+    Scratch,
+    edit_rows,
+    how,
+    mine,
+    reset_best,
+    scratch,
+)
+from matchwood.engines.cpu import Team, crew, kernel, stopping
 
 ROWS = 256  # made together; all columns of so many rows fit the scratch
 

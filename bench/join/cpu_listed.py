@@ -6,20 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.join.candidates.cpu import Corpus, Places, members_of, size_of, worth_verifying
-from matchwood.join.candidates.cpu_gather import WINDOW, Rule, Sums, gather
-from matchwood.join.candidates.cpu_lists import SLACK
-from matchwood.join.candidates.cpu_run import Task
-from matchwood.join.candidates.cpu_small import SLOTS, TOO_FEW, Known, settle
-from matchwood.join.verification.cpu_pair import least_weight
-from matchwood.teams import Team, crew, kernel, stopping
+from matchwood.applications.join.candidates.cpu import (
+    SLOTS,
+    TOO_FEW,
+    WINDOW,
+    Corpus,
+    Known,
+    ProbeOrder,
+    Rule,
+    Sums,
+    gather,
+    members_of,
+    settle,
+    size_of,
+    worth_verifying,
+)
+from matchwood.applications.join.candidates.cpu.index import SLACK
+from matchwood.applications.join.cpu import Task
+from matchwood.applications.join.verification.cpu import least_weight
+from matchwood.engines.cpu import Team, crew, kernel, stopping
 
 
 @kernel
 def _list_pairs(
     team: Team,
     corpus: Corpus,
-    places: Places,
+    places: ProbeOrder,
     rule: Rule,
     sums: Sums,
     known: Known,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from bench import harness
-from matchwood.report.sets.collections import (
+from matchwood.report.join_bench import (
     MAKERS,
     Data,
     cut,

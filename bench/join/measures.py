@@ -18,8 +18,9 @@ import numpy as np
 import matchwood
 from bench.join import data as sets
 from bench.join.cpu_listed import listed
-from matchwood.join.verification import how, share_of
-from matchwood.join.verification.cpu import verify
+from matchwood.applications.join.verification import share_of
+from matchwood.applications.join.verification.cpu import verify
+from matchwood.applications.join.verification.cpu.rows import how
 
 METHODS = {
     "HG": "exact", "EV": "early", "GD": "greedy", "LD": "dominant", "PS": "streaming",

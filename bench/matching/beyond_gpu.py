@@ -28,7 +28,7 @@ import matchwood
 from bench import harness
 from bench.matching import beyond_figures, beyond_timed
 from matchwood import Devices, engines, generators
-from matchwood.beyond import simulated
+from matchwood.engines.devices import simulated
 from matchwood.matching.dominant.devices import cpu as steps
 
 EDGE_FACTOR = 16

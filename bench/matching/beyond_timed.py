@@ -26,11 +26,11 @@ from typing import Any
 
 import matchwood
 from matchwood import Devices, engines, generators
-from matchwood.beyond import cpu_copies
-from matchwood.beyond import machine as machines
+from matchwood.engines.cpu import default_threads
+from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.engines.devices import machine as machines
 from matchwood.matching import is_locally_dominant
 from matchwood.matching.dominant import devices as rounds
-from matchwood.teams import default_threads
 
 EDGE_FACTOR = 16
 REPEATS = 5

@@ -37,10 +37,10 @@ import matchwood
 from bench import harness, papers
 from bench.matching import greedy_figures
 from matchwood import engines, generators
+from matchwood.engines.cpu import default_threads
 from matchwood.matching import maximal_matching, weighted_matching
 from matchwood.matching.maximal import BEST_PROBABILITY
 from matchwood.matching.proposal.check import check_maximal_matching
-from matchwood.teams import default_threads
 
 PERMUTATIONS = 32
 SMALL_PERMUTATIONS = 4

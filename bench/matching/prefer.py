@@ -21,8 +21,8 @@ from bench import harness
 from bench.matching.greedy_paper import generated, stored
 from matchwood import generators
 from matchwood.matching import maximal_matching
+from matchwood.matching.proposal import PREFER
 from matchwood.matching.proposal.check import check_maximal_matching
-from matchwood.matching.proposal.ranks import PREFER
 
 SEEDS = 3  # of which sizes and rounds are the mean
 LEAST = 4000  # vertices of a stored graph

@@ -18,9 +18,9 @@ import scipy.sparse as sp
 
 import matchwood
 from bench import harness
+from matchwood.engines.cpu import available_cpus
 from matchwood.matching import matching_bound, weighted_matching
 from matchwood.matching.check import check_locally_dominant
-from matchwood.teams import available_cpus
 
 EXACT = 5000  # vertices of the small graphs on which the best matching is found
 

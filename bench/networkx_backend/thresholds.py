@@ -1,6 +1,6 @@
 """From which size on the backend is faster than NetworkX, conversion included.
 
-The constants of matchwood/networkx_backend/rules.py come from here.
+The constants of matchwood/networkx_backend/interface.py come from here.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from bench.traversal.breadth_first_gpu import graphs, milliseconds
 from matchwood import engines
 from matchwood.ordering.measure import gpu as measures
 from matchwood.ordering.rcm import gpu as engine
-from matchwood.ordering.rcm.start import gpu as gpu_start
+from matchwood.ordering.rcm.gpu import start as gpu_start
 
 ROUNDS = 9  # of which the median counts
 BARS = {"grid 2048^2": 53.0, "mesh 128^3": 43.0, "R-MAT 22": 40.0}  # milliseconds, on an H200

@@ -19,8 +19,8 @@ import numpy as np
 import matchwood
 from bench import harness
 from matchwood import generators
+from matchwood.engines.cpu import available_cpus
 from matchwood.ordering import check_rcm_order, pseudo_peripheral_vertex, reverse_cuthill_mckee
-from matchwood.teams import available_cpus
 
 METHODS = ("auto", "leveled", "unordered", "batch_basic", "batch")
 THREADS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)

@@ -16,8 +16,8 @@ import numpy as np
 
 from bench import harness
 from matchwood import generators
+from matchwood.engines.cpu import default_threads
 from matchwood.sensing import read_archive, traffic_matrix, write_archive
-from matchwood.teams import default_threads
 
 WINDOW = 1 << 17
 WINDOWS = 16

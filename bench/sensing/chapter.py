@@ -34,6 +34,8 @@ import numpy as np
 from bench import harness
 from bench.sensing import traffic
 from matchwood import engines
+from matchwood.applications.sensing.traffic import trusted
+from matchwood.engines.cpu import default_threads
 from matchwood.sensing import (
     archive_writer,
     read_capture,
@@ -42,8 +44,6 @@ from matchwood.sensing import (
     traffic_statistics,
     write_capture,
 )
-from matchwood.sensing.traffic import trusted
-from matchwood.teams import default_threads
 
 BATCHES = (1, 5, 10)
 RUNS = 5  # of which the least counts
@@ -127,7 +127,7 @@ def measure(exponent: int, engine: str, runs: int = RUNS) -> dict[str, Any]:
 
 def _compression() -> str | None:
     try:
-        from matchwood.sensing.archive.zstd import compressor
+        from matchwood.applications.sensing.archive.blob import compressor
 
         compressor(1)
     except ModuleNotFoundError:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.sensing.chapter import BATCHES, FUNCTIONS, PACKETS, THESIS
-from matchwood.sensing.statistics.quantities import REFERENCE_NAMES
+from matchwood.applications.sensing.statistics.result import REFERENCE_NAMES
 
 Run = dict[str, Any]
 

@@ -154,8 +154,8 @@ def copy_seconds(nbytes: int) -> float:
 
 def sliding(exponent: int = 24, window: int = 1 << 17) -> None:
     """All nine quantities after every packet."""
+    from matchwood.applications.sensing.sliding.check import check_sliding
     from matchwood.sensing import sliding_statistics
-    from matchwood.sensing.sliding.check import check_sliding
 
     n = 1 << exponent
     for kind, make in (("uniform", uniform), ("zipf", zipf)):

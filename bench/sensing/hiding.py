@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bench import harness
+from matchwood.applications.sensing.anonymity.check import check_anonymized
 from matchwood.sensing import Anonymizer
-from matchwood.sensing.anonymity.check import check_anonymized
 
 KEY = bytes(range(32))
 THEIRS = 500  # addresses that yacryptopan gets: 0.1 s

@@ -15,8 +15,8 @@ import numpy as np
 
 from bench import harness
 from matchwood import generators
+from matchwood.applications.sensing.capture.check import check_capture
 from matchwood.sensing import Packets, read_capture, write_capture
-from matchwood.sensing.capture.check import check_capture
 
 MILLION = 1_000_000
 LENGTHS = (64, 128, 576, 600, 1500)  # bytes of Ethernet frames: 600 on average

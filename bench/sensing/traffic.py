@@ -17,8 +17,8 @@ import numpy as np
 
 from bench import harness
 from matchwood import generators
+from matchwood.applications.sensing.statistics.result import NINE
 from matchwood.sensing import Packets, sense, sliding_statistics, traffic_statistics, write_capture
-from matchwood.sensing.statistics.quantities import NINE
 
 KINDS = ("uniform", "zipf")
 WINDOW = 1 << 17

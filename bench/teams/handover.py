@@ -1,7 +1,7 @@
 """How late members begin: from the call until the last member of a team is inside the kernel.
 
 Calls come one after the other, or each after a pause in which the members have gone to sleep.
-PATIENCE of matchwood/teams/native/runs.py comes from here.
+LOOKS_BEFORE_SLEEP of matchwood/engines/cpu/native.py comes from here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numba.core import types
 
 from bench import harness
-from matchwood.teams import crew, default_threads, kernel
+from matchwood.engines.cpu import crew, default_threads, kernel
 
 ROUNDS = 200
 PAUSE_SECONDS = 0.002

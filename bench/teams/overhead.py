@@ -1,6 +1,6 @@
 """What a team costs: an empty call at 1 and 2 threads, and where a second thread begins to pay.
 
-The constants INLINE_WORK and SECOND_THREAD_WORK of matchwood/teams/crew.py come from here.  A
+The constants INLINE_WORK and SECOND_THREAD_WORK of matchwood/engines/cpu/crew.py come from here.  A
 step is one entry of a sparse matrix-vector product whose vectors are in the cache: about the
 cheapest thing a kernel does for an edge, so dearer kernels gain from a second thread earlier.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bench import harness
-from matchwood.teams import Crew, barrier, crew, kernel, share_rows
+from matchwood.engines.cpu import Crew, barrier, crew, kernel, share_rows
 
 DEGREE = 16  # entries of a row
 

@@ -322,7 +322,7 @@ def run(
         Given the results so far after each row, so that a run that is cut off is not lost.
     """
     from bench.thesis import show
-    from matchwood.teams import default_threads
+    from matchwood.engines.cpu import default_threads
 
     size = threads or default_threads()
     given = [Case(name, matrix) for name, matrix in graphs]

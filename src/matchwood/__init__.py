@@ -1,8 +1,8 @@
 """Structure in large sparse graphs and matrices, on CPU threads and GPUs, with one answer.
 
 This page is the index: every public name, one line each, by family.  A name is imported when it
-is first used.  Read csr.py next (what goes in), then engines.py (where it runs), then any problem
-folder: they all have the same shape.
+is first used.  Read gate/graph.py next (what goes in), then engines/__init__.py (where it runs),
+then any problem folder: they all have the same shape.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from matchwood._version import __version__ as __version__
 
 _HOMES = {
     # the graph
-    "graph": "matchwood.csr",  # check and prepare a matrix once, for many calls
-    "Graph": "matchwood.csr",  # what `graph` returns, and every function takes
-    "distribute": "matchwood.distributed",  # spread a graph over the ranks of a communicator
-    "DistributedGraph": "matchwood.distributed",  # what `distribute` returns: a block a rank
-    "DistributedVector": "matchwood.dist.vectors",  # values of vertices, spread in the same way
-    "Devices": "matchwood.beyond",  # where to run: GPUs, for graphs larger than one of them
+    "graph": "matchwood.gate.graph",  # check and prepare a matrix once, for many calls
+    "Graph": "matchwood.gate.graph",  # what `graph` returns, and every function takes
+    "distribute": "matchwood.gate.distributed",  # place a graph on the ranks of a communicator
+    "DistributedGraph": "matchwood.gate.distributed",  # what `distribute` returns: a block a rank
+    "DistributedVector": "matchwood.engines.ranks.vectors",  # values of vertices, on their ranks
+    "Devices": "matchwood.engines.devices",  # GPUs, for graphs larger than one of them
     # traversal
     "bfs": "matchwood.traversal",  # breadth-first levels and parents from one or many sources
     "BFS": "matchwood.traversal",  # what `bfs` returns
@@ -32,7 +32,7 @@ _HOMES = {
     "Condensation": "matchwood.components",  # what `condensation` returns
     # communities
     "louvain": "matchwood.communities",  # groups of high modularity: vertices move, groups contract
-    "leiden": "matchwood.communities",  # the same with parts that are well connected
+    "leiden": "matchwood.communities",  # as louvain, with parts that are well connected
     "label_propagation": "matchwood.communities",  # each takes the heaviest label around it
     "modularity": "matchwood.communities",  # how good communities are
     "Communities": "matchwood.communities",  # what the first three return
@@ -143,9 +143,9 @@ _HOMES = {
     "EngineUnavailable": "matchwood.errors",  # no GPU, no CuPy, no MPI here
     "RankFailed": "matchwood.errors",  # another process of the program failed
     "OutOfMemory": "matchwood.errors",  # the memory a call needs is not free
-    "FileFormatError": "matchwood.errors",  # a file is not what its format asks
+    "FileFormatError": "matchwood.errors",  # a file does not follow its format
     # the machine
-    "on_progress": "matchwood.teams.crew",  # a callback while kernels run
+    "on_progress": "matchwood.engines.cpu.crew",  # a callback while kernels run
     "show_config": "matchwood.machine.config",  # threads, caches, versions, GPU
     "warmup": "matchwood.machine.warm",  # compile every kernel now
     # families, as modules
@@ -192,7 +192,6 @@ if TYPE_CHECKING:
     from matchwood import spanning as spanning
     from matchwood import traversal as traversal
     from matchwood import tridiagonal as tridiagonal
-    from matchwood.beyond import Devices as Devices
     from matchwood.communities import Communities as Communities
     from matchwood.communities import label_propagation as label_propagation
     from matchwood.communities import leiden as leiden
@@ -205,11 +204,9 @@ if TYPE_CHECKING:
     from matchwood.components import (
         strongly_connected_components as strongly_connected_components,
     )
-    from matchwood.csr import Graph as Graph
-    from matchwood.csr import graph as graph
-    from matchwood.dist.vectors import DistributedVector as DistributedVector
-    from matchwood.distributed import DistributedGraph as DistributedGraph
-    from matchwood.distributed import distribute as distribute
+    from matchwood.engines.cpu.crew import on_progress as on_progress
+    from matchwood.engines.devices import Devices as Devices
+    from matchwood.engines.ranks.vectors import DistributedVector as DistributedVector
     from matchwood.errors import CheckFailed as CheckFailed
     from matchwood.errors import EngineUnavailable as EngineUnavailable
     from matchwood.errors import FileFormatError as FileFormatError
@@ -222,6 +219,10 @@ if TYPE_CHECKING:
     from matchwood.forests import LinearForest as LinearForest
     from matchwood.forests import linear_forest as linear_forest
     from matchwood.forests import tridiagonal_of as tridiagonal_of
+    from matchwood.gate.distributed import DistributedGraph as DistributedGraph
+    from matchwood.gate.distributed import distribute as distribute
+    from matchwood.gate.graph import Graph as Graph
+    from matchwood.gate.graph import graph as graph
     from matchwood.independent import maximal_independent_set as maximal_independent_set
     from matchwood.join import Collection as Collection
     from matchwood.join import Explanation as Explanation
@@ -300,7 +301,6 @@ if TYPE_CHECKING:
     from matchwood.sensing import write_capture as write_capture
     from matchwood.spanning import Forest as Forest
     from matchwood.spanning import minimum_spanning_forest as minimum_spanning_forest
-    from matchwood.teams.crew import on_progress as on_progress
     from matchwood.traversal import BFS as BFS
     from matchwood.traversal import bfs as bfs
     from matchwood.traversal import forest_roots as forest_roots

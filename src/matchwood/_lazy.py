@@ -9,14 +9,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-FRAGILE = ("numpy", "scipy.sparse")  # what nearly every part imports; Numba comes with the kernels
+FRAGILE = ("numpy", "scipy.sparse")  # nearly every part imports these; kernels import Numba
 LIGHT = {
     "matchwood.errors",
     "matchwood.machine.config",
     "matchwood.machine.warm",
 }  # parts that need neither
-LOOKS = 0.05  # seconds between looks at an import that is under way, for systems whose locks do
-# not hear Ctrl-C
+LOOKS = 0.05  # seconds between two checks of an import that is under way, for systems on which
+# Ctrl-C does not interrupt a lock
 
 
 def attach(
@@ -38,8 +38,8 @@ def attach(
             for package in FRAGILE:
                 import_whole(package)
         home = import_whole(homes[name])
-        value = home if homes[name].rpartition(".")[2] == name else getattr(home, name)
-        setattr(sys.modules[module], name, value)  # found without us from now on
+        value = home if homes[name] == f"{module}.{name}" else getattr(home, name)
+        setattr(sys.modules[module], name, value)  # later accesses do not call this
         return value
 
     def listing() -> list[str]:
@@ -70,11 +70,11 @@ def _with_warning(module: str, old: str, new: str) -> Any:
 def import_whole(package: str) -> Any:
     """Import a module so that Ctrl-C cannot cut it short; returns it.
 
-    NumPy and Numba leave modules behind that a second try stumbles over.  And Python itself may
-    leave the lock of any module with the thread that was interrupted: another thread that imports
-    the module later, as the one that compiles kernels does, then waits for ever.  Ctrl-C reaches
-    the main thread only, so another one imports, to the end, while the main thread waits.  It is
-    free at once, and whoever needs the module next waits for what is left.
+    An interrupted import of NumPy or Numba leaves modules on which a second import fails.  And
+    Python itself may leave the lock of any module with the interrupted thread: another thread that
+    imports the module later, as the one that compiles kernels does, then waits for ever.  Ctrl-C
+    reaches the main thread only, so another one imports, to the end, while the main thread waits.
+    Ctrl-C frees the main thread at once; the next user of the module waits for the rest.
     """
     if package not in _whole:
         _import_whole(package)
@@ -86,7 +86,7 @@ _whole: set[str] = set()
 
 
 def _importing() -> bool:
-    """An import is under way in this thread; another thread that needs it would wait for it."""
+    """Whether this thread is importing: another thread that needs the module would wait for it."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get("__name__") == "importlib._bootstrap":
@@ -98,7 +98,7 @@ def _importing() -> bool:
 
 
 def _import_whole(package: str) -> None:
-    # One that is there may be half imported by this very thread: then nobody else can import it.
+    # A module that is there may be half imported by this thread: then no other can import it.
     apart = package not in sys.modules and not (_importing() and package.startswith("matchwood"))
     if not apart or threading.current_thread() is not threading.main_thread():
         importlib.import_module(package)
@@ -114,7 +114,7 @@ def _import_whole(package: str) -> None:
 
     try:
         threading.Thread(target=work, daemon=True, name="matchwood import").start()
-    except RuntimeError:  # no thread to be had: as everybody else does
+    except RuntimeError:  # no thread available: import as usual
         importlib.import_module(package)
         return
     while True:

@@ -27,7 +27,7 @@ GPU_BLOCK = 1 << 24  # entries of a block on the GPU, where a pass is a few laun
 
 
 def with_public_signature(made: type) -> type:
-    """Say of a dataclass only what users may pass: no field that starts with an underscore."""
+    """Leave fields that start with an underscore out of a dataclass's signature."""
     whole = inspect.signature(made)
     public = [p for name, p in whole.parameters.items() if not name.startswith("_")]
     made.__signature__ = whole.replace(parameters=public)  # type: ignore[attr-defined]
@@ -95,7 +95,7 @@ def reals(
 
 
 def matrix(caller: str, problem: str, value: Any, n: int) -> tuple[Any, Any, Any]:
-    """The arrays of a square CSR matrix of an answer, on the CPU: SciPy goes where they say.
+    """The arrays of a square CSR matrix of an answer, on the CPU: SciPy trusts them as addresses.
 
     TypeError unless it is such a matrix of integers and real numbers, `CheckFailed` unless the
     arrays fit each other.  Entries may be in any order, and stored twice.
@@ -181,11 +181,8 @@ def first(wrong: Any) -> int | None:
 
 
 def first_difference(expected: Any, found: Any) -> tuple[int, bool] | None:
-    """Where two ascending lists of different numbers part, and whether `found` lacks one there.
-
-    That is the place in `expected` of what is missing, or the place in `found` of what is too many;
-    None where the lists are equal.
-    """
+    """(place, True) of the first number in `expected` that ascending `found` lacks, or
+    (place in `found`, False) of the first surplus one; None where the lists are equal."""
     size = min(int(expected.size), int(found.size))
     for begin, end in pieces(size):
         at = first(expected[begin:end] != found[begin:end])
@@ -204,10 +201,10 @@ def pieces(n: int, block: int = 4 * BLOCK) -> Iterator[tuple[int, int]]:
 
 
 def arcs(view: Any, block: int | None = None) -> Iterator[tuple[int, Any, Any]]:
-    """(begin, u, v) again and again: arcs from u[i] to v[i], entries begin, begin + 1, ...
+    """Yield (begin, u, v): arcs from u[i] to v[i], which are the entries begin, begin + 1, ...
 
-    A block at most at a time; it may begin and end inside a row.  Rows without entries count
-    too, so that a block of few arcs and many vertices is none.
+    At most `block` entries at a time, beginning and ending anywhere in a row.  Rows without
+    entries count too, so that no block has few arcs and many vertices.
     """
     if engines.location(view.indices) == "gpu":
         yield from _gpu_arcs(view, block or GPU_BLOCK)
@@ -239,7 +236,7 @@ def _gpu_arcs(view: Any, size: int) -> Iterator[tuple[int, Any, Any]]:
 
 
 def holds(check: Callable[..., None], *given: Any, **options: Any) -> bool:
-    """Whether the check passes; errors other than `CheckFailed` are not answers, and go on.
+    """Whether the check passes; errors other than `CheckFailed` are raised.
 
     They name the function that was called: the one that calls this.
     """
@@ -263,7 +260,7 @@ def require_known(caller: str, function: Callable[..., Any], options: dict[str, 
 
 @contextlib.contextmanager
 def in_the_name_of(caller: str) -> Iterator[None]:
-    """Errors about arguments that a function of ours raises inside name the caller instead."""
+    """Errors about arguments raised inside name `caller` instead of the inner function."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -274,6 +271,6 @@ def in_the_name_of(caller: str) -> Iterator[None]:
 
 
 def require(caller: str, name: str, value: Any, kind: str, *attributes: str) -> None:
-    """TypeError unless the value has what an answer of that kind has."""
+    """TypeError unless the value has these attributes of an answer of that kind."""
     if not all(hasattr(value, attribute) for attribute in attributes):
         raise TypeError(f"{caller}: {name} must be a {kind}, got {type(value).__name__}")

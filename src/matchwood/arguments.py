@@ -1,17 +1,19 @@
-"""What functions ask of their arguments: one rule for each kind, used by every part of the house.
+"""Checks of arguments: one rule for each kind, used by every part of the library.
 
-Every check returns the argument in the form that the code behind it expects, or raises TypeError
-(wrong kind) or ValueError (wrong value) with a message that names function, argument, what was
-expected and what came.  All work for NumPy and CuPy arrays alike.
+Every check returns the argument in the form that its caller expects, or raises TypeError (wrong
+kind) or ValueError (wrong value) with a message that names function, argument, what was expected
+and what was given.  All work for NumPy and CuPy arrays alike.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,10 +22,15 @@ INDEX = ("int32", "int64")
 LARGEST = sys.float_info.max  # a Python integer may be larger, and is then no float
 MOST = 2**63 - 1  # the largest number that a kernel can count to
 SHOWN = 80  # characters of a value in a message
+PREFIXES = ("", "K", "M", "G", "T")  # of bytes: powers of 1000, or of 1024 where an "i" follows
+SIZE = re.compile(
+    r"\s*(\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})\s*(?:([KMGT]?)(?:(?<=[KMGT])(I))?B?)\s*",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 def shown(value: Any) -> str:
-    """`value` as messages tell it: in one line that is not long, whatever it is."""
+    """`value` as text for messages: one line of at most `SHOWN` characters."""
     if isinstance(value, int) and value.bit_length() > 300:
         return f"an integer of {value.bit_length()} bits"
     try:
@@ -146,8 +153,26 @@ def count(function: str, name: str, value: Any, least: int = 0, most: int = MOST
     return int(value)
 
 
+def byte_size(function: str, name: str, value: Any, least: int = 1) -> int:
+    """Bytes from a number or from text with a unit: "8 GiB", "500MB", "1.5G"."""
+    if not isinstance(value, str):
+        return count(function, name, value, least)
+    found = SIZE.fullmatch(value)
+    if found is None:
+        raise ValueError(
+            f"{function}: {name} must be bytes or text such as '8 GiB' or '500 MB', "
+            f"got {shown(value)}"
+        )
+    unit = (1024 if found[3] else 1000) ** PREFIXES.index(found[2].upper())
+    size = int(Fraction(found[1]) * unit)
+    if not least <= size <= MOST:
+        low = "1 byte" if least == 1 else f"{least} bytes"
+        raise ValueError(f"{function}: {name} must be {low} to {MOST} bytes, got {shown(value)}")
+    return size
+
+
 def seed(function: str, rng: Any) -> int:
-    """The 64-bit seed that `rng` stands for; None is 0, a Generator is asked for one number."""
+    """The 64-bit seed that `rng` stands for; None is 0, from a Generator one number is drawn."""
     if rng is None:
         return 0
     if isinstance(rng, np.random.Generator):
@@ -201,12 +226,12 @@ def value_type(function: str, dtype: Any) -> np.dtype[Any]:
 
 
 def any_type(dtype: Any) -> np.dtype[Any] | None:
-    """The type of numbers that NumPy understands by it; None where it understands none."""
+    """NumPy's type of numbers for `dtype`; None where there is none."""
     if dtype is None:  # which NumPy takes for float64
         return None
     try:
         return np.dtype(dtype)
-    except Exception:  # NumPy asks the object, which may raise what it likes
+    except Exception:  # NumPy calls methods of the object, which may raise anything
         return None
 
 
@@ -222,7 +247,7 @@ def path(function: str, name: str, value: Any) -> str:
 
 
 def without_ranks(function: str, grid: Any, order: Any) -> None:
-    """Raise unless what places a graph on ranks is left out: without ranks it would be ignored."""
+    """Raise unless `grid` and `order` are left out: without ranks they would be ignored."""
     for name, value, default in (("grid", grid, None), ("order", order, "auto")):
         if value is not default and not (isinstance(value, str) and value == default):
             raise ValueError(

@@ -5,16 +5,14 @@
     members = call.load(__name__).choose(view, method, threads=threads)
     return call.back(members)
 
-A graph that is spread over ranks takes another way, before that:
+`enter` passes `A` through the gate (gate/graph.py), decides on which engine the call runs
+(engines/__init__.py) and brings the graph there.  It serves all engines; the registry lists those
+that a function has.  On `matchwood.Devices` the graph is on the host, the engine is "devices", and
+the function passes `call.options` on to it.  A `DistributedGraph` is its own engine,
+"ranks": it stays where it is, and ranks are given the graph itself instead of a view:
 
-    if calls.is_distributed(A):
-        return calls.spread(A, "connected_components", __name__, engine).label(A)
-
-`enter` passes `A` through the gate (csr.py), decides on which engine the call runs (engines.py) and
-brings the graph there.  An engine added here is an engine of every problem that has its file.
-
-A function that can run on `matchwood.Devices` says so by ``enter(..., beyond=True)``.  The graph
-then is on the host, the engine is "devices", and the function hands `call.options` on to it.
+    if call.engine == "ranks":
+        return call.load(__name__).label(call.graph)
 """
 
 from __future__ import annotations
@@ -23,11 +21,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from matchwood import arguments, csr, engines
-from matchwood.beyond import machine as machines
-from matchwood.beyond.devices import Devices
+from matchwood import arguments, engines, registry
+from matchwood.engines.devices import machine as machines
+from matchwood.engines.devices.machine import Devices
 from matchwood.errors import EngineUnavailable
-from matchwood.gate import inputs
+from matchwood.gate import graph as csr
 from matchwood.gate.inputs import is_distributed as is_distributed
 
 T = TypeVar("T")
@@ -45,7 +43,7 @@ class Call:
         The graph where it lives.
     graph : Graph
         The same graph where the engine reads it; `given` itself where that is the same place.
-    engine : {"reference", "cpu", "gpu", "devices"}
+    engine : {"reference", "cpu", "gpu", "devices", "ranks"}
     prepared : bool
         The user passed a Graph: what is worked out now is kept for the next call.
     machine : Machine or None
@@ -61,7 +59,7 @@ class Call:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the engine "devices" is told beside the arguments of the others."""
+        """The arguments of the engine "devices" beside those of the others."""
         if self.machine is None:
             return {}
         keep = self.graph.keep if self.prepared else None
@@ -71,12 +69,16 @@ class Call:
         """The module of a problem, or of one of its methods, that holds the engine."""
         return engines.load(package, self.engine)
 
+    def load_check(self, package: str) -> Any:
+        """The module that checks answers which are distributed over ranks."""
+        return engines.load(f"{package}.ranks", "check")
+
     def here(self, array: Any) -> Any:
-        """An array, or None, brought to where the engine reads it."""
+        """An array, or None, moved to where the engine reads it."""
         return engines.moved(array, engines.home(self.engine))
 
     def back(self, *arrays: Any) -> Any:
-        """The array, or several as a tuple, brought to where the user's graph lives."""
+        """The array, or several as a tuple, moved to where the user's graph lives."""
         home = self.given.engine
         if len(arrays) == 1:
             return engines.moved(arrays[0], home)
@@ -89,15 +91,18 @@ def enter(
     engine: Any = None,
     threads: Any = None,
     *,
-    beyond: bool = False,
     may_stay: bool = False,
 ) -> Call:
     """Pass `A` through the gate and bring it to the engine of the call.
 
-    `beyond`: the function has an engine for `Devices`.  `may_stay`: that engine reads a graph of
-    the GPU where it is, if all of the devices are that one.
+    `may_stay`: the engine for `Devices` reads a graph of the GPU where it is, if all of the devices
+    are that one.
     """
-    if beyond and isinstance(engine, Devices):
+    offered = registry.engines_of(caller)
+    if "ranks" in offered and is_distributed(A):
+        _check_on_ranks(A, caller, engine, threads)
+        return Call(caller, A, A, "ranks", True)
+    if "devices" in offered and isinstance(engine, Devices):
         engines.check_threads(threads)
         machine = machines.require(engine, caller)
         given = csr.as_graph(A, caller)
@@ -110,22 +115,19 @@ def enter(
 
 
 def agreed(A: Any, check: Callable[[], T]) -> T:
-    """What a check of arguments returns; of a graph that is spread, all ranks raise its error.
+    """What a check of arguments returns; of a distributed graph, all ranks raise its error.
 
     An argument that is wrong on one rank is then the same error everywhere, before any work.
     """
     if not is_distributed(A):
         return check()
-    from matchwood.dist.exchanges.agreement import together
+    from matchwood.engines.ranks.agreement import together
 
-    return together(A.comm, check, told=False)
+    return together(A.comm, check, named=False)
 
 
-def spread(A: Any, caller: str, package: str, engine: Any = None, threads: Any = None) -> Any:
-    """The module of a problem that works on a DistributedGraph: its dist.py.
-
-    `engine` must be None or where the blocks of the graph lie.
-    """
+def _check_on_ranks(A: Any, caller: str, engine: Any, threads: Any) -> None:
+    """`engine` must be None or where the blocks of the graph lie; all ranks raise the error."""
 
     def check() -> None:
         engines.check_threads(threads)
@@ -136,8 +138,3 @@ def spread(A: Any, caller: str, package: str, engine: Any = None, threads: Any =
             )
 
     agreed(A, check)
-    try:
-        return engines.load(package, "dist")
-    except EngineUnavailable:
-        inputs.refuse_distributed(A, caller)
-        raise

@@ -22,15 +22,15 @@ _HOMES = {
     "is_connected_components": "matchwood.components.connected.check",  # yes or no
     "check_strongly_connected_components": "matchwood.components.strong.check",  # of strong ones
     "is_strongly_connected_components": "matchwood.components.strong.check",  # yes or no
-    "check_condensation": "matchwood.components.strong.quotient.check",  # graph of components
-    "is_condensation": "matchwood.components.strong.quotient.check",  # yes or no
-    "check_communities": "matchwood.communities.moving.check",  # connected, settled, modularity
-    "is_communities": "matchwood.communities.moving.check",  # yes or no
+    "check_condensation": "matchwood.components.strong.condensation.check",  # graph of components
+    "is_condensation": "matchwood.components.strong.condensation.check",  # yes or no
+    "check_communities": "matchwood.communities.louvain_leiden.check",  # connected, settled
+    "is_communities": "matchwood.communities.louvain_leiden.check",  # yes or no
     "check_label_propagation": "matchwood.communities.propagation.check",  # heaviest labels
     "is_label_propagation": "matchwood.communities.propagation.check",  # yes or no
     "check_modularity": "matchwood.communities.quality.check",  # how good communities are
-    "check_maximal_independent_set": "matchwood.independent.maximal.check",  # members of the set
-    "is_maximal_independent_set": "matchwood.independent.maximal.check",  # yes or no
+    "check_maximal_independent_set": "matchwood.independent.check",  # members of the set
+    "is_maximal_independent_set": "matchwood.independent.check",  # yes or no
     "check_spanning_forest": "matchwood.spanning.forest.check",  # spans, no cycle, lightest
     "is_spanning_forest": "matchwood.spanning.forest.check",  # yes or no
     "check_matching": "matchwood.matching.check",  # mates and their weight
@@ -65,24 +65,35 @@ _HOMES = {
     "is_degree_order": "matchwood.ordering.degree.check",  # yes or no
     "check_hub_order": "matchwood.ordering.degree.check",  # hubs come first
     "check_refinement": "matchwood.ordering.refine.check",  # its swaps, replayed
-    "check_pagerank": "matchwood.ranking.random_surfer.check",  # by the first step and one more
-    "is_pagerank": "matchwood.ranking.random_surfer.check",  # yes or no
-    "check_capture": "matchwood.sensing.capture.check",  # packets of a file
-    "check_anonymized": "matchwood.sensing.anonymity.check",  # prefixes, one to one
-    "check_archive": "matchwood.sensing.archive.check",  # matrices in a file
-    "check_traffic_matrix": "matchwood.sensing.traffic.check",  # packets by source, destination
-    "check_statistics": "matchwood.sensing.statistics.check",  # the nine quantities
-    "check_histograms": "matchwood.sensing.statistics.check",  # of links and addresses
-    "check_sliding": "matchwood.sensing.sliding.check",  # after every step
-    "check_sensing": "matchwood.sensing.stream.check",  # windows, sum, blocks between ranges
-    "check_fuzzy_join": "matchwood.join.check",  # no pair is missing, false or wrongly scored
+    "check_pagerank": "matchwood.ranking.check",  # by the first step and one more
+    "is_pagerank": "matchwood.ranking.check",  # yes or no
+    "check_capture": "matchwood.applications.sensing.capture.check",  # packets of a file
+    "check_anonymized": "matchwood.applications.sensing.anonymity.check",  # prefixes, one to one
+    "check_archive": "matchwood.applications.sensing.archive.check",  # matrices in a file
+    "check_traffic_matrix": "matchwood.applications.sensing.traffic.check",  # packets counted
+    "check_statistics": "matchwood.applications.sensing.statistics.check",  # the nine quantities
+    "check_histograms": "matchwood.applications.sensing.statistics.check",  # of links and addresses
+    "check_sliding": "matchwood.applications.sensing.sliding.check",  # after every step
+    "check_sensing": "matchwood.applications.sensing.stream.check",  # windows, sum, blocks
+    "check_fuzzy_join": "matchwood.applications.join.check",  # none missing, false or misjudged
 }
 
 __all__ = [*_HOMES]
 
 if TYPE_CHECKING:
-    from matchwood.communities.moving.check import check_communities as check_communities
-    from matchwood.communities.moving.check import is_communities as is_communities
+    from matchwood.applications.join.check import check_fuzzy_join as check_fuzzy_join
+    from matchwood.applications.sensing.anonymity.check import check_anonymized as check_anonymized
+    from matchwood.applications.sensing.archive.check import check_archive as check_archive
+    from matchwood.applications.sensing.capture.check import check_capture as check_capture
+    from matchwood.applications.sensing.sliding.check import check_sliding as check_sliding
+    from matchwood.applications.sensing.statistics.check import check_histograms as check_histograms
+    from matchwood.applications.sensing.statistics.check import check_statistics as check_statistics
+    from matchwood.applications.sensing.stream.check import check_sensing as check_sensing
+    from matchwood.applications.sensing.traffic.check import (
+        check_traffic_matrix as check_traffic_matrix,
+    )
+    from matchwood.communities.louvain_leiden.check import check_communities as check_communities
+    from matchwood.communities.louvain_leiden.check import is_communities as is_communities
     from matchwood.communities.propagation.check import (
         check_label_propagation as check_label_propagation,
     )
@@ -102,22 +113,21 @@ if TYPE_CHECKING:
     from matchwood.components.strong.check import (
         is_strongly_connected_components as is_strongly_connected_components,
     )
-    from matchwood.components.strong.quotient.check import (
+    from matchwood.components.strong.condensation.check import (
         check_condensation as check_condensation,
     )
-    from matchwood.components.strong.quotient.check import is_condensation as is_condensation
+    from matchwood.components.strong.condensation.check import is_condensation as is_condensation
     from matchwood.factors.check import check_factor as check_factor
     from matchwood.factors.check import check_maximal_factor as check_maximal_factor
     from matchwood.factors.check import is_factor as is_factor
     from matchwood.factors.check import is_maximal_factor as is_maximal_factor
     from matchwood.forests.check import check_linear_forest as check_linear_forest
-    from matchwood.independent.maximal.check import (
+    from matchwood.independent.check import (
         check_maximal_independent_set as check_maximal_independent_set,
     )
-    from matchwood.independent.maximal.check import (
+    from matchwood.independent.check import (
         is_maximal_independent_set as is_maximal_independent_set,
     )
-    from matchwood.join.check import check_fuzzy_join as check_fuzzy_join
     from matchwood.krylov.check import check_solution as check_solution
     from matchwood.matching.augmented.check import check_augmented as check_augmented
     from matchwood.matching.bound.check import check_bound as check_bound
@@ -148,16 +158,8 @@ if TYPE_CHECKING:
     from matchwood.ordering.refine.check import check_refinement as check_refinement
     from matchwood.ordering.shingle.check import check_shingle_order as check_shingle_order
     from matchwood.preconditioners.check import check_preconditioner as check_preconditioner
-    from matchwood.ranking.random_surfer.check import check_pagerank as check_pagerank
-    from matchwood.ranking.random_surfer.check import is_pagerank as is_pagerank
-    from matchwood.sensing.anonymity.check import check_anonymized as check_anonymized
-    from matchwood.sensing.archive.check import check_archive as check_archive
-    from matchwood.sensing.capture.check import check_capture as check_capture
-    from matchwood.sensing.sliding.check import check_sliding as check_sliding
-    from matchwood.sensing.statistics.check import check_histograms as check_histograms
-    from matchwood.sensing.statistics.check import check_statistics as check_statistics
-    from matchwood.sensing.stream.check import check_sensing as check_sensing
-    from matchwood.sensing.traffic.check import check_traffic_matrix as check_traffic_matrix
+    from matchwood.ranking.check import check_pagerank as check_pagerank
+    from matchwood.ranking.check import is_pagerank as is_pagerank
     from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
     from matchwood.spanning.forest.check import is_spanning_forest as is_spanning_forest
     from matchwood.traversal.breadth_first.check import check_bfs as check_bfs

@@ -10,7 +10,7 @@ class EngineUnavailable(RuntimeError):
 class OutOfMemory(MemoryError):
     """The memory that a call needs is not free; the input is as it was.
 
-    On the CPU and on the GPU.  Where the bytes are known beforehand nothing is allocated.
+    Where the size is known beforehand nothing is allocated.
     """
 
 
@@ -19,7 +19,7 @@ class CheckFailed(ValueError):
 
 
 class FileFormatError(ValueError):
-    """A file does not hold what its format asks; the message names file and line."""
+    """A file does not follow its format; the message names the file and the line or byte."""
 
 
 class RankFailed(RuntimeError):
@@ -30,7 +30,7 @@ class RankFailed(RuntimeError):
     rank : int or None
         The rank that failed; None where the program that started the ranks did.
     type : str
-        The name of its exception; "TimeoutError" where a rank did not come to a collective.
+        The name of its exception; "TimeoutError" where a rank did not reach a collective.
     message : str
         What its exception said.
     traceback : str

@@ -24,11 +24,15 @@ class Entry(NamedTuple):
     engines: tuple[str, ...] = ("reference", "cpu", "gpu")
 
 
+RANKS = ("reference", "cpu", "gpu", "ranks")
+DEVICES = ("reference", "cpu", "gpu", "devices")
+ALL = ("reference", "cpu", "gpu", "devices", "ranks")
+
 PROBLEMS = (
-    Entry("bfs", "traversal", ("check_bfs",), "bfs", "bfs", "bfs"),
-    Entry("forest_roots", "traversal", ("check_forest_roots",), "", "", "forest roots"),
+    Entry("bfs", "traversal", ("check_bfs",), "bfs", "bfs", "bfs", RANKS),
+    Entry("forest_roots", "traversal", ("check_forest_roots",), "", "", "forest roots", RANKS),
     Entry("connected_components", "components", ("check_connected_components",),
-          "components", "components", "components"),
+          "components", "components", "components", ALL),
     Entry("strongly_connected_components", "components", ("check_strongly_connected_components",),
           "scc", "scc", "strong components"),
     Entry("condensation", "components", ("check_condensation",), "", "", "condensation"),
@@ -37,16 +41,16 @@ PROBLEMS = (
     Entry("leiden", "communities", ("check_communities",), "communities", "",
           "communities, leiden"),
     Entry("label_propagation", "communities", ("check_label_propagation",), "communities", "",
-          "communities, labels"),
+          "communities, labels", RANKS),
     Entry("modularity", "communities", ("check_modularity",), "communities", "",
           "communities, modularity"),
     Entry("maximal_independent_set", "independent", ("check_maximal_independent_set",),
           "mis", "mis", "independent set"),
     Entry("minimum_spanning_forest", "spanning", ("check_spanning_forest",),
-          "mst", "mst", "spanning forest"),
+          "mst", "mst", "spanning forest", RANKS),
     Entry("weighted_matching", "matching",
           ("check_matching", "check_locally_dominant", "check_augmented"),
-          "match", "matching", "matching"),
+          "match", "matching", "matching", ALL),
     Entry("maximal_matching", "matching", ("check_maximal_matching",),
           "match", "", "matching, maximal"),
     Entry("maximum_matching", "matching", ("check_maximum_matching",),
@@ -58,7 +62,7 @@ PROBLEMS = (
     Entry("coarsen", "matching", ("check_coarsening", "check_hierarchy"),
           "coarsen", "", "coarsening_hierarchy"),
     Entry("degree_factor", "factors", ("check_factor", "check_maximal_factor"),
-          "factor", "factor", "factor"),
+          "factor", "factor", "factor", DEVICES),
     Entry("linear_forest", "forests", ("check_linear_forest",), "forest", "forest", "forest"),
     Entry("reverse_cuthill_mckee", "ordering", ("check_rcm_order",), "order", "rcm", "ordering"),
     Entry("permute", "ordering", ("check_permuted",), "order", "", "ordering"),
@@ -72,7 +76,8 @@ PROBLEMS = (
           "order", "", "degree order"),
     Entry("refine_order", "ordering", ("check_refinement",), "order", "", "refinement"),
     Entry("locality_ordering", "ordering", (), "order", "", ""),
-    Entry("pagerank", "ranking", ("check_pagerank",), "pagerank", "pagerank", "pagerank"),
+    Entry("pagerank", "ranking", ("check_pagerank",), "pagerank", "pagerank", "pagerank",
+          RANKS),
     Entry("sense", "sensing", ("check_sensing",), "sense", "", "sensing"),
     Entry("read_capture", "sensing", ("check_capture",), "sense", "", "sensing, captures",
           ("reference", "cpu")),
@@ -93,3 +98,14 @@ PROBLEMS = (
           "precondition", "", "preconditioners", ("cpu", "gpu")),
     Entry("solve", "krylov", ("check_solution",), "solve", "", "", ("cpu", "gpu")),
 )  # fmt: skip
+
+
+def engines_of(name: str) -> tuple[str, ...]:
+    """The engines of a public function or of a check; none where the name is not listed."""
+    return _ENGINES.get(name, ())
+
+
+_ENGINES: dict[str, tuple[str, ...]] = {}
+for _entry in PROBLEMS:
+    for _name in (_entry.function, *_entry.checks):  # a check may serve several functions
+        _ENGINES[_name] = (*_ENGINES.get(_name, ()), *_entry.engines)

@@ -6,7 +6,7 @@ import time
 
 
 class Stopwatch:
-    """Times phases that follow one another; those of a phase that comes again are added up.
+    """Times consecutive phases; the times of a phase that occurs again are added up.
 
     Examples
     --------
@@ -21,11 +21,11 @@ class Stopwatch:
         self._since = time.perf_counter()
 
     def lap(self, phase: str) -> None:
-        """The phase that ends now began where the one before it ended."""
+        """End a phase, which began where the one before it ended."""
         now = time.perf_counter()
         self.seconds[phase] = self.seconds.get(phase, 0.0) + now - self._since
         self._since = now
 
     def go_on(self) -> None:
-        """What was done since the last phase belongs to none."""
+        """Begin the next phase now: the time since the last one counts for none."""
         self._since = time.perf_counter()

@@ -14,7 +14,7 @@ import numpy as np
 from adversarial.guard_pages import guarded
 from adversarial.wrong_arrays import SPARSE, leaves, replaced, spoilt
 
-crew = importlib.import_module("matchwood.teams.crew")  # the module, not its function
+crew = importlib.import_module("matchwood.engines.cpu.crew")  # the module, not its function
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[[Array, np.random.Generator], Any]

@@ -20,9 +20,9 @@ import matchwood as mw
 from adversarial.children import Attack, make, unexpected
 from adversarial.clock import attempts
 from adversarial.guard_pages import everywhere, guarded
-from matchwood.csr import Graph
+from matchwood.gate.graph import Graph
 from matchwood.ordering.rcm import cpu, reference
-from matchwood.ordering.rcm.batch_basic.cpu_work import Tuning
+from matchwood.ordering.rcm.cpu.batch_table import Tuning
 
 
 def lie() -> None:
@@ -35,16 +35,16 @@ def lie() -> None:
 @contextlib.contextmanager
 def hard_ways(k: int) -> Iterator[None]:
     """Have small graphs ordered as large ones are, every second or third time."""
-    small, large, usual = cpu.SMALL_ARCS, reference.SMALL, Tuning.of
+    small, large, usual = cpu.SMALL_ARCS, reference.SMALL_GRAPH_EDGES, Tuning.of
     if k % 3:
         cpu.SMALL_ARCS = 0
         Tuning.of = staticmethod(lambda workers: TUNINGS[k % len(TUNINGS)])
     if k % 2:
-        reference.SMALL = -1
+        reference.SMALL_GRAPH_EDGES = -1
     try:
         yield
     finally:
-        cpu.SMALL_ARCS, reference.SMALL, Tuning.of = small, large, usual
+        cpu.SMALL_ARCS, reference.SMALL_GRAPH_EDGES, Tuning.of = small, large, usual
 
 
 TUNINGS = (

@@ -14,9 +14,9 @@ import pytest
 
 import matchwood as mw
 from matchwood import check
+from matchwood.applications.sensing.statistics.result import NAMES
+from matchwood.applications.sensing.traffic import trusted
 from matchwood.sensing import Histogram, Windows
-from matchwood.sensing.statistics.quantities import NAMES
-from matchwood.sensing.traffic import trusted
 
 KEY = bytes(range(32))
 SIZES = ((1, 1), (7, 3), (40, 9), (200, 30))  # packets, hosts

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from adversarial.clock import attempts
+from matchwood.applications.sensing.archive import blob, files
 from matchwood.errors import FileFormatError, OutOfMemory
 from matchwood.sensing import TrafficMatrix, read_archive, traffic_matrix
-from matchwood.sensing.archive import blob, tar
 
 
 @functools.cache
@@ -28,8 +28,8 @@ def archive(compress) -> bytes:
     found = b""
     for k, matrix in enumerate(matrices()):
         content = blob.dump(matrix, compress)
-        found += tar.member_header(f"{k}.grb", len(content)) + content
-        found += bytes(-len(content) % tar.BLOCK)
+        found += files.member_header(f"{k}.grb", len(content)) + content
+        found += bytes(-len(content) % files.TAR_BLOCK)
     return found
 
 
@@ -67,7 +67,7 @@ WORDS = [0, 1, 3, 7, 8, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1, 2*
 
 def test_every_word_of_the_header_replaced():
     for content in archives():
-        start = tar.BLOCK if tar.is_tar(memoryview(content)) else 0
+        start = files.TAR_BLOCK if files.is_tar(memoryview(content)) else 0
         for place in range(start, start + 240, 4):
             for value in WORDS:
                 wrong = bytearray(content)

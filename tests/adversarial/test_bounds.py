@@ -8,7 +8,7 @@ from support import run_script
 
 SCRIPT = """
     import numpy as np
-    from matchwood.teams import atomic_add, crew, kernel, load_relaxed, store_relaxed
+    from matchwood.engines.cpu import atomic_add, crew, kernel, load_relaxed, store_relaxed
 
     @kernel
     def _read(team, x, i):

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from adversarial.clock import attempts
+from matchwood.applications.sensing.capture import reading, reference, sources
 from matchwood.errors import FileFormatError
 from matchwood.sensing import iter_capture, read_capture
-from matchwood.sensing.capture import reading, reference, sources
 from sensing import frames
 from support import REST, same
 

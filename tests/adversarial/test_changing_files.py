@@ -29,6 +29,7 @@ import matchwood
 from adversarial.children import Attack, faults_of, make
 from adversarial.clock import seconds, seed
 from matchwood import dist
+from matchwood.applications.sensing.capture import sources
 from matchwood.errors import FileFormatError, OutOfMemory
 from matchwood.gate.plain_files import PlainFile
 from matchwood.sensing import (
@@ -40,7 +41,6 @@ from matchwood.sensing import (
     write_archive,
     write_capture,
 )
-from matchwood.sensing.capture import sources
 from sensing import frames
 
 PACKETS, EDGES = 60_000, 20_000  # some megabytes, read in some milliseconds

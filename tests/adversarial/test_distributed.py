@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import matchwood
 from adversarial.clock import attempts
 from matchwood import dist, io
-from matchwood.gate.blocks import collecting
+from matchwood.gate.distributed import collecting
 from matchwood.gate.entries import DUPLICATES
 from spread_graphs import blocks, compare, tried, whole
 

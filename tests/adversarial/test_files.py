@@ -223,7 +223,7 @@ def test_spoiled_files(seed: int) -> None:
 
 def test_compressed_files_within_limits(tmp_path: Path) -> None:
     """Whatever a decoder is given, it stops at the limit and says why."""
-    from matchwood.io.compression import expanded
+    from matchwood.io.files import expanded
 
     rng = random.Random(5)
     text = b"0 1\n" * 1000

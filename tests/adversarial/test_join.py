@@ -143,7 +143,7 @@ def test_a_threshold_near_zero_takes_bounded_memory(monkeypatch):
     """Every pair shares a token: blocks come one by one, and are forgotten."""
     import tracemalloc
 
-    from matchwood.join import cpu
+    from matchwood.applications.join import cpu
 
     monkeypatch.setattr(cpu, "BLOCK", 1 << 18)
     rows = collection([["common", f"{i:05}"] for i in range(3000)])

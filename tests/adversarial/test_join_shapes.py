@@ -62,7 +62,7 @@ def test_more_shards_than_records():
 
 
 def test_blocks_stop_at_the_limit(monkeypatch):
-    from matchwood.join import cpu
+    from matchwood.applications.join import cpu
 
     monkeypatch.setattr(cpu, "BLOCK", 5000)
     rows = collection([["a", "b"]] * 400)

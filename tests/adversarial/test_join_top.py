@@ -13,9 +13,8 @@ import pytest
 
 from adversarial.clock import attempts
 from join_collections import records
-from matchwood.join import collection, cpu, fuzzy_join, top
-from matchwood.join.arrays import ONE
-from matchwood.join.candidates.cpu_run import Raw
+from matchwood.applications.join import ONE, Raw, cpu, top
+from matchwood.join import collection, fuzzy_join
 
 
 def triples(pairs):
@@ -25,7 +24,7 @@ def triples(pairs):
 @pytest.fixture
 def sampled(monkeypatch):
     """Collections of any size are sampled."""
-    monkeypatch.setattr(top, "WORTH_SAMPLING", 0)
+    monkeypatch.setattr(top, "LEAST_SAMPLED", 0)
     monkeypatch.setattr(top, "SAMPLE", 2)
 
 
@@ -93,9 +92,7 @@ def test_pairs_behind_the_last_place_are_dropped_and_no_others():
 
 
 def test_buffers_that_grow_keep_every_pair(monkeypatch):
-    from matchwood.join.candidates import cpu_run
-
-    monkeypatch.setattr(cpu_run, "ROOM", 500)
+    monkeypatch.setattr(cpu, "ROOM", 500)
     rows = [["a", "b"]] * 300
     for threads in (1, 2):
         best = fuzzy_join(rows, k=10, threads=threads)
@@ -108,7 +105,7 @@ def test_buffers_that_grow_keep_every_pair(monkeypatch):
 
 
 def _choice(threads):
-    from matchwood.join.choice import read_choice
+    from matchwood.applications.join.options import read_choice
 
     return read_choice("fuzzy_join", {**fuzzy_join.__kwdefaults__, "threads": threads})
 

@@ -120,7 +120,7 @@ def test_more_ranks_than_can_be_started_are_refused(ranks: int):
 
 
 def test_ranks_that_cannot_be_started_end_those_that_were(monkeypatch):
-    from matchwood.dist.threads import running
+    from matchwood.engines.ranks import threads as running
 
     begun = running._Rank.start
 

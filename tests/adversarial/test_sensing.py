@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from adversarial.clock import attempts
+from matchwood.applications.sensing.anonymity.anonymizer import read_key
+from matchwood.applications.sensing.stream import cpu as stream_cpu
+from matchwood.applications.sensing.stream import running, sources
+from matchwood.applications.sensing.stream.check import check_sensing
 from matchwood.errors import CheckFailed
 from matchwood.sensing import Anonymizer, Packets, sense, write_archive, write_capture
-from matchwood.sensing.anonymity.keys import read_key
-from matchwood.sensing.stream import cpu as stream_cpu
-from matchwood.sensing.stream import running, sources, sums
-from matchwood.sensing.stream.check import check_sensing
 from sensing import frames
 
 KEY = bytes(range(32))
@@ -75,7 +75,7 @@ def random_options(rng) -> dict:
 @pytest.fixture
 def small_parts(monkeypatch):
     """Limits so low that a few packets go the ways of many."""
-    monkeypatch.setattr(sums, "SAMPLE", 4)
+    monkeypatch.setattr(running, "SAMPLE", 4)
     monkeypatch.setattr(sources, "READ_AT_ONCE", 13)
 
     def vary(rng):

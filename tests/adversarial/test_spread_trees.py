@@ -12,7 +12,7 @@ from adversarial.clock import attempts
 from matchwood import dist
 from matchwood.check import check_spanning_forest
 from matchwood.matching.check import check_locally_dominant
-from matchwood.matching.dominant.spread import cpu as engine
+from matchwood.matching.dominant.ranks import cpu as engine
 from spread_graphs import slab, tried
 
 SIDES = ((1, 1), (1, 2), (3, 1), (2, 2), (1, 5), (2, 3), (3, 3))
@@ -68,7 +68,7 @@ def test_drawn_graphs_grids_and_wrong_answers(monkeypatch):
         sides = SIDES[int(rng.integers(0, len(SIDES)))]
         order = ("given", "hashed")[int(rng.integers(0, 2))]
         ties = ("hash", "index")[int(rng.integers(0, 2))]
-        monkeypatch.setattr(engine, "FEW", int(rng.choice([0, 2, 32, 10**6])))
+        monkeypatch.setattr(engine, "ROWS_PER_NEWS_WORD", int(rng.choice([0, 2, 32, 10**6])))
         mate = matchwood.weighted_matching(A, ties=ties).mate
         wrong = spoiled(mate, rng)
         verdict = tried(lambda: check_locally_dominant(A, wrong, ties=ties))  # noqa: B023

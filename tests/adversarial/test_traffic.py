@@ -18,8 +18,17 @@ import pytest
 
 from adversarial.clock import attempts
 from matchwood import engines
+from matchwood.applications.sensing.archive import blob
+from matchwood.applications.sensing.sliding.check import check_sliding
+from matchwood.applications.sensing.statistics import cpu as statistics_cpu
+from matchwood.applications.sensing.statistics.check import check_histograms, check_statistics
+from matchwood.applications.sensing.stream import cpu as stream_cpu
+from matchwood.applications.sensing.stream import running
+from matchwood.applications.sensing.traffic import cpu as traffic_cpu
+from matchwood.applications.sensing.traffic.check import check_traffic_matrix
+from matchwood.applications.sensing.traffic.result import trusted
 from matchwood.errors import FileFormatError
-from matchwood.primitives.sort import cpu_keys
+from matchwood.primitives.sort import cpu as sort_cpu
 from matchwood.sensing import (
     Anonymizer,
     Histogram,
@@ -35,13 +44,6 @@ from matchwood.sensing import (
     traffic_statistics,
     write_archive,
 )
-from matchwood.sensing.archive import blob
-from matchwood.sensing.sliding.check import check_sliding
-from matchwood.sensing.statistics.check import check_histograms, check_statistics
-from matchwood.sensing.stream import cpu as stream_cpu
-from matchwood.sensing.stream import running, sums
-from matchwood.sensing.traffic import cpu_runs, cpu_walk, trusted
-from matchwood.sensing.traffic.check import check_traffic_matrix
 
 
 def random_traffic(rng):
@@ -64,12 +66,12 @@ def random_traffic(rng):
 @pytest.fixture
 def small_parts(monkeypatch):
     """Limits so low that small traffic goes the ways of large traffic."""
-    monkeypatch.setattr(cpu_keys, "WHOLE", 64)
-    monkeypatch.setattr(cpu_keys, "ALONE", 128)
-    monkeypatch.setattr(cpu_walk, "WHOLE", 64)
-    monkeypatch.setattr(cpu_walk, "ALONE", 128)
-    monkeypatch.setattr(cpu_runs, "SMALL", 32)
-    monkeypatch.setattr(sums, "SAMPLE", 8)
+    monkeypatch.setattr(sort_cpu, "TEAM_KEYS", 64)
+    monkeypatch.setattr(sort_cpu, "MEMBER_KEYS", 128)
+    monkeypatch.setattr(traffic_cpu, "TEAM_KEYS", 64)
+    monkeypatch.setattr(statistics_cpu, "MEMBER_KEYS", 128)
+    monkeypatch.setattr(traffic_cpu, "LEAST_SHARED_LINKS", 32)
+    monkeypatch.setattr(running, "SAMPLE", 8)
 
 
 def test_matrices_and_statistics(small_parts):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matchwood.beyond import cpu_copies
-from matchwood.beyond.cpu_copies import CHUNK, COPY_THREADS
+from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.engines.devices.cpu import CHUNK, COPY_THREADS
 
 SIZES = (0, 1, 7, CHUNK - 1, CHUNK, 3 * CHUNK + 5, 11)  # bytes, one array after the other
 GUARD = 0xEE

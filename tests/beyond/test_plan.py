@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchwood import Devices, OutOfMemory
-from matchwood.beyond import cpu_copies
-from matchwood.beyond import plan as plans
-from matchwood.beyond.plan import Buffer, Partition, Sizes, make_plan
+from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.engines.devices import plan as plans
+from matchwood.engines.devices.plan import Buffer, Partition, Sizes, make_plan
 from support import looped
 
 SIZES = Sizes(every=8, own=18, listed=8, streamed=8, row=8, fixed=1024, arrays=16)

@@ -13,8 +13,9 @@ import pytest
 
 from beyond_on_host import fake_cupy
 from matchwood import engines
-from matchwood.beyond import cpu_copies, pinned
-from matchwood.beyond.pinned import Ring, gathering
+from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.engines.devices import pinned
+from matchwood.engines.devices.pinned import Ring, gathering
 
 
 class LateStream:
@@ -71,7 +72,7 @@ def late_device(monkeypatch):
     fake = fake_cupy()
     fake.cuda.Event = LateEvent
     with mock.patch.object(engines, "cupy", return_value=fake):
-        monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+        monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 256)
         monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
         monkeypatch.setattr(cpu_copies, "THREAD_BYTES", 40)
         yield
@@ -180,7 +181,7 @@ def test_a_team_that_fails_is_told_of():
 
 def test_a_slot_is_not_filled_while_it_is_read(monkeypatch):
     """Without the wait for its event, what was queued first would be lost."""
-    monkeypatch.setattr(pinned, "LEAST_SLOT", 1024)  # slots that grow would be given back
+    monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 1024)  # slots that grow would be given back
     with mock.patch.object(pinned, "wait_for"), pytest.raises(AssertionError):
         test_all_that_is_produced_arrives()
 

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import matchwood
-from matchwood.beyond import simulated
 from matchwood.cli import app
+from matchwood.engines.devices import simulated
 from support import run_verb_json as run_json
 
 GRAPH = "delaunay:n=60,seed=2"

@@ -12,7 +12,8 @@ import pytest
 import matchwood
 from cli.test_page import inner_keys, told
 from dist.mpi import mpiexec
-from matchwood.cli.cluster import app, session
+from matchwood.cli import cluster
+from matchwood.cli.cluster import app
 from support import run_verb, run_verb_json
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command_line.rst").read_text()
@@ -103,10 +104,10 @@ def test_info_and_bench(tmp_path):
 
 
 def test_what_the_bar_tells():
-    assert session.told("ranking", 7, 12345, 2_340_000) == (
+    assert cluster.told("ranking", 7, 12345, 2_340_000) == (
         "ranking: round 7, 12,345 active, 2.3 MB a rank"
     )
-    assert session.told("ranking", 7, None, 0) == "ranking: round 7, 0.0 MB a rank"
+    assert cluster.told("ranking", 7, None, 0) == "ranking: round 7, 0.0 MB a rank"
 
 
 @pytest.mark.mpi

@@ -123,7 +123,7 @@ def test_ctrl_c_is_one_line_and_130(monkeypatch) -> None:
 def test_ctrl_c_for_real() -> None:
     """A process that is busy hears SIGINT."""
     source = (
-        "import sys, time, matchwood.cli as cli, matchwood.cli.files.info as info\n"
+        "import sys, time, matchwood.cli as cli\n"
         "from matchwood.cli import load\n"
         "def slow(*a, **o):\n"
         "    print('ready', flush=True)\n"

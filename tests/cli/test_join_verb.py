@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from matchwood.cli import app
-from matchwood.cli.sets.tables import read, safe_cell
+from matchwood.cli.sets import read, safe_cell
 from support import run_verb as run
 from support import run_verb_json as run_json
 

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from matchwood.cli import app, errors, load, output, progress
-from matchwood.cli.files import generate
+from matchwood.cli import app, errors, files, load, output
 from support import run_verb, until
 
 
@@ -70,7 +69,7 @@ def sample(n, *, directed=False, edge_factor=16, rng=None):
     ],
 )
 def test_options_of_generators(typed: list[str], words: list[str]) -> None:
-    assert generate.joined(typed, sample) == words
+    assert files.joined(typed, sample) == words
 
 
 def test_every_generator_is_offered() -> None:
@@ -113,15 +112,15 @@ class Terminal(io.StringIO):
 
 def test_no_bar_where_nobody_looks(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with progress.progress("working") as bar:
+    with output.progress("working") as bar:
         bar.say("still working")
-    assert isinstance(bar, progress.NoBar)
+    assert isinstance(bar, output.NoBar)
     assert sys.stderr.getvalue() == ""
 
 
 def test_short_work_shows_no_bar(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with progress.progress("working") as bar:
+    with output.progress("working") as bar:
         bar.update(1, 2)
     assert not bar.shown
     time.sleep(0.01)
@@ -131,7 +130,7 @@ def test_short_work_shows_no_bar(monkeypatch) -> None:
 def test_long_work_shows_a_bar(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
-    bar = progress.Bar("counting", delay=0.01)
+    bar = output.Bar("counting", delay=0.01)
     until(lambda: bar.shown and "counting" in sys.stderr.getvalue())
     bar.update(3, 10)
     bar.say("counting on")
@@ -142,7 +141,7 @@ def test_long_work_shows_a_bar(monkeypatch) -> None:
 def test_a_bar_tells_numbers(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
-    bar = progress.Bar("joining", delay=0.01, units=("records", "pairs"))
+    bar = output.Bar("joining", delay=0.01, units=("records", "pairs"))
     until(lambda: bar.shown)
     bar.found(1234)
     bar.update(3000, 10_000)
@@ -153,11 +152,11 @@ def test_a_bar_tells_numbers(monkeypatch) -> None:
 
 def test_bar_follows_the_kernels(monkeypatch) -> None:
     """`matchwood.on_progress` is set inside the block and not after it."""
-    import matchwood.teams  # noqa: F401
+    import matchwood.engines.cpu  # noqa: F401
 
-    crew = sys.modules["matchwood.teams.crew"]  # the package has a function of that name
+    crew = sys.modules["matchwood.engines.cpu.crew"]  # the package has a function of that name
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with progress.progress("working") as bar:
+    with output.progress("working") as bar:
         assert crew._progress.get() == (bar.update, bar.found)
     assert crew._progress.get() is None
 

@@ -14,8 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import matchwood
-from matchwood.cli import app
-from matchwood.cli.traffic import live
+from matchwood.cli import app, traffic
 from matchwood.sensing import Packets, read_archive, traffic_matrix, write_capture
 from sensing import frames
 from support import environment, run_verb, run_verb_json
@@ -98,15 +97,15 @@ def test_the_live_table():
     src, dst = rng.integers(0, 50, (2, 2000), dtype=np.uint32)
     told = []
     matchwood.sense((src, dst), window=100, on_chunk=told.append)
-    screen = live.Live(["x.pcap"])
+    screen = traffic.Live(["x.pcap"])
     console = Console(file=io.StringIO(), width=200)
     console.print(screen._table(told[-1], 2.0))
     text = console.file.getvalue()
     assert "2,000 packets" in text
     assert "0.001 M packets/s" in text
-    assert text.count("100 ") >= live.ROWS
+    assert text.count("100 ") >= traffic.ROWS
     screen.close()
-    with live.live(["x.pcap"]) as nobody:
+    with traffic.live(["x.pcap"]) as nobody:
         assert nobody is None  # stderr is no terminal here
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 import matchwood
 from graphs import ZOO, complete, disjoint, from_edges, grid, random_graph, rmat, shuffled, star
 from matchwood.communities import subrounds
-from matchwood.communities.moving import cpu as moving_cpu
+from matchwood.communities.louvain_leiden import cpu as moving_cpu
 from matchwood.communities.propagation import cpu as propagation_cpu
 from matchwood.communities.weights import LARGEST_SUM, level_of
 from strategies import graphs
@@ -35,8 +35,8 @@ WEIGHTED = ("few weights", "self loops", "duplicates", "float32", "rmat", "both 
 @pytest.fixture
 def teams(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs get the team that is asked for, and few sub-rounds: barriers take long."""
-    monkeypatch.setattr(moving_cpu, "ALONE", 0)
-    monkeypatch.setattr(propagation_cpu, "ALONE", 0)
+    monkeypatch.setattr(moving_cpu, "ONE_MEMBER_SIZE", 0)
+    monkeypatch.setattr(propagation_cpu, "ONE_MEMBER_SIZE", 0)
     monkeypatch.setattr(subrounds, "MOST_SUBROUNDS", 6)
 
 
@@ -224,7 +224,7 @@ def test_label_propagation_ends_without_sub_rounds(monkeypatch: pytest.MonkeyPat
 
     for module in (reference, propagation_cpu):
         monkeypatch.setattr(module, "SPLIT_ROUNDS", 0)
-    monkeypatch.setattr(propagation_cpu, "ALONE", 0)
+    monkeypatch.setattr(propagation_cpu, "ONE_MEMBER_SIZE", 0)
     for graph in ("grid", "bipartite", "cycle", "few weights", "rmat"):
         A = ZOO[graph]()
         expected = matchwood.label_propagation(A, engine="reference")

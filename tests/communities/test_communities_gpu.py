@@ -81,8 +81,8 @@ def test_careful_rounds_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_layers() -> None:
-    from matchwood import csr
     from matchwood.communities.propagation import layer
+    from matchwood.gate import graph as csr
 
     for A in (ZOO["rmat"](), grid(30, 31)):
         options = {"caller": "x", "max_rounds": 30, "tol": 0.0, "seed": 1}

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import matchwood
-from matchwood.communities.moving import levels, partitions
-from matchwood.communities.moving.plan import CHAIN_DOUBLINGS, MOST_STALLS
+from matchwood.communities.louvain_leiden import levels, partitions
+from matchwood.communities.louvain_leiden.levels import CHAIN_DOUBLINGS, MOST_STALLS
 from support import same
 
 FUNCTIONS: dict[str, Any] = {

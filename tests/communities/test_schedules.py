@@ -14,9 +14,8 @@ from matchwood.communities import subrounds
 from support import same
 
 MODULES = (
-    "matchwood.communities.cpu_subrounds",
-    "matchwood.communities.moving.cpu_refine",
-    "matchwood.communities.moving.cpu",
+    "matchwood.communities.subrounds.cpu",
+    "matchwood.communities.louvain_leiden.cpu",
     "matchwood.communities.propagation.cpu",
 )
 FUNCTIONS: dict[str, Any] = {
@@ -38,7 +37,7 @@ def late() -> Iterator[None]:
     """Small graphs get the team that is asked for, and few sub-rounds: each has its barriers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subrounds, "MOST_SUBROUNDS", 5)
-        install(patch, delayed(MODULES, CHUNK=3, ALONE=0))
+        install(patch, delayed(MODULES, CHUNK=3, ONE_MEMBER_SIZE=0))
         yield
 
 
@@ -71,7 +70,7 @@ def test_the_copies_are_run(late: None) -> None:
     """Else the tests above would say nothing."""
     from matchwood import engines
 
-    module = engines.load("matchwood.communities.moving", "cpu")
+    module = engines.load("matchwood.communities.louvain_leiden", "cpu")
     assert module.CHUNK == 3
     assert module.barrier.py_func.__name__ == "slow_barrier"
     assert module.split_round.py_func.__globals__["barrier"].py_func.__name__ == "slow_barrier"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import matchwood
 from graphs import ZOO, grid, rmat, shuffled, star
 from matchwood import Devices, EngineUnavailable, OutOfMemory
-from matchwood.beyond import plan as plans
-from matchwood.beyond import simulated
+from matchwood.engines.devices import plan as plans
+from matchwood.engines.devices import simulated
 from strategies import graphs
 from support import looped
 

@@ -10,8 +10,8 @@ import pytest
 import matchwood
 from graphs import grid, rmat, shuffled
 from matchwood import Devices
-from matchwood.beyond import plan as plans
-from matchwood.beyond import simulated
+from matchwood.engines.devices import plan as plans
+from matchwood.engines.devices import simulated
 
 pytestmark = pytest.mark.gpu
 

@@ -12,9 +12,9 @@ import matchwood
 from beyond_on_host import on_host
 from graphs import disjoint, from_edges, grid, path, rmat, star
 from matchwood import Devices
-from matchwood.beyond import plan as plans
-from matchwood.beyond import simulated
 from matchwood.components.connected.devices import gpu
+from matchwood.engines.devices import plan as plans
+from matchwood.engines.devices import simulated
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 

@@ -10,9 +10,9 @@ import pytest
 
 import matchwood
 from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
-from matchwood import csr
 from matchwood.components.connected import gpu as engine
 from matchwood.components.connected import reference
+from matchwood.gate import graph as csr
 
 pytestmark = pytest.mark.gpu
 

@@ -18,8 +18,7 @@ import matchwood
 from graphs import ZOO, disjoint, from_edges, grid, random_graph, rmat, shuffled
 from matchwood.check import check_strongly_connected_components
 from matchwood.components.strong import cpu
-from matchwood.components.strong.forward_backward import cpu as cpu_tasks
-from matchwood.components.strong.multistep import cpu as cpu_colour
+from matchwood.components.strong.cpu import forward_backward, multistep
 from strategies import graphs
 from strong_graphs import (
     HARD,
@@ -97,7 +96,7 @@ def test_many_schedules() -> None:
 
 def test_colours_find_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also for teams of two, and down to the last vertex."""
-    monkeypatch.setattr(cpu, "FEW_FOR_TWO", 0)
+    monkeypatch.setattr(cpu, "FEW_VERTICES_FOR_TWO", 0)
     monkeypatch.setattr(cpu, "FEW_VERTICES", 0)
     for make in HARD.values():
         A = make()
@@ -110,11 +109,11 @@ def test_colours_find_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("method", ["forward_backward", "multistep"])
 def test_rounds_are_limited(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """Descending colours find one cycle of the chain in a round: the limit ends that."""
-    monkeypatch.setattr(cpu, "FEW_FOR_TWO", 0)
+    monkeypatch.setattr(cpu, "FEW_VERTICES_FOR_TWO", 0)
     for make in HARD.values():
         A = make()
         found = matchwood.strongly_connected_components(A, method=method, threads=2)
-        assert found.rounds <= 2 + max(cpu_colour.ROUNDS, cpu_tasks.ROUNDS)
+        assert found.rounds <= 2 + max(multistep.ROUNDS, forward_backward.ROUNDS)
         assert np.array_equal(found.labels, expected(A)[1])
 
 

@@ -10,10 +10,10 @@ import pytest
 
 import matchwood
 from graphs import ZOO, random_graph
-from matchwood import csr
 from matchwood.components.strong import gpu as engine
 from matchwood.components.strong import reference
-from matchwood.components.strong.quotient import reference as levels_reference
+from matchwood.components.strong.condensation import reference as levels_reference
+from matchwood.gate import graph as csr
 from strong_graphs import HARD, chain_of_cycles, directed_cycle, directed_path
 
 pytestmark = pytest.mark.gpu

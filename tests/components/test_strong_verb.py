@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import matchwood
 from matchwood.cli import app
-from matchwood.report.drawings import strong
+from matchwood.report import sketches
 from strong_graphs import chain_of_cycles
 
 
@@ -58,13 +58,13 @@ def test_scc_refuses_what_it_does_not_know(chain: str) -> None:
 
 
 def test_the_picture() -> None:
-    sketch = strong.sketch(120)
+    sketch = sketches.sketch_strong(120)
     assert len(sketch.drawings) == 2
     assert "strong components" in sketch.drawings[0].markup()
 
 
 def test_one_way_streets() -> None:
     A = matchwood.generators.grid((6, 6))
-    none, all_ = strong.one_way(A, 0.0, rng=1), strong.one_way(A, 1.0, rng=1)
+    none, all_ = sketches.one_way(A, 0.0, rng=1), sketches.one_way(A, 1.0, rng=1)
     assert (none.nnz, all_.nnz) == (A.nnz // 2, A.nnz)
     assert (none + none.T).nnz == A.nnz

@@ -25,9 +25,9 @@ from matchwood import engines
 
 HOST = "the array lies on the host"
 OWN = (
-    "communities.propagation.tallies", "matching.dominant.spread", "spanning.forest.spread",
-    "ranking.random_surfer.block", "traversal.breadth_first.dist",
-    "components.connected.dist.blocks", "dist.exchanges", "gate.blocks.whole",
+    "communities.propagation.ranks", "matching.dominant.ranks", "spanning.forest.ranks",
+    "ranking.ranks", "traversal.breadth_first.ranks", "components.connected.ranks",
+    "engines.ranks.exchanges", "gate.distributed",
 )  # fmt: skip
 """Packages whose files for GPUs run as they are."""
 
@@ -277,7 +277,7 @@ def _on_host(thing: Any) -> Any:
 
 
 class Block:
-    """Of components/connected/dist/blocks: the kernels of one machine need large blocks."""
+    """Of components/connected/ranks: the kernels of one machine need large blocks."""
 
     def __init__(self, view: Any) -> None:
         self._indptr, self._indices = _brought(view.indptr), _brought(view.indices)
@@ -314,20 +314,20 @@ def _without_tiles(*args: Any, tiles: Any, **options: Any) -> Any:
 
 
 def first_entries(rows: Any, order: Any, n_rows: int, threads: Any) -> Any:
-    """Of spanning/forest/spread."""
-    from matchwood.spanning.forest.spread import cpu
+    """Of spanning/forest/ranks."""
+    from matchwood.spanning.forest.ranks import cpu
 
     return raised(cpu.first_entries(_brought(rows), order, n_rows, threads))
 
 
 def offer(a: Any, b: Any, best: Any) -> None:
-    """Of spanning/forest/spread."""
+    """Of spanning/forest/ranks."""
     for ends in (a._a, b._a):
         np.minimum.at(best._a, ends, np.arange(ends.size, dtype=np.uint64))
 
 
 def _follow(threads: int, args: Any) -> None:
-    """Of traversal/breadth_first/dist."""
+    """Of traversal/breadth_first/ranks."""
     size, *arrays = args
     frontier, indptr, indices, names, level, when, best, found, tail = map(lowered, arrays)
     for u in frontier[:size].tolist():
@@ -351,13 +351,12 @@ def _search(threads: int, args: Any) -> None:
 
 def play(monkeypatch: Any) -> None:
     """Until the end of the test there is a GPU; ranks that are threads may use it."""
-    from matchwood.components.connected.dist.blocks import gpu as joining
-    from matchwood.components.connected.dist.blocks import gpu_giant as known
-    from matchwood.gate.blocks.whole import gpu as whole
-    from matchwood.matching.dominant.spread import gpu as matching
-    from matchwood.ranking.random_surfer.block import gpu as ranking
-    from matchwood.spanning.forest.spread import gpu as spanning
-    from matchwood.traversal.breadth_first.dist import gpu as searching
+    from matchwood.components.connected.ranks import gpu as joining
+    from matchwood.gate.distributed import gpu as whole
+    from matchwood.matching.dominant.ranks import gpu as matching
+    from matchwood.ranking.ranks import gpu as ranking
+    from matchwood.spanning.forest.ranks import gpu as spanning
+    from matchwood.traversal.breadth_first.ranks import gpu as searching
 
     module = Cupy(real_cupy())
     monkeypatch.setitem(sys.modules, "cupy", module)
@@ -371,8 +370,7 @@ def play(monkeypatch: Any) -> None:
     monkeypatch.setattr(engines, "load", loaded)
     for engine in (matching, joining, whole):
         monkeypatch.setattr(engine, "SOURCE", Compiled(engine.SOURCE))
-    monkeypatch.setattr(known, "SOURCE", Compiled(known.SOURCE))
-    monkeypatch.setattr(known, "Block", Block)
+    monkeypatch.setattr(joining, "Block", Block)
     monkeypatch.setattr(ranking, "SOURCE", Compiled(ranking.SOURCE))
     rows = SimpleNamespace(Tiles=lambda indptr, size: None, spmv=_without_tiles)
     monkeypatch.setattr(ranking, "row_reduce", rows)

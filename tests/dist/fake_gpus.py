@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.dist.networks.device import Cuda
-from matchwood.dist.networks.nccl import NO_COLOR
+from matchwood.engines.ranks.networks.device import Cuda
+from matchwood.engines.ranks.networks.nccl import NO_COLOR
 
 
 class FakeCuda(Cuda):

@@ -13,8 +13,7 @@ from dist import bodies, test_forest, test_matching
 from dist.mpi import SHARES, by_messages
 from graphs import ZOO, grid, rmat
 from matchwood.communities import subrounds
-from matchwood.dist.networks.shared import Shared
-from matchwood.dist.networks.shared.board import open_board
+from matchwood.engines.ranks.networks.shared import Shared, open_region
 from spread_graphs import slab
 
 
@@ -27,7 +26,7 @@ def operations(comm):
     if comm.size > 1 and SHARES:
         assert isinstance(comm, Shared)
         assert isinstance(comm.split(0), Shared)
-        small = Shared(comm.base, open_board(comm.base, 512 * comm.size))  # bytes of a rank
+        small = Shared(comm.base, open_region(comm.base, 512 * comm.size))  # bytes of a rank
         bodies.reductions(small, ["complex128"], (0, 1, 300))
         bodies.gathers(small, ["int16"], (0, 5, 2000))
         bodies.things(small)

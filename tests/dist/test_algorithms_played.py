@@ -13,9 +13,9 @@ from dist import fake_cupy
 from dist.test_algorithms_gpu import NAMES, PARTS, compare
 from graphs import ZOO
 from matchwood import engines
-from matchwood.dist.exchanges.cpu_distinct import distinct
-from matchwood.dist.protocol import Communicator
-from matchwood.dist.threads.communicator import Threads
+from matchwood.engines.ranks.exchanges.cpu import distinct
+from matchwood.engines.ranks.protocol import Communicator
+from matchwood.engines.ranks.threads import Threads
 
 CASES = (  # grid, order, graph
     ("1x1", "given", "self loops"),

@@ -12,8 +12,8 @@ import matchwood as mw
 from adversarial.clock import seconds
 from dist.bodies import same
 from matchwood.dist import Serial, run
-from matchwood.dist.faults import difference, failure_of, listed, shortened
-from matchwood.dist.networks.control import NOTICE_BYTES, Control, fitting
+from matchwood.engines.ranks.faults import difference, failure_of, listed, shortened
+from matchwood.engines.ranks.networks.polled import NOTICE_BYTES, Control, fitting
 from support import looped
 
 # Strange arrays
@@ -284,8 +284,8 @@ def test_nothing_piles_up():
 
     comm = run(work, 3)[0]
     assert comm._group.meetings == {}
-    assert not comm._hall._open
-    assert comm._hall._waiting == 0
+    assert not comm._meetings._open
+    assert comm._meetings._waiting == 0
 
 
 def test_many_runs_at_once():

@@ -14,8 +14,8 @@ from dist import fake_cupy
 from dist.fake_gpus import FakeCuda, FakeWindows
 from graphs import ZOO
 from matchwood.dist import run
-from matchwood.dist.common import common
-from matchwood.dist.networks.ipc import Ipc
+from matchwood.engines.ranks.networks.ipc import Ipc
+from matchwood.gate.distributed.whole import common
 from spread_graphs import slab
 from support import looped
 

@@ -41,7 +41,7 @@ def test_results_come_by_rank():
 
 def test_large_arrays_are_not_copied_for_sending(monkeypatch):
     """A meeting of large arrays hands over the arrays themselves."""
-    from matchwood.dist.threads.communicator import Threads
+    from matchwood.engines.ranks.threads import Threads
 
     brought = []
     meet = Threads._meet

@@ -10,10 +10,10 @@ from dist import bodies
 from dist.fake_gpus import FakeCuda, FakeNccl, FakeNcclComm, FakeWindows
 from dist.mpi import mpiexec
 from matchwood.dist import run
-from matchwood.dist.networks import staging
-from matchwood.dist.networks.device import SHARING, Device, _best, refuse_shared
-from matchwood.dist.networks.ipc import Ipc
-from matchwood.dist.networks.nccl import Nccl
+from matchwood.engines.ranks.networks import staging
+from matchwood.engines.ranks.networks.ipc import Ipc
+from matchwood.engines.ranks.networks.nccl import Nccl
+from matchwood.engines.ranks.opening import SHARING_VERSION, Device, _best, refuse_shared
 from support import looped
 
 # With made-up GPUs
@@ -33,7 +33,7 @@ def test_ipc(largest):
         assert comm.closed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("matchwood.dist.networks.ipc.FIRST_BYTES", 32)
+        patch.setattr("matchwood.engines.ranks.networks.ipc.FIRST_BYTES", 32)
         for ranks in (1, 2, 3, 5):
             run(work, ranks)
 
@@ -89,7 +89,7 @@ def test_a_failure_aborts_nccl():
     assert all(made._comm.calls[-1] == "abort" for made in comms.values())
 
 
-def devices(*buses, host="a", nccl=SHARING - 1):
+def devices(*buses, host="a", nccl=SHARING_VERSION - 1):
     return [Device(host, bus, nccl) for bus in buses]
 
 
@@ -104,7 +104,7 @@ def test_the_way_of_gpu_arrays():
 def test_nccl_is_refused_where_ranks_share_a_gpu(monkeypatch):
     monkeypatch.delenv("NCCL_MULTI_RANK_GPU_ENABLE", raising=False)
     refuse_shared(devices("1", "2"))
-    shared = devices("1", "1", nccl=SHARING)
+    shared = devices("1", "1", nccl=SHARING_VERSION)
     with pytest.raises(mw.EngineUnavailable, match="two ranks share one"):
         refuse_shared(shared)
     monkeypatch.setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1")

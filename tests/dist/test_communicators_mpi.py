@@ -10,9 +10,9 @@ import pytest
 
 import matchwood as mw
 from dist.mpi import SHARES, clean_environment, mpiexec, needs_mpi
-from matchwood.dist.start import opening
-from matchwood.dist.start.launchers import mpi_launchers
-from matchwood.teams.native.runs import POSSIBLE
+from matchwood.engines.cpu.native import POSSIBLE
+from matchwood.engines.ranks import opening
+from matchwood.engines.ranks.placement import mpi_launchers
 from support import looped, run_script
 
 pytestmark = needs_mpi
@@ -77,7 +77,7 @@ OWN_CPUS = """
 import os
 import numpy as np
 import matchwood as mw
-from matchwood.teams import crew, kernel, members
+from matchwood.engines.cpu import crew, kernel, members
 
 @kernel
 def nothing(team, x):
@@ -85,7 +85,7 @@ def nothing(team, x):
 
 def where(count):
     crew(count, work=1 << 20).run(nothing, np.zeros(count))
-    assert all(member.post is not None for member in members._free)
+    assert all(member.mailbox is not None for member in members._free)
     return [os.sched_getaffinity(member.native_id) for member in members._free[-count:]]
 
 rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")))

@@ -15,11 +15,13 @@ from dist.test_algorithms_gpu import compare as on_gpus
 from graphs import ZOO, grid, path, shuffled
 from matchwood import dist
 from matchwood.check import check_connected_components, is_connected_components
-from matchwood.components.connected.dist import METHODS, giant
-from matchwood.components.connected.dist.blocks import gpu as gpu_ranks
-from matchwood.components.connected.dist.cpu_sample import largest_tree
+from matchwood.components.connected import cpu as one_machine
+from matchwood.components.connected.ranks import METHODS
+from matchwood.components.connected.ranks import gpu as gpu_ranks
+from matchwood.components.connected.ranks.cpu import giant
+from matchwood.components.connected.ranks.cpu.giant import largest_tree
 from matchwood.errors import CheckFailed
-from matchwood.primitives.number.dist import number_labels
+from matchwood.primitives.number.ranks import number_labels
 from spread_graphs import CREW, GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
 from support import REST
@@ -205,7 +207,7 @@ def known_and_read(comm, A, shape):
     grid = G.grid
     lengths = np.diff(G.entries().indptr)
     members = giant.members(G, 1)
-    _, known = giant.labels_of(G, members, 1)
+    _, known = giant.labels_of(G, one_machine, members, 1)
     whole = np.zeros(G.n, bool)
     whole[giant._places(known.own, grid.owned) * grid.p + grid.rank] = True
     whole = comm.allreduce(whole, "or")
@@ -435,6 +437,6 @@ def test_ranks_with_gpus(monkeypatch):
     """Kernels run on the host: fake_cupy.py.  Few pairs go through the host, or all by the GPU."""
     play(monkeypatch)
     for turn, name in enumerate(("few weights", "path", "self loops", "int64 indices", "one edge")):
-        monkeypatch.setattr(gpu_ranks, "FEW", (0, 1 << 14)[turn % 2])
+        monkeypatch.setattr(gpu_ranks, "FEW_PAIRS", (0, 1 << 14)[turn % 2])
         order, sides = ("given", "hashed")[turn // 2 % 2], [(2, 2), (2, 3), (3, 1)][turn % 3]
         dist.run(on_gpus, sides[0] * sides[1], ZOO[name](), order, sides, ("components",))

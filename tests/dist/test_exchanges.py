@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from matchwood import dist
-from matchwood.dist import grid as grids
-from matchwood.dist.exchanges import Exchange, Record, cpu_stripes
-from matchwood.gate.blocks.order import HashedOrder
+from matchwood.engines.ranks import grid as grids
+from matchwood.engines.ranks.exchanges import Exchange, Record, cpu
+from matchwood.gate.distributed.sources import HashedOrder
 from spread_graphs import GRIDS
 
 OPS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "or": np.bitwise_or}
@@ -63,9 +63,9 @@ def test_large_arrays_are_ordered_by_owner_and_back(monkeypatch):
                 own = exchange.fold(values, "max")
                 return own, exchange.expand(own), exchange.expand_rows(own)
 
-            monkeypatch.setattr(cpu_stripes, "LARGE", 1 << 14)
+            monkeypatch.setattr(cpu, "STRIPED_ELEMENTS", 1 << 14)
             expected = on_grid(work, R, C, n)
-            monkeypatch.setattr(cpu_stripes, "LARGE", 1)
+            monkeypatch.setattr(cpu, "STRIPED_ELEMENTS", 1)
             for found, right in zip(on_grid(work, R, C, n), expected, strict=True):
                 for one, other in zip(found, right, strict=True):
                     assert one.dtype == kind
@@ -141,7 +141,7 @@ def test_packets_and_questions_reach_the_owners(layout, hashed):
 
 
 def test_joining_in_the_order_of_ranks_at_many_threads():
-    from matchwood.dist.exchanges.cpu import joined
+    from matchwood.engines.ranks.exchanges.cpu import joined
 
     rng = np.random.default_rng(0)
     for size, count in ((1000, 20), (1000, 5000), (1, 3), (7, 0)):
@@ -199,29 +199,6 @@ def test_records_keep_every_type():
     for given, found in zip(columns, record.unpacked(record.packed), strict=True):
         assert given.dtype == found.dtype
         assert np.array_equal(given, found)
-
-
-def test_auto_takes_the_form_that_sends_less():
-    n = 64
-
-    def work(exchange, grid, rng):
-        values = rng.integers(0, 1000, grid.n_rows)
-        dense = exchange.fold(values, "max")
-        all_places, found = exchange.fold_auto(values, np.arange(grid.n_rows), "max")
-        assert all_places is None
-        assert np.array_equal(found, dense)
-        whole = exchange.comm.allreduce(np.array([grid.rank == 0]), "or")
-        one = np.arange(grid.n_rows)[: 1 if grid.rank == 0 else 0]
-        places, found = exchange.fold_auto(values, one, "max")
-        assert np.array_equal(found, values[one] if grid.rank == 0 else values[:0])
-        positions, spread = exchange.expand_auto(dense, places)
-        assert np.array_equal(spread, exchange.expand(dense)[positions])
-        positions, spread = exchange.expand_auto(dense, np.arange(grid.owned))
-        assert positions is None
-        assert np.array_equal(spread, exchange.expand(dense))
-        return bool(whole[0])
-
-    assert all(on_grid(work, 2, 4, n))
 
 
 def test_many_graphs_share_their_groups():

@@ -15,9 +15,9 @@ import matchwood
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist, minimum_spanning_forest
 from matchwood.check import check_spanning_forest
-from matchwood.spanning.forest.spread import cpu as loops
-from matchwood.spanning.forest.spread import gpu as gpu_loops
-from matchwood.spanning.forest.spread import rounds
+from matchwood.spanning.forest import ranks as rounds
+from matchwood.spanning.forest.ranks import cpu as loops
+from matchwood.spanning.forest.ranks import gpu as gpu_loops
 from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, part, slab, tried
 from strategies import graphs
 from support import REST
@@ -155,7 +155,7 @@ def test_parallel_edges(kind):
 
 
 def test_many_threads_on_a_rank(monkeypatch):
-    module = __import__("matchwood.teams.crew", fromlist=["x"])
+    module = __import__("matchwood.engines.cpu.crew", fromlist=["x"])
     monkeypatch.setattr(module, "INLINE_WORK", 0)
     monkeypatch.setattr(module, "SECOND_THREAD_WORK", 0)
     for name in ("few weights", "rmat, directed", "star"):

@@ -103,7 +103,7 @@ def test_any_edges_on_any_grid(A, at, kind):
 
 def test_many_rounds_and_ranges_give_the_same_block(monkeypatch):
     """Entries in rounds of a few, by ranges of a few rows: sums in the order of one machine."""
-    from matchwood.gate.blocks import collecting
+    from matchwood.gate.distributed import collecting
 
     monkeypatch.setattr(collecting, "BATCH", 7)
     expected = whole(matchwood.graph((23, EDGES, WEIGHTS), duplicates="sum"))
@@ -118,7 +118,7 @@ def test_many_rounds_and_ranges_give_the_same_block(monkeypatch):
 
 def test_wide_ids_travel_too(monkeypatch):
     """As if the graph had more vertices than 32 bits count."""
-    from matchwood.gate.blocks import collecting, views
+    from matchwood.gate.distributed import collecting, views
 
     for module in (collecting, views):
         monkeypatch.setattr(module, "INT32_MAX", 4)

@@ -9,8 +9,7 @@ import scipy.sparse as sp
 import matchwood
 from matchwood import dist
 from matchwood.errors import EngineUnavailable
-from matchwood.gate.blocks.agreed import Agreed
-from matchwood.gate.blocks.given import Share
+from matchwood.gate.distributed.sources import Agreed, Share
 from matchwood.gate.inputs import is_distributed
 from matchwood.registry import PROBLEMS
 from spread_graphs import slab, tried

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matchwood.dist import grid as grids
-from matchwood.dist.grid.cpu import column_id, row_id
-from matchwood.teams import crew, kernel
+from matchwood.engines.cpu import crew, kernel
+from matchwood.engines.ranks import grid as grids
+from matchwood.engines.ranks.grid.cpu import column_id, row_id
 from spread_graphs import GRIDS
 
 SIZES = (0, 1, 2, 5, 16, 17, 31, 97)

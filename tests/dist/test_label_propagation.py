@@ -17,9 +17,9 @@ from matchwood import dist
 from matchwood.check import check_label_propagation
 from matchwood.communities import is_label_propagation, subrounds
 from matchwood.communities.propagation import cpu as one_machine
-from matchwood.communities.propagation import dist as spread_engine
-from matchwood.communities.propagation.tallies import cpu as tables
-from matchwood.communities.propagation.tallies import gpu as sorted_lists
+from matchwood.communities.propagation import ranks as spread_engine
+from matchwood.communities.propagation.ranks import cpu as tables
+from matchwood.communities.propagation.ranks import gpu as sorted_lists
 from matchwood.errors import CheckFailed
 from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, slab
 from strategies import graphs
@@ -126,7 +126,7 @@ def test_tables_for_many_ranks(monkeypatch, careful):
 
 def test_sorted_lists_decide_alike(monkeypatch, careful, tracked):
     """What ranks with a GPU do, by sorts, here on NumPy arrays."""
-    monkeypatch.setattr(spread_engine, "tallies_of", lambda G: sorted_lists)
+    monkeypatch.setattr(spread_engine, "engine_of", lambda G: sorted_lists)
     for A in (abs(ZOO["few weights"]()), abs(ZOO["rmat, directed"]()), ZOO["one edge"]()):
         compared(A, ((1, 1), (2, 3)), [{}, {"rng": 5}])
 

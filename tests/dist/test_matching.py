@@ -16,16 +16,16 @@ from dist.fake_cupy import play
 from dist.test_algorithms_gpu import compare as on_gpus
 from graphs import ZOO, complete, grid, path, rmat, star
 from matchwood import dist
+from matchwood.engines.cpu import crew
 from matchwood.errors import CheckFailed
 from matchwood.matching import weighted_matching
 from matchwood.matching.check import check_locally_dominant, check_matching
-from matchwood.matching.cpu_rows import Ties
-from matchwood.matching.dominant import dist as rule
-from matchwood.matching.dominant.spread import cpu as steps
-from matchwood.matching.dominant.spread import cpu_owners as owners
-from matchwood.matching.dominant.spread.cpu_records import Came
+from matchwood.matching.cpu import Ties
+from matchwood.matching.dominant import ranks as rule
+from matchwood.matching.dominant.ranks import cpu as steps
+from matchwood.matching.dominant.ranks.cpu import owners
+from matchwood.matching.dominant.ranks.cpu.owners import Received
 from matchwood.primitives.frontier.cpu import BUFFER
-from matchwood.teams import crew
 from spread_graphs import CREW, GRIDS, USUAL_GRIDS, slab, tried
 from strategies import graphs
 from support import REST
@@ -140,7 +140,7 @@ def test_every_row_proposes_once_on_any_team(monkeypatch):
 
 @pytest.mark.parametrize("few", [0, 8, 10**9])
 def test_rows_wait_in_lists_from_any_round_on(few, monkeypatch):
-    monkeypatch.setattr(steps, "FEW", few)
+    monkeypatch.setattr(steps, "ROWS_PER_NEWS_WORD", few)
     for name in ("few weights", "rmat", "star", "path", "float32", "int64 indices"):
         compare(ZOO[name](), [(2, 3)], "given")
         compare(ZOO[name](), [(2, 1)], "hashed", ties="index")
@@ -149,7 +149,7 @@ def test_rows_wait_in_lists_from_any_round_on(few, monkeypatch):
 @pytest.mark.parametrize("few", [0, 3, 10**9])
 def test_few_matched_vertices_are_told_to_all_ranks(few, monkeypatch):
     """From the second round on, from any round on, never; also where that takes bitmaps."""
-    monkeypatch.setattr(rule, "FEW", few)
+    monkeypatch.setattr(rule, "VERTICES_PER_MATCHED", few)
     asked = []
     tell = steps.Run.tell
 
@@ -214,7 +214,7 @@ def test_many_threads_on_a_rank(monkeypatch):
     for A in (rmat(8, 6), grid(9, 9), star(100)):
         weights = sp.csr_array((rng.integers(1, 9, A.nnz), A.indices, A.indptr), A.shape)
         for threads, few in ((2, 32), (3, 0)):
-            monkeypatch.setattr(steps, "FEW", few)
+            monkeypatch.setattr(steps, "ROWS_PER_NEWS_WORD", few)
             compare(A, [(2, 2)], threads=threads)
             compare(weights, [(1, 3)], "hashed", threads=threads)
     large = rmat(15, 6)  # members have more records than their buffers hold, and share places
@@ -238,8 +238,8 @@ def settled(packets: Any, places: int, threads: int, by_hash: bool) -> owners.Ow
     bitmap = np.zeros(-(-places // 32), word)
     ties = Ties(np.uint64(3), by_hash)
     some = packets.size // 6 * 3  # from other ranks; the rest from this one
-    came = Came(packets[:some], np.array([0, 0, some]), packets[some:], 0, 3)
-    crew(threads, work=10**9).run(owners.settle, came, ties, owned, queues, bitmap)
+    received = Received(packets[:some], np.array([0, 0, some]), packets[some:], 0, 3)
+    crew(threads, work=10**9).run(owners.settle, received, ties, owned, queues, bitmap)
     told = np.unpackbits(bitmap.view(np.uint8), bitorder="little")[:places]
     met = owned.matched[: matched[0]]
     assert np.array_equal(np.unique(met), np.flatnonzero(told))
@@ -280,7 +280,9 @@ def test_runs_share_their_arrays_and_not_their_answers():
         again = weighted_matching(G, rng=1)
         other = weighted_matching(G, rng=2, ties="index")
         same = np.array_equal(first.mate.local, kept) and np.array_equal(again.mate.local, kept)
-        run = [steps.Run(G, G.undirected_weights(), 0, True, 1) for _ in range(2)]
+        run = [
+            steps.Run(G, G.undirected_weights(), 0, True, 1, rule.stripes(G.grid)) for _ in range(2)
+        ]
         assert other.cardinality == first.cardinality  # no weights are equal
         return (
             same,

@@ -22,8 +22,8 @@ from bench.dist.model import (
     thesis_claims,
 )  # fmt: skip
 from matchwood import dist
-from matchwood.report.cluster import figures
-from matchwood.report.cluster.links import links
+from matchwood.report import cluster as figures
+from matchwood.report.cluster import links
 
 TRUE = Machine(rate=2e8, bandwidth=3e9, latency=2e-5)
 

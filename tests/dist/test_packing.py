@@ -7,17 +7,17 @@ import pytest
 
 import matchwood
 from matchwood import dist
-from matchwood.dist.exchanges import cpu_bits, gpu_bits
-from matchwood.dist.exchanges.cpu_distinct import distinct, keep_least
-from matchwood.dist.exchanges.packing import (
+from matchwood.engines.ranks.exchanges import cpu, packing
+from matchwood.engines.ranks.exchanges.cpu import distinct, keep_least
+from matchwood.engines.ranks.exchanges.packing import (
     pack_marks,
     pack_values,
     unpack_marks,
     unpack_values,
     words_of_bits,
 )
-from matchwood.dist.exchanges.routing import ask, deliver
-from matchwood.primitives.number.dist import number_labels
+from matchwood.engines.ranks.exchanges.routing import ask, deliver
+from matchwood.primitives.number.ranks import number_labels
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
@@ -30,9 +30,9 @@ def test_what_was_packed_comes_out(kind):
             assert words.dtype == kind
             assert words.size <= min(places.size, words_of_bits(size, kind))
             assert np.array_equal(unpack_marks(words, size), places)
-            bits = cpu_bits.bits_of(places, words_of_bits(size, kind), kind)
-            assert np.array_equal(gpu_bits.bits_of(places, bits.size, kind), bits)
-            assert np.array_equal(gpu_bits.places_of(bits, size), places)
+            bits = cpu.bits_of(places, words_of_bits(size, kind), kind)
+            assert np.array_equal(packing.bits_of_array(places, bits.size, kind), bits)
+            assert np.array_equal(packing.places_of_array(bits, size), places)
             values = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, places.size, kind)
             words = pack_values(places, values, size)
             assert words.dtype == kind

@@ -18,10 +18,9 @@ from dist.fake_cupy import play
 from graphs import ZOO, grid, rmat, star
 from matchwood import dist
 from matchwood.check import check_pagerank, is_pagerank
-from matchwood.communities.propagation.tallies import cpu as tables
+from matchwood.communities.propagation.ranks import cpu as tables
 from matchwood.errors import CheckFailed
-from matchwood.ranking.random_surfer.block import cpu as cpu_block
-from matchwood.ranking.random_surfer.block import cpu_tiles
+from matchwood.ranking.ranks import cpu as cpu_block
 from spread_graphs import GRIDS, USUAL_GRIDS, slab
 from strategies import graphs
 from support import REST
@@ -101,11 +100,12 @@ def test_ranks_with_a_gpu(monkeypatch):
 
 def small_tiles(monkeypatch, busy=16, busiest=5, tile=8, window=7, task=40):
     """Small blocks are read in tiles, and have many of them."""
-    sizes = {"BUSY": busy, "BUSIEST": busiest, "TILE": tile, "MOST": 1 << 16, "LOOK": 32}
+    sizes = {
+        "BUSY": busy, "BUSIEST": busiest, "TILE": tile, "MOST_TILES": 1 << 16, "LOOK_ENTRIES": 32,
+        "TILE_ROWS": window, "TILE_TASK": task,
+    }  # fmt: skip
     for name, value in sizes.items():
         monkeypatch.setattr(cpu_block, name, value)
-    for name, value in (("WINDOW", window), ("TASK", task)):
-        monkeypatch.setattr(cpu_tiles, name, value)
 
 
 def test_busy_columns_come_first(monkeypatch):
@@ -149,7 +149,7 @@ def test_tiles_add_up_what_the_columns_give(monkeypatch, index, kind, threads):
     block = cpu_block.block_of(indptr.astype(index), columns.astype(index), None, 5000, threads)
     assert block.tiles.cuts.size > 3
     assert block.tiles.rows.size > 10
-    assert block.tiles.lengths.max() > cpu_tiles.LENGTHS
+    assert block.tiles.lengths.max() > cpu_block.RUN_LENGTHS
     given = rng.random(5000).astype(kind)
     A = sp.csr_array((np.ones(columns.size), columns, indptr), shape=(3000, 5000))
     right = A @ given.astype(np.float64)
@@ -197,8 +197,8 @@ def tiled(monkeypatch):
 
 def test_tiles_of_a_team_whose_members_wait():
     """A member may be tiles ahead of another where nothing holds it back."""
-    name = cpu_tiles.__name__
-    slow = delayed([name], WINDOW=16, TASK=200)[name]
+    name = cpu_block.__name__
+    slow = delayed([name], TILE_ROWS=16, TILE_TASK=200)[name]
     indptr, columns = skewed(3000, 5000, 7, longest=2500)
     order, cuts = np.arange(5000), np.array([0, 70, 1200, 3500, 5000])
     given = np.random.default_rng(9).integers(0, 1000, 5000).astype(np.float64)

@@ -16,18 +16,13 @@ import matchwood
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist
 from matchwood.check import check_bfs, is_bfs
-from matchwood.dist.exchanges.cpu_stripes import rows_with_entries
-from matchwood.dist.exchanges.packing import pack_values, unpack_values
-from matchwood.dist.grid import Grid, GridShape
-from matchwood.teams import barrier, crew, load_relaxed
-from matchwood.teams.atomics import relax_core
-from matchwood.traversal.breadth_first.dist import (
-    cpu_bottom_up,
-    cpu_offers,
-    cpu_told,
-    cpu_top_down,
-    stripes,
-)
+from matchwood.engines.cpu import barrier, crew, load_relaxed
+from matchwood.engines.cpu.atomics import relax_core
+from matchwood.engines.ranks.exchanges.cpu import rows_with_entries
+from matchwood.engines.ranks.exchanges.packing import pack_values, unpack_values
+from matchwood.engines.ranks.grid import Grid, GridShape
+from matchwood.traversal.breadth_first.ranks import cpu as rank_steps
+from matchwood.traversal.breadth_first.ranks.cpu import levels, messages
 from spread_graphs import CREW, FEW_GRIDS, GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
 
@@ -181,11 +176,11 @@ def remade(function, **replaced):
 @pytest.mark.parametrize("step", [1, -1])
 def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
     """Each member has a row with the same columns, and is late after it has read a parent."""
-    slow = remade(cpu_top_down.follow, _lower=remade(cpu_top_down._lower, load_relaxed=late_load))
+    slow = remade(levels.follow, _lower=remade(levels._lower, load_relaxed=late_load))
     columns, kind = 64, np.uint32
     for threads in (2, 3, 2, 3):
-        rows = (threads - 1) * cpu_top_down.CHUNK + 1
-        first = np.arange(0, rows, cpu_top_down.CHUNK)  # of each chunk; the other rows are empty
+        rows = (threads - 1) * levels.CHUNK + 1
+        first = np.arange(0, rows, levels.CHUNK)  # of each chunk; the other rows are empty
         n = max(rows, columns)
         lengths = np.zeros(n, int)
         lengths[first] = columns
@@ -194,13 +189,13 @@ def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
         names = np.ascontiguousarray(np.arange(n, dtype=kind)[::step])
         shape = GridShape(*map(np.uint64, (1, 1, 0, 0, 1, n)))
         seen, fresh = np.zeros((2, -(-n // 64)), np.uint64)
-        known = cpu_told.Columns(seen, fresh, np.empty(n, kind))
+        known = messages.Columns(seen, fresh, np.empty(n, kind))
         team = crew(threads, work=10**9)
-        found = stripes._queue(np.empty(n, kind), team)
+        found = rank_steps._queue(np.empty(n, kind), team)
         frontier = np.arange(rows, dtype=kind)
-        outward = cpu_top_down.Outward(indptr, indices, np.empty((0, 0), np.uint64))
+        outward = levels.Outward(indptr, indices, np.empty((0, 0), np.uint64))
         team.run(
-            slow, outward, frontier, cpu_told.Names(shape, np.uint64(6), names, names), known, found
+            slow, outward, frontier, messages.Names(shape, np.uint64(6), names, names), known, found
         )
         assert set(found.vertices[: found.tail[0]]) == set(range(columns))
         assert (known.best[:columns] == names[first].min()).all()
@@ -210,7 +205,7 @@ def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
     "shape", [(1, 1), (1, 4), (4, 1), (2, 2), (3, 2), (7, 5), (13, 1), (65, 2)]
 )
 def test_bits_and_names_of_columns(shape):
-    bit, name = cpu_told.column_bit, cpu_told.column_name
+    bit, name = messages.column_bit, messages.column_name
 
     @njit
     def run(names, columns, bits, found):
@@ -221,13 +216,13 @@ def test_bits_and_names_of_columns(shape):
     for n in (1, 2, 100, 20_003):
         for rank in range(0, shape[0] * shape[1], 3):
             layout = Grid(n, *shape, rank)
-            columns, shift = layout.columns_to_local, stripes._shift(layout)
+            columns, shift = layout.columns_to_local, rank_steps._shift(layout)
             ranks, places = np.arange(columns.size) % shape[0], np.arange(columns.size) // shape[0]
             bits, found = np.empty((2, columns.size), np.int64)
             given = np.random.default_rng(n).permutation(layout.n_local)
             for names in (given[:0], given):
                 by_position = names[columns] if names.size else names
-                run(cpu_told.Names(layout.shape, shift, names, by_position), columns, bits, found)
+                run(messages.Names(layout.shape, shift, names, by_position), columns, bits, found)
                 assert np.array_equal(bits, (ranks << int(shift)) + places)
                 assert places.max(initial=0) < 1 << int(shift)
                 right = names[columns] if names.size else layout.original(columns)
@@ -236,13 +231,13 @@ def test_bits_and_names_of_columns(shape):
 
 def test_bits_of_columns_of_large_graphs():
     """No quotient is rounded up, where numbers have 48 bits."""
-    bit, none = njit(cpu_told.column_bit.py_func), np.empty(0, np.uint64)
+    bit, none = njit(messages.column_bit.py_func), np.empty(0, np.uint64)
     for R, C in ((2, 2), (4, 4), (7, 3), (1000, 999)):
         for r in (0, R - 1):
             places = (1 << 48) // max(R, C)
             rows = places * C
             shape = GridShape(*map(np.uint64, (R, C, r, 1, R - 1, rows)))
-            names = cpu_told.Names(shape, np.uint64(50), none, none)
+            names = messages.Names(shape, np.uint64(50), none, none)
             for place in (places - 2, places - 1):
                 assert bit(names, np.uint64(place * C + 1)) == (r << 50) + place
                 for t in {0, max(0, r - 1), min(r, R - 2), R - 2}:
@@ -263,7 +258,7 @@ def block_of(layout, lengths, rng):
 def test_open_rows_find_their_first_column(threads, share):
     """Rows that are shorter and longer than the entries that lie together; closed ones are left."""
     rng = np.random.default_rng(5)
-    search, offer = cpu_bottom_up.search_rows, cpu_offers.offer_rows
+    search, offer = levels.search_rows, messages.offer_rows
 
     @njit
     def searched(team, rows, frontier, names, open, found, offers):
@@ -277,26 +272,26 @@ def test_open_rows_find_their_first_column(threads, share):
         lengths[::97] = min(40, layout.n_columns)
         indptr, indices, rows = block_of(layout, lengths, rng)
         full = rows_with_entries(indptr, layout)
-        none, shift = np.empty(0, np.uint32), stripes._shift(layout)
-        names = cpu_told.Names(layout.shape, shift, none, none)
-        inward = cpu_bottom_up.with_heads(indptr, indices, full, names, threads)
+        none, shift = np.empty(0, np.uint32), rank_steps._shift(layout)
+        names = messages.Names(layout.shape, shift, none, none)
+        inward = levels.with_heads(indptr, indices, full, names, threads)
         told = np.flatnonzero(rng.random(layout.n_columns) < share)
         frontier = np.zeros(R << int(shift) >> 6, np.uint64)
         bits = (told % R << int(shift)) + told // R
         np.bitwise_or.at(frontier, bits // 64, np.uint64(1) << (bits % 64).astype(np.uint64))
         open = full & rng.integers(0, 1 << 63, full.shape, np.uint64)
         left, team = open.copy(), crew(threads, work=10**9)
-        chunks = -(-full.shape[1] // cpu_offers.WORDS)
-        found = cpu_offers.Found(
+        chunks = -(-full.shape[1] // messages.WORDS)
+        found = messages.FoundRows(
             np.full_like(full, 77),
             np.empty((C, full.shape[1] * 64), np.uint32),
             np.empty((C, chunks), np.int64),
-            *cpu_offers.room_near(threads, np.uint32),
+            *messages.room_for_notes(threads, np.uint32),
         )
-        listed = stripes.of_rows(layout)
+        listed = rank_steps.of_rows(layout)
         words = np.full(layout.n_rows + 3 * full.size, 77, np.uint32)
         counts = np.empty((threads + 1, C), np.int64)
-        offers = cpu_offers.Offers(words, counts, counts[None], *stripes._stripes(listed))
+        offers = messages.Offers(words, counts, counts[None], *rank_steps._stripes(listed))
         team.run(searched, inward, frontier, names, left, found, offers)
         at = 0
         for s in range(C):
@@ -320,16 +315,16 @@ def test_open_rows_find_their_first_column(threads, share):
 def test_members_share_the_only_row(threads):
     """Columns that were seen before are not found again, and each is found once."""
     rng = np.random.default_rng(threads)
-    follow = remade(cpu_top_down._follow_one)
+    follow = remade(levels._follow_one)
     for size in (0, 1, 3, 700, 5000):
         columns = np.sort(rng.choice(20_000, size, False)).astype(np.uint32)
         indptr = np.array([0, 2, 2 + size, 2 + size], np.int32)
         indices = np.concatenate([[7, 9], columns]).astype(np.uint32)
         before, fresh = rng.integers(0, 1 << 63, (2, 313), np.uint64)
-        known = cpu_told.Columns(before.copy(), fresh.copy(), np.empty(0, np.uint32))
+        known = messages.Columns(before.copy(), fresh.copy(), np.empty(0, np.uint32))
         team = crew(threads, work=10**9)
-        found = stripes._queue(np.empty(size, np.uint32), team)
-        outward = cpu_top_down.Outward(indptr, indices, np.empty((0, 0), np.uint64))
+        found = rank_steps._queue(np.empty(size, np.uint32), team)
+        outward = levels.Outward(indptr, indices, np.empty((0, 0), np.uint64))
         team.run(follow, outward, np.uint64(1), known, found)
         was = np.unpackbits(before.view(np.uint8), bitorder="little")
         new = columns[was[columns] == 0]
@@ -346,9 +341,9 @@ def test_columns_are_packed_by_any_team(kind, share, same):
     """Messages are those of `pack_values`, whose lists may be in another order."""
     rng = np.random.default_rng(3)
     layout = Grid(20_003, 3, 2, 3)  # rank 3 of 3 x 2
-    listed = stripes.of_columns(layout)
+    listed = rank_steps.of_columns(layout)
     locals_of = [base + np.arange(size) * step for base, step, size in listed]
-    offer = remade(cpu_offers.offer_columns)
+    offer = remade(messages.offer_columns)
     for threads in (1, 2, 5):
         some = [np.sort(rng.choice(size, int(share * size), False)) for _, _, size in listed]
         pairs = list(zip(locals_of, some, strict=True))
@@ -356,18 +351,18 @@ def test_columns_are_packed_by_any_team(kind, share, same):
         seen, fresh = np.zeros((2, -(-layout.n_local // 64)), np.uint64)
         np.bitwise_or.at(fresh, found // 64, np.uint64(1) << np.uint64(found % 64))
         best = rng.integers(0, layout.n, layout.n_local).astype(kind)
-        parents = cpu_offers.Parents(same, kind(4711), best.copy())
+        parents = messages.Parents(same, kind(4711), best.copy())
         if same:
             best[:] = 4711
-        marked, known = fresh.copy(), cpu_told.Columns(seen, fresh, best)
+        marked, known = fresh.copy(), messages.Columns(seen, fresh, best)
         team = crew(threads, work=10**9)
         expected = [pack_values(k, best[ids[k]], ids.size) for ids, k in pairs]
         sizes = np.array([message.size for message in expected])
         words = np.full(int(sizes.sum()), 77, kind)  # what was there before does not matter
-        width = layout.R + cpu_told.GAP
+        width = layout.R + messages.GAP
         counts = np.empty((threads + 1, width), np.int64)
         starts = np.empty((threads, 2, width), np.int64)
-        offers = cpu_offers.Offers(words, counts, starts, *stripes._stripes(listed))
+        offers = messages.Offers(words, counts, starts, *rank_steps._stripes(listed))
         team.run(offer, found, layout.shape, known, parents, offers)
         assert counts[-1, : layout.R].tolist() == [k.size for k in some]
         for message, right, (_, _, size) in zip(
@@ -393,7 +388,7 @@ def test_entries_of_a_frontier_are_counted(threads):
         found = []
         for places in (np.flatnonzero(lengths)[::7][:500], np.arange(G.grid.owned)):
             view = G.undirected_pattern()
-            steps = stripes.Steps(G, view, view, np.int32, threads)
+            steps = rank_steps.Steps(G, view, view, np.int32, threads)
             assert steps.start(places, G.ids[places]) == places.size
             found.append((steps.arcs(0, False), 2 * int(lengths[places].sum())))
         return found
@@ -411,14 +406,14 @@ def test_few_vertices_that_are_left_are_looked_for(monkeypatch):
     sizes = np.bincount(expected.level[expected.level >= 0])
     ways = []
     for name in ("top_down", "bottom_up"):
-        old = getattr(stripes.Steps, name)
+        old = getattr(rank_steps.Steps, name)
 
         def step(self, depth, *follow, old=old, name=name):
             if self.grid.rank == 0:
                 ways.append(name)
             return old(self, depth, *follow)
 
-        monkeypatch.setattr(stripes.Steps, name, step)
+        monkeypatch.setattr(rank_steps.Steps, name, step)
     compared([A], ((2, 2),), [(int(np.diff(A.indptr).argmax()), {})])
     last = max(k for k, way in enumerate(ways) if way == "bottom_up")
     assert sizes[last] < A.shape[0] // 18
@@ -428,7 +423,7 @@ def test_few_vertices_that_are_left_are_looked_for(monkeypatch):
 def test_bits_with_gaps(step):
     """Wherever they begin, and however far they are apart."""
     rng = np.random.default_rng(step)
-    spread_bits = cpu_told.spread_bits
+    spread_bits = messages.spread_bits
 
     @njit
     def run(gaps, words, lo, base, step, into):
@@ -439,11 +434,11 @@ def test_bits_with_gaps(step):
         words[1], words[3] = 0, np.uint64(1) << np.uint64(63)
         places = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
         last = base + step * int(places[-1])
-        got = np.zeros(last // 64 + 1 + cpu_told.spare_words(step), np.uint64)
+        got = np.zeros(last // 64 + 1 + messages.spare_words(step), np.uint64)
         kept = rng.integers(0, last + 1, 3)
         np.bitwise_or.at(got, kept // 64, np.uint64(1) << (kept % 64).astype(np.uint64))
-        run(cpu_told.gaps(step), words, 2, base, step, got)
-        run(cpu_told.gaps(step), words[:2], 0, base, step, got)
+        run(messages.gaps(step), words, 2, base, step, got)
+        run(messages.gaps(step), words[:2], 0, base, step, got)
         found = np.flatnonzero(np.unpackbits(got.view(np.uint8), bitorder="little"))
         assert np.array_equal(found, np.union1d(kept, base + step * places))
 

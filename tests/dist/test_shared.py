@@ -15,25 +15,27 @@ import pytest
 import matchwood as mw
 from dist import bodies
 from dist.mpi import SHARES
-from matchwood.dist.networks.shared import Shared, board, cpu_copies
+from matchwood.engines.ranks.networks import shared as region
+from matchwood.engines.ranks.networks.shared import Shared
+from matchwood.engines.ranks.networks.shared import cpu as cpu_copies
 
 pytestmark = pytest.mark.skipif(not SHARES, reason="the system has no anonymous files")
 
 
-def neighbour(comm, room=board.ROW_BYTES):
+def neighbour(comm, room=region.ROW_BYTES):
     """The rank of a thread as one that shares memory with the others."""
-    hall = comm._hall
+    rendezvous = comm._meetings
 
     def wait_until(done):
         while not done():
-            if hall.failure is not None:
-                raise hall.failure_again()
+            if rendezvous.failure is not None:
+                raise rendezvous.failure_again()
             time.sleep(0)
 
     comm.members = tuple(range(comm.size))
     comm.wait_until = wait_until
     comm.session.crowded = True  # a thread that waits leaves the interpreter to the others
-    opened = board.open_board(comm, room)
+    opened = region.open_region(comm, room)
     return None if opened is None else Shared(comm, opened)
 
 
@@ -72,7 +74,7 @@ def test_operations_by_the_threads_of_a_rank(monkeypatch, threads):
         return run(count, work=work)
 
     monkeypatch.setattr(cpu_copies, "crew", counted)
-    monkeypatch.setattr(cpu_copies, "LARGE", 0)
+    monkeypatch.setattr(cpu_copies, "COPIED_BY_TEAM_BYTES", 0)
 
     def work(comm):
         bodies.everything(neighbour(comm), few=True)
@@ -88,7 +90,7 @@ def test_operations_by_the_threads_of_a_rank(monkeypatch, threads):
 @pytest.mark.parametrize("kind", ["u1", "i2", "f4", "c16", "?"])
 def test_large_arrays_of_any_type_are_copied(kind):
     rng = np.random.default_rng(5)
-    old = rng.integers(0, 2, cpu_copies.LARGE + 16 * 3, np.uint8).view(kind)
+    old = rng.integers(0, 2, cpu_copies.COPIED_BY_TEAM_BYTES + 16 * 3, np.uint8).view(kind)
     for threads in (1, 2, 5):
         new = np.full(old.nbytes + 32, 7, np.uint8)
         cpu_copies.copy(threads, old, new[16:-16])
@@ -102,7 +104,7 @@ def test_nobody_writes_what_others_still_read():
 
     def work(comm):
         shared, rng, own = neighbour(comm, 1 << 12), random.Random(7), random.Random(comm.rank)
-        memory = shared._board
+        memory = shared._region
         meet = memory.meet
 
         def late(*arguments):
@@ -172,29 +174,29 @@ def test_ranks_that_call_different_things():
 
 def test_memory_that_one_rank_cannot_reach(monkeypatch):
     """Then nobody uses it."""
-    found = board._opened
+    found = region._opened
 
     def opened(told, size):
         return None if sys._getframe(1).f_locals["base"].rank == 2 else found(told, size)
 
-    monkeypatch.setattr(board, "_opened", opened)
+    monkeypatch.setattr(region, "_opened", opened)
     assert mw.dist.run(neighbour, 4) == [None] * 4
-    monkeypatch.setattr(board, "_opened", found)
+    monkeypatch.setattr(region, "_opened", found)
     monkeypatch.delattr(os, "memfd_create")
     assert mw.dist.run(neighbour, 3) == [None] * 3
 
 
 def test_memory_of_a_stranger_is_refused(tmp_path):
-    memory, descriptor, told = board._made(1 << 12)
+    memory, descriptor, told = region._made(1 << 12)
     process, number, token = pickle.loads(told)
     assert process == os.getpid()
-    assert board._opened(told, 1 << 12)[:] == memory[:]
-    assert board._opened(pickle.dumps((process, number, b"x" * 16)), 1 << 12) is None
-    assert board._opened(pickle.dumps((process, number, token)), 1 << 13) is None
+    assert region._opened(told, 1 << 12)[:] == memory[:]
+    assert region._opened(pickle.dumps((process, number, b"x" * 16)), 1 << 12) is None
+    assert region._opened(pickle.dumps((process, number, token)), 1 << 13) is None
     os.close(descriptor)
     with (tmp_path / "file").open("wb") as file:
-        assert board._opened(pickle.dumps((process, file.fileno(), token)), 1 << 12) is None
-    assert board._opened(pickle.dumps((process, 10**6, token)), 1 << 12) is None
+        assert region._opened(pickle.dumps((process, file.fileno(), token)), 1 << 12) is None
+    assert region._opened(pickle.dumps((process, 10**6, token)), 1 << 12) is None
 
 
 def test_nothing_stays_behind():
@@ -209,7 +211,7 @@ def test_nothing_stays_behind():
     def anonymous():
         gc.collect()
         paths = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
-        return [path for path in paths if os.path.islink(path) and board.NAME in os.readlink(path)]
+        return [path for path in paths if os.path.islink(path) and region.NAME in os.readlink(path)]
 
     before = anonymous()
     mw.dist.run(work, 3)

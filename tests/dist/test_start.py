@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 
 import matchwood as mw
-from matchwood.dist.start.launchers import mpi_launchers, torchrun
-from matchwood.dist.start.placement import Place, Site, place_of, take_gpu
+from matchwood.engines.ranks.placement import (
+    Place,
+    Site,
+    mpi_launchers,
+    place_of,
+    take_gpu,
+    torchrun,
+)
 from support import environment, looped
 
 

@@ -15,7 +15,7 @@ import matchwood as mw
 from dist import fake_cupy
 from graphs import ZOO
 from matchwood.dist import run
-from matchwood.gate.blocks import whole
+from matchwood.gate.distributed import whole
 from spread_graphs import slab
 from support import REST, looped
 
@@ -135,7 +135,7 @@ def searches(comm, A, order):
                 assert np.array_equal(found.parent.gather(None), one.parent)
                 assert found.rounds == one.rounds
     symmetric = (A != A.T).nnz == 0
-    names = G._kept[whole.first.KEPT][comm].keys()
+    names = G._kept[whole.KEPT][comm].keys()
     assert len(names) == (2 if symmetric else 3)
 
 
@@ -155,7 +155,7 @@ def test_ranks_that_read_late(monkeypatch):
     """The first rank does not write the next answers before all have read these."""
     A = ZOO["few weights"]()
     right = [mw.bfs(A, source).level for source in range(6)]
-    empty = whole.first.gpu.empty
+    empty = whole.gpu.empty
 
     def late(*args):
         time.sleep(random.choice((0, 0, 0.02)))
@@ -169,7 +169,7 @@ def test_ranks_that_read_late(monkeypatch):
         for levels, one in zip(found, right, strict=True):
             assert np.array_equal(levels.gather(None), one)
 
-    monkeypatch.setattr(whole.first.gpu, "empty", late)
+    monkeypatch.setattr(whole.gpu, "empty", late)
     for _ in range(3):
         run(work, 4)
 
@@ -183,7 +183,7 @@ def test_a_gpu_that_is_too_full(monkeypatch):
 
 
 def test_memory_that_ends_while_blocks_are_joined(monkeypatch):
-    from matchwood.gate.blocks.whole import gpu
+    from matchwood.gate.distributed import gpu
 
     def full(*_):
         raise MemoryError("no more")

@@ -13,8 +13,8 @@ import matchwood
 from graphs import ZOO, complete, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices, EngineUnavailable, OutOfMemory
-from matchwood.beyond import plan as plans
-from matchwood.beyond import simulated
+from matchwood.engines.devices import plan as plans
+from matchwood.engines.devices import simulated
 from strategies import graphs
 from support import looped
 

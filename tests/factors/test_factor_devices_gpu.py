@@ -11,8 +11,8 @@ import matchwood
 from graphs import ZOO, complete, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
-from matchwood.beyond import plan as plans
-from matchwood.beyond import simulated
+from matchwood.engines.devices import plan as plans
+from matchwood.engines.devices import simulated
 
 pytestmark = pytest.mark.gpu
 

@@ -13,8 +13,8 @@ from beyond_on_host import on_host
 from graphs import grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
-from matchwood.beyond import plan as plans
-from matchwood.beyond import simulated
+from matchwood.engines.devices import plan as plans
+from matchwood.engines.devices import simulated
 from matchwood.factors.rounds.devices import gpu
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")

@@ -59,7 +59,7 @@ def test_larger_graphs(index_dtype: type, dtype: type, method: str) -> None:
 @pytest.mark.parametrize("spacing", [1, 2, 16, 1 << 20])
 @pytest.mark.parametrize("ties", [False, True])
 def test_any_spacing(spacing: int, ties: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from matchwood.forests.splitters import gpu
+    from matchwood.forests import gpu
 
     monkeypatch.setattr(gpu, "SPACING", spacing)
     rng = np.random.default_rng(spacing)
@@ -109,7 +109,7 @@ def test_long_ones() -> None:
     table = np.empty((n, 2), np.int32)
     table[name, 0], table[name, 1] = before, after
     weights = np.ones((n, 2), np.float32)
-    from matchwood.forests.splitters import cpu, gpu
+    from matchwood.forests import cpu, gpu
 
     for cycle in (True, False):
         if not cycle:

@@ -11,7 +11,7 @@ from scipy.sparse import csgraph
 from scipy.spatial import cKDTree
 
 from matchwood.generators import delaunay, random_geometric, random_points
-from matchwood.generators.geometric import plans
+from matchwood.generators.geometric import reference
 from matchwood.primitives.assemble.check import check_canonical
 from support import THREADS, same
 
@@ -81,9 +81,9 @@ def test_random_geometric_degree(dim):
 
 @pytest.mark.parametrize(("n", "dim", "radius"), [(10, 2, 0.5), (10**6, 2, 1e-3), (10**5, 3, 0.01)])
 def test_cells_are_wide_enough(n, dim, radius):
-    plan = plans.near(n, dim, 0, radius)
+    plan = reference.Near.of(n, dim, 0, radius)
     assert plan.width >= plan.radius
-    assert (plans.SIDE - 1) // plan.width < plan.cells
+    assert (reference.SIDE - 1) // plan.width < plan.cells
     assert plan.cells**dim <= max(n, 1)
 
 

@@ -68,10 +68,10 @@ def test_every_generator_of_graphs_takes_ranks():
 
 
 def test_many_batches(monkeypatch):
-    from matchwood.gate.blocks import collecting
-    from matchwood.generators import ranks
+    from matchwood.gate.distributed import collecting
+    from matchwood.generators import result
 
-    monkeypatch.setattr(ranks, "EDGES", 50)
+    monkeypatch.setattr(result, "EDGES", 50)
     monkeypatch.setattr(collecting, "BATCH", 100)
     for name, args, options in [CASES[0], CASES[5], CASES[11], CASES[23]]:
         make = getattr(generators, name)

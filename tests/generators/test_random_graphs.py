@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from matchwood.generators import dense_random, erdos_renyi, random_points, rmat
-from matchwood.generators.hashed import plans, reference
+from matchwood.generators.hashed import reference
 from matchwood.primitives.assemble.check import check_canonical
 from support import THREADS, same
 
@@ -66,7 +66,7 @@ def test_rmat_with_any_quarters(shares, scale, seed):
 
 def test_rmat_samples_fall_into_quarters_as_asked():
     """Each level of each edge is a draw; the share of a quarter must be that of its parameter."""
-    plan = plans.rmat(12, 40_000, GRAPH500, 3, directed=True, permute=False)
+    plan = reference.RMAT.of(12, 40_000, GRAPH500, 3, directed=True, permute=False)
     u, v = (x.astype(np.int64) for x in reference.rmat_edges(plan))
     for level in range(12):
         quarter = 2 * (u >> (11 - level) & 1) + (v >> (11 - level) & 1)
@@ -78,14 +78,14 @@ def test_rmat_samples_fall_into_quarters_as_asked():
 
 @pytest.mark.parametrize("scale", range(12))
 def test_rmat_labels_are_a_permutation(scale):
-    plan = plans.rmat(scale, 0, GRAPH500, 11, directed=False, permute=True)
+    plan = reference.RMAT.of(scale, 0, GRAPH500, 11, directed=False, permute=True)
     labels = reference.relabelled(np.arange(2**scale, dtype=np.uint64), plan)
     assert np.array_equal(np.sort(labels), np.arange(2**scale))
 
 
 def test_rmat_permute_only_renumbers():
     scale, seed = 9, 5
-    plan = plans.rmat(scale, 0, GRAPH500, seed, directed=False, permute=True)
+    plan = reference.RMAT.of(scale, 0, GRAPH500, seed, directed=False, permute=True)
     label = reference.relabelled(np.arange(2**scale, dtype=np.uint64), plan).astype(np.int64)
     plain, moved = rmat(scale, permute=False, rng=seed), rmat(scale, rng=seed)
     assert (moved[label][:, label] != plain).nnz == 0
@@ -133,7 +133,7 @@ def test_erdos_renyi_graphs_are_equally_likely(n, m, directed):
     each = 100
     seen: Counter[bytes] = Counter()
     for seed in range(possible * each):
-        indptr, indices = reference.gnm(plans.gnm(n, m, seed, directed=directed))
+        indptr, indices = reference.gnm(reference.GNM.of(n, m, seed, directed=directed))
         seen[indptr.tobytes() + indices.tobytes()] += 1
     assert len(seen) == possible
     statistic = sum((count - each) ** 2 / each for count in seen.values())

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchwood.generators import aniso, grid, mesh, stencil
-from matchwood.generators.stencils import plans
+from matchwood.generators.stencils import reference
 from matchwood.primitives.assemble.check import check_canonical
 from support import THREADS, same
 
@@ -197,10 +197,10 @@ def test_aniso_as_in_the_papers(kind, share):
 
 def test_plan_knows_its_entries():
     """nnz is computed, not counted; int64 where it must be."""
-    plan = plans.row_by_row(np.ones((3, 3, 3)), (400, 600, 500))
+    plan = reference.row_by_row(np.ones((3, 3, 3)), (400, 600, 500))
     assert plan.nnz == (3 * 400 - 2) * (3 * 600 - 2) * (3 * 500 - 2) > 2**31
     assert plan.index == np.int64
-    assert plans.row_by_row(np.ones((3, 3)), (4, 4)).index == np.int32
+    assert reference.row_by_row(np.ones((3, 3)), (4, 4)).index == np.int32
 
 
 @pytest.mark.parametrize(

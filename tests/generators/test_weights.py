@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from matchwood.generators import complete, dense_random, path, random_weights, rmat, star
-from matchwood.generators.weights import reference
+from matchwood.generators.streams import reference
 from support import THREADS, same
 
 

@@ -7,9 +7,10 @@ import threading
 import numpy as np
 import pytest
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.engines.gpu.source import SOURCES
 from matchwood.errors import EngineUnavailable, OutOfMemory
-from matchwood.gpu.source import SOURCES
 
 TEXT = """
 #include "matchwood/threads.cuh"

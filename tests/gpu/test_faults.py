@@ -12,7 +12,7 @@ from scipy.linalg import solve_banded
 
 import matchwood
 from matchwood import engines
-from matchwood.gpu.launch import STATIC_SHARED, Kernel
+from matchwood.engines.gpu.launch import STATIC_SHARED, Kernel
 from support import run_script
 
 FORK = """

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matchwood import gpu
-from matchwood.gpu.launch import Kernel
-from matchwood.gpu.signature import Parameter, parameters
-from matchwood.gpu.source import SOURCES
+from matchwood.engines import gpu
+from matchwood.engines.gpu.launch import Kernel, Parameter, parameters
+from matchwood.engines.gpu.source import SOURCES
 
 TEXT = """
 #include "matchwood/union_find.cuh"

@@ -10,9 +10,9 @@ import pytest
 
 import matchwood
 from graphs import complete, disjoint, from_edges, grid, path, rmat, shuffled, star
-from matchwood import csr
-from matchwood.independent.maximal import gpu as engine
-from matchwood.independent.maximal import order, reference
+from matchwood.gate import graph as csr
+from matchwood.independent import gpu as engine
+from matchwood.independent import order, reference
 
 pytestmark = pytest.mark.gpu
 

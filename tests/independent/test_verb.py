@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import matchwood
 from matchwood.cli import app
-from matchwood.report.drawings import independent
+from matchwood.report import sketches
 
 
 def run(*words: str) -> str:
@@ -48,6 +48,6 @@ def test_mis_refuses_what_it_does_not_know() -> None:
 
 
 def test_the_picture() -> None:
-    sketch = independent.sketch(80)
+    sketch = sketches.sketch_independent(80)
     assert len(sketch.drawings) == 2
     assert "members" in sketch.drawings[0].markup()

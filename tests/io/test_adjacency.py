@@ -10,23 +10,27 @@ import scipy.sparse as sp
 
 import matchwood
 from matchwood.errors import FileFormatError
-from matchwood.io.formats import graph_txt, hmetis, metis
+from matchwood.io.formats.adjacency import (
+    HmetisFile,
+    MetisFile,
+    read_graph_txt,
+    read_hmetis_text,
+    read_metis_text,
+)
 from matchwood.io.text import Text
 from support import THREADS
 
 
-def parse_metis(content: str, strict: bool = True, threads: int | None = None) -> metis.MetisFile:
-    return metis.read(Text.of("a.graph", content.encode()), strict=strict, threads=threads)
+def parse_metis(content: str, strict: bool = True, threads: int | None = None) -> MetisFile:
+    return read_metis_text(Text.of("a.graph", content.encode()), strict=strict, threads=threads)
 
 
-def parse_hmetis(
-    content: str, strict: bool = True, threads: int | None = None
-) -> hmetis.HmetisFile:
-    return hmetis.read(Text.of("a.hgr", content.encode()), strict=strict, threads=threads)
+def parse_hmetis(content: str, strict: bool = True, threads: int | None = None) -> HmetisFile:
+    return read_hmetis_text(Text.of("a.hgr", content.encode()), strict=strict, threads=threads)
 
 
 def parse_txt(content: str, strict: bool = True, threads: int | None = None) -> sp.csr_array:
-    return graph_txt.read(Text.of("a.graph-txt", content.encode()), strict=strict, threads=threads)
+    return read_graph_txt(Text.of("a.graph-txt", content.encode()), strict=strict, threads=threads)
 
 
 # The graph of figure 2 in the METIS manual, with and without its weights

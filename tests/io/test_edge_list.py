@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import matchwood
 from matchwood.errors import FileFormatError
-from matchwood.io.formats import edge_list, named
+from matchwood.io.formats import edge_list
 from matchwood.io.options import Options
 from matchwood.io.text import Text
 from support import THREADS
@@ -23,7 +23,7 @@ from support import THREADS
 def parse(content: str | bytes, **options: Any) -> Any:
     """Read an edge list that stands in a string."""
     data = content.encode() if isinstance(content, str) else content
-    reader = named.read if options.get("names") else edge_list.read
+    reader = edge_list.read_named if options.get("names") else edge_list.read
     return reader(Text.of("list.txt", data), Options(**options).checked())
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchwood.errors import FileFormatError
-from matchwood.io.formats import dimacs, edge_list, graph_txt, hmetis, matrix_market, metis
+from matchwood.io.formats import adjacency, dimacs, edge_list, matrix_market
 from matchwood.io.options import Options
 from matchwood.io.text import Text
 
@@ -25,9 +25,9 @@ READERS: dict[str, tuple[str, Callable[..., Any]]] = {
         "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 2 5\n2 3 1.5\n3 1 7\n",
         matrix_market.read,
     ),
-    "metis": ("% c\n3 2 11\n1 2 5\n1 1 5 3 6\n1 2 6\n", metis.read),
-    "hgr": ("2 3 11\n5 1 2\n6 3\n7\n8\n9\n", hmetis.read),
-    "graph-txt": ("3\n1 2\n\n0\n", graph_txt.read),
+    "metis": ("% c\n3 2 11\n1 2 5\n1 1 5 3 6\n1 2 6\n", adjacency.read_metis_text),
+    "hgr": ("2 3 11\n5 1 2\n6 3\n7\n8\n9\n", adjacency.read_hmetis_text),
+    "graph-txt": ("3\n1 2\n\n0\n", adjacency.read_graph_txt),
     "gr": ("c x\np sp 3 2\na 1 2 5\na 2 3 6\n", _dimacs("gr")),
     "col": ("p edge 3 2\nn 1 5\ne 1 2\ne 2 3\n", _dimacs("col")),
     "max": ("p max 3 2\nn 1 s\nn 3 t\na 1 2 5\na 2 3 6\n", _dimacs("max")),

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from matchwood.io import cpu_number
+from matchwood.engines.cpu import crew, kernel
+from matchwood.io import cpu
 from matchwood.io.text import Layout, Text, read_records
-from matchwood.teams import crew, kernel
 
 
 def weights(words: list[str]) -> np.ndarray:
@@ -64,7 +64,7 @@ def test_long_numbers_are_decided_in_the_kernel() -> None:
     @kernel
     def read(team, text, starts, status):  # type: ignore[no-untyped-def]
         for i in range(starts.size):
-            _, _, status[i] = cpu_number.number(text, starts[i])
+            _, _, status[i] = cpu.number(text, starts[i])
 
     rng = random.Random(3)
     words = [f"{rng.random():.30f}" for _ in range(500)] + [
@@ -75,7 +75,7 @@ def test_long_numbers_are_decided_in_the_kernel() -> None:
     starts = np.flatnonzero(np.append(10, content[:-1]) == 10)
     status = np.ones(starts.size, np.int64)
     crew(1, work=1).run(read, content, starts, status)
-    assert (status == cpu_number.DONE).mean() > 0.99
+    assert (status == cpu.DONE).mean() > 0.99
 
 
 def test_half_way_between_two_floats() -> None:

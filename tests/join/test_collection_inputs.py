@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 from join_collections import records
+from matchwood.applications.join.fuzzy import estimate
 from matchwood.check import check_fuzzy_join
 from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
-from matchwood.join.fuzzy import estimate
 
 ROWS = [["ab", "cd"], ["cd", "ab", "ab"], ["ab", ""], [], ["xyz"]]
 WANTED = [(0, 1, 1.0), (0, 2, 0.5), (1, 2, 0.5)]

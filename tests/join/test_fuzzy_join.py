@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from join_collections import records
+from matchwood.applications.join.verification import METHODS
 from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
-from matchwood.join.verification import METHODS
 
 DELTAS = (1.0, 0.9, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.1, 0.01)
 
@@ -167,15 +167,15 @@ def test_by_joins_within_groups():
 
 def test_long_records_and_full_buffers(monkeypatch):
     """Small buffers and windows: members stop and go on where they were."""
-    from matchwood.join.candidates import cpu_run
+    from matchwood.applications.join import cpu
 
     rng = random.Random(9)
     left = [r for _ in range(20) for r in records(rng)]
     wanted = fuzzy_join(left, delta=0.2)
     assert len(wanted) > 100
-    monkeypatch.setattr(cpu_run, "ROOM", 3)
-    monkeypatch.setattr(cpu_run, "WINDOW", 7)
-    monkeypatch.setattr(cpu_run.Task.run, "__defaults__", (3,))
+    monkeypatch.setattr(cpu, "ROOM", 3)
+    monkeypatch.setattr(cpu, "WINDOW", 7)
+    monkeypatch.setattr(cpu.Task.run, "__defaults__", (3,))
     for threads in (1, 3):
         again = fuzzy_join(left, delta=0.2, threads=threads)
         assert triples(again) == triples(wanted)
@@ -184,6 +184,12 @@ def test_long_records_and_full_buffers(monkeypatch):
     best = fuzzy_join(left, per_left=2, threads=2)
     monkeypatch.undo()
     assert triples(best) == triples(fuzzy_join(left, per_left=2))
+
+
+def test_defaults_are_those_of_the_signature():
+    from matchwood.applications.join.options import DEFAULTS
+
+    assert fuzzy_join.__kwdefaults__ == DEFAULTS
 
 
 def test_limit_says_how_many_were_found():

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from join_sets import random_sets
+from matchwood.applications.join.check import check_fuzzy_join
+from matchwood.applications.join.fuzzy import fuzzy_join
+from matchwood.applications.join.verification.check import explain
 from matchwood.errors import CheckFailed
-from matchwood.join.check import check_fuzzy_join
-from matchwood.join.explanation import explain
-from matchwood.join.fuzzy import fuzzy_join
 
 SETS = random_sets(random.Random(11), 40, letters="abcd")
 

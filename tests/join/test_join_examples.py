@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from join_sets import arrays
+from matchwood.applications.join import ONE
+from matchwood.applications.join.candidates.cpu import BASIC, JOINT, Rule, can_reach, index
+from matchwood.applications.join.reference import weight
+from matchwood.applications.join.similarity.cpu import jaccard
+from matchwood.applications.join.verification import METHODS, share_of
+from matchwood.applications.join.verification.cpu import verify
+from matchwood.applications.join.verification.cpu.rows import how
 from matchwood.join import explain, fuzzy_join
-from matchwood.join.candidates import cpu_lists
-from matchwood.join.candidates.cpu_gather import BASIC, JOINT, Rule, can_reach
-from matchwood.join.reference import weight
-from matchwood.join.similarity.cpu_phi import ONE, jaccard
-from matchwood.join.verification import METHODS, how, share_of
-from matchwood.join.verification.cpu import verify
 from support import from_python
 
 # With q=1 an element is the set of its letters: R = {ab, bcd, befg}, S = {abh, bcd, efgi}
@@ -29,7 +30,7 @@ WEIGHT = Fraction(34, 15)
 BASIC_BOUND, JOINT_BOUND = 3.0, 29 / 12
 
 reaches = from_python(can_reach)
-end_of_prefix = from_python(cpu_lists.prefix_end)
+end_of_prefix = from_python(index.prefix_end)
 similarity_of = from_python(jaccard)
 
 
@@ -41,12 +42,12 @@ def lists():
     order = np.argsort(tokens, kind="stable")
     holder_starts = np.concatenate(([0], np.cumsum(np.bincount(tokens))))
     owners = np.repeat(np.arange(len(words), dtype=np.int32), np.diff(starts))[order]
-    holders = cpu_lists.Holders(holder_starts, owners, np.zeros(holder_starts.size - 1, np.int8))
+    holders = index.Holders(holder_starts, owners, np.zeros(holder_starts.size - 1, np.int8))
     counts = np.diff(starts)
-    utilities = cpu_lists.rounded_up(1.0 / counts)
-    weights = cpu_lists.plain_weights(counts, utilities, np.zeros(counts.size))
+    utilities = index.rounded_up(1.0 / counts)
+    weights = index.plain_weights(counts, utilities, np.zeros(counts.size))
     records = np.array([words.index(e) for record in (R, S) for e in record], np.int32)
-    return cpu_lists.lists_of(np.array([0, 3, 6]), records, holders, weights)
+    return index.lists_of(np.array([0, 3, 6]), records, holders, weights)
 
 
 def rule(level, delta):

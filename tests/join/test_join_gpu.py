@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from join_sets import random_sets
+from matchwood.applications.join.collecting import collection
+from matchwood.applications.join.cpu import Task
+from matchwood.applications.join.verification.cpu.rows import how
 from matchwood.errors import EngineUnavailable
 from matchwood.join import fuzzy_join, iter_fuzzy_join
-from matchwood.join.candidates.cpu_run import Task
-from matchwood.join.collecting import collection
-from matchwood.join.verification import how
 
 pytestmark = pytest.mark.gpu
 
@@ -27,7 +27,7 @@ def sorted_pairs(raws, itself):
 
 
 def both(prepared, delta, similarity, *, everyone=False, unequal=False, scores=True):
-    from matchwood.join.candidates import gpu
+    from matchwood.applications.join import gpu
 
     plan = how("fuzzy_join", similarity, "certified", "weight", scores)
     found = []
@@ -69,7 +69,7 @@ def test_large_sets():
 
 def test_little_room(monkeypatch):
     """Parts are made again with more room, or as halves."""
-    from matchwood.join.candidates import gpu
+    from matchwood.applications.join import gpu
 
     sets = random_sets(random.Random(7), 200)
     monkeypatch.setattr(gpu, "FIRST_ROOM", 3)

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import matchwood
+from matchwood.applications.join.fuzzy import estimate
 from matchwood.join import collection, fuzzy_join
-from matchwood.join.fuzzy import estimate
 from support import REST, environment
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matchwood.join.arrays import ONE
-from matchwood.join.candidates.cpu import Raw
-from matchwood.join.ordering import cpu, reference
+from matchwood.applications.join import ONE, Raw
+from matchwood.applications.join.ordering import cpu, reference
 
 
 def some_pairs(rng, rows, columns, count):
@@ -43,7 +42,7 @@ def test_any_number_of_pairs_in_any_parts(threads):
 
 
 def test_pairs_that_crowd_into_one_bucket(monkeypatch):
-    monkeypatch.setattr(cpu, "CROWDED", 64)
+    monkeypatch.setattr(cpu, "CROWDED_PAIRS", 64)
     rng = np.random.default_rng(7)
     raw, sizes = some_pairs(rng, 200, 200, 40_000)
     sizes = (np.append(sizes[0], np.ones(10**6, np.int64)), sizes[1])

@@ -9,29 +9,27 @@ import numpy as np
 import pytest
 
 from join_sets import arrays, changed
-from matchwood.join.similarity import cpu_lanes as lanes
-from matchwood.join.similarity import cpu_levenshtein as bits
-from matchwood.join.similarity import cpu_phi, reference
-from matchwood.join.similarity.check import Similarities
-from matchwood.join.similarity.cpu_phi import EDIT, EQUAL, JACCARD
-from matchwood.teams.team import WORDS, Team
+from matchwood.applications.join.similarity import cpu, reference
+from matchwood.applications.join.similarity.check import Similarities
+from matchwood.applications.join.similarity.cpu import EDIT, EQUAL, JACCARD
+from matchwood.engines.cpu.team import WORDS, Team
 from support import from_python
 
 ONE = reference.ONE
 ALONE = Team(0, 1, np.zeros(WORDS, np.int64))
-fits_lane, set_lane = from_python(lanes.fits_lane), from_python(lanes.set_lane)
-clear_lane, sweep = from_python(lanes.clear_lane), from_python(lanes.sweep)
-levenshtein, phi = from_python(bits.levenshtein), from_python(cpu_phi.phi)
-edit, fixed = from_python(cpu_phi.edit), from_python(cpu_phi.fixed)
-most_edits = from_python(cpu_phi.most_edits)
+fits_lane, set_lane = from_python(cpu.fits_lane), from_python(cpu.set_lane)
+clear_lane, sweep = from_python(cpu.clear_lane), from_python(cpu.sweep)
+levenshtein, phi = from_python(cpu.levenshtein), from_python(cpu.phi)
+edit, fixed = from_python(cpu.edit), from_python(cpu.fixed)
+most_edits = from_python(cpu.most_edits)
 KINDS = {"jaccard": JACCARD, "edit": EDIT, "edit_padded": EDIT, "equal": EQUAL}
 
 
 def new_pattern(longest):
-    return bits.Pattern(
-        np.zeros(bits.DIRECT, np.uint64),
-        np.zeros(bits.SLOTS, np.uint32),
-        np.zeros(bits.SLOTS, np.uint64),
+    return cpu.Pattern(
+        np.zeros(cpu.DIRECT, np.uint64),
+        np.zeros(cpu.SLOTS, np.uint32),
+        np.zeros(cpu.SLOTS, np.uint64),
         np.zeros(longest, np.int8),
     )
 
@@ -102,9 +100,9 @@ def test_long_texts_that_are_alike():
 def test_sixteen_at_a_time():
     """Lanes with and without a pattern, texts with characters that no pattern can have."""
     rng = random.Random(4)
-    table = np.zeros((lanes.DIRECT + 1, lanes.LANES), np.uint32)
-    state, one = np.zeros(3 * lanes.LANES, np.uint32), np.ones(lanes.LANES, np.uint32)
-    made = lanes.Lanes(table, state, one.copy(), one.copy(), lanes.ratios())
+    table = np.zeros((cpu.DIRECT + 1, cpu.LANES), np.uint32)
+    state, one = np.zeros(3 * cpu.LANES, np.uint32), np.ones(cpu.LANES, np.uint32)
+    made = cpu.Lanes(table, state, one.copy(), one.copy(), cpu.ratios())
     for _ in range(20):
         letters = rng.choice(["ab", "abcdefghijkl", "a\u00ff"])
         words = ["".join(rng.choices(letters, k=rng.choice([1, 2, 7, 31, 32]))) for _ in range(15)]
@@ -117,7 +115,7 @@ def test_sixteen_at_a_time():
             set_lane(made, k, codes, ends[k], ends[k + 1])
         for j, text in enumerate(texts, len(words)):
             sweep(made, codes, ends[j], ends[j + 1])
-            found = state[2 * lanes.LANES :][: len(words)].tolist()
+            found = state[2 * cpu.LANES :][: len(words)].tolist()
             assert found == [reference.levenshtein(word, text) for word in words]
         for k in range(len(words)):
             clear_lane(made, k, codes, ends[k], ends[k + 1])

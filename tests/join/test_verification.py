@@ -10,35 +10,33 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from join_sets import arrays, random_sets
-from matchwood.join import reference as join_reference
-from matchwood.join.reference import in_order, least_weight
-from matchwood.join.similarity.reference import ONE
-from matchwood.join.verification import (
-    METHODS,
-    cpu_approximate,
-    cpu_exact,
-    cpu_pair,
+from matchwood.applications.join import ONE
+from matchwood.applications.join import reference as join_reference
+from matchwood.applications.join.reference import in_order, least_weight
+from matchwood.applications.join.result import scores_of
+from matchwood.applications.join.verification import METHODS, reference, share_of
+from matchwood.applications.join.verification.cpu import matchings, verify
+from matchwood.applications.join.verification.cpu.matchings import BELOW, NEVER, OPTIMAL, REACHED
+from matchwood.applications.join.verification.cpu.rows import (
+    FAR,
+    Edges,
+    Solver,
+    Stack,
     how,
-    reference,
     scratch,
-    share_of,
 )
-from matchwood.join.verification.cpu import verify
-from matchwood.join.verification.cpu_exact import BELOW, FAR, NEVER, OPTIMAL, REACHED
-from matchwood.join.verification.cpu_scratch import Edges, Solver, Stack
-from matchwood.teams.team import WORDS, Team
+from matchwood.engines.cpu.team import WORDS, Team
 from support import from_python
 
-clear_duals = from_python(cpu_approximate.clear_duals)
-dominant = from_python(cpu_approximate.dominant)
-greedy = from_python(cpu_approximate.greedy)
-local_ratio_bound = from_python(cpu_approximate.local_ratio_bound)
-stream_edge = from_python(cpu_approximate.stream_edge)
-streamed_bound = from_python(cpu_approximate.streamed_bound)
-unwind = from_python(cpu_approximate.unwind)
-match_choices = from_python(cpu_exact.match_choices)
-solve = from_python(cpu_exact.solve)
-score = from_python(cpu_pair.score)
+clear_duals = from_python(matchings.clear_duals)
+dominant = from_python(matchings.dominant)
+greedy = from_python(matchings.greedy)
+local_ratio_bound = from_python(matchings.local_ratio_bound)
+stream_edge = from_python(matchings.stream_edge)
+streamed_bound = from_python(matchings.streamed_bound)
+unwind = from_python(matchings.unwind)
+match_choices = from_python(matchings.match_choices)
+solve = from_python(matchings.solve)
 
 ALONE = Team(0, 1, np.zeros(WORDS, np.int64))
 EXAMPLE = [[0.9, 0.8, 0.1], [0.85, 0.2, 0.0], [0.3, 0.7, 0.4]]
@@ -215,7 +213,7 @@ def test_worked_examples_of_pairs():
             _, accepted, weights, _ = verdicts([R], [S], 0.4, similarity, method)
             assert accepted[0] == (expected > 0)
             if expected:
-                assert score(weights[0], 2, 2) == pytest.approx(expected, abs=1e-9)
+                assert scores_of(weights[:1], np.array([4]))[0] == pytest.approx(expected, abs=1e-9)
 
 
 def test_equal_elements_first_is_wrong_for_edits():
@@ -225,7 +223,7 @@ def test_equal_elements_first_is_wrong_for_edits():
         _, accepted, weights, _ = verdicts([[a, x]], [[b, x]], 0.4, "edit", method)
         assert accepted[0]
         if method != "early":
-            assert score(weights[0], 2, 2) == pytest.approx(0.5, abs=1e-9)
+            assert scores_of(weights[:1], np.array([4]))[0] == pytest.approx(0.5, abs=1e-9)
     assert not verdicts([[a, x]], [[b, x]], 0.51, "edit", "certified")[1][0]
 
 
@@ -298,7 +296,7 @@ def compare(left, right, pairs, accepted, weights, choice):
 
 def test_more_edges_than_there_is_room_for(monkeypatch):
     """A pair that does not fit says so and is done again, alone."""
-    from matchwood.join import verification
+    from matchwood.applications.join.verification.cpu import rows
 
     rng = random.Random(7)
     left = [random_sets(rng, 1, most=40, letters="ab", longest=9)[0] for _ in range(6)]
@@ -307,8 +305,8 @@ def test_more_edges_than_there_is_room_for(monkeypatch):
         for similarity in ("jaccard", "edit"):
             plain = verdicts(left, left, 0.3, similarity, method)
             with monkeypatch.context() as patch:
-                patch.setattr(verification, "MOST_EDGES", 3)
-                patch.setattr(verification, "STACK_ENTRIES", 0)
+                patch.setattr(rows, "MOST_EDGES", 3)
+                patch.setattr(rows, "STACK_ENTRIES", 0)
                 small = verdicts(left, left, 0.3, similarity, method)
             accepted = plain[1]
             assert np.array_equal(accepted, small[1])

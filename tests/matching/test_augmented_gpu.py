@@ -10,7 +10,7 @@ import pytest
 import matchwood
 from graphs import complete, disjoint, grid, rmat, shuffled, star
 from matching_graphs import SEED, subnormal, two_hubs, weighted
-from matchwood import csr
+from matchwood.gate import graph as csr
 from matchwood.matching import weighted_matching
 from matchwood.matching.augmented import reference
 

@@ -15,7 +15,7 @@ import matchwood
 from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
 from matchwood import CheckFailed, coarsen, coarsening_hierarchy, weighted_matching
 from matchwood.check import check_coarsening, check_hierarchy
-from matchwood.matching.coarsening.two_hop import pair_free
+from matchwood.matching.coarsening import pair_free
 from strategies import graphs
 from support import cores
 

@@ -19,7 +19,7 @@ import matchwood
 from graphs import ZOO, complete, from_edges, grid, rmat, star
 from matching_graphs import two_hubs, weighted
 from matchwood import Devices, OutOfMemory, engines
-from matchwood.beyond import plan as plans
+from matchwood.engines.devices import plan as plans
 from strategies import graphs
 
 pytestmark = pytest.mark.gpu
@@ -100,7 +100,7 @@ def test_larger(name):
 
 
 def test_the_same_travels_as_in_the_simulation():
-    from matchwood.beyond import simulated
+    from matchwood.engines.devices import simulated
 
     A = weighted(rmat(12, 16), np.float32)
     for devices, lists in itertools.product((1, 3), (1, 4, 16)):
@@ -160,10 +160,10 @@ def test_resident_from_the_start():
 
 
 def test_large_answers_are_pinned_while_they_come():
-    from matchwood.beyond import sending
+    from matchwood.engines.devices import sending
 
     G = matchwood.graph(weighted(rmat(20, 2), np.float32))
-    assert G.n * 4 > sending.SMALL_ANSWER
+    assert G.n * 4 > sending.SMALL_ANSWER_BYTES
     expected = matchwood.weighted_matching(G, method="dominant")
     for options in ({"batches": 3}, {"batches": 3, "lists": 1}, {}):
         assert_same(on(G, 2, **options), expected)
@@ -172,10 +172,10 @@ def test_large_answers_are_pinned_while_they_come():
 
 def test_rows_that_are_used_once(monkeypatch):
     """They pass through a ring whose slots are filled ahead; nothing of the graph is pinned."""
-    from matchwood.beyond import pinned
+    from matchwood.engines.devices import pinned
 
     monkeypatch.setattr(pinned, "SLOT_BYTES", 1 << 18)
-    monkeypatch.setattr(pinned, "LEAST_SLOT", 1 << 16)
+    monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 1 << 16)
     A = weighted(rmat(16, 16), np.float32)
     expected = matchwood.weighted_matching(A, method="dominant", engine="cpu")
     for devices, batches, lists in ((1, 10, 4), (1, 3, 1), (3, 5, 2), (1, 3, 0)):
@@ -229,7 +229,7 @@ def test_the_limit_holds():
 def test_nothing_stays_after_an_error(monkeypatch):
     import cupy
 
-    from matchwood.matching.dominant.devices import gpu_worker
+    from matchwood.matching.dominant.devices import gpu as steps
 
     A = weighted(rmat(12, 8), np.float32)
     on(A, 2, batches=3, lists=2)
@@ -240,7 +240,7 @@ def test_nothing_stays_after_an_error(monkeypatch):
     def stop(self, *arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gpu_worker.Worker, "fetch", stop)
+    monkeypatch.setattr(steps.Worker, "fetch", stop)
     with pytest.raises(KeyboardInterrupt):
         on(A, 2, batches=3, lists=2)
     gc.collect()
@@ -251,7 +251,7 @@ def test_delays_between_streams_change_nothing(monkeypatch):
     """Streams that wait at random: the events between them must hold."""
     import cupy
 
-    from matchwood.beyond.streams import Lane
+    from matchwood.engines.devices.sending import Lane
 
     wait = cupy.RawKernel(
         'extern "C" __global__ void idle(long long t)'
@@ -285,7 +285,7 @@ def test_transports(transport):
 
 
 def test_nccl_with_one_device():
-    from matchwood.beyond import transports
+    from matchwood.engines.devices import workers as transports
 
     A = weighted(rmat(11, 8), np.float32)
     if transports.library() is None:
@@ -310,10 +310,10 @@ def test_two_devices():
 def test_ctrl_c_is_heard_between_batches():
     """A callback stands for the signal; the call must end soon after."""
     A = weighted(rmat(16, 16), np.float32)
-    from matchwood.matching.dominant.devices import gpu_worker
+    from matchwood.matching.dominant.devices import gpu as steps
 
     count, began = 0, 0.0
-    real = gpu_worker.Worker.stream
+    real = steps.Worker.stream
 
     def counting(self, *arguments):
         nonlocal count, began
@@ -323,10 +323,10 @@ def test_ctrl_c_is_heard_between_batches():
             raise KeyboardInterrupt
         return real(self, *arguments)
 
-    gpu_worker.Worker.stream = counting
+    steps.Worker.stream = counting
     try:
         with pytest.raises(KeyboardInterrupt):
             on(A, batches=40, lists=2)
     finally:
-        gpu_worker.Worker.stream = real
+        steps.Worker.stream = real
     assert time.perf_counter() - began < 0.1

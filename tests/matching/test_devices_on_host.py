@@ -15,10 +15,11 @@ from beyond_on_host import on_host
 from graphs import complete, from_edges, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
-from matchwood.beyond import cpu_copies, pinned, sending, simulated
-from matchwood.beyond import plan as plans
 from matchwood.components.connected.devices import gpu as components
-from matchwood.matching.dominant.devices import gpu_worker
+from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.engines.devices import pinned, sending, simulated
+from matchwood.engines.devices import plan as plans
+from matchwood.matching.dominant.devices import gpu as steps
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 
@@ -30,7 +31,7 @@ def small_buffers(monkeypatch):
 
 
 def on(A, devices=1, ties="hash", last_first=False, **options):
-    with on_host(gpu_worker, last_first=last_first):
+    with on_host(steps, last_first=last_first):
         engine = Devices((0,) * devices, memory=1 << 30, **options)
         return matchwood.weighted_matching(A, ties=ties, engine=engine)
 
@@ -62,8 +63,8 @@ def test_same_mates(name, monkeypatch):
         for devices, lists in itertools.product((1, 3), (0, 1, 4)):
             k = next(turn)
             batches = 1 if k % 5 == 0 else 4
-            monkeypatch.setattr(gpu_worker, "WORTH_ORDER", (1, 1 << 12)[k % 7 == 0])
-            monkeypatch.setattr(gpu_worker, "PIECE_ENTRIES", (1 << 23, 16, 64)[k % 3])
+            monkeypatch.setattr(steps, "WORTH_ORDER", (1, 1 << 12)[k % 7 == 0])
+            monkeypatch.setattr(steps, "PIECE_ENTRIES", (1 << 23, 16, 64)[k % 3])
             options = {"batches": batches, "lists": lists, "stats": k % 3 == 0}
             found = on((A, G)[k % 2], devices, ties, last_first=k % 4 > 1, **options)
             assert_same(found, expected)
@@ -130,7 +131,7 @@ def test_rows_that_stay_on_the_devices():
 
 def test_memory_is_pinned_once_for_two_problems():
     G = matchwood.graph(weighted(rmat(6, 6), np.float32))
-    with on_host(gpu_worker, components):
+    with on_host(steps, components):
         engine = Devices(memory=1 << 30, batches=3)
         for function in (matchwood.weighted_matching, matchwood.connected_components):
             assert function(G, engine=engine).stats.pinned == "registered"
@@ -140,7 +141,7 @@ def test_memory_is_pinned_once_for_two_problems():
 def test_a_graph_that_is_used_once(devices, monkeypatch):
     """Its rows are staged ahead of the copies, in slots that are smaller than a batch."""
     monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
-    monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+    monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 256)
     foreseen, real = [], pinned.Ring.foresee
 
     def foresee(self, sends, threads):
@@ -163,9 +164,9 @@ def test_a_graph_that_is_used_once(devices, monkeypatch):
 def test_an_answer_comes_through_the_ring(monkeypatch):
     """In pieces, each of which waits for a slot, where its memory cannot be pinned."""
     monkeypatch.setattr(pinned.Registration, "holds", lambda self, array: False)
-    monkeypatch.setattr(sending, "SMALL_ANSWER", 0)
+    monkeypatch.setattr(sending, "SMALL_ANSWER_BYTES", 0)
     monkeypatch.setattr(pinned, "SLOT_BYTES", 256)
-    monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+    monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 256)
     G = matchwood.graph(weighted(rmat(6, 6), np.float32))
     expected = matchwood.weighted_matching(G, method="dominant")
     for A in (G, G.sparse()):
@@ -176,11 +177,11 @@ def test_an_answer_comes_through_the_ring(monkeypatch):
 def test_no_thread_is_left_after_an_error(batch, monkeypatch):
     """Slots that nobody asks for any more are not filled, and the call ends soon."""
     monkeypatch.setattr(pinned, "SLOT_BYTES", 1024)
-    monkeypatch.setattr(pinned, "LEAST_SLOT", 256)
+    monkeypatch.setattr(pinned, "LEAST_SLOT_BYTES", 256)
     monkeypatch.setattr(cpu_copies, "fill_threads", lambda threads, partitions: 2)
     A = weighted(rmat(8, 8), np.float32)
     on(A, batches=9, lists=2)  # compiled by now
-    real, calls = gpu_worker.Worker.stream, itertools.count()
+    real, calls = steps.Worker.stream, itertools.count()
     began = 0.0
 
     def stream(self, *arguments):
@@ -190,7 +191,7 @@ def test_no_thread_is_left_after_an_error(batch, monkeypatch):
             raise KeyboardInterrupt
         return real(self, *arguments)
 
-    monkeypatch.setattr(gpu_worker.Worker, "stream", stream)
+    monkeypatch.setattr(steps.Worker, "stream", stream)
     with pytest.raises(KeyboardInterrupt):
         on(A, batches=9, lists=2)
     assert time.perf_counter() - began < 5

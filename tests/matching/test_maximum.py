@@ -13,9 +13,9 @@ import matchwood
 from graphs import ZOO, complete, disjoint, from_edges, grid, path, rmat, star
 from matchwood import maximum_matching
 from matchwood.errors import CheckFailed
-from matchwood.matching.cardinality import cpu_sides, cpu_trees, reference
+from matchwood.matching.cardinality import reference
 from matchwood.matching.cardinality.check import check_maximum_matching, free_at_least
-from matchwood.matching.cardinality.cpu import CHEAP
+from matchwood.matching.cardinality.cpu import CHEAP, bipartite
 from strategies import graphs
 
 WAYS = ({}, {"method": "blossom"}, {"engine": "reference"})
@@ -95,7 +95,7 @@ def test_trees_share_the_ends_of_paths():
     view = matchwood.graph(A).undirected_pattern()
     mate = np.full(400, -1, view.indices.dtype)
     mate[inner], mate[outer] = outer, inner
-    assert cpu_trees.turn_paths(view, cpu_sides.two_sides(view), mate, 1) < 15  # 100, if one does
+    assert bipartite.turn_paths(view, bipartite.two_sides(view), mate, 1) < 15  # 100, if one does
     assert (mate >= 0).all()
 
 
@@ -112,17 +112,17 @@ def test_phases_are_those_of_the_definition():
     graphs = [two_sided(n, 2 * n, n) for n in (1, 2, 5, 9, 30, 200)] + [with_holes(30), path(40)]
     for A in graphs:
         view = matchwood.graph(A).undirected_pattern()
-        side = cpu_sides.two_sides(view)
+        side = bipartite.two_sides(view)
         assert side.tolist() == reference.two_sides(view).tolist()
         start = maximum_matching(A).mate.copy()
         parted = np.flatnonzero(rng.random(view.n) < rng.random())
         start[start[parted]] = -1
         start[(start >= 0) & (start[start] != np.arange(view.n))] = -1
         wanted = start.tolist()
-        phases = reference.turn_paths(view, side, wanted, cpu_trees.WORTH)
+        phases = reference.turn_paths(view, side, wanted, bipartite.LOOSE_PER_STAYING)
         for threads in (1, 2, 5):
             mate = start.copy()
-            assert cpu_trees.turn_paths(view, side, mate, threads) == phases
+            assert bipartite.turn_paths(view, side, mate, threads) == phases
             assert mate.tolist() == wanted
 
 
@@ -132,12 +132,12 @@ def test_sides_of_wide_levels():
     view = matchwood.graph(A).undirected_pattern()
     side = reference.two_sides(view)
     giant = np.flatnonzero(np.diff(view.indptr) > 0)
-    assert giant.size > 3 * cpu_sides.WIDE
+    assert giant.size > 3 * bipartite.WIDE
     u, v = giant[side[giant] == 0][-2:]
     odd = matchwood.graph(sp.csr_array(A + from_edges(18000, [u], [v]))).undirected_pattern()
     for threads in (1, 2, 3):
-        assert np.array_equal(cpu_sides.two_sides(view, threads), side)
-        assert cpu_sides.two_sides(odd, threads) is None
+        assert np.array_equal(bipartite.two_sides(view, threads), side)
+        assert bipartite.two_sides(odd, threads) is None
 
 
 def test_many_sizes():

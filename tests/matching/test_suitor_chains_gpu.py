@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from graphs import disjoint, from_edges, grid, path, rmat, shuffled
-from matchwood import csr
+from matchwood.gate import graph as csr
 from matchwood.matching.greedy import reference
 from matchwood.matching.suitor import gpu as suitor
-from matchwood.matching.suitor import gpu_chains
 
 pytestmark = pytest.mark.gpu
 
@@ -61,7 +60,7 @@ def test_equals_the_reference(name: str, types) -> None:
 
     mate = cupy.full(view.n, -1, index_type)
     want, offer = cupy.zeros(view.n, kind), cupy.zeros(view.n, kind)
-    gpu_chains.match_ahead(view, mate, want, offer)
+    suitor.match_ahead(view, mate, want, offer)
     ahead = mate.get()
     matched = ahead >= 0
     assert int(matched.sum()) >= least

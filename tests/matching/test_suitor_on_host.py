@@ -12,7 +12,7 @@ import matchwood
 from beyond_on_host import Array, library
 from graphs import complete, disjoint, grid, path, rmat, shuffled, star
 from matching_graphs import weighted
-from matchwood.matching.suitor import gpu, gpu_lists
+from matchwood.matching.suitor import gpu
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 
@@ -67,17 +67,14 @@ def test_same_mates():
 def by_lists(view, by_hash, width, index_type):
     """Mates, and how many vertices tried all that was listed."""
     n = view.n
-    kernels = library(gpu_lists.SOURCE, (("I", index_type), ("W", "float32")))
-    lister = library(gpu.SOURCE, (("I", index_type), ("W", "float32")))
+    kernels = library(gpu.SOURCE, (("I", index_type), ("F", "float32")))
     rows = [on_host(array.astype(index_type)) for array in view[:2]] + [on_host(view.data)]
-    words, lists = (
-        on_host(np.full(size, -1).view(np.uint64)) for size in (n, gpu_lists.LISTED * n)
-    )
+    words, lists = (on_host(np.full(size, -1).view(np.uint64)) for size in (n, gpu.LISTED * n))
     words[:] = 0
     mate, giants = (on_host(np.full(size, -1, index_type)) for size in (n, 4))
     want, sums = on_host(np.zeros(n, np.float32)), on_host(np.zeros(2))
     count, rest = (on_host(np.zeros(1, np.uint64)) for _ in range(2))
-    lister.list_giants(n, (n, rows[0], giants, count))
+    kernels.list_giants(n, (n, rows[0], giants, count))
     list_edges = getattr(kernels, f"list_first_edges{width}")
     list_edges(n * width, (n, *rows, 0, by_hash, lists))
     kernels.propose_from_lists(None, (n, 0, by_hash, lists, words, mate, rest), grid=2)
@@ -102,7 +99,7 @@ LISTED_GRAPHS = {
 
 @pytest.mark.parametrize("index_type", ["int32", "int64"])
 def test_lists_give_the_same_mates(index_type):
-    kernels = library(gpu_lists.SOURCE, (("I", index_type), ("W", "float32")))
+    kernels = library(gpu.SOURCE, (("I", index_type), ("F", "float32")))
     turn, left = itertools.count(), 0
     for name, A in LISTED_GRAPHS.items():
         G = matchwood.graph(A)
@@ -119,19 +116,19 @@ def test_lists_give_the_same_mates(index_type):
 
 
 def test_a_list_has_the_first_edges_of_its_row():
-    kernels = library(gpu_lists.SOURCE, (("I", "int32"), ("W", "float32")))
+    kernels = library(gpu.SOURCE, (("I", "int32"), ("F", "float32")))
     for few in (0, 5):
         A = weighted(complete(150), np.float32, few) if few else weighted(rmat(7, 12), np.float32)
         view = matchwood.graph(A).undirected_weights()
         rows = [on_host(array) for array in view]
         for width in gpu.WIDTHS:
-            lists = on_host(np.zeros(gpu_lists.LISTED * view.n, np.uint64))
+            lists = on_host(np.zeros(gpu.LISTED * view.n, np.uint64))
             list_edges = getattr(kernels, f"list_first_edges{width}")
             list_edges(view.n * width, (view.n, *rows, 0, False, lists))
             for u, listed in enumerate(np.asarray(lists).reshape(view.n, -1)):
                 row = slice(view.indptr[u], view.indptr[u + 1])
-                order = np.lexsort((view.indices[row], -view.data[row]))[: gpu_lists.LISTED]
-                expected = np.zeros(gpu_lists.LISTED, np.uint64)
+                order = np.lexsort((view.indices[row], -view.data[row]))[: gpu.LISTED]
+                expected = np.zeros(gpu.LISTED, np.uint64)
                 bits = view.data[row][order].view(np.uint32).astype(np.uint64) << np.uint64(32)
                 expected[: order.size] = bits | view.indices[row][order].astype(np.uint64)
                 if few:  # of equal weights the order of edges decides, which is not that of columns

@@ -14,7 +14,7 @@ import pytest
 import matchwood
 from graphs import complete, disjoint, from_edges, grid, path, random_graph, rmat, shuffled, star
 from matching_graphs import SEED, subnormal, two_hubs, weighted
-from matchwood import csr
+from matchwood.gate import graph as csr
 from matchwood.matching.dominant import reference
 from matchwood.matching.weighted import weighted_matching
 
@@ -98,9 +98,9 @@ def test_suitor_beyond_the_caches(monkeypatch):
             there = on_gpu(view_of(A, index_type))
             with monkeypatch.context() as patched:
                 if lists:  # for giants, too
-                    patched.setattr(suitor.gpu_lists, "has_giants", lambda view: False)
+                    patched.setattr(suitor, "has_giants", lambda view: False)
                 else:
-                    patched.setattr(suitor.gpu_lists, "MOST_VERTICES", 0)
+                    patched.setattr(suitor, "MOST_VERTICES", 0)
                 found = suitor.match(there, SEED, by_hash)
             assert_same(found, right.mate, weight_of(A, right.mate), index_type)
 

@@ -423,7 +423,7 @@ def test_communities_of_multigraphs():
 
 
 def test_communities_that_are_left_to_networkx():
-    from matchwood.networkx_backend.rules import can_run
+    from matchwood.networkx_backend.interface import can_run
 
     D = nx.DiGraph([(0, 1), (1, 2)])
     for function in (*COMMUNITIES, nx.community.modularity):

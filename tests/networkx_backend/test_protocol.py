@@ -19,8 +19,8 @@ from networkx.utils.backends import _registered_algorithms
 from conftest import ROOT
 from matchwood.networkx_backend import Graph, convert_from_nx, convert_to_nx, interface, testing
 from matchwood.networkx_backend.info import DEFAULTS, FUNCTIONS, get_info
+from matchwood.networkx_backend.interface import PARTIAL, can_run, should_run
 from matchwood.networkx_backend.names import CALLS
-from matchwood.networkx_backend.rules import PARTIAL, can_run, should_run
 from support import environment
 
 PROTOCOL = {"can_run", "should_run", "convert_from_nx", "convert_to_nx", "on_start_tests"}
@@ -30,7 +30,7 @@ LARGE = 30_000
 # Description
 
 
-@pytest.mark.parametrize("module", ["convert", "registering"])
+@pytest.mark.parametrize("module", ["convert", "names"])
 def test_examples(module):
     page = importlib.import_module(f"matchwood.networkx_backend.{module}")
     failed, tried = doctest.testmod(page)

@@ -15,7 +15,7 @@ import matchwood
 from graphs import ZOO, path, rmat, shuffled, star
 from matchwood.check import check_gaps
 from matchwood.ordering import gaps, linear_arrangement, linear_gap, log_arrangement, log_gap
-from matchwood.ordering.gap.logarithms import log_array, log_of, table
+from matchwood.ordering.gap import log_array, log_of, table
 from strategies import graphs
 
 NAMES = ("linear_arrangement", "log_arrangement", "linear_gap", "log_gap")

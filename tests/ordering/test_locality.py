@@ -20,10 +20,10 @@ from matchwood.ordering import (
     hub_order,
     layered_label_propagation_order,
     locality_ordering,
+    rabbit,
     rabbit_order,
     shingle_order,
 )
-from matchwood.ordering.rabbit import rounds
 from strategies import graphs
 from support import REST
 
@@ -45,7 +45,7 @@ ORDERS: dict[str, tuple[Callable[..., Any], Callable[..., None] | None]] = {
 @pytest.fixture(autouse=True)
 def teams_for_small_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     """They get the team that is asked for."""
-    monkeypatch.setattr(rounds, "ALONE", 0)
+    monkeypatch.setattr(rabbit, "LONE_ENTRIES", 0)
 
 
 @pytest.mark.parametrize("name", ZOO)

@@ -7,7 +7,7 @@ import pytest
 
 import matchwood
 from graphs import ZOO, grid, rmat, shuffled, star
-from matchwood import csr
+from matchwood.gate import graph as csr
 from matchwood.ordering.measure import gpu as engine
 from matchwood.ordering.measure import reference
 from matchwood.ordering.permutation import gpu as permute_engine

@@ -27,9 +27,9 @@ from matchwood.ordering import (
     reverse_cuthill_mckee,
 )
 from matchwood.ordering.rcm import cpu, reference
+from matchwood.ordering.rcm.cpu import cached
+from matchwood.ordering.rcm.cpu import start as start_cpu
 from matchwood.ordering.rcm.reference import order as by_definition
-from matchwood.ordering.rcm.serial import cpu_ranked
-from matchwood.ordering.rcm.start import cpu as start_cpu
 from strategies import graphs
 
 METHODS = ["auto", "serial", "leveled", "unordered", "batch_basic", "batch"]
@@ -41,7 +41,7 @@ def teams_for_small_graphs() -> Iterator[None]:
     """Have "auto" take a team for small graphs too.  In one kernel: test_rcm_cached.py."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu, "TEAM_ARCS", 0)
-        patch.setattr(cpu_ranked, "ENTRIES", -1)
+        patch.setattr(cached, "CACHED_ENTRIES", -1)
         yield
 
 
@@ -55,7 +55,7 @@ def no_small_components(monkeypatch: pytest.MonkeyPatch) -> None:
 def rule(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have starts found as in small graphs, and as in larger ones."""
     if request.param == "searched":
-        monkeypatch.setattr(reference, "SMALL", -1)
+        monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", -1)
 
 
 @pytest.mark.usefixtures("no_small_components", "rule")
@@ -251,13 +251,13 @@ def test_where_small_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     few_edges = disjoint([matchwood.generators.delaunay(60, rng=3), sp.csr_array((300, 300))])
     many_edges = matchwood.generators.delaunay(60, rng=3)
     tried = pseudo_peripheral_vertex(many_edges)
-    monkeypatch.setattr(reference, "SMALL", -1)
+    monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", -1)
     searched = pseudo_peripheral_vertex(many_edges)
     assert tried != searched
     for A in (few_edges, many_edges):
         most = max(A.shape[0], A.nnz // 2)
         for limit, start in ((most, tried), (most - 1, searched)):
-            monkeypatch.setattr(reference, "SMALL", limit)
+            monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", limit)
             assert pseudo_peripheral_vertex(A, engine="reference") == start
             assert pseudo_peripheral_vertex(A) == start
             perm = reverse_cuthill_mckee(A)
@@ -269,7 +269,7 @@ def test_where_small_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_search_guesses_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small components with smaller degrees than the big one, more than are guessed at."""
-    monkeypatch.setattr(reference, "SMALL", -1)
+    monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", -1)
     big = matchwood.generators.mesh((9, 9, 9))
     A = disjoint([big, *[path(3)] * 30])
     with pytest.MonkeyPatch.context() as patch:
@@ -282,9 +282,9 @@ def test_search_guesses_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_search_where_degrees_are_skewed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels from the children's side, forced on graphs that are not skewed, too."""
-    monkeypatch.setattr(reference, "SMALL", -1)
+    monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", -1)
     monkeypatch.setattr(cpu, "SMALL_ARCS", 0)
-    monkeypatch.setattr(start_cpu.cpu_levels, "SKEW", 0)
+    monkeypatch.setattr(start_cpu, "SKEW", 0)
     more = {"rmat 11": rmat(11, 8), "hubs": disjoint([star(300), rmat(8, 20), path(50)])}
     for name, A in {**{name: make() for name, make in ZOO.items()}, **more}.items():
         expected = reverse_cuthill_mckee(A, engine="reference")
@@ -346,7 +346,7 @@ def counters_are_right(method: str, found: Any, expected: dict[str, Any]) -> Non
 
 
 def cpu_stages() -> tuple[str, ...]:
-    from matchwood.ordering.rcm.batch_basic.cpu_board import STAGES
+    from matchwood.ordering.rcm.cpu.batch_table import STAGES
 
     return STAGES
 
@@ -484,7 +484,7 @@ def test_a_diagonal_changes_nothing() -> None:
 
 def test_a_diagonal_in_a_large_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same where starts are searched for, by one thread and by a team."""
-    monkeypatch.setattr(reference, "SMALL", 0)
+    monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", 0)
     monkeypatch.setattr(cpu, "TEAM_ARCS", 0)
     for A in (rmat(9, 5), grid(30, 40), disjoint([path(1), star(60), grid(12, 12), path(2)])):
         expected = reverse_cuthill_mckee(A, engine="reference")

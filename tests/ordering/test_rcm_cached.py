@@ -14,10 +14,10 @@ import matchwood
 from graphs import ZOO, disjoint, grid, path, rmat, shuffled, star
 from matchwood.ordering import cuthill_mckee, rcm_ordering, reverse_cuthill_mckee
 from matchwood.ordering.rcm import cpu, reference
-from matchwood.ordering.rcm.serial import cpu_ranked
-from matchwood.primitives.inspect import cpu_pairs
+from matchwood.ordering.rcm.cpu import cached
+from matchwood.primitives.inspect import cpu as inspect_cpu
 from matchwood.primitives.inspect import reference as inspect_reference
-from matchwood.primitives.symmetrize import cpu_small
+from matchwood.primitives.symmetrize import cpu as symmetrize_cpu
 from matchwood.primitives.symmetrize import reference as symmetrize_reference
 from strategies import graphs
 
@@ -28,7 +28,7 @@ NONE = np.empty(0, np.int64)
 def rule(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have starts found as in small graphs, and as in larger ones."""
     if request.param == "searched":
-        monkeypatch.setattr(reference, "SMALL", -1)
+        monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", -1)
 
 
 def with_loops(A: sp.csr_array, every: int) -> sp.csr_array:
@@ -82,7 +82,7 @@ def test_random_graphs(A: sp.csr_array) -> None:
 def test_counters_and_the_way_for_larger_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     A = shuffled(disjoint([grid(9, 11), path(40)]))
     found = rcm_ordering(A)
-    monkeypatch.setattr(cpu_ranked, "ENTRIES", -1)
+    monkeypatch.setattr(cached, "CACHED_ENTRIES", -1)
     other = rcm_ordering(A)
     assert found.perm.tolist() == other.perm.tolist()
     for word in ("method", "components", "levels", "searches", "threads", "front"):
@@ -99,11 +99,12 @@ def test_a_pattern_that_is_not_symmetric_does_no_harm() -> None:
         view = matchwood.graph(A).directed_pattern()
         perm = np.arange(n)
         with contextlib.suppress(ValueError):
-            perm, _ = cpu_ranked.order(view, 0, n, k % 2 == 0, True, "test")
+            perm = cached.order(view, 0, n, k % 2 == 0, NONE, True, "test").perm
         assert sorted(perm.tolist()) == list(range(n))
     one_way = sp.csr_array([[0, 1, 0], [0, 0, 1], [0, 1, 0]])
     with pytest.raises(ValueError, match="symmetric"):
-        cpu_ranked.order(matchwood.graph(one_way).directed_pattern(), 0, 3, True, True, "test")
+        view = matchwood.graph(one_way).directed_pattern()
+        cached.order(view, 0, 3, True, NONE, True, "test")
 
 
 def test_pairs_are_those_of_the_definition() -> None:
@@ -118,9 +119,9 @@ def test_pairs_are_those_of_the_definition() -> None:
             dense[i, j] ^= True
         A = sp.csr_array(dense)
         expected = inspect_reference.symmetry(A.indptr, A.indices)
-        assert cpu_pairs.symmetry(A.indptr, A.indices) == expected
+        assert inspect_cpu.symmetry_by_pairs(A.indptr, A.indices) == expected
         wide = A.indptr.astype(np.int64), A.indices.astype(np.int64)
-        assert cpu_pairs.symmetry(*wide) == expected
+        assert inspect_cpu.symmetry_by_pairs(*wide) == expected
 
 
 def test_union_of_a_small_pattern() -> None:
@@ -130,7 +131,7 @@ def test_union_of_a_small_pattern() -> None:
         A = sp.csr_array(rng.random((n, n)) < rng.choice([0.0, 0.1, 0.3, 0.8]))
         expected = symmetrize_reference.union_with_transpose(A.indptr, A.indices, None)
         for kind in (np.int32, np.int64):
-            found = cpu_small.union_with_transpose(A.indptr.astype(kind), A.indices.astype(kind))
+            found = symmetrize_cpu.small_union(A.indptr.astype(kind), A.indices.astype(kind))
             assert found[0].tolist() == expected[0].tolist()
             assert found[1].tolist() == expected[1].tolist()
             assert found[0].dtype == found[1].dtype == kind

@@ -12,12 +12,11 @@ import pytest
 
 import matchwood
 from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
-from matchwood import csr
+from matchwood.gate import graph as csr
 from matchwood.ordering.rcm import gpu as engine
 from matchwood.ordering.rcm import reference
-from matchwood.ordering.rcm.batch import gpu as gpu_batch
-from matchwood.ordering.rcm.leveled import gpu as leveled
-from matchwood.ordering.rcm.leveled import huge
+from matchwood.ordering.rcm.gpu import batch as gpu_batch
+from matchwood.ordering.rcm.gpu import leveled
 
 pytestmark = pytest.mark.gpu
 
@@ -29,7 +28,7 @@ NONE = np.empty(0, np.int64)
 def rule(request, monkeypatch):
     """Have starts found as in small graphs, and as in larger ones."""
     if request.param == "searched":
-        monkeypatch.setattr(reference, "SMALL", -1)
+        monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", -1)
 
 
 def binary_tree(n):
@@ -126,22 +125,22 @@ def test_larger(name, index_dtype):
 def test_levels_left_to_the_host(monkeypatch):
     """Levels of many entries have launches of their own, in which rows offer, or vertices seek."""
     ways = []
-    place_level = huge.place_level
+    place_level = leveled.place_level
 
     def counted(*args):
         ways.append(args[6] > 0)
         return place_level(*args)
 
-    monkeypatch.setattr(reference, "SMALL", -1)
+    monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", -1)
     monkeypatch.setattr(leveled, "HUGE_ENTRIES", 0)
-    monkeypatch.setattr(huge, "FEW_ENTRIES", 0)
-    monkeypatch.setattr(huge, "place_level", counted)
+    monkeypatch.setattr(leveled, "FEW_ENTRIES", 0)
+    monkeypatch.setattr(leveled, "place_level", counted)
     for name in ("star", "two-level star", "complete", "rmat 13", "rmat 13, dense", "two large"):
         G, view = prepared(LARGER[name]())
         answer = expected(view)
         for bits, far in ((0, 0), (64, 0), (64, 1 << 25)):  # keys without and with the vertex
-            monkeypatch.setattr(huge, "KEY_BITS", bits)
-            monkeypatch.setattr(huge, "FAR_VERTICES", far)
+            monkeypatch.setattr(leveled, "KEY_BITS", bits)
+            monkeypatch.setattr(leveled, "FAR_VERTICES", far)
             assert np.array_equal(matchwood.cuthill_mckee(G).get(), answer), name
         hub = np.array([np.diff(view.indptr).argmax()])
         found = matchwood.cuthill_mckee(G, start=hub)

@@ -6,6 +6,7 @@ Levels that have launches of their own, small components beside a large one, and
 from __future__ import annotations
 
 import contextlib
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -18,16 +19,16 @@ import matchwood
 from beyond_on_host import Array
 from graphs import complete, disjoint, from_edges, grid, path, rmat, shuffled, star
 from matchwood import engines
+from matchwood.ordering.rcm import gpu as largest
 from matchwood.ordering.rcm import reference
-from matchwood.ordering.rcm.largest import gpu as largest
-from matchwood.ordering.rcm.leveled import huge
+from matchwood.ordering.rcm.gpu import leveled
 from matchwood.primitives.scan import gpu as scan
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 
 TYPES = [np.int32, np.int64]
 # Headers have what clusters of blocks do; nothing of that is called here.
-UNUSED = (r'asm volatile\((?:"[^"]*"|[^;"])*\);', "")
+UNUSED = [(r'asm volatile\((?:"[^"]*"|[^;"])*\);', ""), (r"__reduce_max_sync\(ALL, ", "(")]
 
 
 def device(array):
@@ -53,11 +54,13 @@ def host_engine():
         return mock.Mock(**{name: beyond_on_host.empty(*given) for name, given in arrays.items()})
 
     with (
-        mock.patch.object(beyond_on_host, "PTX", [*beyond_on_host.PTX, UNUSED]),
-        beyond_on_host.on_host(huge, largest, scan),
+        mock.patch.object(beyond_on_host, "PTX", [*beyond_on_host.PTX, *UNUSED]),
+        beyond_on_host.on_host(SimpleNamespace(SOURCE=leveled.HUGE_SOURCE), largest, scan),
         mock.patch.object(engines, "cupy", return_value=fake_cupy()),
-        mock.patch("matchwood.gpu.workspace", workspace),
-        mock.patch("matchwood.gpu.empty", lambda size, kind, _: beyond_on_host.empty(size, kind)),
+        mock.patch("matchwood.engines.gpu.workspace", workspace),
+        mock.patch(
+            "matchwood.engines.gpu.empty", lambda size, kind, _: beyond_on_host.empty(size, kind)
+        ),
         mock.patch.object(largest, "compact", lambda mask, engine: device(np.flatnonzero(mask))),
     ):
         yield
@@ -98,9 +101,9 @@ def levels_of(view, start):
 @pytest.mark.parametrize("few", [0, 1 << 22])
 def test_a_level_of_its_own(on_host, monkeypatch, name, key_bits, few):
     """The frontier offers, free vertices seek, and seek after some were offered."""
-    monkeypatch.setattr(huge, "KEY_BITS", key_bits)
-    monkeypatch.setattr(huge, "FEW_ENTRIES", few)
-    monkeypatch.setattr(huge, "FAR_VERTICES", 0)
+    monkeypatch.setattr(leveled, "KEY_BITS", key_bits)
+    monkeypatch.setattr(leveled, "FEW_ENTRIES", few)
+    monkeypatch.setattr(leveled, "FAR_VERTICES", 0)
     view = pattern(LEVELED[name]())
     n, degree = view.n, np.diff(view.indptr)
     hub = int(degree.argmax())
@@ -117,7 +120,7 @@ def test_a_level_of_its_own(on_host, monkeypatch, name, key_bits, few):
             owner[order[:tail]] = owners[:tail]
             owner[hub] = -1
             place = device(np.full(n, n, np.int32))
-            children, longest = huge.place_level(
+            children, longest = leveled.place_level(
                 view, found, head, tail, owner, place, sought, "test"
             )
             assert children == following - tail
@@ -142,7 +145,7 @@ def small_components(seed, count, most):
 
 
 def expected(view):
-    with mock.patch.object(reference, "SMALL", -1):  # as in large graphs
+    with mock.patch.object(reference, "SMALL_GRAPH_EDGES", -1):  # as in large graphs
         G = matchwood.graph((np.asarray(view.indptr), np.asarray(view.indices)))
         return reference.order(G, np.empty(0, np.int64), "serial", False)[0]
 
@@ -206,5 +209,5 @@ def test_merged(on_host, kind, seed):
         assert others.tolist() == np.flatnonzero(~inside & (degree > 0)).tolist()
         assert smallest == np.flatnonzero(inside)[0]
         alone = device(np.flatnonzero(degree == 0).astype(kind))
-        lists = (largest.Listed(alone, alone), largest.tiny(view, others, "test"))
+        lists = (largest.KeyedVertices(alone, alone), largest.tiny(view, others, "test"))
         assert largest.merged(view, part, smallest, lists, "test").tolist() == whole.tolist()

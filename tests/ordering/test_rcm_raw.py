@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import matchwood
 from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
-from matchwood.ordering.rcm.serial import cpu_raw
+from matchwood.ordering.rcm.cpu.cached import order_raw
 
 MATRICES = {
     "path": lambda: path(9),
@@ -54,8 +54,8 @@ def test_taken_at_once(name, kind):
     A = kind(MATRICES[name]())
     A.sort_indices()
     right = same_as_by_the_gate(A)[1]
-    assert cpu_raw.order(A, False, "test").tolist() == right
-    assert cpu_raw.order(A, True, "test").tolist() == right[::-1]
+    assert order_raw(A, False, "test").tolist() == right
+    assert order_raw(A, True, "test").tolist() == right[::-1]
     assert matchwood.reverse_cuthill_mckee(A, threads=2).tolist() == right[::-1]
 
 
@@ -94,7 +94,7 @@ def unusual():
     ("name", "A"), list(unusual()), ids=lambda x: x if isinstance(x, str) else ""
 )
 def test_left_to_the_gate(name, A):
-    assert cpu_raw.order(A, False, "test") is None
+    assert order_raw(A, False, "test") is None
     right = outcome(A, engine="cpu")
     assert outcome(A) == right
     assert isinstance(right[1], list) or name in ("complex", "0x0")

@@ -18,7 +18,7 @@ import pytest
 import matchwood
 from graphs import complete, disjoint, grid, path, rmat, star
 from matchwood.ordering.rcm import cpu, reference
-from matchwood.ordering.rcm.batch_basic.cpu_work import Tuning
+from matchwood.ordering.rcm.cpu.batch_table import Tuning
 from matchwood.ordering.rcm.reference import order as by_definition
 from support import in_time
 
@@ -66,7 +66,7 @@ def teams_for_small_graphs() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _all_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reference, "SMALL", -1)
+    monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", -1)
     monkeypatch.setattr(cpu, "SMALL_ARCS", 0)
     monkeypatch.setattr(cpu.leveled, "WIDE_ARCS", 50)
 

@@ -4,44 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_records import PLACED
-from matchwood.ordering.rcm.cpu_sort import ONE, ZERO
-from matchwood.ordering.rcm.start.cpu_tried import Tried, try_others
-from matchwood.teams import device, kernel, store_relaxed
-from matchwood.teams.team import STOP, WORDS, Team
+from graphs import path
+from matchwood.engines.cpu import kernel
+from matchwood.engines.cpu.team import STOP, WORDS, Team
+from matchwood.ordering.rcm.cpu.cached import try_starts
+from matchwood.ordering.rcm.cpu.children import BINS, ONE, PLACED, ZERO, Csr, Sorter
+from matchwood.ordering.rcm.cpu.serial import ComponentOrder
 
 N = 6
 
 
-@device
-def _cut(team, rows, mark, queue, start, at, end, bound):
-    """One vertex is placed when the team is told to stop."""
-    queue[at] = start
-    mark[start] = PLACED
-    store_relaxed(team.words, STOP, 1)
-    return at + ONE, ONE, at, ZERO, False
-
-
-@device
-def _least(rows, queue, a, b):
-    least = queue[a]
-    for x in range(a, b):
-        least = min(least, queue[x])
-    return least
-
-
 @kernel
-def _try(team, mark, queue, spare, found):
+def _try(team, csr, mark, queue, spare, sorter, found):
     end = np.uint64(queue.size)
-    first = Tried(ZERO, end, queue[0], queue[2], np.uint64(4), end - ONE, np.uint64(3))
-    found[0], found[1] = try_others(team, _cut, _least, 0, mark, queue, spare, first)
+    first = ComponentOrder(end, np.uint64(4), np.uint64(3), end - ONE, np.uint64(3), True)
+    found[0], found[1] = try_starts(team, csr, mark, queue, spare, ZERO, first, sorter)
 
 
 def test_an_order_that_may_be_a_part_is_dropped():
+    """The team is told to stop: each search ends behind its first vertex."""
+    A = path(N)
+    csr = Csr(A.indptr.view(np.uint32), A.indices.view(np.uint32), True, ZERO)
+    sorter = Sorter(
+        np.uint64(3), np.empty(N, np.uint64), np.empty(N, np.uint64), np.empty(BINS, np.uint64)
+    )
     queue = np.array([3, 1, 4, 0, 5, 2], np.uint32)
-    before, spare = queue.copy(), np.full(N, 5, np.uint32)
+    before, spare = queue.copy(), np.full(N + 1, 5, np.uint32)
     mark, found, words = np.zeros(N, np.uint8), np.zeros(2, np.int64), np.zeros(WORDS, np.int64)
-    _try(Team(0, 1, words), mark, queue, spare, found)
+    words[STOP] = 1
+    _try(Team(0, 1, words), csr, mark, queue, spare, sorter, found)
     np.testing.assert_array_equal(queue, before)
     assert (mark == PLACED).all()
     assert found.tolist() == [4, 1]

@@ -20,9 +20,8 @@ from beyond_on_host import Array
 from graphs import complete, disjoint, from_edges, grid, path, rmat, shuffled, star
 from matchwood import engines
 from matchwood.ordering.rcm import reference
-from matchwood.ordering.rcm.leveled.gpu import Levels
-from matchwood.ordering.rcm.start import gpu as start
-from matchwood.ordering.rcm.start import gpu_tried
+from matchwood.ordering.rcm.gpu import start
+from matchwood.ordering.rcm.gpu.leveled import Levels
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 
@@ -82,8 +81,10 @@ def host_engine():
     with (
         beyond_on_host.on_host(start),
         mock.patch.object(engines, "cupy", return_value=fake_cupy()),
-        mock.patch("matchwood.gpu.empty", lambda size, kind, _: beyond_on_host.empty(size, kind)),
-        mock.patch.object(gpu_tried, "place_levels", place_levels),
+        mock.patch(
+            "matchwood.engines.gpu.empty", lambda size, kind, _: beyond_on_host.empty(size, kind)
+        ),
+        mock.patch.object(start, "place_levels", place_levels),
         mock.patch.object(start, "_levels", levels),
     ):
         yield
@@ -104,7 +105,7 @@ class OnDevice:
 def check_one(A, kind):
     """The order, its start and the number of tries, by way of one component."""
     G = OnDevice(A, kind)
-    levels, tried = gpu_tried.connected(G.view, "test")
+    levels, tried = start.connected(G.view, "test")
     order, counters = reference.order(G.graph, NONE, "serial", False)
     assert levels.order.tolist() == order.tolist()
     assert levels.start == order[0]
@@ -128,7 +129,7 @@ def check_several(A, kind, closed=()):
             wanted[c], rounds = reference.find_start(neighbours, part, small=True)
             searches += rounds
     made = start.Parts(count, device(label.astype(kind)), device(np.array(first, kind)))
-    gpu_tried.several(G, made, np.array(closed, np.int64), "test")
+    start.several(G, made, np.array(closed, np.int64), "test")
     assert made.start.tolist() == wanted
     assert made.start.dtype == kind
     assert made.searches == searches
@@ -164,7 +165,7 @@ def test_connected(name, kind):
 def test_several(name, kind):
     with host_engine():
         A = SEVERAL[name]()
-        assert gpu_tried.connected(OnDevice(A, kind).view, "test") == (None, 0)
+        assert start.connected(OnDevice(A, kind).view, "test") == (None, 0)
         check_several(A, kind)
         check_several(A, kind, closed=(0, 1))
 
@@ -193,7 +194,7 @@ def test_all_closed():
 def test_no_edges(isolated):
     with host_engine():
         A = from_edges(isolated, NONE, NONE)
-        assert gpu_tried.connected(OnDevice(A, np.int32).view, "test") == (None, 0)
+        assert start.connected(OnDevice(A, np.int32).view, "test") == (None, 0)
         check_several(A, np.int32)
 
 
@@ -206,4 +207,4 @@ def test_a_pattern_that_is_not_symmetric():
             indices=device(np.array([1, 2, 3, 2, 3], np.int32)),
         )
         with pytest.raises(ValueError, match="symmetric"):
-            gpu_tried.connected(view, "test")
+            start.connected(view, "test")

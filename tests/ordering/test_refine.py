@@ -103,7 +103,7 @@ def test_the_part_that_is_looked_at() -> None:
     """A tenth of 30 vertices is 3; isolated vertices do not count."""
     from fractions import Fraction
 
-    from matchwood.ordering.refine.plan import chosen_vertices, exact_fraction
+    from matchwood.ordering.refine import chosen_vertices, exact_fraction
 
     A = matchwood.graph(shuffled(path(30), isolated=7)).undirected_pattern()
     degree = np.diff(A.indptr)
@@ -187,8 +187,7 @@ def test_an_order_that_is_as_good_is_not_the_one() -> None:
 
 def test_every_way_to_leave_out_a_swap_is_seen() -> None:
     """Answers that are right but for one swap: valid, better than before, and wrong."""
-    from matchwood.ordering.refine import reference
-    from matchwood.ordering.refine.plan import chosen_vertices, exact_fraction
+    from matchwood.ordering.refine import chosen_vertices, exact_fraction, reference
 
     A = matchwood.graph(shuffled(grid(5, 6)))
     view = A.undirected_pattern()

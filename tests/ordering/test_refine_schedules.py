@@ -33,7 +33,7 @@ def late() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         copies = delayed(["matchwood.ordering.refine.cpu"], CHUNK=2, LEAST=4, MOST=32, FIRST=16)
         install(patch, copies)
-        real = matchwood.teams.crew
+        real = matchwood.engines.cpu.crew
         # a team also where there is little to do
         patch.setattr(
             copies["matchwood.ordering.refine.cpu"], "crew",

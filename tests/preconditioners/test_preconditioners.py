@@ -23,7 +23,7 @@ from matchwood.preconditioners import (
 )
 from matchwood.preconditioners.blocks import cpu as blocks_cpu
 from matchwood.preconditioners.blocks import reference as blocks_reference
-from matchwood.preconditioners.blocks.pairs import side_by_side
+from matchwood.preconditioners.blocks import side_by_side
 from matchwood.preconditioners.check import check_preconditioner
 from matchwood.preconditioners.definite import cpu as definite_cpu
 from matchwood.preconditioners.definite import reference as definite_reference

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import matchwood
 from graphs import shuffled, star
 from matchwood import preconditioners
-from matchwood.preconditioners.blocks import pairs
+from matchwood.preconditioners import blocks as pairs
 
 pytestmark = pytest.mark.gpu
 

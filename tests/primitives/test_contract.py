@@ -20,8 +20,8 @@ from matchwood.primitives.contract import (
     trusted_contract_pattern,
     trusted_sums,
 )
+from matchwood.primitives.contract import cpu as contract_cpu
 from matchwood.primitives.contract.check import check_contracted
-from matchwood.primitives.contract.tallied import cpu as tallied
 from strategies import graphs
 from support import REST, looped
 
@@ -293,7 +293,7 @@ def test_small_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
         given = (view.indptr, view.indices, None, None, labels, int(labels.max()) + 1)
         expected = trusted_contract(*given, engine="reference")
         for slab in (1, 40, 999, 10_000):
-            monkeypatch.setattr(tallied, "SLAB", slab)
+            monkeypatch.setattr(contract_cpu, "SLAB", slab)
             for threads in TEAMS:
                 assert_same(trusted_contract(*given, engine="cpu", threads=threads), expected)
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchwood.engines.cpu import crew, kernel
 from matchwood.errors import CheckFailed
 from matchwood.primitives.edge_order import order_edges
 from matchwood.primitives.edge_order.check import check_order
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.primitives.edge_order.reference import prefers as by_definition
-from matchwood.teams import crew, kernel
 from support import THREADS, looped
 
 WEIGHTS = {

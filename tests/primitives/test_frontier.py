@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchwood.engines.cpu import atomic_add, barrier, crew, kernel, share
 from matchwood.errors import CheckFailed
 from matchwood.primitives.frontier import bitmap_from_queue, queue_from_bitmap, words_for
 from matchwood.primitives.frontier.check import check_bitmap, check_queue
@@ -21,7 +22,6 @@ from matchwood.primitives.frontier.cpu import (
     push,
     set_bit,
 )
-from matchwood.teams import atomic_add, barrier, crew, kernel, share
 from support import THREADS, looped
 
 SIZES = [0, 1, 63, 64, 65, 128, 5000]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.row_reduce import gpu as ours
 from matchwood.primitives.row_reduce import lowest
 from support import looped

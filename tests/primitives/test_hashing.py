@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchwood.engines.cpu import crew, kernel, share
 from matchwood.errors import CheckFailed
 from matchwood.primitives.hashing import (
     bit_barrier,
@@ -28,7 +29,6 @@ from matchwood.primitives.hashing.check import (
     check_quarter_md5,
     check_random_bit,
 )
-from matchwood.teams import crew, kernel, share
 from support import THREADS, looped
 
 TWO32 = 2**32

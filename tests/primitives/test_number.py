@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from matchwood.engines.cpu import barrier, crew, kernel, share
 from matchwood.errors import CheckFailed
 from matchwood.primitives.number import number_labels, reference
 from matchwood.primitives.number.check import check_numbers
 from matchwood.primitives.number.cpu import NO_OFFER, flatten, number_roots, number_wanted
-from matchwood.teams import barrier, crew, kernel, share
 from support import looped
 
 

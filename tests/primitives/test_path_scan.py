@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchwood
-from matchwood.primitives.path_scan import Operation, PathScan, cpu_splitters, path_scan
+from matchwood.primitives.path_scan import Operation, PathScan, path_scan
+from matchwood.primitives.path_scan import cpu as path_scan_cpu
 from matchwood.primitives.path_scan.check import check_path_scan
 from primitives.tables import table_of
 from support import looped
@@ -49,7 +50,7 @@ def test_equals_the_reference(
     expected = path_scan(table, values, op, engine="reference")
     assert expected.cycle.sum() == sum(cycles)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu_splitters, "SPACING", spacing)
+        patch.setattr(path_scan_cpu, "SPACING", spacing)
         for method in METHODS:
             found = path_scan(table, values, op, method=method, threads=threads)
             same(found, expected)
@@ -61,7 +62,7 @@ def test_equals_the_reference(
 @looped("method", METHODS)
 @looped(("index", "dtype"), [(np.int64, np.int64), (np.int32, np.float32)])
 def test_types(method: str, index: type, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_splitters, "SPACING", 20)
+    monkeypatch.setattr(path_scan_cpu, "SPACING", 20)
     table = table_of([300, 2, 1], [200, 3], dtype=index)
     values = (np.random.default_rng(0).random(len(table)) * 100).astype(dtype)
     found = path_scan(table, values, method=method, threads=3)
@@ -76,7 +77,7 @@ def test_types(method: str, index: type, dtype: type, monkeypatch: pytest.Monkey
 
 @looped("method", METHODS)
 def test_operations_of_the_users(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_splitters, "SPACING", 7)
+    monkeypatch.setattr(path_scan_cpu, "SPACING", 7)
     table = table_of([60, 1, 2], [40, 3])
     values = np.random.default_rng(3).integers(0, 65536, len(table))
     expected = path_scan(table, values, compose, engine="reference")

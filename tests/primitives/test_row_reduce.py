@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs import ZOO
+from matchwood.engines.cpu import device
 from matchwood.errors import CheckFailed
 from matchwood.primitives.row_reduce import (
     Operation,
@@ -24,7 +25,6 @@ from matchwood.primitives.row_reduce.check import (
     check_spmv,
     check_strongest_neighbours,
 )
-from matchwood.teams import device
 from strategies import graphs
 from support import THREADS, looped, same
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matchwood.engines.cpu import on_progress
 from matchwood.errors import CheckFailed
 from matchwood.primitives.sort import radix_sort, sort_keys
 from matchwood.primitives.sort.check import check_radix_sort, check_sort_keys
 from matchwood.primitives.sort.reference import order_bits, sort_pairs
-from matchwood.teams import on_progress
 from support import THREADS, in_time, looped
 
 KEYS = ["uint32", "uint64", "int32", "int64", "float32", "float64"]

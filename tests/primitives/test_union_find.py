@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs import ZOO
+from matchwood.engines.cpu import atomic_add, barrier, crew, kernel, share
 from matchwood.errors import CheckFailed
 from matchwood.primitives.union_find import union_find
 from matchwood.primitives.union_find.check import check_union_find
 from matchwood.primitives.union_find.cpu import compress, find, link
 from matchwood.primitives.union_find.reference import union_find as by_definition
-from matchwood.teams import atomic_add, barrier, crew, kernel, share
 from support import THREADS, looped
 
 

@@ -14,7 +14,7 @@ import matchwood
 from graphs import ZOO, grid, random_graph, rmat, shuffled, star
 from matchwood.check import check_pagerank
 from matchwood.ranking import pagerank
-from matchwood.ranking.random_surfer.cpu_pull import OWN, plan_of
+from matchwood.ranking.cpu import OWN, plan_of
 from strategies import graphs
 from support import REST
 

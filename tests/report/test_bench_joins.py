@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import matchwood
-from matchwood.report.sets import bench
+from matchwood.report import join_bench as bench
 
 
 @pytest.fixture

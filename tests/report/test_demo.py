@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import matchwood
-from matchwood.report import ahead, bench, demo, problems, scenes, show, timing
+from matchwood.report import bench, demo, problems, scenes, show, timing
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +137,9 @@ def test_standard_graphs_are_the_four() -> None:
 def test_a_second_process_helps_to_compile(monkeypatch) -> None:
     """It is started where there are cores for it, and never outlives the compilation."""
     started = []
-    start = ahead._start_other
-    monkeypatch.setattr(ahead, "_start_other", lambda: started.append(start()) or started[-1])
-    monkeypatch.setattr("matchwood.teams.available_cpus", lambda: 2)
-    ahead.compile_all(1)
+    start = demo._start_other
+    monkeypatch.setattr(demo, "_start_other", lambda: started.append(start()) or started[-1])
+    monkeypatch.setattr("matchwood.engines.cpu.available_cpus", lambda: 2)
+    demo.compile_all(1)
     assert len(started) == 1
     assert started[0].poll() is not None

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from matchwood.report.drawings import colors, pictures
-from matchwood.report.drawings.svg import Svg
+from matchwood.report import pictures, svg
+from matchwood.report.svg import Svg
 
 SPACE = "{http://www.w3.org/2000/svg}"
 
@@ -56,7 +56,7 @@ def test_saved_picture_can_be_read(tmp_path) -> None:
 
 @pytest.mark.parametrize("values", [[], [4], [1, 2, 3], list(range(1000)), [7, 7, 7]])
 def test_steps_of_colour(values: list[int]) -> None:
-    step, shades = colors.steps(values)
+    step, shades = svg.steps(values)
     assert step.size == len(values)
     assert len(shades) <= 24
     assert all(0 <= k < len(shades) for k in step)

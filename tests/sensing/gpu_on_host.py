@@ -18,10 +18,9 @@ import numpy as np
 import beyond_on_host
 from beyond_on_host import Array, Event, Stream, empty
 from matchwood import engines
+from matchwood.applications.sensing.statistics.gpu import batches as rounds
+from matchwood.applications.sensing.traffic import gpu as links
 from matchwood.primitives.scan import gpu as scan
-from matchwood.sensing.statistics.batches import gpu as rounds
-from matchwood.sensing.statistics.batches import gpu_arena, gpu_flow, gpu_split
-from matchwood.sensing.traffic import gpu as links
 
 _one_at_a_time = threading.Lock()  # the warp on the host is one for all threads
 
@@ -142,11 +141,11 @@ def on_host(*sources: Any) -> Any:
     with contextlib.ExitStack() as stack:
         cupy = _Cupy()
         changes = [(links, name, function) for name, function in played.items()]
-        changes += [(module, "pinned", np.empty) for module in (rounds, gpu_flow, gpu_split)]
         changes += [
+            (rounds, "pinned", np.empty),
             (engines, "cupy", lambda: cupy),
             (scan, "scan_into", None),
-            (gpu_arena.Arena, "__init__", _without_memory),
+            (rounds.Arena, "__init__", _without_memory),
             (links.SOURCE, "kernels", lambda **types: _TrafficKernels()),
         ]
         changes += [

@@ -12,11 +12,12 @@ import traceback
 import numpy as np
 import pytest
 
+from matchwood.applications.sensing.anonymity import anonymizer, reference
+from matchwood.applications.sensing.anonymity import anonymizer as keys
+from matchwood.applications.sensing.anonymity.check import check_anonymized
 from matchwood.errors import CheckFailed
 from matchwood.report.traffic import traffic_page
 from matchwood.sensing import Anonymizer, anonymize, new_key, sense
-from matchwood.sensing.anonymity import anonymizer, keys, reference
-from matchwood.sensing.anonymity.check import check_anonymized
 from support import THREADS, same
 
 KEY = bytes(range(32))

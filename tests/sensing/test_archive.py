@@ -14,6 +14,8 @@ import types
 import numpy as np
 import pytest
 
+from matchwood.applications.sensing.archive import blob, files, reference
+from matchwood.applications.sensing.archive.check import check_archive
 from matchwood.errors import CheckFailed, FileFormatError
 from matchwood.sensing import (
     TrafficMatrix,
@@ -24,8 +26,6 @@ from matchwood.sensing import (
     traffic_matrix,
     write_archive,
 )
-from matchwood.sensing.archive import blob, layout, reference, tar, zstd
-from matchwood.sensing.archive.check import check_archive
 
 ROWS = [0, 0, 0, 0, 2, 2, 2, 3, 3, 3, 4, 4]
 COLUMNS = [1, 2, 3, 4, 1, 2, 4, 2, 3, 4, 2, 4]
@@ -98,7 +98,7 @@ def test_arrays_of_several_blocks(own, tmp_path, monkeypatch):
     monkeypatch.setattr(blob, "BLOCK", 1000)
     path = write_archive(tmp_path / "x.tar", windows(), compression="zstd")[0]
     package = (OwnZstd, True) if own else (zstandard, False)
-    monkeypatch.setattr(zstd, "_tools", lambda: package)
+    monkeypatch.setattr(blob, "_tools", lambda: package)
     found = [*read_archive(path, threads=1), *read_archive(path, threads=3)]
     assert found == windows() * 2
     content = bytearray(path.read_bytes())
@@ -197,7 +197,7 @@ def test_the_end_of_an_archive_may_be_missing(tmp_path):
     path = tmp_path / "x.tar"
     write_archive(path, [example()] * 3, compression=None)
     content = path.read_bytes()
-    assert content.endswith(tar.BLOCK * 2 * b"\0")
+    assert content.endswith(files.TAR_BLOCK * 2 * b"\0")
     assert list(read_archive(io.BytesIO(content[:-1024]))) == [example()] * 3
     with tarfile.open(path) as archive:
         assert archive.getnames() == ["0.grb", "1.grb", "2.grb"]
@@ -345,7 +345,7 @@ def test_headers_of_other_versions(version):
     """The layout is the same since 7.2.1: what the header says does not matter to any reader."""
     for matrix in windows():
         content = bytearray(blob.dump(matrix))
-        assert struct.unpack("<i", content[12:16])[0] == layout.VERSION
+        assert struct.unpack("<i", content[12:16])[0] == blob.VERSION
         struct.pack_into("<i", content, 12, version)
         assert list(read_archive(io.BytesIO(bytes(content)))) == [matrix]
         nameless = content[: -len(b"\0GrB_UINT32\0")]  # before 8.1 no names follow
@@ -381,7 +381,7 @@ def made(arrays, rows, links, kind=7, iso=False) -> bytes:
     body = ends + b"".join(array.tobytes() for array in arrays) + b"\0GrB_UINT32\0"
     stored = [(int(array.nbytes > 0), -1) for array in arrays]
     lengths = [array.nbytes for array in arrays]
-    return layout.pack(160 + len(body), kind, rows, links, lengths, iso, stored) + body
+    return blob.header_bytes(160 + len(body), kind, rows, links, lengths, iso, stored) + body
 
 
 def parts(p=(0, 1, 3), h=(5, 9), i=(2, 1, 7), x=(1, 1, 1)):
@@ -422,7 +422,7 @@ def test_huge_matrices_are_refused_before_any_memory_is_taken():
         with pytest.raises(FileFormatError, match="contradict"):
             list(read_archive(io.BytesIO(made(arrays, rows, links))))
     full = bytearray(made([np.empty(0, np.int8)] * 4 + [np.array([1], "<u4")], 0, 0, iso=True))
-    struct.pack_into("<i", full, 116, 4 * layout.FULL + 2)
+    struct.pack_into("<i", full, 116, 4 * blob.FULL + 2)
     with pytest.raises(FileFormatError, match="most_bytes"):
         list(read_archive(io.BytesIO(bytes(full))))
 
@@ -434,8 +434,8 @@ def test_a_bomb_in_a_frame_is_refused():
     content = bytearray(made(arrays, 1, 2**21))
     lengths = [16, 8, 0, 2**24, 4 * 2**21]
     struct.pack_into("<5q", content, 64, *lengths)
-    struct.pack_into("<i", content, 148, layout.ZSTD + 1)
-    struct.pack_into("<i", content, 116, 4 * layout.HYPERSPARSE + 2)
+    struct.pack_into("<i", content, 148, blob.ZSTD + 1)
+    struct.pack_into("<i", content, 116, 4 * blob.HYPERSPARSE + 2)
     struct.pack_into("<q", content, 96, 4)
     with pytest.raises(FileFormatError, match=r"does not ascend|p must go"):
         list(read_archive(io.BytesIO(bytes(content))))
@@ -448,7 +448,7 @@ def test_a_bomb_in_a_frame_is_refused():
 
 
 def member(name: bytes, size: bytes, content: bytes) -> bytes:
-    header = bytearray(tar.member_header("x", 0))
+    header = bytearray(files.member_header("x", 0))
     header[0 : len(name)] = name
     header[124:136] = size
     header[148:156] = b" " * 8

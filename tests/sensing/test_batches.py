@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import beyond_on_host
+from matchwood.applications.sensing.statistics.gpu import batches
 from matchwood.sensing import traffic_statistics
-from matchwood.sensing.statistics.batches import gpu_arena, gpu_split
 from sensing.gpu_on_host import on_host, rounds
 from sensing.traffic_cases import uniform, zipf
 
-BUCKETS, HALF = gpu_split.BUCKETS, gpu_split.HALF
+BUCKETS, HALF = batches.BUCKETS, batches.HALF_BITS
 
 
 def split_here(keys):
@@ -18,7 +18,7 @@ def split_here(keys):
     upper = keys >> keys.dtype.type(48 if wide else 16)
     starts = np.searchsorted(upper, np.arange(BUCKETS + 1, dtype=np.int64))
     halves = (keys >> keys.dtype.type(32 if wide else 0)).astype(np.uint16)
-    return gpu_split.Split(starts, halves, keys.astype(np.uint32) if wide else None, None)
+    return batches.Split(starts, halves, keys.astype(np.uint32) if wide else None, None)
 
 
 def unpack_here(found, k, runs):
@@ -52,16 +52,16 @@ def keys_of(kind, rng, n):
 
 @pytest.mark.parametrize("kind", ["uniform", "one network", "one source", "zipf"])
 def test_ranges_of_fewer_bytes_hold_every_key_once(kind, monkeypatch):
-    monkeypatch.setattr(gpu_split, "pinned", np.empty)
+    monkeypatch.setattr(batches, "pinned", np.empty)
     rng = np.random.default_rng(3)
     for sizes, parts in (((3000, 1, 2000), 5), ((100,), 1), ((5000, 5000), 40), ((3, 2), 10)):
         whole = [np.sort(keys_of(kind, rng, n)) for n in sizes]
         for keys in (whole, [np.sort(keys.astype(np.uint32)) for keys in whole]):
             runs = [split_here(each) for each in keys]
-            runs.append(gpu_split.nothing(np.zeros(BUCKETS + 1, np.int64)))
+            runs.append(batches.nothing(np.zeros(BUCKETS + 1, np.int64)))
             if runs[0].lows is None:
                 runs[-1] = runs[-1]._replace(lows=None)
-            found = gpu_split.ranges(runs, np.array([run.starts for run in runs]), parts)
+            found = batches.ranges(runs, np.array([run.starts for run in runs]), parts)
             got = [unpack_here(found, k, runs) for k in range(parts)]
             assert [each.size for each in got] == [found.size(k) for k in range(parts)]
             assert np.array_equal(np.sort(np.concatenate(got)), np.sort(np.concatenate(keys)))
@@ -75,10 +75,10 @@ def test_ranges_of_fewer_bytes_hold_every_key_once(kind, monkeypatch):
 
 def test_a_heavy_network_is_cut(monkeypatch):
     """Ranges are about equal though all sources have one upper half."""
-    monkeypatch.setattr(gpu_split, "pinned", np.empty)
+    monkeypatch.setattr(batches, "pinned", np.empty)
     keys = np.sort(keys_of("one network", np.random.default_rng(1), 8000))
     run = split_here(keys)
-    found = gpu_split.ranges([run], run.starts[None], 8)
+    found = batches.ranges([run], run.starts[None], 8)
     assert max(found.size(k) for k in range(8)) < 1200
 
 
@@ -108,9 +108,9 @@ def test_the_rounds_on_the_host(make, monkeypatch):
     for n, cases in ((2000, ((1, [0, 0]), (3, None))), (3, ((4, None),))):
         packets = tuple(np.asarray(x, np.uint32) for x in make(n))
         right = traffic_statistics(packets, engine="cpu")
-        for batches, devices in cases:
-            with on_host(gpu_split.SOURCE):
-                found = traffic_statistics(packets, engine="gpu", batches=batches, devices=devices)
+        for parts, devices in cases:
+            with on_host(batches.SOURCE):
+                found = traffic_statistics(packets, engine="gpu", batches=parts, devices=devices)
             assert found == right
 
 
@@ -125,7 +125,7 @@ class Slab:
 
 
 def test_an_arena_gives_no_byte_twice_and_takes_all_back(monkeypatch):
-    arena = gpu_arena.Arena.__new__(gpu_arena.Arena)
+    arena = batches.Arena.__new__(batches.Arena)
     arena._slab, arena._free, arena.overflowed = Slab, [(0, 1 << 16)], False
     lent = {}
 
@@ -148,7 +148,7 @@ def test_an_arena_gives_no_byte_twice_and_takes_all_back(monkeypatch):
 
             return Pool
 
-    monkeypatch.setattr(gpu_arena.engines, "cupy", lambda: Cupy)
+    monkeypatch.setattr(batches.engines, "cupy", lambda: Cupy)
     rng = np.random.default_rng(0)
     for turn in range(2000):
         if rng.random() < 0.55:

@@ -17,10 +17,11 @@ import numpy as np
 import pytest
 
 from matchwood import generators
+from matchwood.applications.sensing.capture import reading, reference
+from matchwood.applications.sensing.capture.check import check_capture
+from matchwood.applications.sensing.capture.cpu import records as cpu_records
 from matchwood.errors import CheckFailed, FileFormatError
 from matchwood.sensing import Packets, iter_capture, read_capture, write_capture
-from matchwood.sensing.capture import cpu_records, reading, reference
-from matchwood.sensing.capture.check import check_capture
 from sensing import frames
 from support import THREADS, from_python, same
 
@@ -433,7 +434,7 @@ def test_bombs_are_refused():
 
 
 def test_a_record_larger_than_the_buffer(monkeypatch):
-    from matchwood.sensing.capture import sources
+    from matchwood.applications.sensing.capture import sources
 
     monkeypatch.setattr(sources, "BUFFER", 64)
     content = frames.pcap([frames.ipv4(1, 2) + bytes(5000), frames.ipv4(3, 4)])

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from matchwood import generators
+from matchwood.applications.sensing.stream import running
 from matchwood.io import files
 from matchwood.sensing import (
     Anonymizer,
@@ -28,7 +29,6 @@ from matchwood.sensing import (
     write_archive,
     write_capture,
 )
-from matchwood.sensing.stream import running
 from support import in_time
 
 pytestmark = pytest.mark.skipif(

@@ -15,17 +15,18 @@ import numpy as np
 import pytest
 
 from matchwood import engines
+from matchwood.applications.sensing.statistics import Statistics
+from matchwood.applications.sensing.statistics import cpu as statistics_cpu
+from matchwood.applications.sensing.stream import cpu as stream_cpu
+from matchwood.applications.sensing.stream import running
+from matchwood.applications.sensing.stream.sources import parse_window
+from matchwood.arguments import byte_size
 from matchwood.sensing import (
     sense,
     traffic_histograms,
     traffic_matrix,
     traffic_statistics,
 )
-from matchwood.sensing.statistics import Statistics
-from matchwood.sensing.statistics import cpu as statistics_cpu
-from matchwood.sensing.stream import cpu as stream_cpu
-from matchwood.sensing.stream import parse_memory, running
-from matchwood.sensing.stream.windows import parse_window
 from sensing.traffic_cases import official, tiny, uniform, zipf
 
 N, W = 200_003, 1 << 12
@@ -159,7 +160,7 @@ def test_packets_on_a_gpu(traffic):
 
 
 def test_where_packets_live_decides():
-    from matchwood.sensing.stream.sources import Source
+    from matchwood.applications.sensing.stream.sources import Source
 
     for source in (tiny(), blocks(*tiny()), iter([]), "-"):
         assert Source(source, False, None).engine == "cpu"
@@ -383,7 +384,7 @@ def test_blocks_that_are_none():
 
 
 def test_sizes_and_times_as_text():
-    assert [parse_memory("f", text) for text in ("512MB", "1 GiB", "2000000", "3mb")] == [
+    assert [byte_size("f", "memory", text) for text in ("512MB", "1 GiB", "2000000", "3mb")] == [
         512 * 10**6,
         1 << 30,
         2 * 10**6,

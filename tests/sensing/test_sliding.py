@@ -9,10 +9,10 @@ import pytest
 
 import beyond_on_host
 from matchwood import engines
+from matchwood.applications.sensing.sliding import STORED, Sliding
+from matchwood.applications.sensing.sliding.check import check_sliding
 from matchwood.errors import CheckFailed
 from matchwood.sensing import sliding_statistics, traffic_statistics
-from matchwood.sensing.sliding import STORED, Sliding
-from matchwood.sensing.sliding.check import check_sliding
 from sensing.gpu_on_host import on_host
 from sensing.traffic_cases import CASES, tiny, uniform, zipf
 from support import THREADS
@@ -108,7 +108,7 @@ def test_arguments_that_are_none(arguments, error):
 @pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 def test_the_gpu_engine_on_the_host(monkeypatch):
     """Its host code by NumPy, its kernels by g++; blocks of steps of all sizes."""
-    gpu = importlib.import_module("matchwood.sensing.sliding.gpu")
+    gpu = importlib.import_module("matchwood.applications.sensing.sliding.gpu")
     rng = np.random.default_rng(5)
     for trial in range(60):
         n, spread = int(rng.integers(1, 400)), int(rng.choice([1, 2, 5, 30, 2**32]))
@@ -126,7 +126,7 @@ def test_packets_on_a_gpu(make, monkeypatch):
     """The same table as on threads, where the packets are."""
     src, dst = make(30_000)
     there = [engines.moved(x, "gpu") for x in (src, dst)]
-    gpu = importlib.import_module("matchwood.sensing.sliding.gpu")
+    gpu = importlib.import_module("matchwood.applications.sensing.sliding.gpu")
     for block in (1 << 22, 1 << 12):
         monkeypatch.setattr(gpu, "BLOCK", block)
         for window, stride in ((1, 1), (1000, 1), (4096, 7), (30_000, 1)):

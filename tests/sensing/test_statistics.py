@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from matchwood import engines
+from matchwood.applications.sensing.statistics.check import check_histograms, check_statistics
+from matchwood.applications.sensing.statistics.gpu import batches as rounds
+from matchwood.applications.sensing.statistics.result import NAMES, combined
 from matchwood.errors import CheckFailed
 from matchwood.sensing import (
     Histogram,
@@ -19,9 +22,6 @@ from matchwood.sensing import (
     traffic_matrix,
     traffic_statistics,
 )
-from matchwood.sensing.statistics.batches import gpu as rounds
-from matchwood.sensing.statistics.check import check_histograms, check_statistics
-from matchwood.sensing.statistics.quantities import NAMES, combined
 from sensing.traffic_cases import CASES, official, tiny, uniform, zipf
 from support import THREADS
 
@@ -190,7 +190,7 @@ def test_a_fit_of_long_tails_and_of_none():
 
 
 def test_sums_beyond_a_million_terms_are_integrals():
-    from matchwood.sensing.statistics.fit import _Sums
+    from matchwood.applications.sensing.statistics.result import _Sums
 
     k = np.arange(1.0, 3_000_001)
     for s, j in ((0.7, 0), (1.0, 1), (2.0, 2)):
@@ -259,7 +259,7 @@ def test_traffic_that_is_none():
 
 
 def test_more_packets_than_fit_beside_a_destination(monkeypatch):
-    from matchwood.sensing.statistics import cpu
+    from matchwood.applications.sensing.statistics import cpu
 
     src, dst = zipf(3000)
     right = traffic_statistics((src, dst))

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 import matchwood
 from matchwood import check, engines
+from matchwood.applications.sensing.traffic import trusted
+from matchwood.applications.sensing.traffic.check import check_traffic_matrix
 from matchwood.errors import CheckFailed
 from matchwood.sensing import TrafficMatrix, sum_matrices, traffic_matrix
-from matchwood.sensing.traffic import trusted
-from matchwood.sensing.traffic.check import check_traffic_matrix
 from sensing.traffic_cases import CASES, TOP, official, uniform, zipf
 from support import THREADS
 

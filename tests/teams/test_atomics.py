@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     atomic_cas,
     atomic_exchange,
@@ -206,8 +206,8 @@ def test_atomics_reach_strided_arrays():
 
 def test_waiting_loops_may_relax_the_core():
     """The hint compiles on this processor and changes nothing."""
-    from matchwood.teams import kernel
-    from matchwood.teams.atomics import relax_core
+    from matchwood.engines.cpu import kernel
+    from matchwood.engines.cpu.atomics import relax_core
 
     @kernel
     def twice(x):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchwood.teams import atomic_add, barrier, crew, kernel, next_chunk, share, share_rows
+from matchwood.engines.cpu import atomic_add, barrier, crew, kernel, next_chunk, share, share_rows
 from support import cores
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from forked import forked_script
 from matchwood._version import __version__
-from matchwood.teams import cache, compiled, crew
+from matchwood.engines.cpu import cache, compiled, crew
 from support import SOURCES
 
 HELPER = """
-from matchwood.teams import device
+from matchwood.engines.cpu import device
 
 FACTOR = 1
 
@@ -27,7 +27,7 @@ def scaled(x):
 CALLER = """
 import numpy as np
 from matchwood.probe.cpu_helper import scaled
-from matchwood.teams import atomic_add, barrier, crew, kernel, share
+from matchwood.engines.cpu import atomic_add, barrier, crew, kernel, share
 
 @kernel
 def add_up(team, n, out):
@@ -51,7 +51,7 @@ def nothing(team):
     """Run by a team, it makes the engine compile what its members wait in."""
 
 
-def keep_posts(folder):
+def keep_mailboxes(folder):
     """What members wait in is compiled for this process, and the same in all with these sources.
 
     It is no matter of these tests, and would take most of the time of twenty processes.
@@ -60,14 +60,15 @@ def keep_posts(folder):
     place = folder / __version__
     place.mkdir(0o700, parents=True)
     folder.chmod(0o700)
-    for path in cache.cache_folder().glob("matchwood.teams.native.*.nbc"):
-        shutil.copy(path, place)
+    for name in ("native", "mailboxes"):
+        for path in cache.cache_folder().glob(f"matchwood.engines.cpu.{name}.*.nbc"):
+            shutil.copy(path, place)
 
 
 @pytest.fixture
 def package(tmp_path):
     """A copy of the package with a kernel and, in another file, the helper it calls."""
-    keep_posts(tmp_path / "cache")
+    keep_mailboxes(tmp_path / "cache")
     root = tmp_path / "copy"
     shutil.copytree(SOURCES / "matchwood", root / "matchwood")  # with bytecode, which fits its age
     probe = root / "matchwood" / "probe"
@@ -104,7 +105,7 @@ def test_a_changed_helper_in_another_file_is_never_served_stale(package):
 def test_a_changed_helper_of_the_engine_is_never_served_stale(package):
     assert result(package) == (1000, 0)
     edit(
-        package / "matchwood/teams/team.py",
+        package / "matchwood/engines/cpu/team.py",
         "    each, rest = n // team.size, n % team.size\n",
         "    if n > 0:\n        return 0, n\n    each, rest = n // team.size, n % team.size\n",
     )
@@ -137,7 +138,7 @@ def test_a_kernel_in_a_file_that_is_not_hashed_is_refused(decorator):
     namespace = {}
     path = str(compiled.PACKAGE / "traversal" / "quick.py")
     exec(compile("def f(team):\n    pass\n", path, "exec"), namespace)
-    with pytest.raises(RuntimeError, match=r"f: kernels live in files named cpu.*quick\.py is nei"):
+    with pytest.raises(RuntimeError, match=r"f: kernels live in cpu\.py.*quick\.py is nei"):
         decorator(namespace["f"])
 
 
@@ -184,7 +185,7 @@ def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(packa
     import os
     import numpy as np
     from matchwood.probe.cpu_caller import add_up
-    from matchwood.teams import crew
+    from matchwood.engines.cpu import crew
 
     def work(kind, count):
         out = np.zeros(1, kind)
@@ -208,13 +209,13 @@ def test_without_a_folder_to_write_everything_still_works(package):
     (package.parent / "file").write_text("")
     nowhere = str(package.parent / "file" / "cache")
     temporary = package.parent / "temporary"
-    keep_posts(temporary / cache._temporary().name)
+    keep_mailboxes(temporary / cache._temporary().name)
     for hits in (0, 1):  # the folder for temporary files serves instead
         found = result(package, MATCHWOOD_CACHE_DIR=nowhere, TMPDIR=str(temporary))
         assert found == (1000, hits)
     blocked = (
         "import warnings\nwarnings.simplefilter('ignore')\n"
-        "from matchwood.teams import cache\ncache._temporary = lambda: None\n"
+        "from matchwood.engines.cpu import cache\ncache._temporary = lambda: None\n"
         "from matchwood.probe.cpu_caller import run\nassert cache.cache_folder() is None\n"
         "print(*run())"
     )
@@ -232,10 +233,10 @@ def test_functions_from_elsewhere_are_not_kept_in_the_cache():
     assert compiled._name(compiled.numba.typeof(compiled.device(outside))) is None
     assert compiled._name(np.zeros(3)) is None
     assert compiled._name(3) == "3"
-    from matchwood.teams import barrier
+    from matchwood.engines.cpu import barrier
 
     name = compiled._name(barrier)
     assert name.split() == [
-        "matchwood.teams.team.barrier",
-        compiled.source_hash(compiled.PACKAGE / "teams" / "team.py"),
+        "matchwood.engines.cpu.team.barrier",
+        compiled.source_hash(compiled.PACKAGE / "engines" / "cpu" / "team.py"),
     ]

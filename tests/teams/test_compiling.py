@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.teams import crew, device, kernel
+from matchwood.engines.cpu import crew, device, kernel
 
 
 class Single(NamedTuple):

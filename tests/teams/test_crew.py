@@ -12,7 +12,7 @@ import pytest
 
 import matchwood
 from forked import forked_script
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     advance,
     atomic_add,
     available_cpus,
@@ -28,8 +28,8 @@ from matchwood.teams import (
     share,
     stopping,
 )
-from matchwood.teams.cpus import _cgroup_quota
-from matchwood.teams.crew import INLINE_WORK, SECOND_THREAD_WORK
+from matchwood.engines.cpu.cpus import _cgroup_quota
+from matchwood.engines.cpu.crew import INLINE_WORK, SECOND_THREAD_WORK
 from support import cores, run_script
 
 LARGE = 10**9  # work that is surely worth a team
@@ -411,7 +411,7 @@ def test_threads_that_cannot_be_started_are_a_clear_error(monkeypatch, possible)
 KERNEL = """
     import os, sys, threading
     import numpy as np
-    from matchwood.teams import atomic_add, barrier, crew, kernel, share, stopping
+    from matchwood.engines.cpu import atomic_add, barrier, crew, kernel, share, stopping
 
     @kernel
     def total(team, x, out):
@@ -536,10 +536,10 @@ def test_a_child_forked_while_others_compile_can_compile(tmp_path):
 def test_a_child_forked_in_a_long_compilation_knows_that_it_cannot_compile(tmp_path):
     script = """
     from numba.core.compiler_lock import global_compiler_lock
-    from matchwood.teams import compiling
+    import sys
 
     assert compiled(3) and answer() == 499500
-    compiling.FORK_SECONDS = 0.2
+    sys.modules["matchwood.engines.cpu.crew"].FORK_SECONDS = 0.2
     begun, over = threading.Event(), threading.Event()
     def compile_long():
         with global_compiler_lock:

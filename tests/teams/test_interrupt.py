@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from matchwood.teams import atomic_add, barrier, crew, kernel, next_chunk, stopping
+from matchwood.engines.cpu import atomic_add, barrier, crew, kernel, next_chunk, stopping
 from support import in_time, run_script, start_script
 
 LARGE = 10**9
@@ -92,7 +92,7 @@ SCRIPT = """
     import time
     import numpy as np
     import matchwood
-    from matchwood.teams import atomic_add, barrier, crew, kernel, next_chunk
+    from matchwood.engines.cpu import atomic_add, barrier, crew, kernel, next_chunk
 
     @kernel
     def long(team):
@@ -177,7 +177,7 @@ def test_ctrl_c_at_any_moment_leaves_the_engine_whole(tmp_path):
     script = """
     import random, signal, threading, time
     import numpy as np
-    from matchwood.teams import atomic_add, barrier, crew, kernel
+    from matchwood.engines.cpu import atomic_add, barrier, crew, kernel
 
     @kernel
     def count(team, x, rounds):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import sys
 import threading
 import time
 from typing import NamedTuple
@@ -13,15 +14,24 @@ import pytest
 
 from forked import forked_script
 from matchwood.engines import frozen
-from matchwood.teams import atomic_add, barrier, compiling, crew, device, kernel, members, pinning
-from matchwood.teams.compiling import compiled
-from matchwood.teams.native import cpu_trial, runs
-from matchwood.teams.team import STOP, WORDS, Team
+from matchwood.engines.cpu import (
+    atomic_add,
+    barrier,
+    crew,
+    device,
+    kernel,
+    members,
+    native,
+    pinning,
+)
+from matchwood.engines.cpu.crew import compiled
+from matchwood.engines.cpu.team import STOP, WORDS, Team
 from support import looped, run_script, until
 
 LARGE = 10**9
+compiling = sys.modules["matchwood.engines.cpu.crew"]  # `crew` itself is its function
 
-pytestmark = pytest.mark.skipif(not runs.POSSIBLE, reason="no posts on this system")
+pytestmark = pytest.mark.skipif(not native.POSSIBLE, reason="no mailboxes on this system")
 
 
 def goes_natively(function, *args):
@@ -309,7 +319,7 @@ def test_pauses_of_all_lengths_between_runs():
 
 
 def test_kernels_and_tasks_in_python_from_several_threads():
-    """They share members, which go back and forth between their posts and Python."""
+    """They share members, which go back and forth between their places and Python."""
     problems = []
 
     def call(number):
@@ -352,65 +362,65 @@ def test_more_members_than_bits_of_the_bell():
 def _run(x, size):
     values = Team(0, size, np.zeros(WORDS, np.int64)), x, 0
     entry = compiled(_count, values[0], values[1:], True).entry
-    return runs.Run(entry, "count", values), values[0].words
+    return native.Run(entry, "count", values), values[0].words
 
 
-def test_members_that_have_not_begun_never_begin_after_they_are_called_off():
+def test_members_that_have_not_begun_never_begin_after_a_cancel():
     crew(2, work=LARGE).run(_count, np.zeros(2, np.int64), 0)
-    x, posts = np.zeros(2, np.int64), [_Place(), _Place(), _Place()]
+    x, places = np.zeros(2, np.int64), [_Place(), _Place(), _Place()]
     run, words = _run(x, 3)
-    run.call_off()  # nothing has been posted yet
+    run.cancel()  # nothing has been posted yet
     assert words[STOP] == 0
-    run.begin(posts)
-    posts[1].post.call()
-    posts[1].post.attend()  # this one has run; the others never looked
+    run.begin(places)
+    places[1].mailbox.call()
+    places[1].mailbox.attend()  # this one has run; the others never looked
     assert x.tolist() == [1, 1]
     assert not run.wait()
-    run.call_off()
+    run.cancel()
     assert run.wait()
     assert words[STOP] == 1
-    for place in posts:
-        place.post.call()
-        place.post.attend()
+    for place in places:
+        place.mailbox.call()
+        place.mailbox.attend()
     assert x.tolist() == [1, 1]
 
 
 def test_a_caller_that_was_torn_away_does_no_harm():
-    """A second Ctrl-C may end even `call_off`: members that come late find arrays that exist."""
+    """A second Ctrl-C may end even `cancel`: members that come late find arrays that exist."""
     import gc
     import weakref
 
     crew(2, work=LARGE).run(_count, np.zeros(2, np.int64), 0)
-    x, y, posts = np.zeros(2, np.int64), np.zeros(2, np.int64), [_Place(), _Place()]
+    x, y, places = np.zeros(2, np.int64), np.zeros(2, np.int64), [_Place(), _Place()]
     run, _ = _run(x, 2)
-    run.begin(posts)
+    run.begin(places)
     seen = weakref.ref(run)
     del run
     gc.collect()
     assert seen() is not None
-    posts[0].post.call()
-    posts[0].post.attend()
+    places[0].mailbox.call()
+    places[0].mailbox.attend()
     assert x.tolist() == [1, 1]
-    other, _ = _run(y, 2)  # the next caller's, at posts one of which has not looked yet
-    other.begin(posts)
-    for place in posts:
-        place.post.call()
-        place.post.attend()
+    other, _ = _run(y, 2)  # the next caller's, at places one of which has not looked yet
+    other.begin(places)
+    for place in places:
+        place.mailbox.call()
+        place.mailbox.attend()
     assert other.wait()
     assert (x.tolist(), y.tolist()) == ([1, 1], [2, 2])
-    runs._unfinished.clear()
+    native._unfinished.clear()
 
 
 class _Place:
     def __init__(self):
-        self.post, self.cpu = runs.Post(), pinning.ANYWHERE
+        self.mailbox, self.cpu = native.Mailbox(), pinning.ANYWHERE
 
 
 def test_a_task_whose_call_was_lost_is_done_with_the_next():
     """Ctrl-C may come between the two; later tasks must not wait behind it for ever."""
     crew(2, work=LARGE).run(_count, np.zeros(2, np.int64), 0)
     member, done = members.Member(), []
-    assert member.post is not None
+    assert member.mailbox is not None
     member._tasks.put(lambda: done.append("lost"))
     time.sleep(0.01)
     assert done == []
@@ -465,8 +475,8 @@ def test_exceptions_arrive_with_their_arguments(way):
 def test_an_index_out_of_bounds_is_an_error_where_numba_tests_it(tmp_path):
     script = """
     import numpy as np
-    from matchwood.teams import barrier, crew, kernel
-    from matchwood.teams.native import runs
+    from matchwood.engines.cpu import barrier, crew, kernel
+    from matchwood.engines.cpu import native
 
     @kernel
     def read(team, x, i):
@@ -479,7 +489,7 @@ def test_an_index_out_of_bounds_is_an_error_where_numba_tests_it(tmp_path):
         try:
             crew(threads, work=10**9).run(read, np.zeros(9), 9)
         except IndexError as error:
-            print(runs.ready())
+            print(native.ready())
     """
     assert run_script(tmp_path, script, NUMBA_BOUNDSCHECK="1").split() == ["True", "True"]
 
@@ -487,23 +497,23 @@ def test_an_index_out_of_bounds_is_an_error_where_numba_tests_it(tmp_path):
 # Where it is not possible
 
 
-NO_POSTS = (
-    "runs.POSSIBLE = False",
-    "cpu_trial.posts = lambda: {}",
-    "del cpu_trial.cpu_posts.attend",
-    "cpu_trial.entry = lambda code: None",
-    "cpu_trial._lies_as_expected = lambda sample: False",
-    "cpu_trial.posts = lambda: 1 / 0",
+NO_MAILBOXES = (
+    "native.POSSIBLE = False",
+    "native.machine_code = lambda: {}",
+    "del native.mailboxes.attend",
+    "native.entry = lambda code: None",
+    "native._lies_as_expected = lambda sample: False",
+    "native.machine_code = lambda: 1 / 0",
 )
 
 
-def test_without_posts_everything_works(tmp_path):
+def test_without_mailboxes_everything_works(tmp_path):
     """Each way in a child of one process that has imported everything and begun nothing."""
     script = """
     import os, sys, traceback
     import numpy as np
-    from matchwood.teams import atomic_add, barrier, crew, kernel
-    from matchwood.teams.native import cpu_trial, runs
+    from matchwood.engines.cpu import atomic_add, barrier, crew, kernel
+    from matchwood.engines.cpu import native
 
     @kernel
     def count(team, x):
@@ -517,7 +527,7 @@ def test_without_posts_everything_works(tmp_path):
             crew(size, work=10**9).run(count, x)
             crew(size, work=10**9).spread(done.append, 3)
             assert x[0] == size and sorted(done) == [0, 1, 2], (x, done)
-        assert not runs.ready()
+        assert not native.ready()
 
     for how in sys.argv[1:]:
         child = os.fork()
@@ -533,7 +543,7 @@ def test_without_posts_everything_works(tmp_path):
         assert status == 0, how
         print(how)
     """
-    assert forked_script(tmp_path, script, *NO_POSTS).splitlines() == list(NO_POSTS)
+    assert forked_script(tmp_path, script, *NO_MAILBOXES).splitlines() == list(NO_MAILBOXES)
 
 
 def test_the_trial_notices_what_is_wrong(monkeypatch):
@@ -542,10 +552,10 @@ def test_the_trial_notices_what_is_wrong(monkeypatch):
 
     def tried():
         with global_compiler_lock:
-            return bool(cpu_trial.posts())
+            return bool(native.machine_code())
 
     assert tried()
-    real = cpu_trial.entry
+    real = native.entry
 
     def changed(place, by):
         def entry(code):
@@ -555,10 +565,10 @@ def test_the_trial_notices_what_is_wrong(monkeypatch):
 
         return entry
 
-    last = len(real(cpu_trial._probe.overloads[next(iter(cpu_trial._probe.overloads))]).plan) - 2
+    last = len(real(native._probe.overloads[next(iter(native._probe.overloads))]).plan) - 2
     for place in (1, last):  # the size of the team, the last real number
         with monkeypatch.context() as patch:
-            patch.setattr(cpu_trial, "entry", changed((place, 1), 1))
+            patch.setattr(native, "entry", changed((place, 1), 1))
             assert not tried()
 
 
@@ -568,7 +578,7 @@ def test_the_trial_notices_what_is_wrong(monkeypatch):
 ENDING = """
     import os, sys, threading, time
     import numpy as np
-    from matchwood.teams import atomic_add, crew, kernel, stopping
+    from matchwood.engines.cpu import atomic_add, crew, kernel, stopping
 
     @kernel
     def count(team, x, wait):

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from matchwood.teams import barrier, crew, kernel, members, pinning
-from matchwood.teams.native import runs
-from matchwood.teams.native.cpu_posts import PATIENCE
+from matchwood.engines.cpu import barrier, crew, kernel, members, pinning
+from matchwood.engines.cpu import native as natively
+from matchwood.engines.cpu.mailboxes import LOOKS
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2,
@@ -34,7 +34,7 @@ def cpus(monkeypatch):
     """The CPUs of this process, reserved while `cpus.lasting`; members are new ones."""
     monkeypatch.setattr(members, "_free", [])
     monkeypatch.setattr(pinning, "_reserved", None)
-    crew(2, work=LARGE).run(_add, np.zeros(3, np.int64))  # compiled, so that members have posts
+    crew(2, work=LARGE).run(_add, np.zeros(3, np.int64))  # compiled, so that members have mailboxes
     members._free.clear()
     return sorted(os.sched_getaffinity(0))
 
@@ -51,7 +51,7 @@ def allowed():
 
 
 def native():
-    return all(member.post is not None for member in members._free)
+    return all(member.mailbox is not None for member in members._free)
 
 
 def test_members_stay_where_there_are_as_many_as_cpus(cpus):
@@ -65,17 +65,17 @@ def test_members_stay_where_there_are_as_many_as_cpus(cpus):
 
 
 def test_members_that_stay_wait_longer_for_the_next_kernel(cpus):
-    def patience():
-        return {int(member.post._words[PATIENCE]) for member in members._free}
+    def looks():
+        return {int(member.mailbox._words[LOOKS]) for member in members._free}
 
     ran(len(cpus))
     if not native():
         pytest.skip("kernels run through Python here")
-    assert patience() == {runs.PATIENCE}
+    assert looks() == {natively.LOOKS_BEFORE_SLEEP}
     pinning.reserve(cpus, lambda: True)
     ran(len(cpus))
-    assert patience() == {runs.OWN_PATIENCE}
-    assert runs.OWN_PATIENCE > runs.PATIENCE
+    assert looks() == {natively.OWN_CPU_LOOKS}
+    assert natively.OWN_CPU_LOOKS > natively.LOOKS_BEFORE_SLEEP
 
 
 def test_nothing_is_reserved_at_first(cpus):
@@ -162,7 +162,7 @@ def test_an_interrupt_in_between_is_not_forgotten(cpus, monkeypatch):
 
 FORKED = """
 import os, sys
-from matchwood.teams import pinning
+from matchwood.engines.cpu import pinning
 pinning.reserve({0, 1}, lambda: True)
 child = os.fork()
 if child == 0:

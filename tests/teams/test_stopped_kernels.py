@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchwood.beyond import cpu_copies
-from matchwood.components.connected.dist import cpu_sample
-from matchwood.primitives.contract.tallied import cpu as tallied
-from matchwood.teams.team import STOP, WORDS, Team
+from matchwood.components.connected.ranks.cpu import giant
+from matchwood.engines.cpu.team import STOP, WORDS, Team
+from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.primitives.contract import cpu as contract_cpu
 
 N = 1000
 
@@ -46,15 +46,15 @@ def marks() -> tuple[Any, Any]:
     words = np.zeros((1, 16), np.uint64)
     owners, counts = np.empty((0, 3), np.int64), np.zeros(2, np.int64)
     parent, first = np.zeros(N, np.uint32), np.zeros(N, np.uint32)
-    joined = cpu_sample.Joined(parent, first, np.zeros((2, N), np.uint32))
-    return (cpu_sample._mark, joined, np.uint32(0), owners, words, counts), words
+    joined = giant.Joined(parent, first, np.zeros((2, N), np.uint32))
+    return (giant._mark, joined, np.uint32(0), owners, words, counts), words
 
 
 def groups() -> tuple[Any, Any]:
     counts = np.zeros((2, 1), np.int32)
     starts, members = np.zeros(2, np.int32), np.zeros(N, np.uint32)
     labels, sums = np.zeros(N, np.uint32), np.zeros(2, np.int64)
-    return (tallied._group, labels, counts, sums, starts, members), counts
+    return (contract_cpu._group, labels, counts, sums, starts, members), counts
 
 
 @pytest.mark.parametrize("make", [pages, degrees, moves, conversions, rows, marks, groups])

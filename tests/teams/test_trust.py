@@ -14,7 +14,7 @@ import pytest
 
 from forked import forked_script
 from matchwood._version import __version__
-from matchwood.teams import cache
+from matchwood.engines.cpu import cache
 
 pytestmark = pytest.mark.skipif(not cache.OWNED, reason="no owners of files on this system")
 

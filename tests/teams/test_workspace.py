@@ -10,10 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from matchwood.teams import workspace
+from matchwood.engines.cpu import workspace
 from support import environment
 
-module = importlib.import_module("matchwood.teams.workspace")
+module = importlib.import_module("matchwood.engines.cpu.workspace")
 
 
 def test_arrays_of_a_workspace_do_not_overlap():
@@ -40,7 +40,7 @@ def test_arrays_begin_with_a_cache_line():
 AGAIN = """
 import resource
 import numpy as np
-from matchwood.teams import workspace
+from matchwood.engines.cpu import workspace
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

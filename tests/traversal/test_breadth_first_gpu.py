@@ -12,7 +12,8 @@ import pytest
 
 import matchwood
 from graphs import ZOO, grid, path, rmat, shuffled, star
-from matchwood import csr, gpu
+from matchwood.engines import gpu
+from matchwood.gate import graph as csr
 from matchwood.traversal.breadth_first import gpu as engine
 from matchwood.traversal.breadth_first import reference
 
@@ -140,7 +141,7 @@ def test_several_threads_at_once():
 def test_out_of_memory_is_named(monkeypatch):
     G = matchwood.graph(matchwood.generators.star(3_000_000)).on("gpu")
     matchwood.bfs(G, 0)  # what the gate finds out is kept: only the search allocates from here on
-    monkeypatch.setattr(gpu.memory, "free_bytes", lambda: 16)
+    monkeypatch.setattr(gpu, "free_bytes", lambda: 16)
     cupy = pytest.importorskip("cupy")
     cupy.get_default_memory_pool().free_all_blocks()
     # ends of blocks that other tests use cannot be given back: as if there were none

@@ -170,12 +170,12 @@ extern "C" void expand_(int grid, int threads, T* elements, long long total, lon
 {
     launch(grid, threads, [=] { expand<BLOCK_SIZE, T>(elements, total, start, size, outer, ends); });
 }
-extern "C" void mend_(int grid, int threads, long long n, T* dl, T* d, T* du, T* b, T* x, unsigned* marks, long long parts,
+extern "C" void repair_(int grid, int threads, long long n, T* dl, T* d, T* du, T* b, T* x, unsigned* marks, long long parts,
                       int round, int rows, int size, int shift, int next_size, int next_shift, int each, int least,
                       int most, double limit, double far, unsigned long long* status)
 {
     launch(grid, threads, [=] {
-        mend<BLOCK_SIZE, T>(n, dl, d, du, b, x, marks, parts, round, rows, size, shift, next_size, next_shift, each,
+        repair<BLOCK_SIZE, T>(n, dl, d, du, b, x, marks, parts, round, rows, size, shift, next_size, next_shift, each,
                             least, most, limit, far, status);
     });
 }

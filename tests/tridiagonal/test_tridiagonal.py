@@ -249,17 +249,17 @@ def _spread_blocks() -> list[np.ndarray]:
     return [largest, rest + 9 * np.eye(2), rest, np.ones((5, 2))]
 
 
-def test_rows_that_pivots_of_others_swamp_are_mended() -> None:
+def test_rows_that_pivots_of_others_swamp_are_repaired() -> None:
     given = _spread_blocks()
     check_tridiagonal_solution(*given, block_tridiagonal.solve(*given))
 
 
 def test_what_the_check_refuses_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where scaled pivots do not help either."""
-    from matchwood.tridiagonal.mending import cpu_rows
+    from matchwood.tridiagonal.repair import cpu as repair
 
-    unscaled = cpu_rows.solve
-    monkeypatch.setattr(cpu_rows, "solve", lambda dl, d, du, b, scaled: unscaled(dl, d, du, b))
+    solve_by = repair.solve_row_by_row
+    monkeypatch.setattr(repair, "solve_row_by_row", lambda *given: solve_by(*given[:4]))
     with pytest.raises(np.linalg.LinAlgError, match=r"singular as far as float64 can tell: .* row"):
         block_tridiagonal.solve(*_spread_blocks())
     assert np.isfinite(block_tridiagonal.solve(*_spread_blocks(), allow_singular=True)).all()

@@ -79,8 +79,8 @@ def test_preconditioners_take_columns(make) -> None:
     assert np.array_equal(M.rmatmat(X), turned)
 
 
-def test_only_the_column_that_is_off_is_mended() -> None:
-    """A column of rows that need mending does not change the columns beside it."""
+def test_only_the_column_that_is_off_is_repaired() -> None:
+    """A column of rows that need repair does not change the columns beside it."""
     n = 3000
     for block in (False, True):
         rng = np.random.default_rng(5)

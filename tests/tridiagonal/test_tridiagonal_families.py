@@ -277,7 +277,7 @@ def test_the_check_rejects_what_is_spoiled() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_few_rows_are_mended_where_they_are(engine: str, dtype: type) -> None:
+def test_few_rows_are_repaired_where_they_are(engine: str, dtype: type) -> None:
     """A row in a thousand of a random system is off by chance: it is not solved again for that."""
     for block in (False, True):
         n = 20_000
@@ -285,13 +285,13 @@ def test_few_rows_are_mended_where_they_are(engine: str, dtype: type) -> None:
         shape = (n, 2, 2) if block else (n,)
         system = [rng.standard_normal(shape).astype(dtype) for _ in range(3)]
         system.append(rng.standard_normal(shape[:2]).astype(dtype))
-        with mock.patch("matchwood.tridiagonal.system.mended", side_effect=AssertionError):
+        with mock.patch("matchwood.tridiagonal.system.repaired", side_effect=AssertionError):
             x = solver(engine, block=block)(*system)
         assert backward_error(*system, x) <= TIMES * np.finfo(dtype).eps
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_rows_at_the_ends_of_zones_are_mended(engine: str) -> None:
+def test_rows_at_the_ends_of_zones_are_repaired(engine: str) -> None:
     """At any place: the unknowns at the end of a zone are fixed in one round only."""
     rng = np.random.default_rng(3)
     n, limit = 5000, TIMES * np.finfo(float).eps

@@ -103,7 +103,7 @@ def test_in_another_order(n: int, dtype: type) -> None:
     """Right-hand side and solution in another order than the rows; a dummy unknown has a right-hand
     side of 1 and is not returned.
 
-    Rows that are off by chance are mended by `solve` only.
+    Rows that are off by chance are repaired by `solve` only.
     """
     import cupy
 

@@ -1,8 +1,9 @@
-"""The command line: `matchwood VERB ...`.  One file a verb, and four that they share.
+"""The command line: `matchwood VERB ...`.  Verbs of a kind lie in one file.
 
-output.py (tables, JSON, result files), load.py (a graph from a file or a generator), progress.py
-(the bar) and options.py (options that several verbs have).  Verbs import NumPy and the library
-inside their function, so that `matchwood --help` answers at once.
+They share options.py (the options that several have, and loading, timing, checking, reporting),
+load.py (a graph from a file or a generator), output.py (tables, JSON, the bar) and results.py
+(result files).  Verbs import NumPy and the library inside their function, so that
+`matchwood --help` answers at once.
 
 An error is one line on stderr and exit code 2; Ctrl-C is exit code 130.  With MATCHWOOD_DEBUG=1 in
 the environment the traceback of an error is shown.
@@ -14,24 +15,7 @@ from typing import Annotated
 
 import typer
 
-from matchwood.cli import cluster, errors
-from matchwood.cli.files import convert, generate, info
-from matchwood.cli.graphs import (
-    bfs,
-    coarsen,
-    communities,
-    components,
-    factor,
-    forest,
-    match,
-    mis,
-    mst,
-    scc,
-)
-from matchwood.cli.machine import bench, config, demo, warmup
-from matchwood.cli.matrices import order, pagerank, precondition, solve
-from matchwood.cli.sets import join
-from matchwood.cli.traffic import sense
+from matchwood.cli import cluster, errors, files, graphs, machine, matrices, sets, traffic
 
 app = typer.Typer(
     cls=errors.OneLineErrors,
@@ -64,29 +48,29 @@ def _top(
         typer.echo(context.get_help())
 
 
-app.command("info")(info.command)
-app.command("components")(components.command)
-app.command("communities")(communities.command)
-app.command("bfs")(bfs.command)
-app.command("mis")(mis.command)
-app.command("mst")(mst.command)
-app.command("scc")(scc.command)
-app.command("match")(match.command)
-app.command("factor")(factor.command)
-app.command("forest")(forest.command)
-app.command("coarsen")(coarsen.command)
-app.command("order")(order.command)
-app.command("pagerank")(pagerank.command)
-app.command("precondition")(precondition.command)
-app.command("solve")(solve.command)
-app.command("sense")(sense.command)
-app.command("join")(join.command)
-app.command("generate", context_settings=generate.SETTINGS)(generate.command)
-app.command("convert")(convert.command)
-app.command("bench")(bench.command)
-app.command("warmup")(warmup.command)
-app.command("config")(config.command)
-app.command("demo")(demo.command)
+app.command("info")(files.info)
+app.command("components")(graphs.components)
+app.command("communities")(graphs.communities)
+app.command("bfs")(graphs.bfs)
+app.command("mis")(graphs.mis)
+app.command("mst")(graphs.mst)
+app.command("scc")(graphs.scc)
+app.command("match")(graphs.match)
+app.command("factor")(graphs.factor)
+app.command("forest")(graphs.forest)
+app.command("coarsen")(graphs.coarsen)
+app.command("order")(matrices.order)
+app.command("pagerank")(matrices.pagerank)
+app.command("precondition")(matrices.precondition)
+app.command("solve")(matrices.solve)
+app.command("sense")(traffic.sense)
+app.command("join")(sets.join)
+app.command("generate", context_settings=files.SETTINGS)(files.generate)
+app.command("convert")(files.convert)
+app.command("bench")(machine.bench)
+app.command("warmup")(machine.warmup)
+app.command("config")(machine.config)
+app.command("demo")(machine.demo)
 app.add_typer(cluster.app, name="dist")
 
 

@@ -17,8 +17,8 @@ import typer.core
 
 FELL_SHORT = 1
 ERROR = 2
-INTERRUPTED = 130  # 128 + SIGINT, as shells say it
-LONGEST = 800  # characters of a line, which repeats what was typed
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
+LONGEST = 800  # characters of an error line, which repeats what was typed
 
 
 class FellShort(Exception):
@@ -30,7 +30,7 @@ class OneLineErrors(typer.core.TyperGroup):
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the program and leave it with its exit code."""
-        options["standalone_mode"] = False  # errors come to us
+        options["standalone_mode"] = False  # errors are raised here
         given = args[0] if args else options.pop("args", None)
         words = _new_names(sys.argv[1:] if given is None else list(given))
         try:

@@ -39,7 +39,7 @@ def load(
     text: str, *, compact: bool = False, pattern: bool = False, read: Iterable[str] | None = None
 ) -> Loaded:
     """The graph named by a GRAPH argument: a path, or ``generator:arguments``."""
-    from matchwood.cli.progress import progress
+    from matchwood.cli.output import progress
 
     name, colon, arguments = text.partition(":")
     ids = None

@@ -1,11 +1,13 @@
-"""What verbs print: facts and tables for people, one JSON object for programs."""
+"""What verbs print: tables, JSON, and a bar while work goes on."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from matchwood.report.timing import Clock
@@ -14,12 +16,12 @@ PIPED_WIDTH = 120  # columns for tables that go to a file or a pipe
 
 
 def console() -> Any:
-    """The terminal, or a pipe wide enough for our tables."""
+    """The terminal, or a pipe wide enough for the tables."""
     from rich.console import Console
 
     class Terminal(Console):
         def on_broken_pipe(self) -> None:
-            """Rich would leave the program with code 1; we treat it like any other print."""
+            """As for any other print; Rich would exit with code 1."""
             raise BrokenPipeError
 
     return Terminal(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
@@ -123,3 +125,98 @@ def amount(nbytes: int) -> str:
             break
         value /= 1024
     return f"{value:.4g} {unit}"
+
+
+# A progress bar on stderr for work that takes over a second, where stderr is a terminal.
+
+
+DELAY = 1.0  # seconds; work that is over by then shows no bar
+
+
+class Bar:
+    """A bar that appears after `delay` seconds; `update` may be called before.
+
+    `units`: names of what is done and of what is found, whose numbers are then shown too.
+    """
+
+    def __init__(
+        self, what: str, delay: float = DELAY, units: tuple[str, str] | None = None
+    ) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=40 if units is None else 12),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            refresh_per_second=4,  # drawing takes time from the work that is being timed
+        )
+        # Without a total the bar swings: at work, end unknown.
+        self._task = self._bar.add_task(what, total=None)
+        self._what, self._units, self._found = what, units, 0
+        self._lock = threading.Lock()
+        self._open = True
+        self.shown = False
+        self._timer = threading.Timer(delay, self._show)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _show(self) -> None:
+        with self._lock:
+            if self._open:
+                self._bar.start()
+                self.shown = True
+
+    def update(self, done: int, total: int) -> None:
+        """The callback for `matchwood.on_progress`; total 0 means not known."""
+        self._bar.update(
+            self._task, completed=done, total=total or None, description=self._told(done, total)
+        )
+
+    def found(self, count: int) -> None:
+        """The callback `found` of `matchwood.on_progress`: the next `update` shows it."""
+        self._found = count
+
+    def _told(self, done: int, total: int) -> str:
+        if self._units is None or not total:
+            return self._what
+        steps, things = self._units
+        return f"{self._what}: {done:,} of {total:,} {steps}, {self._found:,} {things} found"
+
+    def say(self, what: str) -> None:
+        """Show what is being done now."""
+        self._what = what
+        self._bar.update(self._task, description=what)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._timer.cancel()
+        with self._lock:
+            self._open = False
+            if self.shown:
+                self._bar.stop()
+
+
+class NoBar:
+    """What `progress` gives where stderr is no terminal."""
+
+    def say(self, what: str) -> None:
+        """Nothing."""
+
+
+@contextlib.contextmanager
+def progress(what: str, units: tuple[str, str] | None = None) -> Iterator[Bar | NoBar]:
+    """Show a bar for the work inside the ``with`` block, should it take over a second."""
+    if not sys.stderr.isatty():
+        yield NoBar()
+        return
+    import matchwood
+
+    bar = Bar(what, units=units)
+    try:
+        with matchwood.on_progress(bar.update, found=bar.found):
+            yield bar
+    finally:
+        bar.close()

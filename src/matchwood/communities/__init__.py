@@ -9,8 +9,8 @@ is_communities, is_label_propagation
                      is this answer right?
 """
 
-from matchwood.communities.moving import leiden, louvain
-from matchwood.communities.moving.check import is_communities
+from matchwood.communities.louvain_leiden import leiden, louvain
+from matchwood.communities.louvain_leiden.check import is_communities
 from matchwood.communities.propagation import label_propagation
 from matchwood.communities.propagation.check import is_label_propagation
 from matchwood.communities.quality import modularity

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import answers, csr, engines
+from matchwood import answers, engines
 from matchwood.arguments import shown
 from matchwood.communities.result import Communities
 from matchwood.communities.weights import Level, level_of
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 
 
 def counted(caller: str, problem: str, answer: Any) -> None:
@@ -50,7 +51,7 @@ def float_modularity(level: Level, labels: Any, resolution: float) -> float:
 class Around(NamedTuple):
     """Weights of the labels around vertices, K(v, c); loops are left out."""
 
-    own: Any  # of the label that vertex v has, by v
+    own: Any  # the weight of the label that vertex v has, by v
     vertex: Any  # v, c and K(v, c) of all other labels, sorted by v and c
     label: Any
     weight: Any

@@ -1,6 +1,6 @@
 // The vertices of a sub-round, dealt out to lanes and blocks by the length of their rows.
 //
-// Host side: gpu_subrounds.py, which sorts the vertices of a round by sub-round and class
+// Host side: subrounds/gpu.py, which sorts the vertices of a round by sub-round and class
 // (matchwood/tally.cuh has the classes).  begins[p * ROW_CLASSES + class] says where they begin in
 // `order`; vertices without neighbours are not in it.
 #pragma once
@@ -112,11 +112,11 @@ private:
 // Whose turn it is: classes of few rows follow each other over the warps of the grid, so that they are
 // worked on at the same time.
 struct Turn {
-    unsigned warps, first;  // of the grid; the warp that has the first rows of the next class
+    unsigned warps, first;  // warps of the grid; the warp that has the first rows of the next class
 
     __device__ __forceinline__ Turn() : warps((unsigned)(all_threads() / WARP)), first(0) {}
 
-    // This warp's place, from `first` on, in a class that takes so many warps in turn.
+    // This warp's place, from `first` on, in a class that takes `taken` warps in turn.
     __device__ __forceinline__ unsigned take_place(long long taken)
     {
         unsigned me = (unsigned)(global_thread() / WARP), place = me >= first ? me - first : me + warps - first;
@@ -130,7 +130,7 @@ struct Turn {
 template <int WIDTH, typename I, typename Each>
 __device__ __forceinline__ void for_groups(const I* order, I begin, I end, Turn& turn, Each each)
 {
-    constexpr int GROUPS = WARP / WIDTH;  // of a warp
+    constexpr int GROUPS = WARP / WIDTH;  // groups of a warp
     long long rows = end - begin, step = (long long)turn.warps * GROUPS;
     for (long long at = (long long)turn.take_place((rows + GROUPS - 1) / GROUPS) * GROUPS; at < rows; at += step) {
         long long i = at + lane() / WIDTH;

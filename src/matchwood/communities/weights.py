@@ -27,7 +27,7 @@ def _alone(value: Any, op: str) -> Any:
 
 
 class Level(NamedTuple):
-    """A graph with whole weights: the given one, or one that was made by contracting it.
+    """A graph with integer weights: the given one, or one that was made by contracting it.
 
     `data` is None where all weights are 1.  `inner` is the diagonal that the rows leave out: twice
     the weight of loops and of edges inside a contracted vertex; None where there is none.
@@ -102,7 +102,7 @@ def strengths(indptr: Any, data: Any) -> Any:
 def scaled(data: Any, loops: Any, joined: Joined = _alone) -> tuple[Any, Any]:
     """The weights and twice the loops as integers, by the largest power of two that fits.
 
-    Where the graph is spread over ranks, ``joined(value, op)`` is the sum or maximum over them.
+    ``joined(value, op)`` is the sum or maximum over all ranks of a distributed graph.
     """
     values = data.astype(np.float64)
     diagonal = None if loops is None else loops.astype(np.float64)

@@ -12,8 +12,8 @@ from matchwood.components.connected import Components, connected_components
 from matchwood.components.connected.check import is_connected_components
 from matchwood.components.strong import strongly_connected_components
 from matchwood.components.strong.check import is_strongly_connected_components
-from matchwood.components.strong.quotient import Condensation, condensation
-from matchwood.components.strong.quotient.check import is_condensation
+from matchwood.components.strong.condensation import Condensation, condensation
+from matchwood.components.strong.condensation.check import is_condensation
 
 __all__ = [
     "Components",

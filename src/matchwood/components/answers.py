@@ -16,7 +16,7 @@ SPREAD = 4  # labels within SPREAD * n numbers are counted in a table, others ar
 
 
 class Labels(NamedTuple):
-    """Labels 0, 1, ... in the order of their smallest vertices, these, and what was given."""
+    """Labels 0, 1, ... in the order of their smallest vertices, these vertices, and those given."""
 
     labels: Any
     first: Any  # the smallest vertex of each label
@@ -28,9 +28,8 @@ def numbered(
 ) -> Labels:  # fmt: skip
     """The labels of an answer, if they are numbered as asked; arrays are on `place`.
 
-    An answer is `Components`, a pair (count, labels) as SciPy returns it, labels, an object with a
-    `membership` as igraph returns it, or sets of vertices as NetworkX returns them, which have no
-    numbers.
+    An answer is `Components`, a pair (count, labels) as SciPy's, labels, an object with a
+    `membership` as igraph's, or sets of vertices as NetworkX's, which have no numbers.
     """
     one_of(caller, "numbering", numbering, NUMBERINGS)
     count, labels, loose = _unpacked(caller, problem, answer, n)

@@ -17,8 +17,7 @@ A [0,1]-factor is a matching; a [0,2]-factor is a set of paths and cycles.
 C. Klein, R. Strzodka. Highly parallel linear forest extraction from a weighted graph on GPUs.
 ICPP 2022: Algorithm 2 is "parallel", Algorithm 1 is "greedy".
 
-Shared by both methods: plan.py (the arguments, checked), preferences.py (of the references),
-views.py (the weights of a directed factor), check_method.py.  What comes out: result.py.
+Shared by both methods: plan.py (the arguments, checked), reference.py, check.py, result.py.
 """
 
 from __future__ import annotations
@@ -29,22 +28,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchwood import calls, csr, engines
-from matchwood.factors.check import (
-    check_factor,
-    check_maximal_factor,
-    is_factor,
-    is_maximal_factor,
-)
-from matchwood.factors.plan import make_plan
-from matchwood.factors.renamed import in_words
-from matchwood.factors.result import Factor, Found, sealed
-from matchwood.factors.views import directed_magnitudes
+from matchwood import calls, engines
+from matchwood.factors.check import check_factor, check_maximal_factor, is_factor, is_maximal_factor
+from matchwood.factors.plan import directed_magnitudes, in_words, make_plan
+from matchwood.factors.result import Factor, FactorArrays, sealed
+from matchwood.gate import graph as csr
 from matchwood.memory import require_memory
 from matchwood.primitives.wide_sums import SCALE, total
 
 if TYPE_CHECKING:
-    from matchwood.beyond import Devices
+    from matchwood.engines.devices import Devices
 
 __all__ = [
     "Factor",
@@ -57,7 +50,7 @@ __all__ = [
     "is_maximal_factor",
 ]
 
-ENTRIES_PER_STEP = 1 << 24  # entries whose rows are expanded at a time, to save memory
+ENTRIES_PER_STEP = 1 << 24  # entries whose row numbers are made at a time, to save memory
 
 
 def degree_factor(
@@ -87,13 +80,13 @@ def degree_factor(
     A : (N, N) sparse matrix, or anything `graph` takes
         Edge {i, j} weighs ``|a_ij|``, or ``|a_ij| + |a_ji|`` where the values are not symmetric.
     n : int
-        Neighbours of a vertex, at least 1; on the GPU at most 8.
+        The most neighbours of a vertex, at least 1; on the GPU at most 8.
     method : {"auto", "parallel", "greedy"}
         ``"parallel"`` is Algorithm 2 of Klein and Strzodka [1]_, below.  ``"greedy"`` takes the
         edges by decreasing weight, each if both ends have room (their Algorithm 1).  ``"auto"``
         is ``"parallel"``.
     rounds : int or None
-        Rounds at most, the paper's M; None goes on until the factor is maximal.
+        The most rounds, the paper's M; None goes on until the factor is maximal.
     period, uncharged : int
         The paper's m and k_m.  Vertices have charges in all rounds but one of each `period`: they
         have none in round k = 0, 1, ... when ``k % period == uncharged``.  ``period=1`` never uses
@@ -101,7 +94,7 @@ def degree_factor(
     charge_probability : float
         Probability of a positive charge, the paper's p.
     rng : int, numpy Generator or None
-        Decides the charges, and ties by hash.  None is 0.
+        Seed of the charges, and of ties by hash.  None is 0.
     ties : {"hash", "index"}
         Which of two equally heavy edges of a vertex it prefers: that with the larger hash of its
         ends, or that to the neighbour with the smaller index, as in the paper.  Where many weights
@@ -137,9 +130,8 @@ def degree_factor(
     Edges that both ends propose are confirmed.  A round without charges in which no vertex proposes
     ends the search: the factor is maximal.
 
-    Why charges: equal weights, or weights that grow in one direction, make long chains of vertices
-    in which each proposes to the next, and only the last proposal is answered.  Random charges cut
-    such chains.
+    Equal weights, or weights that grow in one direction, make long chains of vertices in which each
+    proposes to the next, and only the last proposal is answered.  Random charges cut such chains.
 
     Deterministic: charges are hashes of vertex, round and `rng`, preferences have no ties, and
     the neighbours of a vertex are listed by them.  Every engine, at any number of threads,
@@ -150,9 +142,9 @@ def degree_factor(
     So ``rounds=None`` also ends after `period` rounds in a row that confirm nothing.
 
     Work: a pass over the matrix in the first round, later over the rows that have room left.
-    Memory besides the graph: the result (on a GPU twice: what later calls trust, and a copy for
-    the user), and 5 or 9 bytes a vertex on the CPU, 1.3 on the GPU;
-    the greedy method sorts all edges, 3 times their weights and positions.
+    Memory besides the graph: the result (on a GPU twice: for later calls, and a copy for the user),
+    and 5 or 9 bytes a vertex on the CPU, 1.3 on the GPU; the greedy method sorts all edges, 3 times
+    their weights and positions.
 
     References
     ----------
@@ -180,16 +172,17 @@ def degree_factor(
         "charge_probability": charge_probability,
     })  # fmt: skip
     plan = make_plan(caller, n, method=method, rng=rng, ties=ties, directed=directed, **words)
-    call = calls.enter(A, caller, engine, threads, beyond=True)
+    call = calls.enter(A, caller, engine, threads)
     graph = call.graph
     view = directed_magnitudes(graph, caller) if directed else graph.undirected_weights(caller)
-    if plan.n > view.n:  # far more than anybody has
+    if plan.n > view.n:  # more neighbours than any vertex has
         require_memory(caller, 12 * view.n * plan.n, f"{plan.n} neighbours of each vertex")
-    engine_of_method = call.load(f"{__name__}.{plan.method}")
+    both = call.engine == "reference"  # one file has both methods
+    engine_of_method = call.load(__name__ if both else f"{__name__}.{plan.method}")
     options = {"keep": graph.keep, **call.options}
-    found: Found = engine_of_method.find(view, plan, threads=threads, **options)
+    found: FactorArrays = engine_of_method.find(view, plan, threads=threads, **options)
     arrays = call.back(found.neighbours, found.weights)
-    graph.watched()  # the factor keeps the view, as it is kept there from now on
+    graph.watched()  # the factor keeps the view, so changes of the graph must be noticed
     view = view if directed else graph.undirected_weights(caller)
     return sealed(arrays, found.rounds, found.maximal, directed, view, plan, graph, found.stats)
 

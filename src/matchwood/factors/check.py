@@ -1,24 +1,24 @@
 """Is this a [0,n]-factor, is it maximal?  Decided from the definition, by sorting pairs.
 
-Whether it is the one that `degree_factor` gives for its arguments: check_method.py.
-
 A factor lists every edge twice, once at each end.  So the pairs (v, w) that it lists must be
-edges, no pair may come twice, and the pairs (w, v) must be the same set.
+edges, no pair may occur twice, and the pairs (w, v) must be the same set.  The second half of the
+file decides whether it is the factor that `degree_factor` gives for its arguments.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
-from matchwood import answers, calls, csr, engines
+from matchwood import answers, calls, engines
 from matchwood.errors import CheckFailed
-from matchwood.factors.check_method import check_by_plan
-from matchwood.factors.plan import make_plan
-from matchwood.factors.renamed import in_words
+from matchwood.factors.plan import directed_magnitudes, in_words, make_plan
 from matchwood.factors.result import Plan, origin_of
-from matchwood.factors.views import directed_magnitudes
+from matchwood.gate import graph as csr
+from matchwood.primitives.hashing import hash2, round_number
+from matchwood.primitives.hashing.reference import quarter_md5_array
 
 Array = np.ndarray[Any, Any]
 
@@ -80,12 +80,12 @@ def check_factor(
             "check_factor", n, method=chosen, rng=rng, ties=ties, directed=directed, **options
         )
 
-    asked(1)  # without a method the others do not count, but must make sense
+    asked(1)  # without a method the other arguments are not used, but must be valid
     view, n, _listed, table = _pairs(A, answer, directed=directed if method is not None else None)
     plan = origin_of(answer).plan if method is None else asked(n)
     if plan is not None:
         _check_plan(plan, n, answer)
-        check_by_plan(view, plan, table, answer)
+        _check_by_plan(view, plan, table, answer)
 
 
 def _check_plan(plan: Any, n: int, answer: Any) -> None:
@@ -258,3 +258,134 @@ def _check_weights(
     if rising.any():
         i, s = np.argwhere(rising)[0].tolist()
         raise CheckFailed(f"factor: vertex {i} must list its heaviest edge first, got {weights[i]}")
+
+
+# Is it the factor that the arguments give?  Decided from the definition, with NumPy.
+
+
+def _check_by_plan(view: Any, plan: Plan, table: Array, answer: Any) -> None:
+    """Raise `CheckFailed` unless `table`, a factor of the view, is what the plan gives."""
+    u, v = _rows(view), view.indices.astype(np.int64)
+    order = _order(u, v, view.data, plan)
+    position = np.empty(u.size, np.int64)
+    position[order] = np.arange(u.size)
+    taken = (table[u] == v[:, None]).any(axis=1)
+    if plan.method == "greedy":
+        _check_greedy(u, v, position, taken, plan.n)
+    else:
+        _check_rounds(view.n, u, v, order, taken, plan, answer)
+    if hasattr(answer, "neighbours"):
+        _check_places(table, u, v, position, taken)
+
+
+def _order(u: Array, v: Array, w: Array, plan: Plan) -> Array:
+    """The entries by preference: among all for the greedy rule, else within each row."""
+    low, high = np.minimum(u, v), np.maximum(u, v)
+    heavy = -w.astype(np.float64)
+    ties = [~hash2(low, high, plan.seed, engine="reference")] if plan.by_hash else []
+    if plan.method == "greedy":
+        return np.lexsort((high, low, *ties, heavy))
+    return np.lexsort((*ties, heavy, u))  # stable, and columns ascend
+
+
+def _check_places(table: Array, u: Array, v: Array, position: Array, taken: Array) -> None:
+    """Raise `CheckFailed` unless neighbours are listed by preference."""
+    chosen = np.flatnonzero(taken)
+    chosen = chosen[np.lexsort((position[chosen], u[chosen]))]
+    expected = np.full_like(table, -1)
+    expected[u[chosen], _place_in_row(u[chosen])] = v[chosen]
+    wrong = (table != expected).any(axis=1)
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise CheckFailed(
+            f"factor: vertex {i} lists {table[i].tolist()}, by preference {expected[i].tolist()}"
+        )
+
+
+def _check_greedy(u: Array, v: Array, position: Array, taken: Array, n: int) -> None:
+    """Raise `CheckFailed` unless the entries (u, v) that are `taken` are the greedy factor.
+
+    That is the one in which every edge outside has an end that is full with edges before it.
+    """
+    size = int(u.max(initial=-1)) + 1
+    degree = np.bincount(u[taken], minlength=size)
+    weakest = np.full(size, -1)
+    np.maximum.at(weakest, u[taken], position[taken])
+    blocked_by_tail = (degree[u] == n) & (weakest[u] < position)
+    blocked_by_head = (degree[v] == n) & (weakest[v] < position)
+    wrong = ~taken & ~blocked_by_tail & ~blocked_by_head
+    if wrong.any():
+        k = int(wrong.argmax())
+        raise CheckFailed(
+            f"factor: edge ({u[k]}, {v[k]}) comes before an edge of each of its ends, or fits"
+        )
+
+
+def _check_rounds(
+    n: int, u: Array, v: Array, order: Array, taken: Array, plan: Plan, answer: Any
+) -> None:
+    """Raise `CheckFailed` unless the entries (u, v) that are `taken` are those of the rounds.
+
+    With random charges they depend on the order of the proposals, so no property of the answer
+    alone decides.  The rounds are repeated, all vertices at once, with the entries of the matrix in
+    the order of preference.  Nothing but the hashes is shared with the engines.
+    """
+    expected, rounds, maximal = _proposed(n, u, v, order, plan)
+    _compare(u, v, taken, expected)
+    _check_end(answer, rounds, maximal)
+
+
+def _proposed(
+    n: int, u: Array, v: Array, order: Array, plan: Plan
+) -> tuple[Array, int, bool]:  # fmt: skip
+    """The entries that the rounds confirm, the number of rounds, and whether it is maximal."""
+    keys = u * n + v  # ascending, as rows are sorted
+    back = np.searchsorted(keys, v * n + u).clip(max=max(keys.size - 1, 0))
+    mirrored = keys[back] == v * n + u if keys.size else np.zeros(0, bool)
+    confirmed, degree = np.zeros(u.size, bool), np.zeros(n, np.int64)
+    proposes = np.zeros(u.size, bool)
+    live, idle = order, 0
+    vertices = np.arange(n)
+    for k in itertools.count():
+        if k == plan.limit or (plan.limit < 0 and idle == plan.period):
+            return confirmed, k, False
+        asked = live
+        if plan.charged(k):
+            charge = quarter_md5_array(vertices, round_number(plan.seed, k)) < plan.barrier
+            asked = live[charge[u[live]] != charge[v[live]]]
+        proposed = asked[_place_in_row(u[asked]) < plan.n - degree[u[asked]]]
+        if not plan.charged(k) and proposed.size == 0:
+            return confirmed, k + 1, True
+        proposes[proposed] = True
+        mutual = proposed[mirrored[proposed] & proposes[back[proposed]]]
+        proposes[proposed] = False
+        confirmed[mutual] = True
+        degree += np.bincount(u[mutual], minlength=n)
+        room = degree < plan.n
+        live = live[~confirmed[live] & room[u[live]] & room[v[live]]]
+        idle = 0 if mutual.size else idle + 1
+    raise AssertionError("unreachable")
+
+
+def _compare(u: Array, v: Array, taken: Array, expected: Array) -> None:
+    wrong = taken != expected
+    if wrong.any():
+        k = int(wrong.argmax())
+        what = "is not confirmed in any round" if taken[k] else "is confirmed by the rounds"
+        where = "in" if taken[k] else "missing from"
+        raise CheckFailed(f"factor: edge ({u[k]}, {v[k]}) {what}, but {where} the factor")
+
+
+def _check_end(answer: Any, rounds: int, maximal: bool) -> None:
+    for name, right in (("rounds", rounds), ("maximal", maximal)):
+        said = getattr(answer, name, right)
+        if said != right:
+            raise CheckFailed(f"factor: {name} is {said}, must be {right}")
+
+
+def _place_in_row(rows: Array) -> Array:
+    """0, 1, ... within each run of equal rows."""
+    at = np.arange(rows.size)
+    starts = np.ones(rows.size, bool)
+    starts[1:] = rows[1:] != rows[:-1]
+    return at - np.maximum.accumulate(np.where(starts, at, 0))

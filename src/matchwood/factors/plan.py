@@ -1,14 +1,21 @@
-"""The arguments of `degree_factor`, checked, for its engines and its check."""
+"""The arguments of `degree_factor`, checked, and the weights of a directed factor."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from matchwood import arguments, engines
 from matchwood.arguments import count, flag, one_of, real, seed
 from matchwood.factors.result import Plan
+from matchwood.gate.graph import Graph, View
 from matchwood.primitives.hashing import bit_barrier
+from matchwood.primitives.symmetrize import magnitudes
 
-# What a user may ask for, and the folder of that method.
+# The letters of the paper, which were the names of arguments, and their names now.
+LETTERS = {"M": "rounds", "m": "period", "k_m": "uncharged", "p": "charge_probability"}
+
+# The methods that a user may ask for, and their folders.
 METHODS = {"auto": "rounds", "parallel": "rounds", "greedy": "greedy"}
 
 
@@ -16,7 +23,6 @@ def make_plan(
     caller: str, n: int, *, method: str, rounds: int | None, period: int, uncharged: int,
     charge_probability: float, rng: Any, ties: str, directed: bool,
 ) -> Plan:  # fmt: skip
-    """See matchwood.factors.degree_factor."""
     one_of(caller, "method", method, tuple(METHODS))
     one_of(caller, "ties", ties, ("index", "hash"))
     flag(caller, "directed", directed)
@@ -40,3 +46,34 @@ def make_plan(
         directed=bool(directed),
         method=METHODS[method],
     )
+
+
+def in_words(caller: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments `known`, updated by those `given` by their old letters."""
+    return arguments.in_words(caller, given, known, LETTERS, stacklevel=4)
+
+
+def options_in_words(
+    caller: str, options: Mapping[str, Any], allowed: tuple[str, ...]
+) -> dict[str, Any]:
+    """The options of a factor under their present names; TypeError for one not `allowed`."""
+    unknown = options.keys() - {*allowed, *LETTERS}
+    if unknown:
+        raise TypeError(f"{caller}: unknown argument {min(unknown)!r}")
+    letters = {name: value for name, value in options.items() if name in LETTERS}
+    words = {name: value for name, value in options.items() if name not in LETTERS}
+    return arguments.in_words(caller, letters, words, LETTERS, stacklevel=4)
+
+
+def directed_magnitudes(G: Graph, caller: str) -> View:
+    """|a_ij| for every stored entry off the diagonal that is not zero, for directed factors."""
+    view = G.heaviest_weights(caller)
+    finite = abs(view.data) < float("inf")  # false for NaN
+    if not bool(finite.all()):
+        at = int(finite.argmin())
+        row = int(engines.moved(view.indptr, "cpu").searchsorted(at, "right")) - 1
+        raise ValueError(
+            f"{caller}: weights must be finite, got {float(view.data[at])} at row {row}, "
+            f"column {int(view.indices[at])}"
+        )
+    return View(*magnitudes(*view))

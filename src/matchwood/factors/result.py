@@ -10,40 +10,39 @@ from typing import Any, NamedTuple
 from matchwood import engines
 from matchwood.answers import with_public_signature
 from matchwood.arguments import plain
-from matchwood.csr import View
+from matchwood.gate.graph import View
 from matchwood.primitives.wide_sums import finite, half_of, ratio
 
 
 class Plan(NamedTuple):
     """The arguments of Algorithm 2, checked."""
 
-    n: int  # neighbours that a vertex may have
-    limit: int  # rounds at most; -1: until maximal
+    n: int  # the most neighbours of a vertex
+    limit: int  # the most rounds; -1: until maximal
     period: int  # charges are off in round k ...
     uncharged: int  # ... when k mod period is this
-    barrier: int  # of random_bit: the probability of a charge, times 2**32
+    barrier: int  # the probability of a positive charge times 2**32, for random_bit
     seed: int
     by_hash: bool
-    directed: bool = False  # proposals may go unanswered for ever
+    directed: bool = False  # some proposals may never be answered
     method: str = "rounds"  # the folder of the method
 
     def charged(self, k: int) -> bool:
-        """Whether the vertices have charges in round k."""
         return k % self.period != self.uncharged
 
 
-class Found(NamedTuple):
+class FactorArrays(NamedTuple):
     """What an engine returns; the arrays live where the view lives."""
 
     neighbours: Any  # (N, n), -1 for none, the preferred ones first
     weights: Any  # (N, n), 0 for none
     rounds: int
     maximal: bool
-    stats: Any = None  # of an engine that counts what travels
+    stats: Any = None  # `Stats` of an engine that counts transfers
 
 
 class Origin(NamedTuple):
-    """Where a factor comes from: the graph, and the arguments that it was found with."""
+    """The graph of a factor, and the arguments that it was found with."""
 
     view: View | None
     plan: Plan | None
@@ -68,7 +67,7 @@ class Factor:
     directed : bool
         The weight of an edge seen from its two ends may differ.
     stats : Stats, or None
-        What travelled between host and devices, where the engine was a `Devices`.
+        Transfers between host and devices, where the engine was a `Devices`.
 
     Notes
     -----
@@ -101,7 +100,7 @@ class Factor:
 
     @property
     def n(self) -> int:
-        """Neighbours that a vertex may have."""
+        """The most neighbours of a vertex."""
         return int(self._table("n").shape[1])
 
     def _table(self, asked: str) -> Any:
@@ -121,7 +120,7 @@ class Factor:
 
     @cached_property
     def weight(self) -> float:
-        """Sum of the weights of the edges; of both directions the mean."""
+        """Sum of the weights of the edges; of a directed factor the means of both directions."""
         return finite("Factor.weight", "the weight of the factor", half_of(self.weights))
 
     @cached_property
@@ -147,7 +146,7 @@ class Factor:
         table = self._table("edges")
         xp = engines.xp(table)
         rows = xp.arange(table.shape[0], dtype=table.dtype)[:, None]
-        # ascending within a row; the places that are not wanted come first
+        # ascending within a row; places that are left out are first
         ends = xp.sort(xp.where(table > rows, table, -1), axis=1)
         u, slot = xp.nonzero(ends >= 0)
         return xp.stack((u.astype(ends.dtype), ends[u, slot]), axis=1)
@@ -163,13 +162,12 @@ class Factor:
         >>> A = matchwood.generators.path(4)
         >>> degree_factor(A, 1, rounds=None).check(A)
         """
-        from matchwood.factors.check import check_factor, check_maximal_factor
-
-        (check_maximal_factor if self.maximal else check_factor)(A, self)
+        checks = engines.load(__package__, "check")
+        (checks.check_maximal_factor if self.maximal else checks.check_factor)(A, self)
 
     def __getstate__(self) -> dict[str, Any]:
         origin = origin_of(self)
-        known: dict[str, Any] = {"_seal": None}  # arrays that come back may be changed
+        known: dict[str, Any] = {"_seal": None}  # unpickled arrays may be changed
         if origin.view is not None:
             known |= {"coverage": self.coverage, "_origin": Origin(None, origin.plan)}
         return {**self.__dict__, **known}
@@ -189,8 +187,7 @@ def origin_of(answer: Any) -> Origin:
 
 
 class Seal(NamedTuple):
-    """The arrays that `degree_factor` made: as the user has them, and our own.  A factor that still
-    has these arrays need not be checked again."""
+    """The arrays that `degree_factor` made, the user's and ours; with them, no check is needed."""
 
     neighbours: Any
     weights: Any
@@ -209,7 +206,7 @@ def sealed(
     graph: Any = None,
     stats: Any = None,
 ) -> Factor:
-    """The Factor of neighbours and weights that have been found, or checked, for that view."""
+    """The `Factor` of neighbours and weights that were found, or checked, for that view."""
     (seen, neighbours), (seen_weights, weights) = map(engines.shown, arrays)
     origin = Origin(view, plan, graph)
     made = Factor(seen, seen_weights, rounds, maximal, directed, stats, _origin=origin)
@@ -218,8 +215,9 @@ def sealed(
 
 
 def unsealed(factor: Factor, *views: Any) -> tuple[Any, Any] | None:
-    """Our arrays of a factor, as they were found for one of these views, or for any where none is
-    named.  None where the factor has others now."""
+    """Our arrays of a factor, if they were found for one of these views (none given: for any).
+
+    None where the factor has other arrays now."""
     seal = factor._seal
     if not isinstance(seal, Seal) or (views and not any(seal.view is view for view in views)):
         return None

@@ -8,19 +8,16 @@
 In the order of the forest, its edges lie next to the diagonal.  So what `tridiagonal_of` takes
 from a matrix is the strongest part of it that a tridiagonal solver can handle.
 
-    method        folder        how paths are followed                         engines
-    "splitters"   splitters/    many walks at once, from ends and samples      CPU, GPU
-    "doubling"    doubling/     scans along all paths, as in the paper         CPU, GPU
-    "walk"        walk/         one path after the other                       CPU, sequential
-    "ranges"      ranges/       such walks within ranges of vertices           CPU
-    "auto"                      the best of these: auto.py
+    method        files                      how paths are followed                  engines
+    "splitters"   cpu/splitters.py, gpu.cu   many walks, from ends and samples       CPU, GPU
+    "doubling"    doubling.py                scans along all paths, as the paper     CPU, GPU
+    "walk"        cpu/__init__.py            one path after the other, sequential    CPU
+    "auto"                                   the best of these
 
 C. Klein, R. Strzodka. Highly parallel linear forest extraction from a weighted graph on GPUs.
 ICPP 2022.
 
-Shared by all methods: given.py (the factor), reference.py (the definition), cpu_weakest.py (where a
-cycle is cut), found.py (what a method returns), result.py, check.py.  The values along the paths:
-coefficients/.
+Shared by all methods: factor.py (the factor), reference.py (the definition), result.py, check.py.
 """
 
 from __future__ import annotations
@@ -31,13 +28,12 @@ from matchwood import answers, calls
 from matchwood.arguments import one_of
 from matchwood.errors import CheckFailed
 from matchwood.factors import degree_factor
-from matchwood.factors.renamed import options_in_words
+from matchwood.factors.plan import options_in_words
 from matchwood.factors.result import unsealed
-from matchwood.forests.auto import best_method
+from matchwood.forests import doubling
 from matchwood.forests.check import check_linear_forest, check_paths
-from matchwood.forests.found import Found
-from matchwood.forests.given import as_factor, mean_weights, moved_to
-from matchwood.forests.result import LinearForest, of_found, trusted
+from matchwood.forests.factor import as_factor, mean_weights, moved_to
+from matchwood.forests.result import LinearForest, PathOrder, of_order, trusted
 from matchwood.stopwatch import Stopwatch
 
 __all__ = ["LinearForest", "check_linear_forest", "linear_forest", "tridiagonal_of"]
@@ -71,12 +67,11 @@ def linear_forest(
         be one of `A`.
     method : {"auto", "splitters", "ranges", "doubling", "walk"}
         How paths are followed.  ``"splitters"``: many walks at once, from the ends of paths and
-        from sampled vertices; where walks meet, a short list of them is left to rank.
+        from sampled vertices; where walks meet, a short list of them is left to put in order.
         ``"doubling"``: scans along all paths with `path_scan`, as in the paper.  ``"walk"``: one
-        path after the other, permuting on the way; sequential, on the CPU only.  ``"ranges"``:
-        such walks within ranges of vertices, one a thread, on the CPU only.  ``"auto"`` takes
-        splitters; on the CPU with two threads ranges and with one the walk, where most neighbours
-        in the factor have numbers near by.
+        path after the other, permuting on the way; sequential, on the CPU only.  ``"auto"`` takes
+        splitters; on the CPU with one or two threads the walk, where most neighbours in the factor
+        have numbers near by.  ``"ranges"`` is an older name for ``"auto"``, on the CPU only.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None
@@ -148,18 +143,18 @@ def linear_forest(
         perm=perm, path=path, position=position, place=place,
         seconds=lambda: {**watch.seconds, **found.seconds()},
     )  # fmt: skip
-    return of_found(own, moved_to(made, call.given))
+    return of_order(own, moved_to(made, call.given))
 
 
 def _follow(
     call: calls.Call, neighbours: Any, weights: Any, method: str, threads: int | None
-) -> Found:
+) -> PathOrder:
     """The paths of a [0,2]-factor, by a method; the reference has one only."""
-    if method == "auto":
-        method = best_method(call.engine, neighbours, threads)
-    package = __name__ if call.engine == "reference" else f"{__name__}.{method}"
-    found: Found = call.load(package).forest(neighbours, weights, threads=threads)
-    return found
+    if method == "doubling" and call.engine != "reference":
+        return doubling.forest(neighbours, weights, threads=threads)
+    chosen = "auto" if method == "ranges" else method
+    forest = call.load(__name__).forest
+    return PathOrder(*forest(neighbours, weights, method=chosen, threads=threads))
 
 
 def tridiagonal_of(
@@ -190,7 +185,7 @@ def tridiagonal_of(
     ------
     TypeError, ValueError
         If `A` is no square matrix with real values, or has another size than the forest; if
-        `forest` was put together by hand and is none.
+        `forest` was made by hand and is none.
 
     Notes
     -----
@@ -226,13 +221,13 @@ def tridiagonal_of(
         call.here(answers.array(caller, "forest", array)).astype(view.indices.dtype, copy=False)
         for array in (table, source.place, source.position)
     ]
-    coefficients = call.load(f"{__name__}.coefficients").coefficients
+    coefficients = call.load(__name__).coefficients
     dl, d, du = call.back(*coefficients(view, *order, threads=threads))
     return dl, d, du
 
 
 def _refuse_wrong_forest(forest: LinearForest, caller: str) -> None:
-    """Raise unless the arrays of a forest that was put together elsewhere belong together."""
+    """Raise unless the arrays of a forest that the user made are consistent."""
     try:
         check_paths(forest, caller)
     except CheckFailed as wrong:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, calls, csr, engines
+from matchwood import answers, calls, engines
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
 from matchwood.factors.check import check_factor
-from matchwood.forests.given import mean_weights
+from matchwood.forests.factor import mean_weights
+from matchwood.gate import graph as csr
 
 Array = np.ndarray[Any, Any]
 

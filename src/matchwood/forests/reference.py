@@ -1,4 +1,4 @@
-"""The linear forest by its definition: walk, cut, walk again.  Slow on purpose."""
+"""The linear forest by its definition: walk, cut, walk again; the values along its paths."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.forests.found import Found
+from matchwood.forests.result import PathOrder
 
 
-def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> Found:
-    """See matchwood.forests.linear_forest."""
+def forest(
+    neighbours: Any, weights: Any, *, method: str = "auto", threads: int | None = None
+) -> PathOrder:
     n, kind = neighbours.shape[0], neighbours.dtype
     table = [{int(w) for w in row if w >= 0} for row in neighbours]
     weight = {
@@ -31,7 +32,7 @@ def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> Foun
     where = np.empty(n, kind)
     where[order] = np.arange(n)
     cut = np.array(cuts, kind).reshape(-1, 2)
-    return Found(order, path, position, where, lambda: cut, dict)
+    return PathOrder(order, path, position, where, lambda: cut, dict)
 
 
 def _walk(table: list[set[int]], start: int) -> list[int]:
@@ -56,7 +57,7 @@ def _cut_cycles(
             continue
         ring = _walk(table, start)
         if any(len(table[v]) < 2 for v in ring):
-            continue  # a path; another vertex of it may be asked again, to the same end
+            continue  # a path
         seen.update(ring)
         edges = zip(ring, ring[1:] + ring[:1], strict=True)
         _, u, v = min((weight[a, b], min(a, b), max(a, b)) for a, b in edges)
@@ -64,3 +65,20 @@ def _cut_cycles(
         table[v].remove(u)
         cuts.append((u, v))
     return cuts
+
+
+def coefficients(
+    view: Any, table: Any, place: Any, position: Any, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    dl, d, du = (np.zeros(view.n, view.data.dtype) for _ in range(3))
+    for v in range(view.n):
+        near = {int(w): int(position[w]) - int(position[v]) for w in table[v] if w >= 0}
+        for k in range(int(view.indptr[v]), int(view.indptr[v + 1])):
+            j, value = int(view.indices[k]), view.data[k]
+            if j == v:
+                d[place[v]] = value
+            elif near.get(j) == -1:
+                dl[place[v]] = value
+            elif near.get(j) == 1:
+                du[place[v]] = value
+    return dl, d, du

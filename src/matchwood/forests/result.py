@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,18 @@ from matchwood.answers import with_public_signature
 from matchwood.arguments import integers
 from matchwood.factors import Factor
 from matchwood.factors.result import unsealed
-from matchwood.forests.found import Found
 from matchwood.primitives.wide_sums import half_of, mean_of_two, ratio
+
+
+class PathOrder(NamedTuple):
+    """What an engine returns; the arrays live where the table lives."""
+
+    perm: Any
+    path: Any
+    position: Any
+    place: Any
+    cuts: Callable[[], Any]  # (R, 2) removed edges, in any order, either end first
+    seconds: Callable[[], Mapping[str, float]]  # by phase
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +59,7 @@ class LinearForest:
     position: Any
     place: Any
     factor: Factor
-    _found: Found | None = field(default=None, kw_only=True)
+    _found: PathOrder | None = field(default=None, kw_only=True)
     _shown: tuple[Any, ...] = field(default=(), init=False)
 
     def __iter__(self) -> Iterator[Any]:
@@ -98,11 +108,11 @@ class LinearForest:
         if self._found is None:
             raise ValueError("LinearForest.removed: this forest does not know where it was cut")
         cuts = xp.sort(engines.moved(self._found.cuts(), engines.location(self.perm)), axis=1)
-        return engines.frozen(cuts[xp.argsort(cuts[:, 0])])  # an end of a cut belongs to no other
+        return engines.frozen(cuts[xp.argsort(cuts[:, 0])])  # no two cuts share an end
 
     @cached_property
     def removed_weights(self) -> Any:
-        """The weights of `removed`, in float64; of both directions the mean."""
+        """The weights of `removed`, in float64; means of both directions in a directed factor."""
         table, weights = self.factor.neighbours, self.factor.weights
         n = int(getattr(self.perm, "size", 0))
         if not getattr(table, "shape", None) == getattr(weights, "shape", None) == (n, 2):
@@ -173,18 +183,18 @@ class LinearForest:
 with_public_signature(LinearForest)
 
 
-def of_found(found: Found, factor: Factor) -> LinearForest:
-    """The forest that was found; the user has its arrays to read."""
+def of_order(found: PathOrder, factor: Factor) -> LinearForest:
+    """The forest that was found; the user gets its arrays read-only, or copies."""
     pairs = [engines.shown(array) for array in found[:4]]
     perm, path, position, place = shown = tuple(seen for seen, _ in pairs)
-    own = dict(zip(Found._fields, (own for _, own in pairs), strict=False))
+    own = dict(zip(PathOrder._fields, (own for _, own in pairs), strict=False))
     made = LinearForest(perm, path, position, place, factor, _found=found._replace(**own))
     object.__setattr__(made, "_shown", shown)
     return made
 
 
-def trusted(forest: LinearForest) -> Found | None:
-    """Our arrays of a forest, if it still has those that were found, and the factor."""
+def trusted(forest: LinearForest) -> PathOrder | None:
+    """Our arrays of a forest, if it still has those, and the factor, that were found; else None."""
     has = (forest.perm, forest.path, forest.position, forest.place)
     same = len(forest._shown) == 4 and all(map(operator.is_, forest._shown, has))
     whole = same and isinstance(forest.factor, Factor) and unsealed(forest.factor) is not None

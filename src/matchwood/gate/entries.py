@@ -1,4 +1,4 @@
-"""Entries that have passed the gate: of a square matrix (csr.Graph) or of any (Rectangle).
+"""Entries that have passed the gate: of a square matrix (`Graph`) or of any (Rectangle).
 
 The arrays are checked once, when they are given.  Views are made when first needed, and kept.
 """
@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from matchwood import arguments, engines
-from matchwood.beyond import machine as machines
-from matchwood.beyond.devices import Devices
+from matchwood.engines.devices import machine as machines
+from matchwood.engines.devices.machine import Devices
 from matchwood.gate import holding, inputs, refusals
 from matchwood.gate.rules import EntryRules
 from matchwood.gate.views import View, sparse_matrix
@@ -21,7 +21,7 @@ from matchwood.primitives.inspect import structure
 from matchwood.primitives.patterns import NUMBERS, contiguous, one_place
 
 DUPLICATES = (None, "sum", "min", "max", "first", "error")
-RULES = tuple(rule for rule in REDUCE if rule != "keep")  # that leave an entry once
+RULES = tuple(rule for rule in REDUCE if rule != "keep")  # after which each entry is stored once
 
 Same = TypeVar("Same", bound="Entries")
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class Entries(EntryRules):
 
     @property
     def owns_memory(self) -> bool:
-        """Nobody else has the arrays."""
+        """Whether nobody else has the arrays."""
         return self._own
 
     def watched(self: Same) -> Same:
@@ -117,13 +117,13 @@ class Entries(EntryRules):
             )
 
     def made(self, make: Callable[[], T]) -> T:
-        """What is worked out of the arrays, as it is to be kept."""
+        """What `make` computes from the arrays, read-only where it is kept."""
         self.require_unchanged("graph")
         made: T = holding.frozen(make(), self._watch) if self._frozen else make()
         return made
 
     def __reduce__(self) -> Any:
-        """A copy, or what comes out of a pickle, has memory of its own and passes the gate."""
+        """A copy, or an unpickled object, has memory of its own and passes the gate."""
         raw = self.raw()
         if not raw.own:
             arrays = (raw.indptr, raw.indices, holding.plain_values(raw.data))
@@ -133,17 +133,14 @@ class Entries(EntryRules):
 
     @property
     def weighted(self) -> bool:
-        """Values were given; they may not have been read yet."""
         return self._source is not None
 
     @property
     def ascending(self) -> bool:
-        """The rows were given sorted and without duplicates."""
         return self._structure.ascending
 
     @property
     def index_dtype(self) -> Any:
-        """The type of indptr and indices."""
         return self._indptr.dtype
 
     @property
@@ -173,7 +170,6 @@ class Entries(EntryRules):
         return View(self._indptr, self._indices)
 
     def joined(self, rule: str, caller: str) -> View:
-        """The values as weights, duplicates joined by that rule; there must be values."""
         given = self.given_values(caller)
         weights = inputs.as_weights(given, caller)
         if self.ascending:
@@ -188,7 +184,7 @@ class Entries(EntryRules):
     def canonical(self, data: Any, rule: str = "sum") -> View:
         """The entries with sorted rows and these values, duplicates joined by `rule`.
 
-        `data` has a number for each entry as it came, in the order of `entries`, on the same
+        `data` has a number for each entry as it was given, in the order of `entries`, on the same
         engine; or it is None.  `rule` is that of `primitives.assemble`, except "keep".
         """
         caller = f"{type(self).__name__}.canonical"

@@ -1,8 +1,8 @@
 """Plain files that other programs may change while they are read.
 
 Nothing is mapped: where a mapped file gets shorter, the system kills the process that reads it.
-Bytes are read into memory of our own and checked there.  A file that has fewer bytes than when it
-was opened, or was written to since, is refused.
+Bytes are read into own memory and checked there.  A file that has fewer bytes than when it was
+opened, or was written to since, is refused.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from matchwood.errors import FileFormatError
 
-PIECE = 1 << 24  # bytes read at once: 5 ms, so that Ctrl-C is heard
-STEP = 1 << 20  # bytes that are copied at once: they stay in a cache until then
+PIECE = 1 << 24  # bytes read at once: 5 ms, so that Ctrl-C takes effect
+STEP = 1 << 20  # bytes read and then copied at a time: they are still in a cache
 KINDS = (
     (stat.S_ISFIFO, "a pipe"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
@@ -25,10 +25,9 @@ KINDS = (
 
 
 class Identity(NamedTuple):
-    """Which file it is, and which bytes it has as far as the system tells.
+    """Which file it is, and which contents it has, as far as size and time of writing show.
 
-    A clock with ticks of some milliseconds gives the time of the last write: two writes within a
-    tick look like one.
+    The clock has ticks of some milliseconds: two writes within a tick look like one.
     """
 
     device: int
@@ -38,7 +37,6 @@ class Identity(NamedTuple):
 
 
 def identity(stream: Any) -> Identity:
-    """The Identity of an open file."""
     facts = os.fstat(stream.fileno())
     return Identity(facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns)
 
@@ -73,20 +71,15 @@ def open_file(path: Any) -> PlainFile | io.FileIO:
 
 
 def _without_waiting(path: Any, flags: int) -> int:
-    """A pipe is opened at once, whether it has a writer or not."""
+    """Open a file; a pipe at once, whether it has a writer or not."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 class PlainFile:
     """A plain file, opened once; several threads may read it.
 
-    Parameters
-    ----------
-    path : str or PathLike
-    stream : FileIO or None
-        The file, where it is open already; it is closed with this object.
-    known : Identity or None
-        What the file was when it was opened before; it must be the same still.
+    `stream` is the file where it is open already; it is closed with this object.  `known` is its
+    Identity when it was opened before, which must be the same still.
     """
 
     def __init__(self, path: Any, stream: Any = None, known: Identity | None = None) -> None:
@@ -114,8 +107,7 @@ class PlainFile:
     def __getitem__(self, part: slice) -> bytearray:
         """The bytes start..stop, which must be in the file.
 
-        Memory grows as they come: to clear all of it at once, as bytearray(size) does, could not be
-        stopped by Ctrl-C.
+        Memory grows as they are read: Ctrl-C could not stop bytearray(size), which clears it all.
         """
         start, found = part.start or 0, bytearray()
         piece = memoryview(bytearray(min(STEP, part.stop - start)))

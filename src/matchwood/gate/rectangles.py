@@ -1,7 +1,6 @@
 """Matrices that need not be square: incidence of sets, traffic from sources to destinations.
 
-The same gate as for graphs: the same checks and refusals, the same types of indices, the same rules
-for duplicates.  A rectangle may be
+The gate is that of graphs: same checks, types of indices and rules for duplicates.  A rectangle is
 
     a SciPy or CuPy sparse matrix, or a dense 2-D array, whose nonzeros are the entries
     (indptr, indices[, data], (rows, columns))
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments, engines
-from matchwood.gate import inputs, refusals, resources, sparse_inputs
+from matchwood.gate import inputs, refusals, resources
 from matchwood.gate.entries import DUPLICATES, Entries
 from matchwood.gate.views import View
 from matchwood.primitives.transpose import trusted_transpose
@@ -46,8 +45,6 @@ class Rectangle(Entries):
         return self.keep("transposed", lambda: View(*trusted_transpose(*arrays)))
 
     def finite_weights(self, caller: str) -> View:
-        """`directed_weights`, of which none is infinite or NaN."""
-
         def make() -> View:
             view = self.directed_weights(caller)
             refusals.refuse_infinite(view, caller)
@@ -78,8 +75,8 @@ def _made(raw: inputs.Raw, caller: str, duplicates: str | None) -> Rectangle:
 
 
 def _read(A: Any, caller: str) -> inputs.Raw:
-    if sparse_inputs.is_sparse(A):
-        return sparse_inputs.read(A, caller, square=False)
+    if inputs.is_sparse(A):
+        return inputs.read_sparse(A, caller, square=False)
     if isinstance(A, tuple):
         return _from_tuple(A, caller)
     if isinstance(A, np.ndarray) or inputs.is_foreign_array(A):

@@ -1,4 +1,4 @@
-"""What the gate refuses, and the error messages.  The gate itself is csr.py."""
+"""What the gate refuses, and the error messages.  The gate itself is graph.py."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ def refuse_length(indptr: Any, rows: int, caller: str) -> None:
 
 
 def refuse_fault(facts: Structure, indptr: Any, indices: Any, columns: int, caller: str) -> None:
-    """Raise if `structure` found a fault."""
     at = facts.at
     if facts.fault == "indptr_start":
         raise ValueError(f"{caller}: indptr must start at 0, got {int(indptr[0])}")
@@ -60,13 +59,11 @@ def refuse_fault(facts: Structure, indptr: Any, indices: Any, columns: int, call
 
 
 def place(view: Any, at: int) -> tuple[int, int]:
-    """Row and column of an entry."""
     row = int(np.searchsorted(engines.moved(view.indptr, "cpu"), at, "right")) - 1
     return row, int(view.indices[at])
 
 
 def raise_infinite(view: Any, at: int, caller: str) -> NoReturn:
-    """Raise the error that entry `at` is not finite."""
     row, column = place(view, at)
     raise ValueError(
         f"{caller}: weights must be finite, got {float(view.data[at])} at row {row}, "
@@ -75,7 +72,6 @@ def raise_infinite(view: Any, at: int, caller: str) -> NoReturn:
 
 
 def refuse_infinite(view: Any, caller: str) -> None:
-    """Raise unless all values are finite."""
     good = abs(view.data) < float("inf")  # false for NaN
     if not bool(good.all()):
         raise_infinite(view, int(good.argmin()), caller)

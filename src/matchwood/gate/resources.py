@@ -1,6 +1,6 @@
 """Memory and time of a call: refused where memory is missing, stopped by Ctrl-C.
 
-`require_memory` and `require_vertices`, from memory/, raise before memory is requested that the
+`require_memory` and `require_vertices`, from memory.py, raise before memory is requested that the
 machine does not have.  `interruptible` runs a long call of another library, which alone would not
 react to Ctrl-C until it is over.
 """

@@ -1,7 +1,7 @@
 """What the entries of a graph mean: one set of rules for one machine and for ranks.
 
-`csr.Graph` and `distributed.DistributedGraph` have these views and facts.  They differ in how a
-pass over the entries is made, so they supply the passes; which pass is made when is decided here.
+`Graph` and `DistributedGraph` have these views and facts.  Each supplies its own passes over the
+entries; which pass is made when is decided here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from matchwood import arguments
 from matchwood.gate import holding
-from matchwood.gate.keeping import Keeper
+from matchwood.gate.holding import Keeper
 from matchwood.gate.views import View, ones
 from matchwood.primitives.inspect import Symmetry, Values
 
@@ -24,31 +24,27 @@ T = TypeVar("T")
 class EntryRules(Keeper, abc.ABC):
     """Duplicates: which entries there are, and what they weigh.
 
-    Attributes
-    ----------
-    edges : bool
-        Edges of a list, not entries of a matrix.
-    duplicates : str or None
-        What becomes of entries given more than once, as the user said.
+    `edges`: these are edges of a list, not entries of a matrix.  `duplicates`: what becomes of
+    entries given more than once, as the user said.
     """
 
     edges: bool
     duplicates: str | None
 
     def made(self, make: Callable[[], T]) -> T:
-        """What is kept is read-only: kernels trust it, and users see it."""
+        """What `make` returns, read-only: kernels trust it, and users see it."""
         made: T = holding.frozen(make())
         return made
 
     @property
     @abc.abstractmethod
     def weighted(self) -> bool:
-        """Values were given; they may not have been read yet."""
+        """Whether values were given; they may not have been read yet."""
 
     @property
     @abc.abstractmethod
     def ascending(self) -> bool:
-        """The rows were given sorted and without duplicates."""
+        """Whether the rows were given sorted and without duplicates."""
 
     @abc.abstractmethod
     def entries(self) -> View:
@@ -85,7 +81,7 @@ class EntryRules(Keeper, abc.ABC):
 
     @property
     def has_parallel_edges(self) -> bool:
-        """Edges, not entries of a matrix, are given more than once, and no rule was given."""
+        """Whether edges, not entries of a matrix, are given more than once, without a rule."""
         return self.edges and self.duplicates is None and self.weighted and not self.ascending
 
     def rule(self, usual: str) -> str:
@@ -143,12 +139,12 @@ class GraphRules(EntryRules):
 
     @property
     def has_symmetric_pattern(self) -> bool:
-        """(i, j) is stored whenever (j, i) is."""
+        """Whether (i, j) is stored whenever (j, i) is."""
         return self.symmetry().symmetric
 
     @property
     def has_symmetric_values(self) -> bool:
-        """a_ij == a_ji for all i and j."""
+        """Whether a_ij == a_ji for all i and j."""
         return self.has_symmetric_pattern and (not self.weighted or self.value_facts().symmetric)
 
     @property

@@ -1,4 +1,4 @@
-"""What comes out of the gate: checked CSR arrays, and sparse matrices made of them."""
+"""What the gate returns: checked CSR arrays, and sparse matrices made of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ class View(NamedTuple):
 
 
 def ones(indices: Any) -> Any:
-    """A weight of 1 for every entry."""
     return engines.xp(indices).ones(indices.shape[0], np.float32)
 
 

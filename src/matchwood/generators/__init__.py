@@ -1,4 +1,4 @@
-"""Graphs and matrices to try things on, made from a seed.
+"""Graphs and matrices for tests and benchmarks, made from a seed.
 
 =====================  =============================================================
 `rmat`                 skewed degrees, small diameter: Graph500, social networks
@@ -17,7 +17,7 @@
 `packets`              sources and destinations of network packets
 =====================  =============================================================
 
-All graphs are a `scipy.sparse.csr_array` with sorted rows and no duplicates; graphs have an empty
+Each is a `scipy.sparse.csr_array` with sorted rows and no duplicates; graphs have an empty
 diagonal, and are symmetric unless asked to be directed.  ``engine="gpu"`` makes the same graph
 on the GPU and returns a `cupyx.scipy.sparse.csr_matrix`.
 
@@ -36,7 +36,7 @@ from matchwood.generators.geometric import delaunay, random_geometric, random_po
 from matchwood.generators.hashed import dense_random, erdos_renyi, rmat
 from matchwood.generators.packets import packets
 from matchwood.generators.stencils import aniso, grid, mesh, stencil
-from matchwood.generators.weights import random_weights
+from matchwood.generators.streams import random_weights
 
 __all__ = [
     "aniso",

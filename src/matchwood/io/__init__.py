@@ -8,9 +8,8 @@
     read_coordinates    the coordinates of vertices: DIMACS .co, dense Matrix Market
     read_names          the names of vertices, one a line
 
-One file a format: matrix_market.py, edge_list.py (named.py where ids are text), metis.py,
-hmetis.py, dimacs.py, graph_txt.py, npz.py.  They stand on files.py (bytes, compression), text.py
-(lines, errors), cpu*.py (the parallel parser) and build.py (edges to CSR).
+One file a format in formats/, chosen by dispatch.py.  They stand on files.py (bytes, compression),
+text.py (lines, errors), cpu.py (the parallel parser) and build.py (edges to CSR).
 """
 
 from __future__ import annotations
@@ -25,15 +24,14 @@ import numpy as np
 from matchwood.arguments import flag, without_ranks
 from matchwood.arguments import path as checked_path
 from matchwood.io.files import PathLike
+from matchwood.io.formats.adjacency import HmetisFile, MetisFile, read_hmetis, read_metis
 from matchwood.io.formats.dimacs import DimacsFile, read_dimacs
 from matchwood.io.formats.edge_list import Compacted
-from matchwood.io.formats.hmetis import HmetisFile, read_hmetis
-from matchwood.io.formats.metis import MetisFile, read_metis
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from matchwood.dist import Communicator
+    from matchwood.engines.ranks.protocol import Communicator
 
 __all__ = [
     "Compacted",
@@ -196,7 +194,7 @@ def read(
         With `compact` or `names`: unpacks as ``matrix, ids``, where ``ids[v]`` is what the file
         calls vertex ``v``.
     DistributedGraph
-        With `comm`: what `matchwood.graph` makes of the matrix, spread over the ranks.  With
+        With `comm`: what `matchwood.graph` makes of the matrix, distributed over the ranks.  With
         `compact` or `names` it is the matrix of a Compacted; every rank has all ids.
 
     Raises
@@ -204,7 +202,7 @@ def read(
     FileFormatError
         With file and line, if the file is malformed or cut off, or asks for more than the limits.
     TypeError, ValueError
-        If the format cannot be told by the name, or an option makes no sense; if `dtype` is an
+        If the name does not show the format, or an option makes no sense; if `dtype` is an
         integer and a weight is not, or is 2**53 or more in a format that is read as float64.
     OutOfMemory
         Before anything is allocated, if the file or its matrix is larger than the memory free.
@@ -229,7 +227,7 @@ def read(
     ranks, each a range of the bytes; all other files, compressed ones among them, by rank 0.
     Errors are the same on all ranks, and name the line of the file.
 
-    Ctrl-C is heard within a tenth of a second.  Python objects in an npz are never unpickled.
+    Ctrl-C takes effect within a tenth of a second.  Objects in an npz are never unpickled.
 
     Vertex weights and the like are not part of the matrix: `read_metis`, `read_hmetis`,
     `read_dimacs` return them.
@@ -253,10 +251,9 @@ def read(
     Traceback (most recent call last):
     matchwood.errors.FileFormatError: ...flights.mtx, line 3: the file is cut off: 2 entries ...
     """
-    from matchwood.io import build, reading
+    from matchwood.io import build, dispatch
     from matchwood.io.files import format_of
-    from matchwood.io.limits import Limits
-    from matchwood.io.options import Options
+    from matchwood.io.options import Limits, Options
 
     options = Options(
         columns, delimiter, base, skip, shape, symmetric, compact, names, header,
@@ -276,8 +273,8 @@ def read(
         )
     kind = build.value_type(dtype)
     limits = limits.checked("read")
-    result = reading.read(path, format, options.checked(), limits)
-    rounded = format_of(path, format, "read") not in reading.EXACT
+    result = dispatch.read(path, format, options.checked(), limits)
+    rounded = format_of(path, format, "read") not in dispatch.EXACT
     change = build.as_pattern if flag("read", "pattern", pattern) else build.converted
     if isinstance(result, Compacted):
         return result._replace(matrix=change(result.matrix, kind, rounded))
@@ -334,7 +331,7 @@ def write(
     by half, where pattern and values are symmetric, stored zeros among them.
 
     The bytes go to a new file in the same folder, which then takes the name and the permissions of
-    the old one.  Pipes and devices are written directly.  Ctrl-C is heard within a tenth of a
+    the old one.  Pipes and devices are written directly.  Ctrl-C takes effect within a tenth of a
     second and leaves the old file.
 
     An edge list starts with a comment that holds its counts, so that `read` gives back the same
@@ -348,9 +345,9 @@ def write(
     >>> matchwood.io.read(path).toarray().tolist()
     [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
-    from matchwood.io import writing
+    from matchwood.io import dispatch
 
-    writing.write(path, A, format, weights, comments, delimiter, base, ids)
+    dispatch.write(path, A, format, weights, comments, delimiter, base, ids)
 
 
 def read_coordinates(
@@ -393,11 +390,11 @@ def read_coordinates(
     >>> matchwood.io.read_coordinates(path).astype(int).tolist()
     [[-73530767, 41085396], [-73530538, 41086098]]
     """
-    from matchwood.io import reading
-    from matchwood.io.limits import Limits
+    from matchwood.io import dispatch
+    from matchwood.io.options import Limits
 
     limits = Limits(most_vertices, most_bytes)
-    return reading.read_coordinates(path, format, strict, threads, limits)
+    return dispatch.read_coordinates(path, format, strict, threads, limits)
 
 
 def read_names(path: PathLike, *, most_bytes: int | None = None) -> list[str]:
@@ -427,8 +424,8 @@ def read_names(path: PathLike, *, most_bytes: int | None = None) -> list[str]:
     >>> matchwood.io.read_names(path)
     ['ada', 'grace']
     """
-    from matchwood.io.formats import named
-    from matchwood.io.limits import Limits
+    from matchwood.io.formats.edge_list import read_names as names_of
+    from matchwood.io.options import Limits
     from matchwood.io.text import Text
 
-    return list(named.read_names(Text.load(path, Limits(None, most_bytes), "read_names")))
+    return list(names_of(Text.load(path, Limits(None, most_bytes), "read_names")))

@@ -106,8 +106,7 @@ def as_pattern(A: Matrix, kind: np.dtype[Any] | None, rounded: bool) -> Matrix:
 def converted(A: Matrix, kind: np.dtype[Any] | None, rounded: bool) -> Matrix:
     """The matrix with values of the type asked for; an error where a value would change.
 
-    `rounded`: the values were read as float64, so whole numbers from 2**53 on may have changed
-    before they came here.
+    `rounded`: the values were read as float64, so whole numbers from 2**53 on may have changed.
     """
     if kind is None or A.dtype == kind:
         return A
@@ -120,7 +119,7 @@ def converted(A: Matrix, kind: np.dtype[Any] | None, rounded: bool) -> Matrix:
         if kind.kind == "c" or (kind.kind == "f" and not np.iscomplexobj(given)):
             lost = np.isfinite(given) & ~np.isfinite(data)  # rounding is fine, infinity is not
         else:
-            # back again: 2**63 as int64 would compare equal to the float that it came from
+            # back again: 2**63 as int64 would compare equal to the float it was converted from
             lost = data.astype(given.dtype) != given
             if kind.kind in "iu" and given.dtype.kind == "f":
                 lost |= np.abs(given) >= (EXACT if rounded else 2.0**63)
@@ -141,7 +140,7 @@ def as_matrix(A: Any, caller: str) -> Matrix:
             raise TypeError(f"{caller}: A must hold numbers, got dtype {A.dtype}")
         matrix = _through_gate(A, caller)
     else:
-        from matchwood import csr
+        from matchwood.gate import graph as csr
 
         G = csr.as_graph(A, caller)
         if G.engine != "cpu":
@@ -154,7 +153,7 @@ def as_matrix(A: Any, caller: str) -> Matrix:
 
 
 def _through_gate(A: Any, caller: str) -> Matrix:
-    """The matrix with every index looked at, before SciPy follows them: it does not look itself."""
+    """The matrix with every index checked, because SciPy follows them unchecked."""
     passed = as_rectangle(A, caller)
     view, data = passed.entries(), passed.given_values(caller)
     native = np.ascontiguousarray(data, dtype=data.dtype.newbyteorder("="))
@@ -162,7 +161,6 @@ def _through_gate(A: Any, caller: str) -> Matrix:
 
 
 def rows_of(A: Matrix) -> Array:
-    """The row of each entry."""
     return np.repeat(np.arange(A.shape[0], dtype=A.indices.dtype), np.diff(A.indptr))
 
 

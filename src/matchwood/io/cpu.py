@@ -1,15 +1,32 @@
 """Text to numbers on a team of threads.
 
 Who uses what, by way of text.py: `records` edge_list.py and dimacs.py; `check_table`
-matrix_market.py; what lies in cpu_rows.py metis.py, hmetis.py and graph_txt.py.
+matrix_market.py; `measure_rows` and `read_rows` adjacency.py.
 
 The text is one array of bytes that ends in a newline.  Each member takes the lines that start in
-its share of the bytes; `count_lines` has told it how many lines lie before, so it knows where its
-results go.  Nothing is shared but the text, so there are no atomics.
+its share of the bytes; `count_lines` has counted the lines before it, so it knows where its results
+go.  Nothing is shared but the text, so there are no atomics.
 
 A member that meets a malformed line writes the kind of problem and the byte to its own row of
 `problem` and stops.  Shares lie in the order of the text, so the first row with a problem is the
 first malformed line of the file, at any number of threads.
+
+Adjacency lists, one line for each vertex, take two passes, since the place of a row in the result
+depends on the lengths of those before: first `measure_rows`, then `read_rows`.
+
+Decimal text becomes float64, rounded as `float()` rounds.  `number` reads one: w * 10**q with an
+integer w < 2**64, or between that and the same with w + 1 where there are more than 19 digits.
+Three ways, from quick to slow:
+
+1.  w and 10**abs(q) both exact in a float64: one multiplication or division [1]_.
+2.  the 128-bit product of w and 5**q from a table, which decides the rounding in all but a few of
+    10**9 cases [2]_.
+3.  left to the caller (`UNSURE`), who asks `float()`: those few, and subnormal results.
+
+.. [1] W. D. Clinger. How to read floating point numbers accurately. PLDI 1990.
+   doi:10.1145/93542.93557
+.. [2] D. Lemire. Number parsing at a gigabyte per second. Softw. Pract. Exp. 51(8), 2021.
+   doi:10.1002/spe.2984
 """
 
 from __future__ import annotations
@@ -18,25 +35,199 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.io.cpu_number import DONE, NOT_A_NUMBER, TOO_LARGE, number
-from matchwood.teams import Team, crew, device, kernel, share, stopping
+from matchwood.engines.cpu import Team, crew, device, kernel, share, stopping
 
 Array = np.ndarray[Any, Any]
+
+# A number
+
+DONE, UNSURE, NOT_A_NUMBER, TOO_LARGE = 0, 1, 2, 3
+
+_Q_MIN, _Q_MAX = -300, 308  # powers of ten in the table; beyond, the result is 0, tiny or infinite
+_DIGITS = 19  # decimal digits that always fit 64 bits
+
+
+def _powers_of_five() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The leading 128 bits of 5**q, top bit set; rounded up for q < 0 as [2]_ asks."""
+    high, low = [], []
+    for q in range(_Q_MIN, _Q_MAX + 1):
+        if q >= 0:
+            power = 5**q
+            shift = power.bit_length() - 128
+            leading = power >> shift if shift > 0 else power << -shift
+        else:
+            divisor = 5**-q
+            leading = (1 << (divisor.bit_length() + 127)) // divisor + 1
+            leading >>= max(0, leading.bit_length() - 128)
+        high.append(leading >> 64)
+        low.append(leading & (2**64 - 1))
+    return np.array(high, np.uint64), np.array(low, np.uint64)
+
+
+_FIVE_HIGH, _FIVE_LOW = _powers_of_five()
+_EXACT_TENS = 10.0 ** np.arange(23)  # 10**22 is the last power of ten that a float64 holds exactly
+
+_0, _1, _2, _3, _9 = (np.uint64(x) for x in (0, 1, 2, 3, 9))
+_32, _63, _64 = np.uint64(32), np.uint64(63), np.uint64(64)
+_HALF = np.uint64(0xFFFFFFFF)
+_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+_LOW9 = np.uint64(0x1FF)  # bits of the product below those that a float64 keeps
+_EXACT = np.uint64(1 << 53)
+_TEN_64, _TEN, _ZERO = np.uint64(10), np.uint8(10), np.uint8(48)
+
+
+@device
+def _product(a: Any, b: Any) -> Any:
+    """High and low half of the 128-bit product of two uint64."""
+    a_high, a_low, b_high, b_low = a >> _32, a & _HALF, b >> _32, b & _HALF
+    low = a_low * b_low
+    cross = a_high * b_low + (low >> _32)
+    other = a_low * b_high + (cross & _HALF)
+    return a_high * b_high + (cross >> _32) + (other >> _32), a * b
+
+
+@device
+def _leading_zeros(w: Any) -> Any:
+    count = _0
+    step = _32
+    while step > _0:
+        if (w >> (_64 - step)) == _0:
+            count += step
+            w <<= step
+        step >>= _1
+    return count
+
+
+@device
+def _scaled(w: Any, q: int) -> Any:
+    """(w * 10**q as float64, whether that is certainly the nearest one); w > 0."""
+    if w <= _EXACT and -22 <= q <= 22:
+        if q < 0:
+            return np.float64(w) / _EXACT_TENS[-q], True
+        return np.float64(w) * _EXACT_TENS[q], True
+    if q < _Q_MIN or q > _Q_MAX:
+        return 0.0, False
+    zeros = _leading_zeros(w)
+    w <<= zeros
+    high, low = _product(w, _FIVE_HIGH[q - _Q_MIN])
+    if (high & _LOW9) == _LOW9:  # the low half of the table may still carry into the kept bits
+        carry, _ = _product(w, _FIVE_LOW[q - _Q_MIN])
+        low += carry
+        if low < carry:
+            high += _1
+    if low == _ONES and (q < -27 or q > 55):
+        return 0.0, False
+    top = high >> _63
+    shift = top + _9
+    mantissa = high >> shift
+    # floor(q log2 10), from 217706 / 65536 = log2 10 to enough bits for these q
+    exponent = ((217706 * q) >> 16) + 63 + np.int64(top) - np.int64(zeros)
+    if exponent < -1021 or exponent > 1022:
+        return 0.0, False
+    if low <= _1 and -4 <= q <= 23 and (mantissa & _3) == _1 and (mantissa << shift) == high:
+        mantissa &= ~_1  # exactly half way: to even
+    mantissa += mantissa & _1
+    mantissa >>= _1
+    # mantissa may now be 2**53, which is the next power of two: still exact
+    return np.ldexp(np.float64(mantissa), exponent - 52), True
+
+
+@device
+def _digits(text: Array, p: int, w: Any) -> Any:
+    """w followed by the digits at text[p], and where they end."""
+    digit = np.uint8(text[p] - _ZERO)
+    while digit < _TEN:
+        w = w * _TEN_64 + np.uint64(digit)
+        p += 1
+        digit = np.uint8(text[p] - _ZERO)
+    return w, p
+
+
+@device
+def _leading(text: Array, p: int) -> Any:
+    """The first 19 digits from text[p], over the decimal point."""
+    w, taken = _0, 0
+    while taken < _DIGITS:
+        if text[p] != 46:
+            w = w * _TEN_64 + np.uint64(text[p] - 48)
+            taken += 1
+        p += 1
+    return w
+
+
+@device
+def number(text: Array, p: int) -> Any:
+    """Read the number at text[p]: (value, where it ends, status).
+
+    [+-] digits [. digits] [e [+-] digits], at least one digit before the exponent.  What follows
+    the number is for the caller to judge.  `text` must end in a byte that is part of no number.
+    """
+    negative = text[p] == 45
+    if negative or text[p] == 43:
+        p += 1
+    w = _0
+    q = 0
+    start = p
+    w, p = _digits(text, p, w)
+    seen = p - start
+    if text[p] == 46:
+        p += 1
+        point = p
+        w, p = _digits(text, p, w)
+        q = point - p
+        seen -= q
+    if seen == 0:
+        return 0.0, p, NOT_A_NUMBER
+    digits = seen
+    if digits > _DIGITS:  # leading zeros do not count
+        while text[start] == 48 or text[start] == 46:
+            digits -= text[start] == 48
+            start += 1
+    if text[p] == 101 or text[p] == 69:
+        p += 1
+        down = text[p] == 45
+        if down or text[p] == 43:
+            p += 1
+        power, seen = 0, 0
+        while 48 <= text[p] <= 57:
+            power = min(power * 10 + int(text[p] - 48), 99999)
+            seen += 1
+            p += 1
+        if seen == 0:
+            return 0.0, p, NOT_A_NUMBER
+        q += -power if down else power
+    dropped = max(0, digits - _DIGITS)
+    if dropped:
+        w = _leading(text, start)
+        q += dropped
+    if w == _0:
+        return -0.0 if negative else 0.0, p, DONE
+    if digits - dropped + q > 310:
+        return 0.0, p, TOO_LARGE
+    value, sure = _scaled(w, q)
+    if dropped and sure:  # the number lies between w and w + 1: where both round alike, so does it
+        above, sure = _scaled(w + _1, q)
+        sure = sure and above == value
+    if not sure:
+        return 0.0, p, UNSURE
+    return -value if negative else value, p, DONE
+
+
+# Lines and tables
 
 # Kinds of problem
 ID_EXPECTED, NUMBER_EXPECTED, OUT_OF_RANGE, TOO_FEW, TOO_MANY, WRONG_LINE, OVERFLOW = range(1, 8)
 
-# What `records` is told, one int64 each
+# Arguments of `records`, one int64 each
 RECORD_SPEC = 10
 START, DELIMITER, FIELDS, KEY, U, V, W, BASE, U_LIMIT, V_LIMIT = range(RECORD_SPEC)
 # What a member reports
 COUNT, U_MAX, V_MAX, ASK = range(4)
 NO_COMMENT = 256  # a byte that no text has
 BLANK_DELIMITER = 32  # the byte of a space: any run of blanks
-ASK_TAG = -8  # the top 16 bits (0xFFF8) of a value that cpu_number left to `float()`
+ASK_TAG = -8  # the top 16 bits (0xFFF8) of a value that `number` left to `float()`
 BYTES_PER_STEP = 8  # bytes that cost about as much as a step of `crew`: an edge has some 15
 WORD = 8  # bytes
-_ZERO, _TEN = np.uint8(48), np.uint8(10)
 _NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
 _LOW7, _TOP = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(0x8080808080808080)
 _EACH = np.uint64(0x0101010101010101)
@@ -129,7 +320,7 @@ def read_weight(text: Array, p: int, delimiter: int, k: int, values: Array, bits
 def count_lines(
     team: Team, text: Array, words: Array, start: int, comment: int, counts: Array
 ) -> None:
-    """counts[rank] = lines that start in the member's share and not with the byte `comment`.
+    """counts[member] = lines that start in its share, but not with the byte `comment`.
 
     `words` is the text eight bytes at a time: a byte of `zero` has its top bit set where the
     text has a newline.  Five times as fast as byte by byte.
@@ -344,7 +535,7 @@ def check_table(
 
 
 def new_crew(text: Array, threads: int | None) -> Any:
-    """The crew for this text, with its reports: (crew, counts, found, problem)."""
+    """The crew for this text, and arrays for what its members report: counts, found, problem."""
     team = crew(threads, work=text.size // BYTES_PER_STEP)
     return (
         team,
@@ -363,8 +554,123 @@ def first_problem(problem: Array) -> tuple[int, int] | None:
 
 
 def asked(bits: Array) -> Array:
-    """Slots whose value is to be asked of `float()`: `bits & POSITION` is the byte of each."""
+    """Slots whose value `float()` must read: `bits & POSITION` is the byte of each."""
     return np.flatnonzero((bits >> 48) == ASK_TAG)
 
 
 POSITION = (1 << 48) - 1
+
+
+# Adjacency lists
+
+BYTES_PER_LOOK = 1 << 16  # of one line between two looks at the stop word: 0.1 ms
+
+# Arguments of the kernels, one int64 each
+ROW_SPEC = 7
+FIRST, N, SKIP, WEIGHTED, ROW_BASE, LIMIT, COMMENT = range(ROW_SPEC)
+
+
+@kernel
+def measure_rows(
+    team: Team, text: Array, spec: Array, counts: Array, lengths: Array, problem: Array
+) -> None:
+    """lengths[i] = fields of the i-th line that is no comment; past the last, only blank lines."""
+    p, end = own_lines(team, text, spec[FIRST])
+    row = before(team, counts)
+    looks, code, where = 0, 0, 0
+    while p < end:
+        looks += 1
+        if (looks & LINES_PER_LOOK) == 0 and stopping(team):
+            return
+        if text[p] == spec[COMMENT]:
+            p = skip_line(text, p)
+            continue
+        start, length = p, 0
+        inside = False
+        while text[p] != 10:
+            if stopping(team):  # a line may be as long as the file
+                return
+            look = p + BYTES_PER_LOOK
+            while text[p] != 10 and p < look:
+                blank = text[p] == 32 or text[p] == 9 or text[p] == 13
+                length += (not blank) & (not inside)
+                inside = not blank
+                p += 1
+        p += 1
+        if row < spec[N]:
+            lengths[row] = length
+        elif length > 0:
+            code, where = WRONG_LINE, start
+            break
+        row += 1
+    problem[team.rank, 0] = code
+    problem[team.rank, 1] = where
+
+
+@kernel
+def read_rows(
+    team: Team,
+    text: Array,
+    spec: Array,
+    counts: Array,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    bits: Array,
+    vertex: Array,
+    found: Array,
+    problem: Array,
+) -> None:
+    """Read N lines: SKIP numbers that belong to the row, then ids, each with its weight if asked.
+
+    `measure_rows` has counted them, so every line has the fields that `indptr` says.
+    """
+    base, limit, skip = spec[ROW_BASE], spec[LIMIT], spec[SKIP]
+    p, end = own_lines(team, text, spec[FIRST])
+    row = before(team, counts)
+    looks, code, where, ask = 0, 0, 0, 0
+    while p < end and row < spec[N] and code == 0:
+        looks += 1
+        if (looks & LINES_PER_LOOK) == 0 and stopping(team):
+            return
+        if text[p] == spec[COMMENT]:
+            p = skip_line(text, p)
+            continue
+        p = skip_blanks(text, p)
+        for j in range(skip):
+            where = p
+            value, p, status = number(text, p)
+            if status != DONE or not ends_field(text[p], BLANK_DELIMITER):
+                code = NUMBER_EXPECTED
+                break
+            vertex[row, j] = value
+            p = skip_blanks(text, p)
+        if code != 0:
+            break
+        for k in range(indptr[row], indptr[row + 1]):
+            where = p
+            if (k & LINES_PER_LOOK) == 0 and stopping(team):
+                return
+            x, p = whole(text, p)
+            if x == -1 or not ends_field(text[p], BLANK_DELIMITER):
+                code = ID_EXPECTED
+                break
+            if x == -2 or x < base or x - base >= limit:
+                code = OUT_OF_RANGE
+                break
+            indices[k] = x - base
+            p = skip_blanks(text, p)
+            if spec[WEIGHTED]:
+                where = p
+                p, code = read_weight(text, p, BLANK_DELIMITER, k, weights, bits)
+                if code > 0:
+                    break
+                ask -= code
+                code = 0
+                p = skip_blanks(text, p)
+        if code == 0:
+            p = skip_line(text, p)
+            row += 1
+    found[team.rank, ASK] = ask
+    problem[team.rank, 0] = code
+    problem[team.rank, 1] = where

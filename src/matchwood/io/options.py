@@ -1,19 +1,65 @@
-"""How an edge list is to be read, checked before the file is opened."""
+"""What a file may ask for, and how an edge list is to be read.
+
+A few bytes can declare 10**18 vertices or unpack to terabytes.  Both limits grow with what the file
+really holds, so that no normal file reaches them; `most_vertices` and `most_bytes` of
+`matchwood.io.read` set them by hand.  Options of edge lists are checked before a file is opened.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from matchwood.arguments import flag, is_integer, one_of, shown
+import numpy as np
+
+from matchwood.arguments import count, flag, is_integer, one_of, shown
 from matchwood.engines import check_threads
 
+VERTICES_PER_EDGE = 1000  # a file that declares more vertices is refused,
+FREE_VERTICES = 10_000_000  # unless it has at most these, for which any machine has room
+BYTES_PER_COMPRESSED_BYTE = 200  # a file that unpacks to more is refused; real ones have 3 to 30,
+FREE_BYTES = 100_000_000  # unless it unpacks to at most these, which is a second of work
+
+
+class Limits(NamedTuple):
+    """What the caller allows; None leaves it to the rules above."""
+
+    vertices: int | None = None
+    bytes: int | None = None
+
+    def checked(self, caller: str) -> Limits:
+        """The limits as whole numbers, or an error."""
+        given = zip(("most_vertices", "most_bytes"), self, strict=True)
+        return Limits(*(x if x is None else count(caller, name, x) for name, x in given))
+
+    def most_vertices(self, edges: int) -> int:
+        """The most rows or columns that a matrix with `edges` entries may have."""
+        if self.vertices is not None:
+            return self.vertices
+        return max(FREE_VERTICES, VERTICES_PER_EDGE * edges)
+
+    def most_bytes(self, compressed: int) -> int:
+        """The most bytes that a file of `compressed` bytes may unpack to."""
+        if self.bytes is not None:
+            return self.bytes
+        return max(FREE_BYTES, BYTES_PER_COMPRESSED_BYTE * compressed)
+
+
+NO_LIMITS = Limits()
+
+
+def matrix_bytes(shape: tuple[int, int], entries: int, workers: int = 1) -> int:
+    """Bytes that a matrix takes while it is put together, with a counter a row per worker."""
+    index = 4 if max(*shape, entries) <= np.iinfo(np.int32).max else 8
+    return (shape[0] + 1) * index + max(shape) * 8 * workers + entries * (index + 8)
+
+
 ID_MAX = 10**18  # ids have at most 18 digits, so that they fit int64 whatever is added
-NO_MARKS = "+-.\n\r\"'\0"  # what a number, a line or a quoted name may hold
+NO_MARKS = "+-.\n\r\"'\0"  # no delimiters: a number, a line or a quoted name may hold them
 DUPLICATES = ("sum", "first", "min", "max")
 
 
 class Options(NamedTuple):
-    """What `matchwood.io.read` was told about an edge list; described there."""
+    """The options of `matchwood.io.read` for an edge list; described there."""
 
     columns: tuple[int, ...] | None = None
     delimiter: str | None = None

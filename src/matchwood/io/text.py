@@ -1,7 +1,7 @@
 """A text file in memory: where its lines are, how its errors read, and its numbers as arrays.
 
 `Text` is what every text format starts from.  `read_records` and `read_rows` run the kernels of
-cpu.py and cpu_rows.py on it and turn a malformed line into a FileFormatError with file and line.
+cpu.py on it and turn a malformed line into a FileFormatError with file and line.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from matchwood import arguments, engines
 from matchwood.errors import FileFormatError
 from matchwood.gate.resources import require_memory
 from matchwood.io.files import PathLike, read_bytes, split_name
-from matchwood.io.limits import NO_LIMITS, Limits, matrix_bytes
-from matchwood.io.options import ID_MAX
+from matchwood.io.options import ID_MAX, NO_LIMITS, Limits, matrix_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -50,10 +49,8 @@ class Text:
     ) -> Text:
         """Read a file, decompressed if its name says so, without a byte order mark.
 
-        `strict` and `threads` are for who reads the text: wrong ones are refused before.
-
-        A plain file is finished when it ends in a newline.  A compressed one always is: the
-        compressed data has an end of its own, which is there.
+        `strict` and `threads` are only checked, before the file is read.  A plain file is finished
+        if it ends in a newline.  A compressed one always is: its data has a mark at the end.
         """
         limits = limits.checked(caller)
         path = arguments.path(caller, "path", path)
@@ -112,7 +109,6 @@ class Text:
         return self.line_at(end)
 
     def error(self, line: int, message: str) -> FileFormatError:
-        """The exception for what is wrong in a line."""
         return FileFormatError(f"{self.path}, line {line}: {message}")
 
     def lines(self, position: int = 0) -> Iterator[tuple[int, int, bytes]]:
@@ -157,7 +153,7 @@ class Text:
         return size
 
     def require_numbers(self, line: int, rows: int, each: int) -> None:
-        """Every row of a file that has them all holds so many numbers, of two bytes at least."""
+        """Raise if the file is too short for `each` numbers, of two bytes at least, in each row."""
         if rows * each > len(self.content):
             raise self.error(line, f"the file cannot hold {each} numbers for each of {rows} rows")
 
@@ -174,7 +170,7 @@ class Text:
         require_memory(self.caller, matrix_bytes(shape, entries), f"the matrix of {self.path}")
 
     def require_finished(self, strict: bool) -> None:
-        """A number at the very end of the file may have lost digits: refuse it."""
+        """Refuse a file whose last line may be cut off: a number there may have lost digits."""
         if strict and not self.finished:
             raise self.error(
                 self.last_line(),
@@ -183,7 +179,7 @@ class Text:
             )
 
     def require_count(self, declared: int, found: int, what: str, strict: bool) -> None:
-        """The file must hold as many records as it says."""
+        """Raise unless the file holds as many records as it says."""
         if strict and declared != found:
             cut = "the file is cut off" if found < declared else "there are more than that"
             raise self.error(
@@ -192,7 +188,7 @@ class Text:
 
 
 def _frozen(array: Array) -> Array:
-    """Not to be written: kernels are compiled once, for texts that nobody changes."""
+    """The array, made read-only: kernels are compiled once, for texts that nobody changes."""
     array.flags.writeable = False
     return array
 
@@ -201,7 +197,6 @@ REMEDY = "; pass strict=False to accept it"
 
 
 def clip(field: bytes, limit: int = 24) -> str:
-    """A field as it appears in a message."""
     text = bytes(field[: 4 * limit + 4]).decode("utf-8", "replace")
     return repr(text if len(text) <= limit else text[:limit] + "...")
 
@@ -305,7 +300,7 @@ def _joined(column: Array, room: Array, used: Array) -> Array:
 
 
 def _ask_float(text: Text, values: Array, delimiter: str = " ") -> None:
-    """Fill in the numbers that the kernel was not sure of."""
+    """Fill in the numbers that the kernel could not read exactly."""
     from matchwood.io import cpu
 
     bits = values.view(np.int64)
@@ -355,7 +350,7 @@ def _count_fields(text: Text, position: int, layout: Layout) -> int:
     return len(fields) - bool(layout.key)
 
 
-class Rows(NamedTuple):
+class AdjacencyLists(NamedTuple):
     """Adjacency lists; `rows` holds the numbers that stand before the list of each row."""
 
     indptr: Array
@@ -376,9 +371,9 @@ def read_rows(
     weighted: bool = False,
     strict: bool,
     threads: int | None,
-) -> Rows:
-    """Read `n` lines of ids below `limit`, from byte `start`; see `cpu_rows.read_rows`."""
-    from matchwood.io import cpu, cpu_rows
+) -> AdjacencyLists:
+    """Read `n` lines of ids below `limit`, from byte `start`; see `cpu.read_rows`."""
+    from matchwood.io import cpu
 
     array = text.array
     team, counts, found, problem = cpu.new_crew(array, threads)
@@ -391,12 +386,12 @@ def read_rows(
         text.require_count(n, lines, "lines", strict)
     text.require_shape(text.line_at(max(start - 1, 0)), (n, limit), lines)
     text.require_numbers(text.line_at(max(start - 1, 0)), n, skip)
-    spec = np.zeros(cpu_rows.ROW_SPEC, np.int64)
-    spec[cpu_rows.FIRST], spec[cpu_rows.N], spec[cpu_rows.COMMENT] = start, n, letter
-    spec[cpu_rows.SKIP], spec[cpu_rows.WEIGHTED] = skip, weighted
-    spec[cpu_rows.ROW_BASE], spec[cpu_rows.LIMIT] = base, limit
+    spec = np.zeros(cpu.ROW_SPEC, np.int64)
+    spec[cpu.FIRST], spec[cpu.N], spec[cpu.COMMENT] = start, n, letter
+    spec[cpu.SKIP], spec[cpu.WEIGHTED] = skip, weighted
+    spec[cpu.ROW_BASE], spec[cpu.LIMIT] = base, limit
     lengths = np.zeros(n, np.int64)
-    team.run(cpu_rows.measure_rows, array, spec, counts, lengths, problem)
+    team.run(cpu.measure_rows, array, spec, counts, lengths, problem)
     wrong = cpu.first_problem(problem)
     if wrong is not None:
         raise text.error(text.line_at(wrong[1]), f"the {n} lines declared end before this one")
@@ -417,13 +412,13 @@ def read_rows(
     rows = np.zeros((n, skip), np.float64)
     bits = weights.view(np.int64)
     results = (indptr, indices, weights, bits, rows, found, problem)
-    team.run(cpu_rows.read_rows, array, spec, counts, *results)
+    team.run(cpu.read_rows, array, spec, counts, *results)
     wrong = cpu.first_problem(problem)
     if wrong is not None:
         raise malformed(text, *wrong, Layout(0, base=base, u_limit=limit, v_limit=limit))
     if found[:, cpu.ASK].any():
         _ask_float(text, weights)
-    return Rows(indptr, indices, weights if weighted else None, rows)
+    return AdjacencyLists(indptr, indices, weights if weighted else None, rows)
 
 
 def row_error(text: Text, start: int, row: int, comment: str, message: str) -> FileFormatError:

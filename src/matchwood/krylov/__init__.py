@@ -1,26 +1,22 @@
 """Iterative solution of linear systems: SciPy's and CuPy's Krylov solvers, with a history.
 
-Read on in problem.py, choosing.py, history.py, check.py and norm.py.  The engines are the solvers
-of SciPy and CuPy; there is no reference engine.
+Read on in system.py (the gate, the preconditioners, a run of a method), result.py and check.py.
+The engines are the solvers of SciPy and CuPy; there is no reference engine.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import inspect
-import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from matchwood import arguments
-from matchwood.errors import EngineUnavailable
-from matchwood.krylov.choosing import PRECONDITIONERS as PRECONDITIONERS
-from matchwood.krylov.choosing import candidates
-from matchwood.krylov.columns import solve_columns
-from matchwood.krylov.history import Recorder, Solution
-from matchwood.krylov.problem import Problem, problem
+from matchwood import arguments, engines
+from matchwood.gate import graph as csr
+from matchwood.krylov.result import Solution
+from matchwood.krylov.system import PRECONDITIONERS as PRECONDITIONERS
+from matchwood.krylov.system import Limits, Run, candidates, problem
+from matchwood.stopwatch import Stopwatch
 
 __all__ = ["Solution", "solve"]
 
@@ -29,8 +25,6 @@ AUTO = "bicgstab"  # needs no symmetry, and little memory
 
 # Default tolerances, relative to |b|: well above the rounding error of the type.
 RTOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
-MINRES_MARGIN = 0.1  # MINRES measures its residual in units of |A| |x|, which may be more than |b|
-MOST_STARTS = 10  # starts of a method; it is restarted where it stopped too early
 
 
 def solve(
@@ -87,7 +81,7 @@ def solve(
         Record the residual after every iteration, which costs one more product with `A` each.
     engine : {None, "cpu", "gpu"}
         None takes the engine where `A` lives.  With another, matrix and vectors are moved there for
-        the call, and `x` comes back; `Solution.preconditioner` stays there.
+        the call, and `x` is moved back; `Solution.preconditioner` stays there.
     threads : int or None
         CPU threads of the preconditioner; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
 
@@ -148,19 +142,19 @@ def solve(
             "maxiter": maxiter, "restart": restart, "history": history, "engine": engine,
             "threads": threads,
         }  # fmt: skip
-        return solve_columns(solve, A, b, x0, true_solution, options)
+        return _solve_columns(A, b, x0, true_solution, options)
     atol = arguments.real(caller, "atol", atol, 0.0)
     maxiter = arguments.count(caller, "maxiter", maxiter)
     history = arguments.flag(caller, "history", history)
     asked = problem(A, b, x0, true_solution, caller, engine, threads)
     rtol = RTOL[asked.matrix.dtype] if rtol is None else arguments.real(caller, "rtol", rtol, 0.0)
     atol = float(np.ldexp(atol, -asked.right_shift))
-    run = _Run(asked, Limits(method, rtol, atol, maxiter, restart), history)
+    run = Run(asked, Limits(method, rtol, atol, maxiter, restart), history)
     tried: list[tuple[str, str]] = []
     best: Solution | None = None
     automatic = isinstance(preconditioner, str) and preconditioner == "auto"
     for name, make in candidates(asked.G, preconditioner, method, threads):
-        begin = time.perf_counter()
+        watch = Stopwatch()
         try:
             operator = make()
         except ValueError as error:  # LinAlgError is one
@@ -168,7 +162,8 @@ def solve(
                 raise
             tried.append((name, str(error)))
             continue
-        found = run(operator, time.perf_counter() - begin)
+        watch.lap("setup")
+        found = run(operator, watch)
         if automatic and operator is not None and "," not in name:
             name = operator.name
         tried.append((name, "used" if found.converged else run.reason(found)))
@@ -189,74 +184,50 @@ def _better(one: Solution, other: Solution) -> bool:
     return bool(one.residuals[-1] < other.residuals[-1] or np.isnan(other.residuals[-1]))
 
 
-class Limits(NamedTuple):
-    """A method, and when it stops."""
+def _solve_columns(
+    A: Any, b: Any, x0: Any, true_solution: Any, options: dict[str, Any]
+) -> Solution:
+    """`solve` for (n, k) right-hand sides: one after the other, with one preconditioner."""
+    caller = "solve"
+    G = csr.as_graph(A, caller)
+    given = {"b": b, "x0": x0, "true_solution": true_solution}
+    for name, array in given.items():
+        if array is None:
+            continue
+        if engines.location(array) == "cpu":
+            array = given[name] = arguments.plain(caller, name, array)
+        if array.ndim != 2 or array.shape != (G.n, given["b"].shape[1]):
+            wanted = f"({G.n}, {given['b'].shape[1]})" if name != "b" else f"({G.n}, k)"
+            raise ValueError(f"{caller}: {name} must have shape {wanted}, got {array.shape}")
+    if given["b"].shape[1] == 0:
+        seconds = {"setup": 0.0, "iterations": 0.0}
+        return Solution(given["b"].copy(), 0, True, 0, np.zeros(1), None, None, seconds)
+    preconditioner = options["preconditioner"]
+    found: list[Solution] = []
+    for j in range(given["b"].shape[1]):
+        b_j, x_j, true_j = (
+            None if array is None else engines.xp(array).ascontiguousarray(array[:, j])
+            for array in given.values()
+        )
+        answer = solve(G, b_j, x0=x_j, true_solution=true_j, **options)
+        found.append(answer)
+        if isinstance(preconditioner, str) and answer.converged:
+            made = answer.preconditioner
+            options = {**options, "preconditioner": "none" if made is None else made}
+    return _together(found)
 
-    method: str
-    rtol: float
-    atol: float
-    maxiter: int
-    restart: int | None
 
-
-class _Run:
-    """One method on one problem, with one preconditioner after another."""
-
-    def __init__(self, asked: Problem, limits: Limits, history: bool) -> None:
-        self._asked, self._limits, self._history = asked, limits, history
-        method = limits.method
-        place = "cupyx.scipy" if asked.G.engine == "gpu" else "scipy"
-        self._solve: Any = getattr(importlib.import_module(f"{place}.sparse.linalg"), method, None)
-        if self._solve is None:
-            raise EngineUnavailable(f"solve: this version of CuPy has no {method}")
-
-    def __call__(self, operator: Any, set_up: float) -> Solution:
-        asked = self._asked
-        recorder = Recorder(asked.matrix, asked.right, asked.start, asked.true, self._history)
-        limits = self._limits
-        allowed = max(limits.rtol * recorder.size, limits.atol)
-        options: dict[str, Any] = {"M": operator, "rtol": limits.rtol, "atol": limits.atol}
-        if limits.method == "gmres":
-            options |= {"callback": recorder.estimate, "callback_type": "pr_norm"}
-            options |= {"restart": limits.restart}
-        else:
-            options["callback"] = recorder.step
-        if limits.method == "minres":  # knows one limit only, CuPy's by another name
-            del options["atol"]
-            named = "rtol" if "rtol" in inspect.signature(self._solve).parameters else "tol"
-            options[named] = allowed / (recorder.size or 1.0) * MINRES_MARGIN
-            if named != "rtol":
-                del options["rtol"]
-        begin = time.perf_counter()
-        x, info = (0 * asked.right if asked.start is None else asked.start), 0
-        residual: float | None = None
-        before = np.inf
-        for _ in range(MOST_STARTS if asked.G.n else 0):
-            rounds = limits.maxiter - recorder.rounds
-            if rounds <= 0:  # with maxiter=0 SciPy's methods fail, or say that they converged
-                break
-            with np.errstate(all="ignore"):  # a breakdown shows in the residual
-                x, info = self._solve(asked.matrix, asked.right, x0=x, maxiter=rounds, **options)
-            recorder.rounds_of(limits.method)
-            residual = recorder.residual(x)
-            left = residual * recorder.size
-            if info != 0 or left <= allowed or not left < 0.5 * before:
-                break
-            before = left
-        if residual is None:  # no method was started
-            residual = recorder.residual(x)
-        seconds = {"setup": set_up, "iterations": time.perf_counter() - begin}
-        return recorder.solution(x, int(info), residual, allowed, operator, seconds)
-
-    def failed(self, found: Solution) -> bool:
-        """Did it break down, or end with no smaller residual than it began with?"""
-        first, last = found.residuals[0], found.residuals[-1]
-        return found.info < 0 or not last < first
-
-    def reason(self, found: Solution) -> str:
-        """Why a solution did not converge."""
-        if found.info < 0:
-            return f"the method broke down at iteration {found.iterations}"
-        if self.failed(found):
-            return f"no nearer to the solution after {found.iterations} iterations"
-        return f"not converged after {found.iterations} iterations"
+def _together(found: list[Solution]) -> Solution:
+    """One Solution: the histories are those of the column that ended with the largest residual."""
+    worst = max(found, key=lambda one: (np.isnan(one.residuals[-1]), one.residuals[-1]))
+    names = found[0].seconds
+    return dataclasses.replace(
+        worst,
+        x=engines.xp(worst.x).stack([one.x for one in found], axis=1),
+        info=next((one.info for one in found if one.info != 0), 0),
+        converged=all(one.converged for one in found),
+        preconditioner=found[0].preconditioner,
+        seconds={name: sum(one.seconds[name] for one in found) for name in names},
+        tried=found[0].tried,
+        columns=tuple(found),
+    )

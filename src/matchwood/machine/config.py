@@ -55,7 +55,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
 
 
 def _facts() -> dict[str, Any]:
-    from matchwood.teams import available_cpus, cache_folder, default_threads
+    from matchwood.engines.cpu import available_cpus, cache_folder, default_threads
 
     folder = cache_folder()
     files = _files(folder)

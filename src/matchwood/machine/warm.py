@@ -10,15 +10,122 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchwood.arguments import callback, shown
-from matchwood.machine import warm_ranks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from matchwood.csr import Graph
+    from matchwood.gate.graph import Graph
 
 
-MANY = 1 << 17  # vertices; a graph of so many takes the code paths for large graphs
+# What `warmup` compiles for graphs that are distributed over ranks: here the ranks are threads.
+
+RANKS = 2
+TILED_VERTICES = 600_000  # vertices; enough for PageRank on ranks to use its kernels with tiles
+
+
+def steps_on_ranks(
+    indices: tuple[str, ...], values: tuple[str, ...], matrices: Callable[[str, str], Any]
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """(name, function that makes it compile); `matrices` makes two matrices of given types."""
+    for index in indices:
+        for value in values:
+            run = functools.partial(_views, index, matrices(index, value))
+            yield f"distributed graphs, {index}, {value}", run
+    yield "distributed graphs, exchanges", _exchanges
+    yield "distributed graphs, shared memory", _shared_memory
+    yield "distributed graphs, ranking in tiles", _tiles
+    yield "distributed graphs, generators", _generators
+
+
+def _views(index: str, matrices: Any) -> None:
+    from matchwood import dist
+    from matchwood.gate import distributed
+    from matchwood.gate import graph as csr
+    from matchwood.matching import weighted_matching
+    from matchwood.spanning import minimum_spanning_forest
+
+    def work(comm: Any, A: Any, order: str) -> None:
+        G = distributed.distribute(
+            csr.graph(A) if comm.rank == 0 else None, comm=comm, order=order, index_dtype=index
+        )
+        G.undirected_pattern()
+        G.undirected_weights()
+        G.transposed_weights()
+        G.diagonal()
+        _ = G.degrees
+        weighted_matching(G)
+        minimum_spanning_forest(G)
+
+    for A in matrices:
+        for order in ("given", "hashed"):
+            dist.run(work, RANKS, A, order)
+
+
+def _exchanges() -> None:
+    import numpy as np
+
+    from matchwood import dist
+    from matchwood.engines.ranks import grid as grids
+    from matchwood.engines.ranks.exchanges import Exchange
+
+    def work(comm: Any) -> None:
+        grid = grids.Grid(400, 1, comm.size, comm.rank)
+        exchange = Exchange(comm, grid)
+        for kind in (np.int32, np.int64, np.float32, np.float64):
+            for count in (2, grid.n_rows):
+                positions = np.arange(count)
+                exchange.fold_changed(positions, np.ones(count, kind), "min")
+            exchange.packets(positions, np.ones(positions.size, kind))
+            exchange.expand_at(np.ones(4, kind), np.arange(4, dtype=np.uint32))
+
+    dist.run(work, RANKS)
+
+
+def _shared_memory() -> None:
+    import mmap
+
+    from matchwood.engines.ranks.networks import shared
+
+    shared.SharedRegion(mmap.mmap(-1, sum(shared.layout(1, shared.ALIGNED))), 0, 1, shared.ALIGNED)
+
+
+def _tiles() -> None:
+    """PageRank reads blocks with many columns in tiles where few columns have half the entries."""
+    import numpy as np
+
+    from matchwood import dist
+    from matchwood.gate import distributed
+    from matchwood.ranking import pagerank
+
+    leaves = np.arange(1, TILED_VERTICES)
+    star = TILED_VERTICES, np.stack([np.zeros_like(leaves), leaves], axis=1)
+
+    def work(comm: Any) -> None:
+        for index in ("int32", "int64"):
+            G = distributed.distribute(star, comm=comm, index_dtype=index)
+            for kind in (np.float32, np.float64):
+                pagerank(G, tol=0, max_iterations=1, dtype=kind)
+
+    dist.run(work, 1)
+
+
+def _generators() -> None:
+    import numpy as np
+
+    from matchwood import dist, generators
+
+    def work(comm: Any) -> None:
+        for kind in (np.float32, np.float64):
+            generators.rmat(6, weights="uniform", dtype=kind, comm=comm)
+            generators.erdos_renyi(30, 60, comm=comm)
+            generators.dense_random(30, 0.4, comm=comm)
+            generators.grid((5, 5), dtype=kind, comm=comm)
+            generators.random_geometric(50, 0.3, weights="distance", dtype=kind, comm=comm)
+
+    dist.run(work, RANKS)
+
+
+MANY = 1 << 17  # vertices; a graph of this size takes the code paths for large graphs
 
 
 def warmup(
@@ -35,7 +142,7 @@ def warmup(
     only : str or None
         Just the steps whose name contains this: a problem ("bfs"), a type ("int64").
     report : callable (str), optional
-        Told the name of each step before it begins.
+        Called with the name of each step before it begins.
 
     Returns
     -------
@@ -54,7 +161,7 @@ def warmup(
     >>> matchwood.warmup("sort, uint32, int32")["compiled"] >= 0
     True
     """
-    from matchwood.teams import cache_folder
+    from matchwood.engines.cpu import cache_folder
 
     callback("warmup", "report", report)
     if not (only is None or isinstance(only, str)):
@@ -110,7 +217,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         pattern = G.directed_pattern()
         G.undirected_pattern()
         G.undirected_weights()
-        trusted_symmetry(*pattern[:2])  # as of a large one
+        trusted_symmetry(*pattern[:2])  # the kernel for large graphs
         trusted_union(*pattern, threads=1)
 
     return {
@@ -199,9 +306,9 @@ def _locality() -> dict[str, Callable[[Graph], Any]]:
 
 
 def _on_ranks(G: Graph, work: Callable[[Any], Any]) -> None:
-    """Call `work` with the graph spread over four ranks, which are threads."""
+    """Call `work` with the graph distributed over four ranks, which are threads."""
     from matchwood import dist
-    from matchwood.distributed import distribute
+    from matchwood.gate.distributed import distribute
 
     def body(comm: Any) -> None:
         given = G if comm.rank == 0 else None
@@ -236,7 +343,7 @@ def _rank(G: Graph, kind: str) -> None:
 
 
 def _order(G: Graph) -> None:
-    from matchwood.csr import graph
+    from matchwood.gate.graph import graph
     from matchwood.generators import star
     from matchwood.ordering import (
         permute,
@@ -312,7 +419,7 @@ def _once() -> dict[str, Callable[[], Any]]:
         generators.random_weights(generators.path(9), dtype=kind)
 
     def copies() -> None:
-        indptr = np.zeros((1 << 18) + 1, np.int32)  # as large as what a team copies
+        indptr = np.zeros((1 << 18) + 1, np.int32)  # large enough to be copied by a team
         for copy in (True, False):
             graph((indptr, indptr[:0]), copy=copy)
 
@@ -330,7 +437,7 @@ def _once() -> dict[str, Callable[[], Any]]:
 
 def _sensing() -> dict[str, Callable[[], Any]]:
     from matchwood import generators, sensing
-    from matchwood.sensing.packets import Packets
+    from matchwood.applications.sensing.packets import Packets
 
     src, dst = generators.packets(500, "zipf", hosts=20)
 
@@ -395,17 +502,17 @@ def _files_in_and_out() -> None:
 
 
 def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """(what, function that makes it compile) for everything that there is."""
+    """(name, function that makes it compile) for everything."""
     for index in _INDICES:
         for value in _VALUES:
             for name, run in _on_graphs().items():
                 yield f"{name}, {index}, {value}", functools.partial(_on_both, run, index, value)
     yield from _once().items()
-    yield from warm_ranks.steps(_INDICES, _VALUES, _matrices)
+    yield from steps_on_ranks(_INDICES, _VALUES, _matrices)
 
 
 def _on_both(run: Callable[[Any], Any], index: str, value: str) -> None:
-    from matchwood import csr
+    from matchwood.gate import graph as csr
 
     for matrix in _matrices(index, value):
         run(csr.graph(matrix, index_dtype=index))

@@ -1,7 +1,7 @@
 """Matchings: sets of edges, no two of which share an end.
 
     weighted_matching     a heavy one: greedy, locally dominant, suitor, augmented, streaming, exact
-    maximum_matching      one with as many edges as there can be, weights not looked at
+    maximum_matching      one with as many edges as there can be, whatever their weights
     maximal_matching      one to which no edge can be added: random proposals, random order
     streaming_matching    a heavy one from a stream of edges that need not fit in memory
     matching_bound        how heavy any matching can be at most, proved by a dual solution
@@ -23,12 +23,10 @@ from matchwood._lazy import old_names
 from matchwood.matching.bound import Bound, matching_bound
 from matchwood.matching.cardinality import maximum_matching
 from matchwood.matching.check import is_locally_dominant, is_matching, is_maximal_matching
-from matchwood.matching.coarsening import Coarsening, coarsen
-from matchwood.matching.coarsening.hierarchy import Hierarchy, coarsening_hierarchy
+from matchwood.matching.coarsening import Coarsening, Hierarchy, coarsen, coarsening_hierarchy
 from matchwood.matching.maximal import maximal_matching
 from matchwood.matching.result import Matching
-from matchwood.matching.streamed import streaming_matching
-from matchwood.matching.weighted import weighted_matching
+from matchwood.matching.weighted import streaming_matching, weighted_matching
 
 __all__ = [
     "Bound",

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, calls, csr, engines
+from matchwood import answers, calls, engines
 from matchwood.arguments import flag, one_of, seed
 from matchwood.errors import CheckFailed
-from matchwood.matching.mates import checked_mates, rows_of
+from matchwood.gate import graph as csr
+from matchwood.matching.mates import check_bound, checked_mates, rows_of
 from matchwood.matching.methods import METHODS, origin_of
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.primitives.extremes import extremes
@@ -53,9 +54,9 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
     """
     weighted = calls.agreed(A, lambda: _asked_or_known("check_matching", weighted, answer))
     if calls.is_distributed(A):
-        from matchwood.matching.spread import checking
-
-        checking.check_matching(A, answer, weighted, ROUNDING)
+        calls.enter(A, "check_matching").load_check(__package__).check_matching(
+            A, answer, weighted, ROUNDING
+        )
         return
     view = _view(A, weighted, "check_matching")
     _mate, own = _mates(view, answer, "check_matching")
@@ -66,16 +67,9 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
             raise CheckFailed(f"matching: the edges weigh {weight}, not {answer.weight}")
         bound = vars(answer).get("bound", origin_of(answer).bound)
         if bound is not None:
-            _check_bound_holds(view, weight, answers.number("check_matching", "bound", bound))
-
-
-def _check_bound_holds(view: csr.View, weight: float, bound: float) -> None:
-    """No matching may be heavier than the bound: not this one, and not a single edge."""
-    if not weight <= bound * (1 + ROUNDING):  # also where it is NaN
-        raise CheckFailed(f"matching: the weight {weight} exceeds its bound {bound}")
-    heaviest = float(extremes(view.data)[1]) if view.nnz else 0.0
-    if not heaviest <= bound * (1 + ROUNDING):
-        raise CheckFailed(f"matching: an edge weighs {heaviest}, more than the bound {bound}")
+            heaviest = float(extremes(view.data)[1]) if view.nnz else 0.0
+            bound = answers.number("check_matching", "bound", bound)
+            check_bound(weight, heaviest, bound, ROUNDING)
 
 
 def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash") -> None:
@@ -107,9 +101,9 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
 
     number = calls.agreed(A, checked)
     if calls.is_distributed(A):
-        from matchwood.matching.spread import checking
-
-        checking.check_locally_dominant(A, answer, number, ties)
+        calls.enter(A, caller).load_check(__package__).check_locally_dominant(
+            A, answer, number, ties
+        )
         return
     view = _view(A, True, caller)
     mate, own = _mates(view, answer, caller)

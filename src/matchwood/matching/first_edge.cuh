@@ -136,7 +136,7 @@ struct Held {
         }
     }
 
-    // Forget entries that weigh more than `most`.
+    // Drop entries that weigh more than `most`.
     __device__ __forceinline__ void keep_to(B most)
     {
 #pragma unroll
@@ -165,7 +165,7 @@ struct Held {
     }
 };
 
-// `best` becomes the edge where that comes first and its other end accepts it.
+// `best` becomes the edge if that is first and its other end accepts it.
 template <typename I, typename B, typename Names, typename Others>
 __device__ __forceinline__ void improve(I u, Edge<I, B> edge, const Others& others, Edge<I, B>& best, Ties ties,
                                         const Names& name)
@@ -175,7 +175,7 @@ __device__ __forceinline__ void improve(I u, Edge<I, B> edge, const Others& othe
     if (edge.w > held || (edge.w == held && others.takes(edge.v, u, edge.w))) best = edge;
 }
 
-// The largest x of WIDTH neighbouring lanes, in each of them.
+// The largest x of WIDTH neighbouring lanes, returned to each of them.
 template <int WIDTH, typename B>
 __device__ __forceinline__ B largest_of_lanes(B x)
 {
@@ -189,8 +189,8 @@ __device__ __forceinline__ B largest_of_lanes(B x)
 
 // The first edge of u's entries begin to end - 1, by WIDTH neighbouring lanes.  All lanes of the warp call.
 //
-// Most of the time goes into asking neighbours, which lie anywhere in memory.  So each lane holds a few entries and
-// asks for the heaviest of them; then only entries that weigh no less than the best answer of all WIDTH lanes are
+// Most of the time goes into reading the words of neighbours, anywhere in memory.  So each lane holds a few entries and
+// tests the heaviest of them; then only entries that weigh no less than the best accepted one of all WIDTH lanes are
 // left, which are few.  Edges that weigh more than `most_left` are known to be refused.
 template <int WIDTH, typename I, typename W, typename Names, typename Others>
 __device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, Names>& rows, I u, I begin, I end,
@@ -219,8 +219,7 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, 
 
 // WIDTH lanes per vertex, the whole warp for a vertex with a long row.  All lanes of the warp call,
 // those of a group with the same u, begin and end; begin == end where there is nothing to do.
-// FAR: what neighbours answer lies in memory that no cache holds, so few are asked, and none for an edge that weighs
-// more than `most_left`.
+// FAR: no cache holds the words of neighbours, so few are read, and none for an edge that weighs more than `most_left`.
 template <int WIDTH, bool FAR = false, typename I, typename W, typename Names, typename Others>
 __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W, Names>& rows, I u, I begin,
                                                                  I end, const Others& others,

@@ -8,7 +8,7 @@ from matchwood import calls
 from matchwood.arguments import flag, in_words, one_of, real, seed, shown
 from matchwood.matching.mates import settled_weight
 from matchwood.matching.methods import Origin
-from matchwood.matching.proposal.ranks import PREFER
+from matchwood.matching.proposal import PREFER
 from matchwood.matching.result import Matching
 from matchwood.primitives.hashing import bit_barrier
 from matchwood.stopwatch import Stopwatch
@@ -56,12 +56,12 @@ def maximal_matching(
         Vertices choose the heaviest edge instead of a random one: blue vertices when they
         propose, red ones when they accept.
     prefer : {"random", "hash", "degree"}
-        Whom a vertex chooses among its neighbours that can be had.  ``"random"``: another one in
-        each round.  ``"hash"``: the one of least rank, in a random order of the vertices that is
-        the same in all rounds; as the paper does in a shuffled graph.  ``"degree"``: the one of
-        least degree, and of those as with ``"hash"``.  Over 38 real graphs and matrices the
-        matching has 0.9 and 5 percent more edges, at most 9 and 15 percent.  Rounds read whole
-        rows then: it takes some twice as long.  Not with `weighted`.
+        Which of the possible neighbours a vertex chooses.  ``"random"``: another one in each round.
+        ``"hash"``: the first in a random order of the vertices that is the same in all rounds; as
+        the paper does in a shuffled graph.  ``"degree"``: the one of least degree, and of those as
+        with ``"hash"``.  Over 38 real graphs and matrices the matching has 0.9 (hash) and 5 percent
+        (degree) more edges, at most 9 and 15 percent.  Rounds read whole rows then, which takes
+        about twice as long.  Not with `weighted`.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None
@@ -74,7 +74,7 @@ def maximal_matching(
     -------
     Matching
         With `mate`, `weight` (the number of edges unless `weighted`), `rounds`, `edges()` and
-        `matched_by_round`: how many vertices were matched after each round.  `mate` lives where
+        `matched_by_round`: the number of vertices matched after each round.  `mate` lives where
         `A` lives.
 
     Raises

@@ -29,7 +29,7 @@ LARGEST = ("hopcroft_karp", "blossom")  # of maximum_matching
 GREEDY = ("greedy", "dominant", "suitor")  # three methods that find the greedy matching
 
 
-class Found(NamedTuple):
+class EngineMatching(NamedTuple):
     """What an engine's ``match(view, seed, by_hash, threads)`` returns, or a plain tuple of it."""
 
     mate: Any  # (n,) of the view's index type, where the view lives; -1 for free vertices
@@ -37,7 +37,7 @@ class Found(NamedTuple):
     rounds: int = 0
     bound: float | None = None  # proved upper bound on any matching, if the method has one
     own: Any = None  # (n,) weight of the edge at each vertex, if the method knows it
-    stats: Any = None  # of an engine that counts what travels
+    stats: Any = None  # `Stats` of an engine that counts transfers
 
 
 class Origin(NamedTuple):
@@ -48,7 +48,7 @@ class Origin(NamedTuple):
     weighted: bool | None = None  # is the weight that of the edges, or their number?
     seed: int | None = None  # of the order of equal weights; None: the method is not checked
     ties: str = "hash"
-    rounds: int | None = None  # of "augmented": how many there could be
+    rounds: int | None = None  # of "augmented": the most rounds allowed
 
 
 def load(method: str, engine: str) -> Any:
@@ -56,9 +56,9 @@ def load(method: str, engine: str) -> Any:
     return engines.load(f"{__package__}.{AUTO[engine] if method == 'auto' else method}", engine)
 
 
-def heavy_matching(view: Any, engine: str = "cpu", threads: int | None = None) -> Found:
+def heavy_matching(view: Any, engine: str = "cpu", threads: int | None = None) -> EngineMatching:
     """The greedy matching of a view, seed 0 and ties by hash: what `weighted_matching` returns."""
-    return Found(*load("auto", engine).match(view, 0, True, threads))
+    return EngineMatching(*load("auto", engine).match(view, 0, True, threads))
 
 
 def origin_of(answer: Any) -> Origin:

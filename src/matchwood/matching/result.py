@@ -32,7 +32,7 @@ class Matching:
     ----------
     mate : (n,) integer array
         ``mate[v]`` is the vertex that v is matched with, -1 when there is none.  A
-        `DistributedVector` where the graph is spread over ranks.
+        `DistributedVector` where the graph is distributed over ranks.
     weight : float
         Sum of the weights of the edges.
     rounds : int
@@ -44,7 +44,7 @@ class Matching:
     matched_by_round : list of int, or None
         Vertices matched after each round, from methods that count them.
     stats : Stats, or None
-        What travelled between host and devices, where the engine was a `Devices`.
+        Transfers between host and devices, where the engine was a `Devices`.
 
     Notes
     -----
@@ -102,7 +102,7 @@ class Matching:
     def edges(self) -> Any:
         """The edges as a (cardinality, 2) array: smaller end first, ascending.
 
-        Of a matching that is spread over ranks: those whose smaller end this rank owns.
+        Of a distributed matching: those whose smaller end this rank owns.
 
         Examples
         --------
@@ -189,12 +189,11 @@ class Matching:
 
 
 def _is_spread(mate: Any) -> bool:
-    """Whether these are the mates of a graph that is spread over ranks."""
+    """Whether these are the mates of a distributed graph."""
     return hasattr(mate, "local") and hasattr(mate, "grid")
 
 
 def _edges_here(mate: Any) -> Any:
-    """The edges whose smaller end this rank owns, ascending."""
     low, high = mate.ids.astype(mate.dtype), mate.local
     own = high > low
     low, high = low[own], high[own]

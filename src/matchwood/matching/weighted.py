@@ -1,20 +1,29 @@
-"""Weighted matching: the public function.  The methods are the folders beside this file."""
+"""Heavy matchings: the public functions.  The methods are the folders beside this file."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from matchwood import calls
-from matchwood.arguments import one_of, seed, shown
+from matchwood.arguments import count, index_type, one_of, plain, real, seed, shown
+from matchwood.gate.resources import require_vertices
 from matchwood.matching.augmented import rounds_asked
 from matchwood.matching.mates import settled_weight
-from matchwood.matching.methods import AUTO, METHODS, Found, Origin, load
+from matchwood.matching.methods import AUTO, METHODS, EngineMatching, Origin, load
 from matchwood.matching.result import Matching
+from matchwood.matching.streaming import EPSILON
 from matchwood.primitives.wide_sums import finite
 from matchwood.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
-    from matchwood.beyond import Devices
+    from matchwood.engines.devices import Devices
+
+LARGEST_EXACT = 2**53  # larger integers are rounded in double precision
+EDGES_PER_BLOCK = 1 << 16  # edges given to the kernel at a time, where they are read one by one
 
 
 def weighted_matching(
@@ -46,7 +55,7 @@ def weighted_matching(
         ``"suitor"`` lets vertices propose to their heaviest neighbour that has no better
         offer [3]_; a vertex whose proposal is replaced by a better one proposes again.
         ``"augmented"`` begins with the greedy matching and exchanges an edge for one or two at its
-        ends as long as that wins weight [6]_ [7]_: at least 2/3 of the best, and 7 to 14 % more
+        ends as long as that gains weight [6]_ [7]_: at least 2/3 of the best, and 7 to 14 % more
         than greedy on the collaboration, mail and citation graphs we tried.  ``"streaming"`` reads
         each edge once and keeps few of them, within 2 + epsilon of the best [4]_
         (`streaming_matching` takes edges from an iterator).  ``"random_weighted"`` visits vertices
@@ -59,7 +68,7 @@ def weighted_matching(
         Which of two edges of equal weight comes first: by a hash of their ends, or the one to
         the smaller column.  See `matchwood.primitives.edge_order`.
     rounds : int or None
-        Of ``"augmented"``: how many at most.  None goes on until nothing is won.  One round won
+        The most rounds of ``"augmented"``.  None goes on until nothing is gained.  One round gained
         half to nine tenths of what all of them did on the graphs we tried, in 1.3 to 2.7 times the
         time of the greedy matching; all of them took 1.5 to 6.4 times as long.
     engine : {None, "reference", "cpu", "gpu"} or Devices
@@ -72,7 +81,7 @@ def weighted_matching(
     -------
     Matching
         With `mate`, `weight`, `rounds`, `bound`, `cardinality`, `edges()` and `check(A)`; `mate`
-        lives where `A` lives.  On `Devices` also `stats`: what travelled, round by round.
+        lives where `A` lives.  On `Devices` also `stats`: the transfers, round by round.
 
     Raises
     ------
@@ -91,10 +100,10 @@ def weighted_matching(
     Deterministic: edges have a total order without ties, so the three greedy methods and all
     engines, at any number of threads or ranks, return the same `mate`.  `weight` is a sum in double
     precision; engines agree to 1e-12 of it.  The same holds for ``"augmented"``: its rounds
-    look at the matching before them, and gains are compared as integers
+    read the matching before them, and gains are compared as integers
     (`matchwood.matching.augmented`).  It stops after 100 rounds; the graphs we tried needed 2 to
-    11.  2/3 is proved where it stopped before that, and before `rounds`; `Matching.check` looks
-    whether that is so.
+    11.  2/3 is proved where it stopped before that, and before `rounds`; `Matching.check` tests
+    that.
 
     Of a `DistributedGraph`, all ranks call this, with the same arguments; `method` is ``"auto"`` or
     ``"dominant"`` (one rank takes the single machine's methods of these names).  `mate` is a
@@ -149,13 +158,12 @@ def weighted_matching(
         return seed(caller, rng), most
 
     number, most = calls.agreed(A, checked)
-    if calls.is_distributed(A):
-        dist = calls.spread(A, caller, f"{__package__}.dominant", engine, threads)
-        found_by_ranks: Matching = dist.weighted_matching(
+    call = calls.enter(A, caller, engine, threads, may_stay=True)
+    if call.engine == "ranks":
+        found_by_ranks: Matching = call.load(f"{__package__}.dominant").weighted_matching(
             A, method=method, seed=number, ties=ties, threads=threads
         )
         return found_by_ranks
-    call = calls.enter(A, caller, engine, threads, beyond=True, may_stay=True)
     if method == "auto":
         method = AUTO[call.engine]
     engine_of_method = load(method, call.engine)
@@ -163,7 +171,9 @@ def weighted_matching(
     view = call.graph.undirected_weights(caller)
     clock.lap("prepare")
     by_hash = ties == "hash"
-    found = Found(*engine_of_method.match(view, number, by_hash, threads, **call.options, **most))
+    found = EngineMatching(
+        *engine_of_method.match(view, number, by_hash, threads, **call.options, **most)
+    )
     weight = settled_weight(caller, view, found.mate, found.weight)
     bound = None if found.bound is None else finite(caller, "the bound", found.bound)
     clock.lap("match")
@@ -172,3 +182,159 @@ def weighted_matching(
     return Matching(
         mate, weight, found.rounds, method, clock.seconds, stats=found.stats, _origin=origin
     )
+
+
+# In one pass over the edges
+
+
+def streaming_matching(
+    edges: Iterable[Any], *, n: int | None = None, epsilon: float = EPSILON
+) -> Matching:
+    """Find a heavy matching among edges that are read one after the other, each once.
+
+    Every vertex has a potential, 0 at first.  An edge whose weight exceeds (1 + epsilon) times the
+    sum of its ends' potentials is pushed onto a stack, and its weight minus that sum is added to
+    both potentials; any other edge is dropped.  At the end the edges are popped from the stack, and
+    each whose ends are both free is taken [1]_ [2]_.  The weight is at least 1 / (2 + 2 epsilon) of
+    the best possible, for any order of the edges.
+
+    Parameters
+    ----------
+    edges : iterable
+        Either of edges ``(u, v, w)``, or of blocks ``(u, v, w)`` of three arrays of the same
+        length, which is faster.  It is read once; it need not fit in memory.  Self loops and
+        weights of 0 are left out; an edge that occurs several times counts as several.
+    n : int or None
+        Number of vertices; None takes the largest vertex seen, plus one.
+    epsilon : float
+        Not negative.  Larger keeps fewer edges and loses more weight.
+
+    Returns
+    -------
+    Matching
+        `bound` is the sum of the potentials times (1 + epsilon), rounded up by 2^-40: no matching
+        is heavier.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a vertex is no integer in 0 .. n - 1, or a weight is negative or not finite, or an
+        integer beyond 2**53; if the weight or the bound is more than double precision holds.
+
+    Notes
+    -----
+    Memory: O(n (1 / epsilon) log(W)) for the stack, W being the ratio of the largest to the
+    smallest weight, and two arrays of n.  Work O(1) for each edge.  One thread: an edge depends
+    on all before it.
+
+    References
+    ----------
+    .. [1] A. Paz, G. Schwartzman. A (2 + epsilon)-approximation for maximum weight matching in
+       the semi-streaming model. SODA 2017. doi:10.1137/1.9781611974782.140
+    .. [2] M. Ghaffari, D. Wajc. Simplified and space-optimal semi-streaming (2 + epsilon)-
+       approximate matching. SOSA 2019. doi:10.4230/OASIcs.SOSA.2019.13
+
+    Examples
+    --------
+    >>> from matchwood.matching import streaming_matching
+    >>> found = streaming_matching([(0, 1, 4.0), (1, 2, 5.0), (2, 3, 4.0)], epsilon=0.0)
+    >>> found.edges().tolist(), found.weight, round(found.bound, 9)
+    ([[0, 1], [2, 3]], 8.0, 16.0)
+    """
+    caller = "streaming_matching"
+    epsilon = real(caller, "epsilon", epsilon, 0.0)
+    most = None if n is None else count(caller, "n", n)
+    require_vertices(caller, most or 0)
+    clock = Stopwatch()
+    stream = load("streaming", "cpu").Stream(most or 0, epsilon)
+    seen = 0
+    for u, v, w in _blocks(edges, caller):
+        _check(u, v, w, most, seen, caller)
+        stream.feed(u, v, w)
+        seen += u.size
+    clock.lap("read")
+    found = stream.finish()
+    clock.lap("unwind")
+    kind = index_type(found.mate.size)
+    return Matching(
+        found.mate.astype(kind, copy=False),
+        finite(caller, "the weight of the matching", found.weight),
+        found.rounds,
+        "streaming",
+        clock.seconds,
+        _origin=Origin(bound=finite(caller, "the bound", found.bound or 0.0), weighted=True),
+    )
+
+
+def _blocks(edges: Iterable[Any], caller: str) -> Iterator[tuple[Any, Any, Any]]:
+    """Blocks of arrays from blocks or from single edges."""
+    if not isinstance(edges, Iterable) or getattr(edges, "shape", None) == ():
+        raise TypeError(f"{caller}: edges must be an iterable, got {type(edges).__name__}")
+    items = iter(edges)
+    first = next(items, None)
+    if first is None:
+        return
+    items = itertools.chain((first,), items)
+    if not isinstance(first, Collection):
+        raise TypeError(f"{caller}: edges must be (u, v, w), got {type(first).__name__}")
+    if len(first) != 3:
+        raise ValueError(f"{caller}: edges must be (u, v, w), got {len(first)} items")
+    if np.ndim(next(iter(first))) == 0:
+        while block := list(itertools.islice(items, EDGES_PER_BLOCK)):
+            u, v, w = zip(*block, strict=True)
+            yield _same_length(_integers(u, caller), _integers(v, caller), _numbers(w, caller))
+    else:
+        for u, v, w in items:
+            yield _same_length(_integers(u, caller), _integers(v, caller), _numbers(w, caller))
+
+
+def _same_length(u: Any, v: Any, w: Any) -> tuple[Any, Any, Any]:
+    if not u.ndim == 1 or not u.shape == v.shape == w.shape:
+        raise ValueError(
+            "streaming_matching: the arrays of a block must have the same length, got shapes "
+            f"{u.shape}, {v.shape} and {w.shape}"
+        )
+    return u, v, w
+
+
+def _integers(values: Any, caller: str) -> Any:
+    array = plain(caller, "vertices", values)
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{caller}: vertices must be integers, got {array.dtype}")
+    if array.dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.int64).max:
+        raise ValueError(f"{caller}: vertices must be below 2**63, got {int(array.max())}")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _numbers(values: Any, caller: str) -> Any:
+    array = plain(caller, "weights", values)
+    if array.dtype.kind not in "iufb":
+        raise TypeError(f"{caller}: weights must be real numbers, got {array.dtype}")
+    if array.dtype.kind in "iu" and array.size and int(array.max()) > LARGEST_EXACT:
+        raise ValueError(
+            f"{caller}: integer weights must be at most 2**53, got {int(array.max())}; "
+            "pass them as floats to have them rounded"
+        )
+    return np.ascontiguousarray(array, np.float64)
+
+
+def _check(u: Any, v: Any, w: Any, n: int | None, seen: int, caller: str) -> None:
+    """Raise for the first wrong edge of a block; `seen` edges were read before the block."""
+    if not u.size:
+        return
+    for ends in (u, v):
+        wrong = ends < 0 if n is None else (ends < 0) | (ends >= n)
+        if wrong.any():
+            k = int(wrong.argmax())
+            within = "at least 0" if n is None else f"within 0..{n - 1}"
+            raise ValueError(
+                f"{caller}: vertices must be {within}, got {ends[k]} at edge {seen + k}"
+            )
+    if n is None:
+        require_vertices(caller, int(max(u.max(), v.max())) + 1)
+    wrong = ~(np.isfinite(w) & (w >= 0))
+    if wrong.any():
+        k = int(wrong.argmax())
+        raise ValueError(
+            f"{caller}: weights must be finite and not negative, got {w[k]} at edge {seen + k}"
+        )

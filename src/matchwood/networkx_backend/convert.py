@@ -1,4 +1,4 @@
-"""From NetworkX graphs to ours, and back."""
+"""From NetworkX graphs to matchwood's, and back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def convert_from_nx(
     G : networkx.Graph, DiGraph, MultiGraph, MultiDiGraph or a view of one
         Not changed.
     edge_attrs, node_attrs : dict or None
-        Attributes that will be asked for, as keys.
+        Attributes that will be needed, as keys.
     preserve_edge_attrs, preserve_node_attrs, preserve_graph_attrs, preserve_all_attrs : bool
         Keep all attributes.
     name, graph_name : str or None
@@ -119,7 +119,7 @@ def empty_like(G: Graph) -> Any:
 
 
 def nx_class(G: Graph) -> Any:
-    """The NetworkX class that `G` came from."""
+    """The NetworkX class that `G` was converted from."""
     import networkx as nx
 
     if G.nx_class is not None:

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from matchwood import arguments, csr, engines
+from matchwood import arguments, engines
+from matchwood.gate import graph as csr
 from matchwood.gate import inputs
 from matchwood.gate.networkx import Edges, Reading, changed, edges_of, sources
 from matchwood.primitives.inspect import Symmetry, trusted_symmetry
@@ -51,9 +52,9 @@ class Graph:
         The neighbours of each vertex, in NetworkX's order.  Of an undirected graph an edge
         appears at both ends.
     edges : Edges
-        Every edge once, in the order of ``G.edges``, with the attributes that were asked for.
+        Every edge once, in the order of ``G.edges``, with the attributes that were requested.
     node_data : dict or None
-        Attributes of the nodes, where they were asked for.
+        Attributes of the nodes, where they were requested.
     graph : dict
         Attributes of the graph.
     """
@@ -81,7 +82,7 @@ class Graph:
     def indices(self) -> Any:
         return self._rows.indices
 
-    # What NetworkX asks of a graph
+    # What NetworkX requires of a graph
 
     def is_directed(self) -> bool:
         """True if edges have a direction."""
@@ -104,13 +105,13 @@ class Graph:
             return False
 
     def number_of_nodes(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self.nodes)
 
     order = number_of_nodes
 
     def number_of_edges(self) -> int:
-        """How many edges there are, parallel ones counted each."""
+        """The number of edges, parallel ones counted each."""
         return int(self.edges.u.size)
 
     def __repr__(self) -> str:
@@ -148,7 +149,7 @@ class Graph:
         largest = int(sizes.argmax()) if count else 0
         others = labels
         rest: Any = None
-        if count and 2 * sizes[largest] > labels.size:  # to take the others away is quicker
+        if count and 2 * sizes[largest] > labels.size:  # removing the others is faster
             rest = np.flatnonzero(labels != largest)
             others = labels[rest]
             sizes[largest] = 0
@@ -211,7 +212,7 @@ class Graph:
 
     @property
     def has_edge_data(self) -> bool:
-        """Were attributes of edges asked for?"""
+        """Whether attributes of edges were requested."""
         read = self._edges
         return read is not None and (read.data is not None or bool(read.columns))
 

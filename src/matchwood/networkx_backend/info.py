@@ -1,4 +1,4 @@
-"""What NetworkX learns of this backend when it is imported; so nothing heavy is imported here."""
+"""The description of this backend, read when NetworkX is imported: so it imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
 
 
 def get_info() -> dict[str, Any]:
-    """The description that NetworkX asks for."""
+    """The description that NetworkX reads."""
     return {
         "backend_name": "matchwood",
         "project": "matchwood",

@@ -48,18 +48,18 @@ def on_start_tests(items: list[Any]) -> None:
 
 
 def never_called() -> list[str]:
-    """Functions of ours that NetworkX has not called though it may."""
+    """Functions of the backend that NetworkX has not called though it may."""
     return [name for name in sorted(FUNCTIONS) if not CALLS[name] and name not in NOT_ASKED_FOR]
 
 
 def pytest_sessionfinish(session: Any, exitstatus: int) -> None:
-    """Fail when one of our functions was never called."""
+    """Fail when a function of the backend was never called."""
     if exitstatus == 0 and never_called():
         session.exitstatus = 1
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how often each of our functions was called."""
+    """Print how often each function of the backend was called."""
     terminalreporter.section("calls answered by matchwood")
     for name in sorted(FUNCTIONS):
         terminalreporter.write_line(f"{CALLS[name]:6} {name}")

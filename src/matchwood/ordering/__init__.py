@@ -91,5 +91,5 @@ __all__ = [
     "shingle_order",
 ]
 
-# names of the last release: they still work, with a DeprecationWarning
+# Names of the last release still work, with a DeprecationWarning
 __getattr__ = old_names(__name__, {"measures": "order_measures", "profile": "matrix_profile"})

@@ -1,4 +1,4 @@
-// Logarithms as integers: L(d) of gap/logarithms.py, which also makes the table.
+// Logarithms as integers: L(d) of gap/__init__.py, which also makes the table.
 #pragma once
 
 constexpr int TABLE_BITS = 16;  // leading bits of a distance that count

@@ -16,8 +16,8 @@ import numpy as np
 
 from matchwood import arguments, calls, engines
 from matchwood._lazy import import_whole
-from matchwood.csr import Graph
 from matchwood.errors import EngineUnavailable
+from matchwood.gate.graph import Graph
 from matchwood.preconditioners.definite import is_definite, made_definite
 from matchwood.tridiagonal.system import trusted_solve_ordered
 
@@ -50,7 +50,7 @@ class Core:
     definite: Callable[[], bool | None]
 
     def settled(self) -> Core:
-        """The same with all values computed that are otherwise computed when first read.
+        """A copy in which all values are computed that otherwise are when first read.
 
         It can be pickled: it holds no functions of the setup.
         """
@@ -192,13 +192,11 @@ def operator(core: Core, **extra: Any) -> Any:
 
 
 def _restored(core: Core, extra: dict[str, Any]) -> Any:
-    """The operator from its pickled parts."""
     return operator(core, **extra)
 
 
 @functools.cache
 def _class(engine: str) -> Any:
-    """The class of preconditioners on that engine."""
     if engine == "gpu":
         engines.cupy()
         from cupyx.scipy.sparse.linalg import LinearOperator

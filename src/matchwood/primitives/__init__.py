@@ -14,14 +14,13 @@
     number       number_roots       numbers for the roots of trees; for kernels
     edge_order   order_edges        the total order of weighted edges, without ties
 
-For kernels only: `tally` (the weight of each label in a row) and `joining` (communities that join a
-neighbour).  For the gate: `inspect`, `symmetrize` and `transpose`.
+For kernels only: `tally` (the weight of each label in a row) and `community_merge` (communities
+that join a neighbour).  For the gate: `inspect`, `symmetrize` and `transpose`.
 
 Each folder's page says more.  Import from the folder (``from matchwood.primitives.sort import
 radix_sort``); nothing is re-exported here, since some folders have the name of their function.
 
 Kernels of other folders call the device functions in ``frontier/cpu.py``, ``union_find/cpu.py``,
 ``hashing/cpu.py``, ``row_reduce/cpu.py`` and ``tally/cpu.py``; on the GPU, those in the ``.cuh`` of
-the same name.
-``cpu_hints.py`` has what makes such kernels fast; ``matchwood.arguments`` checks arrays.
+that name.  ``engines/cpu/hints.py`` makes such kernels fast; ``matchwood.arguments`` checks arrays.
 """

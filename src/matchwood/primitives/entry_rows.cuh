@@ -90,7 +90,7 @@ __device__ __forceinline__ unsigned int find_rows(const I* __restrict__ indptr,
     if (count == 0) return begins;
     I low = first_row[chunk], last = first_row[chunk + 1], k = (I)first;
 
-    // a first guess: if all rows are equally long, rows are spread evenly over the threads
+    // a first guess: if all rows are equally long, they are distributed evenly over the threads
     I guess = low + (I)((unsigned long long)(last - low) * threadIdx.x / CHUNK_THREADS);
     I above = max(low, guess - 1), below = min(last, guess + 1);
     I starts = indptr[above], ends = indptr[below + 1];

@@ -10,7 +10,7 @@ from matchwood import engines
 
 
 def extremes(values: Any) -> tuple[Any, Any]:
-    """Both, as NumPy scalars of the type of `values`; there is at least one, and none is NaN.
+    """(least, largest), NumPy scalars of the type of `values`: at least one value, none NaN.
 
     CuPy's own kernels may take float32 numbers below 1.2e-38 for zero, so on a GPU their bits are
     compared.  As signed integers these have the order of the numbers, those of negative numbers

@@ -2,8 +2,8 @@
 
 Kernels do not check columns and row pointers: a wrong one would make them read or write outside
 the arrays.  To check types and lengths takes no time.  To check every entry takes a pass over them.
-A primitive that is much slower than this pass makes it first (`look_through`).  One that is as
-quick as the pass checks while it runs, and calls `fault` only when something is wrong.
+A primitive that is much slower than this pass makes it first (`inspect.look_through`).  One that is
+as quick as the pass checks while it runs, and calls `inspect.fault` only when something is wrong.
 
 One convention: a public primitive `f` checks its arrays and then calls `trusted_f`, which checks
 nothing.  Code whose arrays have passed a gate calls `trusted_f` itself.
@@ -62,33 +62,10 @@ def contiguous(array: Any) -> Any:
     return array.copy()
 
 
-def look_through(
-    function: str, indptr: Any, indices: Any, columns: int, *, ascending: bool = False
-) -> None:
-    """Raise where the arrays are no CSR pattern with that many columns; a pass over them.
-
-    With `ascending`, also where a row is not sorted or holds a column twice.
-    """
-    facts = _structure(indptr, indices, columns)
-    error = _error(function, facts, indptr, indices, columns)
-    if error is not None:
-        raise error
-    if ascending and not facts.ascending:
-        raise ValueError(f"{function}: rows must be ascending, got an unsorted row or a duplicate")
-
-
-def fault(function: str, indptr: Any, indices: Any, columns: int) -> ValueError | None:
-    """What is wrong with a pattern, the first place named; None when nothing is."""
-    return _error(function, _structure(indptr, indices, columns), indptr, indices, columns)
-
-
-def _structure(indptr: Any, indices: Any, columns: int) -> Any:
-    from matchwood.primitives.inspect import structure  # not above: it imports this file
-
-    return structure(indptr, indices, columns)
-
-
-def _error(function: str, facts: Any, indptr: Any, indices: Any, columns: int) -> ValueError | None:
+def error_of(
+    function: str, facts: Any, indptr: Any, indices: Any, columns: int
+) -> ValueError | None:
+    """What `facts` (inspect.Structure) say is wrong with a pattern; None when nothing is."""
     kind, at = facts.fault, facts.at
     if kind == "indptr_start":
         what = _start(indptr)
@@ -120,7 +97,7 @@ ANY = int(np.iinfo(np.int64).max)
 
 
 def not_symmetric(function: str) -> ValueError:
-    """The error of kernels that rely on symmetry, and find that it does not hold.
+    """The error of kernels that rely on symmetry and find that it is missing.
 
     Symmetry is tested by hashed sums, which are almost never wrong (primitives/inspect).  Where
     they are, kernels stay inside their arrays and end.

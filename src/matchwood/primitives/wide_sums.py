@@ -32,7 +32,7 @@ def half_of(values: Any) -> float:
 
 
 def _half(found: float, values: Any) -> float:
-    """`half_of` the values whose sum is `found`."""
+    """`half_of` the values, whose sum is `found`."""
     return found / 2 if math.isfinite(found) else total(values.astype(np.float64) / 2)
 
 
@@ -49,8 +49,7 @@ def half_over_ranks(comm: Any, values: Any) -> float:
 
 
 def ratio(part: Any, whole: Any) -> float:
-    """The sum of `part` over the sum of `whole`, of which it is a part: 0 to 1, without negative
-    numbers; 0 where `whole` is 0."""
+    """The sum of `part` over that of `whole`, none negative: 0 to 1; 0 where `whole` is 0."""
     above, below = total(part), total(whole)
     if not (math.isfinite(above) and math.isfinite(below)):
         above, below = (total(a.astype(np.float64) * SCALE) for a in (part, whole))

@@ -31,7 +31,7 @@ def run(
     say: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Check, then time; the results and the machine as plain values, ready for JSON."""
-    from matchwood.teams import default_threads
+    from matchwood.engines.cpu import default_threads
 
     results = []
     for scene in places:
@@ -55,7 +55,7 @@ def run(
 
 
 def table(found: dict[str, Any]) -> Any:
-    """The results for people."""
+    """The results as a table for the terminal."""
     from rich.text import Text
 
     title = f"beside SciPy, {found['threads']} threads, median of {found['repeats']}"

@@ -16,18 +16,7 @@ from scipy.sparse import csgraph
 
 import matchwood
 from matchwood import engines
-from matchwood.report import join_demo
-from matchwood.report.drawings import (
-    forests,
-    groups,
-    independent,
-    orders,
-    ranks,
-    sketches,
-    spanning,
-    strong,
-)
-from matchwood.report.traffic import demo as traffic
+from matchwood.report import joins, sketches, traffic
 
 
 @dataclass(frozen=True)
@@ -65,38 +54,38 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         name="strong components",
         short="scc",
-        ours=strong.ours,
+        ours=sketches.ours_strong,
         scipy=lambda A: csgraph.connected_components(A, directed=True, connection="strong"),
         check=lambda A, x: matchwood.check.check_strongly_connected_components(A, x),
         say=lambda x: f"{x.count:,} found, largest {int(np.bincount(x.labels).max()):,}",
-        picture=strong.sketch,
+        picture=sketches.sketch_strong,
     ),
     Problem(
         name="communities",
         short="communities",
-        ours=groups.ours,
+        ours=sketches.ours_groups,
         scipy=None,
-        check=lambda A, x: matchwood.check.check_communities(groups.unweighted(A), x),
+        check=lambda A, x: matchwood.check.check_communities(sketches.unweighted(A), x),
         say=lambda x: f"{x.count:,} found, modularity {x.modularity:.3f}",
-        picture=groups.sketch,
+        picture=sketches.sketch_groups,
     ),
     Problem(
         name="independent set",
         short="mis",
-        ours=independent.ours,
+        ours=sketches.ours_independent,
         scipy=None,
         check=lambda A, x: matchwood.check.check_maximal_independent_set(A, x.members),
         say=lambda x: f"{int(x.members.sum()):,} members",
-        picture=independent.sketch,
+        picture=sketches.sketch_independent,
     ),
     Problem(
         name="spanning forest",
         short="mst",
-        ours=spanning.ours,
+        ours=sketches.ours_spanning,
         scipy=csgraph.minimum_spanning_tree,
         check=lambda A, x: matchwood.check.check_spanning_forest(A, x),
         say=lambda x: f"{x.edges.shape[0]:,} edges, {x.components:,} trees",
-        picture=spanning.sketch,
+        picture=sketches.sketch_spanning,
     ),
     Problem(
         name="weighted matching",
@@ -118,20 +107,20 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         name="linear forest",
         short="forest",
-        ours=forests.ours,
+        ours=sketches.ours_forests,
         scipy=None,
         check=lambda A, x: matchwood.check.check_linear_forest(A, x),
         say=lambda x: f"{x.count:,} paths, {x.coverage:.0%} of the weight",
-        picture=forests.sketch,
+        picture=sketches.sketch_forests,
     ),
     Problem(
         name="reverse Cuthill-McKee",
         short="rcm",
-        ours=orders.ours,
+        ours=sketches.ours_orders,
         scipy=csgraph.reverse_cuthill_mckee,
         check=lambda A, x: matchwood.check.check_rcm_order(A, x.perm),
         say=lambda x: f"an order of {len(x.perm):,} vertices",
-        picture=orders.sketch,
+        picture=sketches.sketch_orders,
     ),
     Problem(
         name="rabbit order",
@@ -140,7 +129,7 @@ PROBLEMS: tuple[Problem, ...] = (
         scipy=None,
         check=lambda A, x: matchwood.check.check_rabbit_order(A, x),
         say=lambda x: f"log gap {x.before.log_gap:,.0f} becomes {x.after.log_gap:,.0f}",
-        picture=orders.rabbit_sketch,
+        picture=sketches.rabbit_sketch,
     ),
     Problem(
         name="pagerank",
@@ -149,7 +138,7 @@ PROBLEMS: tuple[Problem, ...] = (
         scipy=None,
         check=lambda A, x: matchwood.check.check_pagerank(A, x),
         say=lambda x: f"{x.iterations} iterations, highest score {float(x.scores.max()):.2g}",
-        picture=ranks.sketch,
+        picture=sketches.sketch_ranks,
     ),
     Problem(
         name="traffic matrix",
@@ -163,11 +152,11 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         name="join of rows",
         short="join",
-        ours=join_demo.ours,
-        scipy=join_demo.peer,
-        check=join_demo.check,
-        say=join_demo.say,
-        picture=join_demo.sketch,
+        ours=joins.ours,
+        scipy=joins.peer,
+        check=joins.check,
+        say=joins.say,
+        picture=joins.sketch,
     ),
 )
 

@@ -60,7 +60,7 @@ def demo(size: str = "full") -> Iterator[Scene]:
 
 
 def standard() -> Iterator[Scene]:
-    """The four graphs of the benchmarks, made by our own generators."""
+    """The four graphs of the benchmarks, made by matchwood.generators."""
     yield from _made(
         ("R-MAT 18", "skewed degrees", lambda: generators.rmat(18, rng=1)),
         ("grid 1000 x 1000", "long and thin", lambda: generators.grid((1000, 1000))),
@@ -70,6 +70,5 @@ def standard() -> Iterator[Scene]:
 
 
 def _made(*makers: Maker) -> Iterator[Scene]:
-    """Scenes made one at a time, when they are asked for."""
     for name, about, make in makers:
         yield Scene(name, about, make())

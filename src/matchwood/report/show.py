@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from matchwood.report import page
+from matchwood.report import page, pictures
 from matchwood.report.demo import Demo, Place, Row, machine, summary
-from matchwood.report.drawings import pictures
 from matchwood.report.problems import PROBLEMS
 
 
 def blank_table(title: str) -> Any:
-    """A table as all ours look, without columns."""
+    """A table in the common style, without columns."""
     from rich.table import Table
     from rich.text import Text
 

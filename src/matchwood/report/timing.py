@@ -1,7 +1,7 @@
 """How times are compared: the same graph, the same process, calls in turn, the median of several.
 
-A time alone says little on a machine that others use too.  Calls in turn meet the same conditions,
-and what is reported is the ratio of their times.
+A time alone says little on a shared machine.  Calls in turn run under the same conditions, and what
+is reported is the ratio of their times.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     factorize           a matrix that is solved with many times, or transposed
     block_tridiagonal   the same for 2x2 blocks
 
-Read on in system.py and check.py; plain/ and block/ hold the engines, which share cpu_elements.py,
-gpu_elements.py and elements.cuh.  trust.py says which solutions are right.  mending/ repairs the
-others, and solves the systems that the engines cannot solve in parts.
+Read on in system.py, reference.py and check.py; plain/ and block/ hold the engines, which share
+elements/ with elements.cuh and passes.cuh.  accuracy.py says which solutions are right.  repair/
+repairs the others, and solves the systems that the engines cannot solve in parts.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def solve(
     contain an unknown are candidates for its pivot, so it has one unless the matrix is singular.
 
     The residual of every row is computed, and must be within 8 rounding units of the row's terms.
-    In a random system one row in a thousand is not; such rows are mended locally, by a change of
+    In a random system one row in a thousand is not; such rows are repaired locally, by a change of
     the unknowns around.  Where many rows are off, as with columns on very different scales, the
     whole solution is refined.  Where that is not enough, the system is solved row after row on one
     CPU thread, also from the GPU.  Both take longer.  So the rows of a system are off by no more

@@ -15,7 +15,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import plain, real
 from matchwood.errors import CheckFailed
-from matchwood.tridiagonal.trust import product
+from matchwood.tridiagonal.accuracy import product
 
 Array = np.ndarray[Any, Any]
 
@@ -117,7 +117,6 @@ def _default(n: int, kind: Any) -> float:
 
 
 def _check_one(matrix: Any, b: Array, x: Array, allowed: float, least: Any, which: str) -> None:
-    """Check one right-hand side."""
     dl, d, du = matrix
     sizes = abs(dl), abs(d), abs(du)
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-// Elements of a block tridiagonal system: the equations left of many rows.  The idea: tridiagonal/cpu_elements.py.
+// Tiles in shared memory, pivoting in registers, then elements: the equations left of many rows (elements/cpu.py).
 //
 // An element is 2 P equations in X[s-1], X[s] | X[e], X[e+1].  Each has 4 P coefficients and a right-hand side;
 // an element has FIELDS such numbers.  Field f of element k is at data[f * total + k], where `total` and the
@@ -12,17 +12,329 @@
 // thread reads and writes only the two places that it joins; barriers separate the steps.
 #pragma once
 
-#include "matchwood/pivoting.cuh"
 #include "matchwood/status.cuh"
 #include "matchwood/threads.cuh"
-#include "matchwood/tile.cuh"
 
-// Codes of faults; the smallest is reported.  Rows that are "off": tridiagonal/trust.py.
+// Tiles of arrays in shared memory: loaded in whole cache lines, then each thread reads its own consecutive part.
+//
+// A thread block is one warp.  Each of its threads owns CHUNKS consecutive chunks of 16 bytes of every array.  In
+// the order of global memory, eight neighbouring threads would read from the same banks.  So the lowest three bits
+// of a chunk's number are combined by XOR with those of its thread.  Then any eight threads that read their k-th
+// chunk use eight different groups of banks.
+//
+// Loops over chunks are unrolled and of known length, so that places are one address plus constants.  Computing
+// each place took a fifth of all instructions.
+
+struct alignas(16) Chunk {
+    unsigned int word[4];
+};
+
+constexpr int TILE_THREADS = 32;  // threads of a block: one warp
+
+template <int CHUNKS>
+__device__ __forceinline__ int chunk_place(int chunk)
+{
+    static_assert(CHUNKS == 8 || CHUNKS == 16, "chunks of a thread");
+    return chunk ^ ((chunk / CHUNKS) & 7);
+}
+
+// The place of chunk TILE_THREADS * j + thread, from that of chunk `thread`; what depends on j is a constant.
+template <int CHUNKS>
+__device__ __forceinline__ int chunk_place(int thread_place, int j)
+{
+    return TILE_THREADS * j + (thread_place ^ ((TILE_THREADS / CHUNKS * j) & 7));
+}
+
+// Copy 16 bytes from global to shared memory without waiting; `tile_loaded` waits.
+__device__ __forceinline__ void copy_chunk(Chunk* to, const void* from)
+{
+#if __CUDA_ARCH__ >= 800
+    unsigned int place = (unsigned int)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
+#else
+    *to = *(const Chunk*)from;
+#endif
+}
+
+__device__ __forceinline__ void tile_loaded()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+    __syncwarp();
+}
+
+template <int CHUNKS, typename T>
+__device__ __forceinline__ T& tile_item(Chunk* tile, int item)
+{
+    constexpr int EACH = 16 / sizeof(T);
+    return ((T*)(tile + chunk_place<CHUNKS>(item / EACH)))[item % EACH];
+}
+
+// Load the tile from an array of `size` items, from item `first` on; items past the end become `filler(item)`.
+// All threads of the block call; `tile_loaded` must follow.
+template <int CHUNKS, typename T, typename Filler>
+__device__ __forceinline__ void load_tile(Chunk* tile, const T* array, long long first, long long size,
+                                          Filler filler)
+{
+    constexpr int EACH = 16 / sizeof(T), CHUNKS_ALL = CHUNKS * TILE_THREADS;
+    const T* begin = array + first;
+    if (first + CHUNKS_ALL * EACH <= size && ((unsigned long long)begin & 15) == 0) {
+        int place = chunk_place<CHUNKS>(threadIdx.x);
+        const Chunk* from = (const Chunk*)begin + threadIdx.x;
+#pragma unroll
+        for (int j = 0; j < CHUNKS; ++j) copy_chunk(tile + chunk_place<CHUNKS>(place, j), from + j * TILE_THREADS);
+    } else {
+        for (int i = threadIdx.x; i < CHUNKS_ALL * EACH; i += TILE_THREADS)
+            tile_item<CHUNKS, T>(tile, i) = first + i < size ? begin[i] : filler(i);
+    }
+}
+
+// Read chunk number `chunk` of this thread.
+template <int CHUNKS, typename T>
+__device__ __forceinline__ void get_chunk(const Chunk* tile, int chunk, T (&values)[16 / sizeof(T)])
+{
+    Chunk whole = tile[chunk_place<CHUNKS>((int)threadIdx.x * CHUNKS + chunk)];
+    memcpy(values, &whole, 16);
+}
+
+template <int CHUNKS, typename T>
+__device__ __forceinline__ void put_chunk(Chunk* tile, int chunk, const T (&values)[16 / sizeof(T)])
+{
+    Chunk whole;
+    memcpy(&whole, values, 16);
+    tile[chunk_place<CHUNKS>((int)threadIdx.x * CHUNKS + chunk)] = whole;
+}
+
+// Store the tile to an array, from item `first` on.  All threads of the block call, after __syncwarp.
+template <int CHUNKS, typename T>
+__device__ __forceinline__ void store_tile(Chunk* tile, T* array, long long first, long long size)
+{
+    constexpr int EACH = 16 / sizeof(T), CHUNKS_ALL = CHUNKS * TILE_THREADS;
+    T* begin = array + first;
+    if (first + CHUNKS_ALL * EACH <= size && ((unsigned long long)begin & 15) == 0) {
+        int place = chunk_place<CHUNKS>(threadIdx.x);
+        Chunk* to = (Chunk*)begin + threadIdx.x;
+#pragma unroll
+        for (int j = 0; j < CHUNKS; ++j) to[j * TILE_THREADS] = tile[chunk_place<CHUNKS>(place, j)];
+    } else {
+        for (int i = threadIdx.x; i < CHUNKS_ALL * EACH; i += TILE_THREADS)
+            if (first + i < size) begin[i] = tile_item<CHUNKS, T>(tile, i);
+    }
+}
+
+// Item i of the tile becomes array[order[first + i]], and a copy of it goes to gathered[first + i]; 1 where the
+// order is negative, 0 past the end.  All indices are loaded before the first is used, so that loads overlap.
+template <int CHUNKS, typename T, typename I>
+__device__ __forceinline__ void gather_tile(Chunk* tile, const T* array, const I* order, long long first,
+                                            long long size, T* gathered)
+{
+    constexpr int EACH = CHUNKS * 16 / sizeof(T);
+    I place[EACH];
+    T value[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        long long i = first + k * TILE_THREADS + threadIdx.x;
+        place[k] = order[i < size ? i : 0];
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) value[k] = place[k] >= 0 ? array[place[k]] : T(1);
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        int i = k * TILE_THREADS + threadIdx.x;
+        bool there = first + i < size;
+        tile_item<CHUNKS, T>(tile, i) = there ? value[k] : T(0);
+        if (there) gathered[first + i] = value[k];
+    }
+}
+
+// Item i of the tile goes to array[order[first + i]], unless that place is negative.  Caller: __syncwarp before.
+template <int CHUNKS, typename T, typename I>
+__device__ __forceinline__ void scatter_tile(Chunk* tile, T* array, const I* order, long long first, long long size)
+{
+    constexpr int EACH = CHUNKS * 16 / sizeof(T);
+    I place[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        long long i = first + k * TILE_THREADS + threadIdx.x;
+        place[k] = i < size ? order[i] : I(-1);
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k)
+        if (place[k] >= 0) array[place[k]] = tile_item<CHUNKS, T>(tile, k * TILE_THREADS + threadIdx.x);
+}
+
+// A few equations in registers: sizes of rows, pivots, elimination.
+//
+// A pivot is compared relative to the size of its row, the largest coefficient that the row has or had.  So a row
+// that grows becomes a worse pivot, and no row grows without bound.  See docs/problems/tridiagonal.rst.
+
+// Absolute values cost nothing as operands of an instruction; a comparison would take two instructions more.
+__device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
+__device__ __forceinline__ double magnitude(double x) { return fabs(x); }
+
+// The rounding unit of the type.  A zero pivot is replaced by a number of the size of rounding errors.
+template <typename T>
+__device__ __forceinline__ T epsilon() { return sizeof(T) == 8 ? T(2.220446049250313e-16) : T(1.1920929e-7); }
+
+// 1 / x, with an error of at most one rounding unit; infinite or zero for floats below 2^-126 or above 2^126.  Takes
+// a tenth of the instructions of a division.
+__device__ __forceinline__ float inverse_of(float x)
+{
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return 1 / x;
+#endif
+}
+__device__ __forceinline__ double inverse_of(double x)
+{
+#ifdef __CUDA_ARCH__
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    y = fma(y, fma(-x, y, 1.0), y);
+    return fma(y, fma(-x, y, 1.0), y);
+#else
+    return 1 / x;
+#endif
+}
+
+// Sizes of rows, relative to which pivots are compared.  For a double the upper 32 bits are precise enough, as an
+// integer: a maximum of integers is one instruction instead of three.
+__device__ __forceinline__ float size_of(float x) { return fabsf(x); }
+__device__ __forceinline__ int size_of(double x) { return __double2hiint(x) & 0x7fffffff; }
+__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
+__device__ __forceinline__ int larger(int a, int b) { return a > b ? a : b; }
+__device__ __forceinline__ float as_number(float size) { return size; }
+__device__ __forceinline__ double as_number(int size) { return __hiloint2double(size, 0); }
+template <typename T>
+using Size = decltype(size_of(T()));
+
+// Sizes are multiplied with coefficients, so they must lie between 1 / large and large.  No size is below
+// least_size, so that a row of zeros is no pivot.
+template <typename T>
+__device__ __forceinline__ T large() { return sizeof(T) == 8 ? T(0x1p400) : T(0x1p60); }
+template <typename T>
+__device__ __forceinline__ Size<T> least_size() { return size_of(sizeof(T) == 8 ? T(0x1p-600) : T(0x1p-63)); }
+
+// The smallest size so far, as an unsigned integer minus one, so that zero becomes the largest of all.  A row of
+// zeros has no pivot at any scale, and must not count as a number that is too small.
+__device__ __forceinline__ unsigned rank_of(float size) { unsigned bits; memcpy(&bits, &size, 4); return bits - 1; }
+__device__ __forceinline__ unsigned rank_of(int size) { return (unsigned)size - 1; }
+template <typename S>
+__device__ __forceinline__ unsigned smaller_rank(unsigned least, S size)
+{
+    unsigned rank = rank_of(size);
+    return rank < least ? rank : least;
+}
+template <typename T>
+__device__ __forceinline__ bool too_small(unsigned least) { return least < rank_of(size_of(1 / large<T>())); }
+
+// Is a row with pivot a and size a_size better than one with b and b_size?
+template <typename T, typename S>
+__device__ __forceinline__ bool better_pivot(T a, S a_size, T b, S b_size)
+{
+    return magnitude(a) * as_number(b_size) > magnitude(b) * as_number(a_size);
+}
+
+// The replacement of a zero pivot: a number of the size of the rounding errors of its row.
+template <int FROM, int TO, int C, typename T>
+__device__ __forceinline__ T stand_in(const T (&row)[C])
+{
+    T sum = T(0);
+#pragma unroll
+    for (int k = FROM; k < TO; ++k) sum += magnitude(row[k]);
+    return sum > T(0) ? epsilon<T>() * sum : epsilon<T>();
+}
+
+template <int FIRST, int COLUMN, int C, typename T>
+__device__ __forceinline__ void swap_rows(T (&a)[C], T (&b)[C], bool wanted)
+{
+#pragma unroll
+    for (int k = 0; k < C; ++k) {
+        if (k >= FIRST && k < COLUMN) continue;  // eliminated already
+        T x = a[k], y = b[k];
+        a[k] = wanted ? y : x;
+        b[k] = wanted ? x : y;
+    }
+}
+
+// Eliminate column FIRST + c by row c, whose pivot is not zero.
+template <int FIRST, int COLUMN, int R, int C, typename T>
+__device__ __forceinline__ void eliminate_below(T (&w)[R][C])
+{
+    constexpr int c = COLUMN - FIRST;
+    T inverse = inverse_of(w[c][COLUMN]);
+#pragma unroll
+    for (int k = 0; k < C; ++k)
+        if (k < FIRST || k > COLUMN) w[c][k] *= inverse;
+#pragma unroll
+    for (int i = c + 1; i < R; ++i) {
+        T factor = w[i][COLUMN];
+#pragma unroll
+        for (int k = 0; k < C; ++k)
+            if (k < FIRST || k > COLUMN) w[i][k] -= factor * w[c][k];
+    }
+}
+
+// One column of `eliminate`.  `picks` gets a bit for each possible row exchange: was it made?  With REPEAT the
+// bits are read from there.
+template <bool REPEAT, int FIRST, int COLUMN, int R, int C, typename T>
+__device__ __forceinline__ bool eliminate_column(T (&w)[R][C], Size<T> (&size)[R], unsigned& picks)
+{
+    constexpr int c = COLUMN - FIRST;
+#pragma unroll
+    for (int i = c + 1; i < R; ++i) {
+        bool better;
+        if (REPEAT) {
+            better = picks & 1;
+            picks >>= 1;
+        } else {
+            better = better_pivot(w[i][COLUMN], size[i], w[c][COLUMN], size[c]);
+            picks = picks >> 1 | (better ? 0x80000000u : 0u);
+            Size<T> a = size[c], b = size[i];
+            size[c] = better ? b : a;
+            size[i] = better ? a : b;
+        }
+        swap_rows<FIRST, COLUMN>(w[c], w[i], better);
+    }
+    bool none = w[c][COLUMN] == T(0);
+    if (none) w[c][COLUMN] = stand_in<COLUMN + 1, C - 1>(w[c]);
+    eliminate_below<FIRST, COLUMN>(w);
+    return none;
+}
+
+// Eliminate columns FIRST..FIRST+COUNT-1 (one or two or four) of R equations by row pivoting; the pivot
+// rows, divided by their pivots, end on top.  The last column is the right-hand side.  Pivots are compared
+// relative to `size`, the largest coefficient that their row has or had.  It is updated first, except for the
+// last NEW rows, whose size is up to date; the others have no coefficients in the last EMPTY columns.
+// Returns the first column, counted from FIRST, that had no pivot, or -1.
+template <int FIRST, int COUNT, int NEW = 0, int EMPTY = 0, int R, int C, typename T>
+__device__ __forceinline__ int eliminate(T (&w)[R][C], Size<T> (&size)[R], unsigned& picks)
+{
+#pragma unroll
+    for (int i = 0; i < R - NEW; ++i)
+#pragma unroll
+        for (int k = 0; k < C - 1 - EMPTY; ++k) size[i] = larger(size[i], size_of(w[i][k]));
+    int lacking = -1;
+    if (eliminate_column<false, FIRST, FIRST>(w, size, picks)) lacking = 0;
+    if constexpr (COUNT > 1)
+        if (eliminate_column<false, FIRST, FIRST + 1>(w, size, picks) && lacking < 0) lacking = 1;
+    if constexpr (COUNT > 2)
+        if (eliminate_column<false, FIRST, FIRST + 2>(w, size, picks) && lacking < 0) lacking = 2;
+    if constexpr (COUNT > 3)
+        if (eliminate_column<false, FIRST, FIRST + 3>(w, size, picks) && lacking < 0) lacking = 3;
+    return lacking;
+}
+
+// Codes of faults; the smallest is reported.  Rows that are "off": tridiagonal/accuracy.py.
 constexpr unsigned NOT_FINITE = 1;
 constexpr unsigned SINGULAR = 2;  // plus the level: a fault on a lower level counts first
-constexpr unsigned OFF = 100;     // many rows are off, or one that cannot be mended
+constexpr unsigned OFF = 100;     // many rows are off, or one that cannot be repaired
 constexpr unsigned SOME_OFF = 101;  // more rows are off than usual for a random matrix
-constexpr unsigned FEW_OFF = 102;   // few rows are off; they can be mended
+constexpr unsigned FEW_OFF = 102;   // few rows are off; they can be repaired
 
 // Threads of a tree of elements, and elements of each thread: for plain rows and for blocks.
 constexpr int PLAIN_THREADS = 256, PLAIN_EACH = 4;

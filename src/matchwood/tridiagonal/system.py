@@ -13,10 +13,9 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import flag, integers, plain
 from matchwood.errors import CheckFailed
-from matchwood.tridiagonal import trust
+from matchwood.tridiagonal import accuracy
 from matchwood.tridiagonal.check import check_tridiagonal_solution
-from matchwood.tridiagonal.mending import mended
-from matchwood.tridiagonal.mending.precision import widened
+from matchwood.tridiagonal.repair import repaired, widened
 
 
 @dataclass(frozen=True)
@@ -96,16 +95,17 @@ class System:
         rows = given.reshape(length, columns).T
         if home == "gpu":  # the CPU's engines take columns as they lie
             rows = xp.ascontiguousarray(rows)
-        run = functools.partial(engines.load(self.package, chosen).solve, threads=threads)
+        package = __package__ if chosen == "reference" else self.package
+        run = functools.partial(engines.load(package, chosen).solve, threads=threads)
         x, lacking, verdict = run(dl, d, du, rows)
-        if verdict == trust.WRONG:
+        if verdict == accuracy.WRONG:
             self.refuse_not_finite(b)
-        wrong, right = verdict == trust.WRONG, True
+        wrong, right = verdict == accuracy.WRONG, True
         doubtful = wrong
         if lacking >= 0:  # numbers that overflow can make a pivot zero where the matrix has one
             doubtful = not (allow_singular and (not wrong or bool(xp.isfinite(x).all())))
         if doubtful:
-            x, lacking, right = mended(run, xp, (dl, d, du), rows, x, lacking)
+            x, lacking, right = repaired(run, xp, (dl, d, du), rows, x, lacking)
         if lacking >= 0 and not allow_singular:
             raise self.singular(lacking)
         if doubtful or wrong:
@@ -113,7 +113,7 @@ class System:
         x = engines.moved(xp.ascontiguousarray(x.T).reshape(b.shape), self.where)
         if not (right or allow_singular):
             self._refuse_what_no_check_accepts(b, x)
-        return x, doubtful or verdict == trust.HARD
+        return x, doubtful or verdict == accuracy.HARD
 
     def probe(self) -> Any:
         """A right-hand side for a test of the matrix: the product of the matrix with unknowns of
@@ -130,7 +130,7 @@ class System:
         signs = 0.5 * ((xp.arange(size.size) * 2654435761 >> 13) & 1) - 0.25
         x = xp.ldexp(signs.reshape(size.shape).astype(self.d.dtype), -power)
         with np.errstate(all="ignore"):
-            b = trust.product(self.dl, self.d, self.du, x)
+            b = accuracy.product(self.dl, self.d, self.du, x)
         return xp.where(xp.isfinite(b), b, 0)
 
     def singular(self, row: int) -> np.linalg.LinAlgError:
@@ -146,10 +146,10 @@ class System:
         try:
             check_tridiagonal_solution(self.dl, self.d, self.du, b, x)
         except CheckFailed as error:
-            told = str(error).removeprefix("tridiagonal: ")
+            reason = str(error).removeprefix("tridiagonal: ")
             raise np.linalg.LinAlgError(
                 f"{self.caller}: the matrix is singular as far as {x.dtype} can tell: in the best "
-                f"solution {told}; allow_singular=True returns it"
+                f"solution {reason}; allow_singular=True returns it"
             ) from None
 
     def refuse_not_finite(self, b: Any) -> None:
@@ -280,7 +280,7 @@ class Factorization:
         Row i has its right-hand side at ``b[order[i]]`` and its unknown at ``x[order[i]]``.
         Neither the values of `b` nor the residuals are checked, and on a GPU the call does not
         wait.  Only if a test solution with this matrix had many rows off, every solution is checked
-        and mended.
+        and repaired.
 
         Parameters
         ----------

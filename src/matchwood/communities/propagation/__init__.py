@@ -1,11 +1,11 @@
-"""Label propagation.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist.py."""
+"""Label propagation.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, ranks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from matchwood import arguments, calls, engines
-from matchwood.communities.propagation.plan import Plan
+from matchwood.communities.propagation.reference import Plan
 from matchwood.communities.quality import quality_of
 from matchwood.communities.result import Communities
 from matchwood.communities.weights import level_of
@@ -42,7 +42,7 @@ def label_propagation(
         Rounds at most.
     tol : float
         A round that moves at most this part of the vertices is the last.  With 0, every vertex
-        has one of the heaviest labels around it in the end, unless `max_rounds` comes first.
+        has one of the heaviest labels around it in the end, unless `max_rounds` is reached first.
     rng : int, Generator or None
         Seed of the order in which vertices look around; None is 0.
     engine : {None, "reference", "cpu", "gpu"}
@@ -65,9 +65,8 @@ def label_propagation(
     Notes
     -----
     Deterministic: every engine, at any number of threads or ranks, returns the same labels for a
-    seed.
-    Weights are integers (see `modularity`), so that sums are exact.  In each of the first 20 rounds
-    the vertices are split into 16 sub-rounds, by a hash of vertex, round and seed (up to 256
+    seed.  Weights are integers (see `modularity`), so that sums are exact.  In each of the first 20
+    rounds the vertices are split into 16 sub-rounds, by a hash of vertex, round and seed (up to 256
     sub-rounds below 2^14 vertices).  Those of one sub-round look at the state before it, and all
     move at once.  Only vertices look that are active: a vertex that has looked is not, until a
     neighbour moves.  A vertex does not keep its label where another weighs the same and has the
@@ -107,11 +106,9 @@ def label_propagation(
         return Plan(0.0, most, part, arguments.seed(caller, rng))
 
     plan = calls.agreed(A, checked)
-    if calls.is_distributed(A):
-        return calls.spread(A, caller, __name__, engine, threads).label_propagation(
-            A, plan, threads
-        )
     call = calls.enter(A, caller, engine, threads)
+    if call.engine == "ranks":
+        return call.load(__name__).label_propagation(A, plan, threads)
     level = level_of(call.graph, caller)
     watch = Stopwatch()
     labels, rounds = call.load(__name__).propagate(level, plan, threads)
@@ -145,12 +142,3 @@ def layer(
         level_of(graph, caller), plan, threads
     )
     return found
-
-
-def replayed_layer(
-    graph: Any, gamma: float, *, caller: str, max_rounds: int, tol: float, seed: int
-) -> tuple[Any, int]:
-    """What `layer` must return, by NumPy alone; for checks.  `graph` lives on the CPU."""
-    from matchwood.communities.propagation.replay import replay
-
-    return replay(level_of(graph, caller), Plan(gamma, max_rounds, tol, seed))

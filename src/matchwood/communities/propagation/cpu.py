@@ -1,7 +1,7 @@
 """Label propagation on a team.  The rule: reference.py; the papers: __init__.py.
 
-Phases and races are those of moving between communities (communities/moving/cpu.py): vertices
-choose, those who move are put together at the beginning of their chunk, a barrier, all of them go.
+Phases and races are those of moving between communities (louvain_leiden/cpu.py): vertices choose,
+movers are put together at the beginning of their chunk; after a barrier all change their labels.
 In the rounds after the first ones there are no sub-rounds: all active vertices choose at once, and
 of neighbours that want to move, the first by mix64 does.  So no two neighbours move at once.
 """
@@ -12,19 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.communities.cpu_subrounds import (
-    AWAKE,
-    CHUNK,
-    Split,
-    choose,
-    split_of,
-    split_round,
-)
-from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
+from matchwood.communities.propagation.reference import SPLIT_ROUNDS, Plan
+from matchwood.communities.subrounds.cpu import AWAKE, CHUNK, Split, choose, split_of, split_round
 from matchwood.communities.weights import Level
-from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     barrier,
     crew,
@@ -36,10 +27,12 @@ from matchwood.teams import (
     share,
     store_relaxed,
 )
+from matchwood.primitives.hashing.cpu import mix64
+from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of
 
 Array = np.ndarray[Any, Any]
 
-ALONE = 1 << 17  # entries and vertices below which one member does it, as in moving/cpu.py
+ONE_MEMBER_SIZE = 1 << 17  # entries and vertices; one member does less, as in louvain_leiden/cpu.py
 
 
 class State(NamedTuple):
@@ -50,11 +43,11 @@ class State(NamedTuple):
     active: Array
     wishes: Array  # 1: the vertex wants another label
     target: Array
-    movers: Array  # of each chunk
+    movers: Array  # the number of movers of each chunk
 
 
 class Numbers(NamedTuple):
-    """What a run is asked for, as the kernel takes it."""
+    """The options of a run, as the kernel takes them."""
 
     gamma: float
     max_rounds: int
@@ -63,11 +56,11 @@ class Numbers(NamedTuple):
 
 
 @expanded
-def _best(rows: Rows, state: State, sums: Sums, rank: int, gamma: float, v: Any) -> Any:
+def _best(rows: Rows, state: State, sums: Sums, member: int, gamma: float, v: Any) -> Any:
     """The label of the largest value, of several the one with the smallest mix64."""
     own = state.labels[v]
-    entries = add_up(sums, rank, rows, v)
-    total, label = sums.total[rank], sums.label[rank]
+    entries = add_up(sums, member, rows, v)
+    total, label = sums.total[member], sums.label[member]
     inside = total[own]
     total[own] = 0
     best, best_hash = own, mix64(np.uint64(own))
@@ -105,7 +98,7 @@ def _announce(team: Any, state: State, order: Array) -> bool:
 
 @device
 def _first_only(team: Any, rows: Rows, state: State, order: Array) -> int:
-    """Who has a neighbour before it stays, and remains active.  Returns how many move."""
+    """Keep those that have a neighbour before them; they stay active.  Returns how many move."""
     n = order.size
     one = order.dtype.type(1)
     moved = 0
@@ -132,7 +125,7 @@ def _first_only(team: Any, rows: Rows, state: State, order: Array) -> int:
 def _apply(
     team: Any, rows: Rows, state: State, gamma: float, order: Array, begin: int, end: int
 ) -> None:
-    """All who go take their new label and wake their neighbours; the others stay awake."""
+    """Give movers their new labels; their neighbours become active, those that stay remain so."""
     one = order.dtype.type(1)
     chunk = next_chunk(team, end - begin, CHUNK)
     while chunk >= 0:
@@ -157,7 +150,7 @@ def _apply(
 def _split_round(
     team: Any, rows: Rows, state: State, split: Split, sums: Sums, gamma: float, r: int
 ) -> int:
-    """A round of sub-rounds; how many of them this member moved, -1 when the team stops."""
+    """A round of sub-rounds; how many vertices this member moved, -1 when the team stops."""
     if split_round(team, split, r):
         return -1
     moved = 0
@@ -234,7 +227,7 @@ def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Arr
     if level.indices.size == 0 or plan.max_rounds == 0:
         return labels, 0
     work = int(level.indices.size) + n
-    team = crew(1 if work < ALONE else threads, work=work)
+    team = crew(1 if work < ONE_MEMBER_SIZE else threads, work=work)
     rows = rows_of(level.indptr, level.indices, level.data)
     kind = rows.indices.dtype
     state = State(

@@ -2,7 +2,7 @@
 //
 // split_round is a round of sub-rounds, careful_round one in which no two neighbours move; both are
 // cooperative kernels with a barrier of the grid between their phases.  Phases and races are those of
-// communities/moving/gpu.cu.  target[v] != labels[v] says that v wants to move.
+// louvain_leiden/gpu.cu.  target[v] != labels[v] says that v wants to move.
 #include "matchwood/subrounds.cuh"
 
 template <typename I>

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.communities.gpu_subrounds import (
+from matchwood import engines
+from matchwood.communities.propagation.reference import SPLIT_ROUNDS, Plan
+from matchwood.communities.subrounds.gpu import (
     BLOCK,
     COUNTS,
     Turns,
@@ -15,8 +16,8 @@ from matchwood.communities.gpu_subrounds import (
     count_type,
     turns_of,
 )
-from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
 from matchwood.communities.weights import Level
+from matchwood.engines import gpu
 
 SOURCE = gpu.Source(
     __package__, "gpu.cu", ("split_round<I,C>", "careful_round<I,C>"), types={"C": COUNTS}
@@ -25,7 +26,7 @@ CALLER = "label_propagation"
 
 
 def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any, int]:
-    """See reference.propagate.  A launch for each round, between which Ctrl-C is heard."""
+    """See reference.propagate.  A launch for each round, between which Ctrl-C takes effect."""
     cupy = engines.cupy()
     n, kind = level.n, level.indices.dtype
     labels = cupy.arange(n, dtype=kind)

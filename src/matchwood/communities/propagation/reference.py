@@ -1,16 +1,33 @@
-"""Label propagation: the definition, one vertex after the other."""
+"""Label propagation: the definition, one vertex after the other.
+
+Also the numbers of a run that all engines share.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
 from matchwood.communities.subrounds import turns_of
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.reference import mix64_number
 from matchwood.primitives.tally.reference import weights_of_labels
+
+SPLIT_ROUNDS = 20  # rounds of sub-rounds; after them a vertex moves only if it is first
+
+
+class Plan(NamedTuple):
+    """The options of a run."""
+
+    gamma: float  # how much the size of a label counts against it
+    max_rounds: int
+    tol: float  # a round that moves at most this part of the vertices is the last
+    seed: int
+
+    def enough(self, n: int) -> int:
+        """A round that moves no more vertices than this is the last."""
+        return int(self.tol * n)
 
 
 def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any, int]:
@@ -44,7 +61,7 @@ def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any
 def _targets(
     level: Level, labels: Any, size: Any, active: Any, plan: Plan, turn: Any
 ) -> dict[int, int]:
-    """Where those go whose turn it is and who want another label; they are no longer active."""
+    """The new labels of those whose turn it is and that want another; they are active no more."""
     targets = {}
     for v in turn:
         active[v] = False
@@ -74,7 +91,7 @@ def _is_first(level: Level, wishes: Any, v: int) -> bool:
 
 
 def _go(level: Level, labels: Any, size: Any, active: Any, targets: dict[int, int]) -> None:
-    """All movers go at once, and wake their neighbours."""
+    """Change the labels of all movers at once; their neighbours become active."""
     for v, target in targets.items():
         size[int(labels[v])] -= 1
         size[target] += 1

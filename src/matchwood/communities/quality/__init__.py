@@ -111,7 +111,7 @@ def _from_zero(labels: Any, level: Level) -> tuple[Any, int]:
 
 
 def sum_of_squares(volumes: Any) -> int:
-    """Exact: squares have up to 104 bits, so they are added up in pieces of 26."""
+    """The exact sum: squares have up to 104 bits, so they are added up in pieces of 26 bits."""
     low = (1 << HALF) - 1
     high_part, low_part = volumes >> HALF, volumes & low
     squares = low_part * low_part

@@ -1,6 +1,6 @@
 """Weight inside communities and their volumes, on a team.
 
-Each member adds up its own rows; volumes are added up in pockets.  Integers: any order will do.
+Each member adds up its own rows; volumes by local sums (primitives/tally), in any order: integers.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from matchwood.communities.weights import Level
-from matchwood.primitives.tally.cpu import Rows, rows_of
-from matchwood.primitives.tally.cpu_pockets import (
+from matchwood.engines.cpu import crew, interrupted, kernel, share_rows
+from matchwood.primitives.tally.cpu import (
     NO_COUNTS,
+    Rows,
     add_by_label,
-    empty_pocket,
-    pockets_of,
+    empty_local_sums,
+    local_sums_of,
+    rows_of,
 )
-from matchwood.teams import crew, interrupted, kernel, share_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -46,7 +47,7 @@ def _totals(
         else:
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
                 total += labels[rows.indices[k]] == own
-    empty_pocket(team, pockets, volumes, none)
+    empty_local_sums(team, pockets, volumes, none)
     inside[team.rank] = total
 
 
@@ -57,6 +58,6 @@ def totals(level: Level, labels: Array, count: int, threads: int | None = None) 
     volumes = np.zeros(count, np.int64)
     inside = np.zeros(team.size, np.int64)
     named = labels.view(rows.indices.dtype)
-    pockets = pockets_of(team.size)
+    pockets = local_sums_of(team.size)
     team.run(_totals, rows, level.strength, named, pockets, volumes, NO_COUNTS, inside)
     return int(inside.sum()), volumes

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
 from matchwood.communities.weights import Level
+from matchwood.engines import gpu
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("add_inside<I>",))
 WARP = SOURCE.constant("WARP")

@@ -1,4 +1,4 @@
-"""Connected components.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist/."""
+"""Connected components.  Read on in reference.py, check.py, cpu.py, gpu.py, devices/, ranks/."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from matchwood import arguments, calls, engines
 
 if TYPE_CHECKING:
-    from matchwood.beyond import Devices
+    from matchwood.engines.devices import Devices
 
 METHODS = ("auto", "afforest", "fastsv", "bfs")
 
@@ -29,7 +29,7 @@ class Components:
     rounds : int
         Passes of the method over the graph.
     stats : Stats, or None
-        What travelled between host and devices, where the engine was a `Devices`.
+        What was sent between host and devices, where the engine was a `Devices`.
     """
 
     count: int
@@ -82,7 +82,7 @@ def connected_components(
 
         For a DistributedGraph: {"auto", "colour"}.  ``"auto"`` joins the edges of each rank's
         block as on one machine, then makes one forest of the ranks' forests [3]_.  ``"colour"``
-        lets the smallest vertex spread, a step a round [4]_; ``"colour/base"``, ``"colour/+SP"``,
+        propagates the smallest vertex, an edge a round [4]_; ``"colour/base"``, ``"colour/+SP"``,
         ``"colour/+SP+SW"`` and ``"colour/+SP+SW+VQ"`` are its steps in figure 6.6 there.  Where
         all ranks share a GPU, ``"auto"`` lets the first of them find the components for all, in a
         copy of the whole graph there, if half of the free memory holds it.
@@ -135,13 +135,12 @@ def connected_components(
     (3, [0, 1, 0, 2])
     """
     caller = "connected_components"
-    if calls.is_distributed(A):
-        spread = calls.spread(A, caller, __name__, engine, threads)
-        found: Components = spread.label(A, method, threads)
+    call = calls.enter(A, caller, engine, threads)
+    if call.engine == "ranks":
+        found: Components = call.load(__name__).label(A, method, threads)
         return found
     arguments.one_of(caller, "method", method, METHODS)
-    call = calls.enter(A, caller, engine, threads, beyond=True)
-    # to find out costs a pass over the entries, which pays only for a Graph that is used again
+    # the test costs a pass over the entries, which pays only for a Graph that is used again
     symmetric = call.graph.has_symmetric_pattern if call.prepared else False
     both_ways = method == "bfs" and not symmetric
     view = call.graph.undirected_pattern() if both_ways else call.graph.entries()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import answers, calls, csr
+from matchwood import answers, calls
 from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
 from matchwood.traversal.breadth_first import bfs
@@ -41,7 +41,7 @@ def check_connected_components(A: Any, answer: Any, *, numbering: str = "exact")
     -----
     Runs where `A` lives; labels that live elsewhere are moved there.  A pass over every edge and a
     breadth-first search; memory for some arrays of n.  With ``numbering="any"``, labels that are
-    spread over more than 4 n numbers are sorted first.
+    not within 4 n consecutive numbers are sorted first.
 
     Examples
     --------
@@ -54,10 +54,11 @@ def check_connected_components(A: Any, answer: Any, *, numbering: str = "exact")
     matchwood.errors.CheckFailed: components: edge (1, 2) joins labels 0 and 1
     """
     caller = "check_connected_components"
-    if calls.is_distributed(A):
-        calls.spread(A, caller, __package__).check_components(A, answer, numbering)
+    call = calls.enter(A, caller)
+    if call.engine == "ranks":
+        call.load_check(__package__).check_components(A, answer, numbering)
         return
-    G = csr.as_graph(A, caller)
+    G = call.graph
     labels, first, given = numbered(caller, "components", answer, G.n, G.engine, numbering)
     for _, u, v in answers.arcs(G.undirected_pattern()):
         at = answers.first(labels[u] != labels[v])

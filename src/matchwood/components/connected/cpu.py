@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.number.cpu import number_roots
-from matchwood.primitives.union_find.cpu import compress, link
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     advance,
     atomic_add,
     atomic_min,
@@ -32,6 +30,8 @@ from matchwood.teams import (
     share_rows,
     store_relaxed,
 )
+from matchwood.primitives.number.cpu import number_roots
+from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.traversal.breadth_first import bfs
 
 Array = np.ndarray[Any, Any]
@@ -43,10 +43,7 @@ CHUNK = 2048  # vertices that a member takes at a time when their work is not kn
 
 @device
 def _largest(parent: Array) -> Any:
-    """The component that most of the sampled vertices have (a majority vote, in one pass).
-
-    A wrong guess costs time only.
-    """
+    """The component of most sampled vertices, by a majority vote; a wrong guess costs time only."""
     n = parent.size
     step = max(1, n // SAMPLES)
     champion = parent[0]
@@ -80,10 +77,10 @@ def _at_most_one(team: Any, sums: Array) -> bool:
 def _first_neighbours(
     team: Any, indptr: Array, indices: Array, symmetric: bool, parent: Array, sums: Array
 ) -> bool:
-    """Every vertex under its first neighbour, in sorted rows the smallest: a forest at once.
+    """Hook every vertex under its first neighbour, in sorted rows the smallest: a forest.
 
-    A member goes through its vertices upwards, so that the root of a smaller one is ready.  True
-    when the forest shows that all is done: one tree, beside vertices without neighbours.
+    A member visits its vertices in ascending order, so that the root of a smaller one is ready.
+    True when all is done: one tree, beside vertices without neighbours.
     """
     n = parent.size
     lo, hi = share(team, n)
@@ -111,14 +108,9 @@ def _first_neighbours(
 
 @kernel
 def _afforest(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    symmetric: bool,
-    parent: Array,
-    labels: Array,
+    team: Any, indptr: Array, indices: Array, symmetric: bool, parent: Array, labels: Array,
     sums: Array,
-) -> None:
+) -> None:  # fmt: skip
     n = parent.size
     lo, hi = share(team, n)
     expect(team, 3 * n)
@@ -179,16 +171,9 @@ def _lower(parent: Array, v: int, label: Any) -> bool:
 
 @kernel
 def _fastsv(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    symmetric: bool,
-    parent: Array,
-    grandparent: Array,
-    labels: Array,
-    sums: Array,
-    changes: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, symmetric: bool, parent: Array, grandparent: Array,
+    labels: Array, sums: Array, changes: Array,
+) -> None:  # fmt: skip
     n = parent.size
     lo, hi = share(team, n)
     for v in range(lo, hi):
@@ -320,3 +305,51 @@ def label(
         team.run(_afforest, indptr, indices, symmetric, parent, labels, sums)
         rounds = SAMPLED_NEIGHBOURS + 1
     return int(sums[-1]), labels, rounds
+
+
+@kernel
+def _join_rest(
+    team: Any, indptr: Array, indices: Array, known: Array, root: Any, parent: Array,
+    labels: Array, sums: Array,
+) -> None:  # fmt: skip
+    """Join all entries but those of the rows of `known` vertices, which are one component."""
+    n = parent.size
+    lo, hi = share(team, n)
+    for v in range(lo, hi):
+        parent[v] = root if known[v] else v
+    if barrier(team):
+        return
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for v in range(chunk, min(chunk + CHUNK, n)):
+            if interrupted(team, v):
+                return
+            if known[v]:
+                continue
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                join_ends(parent, parent.dtype.type(v), indices[k])
+        chunk = next_chunk(team, n, CHUNK)
+    if barrier(team):
+        return
+    compress(parent, lo, hi)
+    if barrier(team):
+        return
+    number_roots(team, parent, labels, sums)
+
+
+def label_rest(view: Any, known: Array, threads: int | None) -> Array:
+    """Labels of the trees of a block.
+
+    `known` vertices are one component.  Their rows are not read: where the pattern of the whole
+    matrix is symmetric, every edge that leaves that component is stored at its other end too.
+    """
+    labels = np.empty(view.n, view.indptr.dtype)
+    if view.n == 0:
+        return labels
+    parent = np.empty(view.n, np.uint32 if view.indptr.dtype == np.int32 else np.uint64)
+    team = crew(threads, work=view.nnz + view.n)
+    sums = np.zeros(team.size + 1, np.int64)
+    root = parent.dtype.type(known.argmax())  # the first
+    team.run(_join_rest, view.indptr, view.indices.view(parent.dtype), known, root, parent, labels,
+             sums)  # fmt: skip
+    return labels

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.traversal.breadth_first import bfs
 
 SOURCE = gpu.Source(
@@ -29,7 +30,7 @@ TILE = SOURCE.constant("TILE")
 NEAR = SOURCE.constant("NEAR")
 SAMPLE = SOURCE.constant("SAMPLE")
 
-PASS_THREADS = 1 << 19  # of a pass over the vertices that may turn out to be needless
+PASS_THREADS = 1 << 19  # threads of a pass over the vertices that may turn out to be needless
 RUNS = 1024  # blocks that number the roots; each adds up the counts of all before it
 RUN_BLOCK = 512  # threads of such a block
 ROUNDS_PER_CHECK = 4  # rounds of FastSV between two checks by the host

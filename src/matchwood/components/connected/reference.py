@@ -1,4 +1,4 @@
-"""Connected components by their definition: spread a label along edges, in both directions."""
+"""Connected components by their definition: follow edges, in both directions, from each vertex."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Strongly connected components.  Read on in reference.py, check.py, and the methods' folders.
+"""Strongly connected components.  Read on in reference.py, check.py, then in an engine.
 
-tarjan/, forward_backward/, multistep/, propagation/    the methods
-largest/           the step with which most of them begin
-cpu.py, gpu.py     which steps a method takes
-quotient/          the graph of the components: the condensation
+cpu/             tarjan.py, forward_backward.py and multistep.py are methods; largest.py is the step
+                 with which the last two begin, steps.py what they share
+gpu/             largest.cu, then propagation.cu, for all methods
+condensation/    the graph of the components
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from matchwood import calls
 from matchwood.arguments import one_of
 from matchwood.components.connected import Components, connected_components
 
-METHODS = ("auto", "tarjan", "forward_backward", "multistep", "propagation")  # and their folders
+METHODS = ("auto", "tarjan", "forward_backward", "multistep", "propagation")
 ONLY_ON = {"tarjan": "cpu", "propagation": "gpu"}
 
 
@@ -40,8 +40,8 @@ def strongly_connected_components(
         ``"multistep"`` takes away vertices without arcs to or from them, finds the largest
         component by one search each way, others by colours, and leaves the rest to one
         thread [3]_.
-        ``"propagation"`` lets the largest (hashed) vertex spread along all arcs, both ways, and
-        drops the arcs between vertices that differ; GPU only [4]_.
+        ``"propagation"`` sends the largest (hashed) vertex along all arcs, both ways, and drops
+        the arcs between vertices that differ; GPU only [4]_.
         ``"auto"`` looks for a largest component as multistep does, as long as that goes quickly,
         and does the rest like Tarjan on the CPU, by propagation on the GPU.
     engine : {None, "reference", "cpu", "gpu"}
@@ -125,8 +125,7 @@ def strongly_connected_components(
 def quickest(method: str, call: calls.Call) -> str:
     """The method for a call: "auto" on a CPU is Tarjan's where nothing about the graph is kept.
 
-    A matrix that is passed once would have to be transposed first, which takes longer than his
-    whole search.
+    A matrix that is passed once would have to be transposed, which takes longer than his search.
     """
     once = method == "auto" and call.engine == "cpu" and not call.prepared
     return "tarjan" if once else method

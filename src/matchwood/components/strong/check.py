@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr, engines
+from matchwood import answers, engines
 from matchwood.components.answers import Labels, numbered
-from matchwood.components.strong.quotient import arcs_between, levels
+from matchwood.components.strong.condensation import arcs_between, levels
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.traversal.breadth_first import bfs
 
 
@@ -82,10 +83,7 @@ def is_strongly_connected_components(A: Any, answer: Any, *, numbering: str = "e
 
 
 def check_parts(G: csr.Graph, found: Labels, caller: str) -> tuple[Any, Any]:
-    """Raise unless the vertices of each label are a strong component.
-
-    Returns the arcs between labels as CSR arrays, each once.
-    """
+    """Raise unless labels are strong components; returns the arcs between them as CSR arrays."""
     inside, tails, heads = _split(G.directed_pattern(), found.labels)
     ways = ((inside, "is not reached from"), (_turned(inside, caller), "does not reach"))
     for H, says in ways:

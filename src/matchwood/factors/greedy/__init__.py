@@ -3,6 +3,6 @@
 The edges are taken by decreasing weight, each if both of its ends still have fewer than n
 neighbours.  The answer is maximal.
 
-CPU: the edges are sorted by the team and taken by one thread.  GPU: rounds of proposals without
-charges, repeated until no vertex proposes, end with the same factor (rounds/).
+CPU: the team sorts the edges, one thread takes them.  GPU: rounds of proposals without charges,
+repeated until no vertex proposes, end with the same factor (rounds/).
 """

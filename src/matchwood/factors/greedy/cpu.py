@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.factors.result import Found, Plan
-from matchwood.primitives.cpu_hints import natural
+from matchwood.engines.cpu import Team, crew, interrupted, kernel, share_rows
+from matchwood.engines.cpu.hints import natural
+from matchwood.factors.result import FactorArrays, Plan
 from matchwood.primitives.edge_order import order_edges
-from matchwood.teams import Team, crew, interrupted, kernel, share_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 @kernel
 def _list_edges(team: Team, indptr: Array, indices: Array, data: Array, starts: Array,
                 fill: bool, u: Array, v: Array, w: Array) -> None:  # fmt: skip
-    """Count (into starts[rank + 1]), then write, the entries above the diagonal."""
+    """Count (into starts[member + 1]), or with `fill` write, the entries above the diagonal."""
     lo, hi = share_rows(team, indptr)
     at = starts[team.rank] if fill else 0
     for i in range(natural(lo), hi):
@@ -53,8 +53,7 @@ def _take(
             degree[b] += 1
 
 
-def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> Found:
-    """See matchwood.factors.degree_factor."""
+def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
     rows, n = view.n, plan.n
     neighbours = np.full((rows, n), -1, view.indices.dtype)
     weights = np.zeros((rows, n), view.data.dtype)
@@ -71,7 +70,7 @@ def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None)
     crew(1, work=perm.size).run(
         _take, perm, u, v, w, n, degree, neighbours.reshape(-1), weights.reshape(-1)
     )
-    return Found(neighbours, weights, 0, True)
+    return FactorArrays(neighbours, weights, 0, True)
 
 
 def _edge_arrays(view: Any, m: int) -> tuple[Array, Array, Array]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.factors.result import Found, Plan
-from matchwood.factors.rounds import uncharged_on_gpu
+from matchwood.factors.result import FactorArrays, Plan
+from matchwood.factors.rounds import gpu
 
 
-def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> Found:
-    """See matchwood.factors.degree_factor."""
-    return uncharged_on_gpu(view, plan, keep)._replace(rounds=0, maximal=True)
+def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> FactorArrays:
+    uncharged = plan._replace(limit=-1, period=1, uncharged=0)
+    return gpu.find(view, uncharged, keep=keep)._replace(rounds=0, maximal=True)

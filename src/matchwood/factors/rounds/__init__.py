@@ -1,24 +1,7 @@
 """[0,n]-factors by rounds of proposals: Algorithm 2 of Klein and Strzodka (ICPP 2022).
 
-In a round every vertex with c < n confirmed neighbours proposes to the n - c that it prefers, of
-those that have room.  An edge that both ends propose is confirmed.  In most rounds each vertex has
-a random charge, and proposes only to vertices of the other charge: that cuts the long chains in
-which each vertex proposes to the next one and only the last is answered.  A round without charges
-in which no vertex proposes shows that the factor is maximal.
+The rule, and what charges are for: the notes of `degree_factor` (factors/__init__.py).
 
-CPU: cpu.py, and cpu_few.py for n = 1 to 4.  GPU: all rounds are one launch, gpu.cu; what
-it does with a row is in proposals.cuh, proposal_rows.cuh and proposal_tiles.cuh.
+CPU: cpu.py; ties by index have loops of their own for n = 1 to 4.  GPU: all rounds are one launch,
+gpu.cu; what it does with a row is in proposals.cuh.  Graphs larger than a GPU: devices/.
 """
-
-from __future__ import annotations
-
-from typing import Any
-
-from matchwood.factors.result import Found, Plan
-
-
-def uncharged_on_gpu(view: Any, plan: Plan, keep: Any) -> Found:
-    """Rounds without charges until no vertex proposes: they end with the greedy factor."""
-    from matchwood.factors.rounds import gpu
-
-    return gpu.find(view, plan._replace(limit=-1, period=1, uncharged=0), keep=keep)

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.factors.result import Found, Plan
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.factors.result import FactorArrays, Plan
 from matchwood.primitives.row_reduce.gpu import Tiles
 
 PLACES = (1, 2, 4, 8)  # neighbours of a vertex that a kernel has room for; by hash at least 2
-ROUNDS_PER_LAUNCH = 64  # at most, so that the host can be interrupted
+ROUNDS_PER_LAUNCH = 64  # rounds of a launch at most; Ctrl-C takes effect between launches
 TILE_SIZE = 2048  # rows and entries; 1024 was slower by a fifth: bench/factors/factor_gpu.py
 
 Keep = Callable[[str, Callable[[], Any]], Any] | None
@@ -33,8 +34,8 @@ SOURCE = gpu.Source(
         "rounds4_by_hash = rounds<I,V,4,true,T>",
         "rounds8_by_hash = rounds<I,V,8,true,T>",
     ),
-    # What the compile test builds.  T: the size of the tiles.  V is W again, in one type, since
-    # these take long to compile.
+    # The types that the compile test builds.  T: the size of the tiles.  V is W in one type only,
+    # since these kernels take long to compile.
     types={"T": (str(TILE_SIZE),), "V": (np.float64,)},
 )
 
@@ -100,7 +101,7 @@ class Rounds:
         self._kernel(None, args, block=BLOCK, grid=self._grid, cooperative=True)
 
 
-def find(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = None) -> Found:
+def find(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = None) -> FactorArrays:
     """See matchwood.factors.degree_factor.  `keep` remembers the tiles of a prepared Graph."""
     if view.n == 0:
         return _empty(view, plan)
@@ -123,14 +124,14 @@ def find(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = None
         words = rounds.flag.read()
         stopped, k, idle = bool(words[STOP]), int(words[ROUNDS]), int(words[IDLE])
         if stopped or k == plan.limit or idle == rounds.most_idle:
-            return Found(rounds.neighbours, rounds.weights, k, stopped)
+            return FactorArrays(rounds.neighbours, rounds.weights, k, stopped)
         steps = PROPOSE | CONFIRM
 
 
-def _empty(view: Any, plan: Plan) -> Found:
+def _empty(view: Any, plan: Plan) -> FactorArrays:
     """No vertices: the first round without charges finds nothing to propose."""
     cupy = engines.cupy()
     maximal = plan.limit < 0 or plan.limit > plan.uncharged
     neighbours = cupy.empty((0, plan.n), view.indices.dtype)
     weights = cupy.empty((0, plan.n), view.data.dtype)
-    return Found(neighbours, weights, plan.uncharged + 1 if maximal else plan.limit, maximal)
+    return FactorArrays(neighbours, weights, plan.uncharged + 1 if maximal else plan.limit, maximal)

@@ -1,13 +1,13 @@
 """From dictionaries of dictionaries to CSR arrays: a graph as it was at one moment.
 
-Another thread may change a graph whenever it gets the interpreter lock.  Python gives the lock
-away between the steps of its own code, never inside a compiled function that only goes through
+Another thread may change a graph whenever it gets the interpreter lock.  Python releases the lock
+between the steps of its own code, never inside a compiled function that only goes through
 dictionaries.  So one call of such a function reads all that must fit together: `_compiled` by a
-kernel of ours, for large graphs and at most one attribute, `_at_once` by iterators of Python.  What
-follows works on lists that nobody else has.
+kernel of this package, for large graphs and at most one attribute, `_at_once` by iterators of
+Python.  What follows works on lists that nobody else has.
 
 Views of graphs, subclasses of dict and Pythons without the lock run other code on the way.  There
-the graph is read twice, and a RuntimeError says that it was changed where the two differ.
+the graph is read twice, and a RuntimeError is raised where the two readings differ.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ import numpy as np
 from matchwood import engines
 
 Array = np.ndarray[Any, Any]
-# Nodes and neighbours together: below, less is gained than to load compiled code costs, 25 ms in a
-# process; above, they need 64 bits.
+# Nodes and neighbours together: below, loading compiled code, 25 ms in a process, costs more than
+# it gains; above, they need 64 bits.
 COMPILED_FROM, COMPILED_TO = 20_000, np.iinfo(np.int32).max
 CLASSES = frozenset(
     f"networkx.classes.{name}" for name in ("graph", "digraph", "multigraph", "multidigraph")
@@ -46,7 +46,7 @@ TRIES = 5  # readings of a graph that another thread keeps changing; then it is 
 
 
 class Rows(NamedTuple):
-    """The structure of a graph.  Neighbours of a node stand in the order NetworkX keeps them."""
+    """The structure of a graph.  Neighbours of a node are in the order NetworkX keeps them."""
 
     nodes: tuple[Any, ...]
     numbered: bool  # the nodes are the integers 0, 1, 2, ...
@@ -89,7 +89,7 @@ def changed(why: str = "") -> RuntimeError:
 
 
 def sources(rows: Rows) -> Array:
-    """The vertex at which each entry of ``rows.indices`` stands."""
+    """The row of each entry of ``rows.indices``."""
     return np.repeat(np.arange(len(rows.nodes), dtype=rows.indices.dtype), np.diff(rows.indptr))
 
 
@@ -119,7 +119,7 @@ def read(G: Any, wanted: Wanted) -> Reading:
 
 
 def _quick(G: Any, wanted: Wanted) -> dict[str, Any] | None:
-    """What is found without other code running meanwhile; None where some could."""
+    """A reading during which no other code runs; None where some could."""
     for _ in range(TRIES):
         adjacency = G._adj
         if type(adjacency) is not dict:
@@ -181,14 +181,14 @@ def _compiled(G: Any, adjacency: dict[Any, Any], wanted: Wanted) -> dict[str, An
 
 @functools.cache
 def _holds_still() -> bool:
-    """Is this a Python whose objects stay where they are, and whose lock cannot be absent?"""
+    """Whether objects of this Python stay where they are, and its lock cannot be absent."""
     return sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 def _attempt(G: Any, adjacency: Any, wanted: Wanted) -> dict[str, Any]:
     """Nodes and neighbours; then both once more, to see that they are the same, with attributes.
 
-    An edge of an undirected graph is at two places, and only numbers tell which is the first.  To
+    An edge of an undirected graph is at two places, and only numbers say which is the first.  To
     look into its dictionary costs more than all the rest, so that is done once.
     """
     found = _at_once(_structure(adjacency, G.is_multigraph()))
@@ -259,7 +259,7 @@ def _structure(adjacency: Any, multi: bool) -> dict[str, Any]:
 
 
 def _attributes(adjacency: Any, G: Any, wanted: Wanted, half: bytes | None) -> dict[str, Any]:
-    """As `_structure`, of the edges that `half` says."""
+    """As `_structure`, for the attributes of the edges that `half` marks."""
 
     def edges() -> Any:
         every = _inside(adjacency.values())
@@ -295,7 +295,6 @@ def _copied(level: Any, depth: int) -> dict[Any, Any]:
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Did two readings find the same?"""
     return all(_alike(part, one[part], other[part]) for part in one if part != "rows")
 
 
@@ -338,10 +337,7 @@ def _numbered(nodes: tuple[Any, ...], lengths: Array, neighbours: list[Any]) -> 
 
 
 def edges_of(rows: Rows, directed: bool, found: Mapping[str, Any] = {}) -> Edges:
-    """The edges, with what was read of them.
-
-    Of the two entries of an undirected edge the one at the node that comes first.
-    """
+    """The edges, with what was read of them; an undirected one as at its smaller node."""
     u, v = sources(rows), rows.indices
     chosen = None if directed else u <= v
     if chosen is not None:
@@ -365,7 +361,7 @@ def edges_of(rows: Rows, directed: bool, found: Mapping[str, Any] = {}) -> Edges
 
 
 def own_access(kind: type) -> str:
-    """What a class does otherwise than NetworkX's graphs when it is asked for neighbours; or ""."""
+    """The name of a method in ACCESS that a class overrides; "" where it overrides none."""
     base = next((each for each in kind.__mro__ if each.__module__ in CLASSES), kind)
     own = (name for name in ACCESS if getattr(kind, name, None) is not getattr(base, name, None))
     return next(own, "")
@@ -407,9 +403,9 @@ def collector_paused() -> Iterator[None]:
     """Keep the garbage collector from looking through everything again and again.
 
     It starts whenever a quarter more objects are alive, and a graph of a million dictionaries
-    takes it a tenth of a second; a tree of 100,000 nodes was built five times slower for it.
-    What is built inside is all in use, so there is nothing to collect.  Of several threads inside
-    the last one starts the collector again.
+    takes it a tenth of a second; a tree of 100,000 nodes was built five times slower with it.
+    What is built inside is all in use, so there is nothing to collect.  The last thread that leaves
+    starts the collector again.
     """
     global _pauses, _was_enabled
     with _pausing:

@@ -4,13 +4,13 @@
 interface, two to seven times as fast (bench/networkx_backend/conversion.py).  Objects are
 addresses, which is safe because
 
-- it holds the interpreter lock from its first line to its last, and nothing that it calls gives the
-  lock away or runs code written in Python.  So the graph stays as it is, and what its dictionaries
+- it holds the interpreter lock from its first line to its last, and nothing that it calls releases
+  the lock or runs code written in Python.  So the graph stays as it is, and what its dictionaries
   hold stays alive;
-- no memory of an object is looked at: its type says what it is, functions of that type the rest;
+- objects are read by functions of their type alone, never by their memory;
 - what is kept afterwards is in lists, which count their references.
 
-Whatever would need more is OTHER, and is left to __init__.py.
+A graph for which that is not enough is OTHER, and is left to __init__.py.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.core import types
 
-from matchwood.primitives.cpu_hints import prefetch
-from matchwood.teams import device
-from matchwood.teams.compiled import holding
+from matchwood.engines.cpu import device
+from matchwood.engines.cpu.compiled import holding
+from matchwood.engines.cpu.hints import prefetch
 
 # What `read_rows` returns: the nodes are 0, 1, 2, ..., or plain (see `_is_plain`), or of any kind;
 # or the graph was not read.
 NUMBERED, PLAIN, ANY, OTHER = range(4)
 DICT, TUPLE, STR, INT = range(4)  # places in `kinds`, addresses of types; plain ones from STR on
-AHEAD = 8  # rows and edges between the one that is read and the one whose memory is asked for
+AHEAD = 8  # rows and edges between the one that is read and the one that is prefetched
 BATCH = 32  # neighbours that are looked up side by side, so that they wait for memory together
 
 
@@ -83,7 +83,7 @@ def _of_plain_type(kind: int, kinds: Any) -> bool:
 
 @device
 def _is_plain(thing: int, kinds: Any) -> bool:
-    """Is it a number, a text or a tuple of these?  Hash and comparison then run no Python code."""
+    """Whether it is a number, a text or a tuple of these: its hash then runs no Python code."""
     kind = _type(thing)
     if kind != kinds[TUPLE]:
         return _of_plain_type(kind, kinds)
@@ -104,7 +104,7 @@ def _number(thing: int, work: Work) -> int:
 
 @device
 def _ask_for(item: Any, thing: int) -> None:
-    """Prefetch 64 bytes at an address, which `prefetch` counts from the start of any array."""
+    """Prefetch 64 bytes at an address, given to `prefetch` as an index into `item`."""
     first = (thing - item.ctypes.data) >> 3
     prefetch(item, np.uint64(first))
     prefetch(item, np.uint64(first + 7))
@@ -150,7 +150,7 @@ def _equal(thing: int, key: int, work: Work) -> int:
 
 @device
 def _walk(adjacency: int, nodes: int, work: Work, indptr: Any) -> bool:
-    """Nodes, rows and what is in them.  False if there are more or fewer than was said."""
+    """Read nodes, rows and what is in them.  False if their numbers are not the expected ones."""
     item, k, n = work.item, 0, 0
     at = item.ctypes.data
     item[0] = 0
@@ -201,7 +201,7 @@ def _find(work: Work, indices: Any) -> int:
 
 @device
 def _look_up(work: Work, places: Any, indices: Any) -> bool:
-    """Number those that are other objects than nodes, all nodes being plain."""
+    """Number neighbours that equal a node but are other objects; all nodes are plain."""
     table = work.by_hash
     for i in range(work.nodes.size):
         _enter(table, _hash(work.nodes[i]), i)
@@ -253,7 +253,7 @@ def _value(data: int, name: int, one: int, work: Work) -> int:
 def _append_values(
     name: int, one: int, directed: bool, values: int, work: Work, indptr: Any, indices: Any
 ) -> bool:
-    """That attribute of every edge; of an undirected one at the node that comes first."""
+    """Append that attribute of every edge; of an undirected one at the node of smaller number."""
     places, count = work.places, 0
     for i in range(work.nodes.size):
         for k in range(indptr[i], indptr[i + 1]):
@@ -297,5 +297,5 @@ def read_rows(
         done = _append_values(name, one, directed, values, work, indptr, indices)
         said = said if done else OTHER
     if said == OTHER:
-        _clear_error()  # of a list without memory, say; __init__.py will meet it again
+        _clear_error()  # of a list without memory, say; __init__.py will raise it again
     return said

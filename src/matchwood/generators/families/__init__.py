@@ -9,11 +9,10 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.arguments import count
-from matchwood.generators import matrices
-from matchwood.generators.matrices import Matrix
-from matchwood.generators.ranks import Ranks, both_ways, ones
+from matchwood.generators import result
+from matchwood.generators.result import Matrix, Ranks, both_ways, ones_on_ranks
 
-MOST_MYCIELSKIAN = 22  # has 12.2e9 edges
+MOST_MYCIELSKIAN = 22  # this order has 12.2e9 edges
 
 
 def path(
@@ -251,7 +250,6 @@ def mycielskian(
 
 
 def _size(family: str, size: int) -> tuple[int, int]:
-    """Vertices and entries."""
     if family == "mycielskian":
         n, entries = (1, 0) if size == 1 else (2, 2)
         for _ in range(size - 2):
@@ -265,7 +263,7 @@ def _made(family: str, size: Callable[[], int], dtype: Any, ranks: Ranks) -> Mat
     number, kind = ranks.agreed(family, lambda: (size(), arguments.value_type(family, dtype)))
     if ranks.comm is None:
         return _matrix(family, number, kind, ranks.engine)
-    if family == "mycielskian":  # grows from the one before
+    if family == "mycielskian":  # each order is made of the one before
         return ranks.dealt(family, lambda: _matrix(family, number, kind, None))
     return _made_by_ranks(family, number, kind, ranks)
 
@@ -273,11 +271,11 @@ def _made(family: str, size: Callable[[], int], dtype: Any, ranks: Ranks) -> Mat
 def _matrix(family: str, size: int, dtype: Any, engine: str | None) -> Matrix:
     chosen = engines.resolve("cpu", engine, family)
     n, entries = _size(family, size)
-    matrices.require_room(family, chosen, n, entries, dtype, entries * 8)
+    result.require_room(family, chosen, n, entries, dtype, entries * 8)
     made_by = engines.load(__name__, "reference" if chosen == "reference" else "cpu")
     indptr, indices = getattr(made_by, family)(size)
     indptr, indices = (engines.moved(part, engines.home(chosen)) for part in (indptr, indices))
-    return matrices.matrix(indptr.size - 1, indptr, indices, matrices.ones(indices, dtype))
+    return result.matrix(indptr.size - 1, indptr, indices, result.ones(indices, dtype))
 
 
 def _made_by_ranks(family: str, n: int, dtype: Any, ranks: Ranks) -> Any:
@@ -295,6 +293,6 @@ def _made_by_ranks(family: str, n: int, dtype: Any, ranks: Ranks) -> Any:
         return both_ways(u, np.tile(np.arange(n, dtype=index), number), directed=True)
 
     if family == "complete":
-        return ranks.graph(family, n, n, rows, ones(dtype), each=max(n, 1))
+        return ranks.graph(family, n, n, rows, ones_on_ranks(dtype), each=max(n, 1))
     total = n if family == "cycle" else max(n - 1, 0)
-    return ranks.graph(family, n, total, edges, ones(dtype))
+    return ranks.graph(family, n, total, edges, ones_on_ranks(dtype))

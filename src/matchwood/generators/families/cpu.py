@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import index_type
-from matchwood.teams import crew, kernel, next_chunk
+from matchwood.engines.cpu import crew, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 

@@ -1,4 +1,4 @@
-"""Graphs of random points.  Read on in plans.py, reference.py, cpu.py, gpu.py + gpu.cu."""
+"""Graphs of random points.  Read on in reference.py, cpu.py, gpu.py + gpu.cu."""
 
 from __future__ import annotations
 
@@ -8,24 +8,17 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.arguments import count
-from matchwood.generators import matrices
-from matchwood.generators import weights as edge_weights
-from matchwood.generators.geometric import plans
-from matchwood.generators.matrices import Array, Matrix
-from matchwood.generators.ranks import Ranks, both_ways
+from matchwood.generators import result, streams
+from matchwood.generators.geometric import reference
+from matchwood.generators.result import Array, Matrix, Ranks, both_ways
 
 BORDER = 0.2  # least share of the expected entries: points near the border have fewer neighbours
 QHULL = 400  # bytes of memory for each point that Qhull takes to triangulate; measured
-KINDS = (*edge_weights.KINDS, "distance")
+KINDS = (*streams.KINDS, "distance")
 
 
 def random_points(
-    n: int,
-    dim: int = 2,
-    *,
-    rng: Any = 0,
-    engine: str | None = None,
-    threads: int | None = None,
+    n: int, dim: int = 2, *, rng: Any = 0, engine: str | None = None, threads: int | None = None
 ) -> Array:
     """Random points of the unit square or cube: those of `random_geometric` and `delaunay`.
 
@@ -63,13 +56,13 @@ def random_points(
     ((1000, 2), 0.5)
     """
     caller = "random_points"
-    plan = plans.points(
+    plan = reference.Points.of(
         count(caller, "n", n),
         arguments.one_of(caller, "dim", dim, (2, 3)),
         arguments.seed(caller, rng),
     )
     chosen = engines.resolve("cpu", engine, caller, threads)
-    matrices.require_room(caller, chosen, 0, 0, np.dtype(np.float64), 12 * plan.n * plan.dim)
+    result.require_room(caller, chosen, 0, 0, np.dtype(np.float64), 12 * plan.n * plan.dim)
     return _coordinates(engines.load(__name__, chosen).points(plan, threads))
 
 
@@ -98,8 +91,8 @@ def random_geometric(
     radius : float or None
         Rounded to a multiple of 2^-31.
     degree : float or None
-        Instead of `radius`: the radius for which a point far from the border has so many
-        neighbours on average.
+        Instead of `radius`: the average number of neighbours of a point far from the border,
+        which sets the radius.
     dim : {2, 3}
         Unit square or unit cube.
     weights : {None, "uniform", "integers", "distance"}
@@ -159,7 +152,7 @@ def random_geometric(
     """
     caller, ranks = "random_geometric", Ranks(comm, grid, order, engine, threads)
 
-    def planned() -> tuple[plans.Near, int, Any, Any]:
+    def planned() -> tuple[reference.Near, int, Any, Any]:
         points, axes = count(caller, "n", n), arguments.one_of(caller, "dim", dim, (2, 3))
         kind = arguments.one_of(caller, "weights", weights, KINDS)
         value = arguments.value_type(caller, dtype)
@@ -167,18 +160,18 @@ def random_geometric(
             got = f"radius={arguments.shown(radius)} and degree={arguments.shown(degree)}"
             raise ValueError(f"{caller}: give one of radius and degree, got {got}")
         chosen = engines.resolve("cpu", engine, caller, threads)
-        matrices.require_room(caller, chosen, points, 0, value, 8 * points * axes)
+        result.require_room(caller, chosen, points, 0, value, 8 * points * axes)
         near = radius
         if degree is not None:
-            near = plans.radius_for(points, axes, arguments.real(caller, "degree", degree, 0))
+            near = reference.radius_for(points, axes, arguments.real(caller, "degree", degree, 0))
         near = min(
             arguments.real(caller, "radius", near, 0), 2.0
         )  # none are more than sqrt(3) apart
-        entries = round(points * plans.neighbours(points, axes, near) * BORDER)
+        entries = round(points * reference.neighbours(points, axes, near) * BORDER)
         if comm is None:
             extra = 8 * points * axes + 8 * entries
-            matrices.require_room(caller, chosen, points, entries, value, extra)
-        plan = plans.near(points, axes, arguments.seed(caller, rng), near)
+            result.require_room(caller, chosen, points, entries, value, extra)
+        plan = reference.Near.of(points, axes, arguments.seed(caller, rng), near)
         return plan, entries, kind, value
 
     plan, entries, kind, dtype = ranks.agreed(caller, planned)
@@ -190,9 +183,9 @@ def random_geometric(
 
 
 def _near_by_ranks(
-    plan: plans.Near, entries: int, kind: str | None, dtype: Any, ranks: Ranks
+    plan: reference.Near, entries: int, kind: str | None, dtype: Any, ranks: Ranks
 ) -> Any:
-    """Every rank joins the points of its range of cells; these have the same slots everywhere."""
+    """Every rank joins the points of its range of cells; each cell has the same slots on all."""
     engine, threads = engines.load(__name__, "cpu"), ranks.cpu_threads
     x, cells = engine.sorted_points(plan, threads)
     starts = cells.starts
@@ -204,7 +197,7 @@ def _near_by_ranks(
     def lengths(places: Any, view: Any) -> Array:
         return engine.distances_of_block(x, places.names, view, dtype, threads)
 
-    values = edge_weights.drawn_on_ranks(kind, plan.seed, dtype, directed=False)
+    values = streams.drawn_on_ranks(kind, plan.seed, dtype, directed=False)
     if kind == "distance":
         values = lengths
     total = starts.size - 1
@@ -279,12 +272,12 @@ def delaunay(
     """
     caller, ranks = "delaunay", Ranks(comm, grid, order, engine, threads)
 
-    def planned() -> tuple[plans.Points, Any, Any]:
+    def planned() -> tuple[reference.Points, Any, Any]:
         points = count(caller, "n", n)
         kind = arguments.one_of(caller, "weights", weights, KINDS)
         value = arguments.value_type(caller, dtype)
-        matrices.require_room(caller, "cpu", points, 6 * points, value, QHULL * points)
-        return plans.points(points, 2, arguments.seed(caller, rng)), kind, value
+        result.require_room(caller, "cpu", points, 6 * points, value, QHULL * points)
+        return reference.Points.of(points, 2, arguments.seed(caller, rng)), kind, value
 
     def made(engine: str | None) -> Matrix:
         chosen = engines.resolve("cpu", engine, caller, threads)
@@ -301,7 +294,7 @@ def delaunay(
 
 def _coordinates(points: Array) -> Array:
     """Whole numbers (dim, n) as coordinates (n, dim); exact."""
-    return points.T * 2.0**-plans.BITS
+    return points.T * 2.0**-reference.BITS
 
 
 def _weighed(
@@ -317,7 +310,7 @@ def _weighed(
     if kind == "distance":
         data = engines.load(__name__, engine).distances(points, indptr, indices, dtype, threads)
     else:
-        data = edge_weights.drawn(
+        data = streams.drawn(
             indptr, indices, kind, seed, dtype, directed=False, engine=engine, threads=threads
         )
-    return matrices.matrix(indptr.size - 1, indptr, indices, data)
+    return result.matrix(indptr.size - 1, indptr, indices, data)

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.arguments import index_type
-from matchwood.generators.geometric.plans import BITS, Near, Points
-from matchwood.generators.geometric.reference import triangle_sides
+from matchwood.engines.cpu import atomic_add, barrier, crew, device, kernel, next_chunk
+from matchwood.generators.geometric.reference import BITS, Near, Points, triangle_sides
 from matchwood.generators.streams.cpu import value
 from matchwood.primitives.assemble.cpu import assemble
-from matchwood.teams import atomic_add, barrier, crew, device, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 
@@ -64,7 +63,7 @@ def _sort_into_cells(
 ) -> None:
     """Slots starts[c] .. starts[c + 1] - 1 hold the points of cell c.
 
-    `starts` and `cursor` come as zeros.  vertex[slot] is the point, placed[:, slot] where it is.
+    `starts` and `cursor` are zeros before.  vertex[slot]: the point; placed[:, slot]: where it is.
     """
     dim, n = points.shape
     while True:
@@ -119,7 +118,7 @@ def _join(
 ) -> None:
     """Edges from each slot, from `begin` on, to later ones.
 
-    counting: counts[slot - begin] = how many; otherwise, where they go in rows and cols.
+    counting: counts[slot - begin] = how many; otherwise their first place in rows and cols.
     Cells in a line along x are neighbours in the numbering, so a point is compared with one range
     of slots for each of the lines around it, beginning with its own.
     """
@@ -239,7 +238,7 @@ def _measure_block(
 def distances_of_block(
     x: Array, names: Array, view: Any, dtype: Any, threads: int | None = None
 ) -> Array:
-    """Length of every edge of a block of a distributed graph; `names` are its vertices."""
+    """Length of every edge of a block; names[v] is the user's id of local id v."""
     data = np.empty(view.indices.size, dtype)
     crew(threads, work=view.indices.size + view.indptr.size).run(
         _measure_block, x, 2.0**-BITS, names, view.indptr, view.indices, data
@@ -250,7 +249,6 @@ def distances_of_block(
 def distances(
     x: Array, indptr: Array, indices: Array, dtype: Any, threads: int | None = None
 ) -> Array:
-    """Length of every stored edge."""
     data = np.empty(indices.size, dtype)
     crew(threads, work=indices.size + indptr.size).run(
         _measure, x, 2.0**-BITS, indptr, indices, data

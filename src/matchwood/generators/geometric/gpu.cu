@@ -1,4 +1,4 @@
-// Graphs of random points.  Host side: gpu.py.  Points and cells: plans.py; see also cpu.py.
+// Graphs of random points.  Host side: gpu.py.  Points and cells: reference.py; see also cpu.py.
 //
 //   draw_points    one thread per coordinate
 //   count_cells    one thread per point: points of each cell

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
 from matchwood.arguments import index_type
-from matchwood.generators.geometric.plans import Near, Points
+from matchwood.engines import gpu
+from matchwood.generators.geometric.reference import Near, Points
 from matchwood.primitives.assemble.gpu import assemble
 from matchwood.primitives.scan.gpu import exclusive_scan
 
@@ -60,7 +61,6 @@ def near(plan: Near, threads: int | None = None) -> tuple[Any, Any, Any]:
 
 
 def distances(x: Any, indptr: Any, indices: Any, dtype: Any, threads: int | None = None) -> Any:
-    """Length of every stored edge."""
     dim, n = x.shape
     data = gpu.empty(indices.size, dtype, "distances")
     k = SOURCE.kernels("measure", I=indices.dtype, W=dtype)

@@ -1,7 +1,7 @@
-"""Random graphs whose edges come from a hash.  Read on in plans.py, reference.py, cpu.py, gpu.py.
+"""Random graphs whose edges are drawn by a hash.  Read on in reference.py, cpu.py, gpu.py.
 
-The random numbers are those of `matchwood.generators.streams`.  plans.py turns arguments into
-whole numbers once, on the host; the engines only follow the plan.
+The random numbers are those of `matchwood.generators.streams`.  Arguments become whole numbers
+once, on the host (a plan), which all engines follow.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.arguments import count, index_type
-from matchwood.generators import matrices
-from matchwood.generators import weights as edge_weights
-from matchwood.generators.hashed import plans
-from matchwood.generators.matrices import Matrix
-from matchwood.generators.ranks import Ranks, both_ways
+from matchwood.generators import result, streams
+from matchwood.generators.hashed.reference import GNM, RMAT, Bernoulli
+from matchwood.generators.result import Matrix, Ranks, both_ways
 
 MOST_SCALE = 40  # a graph of 2^40 vertices fills any memory
 MOST_VERTICES = 2**31  # pairs of vertices are numbered in 64 bits
@@ -121,7 +119,7 @@ def rmat(
     """
     caller, ranks = "rmat", Ranks(comm, grid, order, engine, threads)
 
-    def planned() -> plans.RMAT:
+    def planned() -> RMAT:
         levels = arguments.at_most(
             caller, "scale", count(caller, "scale", scale), MOST_SCALE, "more fits no memory"
         )
@@ -132,7 +130,7 @@ def rmat(
         )
         if abs(sum(quarters) - 1) > 1e-9:
             raise ValueError(f"{caller}: a + b + c + d must be 1, got {sum(quarters)}")
-        return plans.rmat(
+        return RMAT.of(
             levels,
             round(Fraction(factor) * 2**levels),
             quarters,
@@ -203,7 +201,7 @@ def erdos_renyi(
     -----
     All N possible edges are numbered, and edge k of the graph is the one whose number is p(k),
     k = 0 .. m - 1, for a permutation p of 0 .. N - 1 that is computed, not stored: a Feistel
-    network [2]_ on the next power of two, applied again while it leads outside of 0 .. N - 1.
+    network [2]_ on the next power of two, applied again while its result is outside of 0 .. N - 1.
     So there is nothing to reject, and every engine makes the same graph at any number of
     threads.  Number t is the directed edge from t div (n - 1) to the (t mod (n - 1))-th other
     vertex, or the undirected edge of t mod n and the vertex 1 + t div n further on, modulo n.
@@ -230,12 +228,12 @@ def erdos_renyi(
     """
     caller, ranks = "erdos_renyi", Ranks(comm, grid, order, engine, threads)
 
-    def planned() -> plans.GNM:
+    def planned() -> GNM:
         vertices, edges = _vertices(caller, n), count(caller, "m", m)
         one_way = arguments.flag(caller, "directed", directed)
         most = vertices * (vertices - 1) // (1 if one_way else 2)
         arguments.at_most(caller, "m", edges, most, f"all edges of {vertices} vertices")
-        return plans.gnm(vertices, edges, arguments.seed(caller, rng), directed=one_way)
+        return GNM.of(vertices, edges, arguments.seed(caller, rng), directed=one_way)
 
     plan = ranks.agreed(caller, planned)
     entries = plan.m if plan.directed else 2 * plan.m
@@ -258,7 +256,7 @@ def dense_random(
 ) -> Matrix:
     """Random graph that has each possible edge with probability `density`: G(n, p).
 
-    Made for many edges: every pair of vertices is tried, and the rows come out sorted.
+    Made for many edges: every pair of vertices is tried, and rows are written sorted.
 
     Parameters
     ----------
@@ -267,7 +265,7 @@ def dense_random(
     density : float
         Probability of an edge, 0 to 1; about ``density * n * (n - 1)`` entries are stored.
     directed : bool
-        True draws (u, v) and (v, u) apart; False draws once for both.
+        True draws (u, v) and (v, u) separately; False draws once for both.
     weights : {None, "uniform", "integers"}
         None stores ones; the others are explained in `random_weights`.
     dtype : float32 or float64
@@ -316,7 +314,7 @@ def dense_random(
     caller, ranks = "dense_random", Ranks(comm, grid, order, engine, threads)
     plan = ranks.agreed(
         caller,
-        lambda: plans.bernoulli(
+        lambda: Bernoulli.of(
             _vertices(caller, n),
             arguments.real(caller, "density", density, 0, 1),
             arguments.seed(caller, rng),
@@ -342,22 +340,21 @@ def _made(
     dtype: Any,
     ranks: Ranks,
 ) -> Matrix:
-    """Follow the plan by a function of the engine, weigh the edges."""
     if ranks.comm is not None:
         return _made_by_ranks(caller, method, plan, entries, weights, dtype, ranks)
     threads = ranks.threads
-    kind = arguments.one_of(caller, "weights", weights, edge_weights.KINDS)
+    kind = arguments.one_of(caller, "weights", weights, streams.KINDS)
     dtype = arguments.value_type(caller, dtype)
     chosen = engines.resolve("cpu", ranks.engine, caller, threads)
     # the ends of the edges as drawn lie beside the graph, and a counter for each vertex
     extra = 2 * drawn * index_type(plan.n).itemsize + 8 * plan.n
-    matrices.require_room(caller, chosen, plan.n, entries, dtype, extra)
+    result.require_room(caller, chosen, plan.n, entries, dtype, extra)
     indptr, indices = getattr(engines.load(__name__, chosen), method)(plan, threads)
-    data = edge_weights.drawn(
+    data = streams.drawn(
         indptr, indices, kind, plan.seed, dtype, directed=plan.directed, engine=chosen,
         threads=threads,
     )  # fmt: skip
-    return matrices.matrix(plan.n, indptr, indices, data)
+    return result.matrix(plan.n, indptr, indices, data)
 
 
 def _made_by_ranks(
@@ -367,12 +364,12 @@ def _made_by_ranks(
     kind, dtype = ranks.agreed(
         caller,
         lambda: (
-            arguments.one_of(caller, "weights", weights, edge_weights.KINDS),
+            arguments.one_of(caller, "weights", weights, streams.KINDS),
             arguments.value_type(caller, dtype),
         ),
     )
     engine, threads = engines.load(__name__, "cpu"), ranks.cpu_threads
-    values = edge_weights.drawn_on_ranks(kind, plan.seed, dtype, directed=plan.directed)
+    values = streams.drawn_on_ranks(kind, plan.seed, dtype, directed=plan.directed)
 
     def edges(first: int, number: int) -> tuple[Any, Any, None]:
         draw = engine.rmat_edges if method == "rmat" else engine.gnm_edges

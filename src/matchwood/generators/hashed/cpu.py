@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import index_type
-from matchwood.generators.hashed.plans import GNM, RMAT, Bernoulli
+from matchwood.engines.cpu import crew, device, kernel, next_chunk
+from matchwood.generators.hashed.reference import GNM, RMAT, Bernoulli
 from matchwood.generators.streams.cpu import STEP, value, words
 from matchwood.primitives.assemble.cpu import assemble
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.teams import crew, device, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 
@@ -47,7 +47,7 @@ def _draw_quarters(
     rows: Array,
     cols: Array,
 ) -> None:
-    """Edge begin + e into rows[e], cols[e].
+    """Write edge begin + e to rows[e], cols[e].
 
     The loop over edges is the inner one, with nothing in it but arithmetic, so that the compiler
     makes vector instructions of it: 2.3 times as fast as level after level for each edge.
@@ -95,10 +95,7 @@ def rmat(plan: RMAT, threads: int | None = None) -> tuple[Array, Array]:
 def rmat_edges(
     plan: RMAT, threads: int | None = None, begin: int = 0, count: int | None = None
 ) -> tuple[Array, Array]:
-    """Ends of the edges as drawn: self loops and equal edges among them.
-
-    All, or `count` of them from number `begin` on.
-    """
+    """Ends of the edges as drawn, with loops and duplicates: all, or `count` from `begin` on."""
     rows = np.empty(plan.samples if count is None else count, index_type(plan.n))
     cols = np.empty_like(rows)
     crew(threads, work=rows.size * max(plan.scale, 1) // 2).run(
@@ -130,7 +127,7 @@ def _pick_pairs(
     rows: Array,
     cols: Array,
 ) -> None:
-    """Edge begin + k into rows[k], cols[k]."""
+    """Write edge begin + k to rows[k], cols[k]."""
     shift = np.uint64(low_bits)
     high_mask = (_ONE << np.uint64(high_bits)) - _ONE
     low_mask = (_ONE << shift) - _ONE
@@ -214,7 +211,7 @@ def _fill_row(
     indptr: Array,
     indices: Array,
 ) -> None:
-    """The neighbours of begin + u into row u.
+    """Write the neighbours of begin + u to row u.
 
     Every v is written to this member's `line`; it is kept if the place then moves on.  That needs
     no branch, which would be mispredicted half of the time.

@@ -1,4 +1,4 @@
-// Random graphs from a hash.  Host side: gpu.py.  What is drawn: plans.py, reference.py.
+// Random graphs from a hash.  Host side: gpu.py.  What is drawn: reference.py.
 //
 //   draw_quarters   one thread per edge of R-MAT
 //   pick_pairs      one thread per edge of G(n, m)

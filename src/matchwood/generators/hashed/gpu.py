@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
 from matchwood.arguments import index_type
-from matchwood.generators.hashed.plans import GNM, RMAT, Bernoulli
+from matchwood.engines import gpu
+from matchwood.generators.hashed.reference import GNM, RMAT, Bernoulli
 from matchwood.primitives.assemble.gpu import assemble
 from matchwood.primitives.scan.gpu import exclusive_scan
 

@@ -60,7 +60,7 @@ def packets(
 
     Notes
     -----
-    The same at any number of threads: packet k comes from number k of a counter-based stream.  Of
+    The same at any number of threads: packet k is made of number k of a counter-based stream.  Of
     "zipf" the probabilities are rounded to multiples of 2^-32.
 
     Examples
@@ -88,7 +88,7 @@ def packets(
 
 @functools.lru_cache(maxsize=4)
 def thresholds(hosts: int, exponent: float) -> Array:
-    """Host k is drawn by the 32-bit numbers below threshold k and not below that of host k - 1."""
+    """thresholds[k]: the 32-bit numbers below it, and not below thresholds[k - 1], draw host k."""
     weights = np.arange(1, hosts + 1, dtype=np.float64) ** -exponent
     sums = np.cumsum(weights)
     found = np.minimum(np.round(sums / sums[-1] * 2.0**BITS), 2.0**BITS).astype(np.uint64)

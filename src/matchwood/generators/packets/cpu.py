@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share
 from matchwood.generators.streams.cpu import value
-from matchwood.teams import Team, crew, device, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
-GUIDE_BITS = 16  # the upper bits of a drawn number lead to the hosts among which it falls
+GUIDE_BITS = 16  # upper bits of a drawn number, which limit the search for its host
 ZIPF_STEPS = 8  # steps of `crew` that a packet costs
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.generators.streams.reference import values
+from matchwood.generators.streams import values
 
 Array = np.ndarray[Any, Any]
 

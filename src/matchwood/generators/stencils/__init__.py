@@ -1,4 +1,4 @@
-"""Stencils on grids.  Read on in plans.py, reference.py, cpu.py, gpu.py + gpu.cu."""
+"""Stencils on grids.  Read on in reference.py, cpu.py, gpu.py + gpu.cu."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.gate import resources
-from matchwood.generators import matrices
-from matchwood.generators.matrices import Matrix
-from matchwood.generators.ranks import Ranks
-from matchwood.generators.stencils import plans
+from matchwood.generators import result
+from matchwood.generators.result import Matrix, Ranks
+from matchwood.generators.stencils.reference import Plan, along_antidiagonals, row_by_row
 
 ANISO = {
     1: ((-0.2, -0.1, -0.2), (-1.0, 3.0, -1.0), (-0.2, -0.1, -0.2)),
@@ -92,12 +91,12 @@ def stencil(
     """
     caller, ranks = "stencil", Ranks(comm, grid, order, engine, threads)
 
-    def planned() -> tuple[plans.Plan, Any]:
+    def planned() -> tuple[Plan, Any]:
         array = _stencil_array(caller, weights)
         kind = dtype
         if kind is None:
             kind = array.dtype if array.dtype == np.float32 else np.float64
-        plan = plans.row_by_row(array, _lengths(caller, shape, (array.ndim,)))
+        plan = row_by_row(array, _lengths(caller, shape, (array.ndim,)))
         return plan, arguments.value_type(caller, kind)
 
     return _made(caller, ranks, planned)
@@ -149,10 +148,10 @@ def grid(
     True
     """
 
-    def planned() -> tuple[plans.Plan, Any]:
+    def planned() -> tuple[Plan, Any]:
         lengths = _lengths("grid", shape, (1, 2, 3))
         distance = np.abs(np.indices((3,) * len(lengths)) - 1).sum(axis=0)
-        plan = plans.row_by_row((distance == 1).astype(np.float64), lengths)
+        plan = row_by_row((distance == 1).astype(np.float64), lengths)
         return plan, arguments.value_type("grid", dtype)
 
     return _made("grid", Ranks(comm, grid, order, engine, threads), planned)
@@ -203,11 +202,11 @@ def mesh(
     (26.0, 7.0)
     """
 
-    def planned() -> tuple[plans.Plan, Any]:
+    def planned() -> tuple[Plan, Any]:
         lengths = _lengths("mesh", shape, (1, 2, 3))
         around = np.ones((3,) * len(lengths))
         around[(1,) * len(lengths)] = 0
-        plan = plans.row_by_row(around, lengths)
+        plan = row_by_row(around, lengths)
         return plan, arguments.value_type("mesh", dtype)
 
     return _made("mesh", Ranks(comm, grid, order, engine, threads), planned)
@@ -224,7 +223,7 @@ def aniso(
     grid: Any = None,
     order: str = "auto",
 ) -> Matrix:
-    """Anisotropic 9-point problem 1, 2 or 3, on which tridiagonal preconditioners are tried.
+    """Anisotropic 9-point problem 1, 2 or 3: test problems for tridiagonal preconditioners.
 
     The stencils [1]_, [2]_ are::
 
@@ -234,7 +233,7 @@ def aniso(
         -0.2  -0.1  -0.2       -1.0  -0.2  -0.1
 
     with grid points numbered row by row.  Kind 3 is kind 2 with the points numbered along the
-    anti-diagonals, from the first corner to the last: (i, j) comes before (k, l) when
+    anti-diagonals, from the first corner to the last: (i, j) is before (k, l) when
     (i + j, i) < (k + l, k).  So the strong entries -1.0 lie on the sub- and superdiagonal in kinds
     1 and 3, and far from it in kind 2.
 
@@ -285,12 +284,12 @@ def aniso(
     """
     caller, ranks = "aniso", Ranks(comm, grid, order, engine, threads)
 
-    def planned() -> tuple[plans.Plan, Any]:
+    def planned() -> tuple[Plan, Any]:
         problem = arguments.one_of(caller, "kind", kind, (1, 2, 3))
         lengths = _lengths(caller, shape, (2,))
         if problem == 3:  # a number for each anti-diagonal
             resources.require_memory(caller, 16 * sum(lengths), f"a grid of shape {lengths}")
-        number = plans.row_by_row if problem < 3 else plans.along_antidiagonals
+        number = row_by_row if problem < 3 else along_antidiagonals
         plan = number(np.array(ANISO[min(problem, 2)]), lengths)
         return plan, arguments.value_type(caller, dtype)
 
@@ -317,8 +316,7 @@ def _stencil_array(caller: str, weights: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _made(caller: str, ranks: Ranks, planned: Callable[[], tuple[plans.Plan, Any]]) -> Matrix:
-    """Follow the plan, here or by all ranks together."""
+def _made(caller: str, ranks: Ranks, planned: Callable[[], tuple[Plan, Any]]) -> Matrix:
     plan, dtype = ranks.agreed(caller, planned)
     if ranks.comm is not None:
         listed = engines.load(__name__, "cpu").entries
@@ -328,6 +326,6 @@ def _made(caller: str, ranks: Ranks, planned: Callable[[], tuple[plans.Plan, Any
             None, each=max(len(plan.values), 1), kind=dtype,
         )  # fmt: skip
     chosen = engines.resolve("cpu", ranks.engine, caller, ranks.threads)
-    matrices.require_room(caller, chosen, plan.n, plan.nnz, dtype)
+    result.require_room(caller, chosen, plan.n, plan.nnz, dtype)
     indptr, indices, data = engines.load(__name__, chosen).apply(plan, dtype, ranks.threads)
-    return matrices.matrix(plan.n, indptr, indices, data)
+    return result.matrix(plan.n, indptr, indices, data)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.generators.stencils.plans import Plan
-from matchwood.teams import crew, device, kernel, next_chunk
+from matchwood.engines.cpu import crew, device, kernel, next_chunk
+from matchwood.generators.stencils.reference import Plan
 
 Array = np.ndarray[Any, Any]
 
@@ -29,7 +29,7 @@ def _inside(z: int, y: int, x: int, nz: int, ny: int, nx: int) -> bool:
 
 @device
 def _all_inside(z: int, y: int, x: int, shape: Any, reach: Any) -> bool:
-    """Is the whole stencil inside of the grid?  reach: the largest |offset| along each axis."""
+    """Whether the whole stencil is inside of the grid; reach: the largest |offset| of each axis."""
     return (
         reach[0] <= z < shape[0] - reach[0]
         and reach[1] <= y < shape[1] - reach[1]

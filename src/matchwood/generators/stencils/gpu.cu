@@ -1,4 +1,4 @@
-// A stencil at every point of a grid.  Host side: gpu.py.  Numbering and order: plans.py.
+// A stencil at every point of a grid.  Host side: gpu.py.  Numbering and order: reference.py.
 //
 //   count_rows   one thread per point: how many entries its row has
 //   fill_rows    one thread per point: the row

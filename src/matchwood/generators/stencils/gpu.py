@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.generators.stencils.plans import Plan
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.generators.stencils.reference import Plan
 from matchwood.primitives.scan.gpu import exclusive_scan
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("count_rows<I>", "fill_rows<I,W>"))

@@ -23,7 +23,7 @@ from matchwood.gate.resources import interruptible
 from matchwood.io.build import Matrix, matrix_of_edges
 from matchwood.io.files import PathLike
 from matchwood.io.formats.edge_list import chunks, lines_of
-from matchwood.io.limits import Limits
+from matchwood.io.options import Limits
 from matchwood.io.text import Array, Layout, Text, clip, read_records, whole_numbers
 
 
@@ -196,7 +196,6 @@ def _terminals(text: Text, start: int, n: int) -> tuple[int | None, int | None]:
 
 
 def read_coordinates(text: Text, *, strict: bool, threads: int | None) -> Array:
-    """The (n, 2) array of a .co file."""
     line, start, words = _problem(text)
     size = whole_numbers(words[-1:])
     if words[:-1] != [b"aux", b"sp", b"co"] or size is None:

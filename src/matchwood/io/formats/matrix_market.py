@@ -5,9 +5,9 @@ becomes 2.5, and 3.7 in a file of integers becomes 3.  So every line is checked 
 it, which also finds where a file is cut off.
 
 SciPy gets some megabytes of checked lines at a time, under a banner that is made here.  So Ctrl-C
-is heard between two parts, and no header of a file reaches SciPy: its reader divides by the number
-of rows of a dense matrix, which ends the process where that is 0, and its writer takes a matrix
-with one-sided stored zeros for a symmetric one.
+takes effect between two parts, and no header of a file reaches SciPy: its reader divides by the
+number of rows of a dense matrix, which ends the process where that is 0, and its writer takes a
+matrix with one-sided stored zeros for a symmetric one.
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ class Head(NamedTuple):
 
 
 def head_of(text: Text) -> Head:
-    """Banner, comments and sizes."""
     banner = _banner(text)
     line, start, shape, declared = _sizes(text, banner.layout)
     if banner.symmetry != "general" and shape[0] != shape[1]:
@@ -175,7 +174,7 @@ def _cut(content: bytearray, start: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _parsed(text: Text, start: int, head: str, part: bytes | memoryview) -> Any:
-    """What SciPy makes of a part of the table under a banner of ours."""
+    """What SciPy reads from a part of the table under the banner `head`."""
     try:
         return scipy.io.mmread(io.BytesIO(b"".join((head.encode(), part))))
     except (ValueError, OverflowError) as error:
@@ -191,17 +190,13 @@ def _sparse(text: Text, start: int, shape: tuple[int, int], entries: int, banner
 
 
 def type_of(banner: Banner) -> Any:
-    """The type of the values."""
     return np.dtype(_TYPES.get(banner.field, np.float64))
 
 
 def coordinates(
     text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner
 ) -> tuple[Array, Array, Array]:
-    """(rows, columns, values) of so many entries from byte `start` on.
-
-    Those of the other half of a symmetric matrix follow.
-    """
+    """(rows, columns, values) of `entries` entries from byte `start` on, then mirrored ones."""
     index = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64
     kind: Any = _TYPES.get(banner.field, np.float64)
     u: Any = np.empty(entries, index)
@@ -244,7 +239,7 @@ def _dense(text: Text, start: int, shape: tuple[int, int], entries: int, banner:
 
 
 def _reflected(values: Array, symmetry: str) -> Array:
-    """What stands on the other side of the diagonal."""
+    """The values on the other side of the diagonal."""
     if symmetry == "skew-symmetric":
         return np.negative(values)
     return np.conjugate(values) if symmetry == "hermitian" else values
@@ -282,7 +277,6 @@ def pieces(A: Matrix, *, weights: bool, comments: Sequence[str]) -> Iterator[byt
 
 
 def _body(written: bytes) -> bytes:
-    """The lines below banner, comments and sizes."""
     position = 0
     while written.startswith(b"%", position):
         position = written.index(b"\n", position) + 1

@@ -2,7 +2,7 @@
 
 What a member says of itself is checked before NumPy reads it: its size against the limits, its
 type (objects would be unpickled, which can run anything), and its shape against its bytes (NumPy
-allocates what the shape asks for).  Reading and writing go in small steps, so that Ctrl-C is heard.
+allocates what the shape asks for).  Both ways go in small steps, so that Ctrl-C takes effect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from matchwood.errors import FileFormatError
 from matchwood.gate.resources import interruptible, require_memory
 from matchwood.io.build import Matrix
 from matchwood.io.files import PathLike, read_bytes
-from matchwood.io.limits import NO_LIMITS, Limits, matrix_bytes
+from matchwood.io.options import NO_LIMITS, Limits, matrix_bytes
 
 MEMBERS = (
     "data", "indices", "indptr", "row", "col", "coords", "offsets", "format", "shape", "_is_array",
@@ -62,7 +62,7 @@ def read(path: PathLike, limits: Limits = NO_LIMITS) -> Matrix:
 
 
 def _require_plain_arrays(path: PathLike, stream: io.BytesIO, limits: Limits) -> None:
-    """Every member is an array of numbers or text, as large as its bytes say."""
+    """Raise unless every member is an array of numbers or text, as large as its bytes say."""
     with zipfile.ZipFile(stream) as archive:
         members = archive.infolist()
         names = [member.filename.removesuffix(".npy") for member in members]
@@ -109,7 +109,7 @@ def _described(head: io.BytesIO) -> tuple[np.dtype[Any], tuple[int, ...], int]:
 
 
 def _require_shape(path: PathLike, stored: Any, limits: Limits) -> None:
-    """Numbers for values, and a shape in proportion to them."""
+    """Raise unless the values are numbers and the shape is in proportion to them."""
     if stored.ndim != 2:
         raise _refused(path, f"{stored.ndim} dimensions")
     if stored.data.dtype.kind not in "biufc":

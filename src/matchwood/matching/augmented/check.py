@@ -1,7 +1,7 @@
 """Is this matching as heavy as the greedy one, and does no short exchange make it heavier?
 
-Gains are integers, as the engines compare them (__init__.py).  Arms are sorted by what they win;
-of each vertex the best arm counts, and the best one to another unit.  A cycle is two edges whose
+Gains are integers, as the engines compare them (__init__.py).  Arms are sorted by gain; of each
+vertex the best arm counts, and the best one to another unit.  A cycle is two edges whose
 other ends are mates: for every edge that leaves a unit, the second one is looked up.
 """
 
@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.arguments import one_of
 from matchwood.arguments import seed as seed_of
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.matching.augmented import LEAST_GAIN, rounds_asked, two_factors
 from matchwood.matching.check import ROUNDING, check_matching
 from matchwood.matching.mates import checked_mates
@@ -114,7 +115,7 @@ def _check_paths(m: Matched) -> None:
 
 
 def _two_arms(m: Matched) -> tuple[Array, Array, Array]:
-    """What the best arm of each vertex wins, its unit, and the best one to another unit."""
+    """The gain of each vertex's best arm, the unit it leads to, and the best to another unit."""
     value = m.w - m.own[m.x]
     arms = np.flatnonzero((value > 0) & (m.mate[m.u] != m.x))
     u, unit, value = m.u[arms], m.unit[m.x[arms]], value[arms]

@@ -11,14 +11,14 @@
 constexpr long long ANYTHING = 1ll << 61;  // more than two weights; two of these fit into 64 bits
 constexpr long long LEAST_GAIN = 3;        // units of the last bit, see __init__.py
 
-// What an arm or a cycle wins, and where it leads to.
+// The gain of an arm or a cycle, and where it leads to.
 template <typename I>
 struct Choice {
     long long value;
     I x;  // NOBODY: none
 };
 
-// Of two arms of u.
+// Whether one of two arms of u is better.
 template <typename I>
 struct FirstArm {
     I u;
@@ -30,7 +30,7 @@ struct FirstArm {
     }
 };
 
-// Of two cycles; equal gains leave the smaller x.
+// Whether one of two cycles is better; of equal gains the smaller x is.
 struct FirstCycle {
     template <typename I>
     __device__ __forceinline__ bool operator()(Choice<I> a, Choice<I> b) const
@@ -46,7 +46,7 @@ struct WarpGroup {
     __device__ __forceinline__ static long long number() { return global_thread() / WARP; }
     __device__ __forceinline__ static long long all() { return all_threads() / WARP; }
 
-    // The first of what the threads hold, in all of them.
+    // The best of the values that the threads hold, returned to all of them.
     template <typename I, typename Before>
     __device__ __forceinline__ static Choice<I> first(Choice<I> mine, Before before)
     {
@@ -58,7 +58,7 @@ struct WarpGroup {
         return mine;
     }
     __device__ __forceinline__ static long long most(long long mine) { return warp_reduce(mine, Most()); }
-    // One thread's value, in all of them.
+    // The value of thread 0, returned to all of them.
     __device__ __forceinline__ static unsigned long long from_leader(unsigned long long x) { return __shfl_sync(ALL, x, 0); }
 };
 
@@ -98,8 +98,8 @@ struct Exchanges {
     double first_factor, second_factor;  // see `two_factors`
     const I* mate;
     const long long* price;  // integer weight of the edge at v, 0 for free vertices
-    long long* arm;          // what the best arm of v wins at most
-    long long* heaviest;     // weight in the row, or more
+    long long* arm;          // the most that the best arm of v gains
+    long long* heaviest;     // the heaviest weight in the row, or more
     I* target;               // where the arm led to when v was scanned
     I* stale;                // 1: arm may have risen since
 
@@ -114,7 +114,7 @@ struct Exchanges {
         return k < end && indices[k] == v ? k : end;
     }
 
-    // 0 where the edge is not there: in one direction only, of a matrix that was said to be symmetric.
+    // The weight of {u, v}; 0 where the row lacks it, if a matrix is wrongly declared symmetric.
     __device__ __forceinline__ W weight(I u, I v) const
     {
         I row = degree(v) < degree(u) ? v : u, k = place(row, row == u ? v : u);
@@ -144,7 +144,7 @@ struct Exchanges {
     {
         long long most;
         Choice<I> best = scan(group, u, I(NOBODY), I(NOBODY), &most);
-        if (Group::rank() == 0) {  // others read bounds meanwhile: the old ones are right, too
+        if (Group::rank() == 0) {  // others may read the bounds meanwhile: the old ones hold, too
             store_relaxed(&arm[u], best.value);
             store_relaxed(&target[u], best.x);
             store_relaxed(&heaviest[u], most);
@@ -153,7 +153,7 @@ struct Exchanges {
         return best;
     }
 
-    // The arm of u, looked for again where it is not what it was.
+    // The best arm of u, searched again where it has changed.
     template <typename Group>
     __device__ __forceinline__ Choice<I> fresh_arm(Group group, I u) const
     {
@@ -183,7 +183,7 @@ struct Exchanges {
         return (at_u < at_v ? at_u : at_v) > price[u] + least;
     }
 
-    // The best cycle that wins more than `least`, and the x at u.
+    // The best cycle that gains more than `least`, and the x at u.
     template <typename Group>
     __device__ Choice<I> cycle(Group, I u, long long least) const
     {
@@ -251,7 +251,7 @@ struct Exchanges {
             y = b.x;
             if (gain < 0) gain = 0;
         }
-        if (x == v || y == u) {  // only where symmetry is a lie
+        if (x == v || y == u) {  // only where a matrix is wrongly declared symmetric
             gain = 0;
             x = y = NOBODY;
         }

@@ -3,15 +3,15 @@
 // The steps are those of cpu.py, one kernel each:
 //
 //   own_weights     the weight of the edge at each vertex
-//   prepare         integers for them; bounds and claims set back
+//   prepare         these weights as integers; bounds and claims are reset
 //   scan_rows       the arms of all matched vertices; rows of more than LONG entries are listed ...
 //   scan_listed     ... and get a block each
-//   choose          units that may gain, as far as bounds tell: short ones and long ones
+//   choose          units that may gain, by the bounds: short ones and long ones
 //   evaluate        a warp, or a block, to each of them: those that gain are the candidates
 //   claim, rank     atomic maxima at the units that a candidate touches
-//   decide, make    who is first at all of them changes the matching
+//   decide, make    a candidate that is first at all of them changes the matching
 //   list_changed    changed vertices, short and long ones
-//   wake            a warp, or a block, to each: neighbours whom that concerns are the next queue
+//   wake            a warp, or a block, to each: neighbours that may gain by the change are the next queue
 //
 // Counts are read on the device, so the host waits once in a round.
 //
@@ -55,8 +55,8 @@ __device__ __forceinline__ Exchanges<I, W> exchanges_of(const I* indptr, const I
             s.of(PRICE), s.of(ARM), s.of(HEAVIEST), s.end(TARGET), s.end(STALE)};
 }
 
-// A thread to a vertex.  -1 where mates do not agree or the edge is not there, which happens only if a
-// matrix was said to be symmetric and is not.
+// A thread to a vertex.  -1 where mates do not agree or the edge is missing, which happens only if a
+// matrix is wrongly declared symmetric.
 template <typename I, typename W>
 __global__ void own_weights(I n, const I* indptr, const I* indices, const W* data, const I* mate, W* own)
 {
@@ -73,7 +73,7 @@ __global__ void own_weights(I n, const I* indptr, const I* indices, const W* dat
     }
 }
 
-// A thread to a vertex.  Of free vertices nothing is known: they are scanned when they may gain.
+// A thread to a vertex.  Free vertices have no bounds: they are scanned when they may gain.
 template <typename I, typename W>
 __global__ void prepare(I n, W* own, const double* factors, I* mate, long long* words, I* ends)
 {
@@ -209,7 +209,7 @@ __global__ void evaluate_by_blocks(I n, const I* indptr, const I* indices, const
     evaluate(BlockGroup(), e, s, s.end(LONGS), control[LONG_ONES], control);
 }
 
-// What decides between units of equal gain, larger first; one to one.
+// The word that breaks ties between units of equal gain, larger first; all are different.
 __device__ __forceinline__ Wide tie_word(long long u, Wide seed, bool by_hash)
 {
     return by_hash ? mix64((Wide)u ^ mix64(seed)) : ~(Wide)u;
@@ -257,7 +257,7 @@ __global__ void decide(I n, unsigned long long seed, bool by_hash, long long* wo
     }
 }
 
-// The matching, and who changes it.
+// The matching, and the list of vertices that changed.
 template <typename I, typename W>
 struct Maker {
     Exchanges<I, W> e;
@@ -301,13 +301,13 @@ __global__ void make(I n, const I* indptr, const I* indices, const W* data, cons
     Maker<I, W> maker{exchanges_of(indptr, indices, data, Ties{0, false}, factors, mate, s), s, mate, own};
     for (Wide i = global_thread(); i < control[CANDIDATES]; i += all_threads()) {
         Touched<I> touched(s, i);
-        for (I t : touched.unit) {  // several threads may set one back
+        for (I t : touched.unit) {  // several threads may reset the same one
             store_relaxed(&s.of(CLAIM)[t], 0ll);
             store_relaxed(&s.of(TIE)[t], 0ll);
         }
         if (!s.end(WON)[i]) continue;
         I u = touched.unit[0], v = mate[u], x = s.end(NEW_X)[i], y = s.end(NEW_Y)[i];
-        I apart = x < 0 || y < 0 || mate[x] != y ? y : I(NOBODY);  // in a cycle y comes with x
+        I apart = x < 0 || y < 0 || mate[x] != y ? y : I(NOBODY);  // in a cycle y is freed with x
         int count = maker.vertices(u) + maker.vertices(x) + maker.vertices(apart);
         Wide at = take(&control[CHANGED], Wide(count));
         at = maker.part(u, at);
@@ -351,7 +351,7 @@ __global__ void list_changed(I n, const I* indptr, const I* mate, long long* wor
             I c = s.end(CHANGES)[i];
             is_long = indptr[c + 1] - indptr[c] > LONG;
             waker.enqueue(c);
-            if (mate[c] < 0) {  // nobody raises its bound from now on
+            if (mate[c] < 0) {  // no scan raises its bound from now on
                 s.of(ARM)[c] = ANYTHING;
                 s.end(STALE)[c] = 1;
             }

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.matching.augmented import LIMIT, two_factors
-from matchwood.matching.methods import Found, load
+from matchwood.matching.methods import EngineMatching, load
 from matchwood.primitives.extremes import extremes
 from matchwood.primitives.wide_sums import total
 
 WIDTHS = (2, 8)  # lanes for a row in the first round
-EACH = 4  # entries for each of them, on average
+EACH = 4  # entries per lane, on average
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
@@ -36,11 +36,11 @@ LISTED = 1024  # blocks at most for the units of a list, whose length the host d
 
 def match(
     view: Any, seed: int, by_hash: bool, threads: int | None = None, rounds: int = LIMIT
-) -> Found:
+) -> EngineMatching:
     found = load("auto", "gpu").match(view, seed, by_hash)
     n, kind, weight = view.n, view.indices.dtype, view.data.dtype
     if view.nnz == 0:
-        return Found(found.mate, 0.0, 0)
+        return EngineMatching(found.mate, 0.0, 0)
     space = gpu.workspace(
         "weighted_matching",
         own=(n, weight),
@@ -53,12 +53,10 @@ def match(
     k = SOURCE.kernels(I=kind, W=weight)
     made = _Rounds(k, view, found.mate, space, (seed, by_hash)).run(rounds)
     k.add_weights(None, (n, space.own, space.sums), grid=SUMS)
-    return Found(found.mate, total(space.sums.get()) / 2, made)
+    return EngineMatching(found.mate, total(space.sums.get()) / 2, made)
 
 
 class _Rounds:
-    """The kernels with their arguments."""
-
     def __init__(self, k: Any, view: Any, mate: Any, space: Any, ties: tuple[int, bool]) -> None:
         self.k, self.view, self.mate, self.space, self.ties = k, view, mate, space, ties
         self.n = view.n
@@ -67,12 +65,12 @@ class _Rounds:
         self.grid = min(LISTED, -(-view.n // 64))
 
     def clear(self, first: int, after: int) -> None:
-        """Set words of `control` back."""
+        """Set the words first to after - 1 of `control` to 0."""
         part = self.space.control[first:after]
         part.data.memset_async(0, part.nbytes)
 
     def run(self, most: int) -> int:
-        """Rounds until nobody gains, or so many; how many there were."""
+        """Run rounds until no unit gains, `most` at the most; returns their number."""
         made = 0
         self.scan()
         self.choose(True)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.matching.augmented import LEAST_GAIN, LIMIT, exponent_of
-from matchwood.matching.methods import Found, load
+from matchwood.matching.methods import EngineMatching, load
 from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.primitives.hashing.reference import mix64_number
 
@@ -45,7 +45,6 @@ class State:
         ]
 
     def own(self, v: int) -> int:
-        """The weight of the edge at v, 0 for a free vertex."""
         return self.rows[v][self.mate[v]] if self.mate[v] >= 0 else 0
 
     def unit(self, v: int) -> int:
@@ -53,7 +52,7 @@ class State:
         return min(v, self.mate[v]) if self.mate[v] >= 0 else v
 
     def arms(self, u: int) -> list[Arm]:
-        """Those that win something, the best one first."""
+        """The arms of u that gain something, the best first."""
         found = [
             (w - self.own(x), x)
             for x, w in self.rows[u].items()
@@ -64,7 +63,7 @@ class State:
         return [Arm(*arm) for arm in found]
 
     def best(self, u: int) -> Exchange:
-        """Of the unit whose smaller end is u."""
+        """The best exchange of the unit whose smaller end is u."""
         if self.mate[u] < 0:
             free = [arm for arm in self.arms(u) if self.mate[arm.x] < 0]
             return Exchange(free[0].value, free[0].x, -1) if free else NOTHING
@@ -89,7 +88,7 @@ class State:
         return arms[0], next(others, NO_ARM)
 
     def cycle(self, u: int) -> Exchange:
-        """With a lighter edge of the matching, or one as heavy; of equal gains the smallest x."""
+        """The best cycle with a matched edge that is not heavier; of equal gains the smallest x."""
         v, found = self.mate[u], NOTHING
         for x in sorted(self.rows[u]):
             y = self.mate[x]
@@ -101,14 +100,14 @@ class State:
         return found
 
     def key(self, u: int, exchange: Exchange) -> tuple[int, int]:
-        """Larger comes first; no two units have the same."""
+        """The key of an exchange: larger is first, and no two units have the same."""
         return exchange.gain, tie_word(u, self.seed, self.by_hash)
 
     def units(self) -> Iterator[int]:
         return (u for u in range(self.n) if self.unit(u) == u)
 
     def round(self) -> bool:
-        """One round; False where nobody gains."""
+        """One round; False where no unit gains."""
         wanted = {u: self.best(u) for u in self.units()}
         wanted = {u: exchange for u, exchange in wanted.items() if exchange.gain >= LEAST_GAIN}
         touched = {
@@ -150,13 +149,13 @@ def cut(w: float, exponent: int) -> int:
 
 
 def tie_word(u: int, seed: int, by_hash: bool) -> int:
-    """What decides between units of equal gain, larger first; one to one."""
+    """The word that breaks ties between units of equal gain, larger first; all are different."""
     return mix64_number(u ^ mix64_number(seed)) if by_hash else ~u & MASK64
 
 
 def match(
     view: Any, seed: int, by_hash: bool, threads: int | None = None, rounds: int = LIMIT
-) -> Found:
+) -> EngineMatching:
     start = load("auto", "reference").match(view, seed, by_hash)
     state = State(view, start.mate.tolist(), seed, by_hash)
     made = 0
@@ -165,4 +164,4 @@ def match(
     mate = np.array(state.mate, view.indices.dtype)
     row = np.repeat(np.arange(view.n), np.diff(view.indptr))
     weight = float(view.data[mate[row] == view.indices].sum(dtype=np.float64)) / 2
-    return Found(mate, weight, made)
+    return EngineMatching(mate, weight, made)

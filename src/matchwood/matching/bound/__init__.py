@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import calls, csr
+from matchwood import calls
 from matchwood.arguments import count
+from matchwood.gate import graph as csr
 from matchwood.matching import mates
 from matchwood.matching.methods import heavy_matching
 from matchwood.primitives.wide_sums import finite, total
 
 SAFE_EXPONENT = 900  # exponent: weights between 2^-900 and 2^900 are not scaled
-SMALL = 2.0**-960  # of larger numbers 2^-40 is many units of 2^-1074, the smallest number
-SWEEPS = 10  # from each start; more gained less than 1 % (bench/matching/weighted.py)
+ROUNDED_BELOW = 2.0**-960  # 2^-40 of a larger number is many times 2^-1074, the smallest number
+SWEEPS = 10  # sweeps from each start; more gained less than 1 % (bench/matching/weighted.py)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ def matching_bound(
     matching : Matching, mate or None
         A good matching gives a good bound; None finds one.
     sweeps : int
-        From each of the two starts.
+        Number of sweeps from each of the two starts.
     engine : {None, "reference", "cpu"}
         None takes the CPU; a graph on a GPU is copied there.
     threads : int or None
@@ -95,7 +96,7 @@ def matching_bound(
     Notes
     -----
     The least possible sum is the weight of the best fractional matching.  On a bipartite graph this
-    is the weight of the best matching; on others it is a few per cent more.  Ten sweeps come within
+    is the weight of the best matching; on others it is a few per cent more.  Ten sweeps get within
     1 to 3 per cent of it on grids, meshes, triangulations and R-MAT graphs.
 
     Deterministic: all vertices read the y of the last sweep.  The result is rounded up by 2^-40,
@@ -162,7 +163,7 @@ def _rounded_up(y: Any, view: csr.View, sweeps: int, shift: int) -> Any:
 
 
 def _add_steps(y: Any, view: csr.View, steps: int) -> None:
-    """Add `steps` units of 2^-1074 where y is below SMALL and the vertex has edges."""
-    small = np.flatnonzero(y < SMALL)
+    """Add `steps` units of 2^-1074 where y is below ROUNDED_BELOW and the vertex has edges."""
+    small = np.flatnonzero(y < ROUNDED_BELOW)
     small = small[view.indptr[small + 1] > view.indptr[small]]
     y[small] += steps * math.ldexp(1.0, -1074)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.primitives.wide_sums import total
 
 

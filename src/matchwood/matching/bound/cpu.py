@@ -1,6 +1,6 @@
 """The two starts and the sweeps on a team.  The rule: __init__.py.
 
-Every pass reads one array and writes another, each thread its own rows, with a barrier between
+Every pass reads one array and writes another, each member its own rows, with a barrier between
 passes; so there are no races, and the result does not depend on the number of threads.
 """
 
@@ -10,24 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import Team, advance, barrier, crew, expect, interrupted, kernel, share_rows
+from matchwood.engines.cpu import (
+    Team,
+    advance,
+    barrier,
+    crew,
+    expect,
+    interrupted,
+    kernel,
+    share_rows,
+)
 
 Array = np.ndarray[Any, Any]
 
 
 @kernel
 def _improve(
-    team: Team,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    mate: Array,
-    sweeps: int,
-    from_matching: bool,
-    own: Array,
-    y: Array,
-    need: Array,
-) -> None:
+    team: Team, indptr: Array, indices: Array, weights: Array, mate: Array, sweeps: int,
+    from_matching: bool, own: Array, y: Array, need: Array,
+) -> None:  # fmt: skip
     """`own` becomes the weight of each vertex's edge in the matching; vertices are unsigned."""
     no_mate = ~mate.dtype.type(0)
     lo, hi = share_rows(team, indptr)

@@ -18,7 +18,6 @@ def improve(
     w = view.data.astype(np.float64)
 
     def largest(values: Array) -> Array:
-        """The largest value of each row, 0 if none is positive."""
         out = np.zeros(n)
         np.maximum.at(out, u, values)
         return out

@@ -1,7 +1,4 @@
-"""As many edges as possible of which no two share an end.
-
-Read on in reference.py, check.py, cpu.py, cpu_trees.py.
-"""
+"""As many edges as possible, no two of which share an end.  See reference.py, check.py, cpu/."""
 
 from __future__ import annotations
 
@@ -19,13 +16,13 @@ METHODS = ("auto", "hopcroft_karp", "blossom")
 def maximum_matching(
     A: Any, *, method: str = "auto", engine: str | None = None, threads: int | None = None
 ) -> Matching:
-    """Find a matching with as many edges as there can be; weights are not looked at.
+    """Find a matching with as many edges as there can be, whatever their weights.
 
     A path that begins and ends at free vertices, and whose every second edge is in the matching,
     can be turned round: the matching then has one edge more.  A matching without such a path is
-    a largest one (Berge).  The start is what comes first, and where that leaves many vertices free,
-    the rule of Karp and Sipser [1]_: a vertex with one free neighbour is matched with it, which is
-    never wrong.
+    a largest one (Berge).  At the start each vertex takes its first free neighbour.  Where that
+    leaves many vertices free, the start follows Karp and Sipser [1]_: a vertex with one free
+    neighbour is matched with it, which is never wrong.
 
     Parameters
     ----------
@@ -71,9 +68,9 @@ def maximum_matching(
     ``"blossom"`` that found no path is never repeated, as its vertices are left out from then on.
     Memory besides the graph: some ten arrays of n.
 
-    Why one thread begins: the rule of Karp and Sipser is one choice after the other, and each may
-    leave the next vertex with one neighbour.  On random graphs with two sides of 200,000 vertices
-    that start is more than half of the time.
+    The start is sequential: by the rule of Karp and Sipser each choice may leave the next vertex
+    with one neighbour.  On random graphs with two sides of 200,000 vertices it takes more than half
+    of the time.
 
     References
     ----------

@@ -18,8 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from matchwood import csr
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.matching.cardinality.cpu import INNER, improve
 from matchwood.matching.mates import checked_mates
 
@@ -60,7 +60,7 @@ def check_maximum_matching(A: Any, answer: Any) -> None:
 
 
 def free_at_least(view: Any, removed: Array) -> int:
-    """odd(G - U) - |U|: so many vertices are free in every matching."""
+    """odd(G - U) - |U|, a lower bound on the vertices that any matching leaves free."""
     left = np.flatnonzero(~removed)
     ones = np.ones(view.nnz, np.int8)
     G = sp.csr_array((ones, view.indices, view.indptr), (view.n, view.n))[left][:, left]

@@ -1,9 +1,10 @@
 """A largest matching from the definition: paths that gain an edge, one vertex after the other.
 
-Edmonds' search as it is taught: the graph with odd cycles contracted is kept as the base of each
-vertex, and all bases are gone through at a contraction.
+Edmonds' search as in textbooks: contracted odd cycles are kept as the base of each vertex, and a
+contraction goes through all bases.
 
-`turn_paths` is the phases of cpu_trees.py in plain Python: from one start both find the same mates.
+`turn_paths` is the phases of cpu/bipartite.py in plain Python: from one start both find the same
+mates.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def match(view: Any, method: str, threads: int | None = None) -> tuple[Any, int,
 
 
 def turn_paths(view: Any, side: Any, mate: Any, worth: int) -> int:
-    """Make a matching of a bipartite graph as large as possible; the number of phases."""
+    """Make a matching of a bipartite graph as large as possible; returns the number of phases."""
     rows, n, phases = _rows(view), view.n, 0
     roots = {x for x in range(n) if side[x] == 0 and mate[x] < 0}
     parent: dict[int, int] = {}  # of side 1
@@ -87,7 +88,7 @@ def turn_paths(view: Any, side: Any, mate: Any, worth: int) -> int:
 
 
 def _order(y: int) -> int:
-    """30 bits of a hash, as cpu_trees.py has it."""
+    """30 bits of a hash, as cpu/bipartite.py has it."""
     return (y * 0x9E3779B97F4A7C15 & MASK64) >> 34
 
 
@@ -97,7 +98,7 @@ def _from_place(row: list[int], y: int) -> list[int]:
 
 
 def _attach(claims: Any, mate: Any, parent: Any, root: Any, end: Any) -> set[int]:
-    """What was claimed belongs to its tree now; returns the next frontier."""
+    """Add claimed vertices to their trees; returns the next frontier."""
     parent |= claims
     for y, x in claims.items():
         if mate[y] >= 0:

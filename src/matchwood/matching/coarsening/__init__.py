@@ -1,22 +1,29 @@
-"""Coarser graphs from matchings.  Read on in check.py, hierarchy.py and two_hop.py.
-
-The engines are those of primitives/contract, which merges the pairs.  hierarchy.py repeats the
-coarsening; two_hop.py pairs the vertices that a matching leaves free, so that stars shrink too.
-"""
+"""Coarser graphs from matchings: one level, and a hierarchy.  primitives/contract merges pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from matchwood import calls, csr, engines
-from matchwood.arguments import numbers, plain
+from matchwood import calls, engines
+from matchwood.arguments import count, flag, integers, numbers, one_of, plain, seed
+from matchwood.gate import graph as csr
+from matchwood.gate.resources import require_memory
 from matchwood.gate.views import sparse_matrix
 from matchwood.matching import mates
+from matchwood.matching.maximal import maximal_matching
+from matchwood.matching.methods import METHODS
+from matchwood.matching.weighted import weighted_matching
 from matchwood.primitives.contract import trusted_contract_pairs
+from matchwood.primitives.row_reduce import trusted_strongest_neighbours as strongest_neighbours
+from matchwood.primitives.sort import radix_sort
+
+MAXIMAL = ("proposal", "random")  # maximal matchings, of heavy edges and of any
+STALLED = 0.95  # fraction of the vertices; a level that keeps more ends the hierarchy
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +126,7 @@ def coarsen(
 
 
 def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
-    """The weights of n vertices as int64 or float64, on that engine; 1 each where None came."""
+    """The weights of n vertices as int64 or float64, where `place` says; None: 1 for each."""
     if given is None:
         xp = engines.cupy() if place == "gpu" else np
         return xp.ones(n, np.int64)
@@ -142,10 +149,7 @@ def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
 
 
 def _refuse_overflow(G: csr.Graph, data: Any, members: Any, mate: Any, weights: Any) -> None:
-    """Raise where a sum of weights overflows its type.
-
-    The entries are only read where four of the heaviest could overflow.
-    """
+    """Raise where a sum of weights overflows; reads entries only if four of the heaviest could."""
     most = float(np.finfo(data.dtype).max) / 4
     # where values are not symmetric, two of them make the weight of an edge
     if 2 * G.largest_magnitude > most and not bool(np.isfinite(data).all()):
@@ -170,3 +174,211 @@ def _wraps(members: Any, mate: Any) -> bool:
     other = members[mate] * (mate >= 0)
     both = members + other
     return bool((((members < 0) == (other < 0)) & ((both < 0) != (members < 0))).any())
+
+
+# Hierarchies
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """Ever coarser graphs.  Iterates over its levels, finest first.
+
+    Attributes
+    ----------
+    levels : tuple of Coarsening
+        Each made from the one before, the first from the graph itself.
+    n : int
+        Vertices of the graph itself.
+    engine : {"cpu", "gpu"}
+        Where the levels live.
+    """
+
+    levels: tuple[Coarsening, ...]
+    n: int
+    engine: str = "cpu"
+
+    def __iter__(self) -> Iterator[Coarsening]:
+        return iter(self.levels)
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def __repr__(self) -> str:
+        return f"<Hierarchy: {' > '.join(map(str, self.sizes))} vertices>"
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of vertices of the graph and of every level."""
+        return [self.n, *(level.matrix.shape[0] for level in self.levels)]
+
+    @cached_property
+    def map(self) -> Any:
+        """(n,) array: the vertex of the coarsest graph that each vertex went to."""
+        xp = engines.cupy() if self.engine == "gpu" else np
+        if not self.levels and xp is np:
+            require_memory("Hierarchy", 8 * count("Hierarchy", "n", self.n), f"{self.n} vertices")
+        whole = xp.arange(self.n) if not self.levels else None
+        for k, level in enumerate(self.levels):
+            size, most = self.sizes[k : k + 2]
+            name = f"levels[{k}].map"
+            map = integers("Hierarchy", name, level.map, size=size, low=0, high=most - 1)
+            whole = map.copy() if whole is None else map[whole]
+        return engines.frozen(whole)
+
+    def project(self, values: Any) -> Any:
+        """Give every vertex of the graph the value of its vertex in the coarsest graph.
+
+        Examples
+        --------
+        >>> import matchwood
+        >>> A = matchwood.generators.grid((4, 4))
+        >>> H = matchwood.coarsening_hierarchy(A, until=2)
+        >>> part = H.project([0, 1])
+        >>> part.shape, sorted(set(part.tolist()))
+        ((16,), [0, 1])
+        """
+        values = plain("project", "values", values)
+        if values.shape[:1] != (self.sizes[-1],):
+            raise ValueError(
+                f"project: values must have one row for each of {self.sizes[-1]} vertices of the "
+                f"coarsest graph, got shape {values.shape}"
+            )
+        return engines.moved(values, self.engine)[self.map]
+
+
+def coarsening_hierarchy(
+    A: Any,
+    *,
+    until: int = 100,
+    method: str = "auto",
+    rng: Any = 0,
+    ties: str = "hash",
+    vertex_weights: Any = None,
+    two_hop: bool = True,
+    engine: str | None = None,
+    threads: int | None = None,
+) -> Hierarchy:
+    """Coarsen a graph level by level, until few vertices are left.
+
+    Every level matches the vertices of the one before and merges the pairs (`coarsen`).  Vertices
+    that stay free are paired with others that have the same heaviest neighbour, so that stars,
+    and graphs with many leaves or isolated vertices, shrink as well [1]_.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+        Weights as in `weighted_matching`.
+    until : int
+        Stop at the first level with at most this number of vertices.
+    method : {"auto", "greedy", "dominant", "suitor", "random_weighted", "proposal", "random", ...}
+        How vertices are matched: a method of `weighted_matching`; ``"proposal"``, the weighted
+        `maximal_matching`; or ``"random"``, a maximal matching that does not look at weights.
+    rng : int, Generator or None
+        Seed of the matchings; level k uses the seed plus k.
+    ties : {"hash", "index"}
+        Which of two edges of equal weight comes first, as in `weighted_matching`; ``"proposal"``
+        goes by hash.
+    vertex_weights : (n,) array or None
+        None counts each vertex as 1.
+    two_hop : bool
+        False merges matched pairs only.  Then a star stalls: a level that keeps more than 95 %
+        of the vertices ends the hierarchy.
+    engine : {None, "reference", "cpu", "gpu"}
+        None takes the engine where `A` already lives.
+    threads : int or None
+        CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
+
+    Returns
+    -------
+    Hierarchy
+        With `levels`, `sizes`, `map` and `project`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `weighted_matching` and `coarsen`.
+
+    Notes
+    -----
+    With `two_hop` every level has at most 3 / 4 of the vertices of the one before, plus one, so
+    there are O(log n) levels.  Deterministic: the same levels on every engine.  Work and memory:
+    a few times those of the first level.
+
+    References
+    ----------
+    .. [1] G. Karypis, V. Kumar. A fast and high quality multilevel scheme for partitioning
+       irregular graphs. SIAM J. Sci. Comput. 20(1), 1998. doi:10.1137/S1064827595287997
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> matchwood.coarsening_hierarchy(matchwood.generators.star(1000), until=10).sizes
+    [1000, 500, 250, 125, 63, 32, 16, 8]
+    """
+    caller = "coarsening_hierarchy"
+    one_of(caller, "method", method, (*METHODS, *MAXIMAL))
+    one_of(caller, "ties", ties, ("hash", "index"))
+    until = count(caller, "until", until, least=1)
+    two_hop = flag(caller, "two_hop", two_hop)
+    number = seed(caller, rng)
+    call = calls.enter(A, caller, engine, threads)
+    G = call.graph
+    if vertex_weights is not None:  # `coarsen` would name itself, or not be called at all
+        vertex_weights_of(vertex_weights, G.n, engines.home(call.engine), caller)
+    levels: list[Coarsening] = []
+    while G.n > until:
+        options: dict[str, Any] = {
+            "rng": (number + len(levels)) % 2**64,
+            "engine": engine,
+            "threads": threads,
+        }
+        if method in MAXIMAL:
+            mate = maximal_matching(G, weighted=method == "proposal", **options).mate
+        else:
+            mate = weighted_matching(G, method=method, ties=ties, **options).mate
+        if two_hop:
+            mate = pair_free(G.undirected_weights(caller), mate, threads=threads)
+        level = coarsen(G, mate, vertex_weights=vertex_weights, engine=engine, threads=threads)
+        if level.matrix.shape[0] > STALLED * G.n and not two_hop:
+            break
+        levels.append(level)
+        vertex_weights = level.vertex_weights
+        G = csr.as_graph(level.matrix, caller, index_dtype=G.indptr.dtype)
+    if engines.home(call.engine) != call.given.engine:
+        levels = [_back(call, level) for level in levels]
+    return Hierarchy(tuple(levels), call.given.n, call.given.engine)
+
+
+def _back(call: calls.Call, level: Coarsening) -> Coarsening:
+    shape, matrix = level.matrix.shape, level.matrix
+    indptr, indices, data = call.back(matrix.indptr, matrix.indices, matrix.data)
+    moved = sparse_matrix(indptr, indices, data, shape)
+    return Coarsening(moved, *call.back(level.map, level.vertex_weights))
+
+
+def pair_free(view: Any, mate: Any, *, threads: int | None = None) -> Any:
+    """A copy of `mate` in which free vertices with the same heaviest neighbour are paired.
+
+    Without it coarsening stalls on stars: a matching has one edge, and merging it removes one
+    vertex of a million.  Free vertices with the same heaviest neighbour, like the leaves of a star,
+    make up a group (of equally heavy neighbours the smaller index counts), and vertices without any
+    neighbour another.  Each group is paired in the order of its vertices.
+
+    Of each group at most one vertex stays free.  After a maximal matching of M edges the heaviest
+    neighbours are matched vertices, so at most 2 M + 1 stay free, and of n vertices at most
+    3 n / 4 + 1 are left: a hierarchy of any graph has O(log n) levels.
+    """
+    xp = engines.xp(mate)
+    mate = mate.copy()
+    free = xp.flatnonzero(mate < 0).astype(mate.dtype)
+    if free.size < 2:
+        return mate
+    heaviest, _ = strongest_neighbours(view.indptr, view.indices, view.data, 1, threads=threads)
+    keys = xp.ascontiguousarray(heaviest[free, 0])
+    keys, free = radix_sort(keys, free, threads=threads)
+    place = xp.arange(free.size)
+    within = place - xp.searchsorted(keys, keys, "left")  # place in the group
+    first = xp.flatnonzero((within[:-1] % 2 == 0) & (keys[1:] == keys[:-1]))
+    u, v = free[first], free[first + 1]
+    mate[u], mate[v] = v, u
+    return mate

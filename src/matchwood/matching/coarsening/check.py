@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr, engines
+from matchwood import answers, engines
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.matching import mates
 from matchwood.matching.coarsening import vertex_weights_of
 from matchwood.primitives.contract.check import check_contracted
@@ -80,7 +81,7 @@ def check_hierarchy(A: Any, answer: Any, *, vertex_weights: Any = None) -> None:
 
 
 def _mates(map: Any, n: int, level: int) -> Any:
-    """The vertex that went to the same place, or -1; at most two may go to one."""
+    """The other vertex with the same coarse vertex, or -1; at most two may share one."""
     order = np.argsort(map, kind="stable")
     same = map[order[1:]] == map[order[:-1]]
     crowded = same[1:] & same[:-1]
@@ -94,7 +95,7 @@ def _mates(map: Any, n: int, level: int) -> Any:
 
 
 def _check_vertices(weights: Any, members: Any, mate: Any, first: Any, caller: str) -> None:
-    """Each coarse vertex weighs what its members do; integers to the last digit."""
+    """Raise unless each coarse vertex weighs exactly what its members do."""
     weights = engines.moved(answers.array(caller, "vertex_weights", weights), "cpu")
     if weights.dtype.kind not in "iuf" or (weights.dtype.kind == "f") != (
         members.dtype.kind == "f"

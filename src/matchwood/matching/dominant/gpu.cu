@@ -5,7 +5,7 @@
 //     point        the vertices of the queue (all in the first round) find their first edge
 //     match_mutual        two that point at each other become mates, and are listed
 //     requeue         the neighbours that point at one of them are the next queue
-// then matching/gpu_weight.cu: pointers that are left become -1; the weight.
+// then matching/gpu.cu: pointers that are left become -1; the weight.
 //
 // The last step scans the rows of the newly matched vertices, each row once in the whole run.  (The CPU
 // keeps lists of waiting vertices instead; the list of a hub would be walked by one thread here.)  One

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
-from matchwood.matching.gpu_weight import finish_matching
-from matchwood.matching.methods import Found
+from matchwood.engines import gpu
+from matchwood.matching.gpu import finish_matching
+from matchwood.matching.methods import EngineMatching
 
 WIDTHS = (2, 8)  # lanes per row
 ENTRIES_PER_LANE = 4  # entries per lane, on average
@@ -28,12 +28,12 @@ SIZE, ROUNDS, LEFT, CONTROL_WORDS = SOURCE.constants("SIZE", "ROUNDS", "LEFT", "
 ROUNDS_PER_LAUNCH = 8192  # some 50 ms; Ctrl-C works between launches
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> EngineMatching:
     n, nnz, kind, weight = view.n, view.nnz, view.indices.dtype, view.data.dtype
     mate = gpu.empty(n, kind, "weighted_matching")
     if n == 0 or nnz == 0:
         mate.data.memset_async(0xFF, mate.nbytes)
-        return Found(mate, 0.0, 0)
+        return EngineMatching(mate, 0.0, 0)
     k = SOURCE.kernels(I=kind, W=weight)
     space = gpu.workspace(
         "weighted_matching",
@@ -58,4 +58,4 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         space.control.set(words)
         match_rounds(n * width, arguments, block=BLOCK, cooperative=True)
         words = space.control.get()
-    return Found(mate, finish_matching(view, mate), int(words[ROUNDS]))
+    return EngineMatching(mate, finish_matching(view, mate), int(words[ROUNDS]))

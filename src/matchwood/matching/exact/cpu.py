@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from matchwood.errors import EngineUnavailable
-from matchwood.matching.methods import Found
+from matchwood.matching.methods import EngineMatching
 from matchwood.primitives.wide_sums import total
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +37,7 @@ GENERAL_SECONDS = 1e-7  # per vertex times edge; random, mesh and Delaunay graph
 TOP_BIT = 90  # exponent of the largest integer weight; rustworkx has 127 bits
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> EngineMatching:
     A = sp.csr_array((view.data.astype(np.float64), view.indices, view.indptr), (view.n,) * 2)
     mate = np.full(view.n, -1, view.indices.dtype)
     if view.nnz:
@@ -51,7 +51,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         _add_light_edges(A, mate)
     u = np.flatnonzero(mate > np.arange(view.n))
     weight = total(A[u, mate[u]]) if u.size else 0.0
-    return Found(mate, weight, 1, weight)
+    return EngineMatching(mate, weight, 1, weight)
 
 
 def _scaled(A: sp.csr_array, label: Array) -> sp.csr_array:

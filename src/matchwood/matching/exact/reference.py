@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.methods import Found
+from matchwood.matching.methods import EngineMatching
 
 MOST = 24  # vertices; there are 2^24 sets of them to try
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> EngineMatching:
     n = view.n
     if n > MOST:
         raise ValueError(
@@ -40,4 +40,4 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     mate = np.full(n, -1, view.indices.dtype)
     for u, v in edges:
         mate[u], mate[v] = v, u
-    return Found(mate, weight, 1, weight)
+    return EngineMatching(mate, weight, 1, weight)

@@ -1,7 +1,7 @@
 """Greedy matching on a team.  The rule: __init__.py.
 
-To sort all edges would be a waste: after the heavy ones most vertices are matched, and most light
-edges have an end that is not free.  So edges come in batches, from heavy to light.  A batch is
+Sorting all edges is a waste: after the heavy ones most vertices are matched, and most light edges
+have an end that is not free.  So edges are taken in batches, from heavy to light.  A batch is
 
     collected    all edges in a range of weights whose ends are still free: one pass over the rows
                  of free vertices, by all threads
@@ -9,11 +9,11 @@ edges have an end that is not free.  So edges come in batches, from heavy to lig
                  few edges that agree in these bits are then sorted by a full comparison
     taken        one edge after the other, by thread 0
 
-The ranges come from a sample of the weights.  They change the time but not the result.  Equal
-weights fall into one batch; where there are many of those, `order_edges` sorts.
+The ranges are chosen from a sample of the weights.  They change the time but not the result.  Equal
+weights fall into one batch; where many are equal, `order_edges` sorts.
 
-Weights are compared as integers, see suitor/cpu.py.  Races: the order in which threads append
-edges to a batch is arbitrary.  The sort removes that, since no two edges are equal in its order.
+Weights are compared as integers.  Races: threads append edges to a batch in arbitrary order.  The
+sort removes that, since no two edges are equal in its order.
 """
 
 from __future__ import annotations
@@ -22,13 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.matching.cpu_rows import Rows
-from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
-from matchwood.matching.methods import Found
-from matchwood.primitives.edge_order.cpu import order_edges, prefers
-from matchwood.primitives.patterns import not_symmetric
-from matchwood.primitives.sort.cpu import sort_pairs
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     atomic_add,
     barrier,
@@ -40,6 +34,11 @@ from matchwood.teams import (
     share,
     stopping,
 )
+from matchwood.matching.cpu import WeightedRows, block_sums, matched_weight, rows_of, sum_blocks
+from matchwood.matching.methods import EngineMatching
+from matchwood.primitives.edge_order.cpu import order_edges, prefers
+from matchwood.primitives.patterns import not_symmetric
+from matchwood.primitives.sort.cpu import sort_pairs
 
 Array = np.ndarray[Any, Any]
 CHUNK = 512  # vertices that a thread takes at a time
@@ -52,11 +51,9 @@ LONGEST_RUN = 16  # edges; where more agree in the leading bits, all bits are so
 
 
 class Batch(NamedTuple):
-    """Edges that wait to be sorted."""
-
     ends: Array  # (2, room)
     weights: Array  # (room,)
-    tail: Array  # (1,): how many there are
+    tail: Array  # (1,): their number
 
 
 class Buffers(NamedTuple):
@@ -72,8 +69,7 @@ def _append(
 ) -> int:
     """Move a thread's `count` edges to the batch; returns 0, the new count.
 
-    Edges for which there is no room are counted and not moved.  In a symmetric pattern there is
-    room for all.
+    Edges without room are counted, not moved; a symmetric pattern has room for all.
     """
     start = np.uint64(atomic_add(tail, 0, count))
     if start + np.uint64(count) > np.uint64(heavy.size):
@@ -87,18 +83,12 @@ def _append(
 
 @kernel
 def _collect(
-    team: Team,
-    rows: Rows,
-    mate: Array,
-    low: Any,
-    high: Any,
-    batch: Batch,
-    buffers: Buffers,
-    most: Array,
-) -> None:
+    team: Team, rows: WeightedRows, mate: Array, low: Any, high: Any, batch: Batch,
+    buffers: Buffers, most: Array,
+) -> None:  # fmt: skip
     """Append every edge of weight low <= w < high between free vertices to the batch.
 
-    most[rank] becomes the largest weight that this thread found.  Rows are sorted, so neighbours
+    most[member] becomes the largest weight that this thread found.  Rows are sorted, so neighbours
     with a larger number than u are at the end of its row.
     """
     n = mate.size
@@ -134,7 +124,7 @@ def _collect(
 
 @kernel
 def _leading_bits(team: Team, heavy: Array, top: Any, shift: Any, keys: Array) -> None:
-    """keys = top minus weight, in units of 2^shift."""
+    """Set keys = top minus weight, in units of 2^shift."""
     lo, hi = share(team, heavy.size)
     source, target = heavy[lo:hi], keys[lo:hi]
     for i in range(source.size):
@@ -143,7 +133,7 @@ def _leading_bits(team: Team, heavy: Array, top: Any, shift: Any, keys: Array) -
 
 @kernel
 def _count_long_runs(team: Team, keys: Array, sums: Array) -> None:
-    """sums[rank] = keys of this thread that are equal to the key LONGEST_RUN places before."""
+    """sums[member] = keys of this thread that are equal to the key LONGEST_RUN places before."""
     lo, hi = share(team, keys.size)
     lo = max(lo, LONGEST_RUN)
     long = 0
@@ -156,18 +146,9 @@ def _count_long_runs(team: Team, keys: Array, sums: Array) -> None:
 
 @kernel
 def _sort_ties(
-    team: Team,
-    keys: Array,
-    perm: Array,
-    batch: Array,
-    heavy: Array,
-    seed: Any,
-    by_hash: bool,
+    team: Team, keys: Array, perm: Array, batch: Array, heavy: Array, seed: Any, by_hash: bool
 ) -> None:
-    """Sort edges whose keys are equal, by insertion, since such runs are short.
-
-    A run belongs to the thread in whose part it begins.
-    """
+    """Sort short runs of equal keys by insertion; the thread in whose part a run begins does it."""
     lo, hi = share(team, keys.size)
     while 0 < lo < hi and keys[lo] == keys[lo - 1]:
         lo += 1
@@ -231,11 +212,10 @@ def _ranges(weights: Array, n: int) -> list[int]:
     return [*dict.fromkeys(bounds), 0]
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> EngineMatching:
     n, kind, bits = view.n, view.indices.dtype, np.dtype(f"i{view.data.dtype.itemsize}")
-    unsigned = f"u{kind.itemsize}"
-    weights = view.data.view(bits)
-    rows = Rows(view.indptr.view(unsigned), view.indices.view(unsigned), weights)
+    rows = rows_of(view)
+    unsigned = rows.indices.dtype
     team = crew(threads, work=view.nnz + n)
     mate, weight = np.full(n, -1, kind), np.zeros(n, view.data.dtype)
     batch = np.empty((2, view.nnz // 2), unsigned)  # pages that are never written cost nothing
@@ -244,7 +224,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         np.empty((team.size, 2, BUFFER), unsigned), np.empty((team.size, BUFFER), bits)
     )
     most, tail = np.zeros((team.size, 16), bits), np.zeros(1, np.int64)
-    ranges, high = _ranges(weights, n), bits.type(np.iinfo(bits).max)
+    ranges, high = _ranges(rows.weights, n), bits.type(np.iinfo(bits).max)
     for low in map(bits.type, ranges):
         tail[0] = 0
         team.run(
@@ -260,7 +240,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
             team.run(_take, perm, batch, found, mate.view(unsigned), weight.view(bits))
     sums = block_sums(n)
     team.run(_total, weight, sums)
-    return Found(mate, matched_weight(sums), len(ranges))
+    return EngineMatching(mate, matched_weight(sums), len(ranges))
 
 
 def _order(
@@ -273,7 +253,6 @@ def _order(
     team: Any,
     threads: int | None,
 ) -> Array:
-    """The places of a batch's edges, heaviest first."""
     shift = max(0, int(top - low).bit_length() - LEADING_BITS)
     keys = np.empty(heavy.size, np.uint32)
     team.run(_leading_bits, heavy, top, heavy.dtype.type(shift), keys)

@@ -9,7 +9,6 @@
 //   bid     an edge whose ends are both free writes its place in the order to both ends, by minimum
 //   take    an edge that finds its own place at both ends comes before all edges that it shares an
 //           end with, so it is in the greedy matching; the others stay for the next round
-// Edges of later windows come after all edges of this one, so they cannot be taken before.
 //
 // Races.  bids[v] is changed by atomicMin alone.  The upper bits of a bid hold the number of the
 // round, counted down, and the lower ones the place.  So every bid of a round replaces all older

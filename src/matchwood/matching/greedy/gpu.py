@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.matching.gpu_weight import finish_matching
-from matchwood.matching.methods import Found
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.matching.gpu import finish_matching
+from matchwood.matching.methods import EngineMatching
 from matchwood.primitives.patterns import not_symmetric
 
 WIDTH = 8  # lanes per vertex that list its edges
@@ -28,12 +29,12 @@ WINDOW = 1 << 20  # edges, at least; as many as vertices in larger graphs
 ROUNDS_PER_LAUNCH = 8192  # some 50 ms; Ctrl-C works between launches
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> EngineMatching:
     n, kind = view.n, view.indices.dtype
     mate = gpu.empty(n, kind, "weighted_matching")
     mate.data.memset_async(0xFF, mate.nbytes)
     if n == 0 or view.nnz == 0:
-        return Found(mate, 0.0)
+        return EngineMatching(mate, 0.0)
     k = SOURCE.kernels(I=kind, W=view.data.dtype)
     m = view.nnz // 2
     # bytes: ends, keys and hashes of edges; the sort has positions of 8 bytes, and two buffers
@@ -41,7 +42,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     with gpu.guard("weighted_matching", needs):
         tails, heads, order = _sorted_edges(k, view, m, seed, by_hash)
     _take(k, n, m, tails, heads, order, mate)
-    return Found(mate, finish_matching(view, mate))
+    return EngineMatching(mate, finish_matching(view, mate))
 
 
 def _sorted_edges(k: Any, view: Any, m: int, seed: int, by_hash: bool) -> tuple[Any, Any, Any]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.methods import Found
+from matchwood.matching.methods import EngineMatching
 from matchwood.primitives.edge_order.reference import edge_key
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> EngineMatching:
     indptr, indices, data = (array.tolist() for array in view)
     edges = [
         (edge_key(data[k], u, indices[k], seed, by_hash), u, indices[k], data[k])
@@ -23,4 +23,4 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         if mate[u] < 0 and mate[v] < 0:
             mate[u], mate[v] = v, u
             weight += w
-    return Found(np.array(mate, view.indices.dtype), weight, 1)
+    return EngineMatching(np.array(mate, view.indices.dtype), weight, 1)

@@ -6,9 +6,9 @@ import math
 from itertools import pairwise
 from typing import Any
 
-from matchwood import csr
 from matchwood.arguments import flag
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.matching.mates import checked_mates
 from matchwood.primitives.wide_sums import half_of
 

@@ -1,12 +1,12 @@
 """Maximal matching on a team.  The rule and the paper: __init__.py.
 
-A round is two passes over the free vertices, three with weights or ranks, and a barrier after each:
+A round is two passes over the free vertices, three with weights or an order, with barriers between:
 
     propose     a blue vertex writes its choice into `target`, and itself into the chosen vertex's
                 `mate`, by atomic minimum: the smallest proposer stays.
                 A vertex without a free neighbour dies
-    respond     with weights: a red vertex that has a proposal finds its heaviest one.
-                With ranks proposers write their rank, and the red vertex finds who has it
+    respond     with weights: a red vertex that has a proposal finds its heaviest one.  With an
+                order, `mate` holds the proposer's position, which becomes the vertex there
     resolve     matched vertices leave the list of live vertices, the others get their next colour
 
 Vertices are divided into chunks.  A chunk keeps its own list of live vertices, shortened in place,
@@ -27,15 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.matching.cpu_rows import Rows
-from matchwood.matching.cpu_weight import BLOCK, block_sums, matched_weight
-from matchwood.matching.proposal.ranks import Ranks
-from matchwood.matching.proposal.ranks import ranks as ranks_of
-from matchwood.primitives.edge_order.cpu import prefers_tied
-from matchwood.primitives.hashing import hash2 as hash_of_pairs
-from matchwood.primitives.hashing.cpu import hash2, quarter_md5
-from matchwood.primitives.sort import radix_sort
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     advance,
     atomic_add,
@@ -49,6 +41,12 @@ from matchwood.teams import (
     next_chunk,
     share,
 )
+from matchwood.matching.cpu import BLOCK, WeightedRows, block_sums, matched_weight
+from matchwood.matching.proposal import Preference, preference
+from matchwood.primitives.edge_order.cpu import prefers_tied
+from matchwood.primitives.hashing import hash2 as hash_of_pairs
+from matchwood.primitives.hashing.cpu import hash2, quarter_md5
+from matchwood.primitives.sort import radix_sort
 
 Array = np.ndarray[Any, Any]
 
@@ -58,14 +56,12 @@ TAKEN, BLUE, RED = np.uint8(0), np.uint8(1), np.uint8(2)  # taken: matched or de
 _32 = np.uint64(32)
 
 
-class Board(NamedTuple):
-    """The state between rounds."""
-
+class VertexState(NamedTuple):
     mate: Array  # (n,) all ones for free vertices
     target: Array  # (n,) the neighbour that a vertex proposes to
     state: Array  # (n,) TAKEN, BLUE or RED
     live: Array  # (n,) the live vertices of each chunk, from its first place on
-    sizes: Array  # (chunks,) how many live vertices each chunk has
+    sizes: Array  # (chunks,) the number of live vertices of each chunk
     words: Array  # (threads, CHUNK) scratch buffers for hashes
 
 
@@ -94,8 +90,10 @@ def _first_red(indptr: Array, indices: Array, v: Any, place: Any, state: Array, 
 
 
 @device
-def _least_ranked(rows: Rows, v: Any, ranks: Ranks, state: Array, free: Any) -> Any:
-    """The red neighbour of least rank, or `free`; and whether any neighbour is free."""
+def _first_in_order(
+    rows: WeightedRows, v: Any, prefers: Preference, state: Array, free: Any
+) -> Any:
+    """The first red neighbour in the order, or `free`; and whether any neighbour is free."""
     indptr, indices = rows.indptr, rows.indices
     best, seen = free, TAKEN
     for e in range(np.uint64(indptr[v]), np.uint64(indptr[v + indptr.dtype.type(1)])):
@@ -103,26 +101,19 @@ def _least_ranked(rows: Rows, v: Any, ranks: Ranks, state: Array, free: Any) -> 
         colour = state[u]
         seen |= colour
         if colour == RED:
-            best = min(best, ranks.rank[u])
-    return (free if best == free else ranks.order[best]), seen != TAKEN
+            best = min(best, prefers.position[u])
+    return (free if best == free else prefers.order[best]), seen != TAKEN
 
 
 @device
 def _first_edge(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    weighted: bool,
-    v: Any,
-    wanted: Any,
-    state: Array,
-    target: Array,
-    mutual: bool,
-    seed: Any,
-) -> Any:
+    indptr: Array, indices: Array, data: Array, weighted: bool, v: Any, wanted: Any,
+    state: Array, target: Array, mutual: bool, seed: Any,
+) -> Any:  # fmt: skip
     """The first edge of v, in the order of edges, to a neighbour whose state is in `wanted`.
 
-    `mutual`: only neighbours that have proposed to v.  Returns as `_first_red`.
+    `mutual`: only neighbours that have proposed to v.  Returns as `_first_red`.  Not a scan of
+    matching/cpu.py: the state of all neighbours is read, and there may be no weights.
     """
     free = ~target.dtype.type(0)
     best, best_w = free, data.dtype.type(0)
@@ -151,20 +142,13 @@ def _colour(part: Array, words: Array, r: Any, threshold: Any, state: Array) -> 
 
 @device
 def _round_number(seed: Any, k: Any) -> Any:
-    """`round_number` of primitives/hashing."""
     return np.uint32(hash2(0, k, seed) >> _32) | np.uint32(1)
 
 
 @kernel
-def _begin(
-    team: Team,
-    indptr: Array,
-    seed: Any,
-    threshold: Any,
-    board: Board,
-) -> None:
-    """All vertices with neighbours are live, and have their colours of round 0."""
-    mate, _, state, live, sizes, words = board
+def _begin(team: Team, indptr: Array, seed: Any, threshold: Any, live_state: VertexState) -> None:
+    """Make all vertices with neighbours live, and give them their colours of round 0."""
+    mate, _, state, live, sizes, words = live_state
     n = mate.size
     r = _round_number(seed, 0)
     chunk = next_chunk(team, sizes.size, 1)
@@ -184,27 +168,18 @@ def _begin(
 
 @kernel
 def _rounds(
-    team: Team,
-    rows: Rows,
-    weighted: bool,
-    seed: Any,
-    threshold: Any,
-    done: int,
-    coloured: bool,
-    ranks: Ranks,
-    board: Board,
-    matched: Array,
-    left: Array,
-) -> None:
+    team: Team, rows: WeightedRows, weighted: bool, seed: Any, threshold: Any, done: int,
+    coloured: bool, prefers: Preference, live_state: VertexState, matched: Array, left: Array,
+) -> None:  # fmt: skip
     """Rounds `done`, `done` + 1, ... until no vertex is live or `matched` is full.
 
     Element i of `matched` becomes the number of vertices that round `done` + i matched, that of
     `left` the number of live vertices after it.  Caller: both are 0.
     """
     indptr, indices, data = rows
-    mate, target, state, live, sizes, words = board
+    mate, target, state, live, sizes, words = live_state
     none = ~mate.dtype.type(0)
-    ranked = ranks.rank.size > 0
+    ordered = prefers.position.size > 0
     for number in range(matched.size):
         k = done + number
         wanted = RED if coloured else BLUE | RED
@@ -215,8 +190,8 @@ def _rounds(
                 v = part[i]
                 if coloured and state[v] != BLUE:
                     continue
-                if coloured and ranked:
-                    u, alive = _least_ranked(rows, v, ranks, state, none)
+                if coloured and ordered:
+                    u, alive = _first_in_order(rows, v, prefers, state, none)
                 elif coloured and not weighted:
                     degree = indptr[v + indptr.dtype.type(1)] - indptr[v]
                     place = _place(v, k, seed, degree)
@@ -229,11 +204,11 @@ def _rounds(
                 if not alive:
                     state[v] = TAKEN
                 if coloured and u != none:
-                    atomic_min(mate, u, ranks.rank[v] if ranked else v)
+                    atomic_min(mate, u, prefers.position[v] if ordered else v)
             chunk = next_chunk(team, sizes.size, 1)
         if barrier(team):
             return
-        if (weighted or ranked) and coloured:
+        if (weighted or ordered) and coloured:
             chunk = next_chunk(team, sizes.size, 1)
             while chunk >= 0:
                 part = live[chunk * CHUNK : chunk * CHUNK + sizes[chunk]]
@@ -241,8 +216,8 @@ def _rounds(
                     v = part[i]
                     if state[v] != RED or mate[v] == none:
                         continue
-                    if ranked:
-                        mate[v] = ranks.order[mate[v]]
+                    if ordered:
+                        mate[v] = prefers.order[mate[v]]
                     else:
                         u, alive = _first_edge(
                             indptr, indices, data, weighted, v, BLUE, state, target, True, seed
@@ -287,16 +262,9 @@ def _rounds(
 
 @kernel
 def _serially(
-    team: Team,
-    rows: Rows,
-    weighted: bool,
-    seed: Any,
-    order: Array,
-    ranks: Ranks,
-    mate: Array,
-    target: Array,
-    state: Array,
-) -> None:
+    team: Team, rows: WeightedRows, weighted: bool, seed: Any, order: Array, prefers: Preference,
+    mate: Array, target: Array, state: Array,
+) -> None:  # fmt: skip
     """Algorithm 1, for a team of one.  Caller: mate all ones; state all RED, here for "free"."""
     indptr, indices, data = rows
     none = ~mate.dtype.type(0)
@@ -312,8 +280,8 @@ def _serially(
         state[v] = TAKEN
         if weighted:
             u, _ = _first_edge(indptr, indices, data, weighted, v, RED, state, target, False, seed)
-        elif ranks.rank.size > 0:
-            u, _ = _least_ranked(rows, v, ranks, state, none)
+        elif prefers.position.size > 0:
+            u, _ = _first_in_order(rows, v, prefers, state, none)
         else:
             degree = indptr[v + indptr.dtype.type(1)] - indptr[v]
             u, _ = _first_red(indptr, indices, v, _place(v, 0, seed, degree), state, none)
@@ -324,7 +292,7 @@ def _serially(
 
 
 @kernel
-def _weigh(team: Team, rows: Rows, mate: Array, sums: Array) -> None:
+def _weigh(team: Team, rows: WeightedRows, mate: Array, sums: Array) -> None:
     """sums[b] = the weights of the edges of block b's vertices; an edge counts at both ends."""
     indptr, indices, data = rows
     lo, hi = share(team, sums.size)
@@ -359,9 +327,11 @@ def match(
     unsigned = f"u{kind.itemsize}"
     weighted = view.data is not None
     data = view.data if weighted else np.empty(0, np.float32)
-    rows = Rows(view.indptr.view(unsigned), view.indices.view(unsigned), data)
+    rows = WeightedRows(view.indptr.view(unsigned), view.indices.view(unsigned), data)
     arguments = (rows, weighted, np.uint64(seed))
-    ranked = Ranks(*(a.view(unsigned) for a in ranks_of(view, prefer, seed, threads=threads)))
+    ordered = Preference(
+        *(a.view(unsigned) for a in preference(view, prefer, seed, threads=threads))
+    )
     matched: list[int] = []
     if method == "serial":
         vertices = np.arange(view.n, dtype=kind)
@@ -369,11 +339,11 @@ def match(
         order = radix_sort(key, vertices, threads=threads)[1]
         target, state = np.empty(0, unsigned), np.full(view.n, RED)
         crew(1, work=view.nnz).run(
-            _serially, *arguments, order, ranked, mate.view(unsigned), target, state
+            _serially, *arguments, order, ordered, mate.view(unsigned), target, state
         )
     else:
         matched = _all_rounds(
-            view, arguments, np.uint64(threshold), ranked, mate.view(unsigned), threads
+            view, arguments, np.uint64(threshold), ordered, mate.view(unsigned), threads
         )
     if not weighted:
         return mate, float(np.count_nonzero(mate >= 0) // 2), matched
@@ -386,13 +356,13 @@ def _all_rounds(
     view: Any,
     arguments: tuple[Any, ...],
     threshold: Any,
-    ranked: Ranks,
+    ordered: Preference,
     mate: Array,
     threads: int | None,
 ) -> list[int]:
     n = view.n
     team = crew(threads, work=view.nnz + 4 * n)
-    board = Board(
+    live_state = VertexState(
         mate,
         target=np.empty_like(mate),
         state=np.empty(n, np.uint8),
@@ -401,13 +371,15 @@ def _all_rounds(
         words=np.empty((team.size, CHUNK), np.uint32),
     )
     rows, _, seed = arguments
-    team.run(_begin, rows.indptr, seed, threshold, board)
+    team.run(_begin, rows.indptr, seed, threshold, live_state)
     matched: list[int] = []
     coloured = True
     total = 0
-    while board.sizes.any():
+    while live_state.sizes.any():
         got, left = np.zeros(ROUNDS_PER_LAUNCH, np.int64), np.zeros(ROUNDS_PER_LAUNCH, np.int64)
-        team.run(_rounds, *arguments, threshold, len(matched), coloured, ranked, board, got, left)
+        team.run(
+            _rounds, *arguments, threshold, len(matched), coloured, ordered, live_state, got, left
+        )
         rounds = min(int(np.count_nonzero(left)) + 1, ROUNDS_PER_LAUNCH)
         for count in got[:rounds].tolist():
             total += count

@@ -1,25 +1,13 @@
 // Maximal matching on the GPU.  Host side: gpu.py.  The rule and the paper: __init__.py.
 //
-// One cooperative kernel runs the rounds.  A round is two passes over the free vertices, three
-// with weights or ranks, and a barrier of the grid after each:
-//   propose    a blue vertex writes its choice into target[], and itself into the chosen vertex's
-//              mate[], by atomicMin: the smallest proposer stays.  A vertex without a free
-//              neighbour dies
-//   respond    with weights: a red vertex that has a proposal finds its heaviest one.  With ranks
-//              proposers write their rank, and the red vertex finds who has it
-//   resolve    matched vertices leave the list of live vertices, the others get their next colour
+// One cooperative kernel runs the rounds, with a barrier of the grid after each pass.  The passes
+// (propose, respond, resolve) and why they do not race: cpu.py.  Plain loads are enough: the barrier
+// orders them, and invalidates the caches.
 //
 // The blocks take tiles of BLOCK vertices in turn.  Each block keeps its live vertices in a segment
 // of its own and shortens it in place, so that no list is shared.
 //
 // Rows: one thread scans the first few entries of a row, then the whole warp the rest of it.
-//
-// Races.  In propose only mate[] of red vertices is shared, and a minimum is the same in any order.
-// state[] of a vertex that dies is written while others read state[].  But they read it for their
-// own neighbours, and the neighbours of a vertex that dies are not live.  In the other passes a
-// vertex writes only its own elements, and reads what others wrote before the last barrier.  In
-// resolve a blue vertex reads the mate[] of a red one, and red vertices do not change theirs there.
-// Plain loads are enough: the barrier orders them, and invalidates the caches.
 //
 // Vertices that are compared or stored are unsigned, and NONE is more than any of them; in the
 // result it is -1.
@@ -48,7 +36,7 @@ struct Unsigned<long long> {
     using type = unsigned long long;
 };
 
-// What a vertex found: the neighbour, NONE for none, and whether it saw any free neighbour.
+// The result of a search: the neighbour or NONE, and whether any neighbour is free.
 template <typename U>
 struct Choice {
     U vertex;
@@ -100,17 +88,17 @@ __device__ __forceinline__ Choice<U> first_red(I begin, I degree, I place, const
     return mine;
 }
 
-// The red neighbour of least rank, as its rank.  All lanes of the warp call; see first_red.
+// The position of the first red neighbour in the order.  All lanes of the warp call; see first_red.
 template <typename I, typename U>
-__device__ __forceinline__ Choice<U> least_ranked(
-    I begin, I degree, const I* indices, const I* rank, const unsigned char* state)
+__device__ __forceinline__ Choice<U> first_in_order(
+    I begin, I degree, const I* indices, const I* position, const unsigned char* state)
 {
     Choice<U> mine{~U(0), false};
     auto look = [&](I entry, Choice<U>& found) {
         I w = indices[entry];
         unsigned char colour = state[w];
         found.free |= colour != TAKEN;
-        if (colour == RED && (U)rank[w] < found.vertex) found.vertex = (U)rank[w];
+        if (colour == RED && (U)position[w] < found.vertex) found.vertex = (U)position[w];
     };
     I stop = degree < SHORT_ROW ? degree : SHORT_ROW;
     for (I t = 0; t < stop; ++t) look(begin + t, mine);
@@ -202,10 +190,10 @@ __device__ __forceinline__ unsigned int round_number(long long k, unsigned long 
 // they become the number of vertices that it matched, and of live vertices after it.
 // room: the size of a block's segment, at least BLOCK times the tiles it takes.
 // Three blocks per multiprocessor instead of two: R-MAT 22 1.19 against 1.33 ms.
-// rank and order are null unless RANKED.
-template <typename I, typename W, bool WEIGHTED, bool RANKED>
+// position and order are null unless ORDERED.
+template <typename I, typename W, bool WEIGHTED, bool ORDERED>
 __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
-    I n, const I* indptr, const I* indices, const W* data, const I* rank, const I* order,
+    I n, const I* indptr, const I* indices, const W* data, const I* position, const I* order,
     unsigned long long seed, unsigned long long threshold, int rounds, I room, I* mates, I* targets, unsigned char* state, I* live, I* sizes, long long* control,
     unsigned long long* got, unsigned long long* left, unsigned int* barrier_words)
 {
@@ -245,8 +233,8 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
             bool asks = i < size && (!coloured || state[v] == BLUE);
             I begin = asks ? indptr[v] : 0, degree = asks ? indptr[v + 1] - begin : 0;
             Choice<U> choice;
-            if (RANKED && coloured) {
-                choice = least_ranked<I, U>(begin, degree, indices, rank, state);
+            if (ORDERED && coloured) {
+                choice = first_in_order<I, U>(begin, degree, indices, position, state);
                 if (choice.vertex != NONE) choice.vertex = (U)order[choice.vertex];
             } else if (coloured && !WEIGHTED) {
                 I place = (I)(((hash2(k, v, seed) >> 32) * (unsigned long long)degree) >> 32);
@@ -258,7 +246,7 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
             if (asks) {
                 target[v] = choice.vertex;
                 if (!choice.free) state[v] = TAKEN;
-                if (coloured && choice.vertex != NONE) lower_to(&mate[choice.vertex], RANKED ? (U)rank[v] : (U)v);
+                if (coloured && choice.vertex != NONE) lower_to(&mate[choice.vertex], ORDERED ? (U)position[v] : (U)v);
             }
         }
         grid.wait();
@@ -276,7 +264,7 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
             grid.wait();
         }
 
-        if (RANKED && coloured) {
+        if (ORDERED && coloured) {
             for (I i = (I)threadIdx.x; i < size; i += BLOCK) {
                 I v = mine[i];
                 if (state[v] == RED && mate[v] != NONE) mate[v] = (U)order[mate[v]];

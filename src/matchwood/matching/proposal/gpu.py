@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.errors import EngineUnavailable
-from matchwood.matching.proposal.ranks import Ranks, ranks
+from matchwood.matching.proposal import Preference, preference
 
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
     (
         "match_random = match<I,float,false,false>",
-        "match_ranked = match<I,float,false,true>",
+        "match_ordered = match<I,float,false,true>",
         "match_heavy = match<I,W,true,false>",
         "weigh<I,W>",
     ),
@@ -44,16 +44,16 @@ def match(
     mate = gpu.empty(n, kind, "maximal_matching")
     if n == 0:
         return mate, 0.0, []
-    ranked = None
+    ordered = None
     if prefer != "random":
-        kernel = SOURCE.kernels("match_ranked", I=kind).match_ranked
-        ranked = ranks(view, prefer, seed)
+        kernel = SOURCE.kernels("match_ordered", I=kind).match_ordered
+        ordered = preference(view, prefer, seed)
     elif view.data is None:
         kernel = SOURCE.kernels("match_random", I=kind).match_random
     else:
         kernels = SOURCE.kernels("match_heavy", "weigh", I=kind, W=view.data.dtype)
         kernel = kernels.match_heavy
-    matched = _rounds(kernel, view, seed, threshold, mate, ranked)
+    matched = _rounds(kernel, view, seed, threshold, mate, ordered)
     if view.data is None:
         return mate, float(matched[-1] // 2 if matched else 0), matched
     blocks = -(-n // WEIGH_BLOCK)
@@ -64,9 +64,9 @@ def match(
 
 
 def _rounds(
-    kernel: Any, view: Any, seed: int, threshold: int, mate: Any, ranked: Ranks | None = None
+    kernel: Any, view: Any, seed: int, threshold: int, mate: Any, ordered: Preference | None = None
 ) -> list[int]:
-    """Fill `mate`; returns how many vertices are matched after each round."""
+    """Fill `mate`; returns the number of vertices matched after each round."""
     n, kind = view.n, view.indices.dtype
     tiles = -(-n // BLOCK)
     blocks = min(tiles, kernel.resident(BLOCK))
@@ -84,7 +84,7 @@ def _rounds(
     control, barrier_words = words[:3], words[3:4].view(np.uint32)
     counts = words[4:].view(np.uint64)
     got, left = counts[:ROUNDS_PER_LAUNCH], counts[ROUNDS_PER_LAUNCH:]
-    rank, order = ranked or (None, None)
+    position, order = ordered or (None, None)
     host = np.zeros(words.size, np.int64)
     host[1] = 1
     matched: list[int] = []
@@ -94,7 +94,7 @@ def _rounds(
         kernel(
             None,
             (
-                n, view.indptr, view.indices, view.data, rank, order, seed, threshold,
+                n, view.indptr, view.indices, view.data, position, order, seed, threshold,
                 ROUNDS_PER_LAUNCH, room, mate, space.target, space.state, space.live, space.sizes,
                 control, got, left, barrier_words,
             ),

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.proposal.ranks import MOST_DEGREE
+from matchwood.matching.proposal import MOST_DEGREE
 from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.primitives.hashing import round_number
 from matchwood.primitives.hashing.reference import hash2_number, quarter_md5_number
 
-Found = tuple[Any, float, list[int]]
+Answer = tuple[Any, float, list[int]]
 
 
-class Rows:
+class Neighbourhoods:
     """Neighbours and weights of a view, and the ways to choose among them."""
 
     def __init__(self, view: Any, seed: int, prefer: str) -> None:
@@ -38,16 +38,15 @@ class Rows:
         place = (hash2_number(k, v, self.seed) >> 32) * len(row) >> 32
         return row[place:] + row[:place]
 
-    def rank_key(self, v: int) -> tuple[int, int, int]:
-        """By what vertices are ranked; see ranks.py."""
+    def order_key(self, v: int) -> tuple[int, int, int]:
+        """The key that vertices are ordered by; see __init__.py."""
         degree = min(len(self.rows[v]), MOST_DEGREE) if self.prefer == "degree" else 0
         return degree, hash2_number(v, 1, self.seed) >> 32, v
 
     def accept(self, u: int, proposers: list[int]) -> int | None:
-        """Whom a red vertex takes."""
         if self.weighted:
             return self.first_edge(u, proposers)
-        return min(proposers, key=None if self.prefer == "random" else self.rank_key)
+        return min(proposers, key=None if self.prefer == "random" else self.order_key)
 
     def first_edge(self, v: int, among: Iterable[int]) -> int | None:
         """The neighbour at the other end of v's first edge in the order of edges."""
@@ -58,7 +57,7 @@ class Rows:
         if self.weighted:
             return self.first_edge(v, filter(wanted, self.rows[v]))
         if self.prefer != "random":
-            return min(filter(wanted, self.rows[v]), key=self.rank_key, default=None)
+            return min(filter(wanted, self.rows[v]), key=self.order_key, default=None)
         return next(filter(wanted, self.from_random_place(v, k)), None)
 
     def weight(self, mate: list[int]) -> float:
@@ -73,15 +72,14 @@ def match(
     prefer: str = "random",
     *,
     threads: int | None = None,
-) -> Found:
-    rows = Rows(view, seed, prefer)
+) -> Answer:
+    rows = Neighbourhoods(view, seed, prefer)
     mate = [-1] * rows.n
     matched = _propose(rows, mate, threshold) if method == "proposal" else _serial(rows, mate)
     return np.array(mate, view.indptr.dtype), float(rows.weight(mate)), matched
 
 
-def _serial(rows: Rows, mate: list[int]) -> list[int]:
-    """Algorithm 1."""
+def _serial(rows: Neighbourhoods, mate: list[int]) -> list[int]:
     for v in sorted(range(rows.n), key=lambda v: (hash2_number(v, 0, rows.seed), v)):
         if mate[v] < 0:
             u = rows.select(v, 0, lambda u: mate[u] < 0)
@@ -90,8 +88,8 @@ def _serial(rows: Rows, mate: list[int]) -> list[int]:
     return []
 
 
-def _propose(rows: Rows, mate: list[int], threshold: int) -> list[int]:
-    """Algorithm 3; returns how many vertices are matched after each round."""
+def _propose(rows: Neighbourhoods, mate: list[int], threshold: int) -> list[int]:
+    """Algorithm 3; returns the number of vertices matched after each round."""
     live = {v for v in range(rows.n) if rows.rows[v]}
     matched: list[int] = []
     coloured = True
@@ -113,7 +111,7 @@ def _propose(rows: Rows, mate: list[int], threshold: int) -> list[int]:
 
 
 def _coloured_round(
-    rows: Rows, k: int, live: set[int], blue: set[int]
+    rows: Neighbourhoods, k: int, live: set[int], blue: set[int]
 ) -> tuple[list[tuple[int, int]], set[int]]:
     red = live - blue
     proposers: dict[int, list[int]] = {}
@@ -126,7 +124,9 @@ def _coloured_round(
     return [(u, v) for u, v in accepted if v is not None], dead
 
 
-def _uncoloured_round(rows: Rows, live: set[int]) -> tuple[list[tuple[int, int]], set[int]]:
+def _uncoloured_round(
+    rows: Neighbourhoods, live: set[int]
+) -> tuple[list[tuple[int, int]], set[int]]:
     points_at = {v: rows.first_edge(v, live.intersection(rows.rows[v])) for v in live}
     dead = {v for v, u in points_at.items() if u is None}
     pairs = [(v, u) for v, u in points_at.items() if u is not None and v < u and points_at[u] == v]

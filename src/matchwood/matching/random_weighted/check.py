@@ -1,9 +1,9 @@
 """Is this the matching that the random order of vertices gives?  Decided pair by pair.
 
-The vertex of a pair that comes first in the order chose the other.  At that time the free vertices
-were those of pairs made later, and those that never found a mate.  The choice is right when no edge
-to one of them comes before the chosen edge in the order of edges.  A vertex without a mate is right
-when no neighbour is free when its turn comes.
+The earlier vertex of a pair, in the order of vertices, chose the other.  At that time the free
+vertices were those of pairs made later, and those that never found a mate.  The choice is right
+when no edge to one of them comes before the chosen edge in the order of edges.  A vertex without a
+mate is right when no neighbour is free at its turn.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr
 from matchwood.arguments import one_of
 from matchwood.arguments import seed as seed_of
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.matching.check import check_matching, comes_before
 from matchwood.matching.mates import checked_mates
 from matchwood.primitives.hashing import hash2

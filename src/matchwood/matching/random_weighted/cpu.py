@@ -1,8 +1,7 @@
 """Random order, heaviest free neighbour.  The rule: __init__.py.
 
 A team sorts the vertices; then one thread visits them one after the other.  Rows lie anywhere in
-memory, so they are fetched before they are needed.  Weights are compared as integers, see
-suitor/cpu.py.
+memory, so they are prefetched.
 """
 
 from __future__ import annotations
@@ -11,84 +10,67 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.cpu_rows import prefetch_queued
-from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
-from matchwood.matching.methods import Found
-from matchwood.primitives.edge_order.cpu import rank_in_row
+from matchwood.engines.cpu import Team, advance, barrier, crew, device, expect, interrupted, kernel
+from matchwood.matching.cpu import (
+    Ties,
+    WeightedRows,
+    always,
+    block_sums,
+    exact_first_edge,
+    itself,
+    matched_weight,
+    prefetch_queued,
+    rows_of,
+    sum_blocks,
+)
+from matchwood.matching.methods import EngineMatching
 from matchwood.primitives.hashing.cpu import hash2_array
 from matchwood.primitives.sort.cpu import sort_pairs
-from matchwood.teams import Team, advance, barrier, crew, expect, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
 
 
+@device
+def _accept_if_free(mate: Array, v: Any, w: Any) -> Any:
+    """w, or -1 when v is matched."""
+    return (w if mate[v] == ~mate.dtype.type(0) else -1), False
+
+
 @kernel
 def _visit(
-    team: Team,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    seed: Any,
-    by_hash: bool,
-    order: Array,
-    mate: Array,
-    matched: Array,
-    weight: Array,
-    sums: Array,
-) -> None:
-    """Caller: mate all ones, matched all zero; `weight` is `matched` as floats."""
+    team: Team, rows: WeightedRows, ties: Ties, order: Array, mate: Array, matched: Array,
+    weight: Array, sums: Array,
+) -> None:  # fmt: skip
+    """Visit all vertices.  `weight` is `matched` as floats.  Caller: mate all ones, matched 0."""
     free = ~mate.dtype.type(0)
-    one = indptr.dtype.type(1)
     expect(team, order.size)
     for i in range(order.size if team.rank == 0 else 0):
         if interrupted(team, i):
             return
         if i & 4095 == 0:
             advance(team, min(4096, order.size - i))
-        prefetch_queued(indptr, indices, weights, order, i, order.size)
+        prefetch_queued(rows, order, i, order.size)
         u = order[i]
         if mate[u] != free:
             continue
-        best, best_w, best_rank = free, weights.dtype.type(0), np.uint64(0)
-        ranked = False
-        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
-            v, w, rank = indices[k], weights[k], np.uint64(0)
-            if w < best_w or mate[v] != free:
-                continue
-            tied = w == best_w
-            if tied:
-                if not ranked:
-                    best_rank, ranked = rank_in_row(u, best, seed, by_hash), True
-                rank = rank_in_row(u, v, seed, by_hash)
-                if rank <= best_rank:
-                    continue
-            best, best_w, best_rank, ranked = v, w, rank, tied
-        if best != free:
-            mate[u], mate[best] = best, u
-            matched[u] = matched[best] = best_w
+        v, w = exact_first_edge(rows, u, free, mate, _accept_if_free, always, itself, ties)
+        if v != free:
+            mate[u], mate[v] = v, u
+            matched[u] = matched[v] = w
     if barrier(team):
         return
     sum_blocks(team, weight, sums)
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> EngineMatching:
     n, kind = view.n, view.indices.dtype
-    unsigned, bits = f"u{kind.itemsize}", f"i{view.data.dtype.itemsize}"
-    v = np.arange(n, dtype=kind)
+    rows, v = rows_of(view), np.arange(n, dtype=kind)
+    unsigned, bits = rows.indices.dtype, rows.weights.dtype
     _, order = sort_pairs(hash2_array(v, np.zeros_like(v), seed, threads=threads), v)
     mate, weight = np.full(n, -1, kind), np.zeros(n, view.data.dtype)
     sums = block_sums(n)
     crew(threads, work=view.nnz + n).run(
-        _visit,
-        view.indptr.view(unsigned),
-        view.indices.view(unsigned),
-        view.data.view(bits),
-        np.uint64(seed),
-        by_hash,
-        order.view(unsigned),
-        mate.view(unsigned),
-        weight.view(bits),
-        weight,
-        sums,
-    )
-    return Found(mate, matched_weight(sums), 1)
+        _visit, rows, Ties(np.uint64(seed), by_hash), order.view(unsigned), mate.view(unsigned),
+        weight.view(bits), weight, sums,
+    )  # fmt: skip
+    return EngineMatching(mate, matched_weight(sums), 1)

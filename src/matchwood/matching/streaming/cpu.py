@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.methods import Found
+from matchwood.engines.cpu import Team, crew, interrupted, kernel
+from matchwood.matching.methods import EngineMatching
 from matchwood.matching.streaming import EPSILON
 from matchwood.primitives.wide_sums import total as wide_total
-from matchwood.teams import Team, crew, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
 ENTRIES_PER_BLOCK = (
@@ -22,16 +22,9 @@ ENTRIES_PER_BLOCK = (
 
 @kernel
 def _feed(
-    team: Team,
-    u: Array,
-    v: Array,
-    w: Array,
-    factor: float,
-    potential: Array,
-    ends: Array,
-    weights: Array,
-    size: Array,
-) -> None:
+    team: Team, u: Array, v: Array, w: Array, factor: float, potential: Array, ends: Array,
+    weights: Array, size: Array,
+) -> None:  # fmt: skip
     """Push the edges that exceed their ends' potentials; the stack has room for the whole block."""
     top = size[0]
     for k in range(u.size):
@@ -49,18 +42,9 @@ def _feed(
 
 @kernel
 def _feed_rows(
-    team: Team,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    first: int,
-    last: int,
-    factor: float,
-    potential: Array,
-    ends: Array,
-    weights: Array,
-    size: Array,
-) -> None:
+    team: Team, indptr: Array, indices: Array, data: Array, first: int, last: int, factor: float,
+    potential: Array, ends: Array, weights: Array, size: Array,
+) -> None:  # fmt: skip
     """`_feed` for the edges from rows first .. last - 1 of a matrix to later vertices."""
     top = size[0]
     for i in range(np.uint64(first), np.uint64(last)):
@@ -91,8 +75,7 @@ def _unwind(team: Team, ends: Array, weights: Array, top: int, mate: Array, tota
 
 
 def proved_bound(factor: float, potential: Array) -> float:
-    """An upper bound on every matching.  Edges were compared with rounded sums, so the sum of the
-    potentials is rounded up: see `matching_bound`."""
+    """An upper bound on every matching: the sum of potentials, rounded up; see `matching_bound`."""
     steps = (2 * factor + 2) * int(np.count_nonzero(potential)) * 2.0**-1074
     return factor * wide_total(potential) * (1 + 2.0**-40) + steps
 
@@ -132,19 +115,17 @@ class Stream:
             self._team.run(_feed_rows, *view, first, last, self._factor, *self._state())
             first = last
 
-    def finish(self) -> Found:
-        """Pop the edges, and take those whose ends are free."""
+    def finish(self) -> EngineMatching:
         mate = np.full(self._n, -1, self._ends.dtype)
         total = np.zeros(1)
         self._team.run(_unwind, self._ends, self._weights, int(self._size[0]), mate, total)
         bound = proved_bound(self._factor, self._potential)
-        return Found(mate, float(total[0]), 1, bound)
+        return EngineMatching(mate, float(total[0]), 1, bound)
 
     def _state(self) -> tuple[Array, ...]:
         return self._potential, self._ends, self._weights, self._size
 
     def _reserve(self, more: int) -> None:
-        """Make room for that many more edges."""
         needed = int(self._size[0]) + more
         if needed > self._weights.size:
             length = max(needed, 2 * self._weights.size)
@@ -156,7 +137,7 @@ class Stream:
 
 def match(
     view: Any, seed: int, by_hash: bool, threads: int | None = None, epsilon: float = EPSILON
-) -> Found:
+) -> EngineMatching:
     stream = Stream(view.n, epsilon, view.indices.dtype)
     stream.feed_rows(view)
     return stream.finish()

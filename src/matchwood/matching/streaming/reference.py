@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.methods import Found
+from matchwood.matching.methods import EngineMatching
 from matchwood.matching.streaming import EPSILON
 from matchwood.matching.streaming.cpu import proved_bound
 
 
 def match(
     view: Any, seed: int, by_hash: bool, threads: int | None = None, epsilon: float = EPSILON
-) -> Found:
-    """The edges come row by row; ties do not matter."""
+) -> EngineMatching:
+    """The edges are read row by row; ties do not matter."""
     indptr, indices, data = (array.tolist() for array in view)
     potential = [0.0] * view.n
     stack = []
@@ -32,4 +32,4 @@ def match(
             mate[u], mate[v] = v, u
             weight += w
     bound = proved_bound(1.0 + epsilon, np.array(potential))
-    return Found(np.array(mate, view.indices.dtype), weight, 1, bound)
+    return EngineMatching(np.array(mate, view.indices.dtype), weight, 1, bound)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.methods import Found
+from matchwood.matching.methods import EngineMatching
 from matchwood.primitives.edge_order.reference import edge_key
 
 
-def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> EngineMatching:
     indptr, indices, data = (array.tolist() for array in view)
     suitor = [-1] * view.n
     offer: list[Any] = [None] * view.n  # key and weight of the best proposal so far
@@ -29,4 +29,4 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
             offer[v] = key, w
             suitor[v], u = u, suitor[v]
     weight = sum(offer[v][1] for v, u in enumerate(suitor) if v < u)
-    return Found(np.array(suitor, view.indices.dtype), float(weight), 1)
+    return EngineMatching(np.array(suitor, view.indices.dtype), float(weight), 1)

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import communities, csr
-from matchwood.communities.moving import partitions
+from matchwood import communities
+from matchwood.communities.louvain_leiden import partitions
+from matchwood.gate import graph as csr
 from matchwood.networkx_backend.algorithms.spanning import as_numbers
 from matchwood.networkx_backend.graph import Graph
 from matchwood.networkx_backend.info import how
 from matchwood.networkx_backend.names import dispatched
 
-ITERATIONS = 2  # of Leiden, as `matchwood.leiden` has it
+ITERATIONS = 2  # iterations of Leiden, the default of `matchwood.leiden`
 
 
 def _weighted(G: Graph, weight: Any) -> csr.Graph:
@@ -24,7 +25,7 @@ def _weighted(G: Graph, weight: Any) -> csr.Graph:
     def find() -> csr.Graph:
         edges = G.edges
         values = np.ones(edges.u.size) if weight is None else as_numbers(G.edge_values(weight))
-        # by this error NetworkX knows that it must ask another backend, or answer itself
+        # on this error NetworkX tries another backend, or its own function
         if values is None:
             raise NotImplementedError("weights must be integers or floats")
         values = values.astype(np.float64)
@@ -156,7 +157,7 @@ def modularity(G: Graph, communities: Any, weight: Any = "weight", resolution: f
 
 
 def _modularity(G: Graph, graph: csr.Graph, sets: list[Any], resolution: float) -> float:
-    """Of sets that are a partition of the nodes; else NetworkX's error."""
+    """The modularity of a partition of the nodes; NetworkX's error where it is none."""
     from networkx.algorithms.community.quality import NotAPartition
 
     labels = np.full(len(G), -1, np.int64)

@@ -17,7 +17,7 @@ def _joined(G: Graph) -> Any:
     """Components whatever the direction of edges; worked out once for a converted graph."""
 
     def find() -> Any:
-        # a directed pattern goes in as it is: as a Graph it would be looked at for symmetry first
+        # a directed pattern is passed as it is: a Graph would be tested for symmetry first
         pattern = (G.indptr, G.indices) if G.is_directed() else G.structure
         return matchwood.components.connected_components(pattern, **how())
 
@@ -72,8 +72,7 @@ def is_weakly_connected(G: Graph) -> bool:
     return int(_joined(G).count) == 1
 
 
-# NetworkX's own order, Tarjan's, is reverse topological: a component comes after those that it
-# leads to.
+# NetworkX's own order, Tarjan's, is reverse topological: a component follows those it leads to.
 
 
 def _strong(G: Graph) -> tuple[int, Any]:

@@ -1,19 +1,19 @@
-"""What is compiled here: breadth-first search in the order in which NetworkX meets the nodes."""
+"""The kernel of the backend: breadth-first search in the order in which NetworkX visits nodes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from matchwood.teams import interrupted, kernel
+from matchwood.engines.cpu import interrupted, kernel
 
 
 @kernel
 def queue_order(
     team: Any, indptr: Any, indices: Any, order: Any, parent: Any, layers: Any, limit: int
 ) -> None:
-    """Breadth-first search in the order of a queue that looks at each row from its beginning.
+    """Breadth-first search in the order of a queue that reads each row from its beginning.
 
-    Serial: the order is that of the queue.  `order` begins with the sources, layers[0] of them,
+    Serial.  `order` begins with the sources, layers[0] of them,
     for which `parent` is already set to themselves; elsewhere it is -1.  layers[d] becomes the
     number of vertices at most d arcs away, layers[-1] the number of layers.
     """

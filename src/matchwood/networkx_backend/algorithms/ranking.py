@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, ranking
+from matchwood import ranking
+from matchwood.gate import graph as csr
 from matchwood.networkx_backend.convert import convert_to_nx
 from matchwood.networkx_backend.graph import Graph
 from matchwood.networkx_backend.info import how
@@ -59,7 +60,7 @@ def pagerank(
 
 
 def _arcs(G: Graph, weight: Any) -> csr.Graph | None:
-    """The arcs with their weights, parallel ones added up; None where a weight is not for us."""
+    """The arcs with their weights, parallel ones added up; None where a weight is not supported."""
     if not G.is_multigraph() and (weight is None or not G.has_edge_data):
         return G.structure
 
@@ -83,7 +84,7 @@ def _arcs(G: Graph, weight: Any) -> csr.Graph | None:
 
 
 def _numbers(G: Graph, given: Any) -> Any:
-    """A number for each node, 0 where `given` has none; None where there are none for us."""
+    """A number for each node, 0 where `given` has none; None where values are not supported."""
     if given is None:
         return None
     try:

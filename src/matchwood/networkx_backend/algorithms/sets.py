@@ -67,7 +67,7 @@ def _induced(G: Graph, vertices: Any) -> tuple[Any, Any]:
 
 
 def _pairs(G: Graph, found: Any) -> set[tuple[Any, Any]]:
-    """The edges of a matching, each from the node that comes first, as in ``G.edges``."""
+    """The edges of a matching, each from its first node in the order of ``G.edges``."""
     u, v = found.edges().T
     return set(zip(G.names(u), G.names(v), strict=True))
 
@@ -81,10 +81,10 @@ def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
 def max_weight_matching(
     G: Graph, maxcardinality: bool = False, weight: Any = "weight"
 ) -> set[tuple[Any, Any]]:
-    """Approximate: rules.py lets this be called only where the user has said so."""
+    """Approximate: interface.py takes such calls only with the setting `approximate_matching`."""
     edges = G.edges
     weights = as_numbers(G.edge_values(weight))
-    # by this error NetworkX knows that it must ask another backend, or answer itself
+    # on this error NetworkX tries another backend, or its own function
     if weights is None:
         raise NotImplementedError("weights must be integers or floats")
     if np.isnan(weights).any() or np.isinf(weights).any():
@@ -107,7 +107,7 @@ def hopcroft_karp_matching(G: Graph, top_nodes: Any = None) -> dict[Any, Any]:
 
 
 def _require_two_sides(G: Graph, top_nodes: Any) -> None:
-    """What NetworkX asks of the graph: sides that are given, or that the graph itself decides."""
+    """Raise NetworkX's error unless two sides are given, or follow from the graph."""
     import networkx as nx
 
     if top_nodes is not None:
@@ -121,6 +121,6 @@ def _require_two_sides(G: Graph, top_nodes: Any) -> None:
             raise nx.AmbiguousSolution("Disconnected graph: Ambiguous solution for bipartite sets.")
         side = level % 2 == 1
     if (side[G.sources] == side[G.indices]).any():
-        if top_nodes is not None:  # NetworkX does not look, and has an answer of its own
+        if top_nodes is not None:  # NetworkX does not check, and returns some answer
             raise NotImplementedError("edges must join nodes of both sides")
         raise nx.NetworkXError("Graph is not bipartite.")

@@ -1,8 +1,8 @@
 """Minimum and maximum spanning trees: those that NetworkX's Kruskal finds, in its order.
 
-NetworkX sorts the edges by weight, equal ones by their place in ``G.edges``.  We give every edge
+NetworkX sorts the edges by weight, equal ones by their place in ``G.edges``.  Here every edge gets
 its place in that order as its weight.  No two are equal then, so the forest is unique, whichever
-way it is found; and the weights that come back say which edges it has.
+way it is found; and the weights of the forest identify its edges.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def as_numbers(values: Any) -> Any | None:
 
 
 def _kruskal_order(G: Graph, weight: Any, minimum: bool, ignore_nan: bool) -> Any:
-    """The edges, by their numbers, in the order in which Kruskal looks at them."""
+    """The edges, by their numbers, in Kruskal's order."""
     values = G.edge_values(weight)
     weights = as_numbers(values)
     if weights is None:  # fractions, huge integers, whatever can be compared
@@ -88,7 +88,7 @@ def _entries(G: Graph) -> tuple[Any, Any, Any]:
 
 
 def _exact(count: int) -> Any:
-    """The float type in which so many numbers are exact; the smaller one is the faster."""
+    """The float type in which the integers up to `count` are exact; the smaller is the faster."""
     return np.float32 if count <= EXACT[np.float32] else np.float64
 
 

@@ -1,8 +1,8 @@
-"""Breadth-first searches, in the order in which NetworkX meets the nodes.
+"""Breadth-first searches, in the order in which NetworkX visits the nodes.
 
 NetworkX looks at neighbours in the order in which edges were added, and shows it: in the order of
 edges, layers and dictionaries, and in the parents.  matchwood's own search has other parents (the
-smallest), so the order is found by a queue of its own, in compiled code (../cpu.py).
+smallest), so the order is found by a queue of its own, in compiled code (cpu.py).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Search(NamedTuple):
 
 
 def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
+    from matchwood.engines.cpu import crew
     from matchwood.networkx_backend.algorithms import cpu
-    from matchwood.teams import crew
 
     indptr, indices = pattern
     n, kind = indptr.size - 1, indices.dtype

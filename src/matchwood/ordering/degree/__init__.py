@@ -1,11 +1,16 @@
-"""Orders by degree.  Read on in keys.py (the rules), reference.py, check.py, cpu.py, gpu.py."""
+"""Orders by degree.  Read on in `keys` below, reference.py, check.py, cpu.py, gpu.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from matchwood import calls
+import numpy as np
+
+from matchwood import calls, engines
 from matchwood.arguments import one_of
+
+DOUBLED = (64, 32, 16, 8, 4, 2, 1)  # twice the least degree of each group, in average degrees
+
 
 METHODS = ("sort", "cluster", "group")
 
@@ -109,3 +114,33 @@ def _order(A: Any, caller: str, rule: str, engine: str | None, threads: int | No
     call = calls.enter(A, caller, engine, threads)
     view = call.graph.undirected_pattern()
     return call.back(call.load(__name__).order(view, rule, threads=threads))
+
+
+def keys(view: Any, rule: str) -> Any:
+    """The numbers that each rule sorts by; equal numbers keep the order of the vertices.
+
+        "degree"    largest degree - degree
+        "sort"      the same for hubs; the largest degree, which no hub has, for all others
+        "cluster"   0 for hubs, 1 for others
+        "group"     the number of groups above, 0 to 7
+
+    A hub has degree > m / n, m being the number of entries.  Compared as degree * n > m: exactly.
+    The numbers are uint32 or uint64, where the pattern lives.
+    """
+    xp = engines.xp(view.indptr)
+    degree = xp.diff(view.indptr).astype(np.int64)
+    unsigned = np.uint32 if view.indptr.dtype == np.int32 else np.uint64
+    n, m = view.n, view.nnz
+    if n == 0:
+        return degree.astype(unsigned)
+    if rule == "group":
+        group = xp.zeros(n, np.int64)
+        for limit in DOUBLED:
+            group += degree < -(-limit * m // (2 * n))
+        return group.astype(unsigned)
+    most = degree.max()
+    hub = degree > m // n
+    if rule == "cluster":
+        return (~hub).astype(unsigned)
+    down = most - degree
+    return (xp.where(hub, down, most) if rule == "sort" else down).astype(unsigned)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.arguments import one_of
-from matchwood.ordering.answers import check_ascending, permutation
+from matchwood.gate import graph as csr
 from matchwood.ordering.degree import METHODS
+from matchwood.ordering.permutation.check import check_ascending, permutation
 
-DOUBLED = (64, 32, 16, 8, 4, 2, 1)  # twice the limits of the groups, in averages
+DOUBLED = (64, 32, 16, 8, 4, 2, 1)  # twice the least degree of each group, in average degrees
 
 
 def check_degree_order(A: Any, perm: Any) -> None:
@@ -54,7 +55,7 @@ def check_hub_order(A: Any, perm: Any, *, method: str = "sort") -> None:
     Raises
     ------
     CheckFailed
-        If it is no permutation, or a vertex comes too early; says which.
+        If it is no permutation, or a vertex is placed too early; says which.
     TypeError, ValueError
         If `perm` does not hold integers, or the method is unknown.
 

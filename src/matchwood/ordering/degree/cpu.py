@@ -1,10 +1,10 @@
-"""Orders by degree on a team: one stable sort of the numbers that keys.py gives."""
+"""Orders by degree on a team: one stable sort of the numbers that `keys` gives."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from matchwood.ordering.degree.keys import keys
+from matchwood.ordering.degree import keys
 from matchwood.primitives.sort import radix_sort
 
 

@@ -1,11 +1,11 @@
-"""Orders by degree on the GPU: one stable sort of the numbers that keys.py gives."""
+"""Orders by degree on the GPU: one stable sort of the numbers that `keys` gives."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from matchwood import gpu
-from matchwood.ordering.degree.keys import keys
+from matchwood.engines import gpu
+from matchwood.ordering.degree import keys
 from matchwood.primitives.sort import radix_sort
 
 

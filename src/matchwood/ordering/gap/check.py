@@ -1,4 +1,4 @@
-"""Are these the gaps of an order?  Worked out with NumPy's passes, without the kernels."""
+"""Are these the gaps of an order?  Computed with NumPy, without the kernels."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.errors import CheckFailed
-from matchwood.ordering.gap import NAMES
-from matchwood.ordering.gap.logarithms import bits, log_array
+from matchwood.gate import graph as csr
+from matchwood.ordering.gap import NAMES, bits, log_array
 from matchwood.ordering.permutation import as_permutation
 
 
@@ -26,7 +26,7 @@ def check_gaps(A: Any, answer: Any, perm: Any = None) -> None:
     CheckFailed
         If a number is wrong; says which.
     TypeError, ValueError
-        If a number of the answer is none, or `perm` is no permutation.
+        If a field of the answer is no number, or `perm` is no permutation.
 
     Notes
     -----

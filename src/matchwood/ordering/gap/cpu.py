@@ -1,4 +1,4 @@
-"""Gaps and arrangements on a team.  Definitions: __init__.py; logarithms: logarithms.py.
+"""Gaps and arrangements on a team.  Definitions: __init__.py.
 
 A member takes rows with an equal part of the entries.  Sums are integers, so it does not matter in
 which order they are added up.  Rows of another order are sorted in a buffer of the member's own.
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.ordering.cpu_logs import log_of, sort_places
-from matchwood.ordering.gap.logarithms import table
-from matchwood.teams import crew, device, interrupted, kernel, share_rows
+from matchwood.engines.cpu import crew, device, interrupted, kernel, share_rows
+from matchwood.ordering.cpu import log_of, sort_places
+from matchwood.ordering.gap import table
 
 Array = np.ndarray[Any, Any]
 
@@ -45,7 +45,6 @@ def _lengths(u: int, row: Array, places: Array, logs: Array, with_logs: bool) ->
 
 @device
 def _extent(row: Array, places: Array) -> Any:
-    """From the first place of a row to the last."""
     if row.size == 0:
         return np.int64(0)
     if places.size == 0:
@@ -59,7 +58,7 @@ def _extent(row: Array, places: Array) -> Any:
 
 @device
 def _log_gaps(row: Array, logs: Array) -> Any:
-    """The sum of logarithms between the numbers of a sorted row."""
+    """The sum of the logarithms of the gaps of a sorted row."""
     total = np.int64(0)
     for k in range(1, row.size):
         gap = np.int64(row[k]) - np.int64(row[k - 1])
@@ -70,16 +69,10 @@ def _log_gaps(row: Array, logs: Array) -> Any:
 
 @kernel
 def _measure(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    places: Array,
-    wanted: Wanted,
-    logs: Array,
-    buffers: Array,
-    sums: Array,
-) -> None:
-    """`places` is empty for the order as it is."""
+    team: Any, indptr: Array, indices: Array, places: Array, wanted: Wanted, logs: Array,
+    buffers: Array, sums: Array,
+) -> None:  # fmt: skip
+    """Add up the measures that are wanted; `places` is empty for the order as it is."""
     lo, hi = share_rows(team, indptr)
     sorting = wanted.log_gap and places.size > 0
     mine, other = buffers[team.rank, 0], buffers[team.rank, 1]

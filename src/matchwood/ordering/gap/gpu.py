@@ -1,7 +1,6 @@
 """Gaps and arrangements on the GPU.  Kernels: gpu.cu; definitions: __init__.py.
 
-Rows of another order are sorted all at once: an entry becomes the number (row, place), and CuPy
-sorts those.
+Rows of another order are sorted all at once: CuPy sorts the entries as numbers (row, place).
 """
 
 from __future__ import annotations
@@ -10,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.ordering.gap.logarithms import table
-from matchwood.ordering.gpu_places import sorted_places
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.ordering.gap import table
+from matchwood.ordering.permutation import sorted_places
 from matchwood.primitives.transpose.gpu import expand_rows
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("add_lengths<I>", "add_gaps<I>"))
 NAMES = ("linear_arrangement", "log_arrangement", "linear_gap", "log_gap")
-THREADS = 1 << 18  # of a pass that adds up
+THREADS = 1 << 18  # threads of a pass that adds up
 
 
 def measure(

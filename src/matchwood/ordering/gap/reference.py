@@ -1,11 +1,11 @@
-"""Gaps and arrangements by their definitions.  Logarithms are integers: logarithms.py."""
+"""Gaps and arrangements by their definitions.  Logarithms are integers: __init__.py."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
 
-from matchwood.ordering.gap.logarithms import log_of
+from matchwood.ordering.gap import log_of
 
 
 def measure(

@@ -1,18 +1,27 @@
-"""Layered label propagation.  Read on in layers.py and check.py.
+"""Layered label propagation.  Read on in check.py.
 
-No engines of its own: labels come from `communities.propagation`, measures from `gaps`, and the
-layers are put together by sorts; each runs on the engine of the call.
+No engines of its own: `communities.propagation` finds the labels, `gaps` measures, and sorts
+combine the layers; each runs on the engine of the call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from matchwood import calls, csr
+import numpy as np
+
+from matchwood import calls, engines
 from matchwood.arguments import real, seed, shown
-from matchwood.ordering.llp.layers import combined, propagated
+from matchwood.communities.propagation import layer as propagate
+from matchwood.gate import graph as csr
+from matchwood.ordering.gap import log_gap
+from matchwood.primitives.sort import radix_sort
+
+MAX_ROUNDS = 100
+STILL_SHARE = 0.001  # share of the vertices; a round that moves no more ends a layer
+
 
 GAMMAS = (*(2.0**-k for k in range(11)), 0.0)
 
@@ -28,7 +37,7 @@ class Layers:
     labels : (layers, n) integer array
         The label of each vertex, which is a vertex too.
     rounds : tuple of int
-        Of propagation, for each layer.
+        Rounds of propagation of each layer.
     """
 
     gammas: tuple[float, ...]
@@ -144,3 +153,39 @@ def checked_gammas(caller: str, gammas: Any) -> tuple[float, ...]:
     if not chosen:
         raise ValueError(f"{caller}: gammas must hold at least one number, got none")
     return chosen
+
+
+class Layer(NamedTuple):
+    gamma: float
+    labels: Any
+    rounds: int
+    log_gap: float  # of the order by these labels alone
+
+
+def propagated(
+    call: calls.Call, gammas: tuple[float, ...], seed: int, threads: int | None
+) -> list[Layer]:
+    """A layer for each gamma, from the largest log_gap to the least; equal ones as given."""
+    found = []
+    for gamma in gammas:
+        labels, rounds = propagate(
+            call.graph, gamma, caller=call.caller, max_rounds=MAX_ROUNDS, tol=STILL_SHARE,
+            seed=seed, engine=call.engine, threads=threads,
+        )  # fmt: skip
+        perm = combined([labels], call.graph, threads)
+        worth = log_gap(call.graph, perm, engine=call.engine, threads=threads)
+        found.append(Layer(gamma, labels, rounds, worth))
+    return sorted(found, key=lambda layer: -layer.log_gap)
+
+
+def combined(layers: list[Any], graph: Any, threads: int | None) -> Any:
+    """The order that the layers give one after the other, by stable sorts by the labels' places."""
+    xp, n, kind = engines.xp(graph.indptr), graph.n, graph.indptr.dtype
+    unsigned = np.uint32 if kind == np.int32 else np.uint64
+    perm = xp.arange(n, dtype=kind)
+    for labels in layers:
+        place = xp.empty(n, kind)
+        place[perm] = xp.arange(n, dtype=kind)
+        keys = place[labels[perm]].view(unsigned)
+        perm = radix_sort(keys, perm, threads=threads)[1]
+    return perm

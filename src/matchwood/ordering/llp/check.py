@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.arguments import flag, seed
-from matchwood.communities.propagation import replayed_layer
+from matchwood.communities.propagation.check import replayed_layer
 from matchwood.errors import CheckFailed
-from matchwood.ordering.answers import permutation
+from matchwood.gate import graph as csr
 from matchwood.ordering.gap.check import expected_gaps
-from matchwood.ordering.llp import GAMMAS, checked_gammas
-from matchwood.ordering.llp.layers import MAX_ROUNDS, STILL
+from matchwood.ordering.llp import GAMMAS, MAX_ROUNDS, STILL_SHARE, checked_gammas
+from matchwood.ordering.permutation.check import permutation
 
 PROBLEM = "layered order"
 
@@ -24,15 +24,15 @@ def check_layered_order(
 ) -> None:
     """Raise `CheckFailed` unless the order of `answer` is that of its layers, and they are right.
 
-    Labels must be vertices; layers must come from the largest log_gap to the least; and the order
-    must be the one that they give.  At last every layer is replayed: its labels and its rounds must
+    Labels must be vertices; layers must go from the largest log_gap to the least; and the order
+    must be the one that they give.  Last, every layer is replayed: its labels and its rounds must
     be those of label propagation.
 
     Parameters
     ----------
     A, gammas, rng : as given to `layered_label_propagation_order`
     answer : what ``locality_ordering(A, "llp")`` returns
-        Its `perm` and its `layers` are looked at.
+        Its `perm` and its `layers` are checked.
     replay : bool
         False leaves the replay out.  Then the order is that of its layers, but their labels may be
         any, and `rng` is not used.
@@ -82,7 +82,7 @@ def check_layered_order(
         return
     for k, gamma in enumerate(found):
         right, done = replayed_layer(
-            graph, gamma, caller=caller, max_rounds=MAX_ROUNDS, tol=STILL, seed=number
+            graph, gamma, caller=caller, max_rounds=MAX_ROUNDS, tol=STILL_SHARE, seed=number
         )
         v = answers.first(labels[k] != right)
         if v is not None:
@@ -110,7 +110,7 @@ def _numbers(
 def _put_together(
     view: csr.View, gammas: tuple[float, ...], labels: Any, asked: tuple[float, ...], perm: Any
 ) -> None:
-    """The layers from the largest log_gap to the least, and the order that they give."""
+    """Check that the log_gap of layers never rises, and the order that they give."""
     n, worth = view.n, []
     place = np.arange(n)
     for row in labels:
@@ -131,7 +131,7 @@ def _put_together(
 
 
 def _after(place: Any, labels: Any) -> Any:
-    """Places after a layer: by the place of the label, then by the own."""
+    """Places after a layer: by the place of the label, then by the vertex's own place."""
     new = np.empty_like(place)
     new[np.lexsort((place, place[labels]))] = np.arange(place.size)
     return new

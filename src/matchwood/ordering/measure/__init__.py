@@ -1,7 +1,4 @@
-"""How good an order of the vertices is.
-
-Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu.
-"""
+"""How good an order of the vertices is.  See reference.py, check.py, cpu.py, gpu.py + gpu.cu."""
 
 from __future__ import annotations
 

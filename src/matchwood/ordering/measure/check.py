@@ -1,4 +1,4 @@
-"""Are these the measures of an order?  Worked out with NumPy's passes, without the kernels."""
+"""Are these the measures of an order?  Computed with NumPy, without the kernels."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.ordering.measure import NAMES
 from matchwood.ordering.permutation import as_permutation
 
-ROUNDING = 1e-12  # of the mean of squares, as a part of it
+ROUNDING = 1e-12  # relative error of the mean of squares
 
 
 def check_measures(A: Any, answer: Any, perm: Any = None) -> None:
@@ -28,7 +29,7 @@ def check_measures(A: Any, answer: Any, perm: Any = None) -> None:
     CheckFailed
         If a number is wrong; says which.
     TypeError, ValueError
-        If a number of the answer is none, or `perm` is no permutation.
+        If a field of the answer is no number, or `perm` is no permutation.
 
     Notes
     -----

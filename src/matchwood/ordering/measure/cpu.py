@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import atomic_add, barrier, crew, interrupted, kernel, share, share_rows
+from matchwood.engines.cpu import atomic_add, barrier, crew, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 def _distances(
     team: Any, indptr: Array, indices: Array, place: Array, begun: Array, fronts: bool, sums: Array
 ) -> None:
-    """Widest distance and their sum for each member; begun[i] = rows whose first column is i."""
+    """Each member's largest distance and their sum; begun[i] = rows whose first column is i."""
     lo, hi = share_rows(team, indptr)
     moved = place.size > 0
     widest: Any = np.int64(0)
@@ -48,7 +48,7 @@ def _distances(
 
 @kernel
 def _fronts(team: Any, begun: Array, sums: Array) -> None:
-    """Largest wavefront of each member's share, and the squares, low and high."""
+    """The largest wavefront of each member's share, and the sum of squares, low and high."""
     lo, hi = share(team, begun.size)
     total = np.int64(0)
     for i in range(lo, hi):

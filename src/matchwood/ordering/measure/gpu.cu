@@ -60,8 +60,8 @@ __global__ void count_first(I n, const I* first, I* count)
     if (v < n) take(&count[first[v]], I(1));
 }
 
-// Of the running sums of those counts, less the rows that have ended, the largest and the sum of
-// squares, low 32 bits and the rest apart, so that it is exact; 0 at first.
+// The wavefronts are the running sums of those counts, less the rows that have ended: their largest and the
+// sum of their squares, low 32 bits and the rest apart, so that it is exact; 0 at first.
 template <typename I>
 __global__ void add_fronts(
     I n, const I* begun, unsigned long long* most, unsigned long long* low, unsigned long long* high)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 
 SOURCE = gpu.Source(
     __package__,
@@ -22,7 +23,7 @@ SOURCE = gpu.Source(
 )
 
 TILE = SOURCE.constant("TILE")
-THREADS = 1 << 18  # at most, of a pass over the vertices that adds up
+THREADS = 1 << 18  # threads at most of a pass over the vertices that adds up
 
 
 def measure(

@@ -1,4 +1,4 @@
-"""A matrix in another order.  Read on in reference.py, cpu.py, gpu.py + gpu.cu."""
+"""A matrix in another order.  Read on in reference.py, check.py, cpu.py, gpu.py."""
 
 from __future__ import annotations
 
@@ -91,3 +91,16 @@ def as_permutation(perm: Any, n: int, name: str, engine: str) -> Any:
             f"{name}: perm must hold every row once, but {int(seen.argmin())} is missing"
         )
     return order
+
+
+def sorted_places(caller: str, n: int, rows: Any, places: Any) -> Any:
+    """The places of each row, ascending, on the GPU; `rows` is the row of each entry, ascending."""
+    shift = max(n - 1, 1).bit_length()  # of the row, above the place
+    if 2 * shift > 64:
+        raise ValueError(f"{caller}: a matrix of {n} rows is too large for the GPU")
+    keys = rows.astype(np.uint64)
+    keys <<= np.uint64(shift)
+    keys |= places.astype(np.uint64)
+    keys.sort()
+    keys &= np.uint64((1 << shift) - 1)
+    return keys.astype(rows.dtype)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr, engines
+from matchwood import answers, engines
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.ordering.permutation import as_permutation
 from matchwood.primitives.sort import radix_sort
 
@@ -101,7 +102,7 @@ def _matrix(caller: str, B: Any, n: int) -> tuple[csr.View, Any]:
 
 
 def _keys(view: csr.View) -> Any:
-    """One number for each entry; they ascend."""
+    """row * n + column of each entry, ascending."""
     keys = [u * view.n + v for _, u, v in answers.arcs(view)]
     return np.concatenate([np.empty(0, np.int64), *keys])
 
@@ -113,11 +114,44 @@ def _permuted_keys(view: csr.View, place: Any) -> tuple[Any, Any]:
     if found.size <= answers.BLOCK:
         origin = np.argsort(found, kind="stable")
         return found[origin], origin
-    # the same sort, and Ctrl-C interrupts it
+    # as numpy.argsort, but Ctrl-C interrupts it
     ascending, origin = radix_sort(found.view(np.uint64), bits=(view.n * view.n).bit_length())
     return ascending.view(np.int64), origin
 
 
 def _equal(one: Any, other: Any) -> Any:
-    """The same values; NaN where NaN is."""
+    """Whether values are equal, one by one; NaN equals NaN."""
     return (one == other) | ((one != one) & (other != other))
+
+
+# Shared by the checks of orders: a permutation, and keys that ascend along it.
+
+
+def permutation(caller: str, problem: str, perm: Any, n: int) -> Any:
+    """`perm`, or the perm of a result, as an int64 array on the CPU that holds 0..n-1 once each."""
+    given = getattr(perm, "perm", perm)
+    order = answers.integers(caller, problem, "perm", given, (n,), "cpu")
+    at = answers.first((order < 0) | (order >= n))
+    if at is not None:
+        raise CheckFailed(f"{problem}: perm holds {order[at]} at {at}, which is no vertex")
+    seen = np.zeros(n, bool)
+    seen[order] = True
+    at = answers.first(~seen)
+    if at is not None:
+        raise CheckFailed(f"{problem}: vertex {at} is missing")
+    return order
+
+
+def check_ascending(problem: str, order: Any, *keys: Any) -> None:
+    """Raise unless (keys of v, v) ascends along the order."""
+    before, after = order[:-1], order[1:]
+    right = before < after
+    for key in reversed(keys):
+        one, other = key[before], key[after]
+        right = (one < other) | ((one == other) & right)
+    at = answers.first(~right)
+    if at is not None:
+        raise CheckFailed(
+            f"{problem}: vertex {after[at]} must come before vertex {before[at]}, "
+            f"which has place {at}"
+        )

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.cpu_merge import merge_runs
-from matchwood.teams import barrier, crew, device, kernel, share, share_rows, stopping
+from matchwood.engines.cpu import barrier, crew, device, kernel, share, share_rows, stopping
+from matchwood.ordering.cpu import merge_runs
 
 Array = np.ndarray[Any, Any]
 
-SHORT = 32  # entries sorted by insertion
+INSERTION_ENTRIES = 32  # entries of a row up to which it is sorted by insertion
 ONE = np.uint64(1)
 CHECK_ENTRIES = 1 << 16  # entries, or words of a sort, between two checks for Ctrl-C: a few ms
 LAST = CHECK_ENTRIES - 1
@@ -24,7 +24,6 @@ LAST = CHECK_ENTRIES - 1
 
 @kernel
 def _lengths(team: Any, indptr: Array, perm: Array, out: Array, sums: Array) -> None:
-    """Row pointers of the result."""
     n = perm.size
     lo, hi = share(team, n)
     total = np.int64(0)
@@ -46,17 +45,17 @@ def _lengths(team: Any, indptr: Array, perm: Array, out: Array, sums: Array) -> 
 @device
 def _sort(team: Any, words: Array, other: Array, count: int) -> bool:
     """Sort words[:count], unless the team stops; True when the result is in `other`."""
-    for first in range(0, count, SHORT):
+    for first in range(0, count, INSERTION_ENTRIES):
         if first & LAST == 0 and stopping(team):
             return False
-        for x in range(first + 1, min(first + SHORT, count)):
+        for x in range(first + 1, min(first + INSERTION_ENTRIES, count)):
             word = words[x]
             j = x
             while j > first and words[j - 1] > word:
                 words[j] = words[j - 1]
                 j -= 1
             words[j] = word
-    run = SHORT
+    run = INSERTION_ENTRIES
     there = False
     while run < count and not stopping(team):  # a pass over ten million words takes some 40 ms
         if there:
@@ -70,18 +69,9 @@ def _sort(team: Any, words: Array, other: Array, count: int) -> bool:
 
 @kernel
 def _rows(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    perm: Array,
-    place: Array,
-    out_indptr: Array,
-    out_indices: Array,
-    out_data: Array,
-    shift: Any,
-    buffers: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, data: Array, perm: Array, place: Array,
+    out_indptr: Array, out_indices: Array, out_data: Array, shift: Any, buffers: Array,
+) -> None:  # fmt: skip
     words, other = buffers[team.rank, 0], buffers[team.rank, 1]
     mask = (ONE << shift) - ONE
     lo, hi = share_rows(team, out_indptr)
@@ -136,10 +126,7 @@ def permute(
 
 
 def _as_words(data: Any) -> Array | None:
-    """The values as unsigned integers of 4 or 8 bytes; None where they have another size.
-
-    So the kernel is compiled for two types of values, not for all there are.
-    """
+    """The values as uint32 or uint64, so that kernels need two types only; None for other sizes."""
     if data is None or data.dtype.itemsize not in (4, 8):
         return None
     return np.ascontiguousarray(data).view(f"u{data.dtype.itemsize}")
@@ -148,7 +135,7 @@ def _as_words(data: Any) -> Array | None:
 def _by_position(
     view: Any, perm: Any, place: Any, threads: int | None
 ) -> tuple[Array, Array, Array | None]:
-    """Values of another size: permute their positions, and gather."""
+    """For values of another size: permute their positions, then gather the values."""
     positions = view._replace(data=np.arange(view.nnz, dtype=np.int64))
     indptr, indices, order = permute(positions, perm, place, threads=threads)
     assert order is not None

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.transpose.gpu import expand_rows, first_places
 
 

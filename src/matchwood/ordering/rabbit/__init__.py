@@ -1,14 +1,18 @@
-"""Rabbit order: communities within communities.
-
-Read on in rounds.py (the tree of joins), reference.py, check.py, cpu.py, gpu.py + gpu.cu.
-"""
+"""Rabbit order: communities within communities.  See reference.py, check.py, cpu.py, gpu.py."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from matchwood import calls
+import numpy as np
+
+from matchwood import calls, engines
+from matchwood.primitives.community_merge import trusted_joins, trusted_trees
+from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
+
+LONE_ENTRIES = 1 << 17
+"""Entries and communities of a round up to which one member works alone, which is faster."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def rabbit_order(A: Any, *, engine: str | None = None, threads: int | None = Non
 
     Notes
     -----
-    The idea is that of Arai et al. [1]_, who join one vertex after the other, as threads come to
+    The idea is that of Arai et al. [1]_, who join one vertex after the other, as threads reach
     them; so their order differs from run to run.  In rounds every engine, at any number of
     threads, returns the same order, and neighbours lie closer: gaps of shuffled grids and meshes
     are a fifth to a half shorter (bench/ordering/rabbit.py has the sequential rule).
@@ -97,8 +101,75 @@ def rabbit_order(A: Any, *, engine: str | None = None, threads: int | None = Non
 
 
 def find_order(call: calls.Call, threads: int | None) -> tuple[Any, JoinTree, dict[str, int]]:
-    """The order, its tree, both where the user's graph lives, and what was counted."""
+    """The order and its tree, where the user's graph lives, and the counters."""
     view = call.graph.undirected_pattern()
     perm, parent, joined, counters = call.load(__name__).order(view, threads=threads)
     perm, parent, joined = call.back(perm, parent, joined)
     return perm, JoinTree(parent, joined), counters
+
+
+# The tree of joins, round by round; on any engine, whose primitives do the work.
+#
+# A round has three steps: which community joins which (primitives.joining), the trees that these
+# joins make, and the graph contracted by trees (primitives.contract).  Communities are named by the
+# vertex they began with.  A tree is named after its root, and trees are numbered by their roots, so
+# names ascend in every round.
+
+
+class Joined(NamedTuple):
+    """All joins: parent and round of each vertex, and the vertices by (round, vertex)."""
+
+    parent: Any
+    round: Any
+    sequence: Any  # the vertices that joined, by (round, vertex)
+    roots: Any  # vertices that never joined, ascending
+    sizes: Any  # vertices of their trees
+    rounds: int
+
+
+def note(target: Any, names: Any, number: int, parent: Any, when: Any) -> Any:
+    """Store the joins of a round by name; returns the vertices that joined."""
+    here = np.flatnonzero(target != np.arange(target.size, dtype=target.dtype))
+    movers = names[here]
+    parent[movers] = names[target[here]]
+    when[movers] = number
+    return movers
+
+
+def join_all(view: Any, engine: str, threads: int | None, note: Any = note) -> Joined:
+    """Join until none joins.  Sequence and sizes are not found where `note` returns nothing."""
+    xp = engines.xp(view.indptr)
+    n, kind = view.n, view.indices.dtype
+    parent = xp.arange(n, dtype=kind)
+    when = xp.zeros(n, np.int32)
+    names, sizes = parent.copy(), xp.ones(n, np.int64)
+    volume = xp.diff(view.indptr).astype(np.int64)
+    graph, longest = (view.indptr, view.indices, None), int(volume.max()) if n else 0
+    sequence: list[Any] = []
+    total, number = view.nnz, 0
+    where: dict[str, Any] = {"engine": engine, "threads": threads}
+    while True:
+        if graph[1].size + names.size < LONE_ENTRIES:
+            where["threads"] = 1
+        target = trusted_joins(graph, volume, names, total, **where)
+        movers = note(target, names, number + 1, parent, when)
+        if movers is not None:
+            if movers.size == 0:
+                break
+            sequence.append(movers)
+        label, roots = trusted_trees(target, **where)
+        count = int(roots.size)
+        if count == target.size:
+            break
+        number += 1
+        # Joins do not depend on the order within a row, so rows may stay unsorted.
+        found, longest, _ = trusted_contract_measured(
+            *graph, None, label, count, most=total, longest=longest, **where
+        )
+        graph = (found.indptr, found.indices, found.data)
+        volume = trusted_sums(volume, label, count, where["threads"])
+        if sequence:
+            sizes = trusted_sums(sizes, label, count, where["threads"])
+        names = names[roots]
+    joined = xp.concatenate([xp.empty(0, kind), *sequence])
+    return Joined(parent, when, joined, names, sizes, number)

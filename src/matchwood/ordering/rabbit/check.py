@@ -1,4 +1,4 @@
-"""Is this the rabbit order?  Its tree of joins is replayed round by round, with NumPy's passes."""
+"""Is this the rabbit order?  Its tree of joins is replayed round by round, with NumPy."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.errors import CheckFailed
-from matchwood.ordering.answers import permutation
-from matchwood.primitives.joining.check import expected_joins
+from matchwood.gate import graph as csr
+from matchwood.ordering.permutation.check import permutation
+from matchwood.primitives.community_merge.check import expected_joins
 
 PROBLEM = "rabbit order"
 
@@ -75,7 +76,6 @@ def is_rabbit_order(A: Any, answer: Any) -> bool:
 
 
 def _check_joins(view: Any, parent: Any, joined: Any) -> None:
-    """Replay all rounds."""
     n = view.n
     rows = np.repeat(np.arange(n), np.diff(view.indptr))
     columns, weights = view.indices.astype(np.int64), np.ones(view.nnz, np.int64)
@@ -105,14 +105,14 @@ def _check_joins(view: Any, parent: Any, joined: Any) -> None:
         rows, columns = np.divmod(keys, max(count, 1))
         volume = np.bincount(label, weights=volume, minlength=count).astype(np.int64)
         names = names[roots]
-    # those that are left never joined
+    # the communities that are left never joined
     at = answers.first((joined[names] != 0) | (parent[names] != names))
     if at is not None:
         raise CheckFailed(f"{PROBLEM}: vertex {names[at]} joins none, but has a parent or a round")
 
 
 def _check_depth_first(perm: Any, parent: Any, joined: Any) -> None:
-    """Each vertex comes after its parent and all vertices below its elder siblings."""
+    """Check that each vertex follows its parent and all vertices below its elder siblings."""
     n = perm.size
     place = np.empty(n, np.int64)
     place[perm] = np.arange(n)

@@ -1,9 +1,9 @@
-"""Rabbit order on a team: the tree of joins (rounds.py), then depth first through each tree.
+"""Rabbit order on a team: the tree of joins (__init__.py), then depth first through each tree.
 
-Children lie in one list, by parent and then by (round, vertex): a stable sort by parent of all that
-joined, who come in that order.  A member takes trees, and places the vertices of each in its part
-of the order.  The end of that part is the stack: what is placed and what is stacked are together at
-most the vertices of the tree.
+Children lie in one list, by parent and then by (round, vertex): a stable sort by parent of the
+vertices that joined, which are in that order.  A member takes trees, and places the vertices of
+each in its part of the order.  The end of that part is the stack: placed and stacked vertices
+together are at most those of the tree.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.rabbit.rounds import Joined, join_all
+from matchwood.engines.cpu import crew, device, interrupted, kernel, next_chunk
+from matchwood.ordering.rabbit import Joined, join_all
 from matchwood.primitives.sort import radix_sort
-from matchwood.teams import crew, device, interrupted, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 
@@ -54,7 +54,6 @@ def _depth_first(
 
 
 def order_of(tree: Joined, threads: int | None) -> Array:
-    """The vertices depth first."""
     kind = tree.parent.dtype
     unsigned = np.uint32 if kind == np.int32 else np.uint64
     n = tree.parent.size

@@ -2,7 +2,7 @@
 #include "matchwood/atomics.cuh"
 #include "matchwood/threads.cuh"
 
-// One thread per community: who joins whom, by name, in round `number`.
+// One thread per community: store its parent, by name, and the round `number`.
 template <typename I>
 __global__ void note_joins(I n, const I* __restrict__ target, const I* __restrict__ names, int number,
                            I* __restrict__ parent, int* __restrict__ when)
@@ -68,7 +68,7 @@ __global__ void place_children(I joined, const long long* __restrict__ children,
     offset[v] = (I)(1 + before[i] - before[begins[parent[v]]]);
 }
 
-// One thread per root: the trees before it; it has no ancestor.
+// One thread per root: its place, which is the sum of the trees before it; it has no ancestor.
 template <typename I>
 __global__ void place_roots(I count, const I* __restrict__ roots, const long long* __restrict__ before,
                             I* __restrict__ offset, I* __restrict__ ancestor)

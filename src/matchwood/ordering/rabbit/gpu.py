@@ -1,4 +1,4 @@
-"""Rabbit order on the GPU: the tree of joins (rounds.py), then places from sizes of subtrees.
+"""Rabbit order on the GPU: the tree of joins (__init__.py), then places from sizes of subtrees.
 
 A place is the parent's place, 1, and the sizes of the elder siblings' subtrees.  Sizes are added up
 from the leaves; what a vertex adds to its parent's place is then added up along the way to its
@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.ordering.rabbit.rounds import Joined, join_all
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.ordering.rabbit import Joined, join_all
 from matchwood.primitives.scan.gpu import scan_into
 
 SOURCE = gpu.Source(
@@ -25,11 +26,10 @@ SOURCE = gpu.Source(
     types={"O": (np.int32, np.int64)},
 )  # fmt: skip
 CALLER = "rabbit_order"
-LEAPS = 3  # between two looks whether all have arrived: they reach 8 times as far
+LEAPS = 3  # doubling steps between two tests whether all have reached their roots
 
 
 def order_of(tree: Joined) -> Any:
-    """The vertices depth first."""
     cupy = engines.cupy()
     kind, n = tree.parent.dtype, tree.parent.size
     perm = gpu.empty(n, kind, CALLER)
@@ -41,7 +41,7 @@ def order_of(tree: Joined) -> Any:
         k.count_children(n, (n, tree.parent, counts))
         scan_into(counts, begins)
         k.add_sizes(n, (n, tree.parent, counts, counts.copy(), size))
-        # siblings side by side, elder ones first: by parent, round and vertex; roots come last
+        # siblings side by side, elder ones first: by parent, round and vertex; roots last
         keys = cupy.empty(n, np.uint64)
         k.key_siblings(n, (n, tree.parent, tree.round, tree.rounds.bit_length(), keys))
         children = cupy.argsort(keys, kind="stable")
@@ -76,7 +76,7 @@ def _added_up(cupy: Any, k: Any, ancestor: Any, offset: Any) -> Any:
 
 
 def note(target: Any, names: Any, number: int, parent: Any, when: Any) -> None:
-    """See rounds.note.  Nothing is waited for."""
+    """As `note` of __init__.py, without waiting for the device."""
     k, n = SOURCE.kernels("note_joins", I=target.dtype), target.size
     k.note_joins(n, (n, target, names, number, parent, when))
 

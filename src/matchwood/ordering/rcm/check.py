@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, arguments, csr
+from matchwood import answers, arguments
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
+from matchwood.gate import graph as csr
 from matchwood.ordering.measure.check import check_measures
-from matchwood.ordering.rcm import cuthill_mckee, reference
-from matchwood.ordering.rcm.start import trial
-from matchwood.ordering.rcm.start.given import given_starts
+from matchwood.ordering.rcm import as_starts, cuthill_mckee, reference
 from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
@@ -81,7 +80,7 @@ def check_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = Tru
     order = given = _permutation(caller, getattr(perm, "perm", perm), G.n)
     starts = None
     if not (isinstance(start, str) and start == "any"):
-        starts = given_starts(start, G.n, caller)
+        starts = as_starts(start, G.n, caller)
     if G.n and reverse:
         order = order[::-1]
     if G.n:
@@ -163,15 +162,21 @@ def found_starts(G: Any, view: Any, labels: Array) -> Array:
 
     count = int(labels.max()) + 1
     degree = np.diff(view.indptr).astype(np.int64)
-    if reference.is_small(view):
-        v = trial.least(labels, degree, np.arange(G.n))
-        return trial.tried_starts(
-            v,
-            trial.last_of_least(labels, degree, v),
-            lambda starts: trial.far(labels, degree, levels_from(starts)),
-            lambda starts: trial.bands(view, labels, order_from(starts)),
-        )[0]
     v = _least(labels, degree, np.ones(G.n, bool), count)
+    if reference.is_small(view):
+        last = v.copy()  # of each component the greatest vertex that has the degree of v
+        alike = np.flatnonzero(degree == degree[v][labels])
+        np.maximum.at(last, labels[alike], alike)
+
+        def far_from(starts: Array) -> Array:
+            level = levels_from(starts)
+            depth = np.zeros(count, np.int64)
+            np.maximum.at(depth, labels, level)
+            return _least(labels, degree, level == depth[labels], count)
+
+        return reference.tried_starts(
+            v, last, far_from, lambda starts: _bands(view, labels, order_from(starts))
+        )[0]
     width = depth = np.full(count, -1)
     start, going = v, np.ones(count, bool)
     first = True
@@ -192,13 +197,23 @@ def found_starts(G: Any, view: Any, labels: Array) -> Array:
 
 
 def _least(labels: Array, degree: Array, marked: Array, count: int) -> Array:
-    """Of the marked vertices of each component that with the least (degree, vertex)."""
+    """The marked vertex of least (degree, vertex) in each component."""
     n = labels.size
     best = np.full(count, np.iinfo(np.int64).max)
     for begin, end in answers.pieces(n):
         v = begin + np.flatnonzero(marked[begin:end])
         np.minimum.at(best, labels[v], degree[v] * n + v)
     return best % n
+
+
+def _bands(view: Any, labels: Array, order: Array) -> Array:
+    """The bandwidth of each component, in an order that has one after the other."""
+    place = np.empty(view.n, np.int64)
+    place[order] = np.arange(view.n)
+    row = np.repeat(np.arange(view.n), np.diff(view.indptr))
+    found = np.zeros(int(labels.max(initial=-1)) + 1, np.int64)
+    np.maximum.at(found, labels[row], np.abs(place[row] - place[view.indices]))
+    return found
 
 
 def _widths(labels: Array, level: Array, depth: Array) -> Array:

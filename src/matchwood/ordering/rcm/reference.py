@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 METHODS = ("serial",)
 
+Array = np.ndarray[Any, Any]
+FromStarts = Callable[[Array], Array]
+"""A function from the starts of all components to one number for each."""
+
 # Vertices, and edges, of a graph in which several starts are tried: a few milliseconds at most.
-SMALL = 1 << 16
+SMALL_GRAPH_EDGES = 1 << 16
 
 
 def is_small(view: Any, loops: int = 0) -> bool:
-    """Whether every component tries a few starts, and takes that of the least bandwidth.
-
-    `loops`: how many entries of the view are loops.
-    """
-    return bool(view.n <= SMALL and view.nnz - loops <= 2 * SMALL)
+    """Whether components try a few starts; `loops` is the number of loops among the entries."""
+    return bool(view.n <= SMALL_GRAPH_EDGES and view.nnz - loops <= 2 * SMALL_GRAPH_EDGES)
 
 
 def two_starts(caller: str, a: int, b: int) -> ValueError:
@@ -29,15 +30,9 @@ def two_starts(caller: str, a: int, b: int) -> ValueError:
 
 
 def order(
-    graph: Any,
-    starts: Any,
-    method: str,
-    reverse: bool,
-    *,
-    stats: bool = False,
-    threads: int | None = None,
-    caller: str = "reverse_cuthill_mckee",
-) -> tuple[Any, dict[str, Any]]:
+    graph: Any, starts: Any, method: str, reverse: bool, *, stats: bool = False,
+    threads: int | None = None, caller: str = "reverse_cuthill_mckee",
+) -> tuple[Any, dict[str, Any]]:  # fmt: skip
     view = graph.undirected_pattern()
     neighbours = _neighbours(view)
     given: dict[int, int] = {}  # smallest vertex of a component -> its given start
@@ -107,8 +102,32 @@ def _tried_start(neighbours: list[list[int]], part: Sequence[int]) -> tuple[int,
     return min(tried, key=band), len(tried)
 
 
+def tried_starts(
+    v: Array, last: Array, far_from: FromStarts, bands_from: FromStarts
+) -> tuple[Array, Array]:
+    """`_tried_start` for all components at once, in NumPy, and how many were tried.
+
+    For the check of an order and for the GPU, which pass their own searches and orders.
+
+    `v` and `last` are the first and the last vertex of least degree.  `far_from` gives the vertex
+    of least (degree, vertex) in the last level, and `bands_from` the bandwidth of the order.
+    """
+    x = far_from(v)
+    candidates = [v, x, far_from(x), last]
+    start, band = v, bands_from(v)
+    tried = np.ones(v.size, np.int64)
+    for k, other in enumerate(candidates[1:], 1):
+        fresh = np.all([other != earlier for earlier in candidates[:k]], axis=0)
+        if fresh.any():
+            tried += fresh
+            new_band = bands_from(other)
+            start = np.where(new_band < band, other, start)
+            band = np.minimum(band, new_band)
+    return start, tried
+
+
 def _searched_start(neighbours: list[list[int]], part: Sequence[int]) -> tuple[int, int]:
-    """In a larger graph: on from vertex to vertex, as long as levels get narrower and more."""
+    """In a larger graph: go on from vertex to vertex while levels get narrower and more."""
     v = _least(neighbours, part)
     width, depth, far = _search(neighbours, v)
     searches = 1

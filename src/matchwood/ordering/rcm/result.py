@@ -59,7 +59,7 @@ class Ordering:
         where = engines.location(perm)
         place = inverse(as_permutation(perm, perm.size, "Ordering.place", where))
         place = place.astype(perm.dtype)
-        return place.view(type=Places if where == "cpu" else _gpu_places())
+        return place.view(type=CallableArray if where == "cpu" else _gpu_callable_array())
 
 
 def _called(array: Any) -> Any:
@@ -71,13 +71,13 @@ def _called(array: Any) -> Any:
     return array.view(type=np.ndarray if isinstance(array, np.ndarray) else engines.cupy().ndarray)
 
 
-class Places(np.ndarray[Any, Any]):
+class CallableArray(np.ndarray[Any, Any]):
     """An array that may still be called, as `Ordering.place` was in version 0.1."""
 
     __call__ = _called
 
 
 @functools.cache
-def _gpu_places() -> Any:
+def _gpu_callable_array() -> Any:
     """The same for a GPU; CuPy is imported only where it is needed."""
-    return type("Places", (engines.cupy().ndarray,), {"__call__": _called})
+    return type("CallableArray", (engines.cupy().ndarray,), {"__call__": _called})

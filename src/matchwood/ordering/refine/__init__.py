@@ -1,21 +1,28 @@
-"""Refinement of an order by swaps.  Read on in plan.py, reference.py, check.py, cpu.py, gpu.py."""
+"""Refinement of an order by swaps.  Read on in reference.py, check.py, cpu.py, gpu.py."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from matchwood import calls
-from matchwood.arguments import count, one_of
+import numpy as np
+
+from matchwood import calls, engines
+from matchwood.arguments import count, one_of, real
 from matchwood.ordering.gap import linear_gap, log_gap
 from matchwood.ordering.permutation import as_permutation, inverse
-from matchwood.ordering.refine.plan import METRICS, PARTNERS, chosen_vertices, exact_fraction
+from matchwood.primitives.sort import radix_sort
 from matchwood.stopwatch import Stopwatch
+
+METRICS = ("log_gap", "linear_gap")
+PARTNERS = ("neighbours", "median")
+AROUND = (-2, -1, 1, 2)  # places beside the median that are tried
 
 
 @dataclass(frozen=True)
 class Refinement:
-    """An order after refinement: what it was worth, and what was done.
+    """An order after refinement, its metric before and after, and the swaps made.
 
     Attributes
     ----------
@@ -87,7 +94,7 @@ def refine_order(
     Returns
     -------
     Refinement
-        Never worse than what came in.
+        Never worse than the order given.
 
     Raises
     ------
@@ -104,9 +111,9 @@ def refine_order(
     touches, by an atomic minimum of its number, and runs when it holds them all.
 
     With the places of each row kept sorted, a swap of u and v costs O((d_u + d_v) log d), so a
-    sweep the sum of that over the edges of the chosen vertices: with ``fraction=1`` hubs cost the
-    square of their degree.  With ``sweeps=None`` there may be as many sweeps as paths are long: a
-    vertex moves by one swap in each.  Memory: a place for each entry, and seven arrays of n.
+    sweep costs the sum of that over the edges of the chosen vertices: with ``fraction=1`` hubs cost
+    the square of their degree.  With ``sweeps=None`` there may be as many sweeps as paths have
+    edges: a vertex moves by one swap in each.  Memory: a place for each entry, seven arrays of n.
 
     References
     ----------
@@ -158,3 +165,22 @@ def _places(view: Any, perm: Any) -> Any:
     if perm is None:
         return engines.xp(view.indptr).arange(view.n, dtype=view.indptr.dtype)
     return inverse(perm).astype(view.indptr.dtype)
+
+
+def exact_fraction(function: str, value: Any) -> Fraction:
+    """`value` as the decimal number that Python prints: a tenth of 30 is 3, and not 4."""
+    number = real(function, "fraction", value, 0, 1)
+    if number == 0:
+        raise ValueError(f"{function}: fraction must be above 0 and at most 1, got {value}")
+    return Fraction(repr(number))
+
+
+def chosen_vertices(view: Any, fraction: Fraction, threads: int | None) -> Any:
+    """The first ceil(fraction |S|) of S: vertices with neighbours by (degree, vertex)."""
+    xp = engines.xp(view.indptr)
+    degree = xp.diff(view.indptr)
+    holders = xp.flatnonzero(degree).astype(view.indptr.dtype)
+    unsigned = np.uint32 if view.indptr.dtype == np.int32 else np.uint64
+    keys = degree[holders].view(unsigned)
+    size = -(-fraction.numerator * int(holders.size) // fraction.denominator)
+    return radix_sort(keys, holders, threads=threads)[1][:size].copy()

@@ -1,4 +1,13 @@
-"""Is this an order that was refined?  Its sweeps are replayed with NumPy: replay.py."""
+"""Is this an order that was refined?  Its sweeps are replayed with NumPy.
+
+All entries of the graph are one sorted list of keys (row, place).  A row's part of the metric is
+the sum over the gaps between its places, so a place p with the places l and r beside it brings
+
+    bend(l, p, r) = L(p - l) + L(r - p) - L(r - l)
+
+where terms of a missing place are left out.  Replacing a by b lowers the row's sum by the bend
+around a, less the bend around b after a is removed.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +15,30 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.arguments import count, flag, one_of
 from matchwood.errors import CheckFailed
-from matchwood.ordering.answers import permutation
+from matchwood.gate import graph as csr
+from matchwood.ordering.gap import log_array
 from matchwood.ordering.gap.check import expected_gaps
 from matchwood.ordering.permutation import as_permutation
-from matchwood.ordering.refine.plan import METRICS, PARTNERS, chosen_vertices, exact_fraction
-from matchwood.ordering.refine.replay import replay as swept
+from matchwood.ordering.permutation.check import permutation
+from matchwood.ordering.refine import AROUND, METRICS, PARTNERS, chosen_vertices, exact_fraction
 
 PROBLEM = "refinement"
 NUMBERS = ("proposed", "kept", "sweeps")
+PAIRS = 1 << 16  # swaps that are measured at a time
+NONE = -1
 
 
 def check_refinement(
-    A: Any,
-    answer: Any,
-    order: Any = None,
-    *,
-    metric: str = "log_gap",
-    fraction: float = 0.01,
-    sweeps: int | None = 1,
-    partners: str = "neighbours",
-    replay: bool = True,
-) -> None:
+    A: Any, answer: Any, order: Any = None, *, metric: str = "log_gap", fraction: float = 0.01,
+    sweeps: int | None = 1, partners: str = "neighbours", replay: bool = True,
+) -> None:  # fmt: skip
     """Raise `CheckFailed` unless `answer` is the refinement of that order.
 
     `before` and `after` are the metric of the order given and of `perm`, each swap kept lowers it,
-    and at most two vertices have moved for each.  At last the sweeps are replayed: each vertex must
+    and at most two vertices have moved for each.  Last, the sweeps are replayed: each vertex must
     have proposed the swap that gains most, and the swaps that still gained, in their order, must
     give `perm`.
 
@@ -42,7 +47,7 @@ def check_refinement(
     A, order, metric, fraction, sweeps, partners : as given to `refine_order`
     answer : Refinement
     replay : bool
-        False leaves the replay out.  Then the metrics are right and may be what so many swaps
+        False leaves the replay out.  Then the metrics are right and may be what these swaps
         gave, but other swaps may have done so: `fraction`, `sweeps` and `partners` are not used.
 
     Raises
@@ -91,7 +96,7 @@ def check_refinement(
     if not replay:
         return
     chosen = chosen_vertices(view, part, None)
-    place, *expected = swept(view, _places(given), chosen, metric, partners == "median", limit)
+    place, *expected = _replayed(view, _places(given), chosen, metric, partners == "median", limit)
     for name, value, right in zip(NUMBERS, numbers, expected, strict=True):
         if value != right:
             raise CheckFailed(f"{PROBLEM}: {name} is {value}, but must be {right}")
@@ -107,7 +112,7 @@ def _places(perm: Any) -> Any:
 
 
 def _plausible(answer: Any, metric: str, numbers: list[int], moved: int) -> None:
-    """What can be seen without a replay, with messages that say more."""
+    """Test what needs no replay, for clearer messages."""
     proposed, kept, sweeps = numbers
     if not 0 <= kept <= proposed:
         raise CheckFailed(f"{PROBLEM}: {kept} swaps were kept of {proposed} proposed")
@@ -121,3 +126,120 @@ def _plausible(answer: Any, metric: str, numbers: list[int], moved: int) -> None
         )
     if moved > 2 * kept:
         raise CheckFailed(f"{PROBLEM}: {moved} vertices moved by {kept} swaps")
+
+
+# The replay
+
+
+class SortedRows:
+    """The places of all neighbours, sorted row by row, and where the vertices are."""
+
+    def __init__(self, view: csr.View, place: Any, metric: str) -> None:
+        self.n = view.n
+        self.begin = view.indptr.astype(np.int64)
+        self.degree = np.diff(self.begin)
+        self.indices = view.indices.astype(np.int64)
+        self.place = place
+        self.length = log_array if metric == "log_gap" else np.asarray
+        rows = np.repeat(np.arange(self.n), self.degree)
+        self.keys = np.sort(rows * self.n + place[self.indices])
+
+    def neighbours(self, vertices: Any) -> tuple[Any, Any]:
+        """The rows of these vertices one after the other, and which one each entry is of."""
+        size = self.degree[vertices]
+        which = np.repeat(np.arange(size.size), size)
+        inside = np.arange(which.size) - np.repeat(np.cumsum(size) - size, size)
+        return self.indices[self.begin[vertices][which] + inside], which
+
+    def gains(self, u: Any, v: Any) -> Any:
+        """By how much the metric falls when u[i] and v[i] swap, for each i alone."""
+        gain = np.zeros(u.size, np.int64)
+        for mover, other in ((u, v), (v, u)):
+            rows, which = self.neighbours(mover)
+            fall = self._falls(rows, self.place[mover][which], self.place[other][which])
+            np.add.at(gain, which, fall)
+        return gain
+
+    def _falls(self, rows: Any, a: Any, b: Any) -> Any:
+        """By how much each row falls when b replaces a."""
+        at, to = (np.searchsorted(self.keys, rows * self.n + p) for p in (a, b))
+        low, high = self.begin[rows], self.begin[rows + 1]
+        both = (to < high) & (self._key(to) == rows * self.n + b)  # such a row stays as it is
+        left, right = np.where(to - 1 == at, at - 1, to - 1), np.where(to == at, at + 1, to)
+        fall = self._bend(at - 1, a, at + 1, low, high) - self._bend(left, b, right, low, high)
+        return np.where(both, 0, fall)
+
+    def _bend(self, left: Any, p: Any, right: Any, low: Any, high: Any) -> Any:
+        has_left, has_right = left >= low, right < high
+        before = np.where(has_left, self._key(left) % self.n, p - 1)
+        after = np.where(has_right, self._key(right) % self.n, p + 1)
+        whole = np.where(has_left & has_right, self.length(after - before), 0)
+        return (
+            np.where(has_left, self.length(p - before), 0)
+            + np.where(has_right, self.length(after - p), 0)
+            - whole
+        )
+
+    def _key(self, at: Any) -> Any:
+        return self.keys[np.clip(at, 0, self.keys.size - 1)]
+
+    def swap(self, u: int, v: int) -> None:
+        a, b = self.place[u], self.place[v]
+        self.place[u], self.place[v] = b, a
+        ends = np.array([u, v])
+        for w in np.unique(self.neighbours(ends)[0]):
+            row = slice(self.begin[w], self.begin[w + 1])
+            self.keys[row] = np.sort(w * self.n + self.place[self.indices[row]])
+
+
+def _partners(rows: SortedRows, chosen: Any, median: bool) -> tuple[Any, Any]:
+    """Pairs (number of a chosen vertex, a vertex that it may swap with)."""
+    others, which = rows.neighbours(chosen)
+    if not median:
+        return which, others
+    vertex = np.empty(rows.n, np.int64)
+    vertex[rows.place] = np.arange(rows.n)
+    middle = rows.keys[rows.begin[chosen] + rows.degree[chosen] // 2] % rows.n
+    beside = middle[:, None] + np.array(AROUND)
+    near = (beside >= 0) & (beside < rows.n)
+    found = vertex[np.where(near, beside, 0)]
+    near &= found != chosen[:, None]
+    more = np.repeat(np.arange(chosen.size), near.sum(axis=1))
+    return np.concatenate([which, more]), np.concatenate([others, found[near]])
+
+
+def _desires(rows: SortedRows, chosen: Any, median: bool) -> Any:
+    """The partner whose swap gains most for each of the chosen, or NONE."""
+    which, others = _partners(rows, chosen, median)
+    gain = np.empty(which.size, np.int64)
+    for begin in range(0, which.size, PAIRS):
+        part = slice(begin, begin + PAIRS)
+        gain[part] = rows.gains(chosen[which[part]], others[part])
+    order = np.lexsort((-others, gain, which))  # the last of each is the best, and the smallest
+    ends = np.flatnonzero(np.diff(which[order], append=-1))
+    best = np.full(chosen.size, NONE)
+    gains_most = order[ends]
+    worth = gain[gains_most] > 0
+    best[which[gains_most[worth]]] = others[gains_most[worth]]
+    return best
+
+
+def _replayed(
+    view: csr.View, place: Any, chosen: Any, metric: str, median: bool, limit: int | None
+) -> tuple[Any, int, int, int]:
+    """Places, swaps proposed, swaps kept and sweeps of a refinement that starts from `place`."""
+    rows = SortedRows(view, place.astype(np.int64), metric)
+    chosen = chosen.astype(np.int64)
+    proposed = kept = done = 0
+    while limit is None or done < limit:
+        done += 1
+        partner = _desires(rows, chosen, median) if chosen.size else chosen
+        here = np.flatnonzero(partner != NONE)
+        if here.size == 0:
+            break
+        proposed += int(here.size)
+        for u, v in zip(chosen[here].tolist(), partner[here].tolist(), strict=True):
+            if rows.gains(np.array([u]), np.array([v]))[0] > 0:
+                rows.swap(u, v)
+                kept += 1
+    return rows.place, proposed, kept, done

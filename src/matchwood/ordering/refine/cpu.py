@@ -1,4 +1,8 @@
-"""Refinement on a team.  The rule: __init__.py; swaps and their gains: cpu_swaps.py.
+"""Refinement on a team.  The rule: __init__.py.
+
+Swapping u and v, at the places a and b, replaces a by b in the rows of u's neighbours and b by a in
+those of v's.  A row that holds both stays as it is.  The places of each row are kept sorted: it is
+searched for both places, and the places beside them say what changes.
 
 Desire: members take chosen vertices in chunks; nothing changes, so nothing is shared.
 
@@ -8,8 +12,8 @@ one that then finds its number in all of them runs.  Any two swaps that touch a 
 run in the order of the sequence, all others do not disturb each other; so the result is the
 sequence's.  Words of later rounds are smaller than all before, so they need not be cleared.
 
-In a grid in its natural order every swap waits for the one before it: where nearly all wait, one
-member follows the sequence for a stretch, four times as far each time.
+In a grid in its natural order every swap waits for the one before it.  Where nearly all wait, one
+member follows the sequence for a stretch, which is four times as long each time.
 """
 
 from __future__ import annotations
@@ -18,10 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.ordering.cpu_logs import sort_places
-from matchwood.ordering.gap.logarithms import table
-from matchwood.ordering.refine.cpu_swaps import Order, gain_of, median_partner, swap
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_min,
     barrier,
     crew,
@@ -34,17 +35,202 @@ from matchwood.teams import (
     share_rows,
     stopping,
 )
+from matchwood.engines.cpu.hints import prefetch
+from matchwood.ordering.cpu import log_of, sort_places
+from matchwood.ordering.gap import table
 
 Array = np.ndarray[Any, Any]
 
+ONE = np.uint64(1)
+SCANNED_PLACES = np.uint64(12)  # places of a row up to which it is scanned, not bisected
+HUB_DEGREE = np.uint64(64)  # neighbours; of a larger hub many may have no other neighbour
+AROUND = (-2, -1, 1, 2)  # as in __init__.py
 CHUNK = 64  # vertices that a member takes at a time
 LEAST, FIRST, MOST = 64, 1024, 1 << 15  # swaps of a window
 FREE = np.uint64((1 << 64) - 1)
-NUMBER_BITS = np.uint64(40)  # of a word; the rounds that are left are above them
-ROUNDS = 1 << 24  # before the words are cleared
-NONE = -1  # a swap that is done, or that nobody desires
+NUMBER_BITS = np.uint64(40)  # bits of a swap's number in a word; the rounds left are above them
+ROUNDS = 1 << 24  # rounds before the words are cleared
+NONE = -1  # a swap that is done, or a vertex that desires none
 COUNT, LIMIT, NEXT, ROUND, STRETCH = 0, 1, 2, 3, 4  # words of a completion
 WORDS = 5
+
+
+class Order(NamedTuple):
+    indptr: Any
+    indices: Any
+    place: Any
+    near: Any  # places of the neighbours, row by row, ascending
+    table: Any  # of logarithms; empty where gaps are added up as they are
+
+
+@device
+def _first_from(near: Array, low: Any, high: Any, p: Any) -> Any:
+    """The first index in low..high whose place is p or more, or high."""
+    while high - low > SCANNED_PLACES:
+        middle = (low + high) >> ONE
+        if near[middle] < p:
+            low = middle + ONE
+        else:
+            high = middle
+    while low < high and near[low] < p:
+        low += ONE
+    return low
+
+
+@device
+def _bend(left: Any, middle: Any, right: Any, has_left: bool, has_right: bool, logs: Array) -> Any:
+    """What a place between two others adds to the metric of a row."""
+    total = np.int64(0)
+    if has_left:
+        total += log_of(np.int64(middle) - np.int64(left), logs)
+    if has_right:
+        total += log_of(np.int64(right) - np.int64(middle), logs)
+    if has_left and has_right:
+        total -= log_of(np.int64(right) - np.int64(left), logs)
+    return total
+
+
+@device
+def _log_change(near: Array, begin: Any, end: Any, a: Any, b: Any, logs: Array) -> Any:
+    """By how much the sum of logarithms falls when b takes the place of a in a row."""
+    low, high = min(a, b), max(a, b)
+    i = _first_from(near, begin, end, low)
+    j = _first_from(near, i, end, high)
+    if a < b:
+        if i >= end or near[i] != a or (j < end and near[j] == b):
+            return np.int64(0)
+        at = i  # where a lies
+        left_of_b = j - ONE if j - ONE > i else i - ONE
+        right_of_b = j
+    else:
+        if j >= end or near[j] != a or near[i] == b:
+            return np.int64(0)
+        at = j
+        left_of_b = i - ONE
+        right_of_b = i if i < j else j + ONE
+    before = begin - ONE  # an index that no place has
+    has_left, has_right = at > begin, at + ONE < end
+    left = near[at - ONE] if has_left else a
+    right = near[at + ONE] if has_right else a
+    lost = _bend(left, a, right, has_left, has_right, logs)
+    has_left, has_right = left_of_b != before, right_of_b < end
+    left = near[left_of_b] if has_left else b
+    right = near[right_of_b] if has_right else b
+    return lost - _bend(left, b, right, has_left, has_right, logs)
+
+
+@device
+def _linear_change(near: Array, begin: Any, end: Any, a: Any, b: Any) -> Any:
+    """By how much the distance from first to last falls when b takes the place of a in a row."""
+    least, most = near[begin], near[end - ONE]
+    if a != least and a != most and least < b and b < most:
+        return np.int64(0)
+    at = _first_from(near, begin, end, b)
+    if at < end and near[at] == b:
+        return np.int64(0)
+    new_least, new_most = least, most
+    if end - begin == ONE:
+        return np.int64(0)
+    if a == least:
+        new_least = near[begin + ONE]
+    if a == most:
+        new_most = near[end - ONE - ONE]
+    new_least, new_most = min(new_least, b), max(new_most, b)
+    return (np.int64(most) - np.int64(least)) - (np.int64(new_most) - np.int64(new_least))
+
+
+@device
+def _changes_of_hub(order: Order, k: Any, stop: Any, a: Any, b: Any) -> Any:
+    """`_changes` where many rows may hold a single place, which has no gaps: those are left out."""
+    total = np.int64(0)
+    while k < stop:
+        w = np.uint64(order.indices[k])
+        begin, end = np.uint64(order.indptr[w]), np.uint64(order.indptr[w + ONE])
+        if end - begin > ONE:
+            if order.table.size > 0:
+                total += _log_change(order.near, begin, end, a, b, order.table)
+            else:
+                total += _linear_change(order.near, begin, end, a, b)
+        k += ONE
+    return total
+
+
+@device
+def _changes(order: Order, v: Any, a: Any, b: Any) -> Any:
+    """By how much the rows of v's neighbours fall when v goes from place a to b."""
+    total = np.int64(0)
+    k, stop = np.uint64(order.indptr[v]), np.uint64(order.indptr[v + ONE])
+    if stop - k > HUB_DEGREE:
+        return _changes_of_hub(order, k, stop, a, b)
+    while k < stop:  # all rows are fetched at once; where they lie far apart that is a fifth faster
+        prefetch(order.near, np.uint64(order.indptr[np.uint64(order.indices[k])]))
+        k += ONE
+    k = np.uint64(order.indptr[v])
+    while k < stop:
+        w = np.uint64(order.indices[k])
+        begin, end = np.uint64(order.indptr[w]), np.uint64(order.indptr[w + ONE])
+        if order.table.size > 0:
+            total += _log_change(order.near, begin, end, a, b, order.table)
+        elif begin < end:
+            total += _linear_change(order.near, begin, end, a, b)
+        k += ONE
+    return total
+
+
+@device
+def gain_of(order: Order, u: Any, v: Any) -> Any:
+    """By how much the metric falls when u and v swap places."""
+    a, b = np.uint64(order.place[u]), np.uint64(order.place[v])
+    return _changes(order, u, a, b) + _changes(order, v, b, a)
+
+
+@device
+def _replace(near: Array, begin: Any, end: Any, a: Any, b: Any) -> None:
+    """Replace a by b in a row that holds a and not b; else leave it as it is."""
+    i = _first_from(near, begin, end, a)
+    j = _first_from(near, begin, end, b)
+    if i >= end or near[i] != a or (j < end and near[j] == b):
+        return
+    if a < b:
+        while i + ONE < j:
+            near[i] = near[i + ONE]
+            i += ONE
+    else:
+        while i > j:
+            near[i] = near[i - ONE]
+            i -= ONE
+    near[i] = b
+
+
+@device
+def swap(order: Order, u: Any, v: Any) -> None:
+    a, b = np.uint64(order.place[u]), np.uint64(order.place[v])
+    _move(order, u, a, b)
+    _move(order, v, b, a)
+    order.place[u], order.place[v] = b, a
+
+
+@device
+def _move(order: Order, v: Any, a: Any, b: Any) -> None:
+    """Replace a by b in the rows of v's neighbours."""
+    k, stop = np.uint64(order.indptr[v]), np.uint64(order.indptr[v + ONE])
+    while k < stop:
+        w = np.uint64(order.indices[k])
+        _replace(order.near, np.uint64(order.indptr[w]), np.uint64(order.indptr[w + ONE]), a, b)
+        k += ONE
+
+
+@device
+def median_partner(order: Order, u: Any, vertex: Array, which: int) -> Any:
+    """The vertex at one of the four places around the median of u's neighbours, or -1."""
+    begin, end = np.int64(order.indptr[u]), np.int64(order.indptr[u + ONE])
+    place = np.int64(order.near[np.uint64(begin + (end - begin) // 2)]) + AROUND[which]
+    if place < 0 or place >= vertex.size:
+        return np.int64(-1)
+    return vertex[np.uint64(place)]
+
+
+# Sweeps
 
 
 class Sequence(NamedTuple):
@@ -139,7 +325,7 @@ def _try_swap(order: Order, u: Any, v: Any) -> int:
 
 @device
 def _follow(team: Any, order: Order, sequence: Sequence, count: int) -> int:
-    """Do what is left of the window and the next swaps, one after the other; how many were kept."""
+    """Do the rest of the window and the next swaps one by one; returns the number kept."""
     words, kept = sequence.words, 0
     for k in range(words[COUNT]):
         number = sequence.window[k]
@@ -158,7 +344,7 @@ def _follow(team: Any, order: Order, sequence: Sequence, count: int) -> int:
 
 @device
 def _next_window(team: Any, order: Order, sequence: Sequence) -> int:
-    """Keep what is left of the window, in order, and fill it up; how many were kept on the way."""
+    """Keep the swaps left in the window, in order, and refill it; returns the number kept."""
     window, words = sequence.window, sequence.words
     count, left, kept = words[COUNT], 0, 0
     for k in range(count):
@@ -225,15 +411,9 @@ def _complete(team: Any, order: Order, sequence: Sequence, kept: Array) -> None:
 
 
 def refine(
-    view: Any,
-    place: Array,
-    chosen: Array,
-    metric: str,
-    median: bool,
-    limit: int | None,
-    *,
+    view: Any, place: Array, chosen: Array, metric: str, median: bool, limit: int | None, *,
     threads: int | None = None,
-) -> tuple[Array, int, int, int]:
+) -> tuple[Array, int, int, int]:  # fmt: skip
     n = view.n
     if chosen.size == 0:
         return place, 0, 0, 1

@@ -1,4 +1,4 @@
-"""Refinement on the GPU.  Kernels: gpu.cu and swaps.cuh; the rule: __init__.py."""
+"""Refinement on the GPU.  Kernels: gpu.cu; the rule: __init__.py."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.ordering.gap.logarithms import table
-from matchwood.ordering.gpu_places import sorted_places
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.ordering.gap import table
+from matchwood.ordering.permutation import sorted_places
 from matchwood.primitives.transpose.gpu import expand_rows
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("evaluate<I>", "choose<I>", "complete<I>"))
@@ -19,20 +20,14 @@ START, LEFT, ROUND, KEPT, STOP, WORDS = SOURCE.constants(
 )
 PAIRS = 1 << 22  # pairs of a launch; Ctrl-C takes effect between launches
 WINDOW = 1 << 15  # swaps that are tried together
-CYCLES = 100_000_000  # of the device's clock, some 50 ms, for the same reason
+CYCLES = 100_000_000  # clock cycles of a launch, some 50 ms, for the same reason
 CALLER = "refine_order"
 
 
 def refine(
-    view: Any,
-    place: Any,
-    chosen: Any,
-    metric: str,
-    median: bool,
-    limit: int | None,
-    *,
+    view: Any, place: Any, chosen: Any, metric: str, median: bool, limit: int | None, *,
     threads: int | None = None,
-) -> tuple[Any, int, int, int]:
+) -> tuple[Any, int, int, int]:  # fmt: skip
     """Memory: 28 bytes for each entry, most of it the sort's, and 16 for each pair."""
     if chosen.size == 0:
         return place, 0, 0, 1
@@ -100,7 +95,7 @@ def _desires(
 def _completed(
     cupy: Any, n: int, first: Any, second: Any, order: tuple[Any, ...], logs: Any
 ) -> int:
-    """Do the swaps that still gain; how many."""
+    """Do the swaps that still gain; returns their number."""
     k = SOURCE.kernels("complete", I=first.dtype).complete
     swaps = int(first.size)
     with gpu.guard(CALLER, 16 * n + swaps):

@@ -7,20 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.gap.logarithms import log_of
-from matchwood.ordering.refine.plan import AROUND
+from matchwood.ordering.gap import log_of
+from matchwood.ordering.refine import AROUND
 
 
 def refine(
-    view: Any,
-    place: Any,
-    chosen: Any,
-    metric: str,
-    median: bool,
-    limit: int | None,
-    *,
+    view: Any, place: Any, chosen: Any, metric: str, median: bool, limit: int | None, *,
     threads: int | None = None,
-) -> tuple[Any, int, int, int]:
+) -> tuple[Any, int, int, int]:  # fmt: skip
     n = view.n
     rows = [view.indices[view.indptr[v] : view.indptr[v + 1]].tolist() for v in range(n)]
     at = place.tolist()
@@ -30,7 +24,6 @@ def refine(
         return sum(map(log_of, gaps)) if metric == "log_gap" else sum(gaps)
 
     def gain(u: int, v: int) -> int:
-        """By how much swapping u and v lowers the metric."""
         touched = set(rows[u]) | set(rows[v])
         before = sum(map(measure, touched))
         at[u], at[v] = at[v], at[u]

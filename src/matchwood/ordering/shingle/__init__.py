@@ -13,9 +13,8 @@ def shingle_order(
 ) -> Any:
     """Order the vertices so that those with common neighbours lie near each other.
 
-    A shingle of v is the least hash among its neighbours [1]_: two vertices have the same one
-    with the probability that a common neighbour has, of all their neighbours.  Vertices are
-    placed by increasing
+    A shingle of v is the least hash among its neighbours [1]_.  Two vertices have the same one with
+    a probability of common neighbours / all neighbours of both.  Vertices are placed by increasing
 
         key(v) = (min hash2(u, 0, seed), min hash2(u, 1, seed), v),   over neighbours u of v
 

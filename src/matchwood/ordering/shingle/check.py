@@ -1,4 +1,4 @@
-"""Is this the order of shingles?  Keys must ascend; they are worked out with NumPy's passes."""
+"""Is this the order of shingles?  Keys must ascend; they are computed with NumPy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers
 from matchwood.arguments import seed
-from matchwood.ordering.answers import check_ascending, permutation
+from matchwood.gate import graph as csr
+from matchwood.ordering.permutation.check import check_ascending, permutation
 from matchwood.primitives import hashing
 
 

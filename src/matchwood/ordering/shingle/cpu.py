@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import barrier, crew, interrupted, kernel, share, share_rows
 from matchwood.primitives.hashing.cpu import hash2
 from matchwood.primitives.sort import radix_sort
-from matchwood.teams import barrier, crew, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
 
-NONE = np.uint64((1 << 64) - 1)  # of a vertex without neighbours
+NONE = np.uint64((1 << 64) - 1)  # the key of a vertex without neighbours
 
 
 @kernel

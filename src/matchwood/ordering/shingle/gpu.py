@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.sort import radix_sort
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("hash_vertices", "lower_rows<I>"))

@@ -8,7 +8,7 @@ import numpy as np
 
 from matchwood.primitives.hashing.reference import hash2_number
 
-NONE = (1 << 64) - 1  # of a vertex without neighbours: no hash comes after it
+NONE = (1 << 64) - 1  # the key of a vertex without neighbours: no hash is larger
 
 
 def order(view: Any, seed: int, *, threads: int | None = None) -> Any:

@@ -1,7 +1,14 @@
 """Blocks of 2x2 along a linear forest of pairs, as a preconditioner.
 
-Read on in pairs/ (which vertices share a block), coefficients.py, cpu.py, gpu.py + gpu.cu (the
-entries of the blocks).
+Which vertices share a block, in three ways (each gives the mate of every vertex, -1 for none, where
+the matrix lies):
+
+    by_factor     a [0,1]-factor by rounds of proposals, as in the paper
+    by_weight     the heaviest edges first, until no edge is left between two free vertices
+    side_by_side  two paths of strong edges are laid beside each other; vertices side by side are
+                  a pair
+
+The entries of the blocks: cpu.py, gpu.py + gpu.cu.  The latter also lay paths side by side.
 """
 
 from __future__ import annotations
@@ -10,16 +17,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood import engines
 from matchwood.arguments import count
-from matchwood.factors.renamed import options_in_words
+from matchwood.factors import degree_factor
+from matchwood.factors.plan import options_in_words
 from matchwood.forests import linear_forest
-from matchwood.matching import coarsen
-from matchwood.preconditioners.blocks import pairs
-from matchwood.preconditioners.blocks.coefficients import blocks_of, members_of, weight_inside
+from matchwood.matching import coarsen, weighted_matching
 from matchwood.preconditioners.operator import SetupClock, matrix_on, solving_operator
+from matchwood.primitives.assemble import trusted_assemble as assemble
+from matchwood.primitives.row_reduce import (
+    trusted_strongest_neighbours as strongest_neighbours,
+)
 from matchwood.tridiagonal import block_tridiagonal
 
-OPTIONS = ("rounds", "uncharged", "charge_probability", "rng", "ties")
+FACTOR_OPTIONS = ("rounds", "uncharged", "charge_probability", "rng", "ties")
+
+# A ratio.  An edge is strong when it weighs at least STRONG times the heaviest edge at each of its
+# ends: the usual threshold of algebraic multigrid.
+STRONG = 0.25
+
+# A ratio.  Both ways leave some weight out of the blocks.  "side_by_side" is taken when the weight
+# it leaves out is less than LEFT_OUT times the weight that "by_weight" leaves out.  On matrices
+# where it needs fewer iterations the ratio is 0.5 to 0.75.  On bcsstk10 the ratio is 0.99, and it
+# needs three times the iterations.
+LEFT_OUT = 0.9
 
 
 def algebraic_block_tridiagonal(
@@ -111,7 +132,7 @@ def algebraic_block_tridiagonal(
     ((2500, 2500), 'side_by_side', 0.8)
     """
     caller = "algebraic_block_tridiagonal"
-    words = {"ties": "index", **options_in_words(caller, options, OPTIONS)}
+    words = {"ties": "index", **options_in_words(caller, options, FACTOR_OPTIONS)}
     period = words.pop("period", period)  # where it was given by its old name, m
     if period is not None:
         count(caller, "period", period, 1)
@@ -139,13 +160,6 @@ def algebraic_block_tridiagonal(
     )  # fmt: skip
 
 
-# A ratio.  Both ways leave some weight out of the blocks.  "side_by_side" is taken when the weight
-# it leaves out is less than LEFT_OUT times the weight that "by_weight" leaves out.  On matrices
-# where it needs fewer iterations the ratio is 0.5 to 0.75.  On bcsstk10 the ratio is 0.99, and it
-# needs three times the iterations.
-LEFT_OUT = 0.9
-
-
 class _Pattern(NamedTuple):
     pairs: str
     forest: Any
@@ -154,15 +168,13 @@ class _Pattern(NamedTuple):
 
     @property
     def inside(self) -> float:
-        """Weight off the diagonal."""
-        return weight_inside(self.blocks)
+        return _weight_inside(self.blocks)
 
 
 def _weight_off_diagonal(G: Any) -> float:
     if G.engine == "gpu":
-        from matchwood.preconditioners.blocks import gpu
-
-        return gpu.weight_off_diagonal(G.directed_weights())
+        gpu = engines.load(__name__, "gpu")
+        return gpu.weight_off_diagonal(G.directed_weights())  # type: ignore[no-any-return]
     total = float(abs(G.directed_weights().data).sum(dtype=np.float64))
     return total - float(abs(G.sparse_weights().diagonal()).sum(dtype=np.float64))
 
@@ -171,19 +183,164 @@ def _block_pattern(
     G: Any, how: str, clock: SetupClock, threads: int | None, options: dict[str, Any]
 ) -> _Pattern:
     if how == "by_factor":
-        mate = pairs.by_factor(G, threads=threads, **options)
+        mate = degree_factor(G, 1, threads=threads, **options).neighbours[:, 0]
     else:
-        order = {"rng": options.get("rng", 0), "ties": options["ties"]}
-        mate = getattr(pairs, how)(G, threads=threads, **order)
+        pairs = by_weight if how == "by_weight" else side_by_side
+        mate = pairs(G, rng=options.get("rng", 0), ties=options["ties"], threads=threads)
     clock.lap("pairs")
     coarse = coarsen(G, mate, threads=threads)
     clock.lap("coarse graph")
     forest = linear_forest(coarse.matrix, threads=threads, **options)
     clock.skip(lambda: forest.seconds)
-    members = members_of(coarse.map, mate, forest)
+    members = _members_of(coarse.map, mate, forest)
     clock.lap("permutation of pairs")
-    blocks = blocks_of(G, coarse.map, forest, members, threads=threads)
+    blocks = _blocks_of(G, coarse.map, forest, members, threads=threads)
     if G.engine == "cpu":
         members = members.astype(np.int64)  # the CPU solver takes int64
     clock.lap("coefficients")
     return _Pattern(how, forest, members, blocks)
+
+
+# The entries of the blocks
+
+
+def _members_of(map: Any, mate: Any, forest: Any) -> Any:
+    """(pairs, 2) array, pairs in the order of the forest: the smaller vertex, its mate or -1."""
+    if engines.location(map) == "gpu":
+        return engines.load(__name__, "gpu").members(map, mate, forest.place)
+    kind = mate.dtype
+    vertices = np.arange(map.shape[0], dtype=kind)
+    first = (mate < 0) | (vertices < mate)
+    members = np.empty((forest.perm.shape[0], 2), kind)
+    place = forest.place[map[first]]
+    members[place, 0] = vertices[first]
+    members[place, 1] = mate[first]
+    return members
+
+
+def _blocks_of(
+    G: Any, map: Any, forest: Any, members: Any, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    """dl, d, du of shape (pairs, 2, 2): the entries of G's matrix along the paths of pairs."""
+    view = G.directed_weights()
+    kind = view.indices.dtype
+    # place of each vertex's pair in the order; whether the path goes on to the next pair
+    place = forest.place[map].astype(kind, copy=False)
+    position = forest.position[forest.perm].astype(kind, copy=False)
+    members = members.astype(kind, copy=False)
+    engine = engines.load(__name__, G.engine)
+    return engine.blocks(view, place, position, members, threads=threads)  # type: ignore[no-any-return]
+
+
+def _weight_inside(blocks: tuple[Any, Any, Any]) -> float:
+    """Weight off the diagonal that the blocks hold."""
+    if engines.location(blocks[1]) == "gpu":
+        return engines.load(__name__, "gpu").weight_inside(*blocks)  # type: ignore[no-any-return]
+    d = blocks[1]
+    total = sum(float(abs(block).sum(dtype=np.float64)) for block in blocks)
+    return total - sum(float(abs(d[:, i, i]).sum(dtype=np.float64)) for i in (0, 1))
+
+
+# Which vertices share a block
+
+
+def by_weight(G: Any, *, rng: Any, ties: str, threads: int | None = None) -> Any:
+    return weighted_matching(G, rng=rng, ties=ties, threads=threads).mate
+
+
+def side_by_side(G: Any, *, rng: Any, ties: str, threads: int | None = None) -> Any:
+    """Pairs across the strong direction, so that the paths of pairs can follow that direction.
+
+    The paths consist of the strong edges that both ends have among their two heaviest: one round
+    of proposals.  Weak edges are left out, because they would join the ends of paths to bent ones,
+    beside which no other path can lie.  Paths are matched by the weight between them; two matched
+    paths are a couple.
+    """
+    view, n = G.undirected_weights(), G.n
+    if view.nnz == 0:
+        return engines.xp(view.indices).full(n, -1, view.indices.dtype)
+    if G.engine == "gpu":
+        return engines.load(__name__, "gpu").side_by_side(view, rng=rng, ties=ties)
+    rows = _rows(view.indptr, view.nnz)
+    _, top = strongest_neighbours(view.indptr, view.indices, view.data, 1, threads=threads)
+    heaviest = top[:, 0]
+    strong = view.data >= STRONG * np.maximum(heaviest[rows], heaviest[view.indices])
+    strong_edges = (view.indptr, view.indices, np.where(strong, view.data, 0))
+    forest = linear_forest(strong_edges, rounds=1, period=1, rng=rng, ties=ties, threads=threads)
+    path, position = (array.astype(np.int64) for array in (forest.path, forest.position))
+    lower, upper, here, there, weights = _between_paths(view, rows, path, position)
+    matrix = assemble(n, n, lower, upper, weights, symmetric=True, threads=threads)
+    couple = weighted_matching(matrix, rng=rng, ties=ties, threads=threads).mate
+    kept = couple[lower] == upper
+    reach = int(position.max()) + 1
+    column = _alignment(
+        (n, 4 * reach), lower[kept], here[kept], there[kept], weights[kept], threads
+    )
+
+    other = np.where(couple[path] >= 0, couple[path], path)
+    column = column[np.minimum(path, other)]
+    along = position + np.where(path < other, -1, 1) * (column - reach)
+    against = column - 2 * reach - position
+    own_partner = ((position - 1) ^ 1) + 1  # a path without a couple: positions 1 with 2, 3 with 4
+    partner = np.where(other == path, own_partner, np.where(column > 2 * reach, against, along))
+    exists = (partner >= 1) & (partner <= np.bincount(path, minlength=n)[other])
+    # a path is named after its first vertex, so forest.place[other] is where it starts
+    place = np.where(exists, forest.place[other] + partner - 1, 0)
+    return np.where(exists, forest.perm[place], -1).astype(view.indices.dtype)
+
+
+def _between_paths(
+    view: Any, rows: Any, path: Any, position: Any
+) -> tuple[Any, Any, Any, Any, Any]:
+    """For every edge between two paths: lower and upper path, positions there, weight."""
+    columns = view.indices
+    kept = (rows < columns) & (path[rows] != path[columns])
+    u, v = rows[kept], columns[kept]
+    swap = path[u] > path[v]
+    u, v = np.where(swap, v, u), np.where(swap, u, v)
+    return path[u], path[v], position[u], position[v], view.data[kept].astype(np.float64)
+
+
+def _alignment(
+    shape: tuple[int, int],
+    lower: Any,
+    here: Any,
+    there: Any,
+    weights: Any,
+    threads: int | None,
+) -> Any:
+    """How the upper path of a couple lies beside the lower one: a number for each lower path.
+
+    Let `reach` be a quarter of the columns.  Position `here` is beside position `there` if the
+    number is ``here - there + reach`` (same direction) or ``here + there + 2 * reach`` (opposite
+    direction).  The former are below ``2 * reach``, the latter above.  Blocks hold edges within a
+    pair and to the pairs before and after.  So the best number is the one that has the most weight
+    together with its two neighbours; of equally good ones the least is taken.
+    """
+    best = np.zeros(shape[0], np.int64)
+    if lower.size == 0:
+        return best
+    reach = shape[1] // 4
+    columns = np.concatenate((here - there + reach, here + there + 2 * reach))
+    indptr, columns, sums = assemble(
+        *shape, np.tile(lower, 2), columns, np.tile(weights, 2), threads=threads
+    )
+    rows = _rows(indptr, columns.size)
+    columns = np.concatenate((columns - 1, columns, columns + 1))
+    indptr, columns, sums = assemble(
+        *shape, np.tile(rows, 3), columns, np.tile(sums, 3), threads=threads
+    )
+    rows = _rows(indptr, columns.size)
+    keys = (columns.astype(np.float64), -sums, rows.astype(np.float64))  # exact: below 2**53
+    order = np.lexsort(np.stack(keys))
+    rows, columns = rows[order], columns[order]
+    first = np.ones(rows.size, np.bool_)
+    first[1:] = rows[1:] != rows[:-1]
+    best[rows[first]] = columns[first]
+    return best
+
+
+def _rows(indptr: Any, nnz: int) -> Any:
+    """The row of each entry."""
+    starts = np.bincount(indptr[1:-1], minlength=nnz + 1)  # how many rows start at each entry
+    return np.cumsum(starts)[:nnz].astype(np.int64, copy=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import crew, interrupted, kernel, share
+from matchwood.engines.cpu import crew, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import crew, device, interrupted, kernel, share
+from matchwood.engines.cpu import crew, device, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +35,6 @@ MARGIN = 0.1
 
 @device
 def _begins(dl: Array, k: int) -> bool:
-    """Does a path begin at row k?"""
     if dl.ndim == 1:  # known at compile time
         return k == 0 or dl[k] == 0
     below = dl[k, 0, 0] != 0 or dl[k, 0, 1] != 0 or dl[k, 1, 0] != 0 or dl[k, 1, 1] != 0
@@ -66,7 +65,7 @@ def _plain_pivots(team: Any, dl: Array, d: Array, du: Array, k: int, c: float, t
 
 @device
 def _block_pivots(team: Any, dl: Array, d: Array, du: Array, k: int, c: float, tiny: float) -> int:
-    """The same for 2x2 blocks, whose pivots are symmetric matrices."""
+    """As `_plain_pivots`, for 2x2 blocks, whose pivots are symmetric matrices."""
     p = q = s = 0.0  # the inverse of the pivot before: (p, q; q, s)
     i = k
     while i < d.shape[0] and (i == k or not _begins(dl, i)):

@@ -16,13 +16,8 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import INDEX, count, flag, integers, one_of, same_size, vector
 from matchwood.memory import require_memory
-from matchwood.primitives.patterns import (
-    NUMBERS,
-    contiguous,
-    csr_arrays,
-    look_through,
-    one_place,
-)
+from matchwood.primitives.inspect import look_through
+from matchwood.primitives.patterns import NUMBERS, contiguous, csr_arrays, one_place
 
 __all__ = ["assemble", "canonical"]
 

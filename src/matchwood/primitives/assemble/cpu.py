@@ -6,26 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import barrier, crew, device, interrupted, kernel, share, share_rows
 from matchwood.primitives.transpose.cpu import NO_DATA, first_places, transpose
-from matchwood.teams import barrier, crew, device, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
 
 
 @kernel
 def _by_column(
-    team: Any,
-    rows: Array,
-    cols: Array,
-    data: Array,
-    symmetric: bool,
-    loops: bool,
-    counts: Array,
-    sums: Array,
-    indptr: Array,
-    out_rows: Array,
-    out_data: Array,
-) -> None:
+    team: Any, rows: Array, cols: Array, data: Array, symmetric: bool, loops: bool, counts: Array,
+    sums: Array, indptr: Array, out_rows: Array, out_data: Array,
+) -> None:  # fmt: skip
     """Stable counting sort by column of the list, followed by its mirror when `symmetric`."""
     m = rows.size
     mine = counts[team.rank]
@@ -104,15 +95,9 @@ def _joined(how: int, x: Any, y: Any) -> Any:
 
 @kernel
 def _merge(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    how: int,
-    out_indptr: Array,
-    out_indices: Array,
-    out_data: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, data: Array, how: int, out_indptr: Array,
+    out_indices: Array, out_data: Array,
+) -> None:  # fmt: skip
     with_data = data.size > 0
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):
@@ -148,17 +133,9 @@ def merge_duplicates(
 
 
 def assemble(
-    n_rows: int,
-    n_cols: int,
-    rows: Array,
-    cols: Array,
-    data: Array | None = None,
-    *,
-    symmetric: bool = False,
-    loops: bool = True,
-    reduce: str = "sum",
-    threads: int | None = None,
-) -> tuple[Array, Array, Array | None]:
+    n_rows: int, n_cols: int, rows: Array, cols: Array, data: Array | None = None, *,
+    symmetric: bool = False, loops: bool = True, reduce: str = "sum", threads: int | None = None,
+) -> tuple[Array, Array, Array | None]:  # fmt: skip
     m = 2 * rows.size if symmetric else rows.size
     team = crew(threads, work=m + n_cols)
     dtype = rows.dtype
@@ -185,15 +162,9 @@ def assemble(
 
 
 def canonical(
-    indptr: Array,
-    indices: Array,
-    data: Array | None,
-    columns: int,
-    *,
-    reduce: str = "sum",
-    ordered: bool = False,
-    threads: int | None = None,
-) -> tuple[Array, Array, Array | None]:
+    indptr: Array, indices: Array, data: Array | None, columns: int, *, reduce: str = "sum",
+    ordered: bool = False, threads: int | None = None,
+) -> tuple[Array, Array, Array | None]:  # fmt: skip
     if ordered:
         return merge_duplicates(indptr, indices, data, reduce=reduce, threads=threads)
     flipped = transpose(indptr, indices, data, columns, threads=threads)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.compact.gpu import compact
 from matchwood.primitives.transpose.gpu import expand_rows, first_places
 
@@ -17,23 +18,15 @@ SOURCE = gpu.Source(
     types={"H": (np.int32, np.int64), "W": (np.float32, np.float64, np.int64)},
 )
 
-WAYS = {"sum": 0, "first": 1, "min": 2, "max": 3, "heaviest": 4}  # as gpu.cu has them
+WAYS = {"sum": 0, "first": 1, "min": 2, "max": 3, "heaviest": 4}  # numbers of the rules in gpu.cu
 _KEY_BITS = 63  # bits of a packed entry; the number with all 64 bits set stands for a dropped one
 DROPPED = np.uint64(2**64 - 1)  # as gpu.cu has it
 
 
 def assemble(
-    n_rows: int,
-    n_cols: int,
-    rows: Any,
-    cols: Any,
-    data: Any = None,
-    *,
-    symmetric: bool = False,
-    loops: bool = True,
-    reduce: str = "sum",
-    threads: int | None = None,
-) -> tuple[Any, Any, Any]:
+    n_rows: int, n_cols: int, rows: Any, cols: Any, data: Any = None, *, symmetric: bool = False,
+    loops: bool = True, reduce: str = "sum", threads: int | None = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """See matchwood.primitives.assemble.assemble.
 
     Memory beside the result: about 25 bytes for each entry (41 with values), doubled when
@@ -49,16 +42,9 @@ def assemble(
 
 
 def sorted_rows(
-    shape: tuple[int, int],
-    rows: Any,
-    cols: Any,
-    data: Any,
-    dtype: Any,
-    *,
-    symmetric: bool,
-    loops: bool,
-    reduce: str,
-) -> tuple[Any, Any, Any]:
+    shape: tuple[int, int], rows: Any, cols: Any, data: Any, dtype: Any, *, symmetric: bool,
+    loops: bool, reduce: str,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """`assemble` with indices of `dtype`, or int64 where the entries that are left need it."""
     cupy = engines.cupy()
     n_rows, n_cols = shape
@@ -82,7 +68,7 @@ def rows_of_keys(
 ) -> tuple[Any, Any, Any]:
     """CSR from entries that are numbers, row << shift | column; `keys` is overwritten.
 
-    `data` may be shorter, and then begins anew; without data, "count" gives how many were equal.
+    Shorter `data` is read again from its start; without data, "count" gives how many were equal.
     """
     cupy = engines.cupy()
     m = keys.size
@@ -135,7 +121,7 @@ def _values(keys: Any, heads: Any, order: Any, data: Any, reduce: str) -> Any:
 def _all_rows(
     shape: tuple[int, int], keys: Any, data: Any, order: Any, shift: int, dtype: Any
 ) -> tuple[Any, Any, Any]:
-    """All sorted entries but the dropped ones, which come last; values of any type."""
+    """All sorted entries but the dropped ones, which are last; values of any type."""
     indptr = first_places(keys, shape[0], dtype, shift=shift)
     count = int(indptr[-1])
     indices = gpu.empty(count, dtype, "assemble")
@@ -144,15 +130,9 @@ def _all_rows(
 
 
 def canonical(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    columns: int,
-    *,
-    reduce: str = "sum",
-    ordered: bool = False,
-    threads: int | None = None,
-) -> tuple[Any, Any, Any]:
+    indptr: Any, indices: Any, data: Any, columns: int, *, reduce: str = "sum",
+    ordered: bool = False, threads: int | None = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """See matchwood.primitives.assemble.canonical."""
     indptr = engines.cupy().ascontiguousarray(indptr)
     rows = expand_rows(indptr, indices.size)

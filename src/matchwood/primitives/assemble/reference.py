@@ -8,17 +8,9 @@ import numpy as np
 
 
 def assemble(
-    n_rows: int,
-    n_cols: int,
-    rows: Any,
-    cols: Any,
-    data: Any = None,
-    *,
-    symmetric: bool = False,
-    loops: bool = True,
-    reduce: str = "sum",
-    threads: int | None = None,
-) -> tuple[Any, Any, Any]:
+    n_rows: int, n_cols: int, rows: Any, cols: Any, data: Any = None, *, symmetric: bool = False,
+    loops: bool = True, reduce: str = "sum", threads: int | None = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     dtype = np.dtype(np.float32) if data is None else data.dtype
     weights = np.ones(len(rows), dtype) if data is None else data
     entries = list(zip(rows.tolist(), cols.tolist(), weights, strict=True))
@@ -65,14 +57,8 @@ def _all_entries(entries: Any, n_rows: int, kind: Any, data: Any) -> tuple[Any, 
 
 
 def canonical(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    columns: int,
-    *,
-    reduce: str = "sum",
-    ordered: bool = False,
-    threads: int | None = None,
-) -> tuple[Any, Any, Any]:
+    indptr: Any, indices: Any, data: Any, columns: int, *, reduce: str = "sum",
+    ordered: bool = False, threads: int | None = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)).astype(indices.dtype)
     return assemble(len(indptr) - 1, columns, rows, indices, data, reduce=reduce)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import index_type
-from matchwood.teams import Team, crew, device, kernel, share, stopping
+from matchwood.engines.cpu import Team, crew, device, kernel, share, stopping
 
 _LINE = 16  # words between the counts of two members, so that they share no cache line
 _BLOCK = 64  # flags that are counted at once, in vector registers, and skipped when all are 0
@@ -20,7 +20,6 @@ _LOOK = 1 << 16  # flags between two checks of the stop word
 
 @device
 def _kept(flags: Any) -> int:
-    """How many flags are not 0."""
     kept = np.int64(0)
     for i in range(flags.size):
         kept += flags[i] != 0
@@ -40,10 +39,7 @@ def _count(team: Team, mask: Any, counts: Any) -> None:
 
 @kernel
 def _write(team: Team, mask: Any, values: Any, starts: Any, kept: Any) -> None:
-    """Fill kept[starts[rank]:starts[rank + 1]] from the member's share.
-
-    `values` None: positions.
-    """
+    """Fill this member's part of `kept` from its share of `values`, or of positions if None."""
     lo, hi = share(team, mask.size)
     place, end = np.uint64(starts[team.rank]), np.uint64(starts[team.rank + 1])
     for start in range(lo, hi, _BLOCK):

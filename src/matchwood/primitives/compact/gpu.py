@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
 from matchwood.arguments import index_type
+from matchwood.engines import gpu
 from matchwood.primitives.scan import gpu as scan
 
 SOURCE = gpu.Source(

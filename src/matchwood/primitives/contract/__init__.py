@@ -1,11 +1,11 @@
 """Contraction: groups of vertices become one vertex each, and the entries between groups add up.
 
-    listed/    entries between groups are listed and sorted; the diagonal is not needed
-    tallied/   the rows of each group are added up in a table of labels; the diagonal comes along
-    grouped/   entries are brought together by groups; on a GPU, where no group has many
-    pairs/     groups of one or two vertices, given by mates: quicker on a GPU
+    listed     entries between groups are listed and sorted; the diagonal is not needed
+    tallied    the rows of each group are added up in a table of labels, the diagonal with them
+    groups     entries are brought together by groups; on a GPU, where no group has many
+    pairs      groups of one or two vertices, given by mates: quicker on a GPU
 
-Read on in reference.py and check.py, then in cpu.py and gpu.py, which choose among these.
+Read on in reference.py and check.py, then in cpu.py and gpu/, which choose among these.
 
 Entries that meet in one place are added in the order of the rows.  Of a symmetric matrix with
 floating values, the sum above the diagonal is stored on both sides.  So all engines, at any number
@@ -20,7 +20,8 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.memory import require_memory
-from matchwood.primitives.patterns import contiguous, csr_arrays, look_through, one_place
+from matchwood.primitives.inspect import look_through
+from matchwood.primitives.patterns import contiguous, csr_arrays, one_place
 
 __all__ = ["Contracted", "contract"]
 
@@ -163,7 +164,7 @@ def trusted_contract(
     """`contract` with its diagonal of a symmetric matrix whose arrays have passed a gate.
 
     The arrays are where that engine reads them, and the labels are of the type of the indices.
-    Without `ordered` the rows may come unsorted, which saves the CPU a pass: for integers only,
+    Without `ordered` the rows may be unsorted, which saves the CPU a pass: for integers only,
     since floating sums are made exactly symmetric in that pass.  Where no sum of integers is above
     `most`, the CPU returns them as int32 if they fit: less to read.
     """
@@ -190,9 +191,9 @@ def trusted_contract_measured(
     most: int | None = None,
     longest: int,
 ) -> tuple[Contracted, int, int]:
-    """`trusted_contract` of integers, rows unsorted; the longest row; how many have entries.
+    """(`trusted_contract` of integers, rows unsorted; the longest row; the rows with entries).
 
-    `longest` is that of the given matrix.
+    `longest` is the length of the longest row of the given matrix.
     """
     if engine == "gpu":
         module = engines.load(__name__, engine)
@@ -211,10 +212,7 @@ def trusted_contract_measured(
 def trusted_contract_pattern(
     indptr: Any, indices: Any, labels: Any, count: int, *, threads: int | None = None
 ) -> tuple[Any, Any]:
-    """(indptr, indices) of a directed graph of groups, without loops.
-
-    For arrays that have passed a gate, labels of the type of the indices.
-    """
+    """(indptr, indices) of the graph of groups, no loops; labels of the index type, unchecked."""
     module = engines.load(__name__, engines.location(indices))
     made: tuple[Any, Any] = module.contract_pattern(indptr, indices, labels, count, threads)
     return made

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from matchwood.errors import CheckFailed
 
-ROUNDING = {"float32": 1e-5, "float64": 1e-12}  # of a sum of a few weights, relative to it
+ROUNDING = {"float32": 1e-5, "float64": 1e-12}  # error of a sum of a few weights, relative to it
 
 
 def check_contracted(

@@ -10,18 +10,9 @@ from matchwood.primitives.contract import sums_type
 
 
 def contract(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    inner: Any,
-    labels: Any,
-    count: int,
-    *,
-    loops: bool,
-    symmetric: bool,
-    threads: int | None = None,
-    ordered: bool = True,
-) -> Any:
+    indptr: Any, indices: Any, data: Any, inner: Any, labels: Any, count: int, *, loops: bool,
+    symmetric: bool, threads: int | None = None, ordered: bool = True,
+) -> Any:  # fmt: skip
     """See matchwood.primitives.contract.contract.  Of two equal sums the upper one is stored."""
     kind = sums_type(data)
     table: list[dict[int, Any]] = [{} for _ in range(count)]

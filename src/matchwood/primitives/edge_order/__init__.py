@@ -63,7 +63,7 @@ def order_edges(
     Returns
     -------
     perm : (m,) array of int32 or int64
-        ``perm[k]`` is the edge that comes k-th.  Edges between the same two vertices with the
+        ``perm[k]`` is the edge at position k.  Edges between the same two vertices with the
         same weight keep their order.
 
     Raises
@@ -75,7 +75,7 @@ def order_edges(
     Notes
     -----
     A radix sort by weight.  Only edges whose weight is not unique are hashed and sorted once
-    more.  Edges that come in the order of (min, max), as the upper triangle of a matrix with
+    more.  Edges given in the order of (min, max), as the upper triangle of a matrix with
     sorted rows does, need no third sort; that is checked first.  Memory: three times weights and
     positions.
 

@@ -2,7 +2,7 @@
 
 The rule: __init__.py.  Sorting goes by weight first; then the edges whose weight is not unique are
 sorted by their hash, and then by the number of their run of equal weights.  All sorts are stable,
-so edges that come in the order of their ends need no further sort.
+so edges given in the order of their ends need no further sort.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import index_type
+from matchwood.engines.cpu import Team, barrier, crew, device, kernel, share, stopping
 from matchwood.primitives.hashing.cpu import hash2
 from matchwood.primitives.sort.cpu import sort_pairs
-from matchwood.teams import Team, barrier, crew, device, kernel, share, stopping
 
 Array = np.ndarray[Any, Any]
 BLOCK = 1 << 14  # elements between two checks of the stop word
@@ -43,9 +43,9 @@ def prefers_tied(u1: Any, v1: Any, u2: Any, v2: Any, seed: Any, by_hash: bool) -
 
 @device
 def rank_in_row(u: Any, v: Any, seed: Any, by_hash: bool) -> Any:
-    """What decides between edges of u of equal weight, larger first; computed once for each.
+    """A number that decides between edges of u of equal weight, larger first; once for each edge.
 
-    For scans of a sorted row: equal ranks leave the smaller neighbour, the one that came before.
+    For scans of a sorted row: of equal numbers the smaller neighbour wins, which is seen first.
     """
     return tie_hash(u, v, seed) if by_hash else np.uint64(0)
 
@@ -78,7 +78,7 @@ def _survey(
 
 @device
 def _is_tied(keys: Array, k: int) -> bool:
-    """The k-th weight is that of a neighbour in the sorted list."""
+    """Whether the k-th weight is that of a neighbour in the sorted list."""
     if k > 0 and keys[k - 1] == keys[k]:
         return True
     return k + 1 < keys.size and keys[k + 1] == keys[k]
@@ -98,17 +98,9 @@ def _count_tied(team: Team, keys: Array, sums: Array) -> None:
 
 @kernel
 def _gather_tied(
-    team: Team,
-    keys: Array,
-    perm: Array,
-    u: Array,
-    v: Array,
-    seed: Any,
-    before: Array,
-    places: Array,
-    hashes: Array,
-    slots: Array,
-) -> None:
+    team: Team, keys: Array, perm: Array, u: Array, v: Array, seed: Any, before: Array,
+    places: Array, hashes: Array, slots: Array,
+) -> None:  # fmt: skip
     """List the tied edges: their places in the order, their inverted hashes, 0, 1, ..."""
     lo, hi = share(team, keys.size)
     at = before[team.rank]
@@ -162,13 +154,7 @@ def _place_tied(
 
 
 def order_edges(
-    u: Array,
-    v: Array,
-    w: Array,
-    *,
-    seed: int = 0,
-    by_hash: bool = True,
-    threads: int | None = None,
+    u: Array, v: Array, w: Array, *, seed: int = 0, by_hash: bool = True, threads: int | None = None
 ) -> Array:
     """See matchwood.primitives.edge_order.order_edges."""
     u, v, w = (np.ascontiguousarray(array) for array in (u, v, w))

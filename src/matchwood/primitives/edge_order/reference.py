@@ -13,7 +13,7 @@ Key = tuple[float, int, int, int]
 
 
 def edge_key(w: float, u: int, v: int, seed: int = 0, by_hash: bool = True) -> Key:
-    """Smaller keys come first."""
+    """The key of an edge: the smaller key is first in the order."""
     low, high = (u, v) if u < v else (v, u)
     return -float(w), -hash2_number(low, high, seed) if by_hash else 0, low, high
 

@@ -32,7 +32,7 @@ def bitmap_from_queue(
     Parameters
     ----------
     queue : (k,) int32 or int64 array
-        Vertices 0 .. n - 1 in any order; one may come more than once.
+        Vertices 0 .. n - 1 in any order; one may occur more than once.
     n : int
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `queue` already lives.

@@ -49,7 +49,7 @@ def check_queue(bitmap: Any, n: int, queue: Any) -> None:
 
 
 def _marked(bitmap: Any, n: int) -> Any:
-    """One bool for each vertex."""
+    """The bits of a bitmap as one bool for each vertex."""
     if bitmap.shape != (words_for(n),) or bitmap.dtype != np.uint64:
         raise CheckFailed(
             f"bitmap: {words_for(n)} words of uint64 expected for n = {n}, "

@@ -24,9 +24,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import index_type
-from matchwood.primitives.cpu_hints import count_ones, trailing_zeros
-from matchwood.primitives.frontier import vertex_out_of_range, words_for
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     atomic_add,
     atomic_min,
@@ -40,6 +38,8 @@ from matchwood.teams import (
     share,
     stopping,
 )
+from matchwood.engines.cpu.hints import count_ones, trailing_zeros
+from matchwood.primitives.frontier import vertex_out_of_range, words_for
 
 BUFFER = 128  # slots of a member's buffer: one or two kB
 BLOCK = 1 << 16  # elements between two checks of the stop word
@@ -81,7 +81,7 @@ def set_bit(bitmap: Any, v: Any) -> None:
 @device
 def claim_bit(bitmap: Any, v: Any) -> bool:
     """Mark v.  Of all members that claim it at once, exactly one gets True."""
-    if has_bit(bitmap, v):  # most claims come too late; a load leaves the cache line shared
+    if has_bit(bitmap, v):  # most claims are too late; a load leaves the cache line shared
         return False
     bit = np.uint64(1) << np.uint64(v & 63)
     return atomic_or(bitmap, v >> 6, bit) & bit == 0

@@ -5,7 +5,7 @@
 constexpr unsigned NO_VERTEX = 1;  // code of the failure
 
 // One thread per place in the queue.  Bits are set by atomicOr, so it does not matter which of
-// two equal vertices comes first.  Fails with NO_VERTEX and the first place that holds no vertex.
+// two equal vertices is first.  Fails with NO_VERTEX and the first place that holds no vertex.
 template <typename I>
 __global__ void mark(long long size, const I* __restrict__ queue, long long n, Word* bitmap,
                      unsigned long long* status)

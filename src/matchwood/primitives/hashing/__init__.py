@@ -48,12 +48,12 @@ from typing import Any
 
 from matchwood.arguments import count, real, same_size, vector
 from matchwood.engines import call, location, resolve
+from matchwood.primitives.hashing.reference import GOLDEN as GOLDEN
+from matchwood.primitives.hashing.reference import MASK64, hash2_number
 
 __all__ = ["mix64", "hash2", "quarter_md5", "random_bit", "bit_barrier", "round_number"]
 
 VERTICES = ("int32", "int64")
-MASK64 = (1 << 64) - 1
-GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, odd
 
 
 def mix64(x: Any, *, engine: str | None = None, threads: int | None = None) -> Any:
@@ -211,8 +211,6 @@ def round_number(seed: int, k: int) -> int:
     >>> round_number(0, 0) % 2, round_number(0, 0) != round_number(0, 1)
     (1, True)
     """
-    from matchwood.primitives.hashing.reference import hash2_number
-
     seed = _integer("round_number", "seed", seed) & MASK64
     return hash2_number(0, _integer("round_number", "k", k), seed) >> 32 | 1
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import rotated
-from matchwood.teams import Team, crew, device, inlined, kernel, share, stopping
+from matchwood.engines.cpu import Team, crew, device, inlined, kernel, share, stopping
+from matchwood.engines.cpu.hints import rotated
+
+Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 14  # elements between two checks of the stop word
 
@@ -49,19 +51,10 @@ def _step(a0: Any, a1: Any, a2: Any, a3: Any, word: Any, k: int, left: int) -> A
 
 @inlined
 def _four_steps(
-    h: Any,
-    a0: Any,
-    a1: Any,
-    a2: Any,
-    a3: Any,
-    word: Any,
-    r: Any,
-    k0: int,
-    k1: int,
-    k2: int,
+    h: Any, a0: Any, a1: Any, a2: Any, a3: Any, word: Any, r: Any, k0: int, k1: int, k2: int,
     k3: int,
-) -> Any:
-    """Four steps; the words are back in their places after them.  `h` is h0 + h1 + h2 + h3.
+) -> Any:  # fmt: skip
+    """Four steps, after which the words are back in their places.  `h` is h0 + h1 + h2 + h3.
 
     A step renames (a0, a1, a2, a3) to (a3, new, a1, a2).  Written out, in 32 bits and inlined, so
     that a loop over vertices runs on vector registers: 2.8 instead of 46 ns a vertex.
@@ -147,16 +140,14 @@ def _random_bit(team: Team, v: Any, r: Any, barrier: Any, out: Any) -> None:
             target[i] = random_bit(source[i], r, barrier)
 
 
-def mix64_array(x: np.ndarray[Any, Any], *, threads: int | None = None) -> np.ndarray[Any, Any]:
+def mix64_array(x: Array, *, threads: int | None = None) -> Array:
     """See matchwood.primitives.hashing.mix64."""
     out = np.empty(x.size, np.uint64)
     crew(threads, work=x.size).run(_mix64, np.ascontiguousarray(x), out)
     return out
 
 
-def hash2_array(
-    u: np.ndarray[Any, Any], v: np.ndarray[Any, Any], seed: int, *, threads: int | None = None
-) -> np.ndarray[Any, Any]:
+def hash2_array(u: Array, v: Array, seed: int, *, threads: int | None = None) -> Array:
     """See matchwood.primitives.hashing.hash2."""
     out = np.empty(u.size, np.uint64)
     u, v = np.ascontiguousarray(u), np.ascontiguousarray(v)
@@ -164,9 +155,7 @@ def hash2_array(
     return out
 
 
-def quarter_md5_array(
-    v: np.ndarray[Any, Any], r: int, *, threads: int | None = None
-) -> np.ndarray[Any, Any]:
+def quarter_md5_array(v: Array, r: int, *, threads: int | None = None) -> Array:
     """See matchwood.primitives.hashing.quarter_md5."""
     out = np.empty(v.size, np.uint32)
     team = crew(threads, work=8 * v.size)
@@ -174,9 +163,7 @@ def quarter_md5_array(
     return out
 
 
-def random_bit_array(
-    v: np.ndarray[Any, Any], r: int, barrier: int, *, threads: int | None = None
-) -> np.ndarray[Any, Any]:
+def random_bit_array(v: Array, r: int, barrier: int, *, threads: int | None = None) -> Array:
     """See matchwood.primitives.hashing.random_bit; `barrier` is `bit_barrier(p)`."""
     out = np.empty(v.size, np.bool_)
     team = crew(threads, work=8 * v.size)

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.hashing import GOLDEN, MASK64
-
-MASK32 = (1 << 32) - 1
+MASK32, MASK64 = (1 << 32) - 1, (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, odd
 MULTIPLIER_1, MULTIPLIER_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 MD5_START = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)
 MD5_K = tuple(math.floor(abs(math.sin(i + 1)) * 2**32) for i in range(16))

@@ -1,13 +1,13 @@
 """What the gate needs to know of a CSR matrix, in one pass over its entries.
 
-Read on in reference.py, keys.py, cpu.py, cpu_words.py, gpu.py + gpu.cu.
+Read on in reference.py, keys.py, cpu.py, gpu.py + gpu.cu.
 
 Whether a large matrix is symmetric is decided without a transpose, by hashes under a key that each
 process draws for itself (keys.py).  A matrix that is symmetric always passes, whatever the key.
 Another one passes when two sums of 64 bits both happen to be zero.
 
 A pattern that fits the caches of the CPU, with ascending rows, is compared entry by entry instead,
-which is exact (cpu_pairs.py).
+which is exact.
 
 CPU.  Every vertex v has four numbers modulo 2^64: x1, y1, x2, y2.  They are a chain of keyed steps,
 each a product with a secret odd number, then h ^= h >> shift.  With s_ij = 1 where
@@ -19,8 +19,8 @@ They are taken row by row: five products an entry and no memory.  For values, ev
 weighted by a keyed hash of its bits.  -0.0 counts as 0.0.
 
 GPU.  It takes entries one by one.  The pair {i, j}, smaller number first, and the bits of the value
-go through rounds of Philox [1]_, with secret multipliers and masks; two hashes come out.  They are
-added where i < j and subtracted where i > j.
+go through rounds of Philox [1]_, with secret multipliers and masks, which give two hashes.  These
+are added where i < j and subtracted where i > j.
 
 What is proven, and what is not.  Were the numbers of vertices independent and uniform, a sum would
 be zero with a probability of 33 / 2^64 at most: a number times a coefficient that 2^v divides takes
@@ -50,7 +50,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.primitives.patterns import FLOATS, csr_arrays, look_through
+from matchwood.primitives.patterns import FLOATS, csr_arrays, error_of
 
 
 class Structure(NamedTuple):
@@ -81,7 +81,7 @@ class Values(NamedTuple):
     negative_loop: bool  # a value on the diagonal is below 0
 
 
-SPREAD = 0x9E3779B97F4A7C15  # of `checksum`: odd, bits in no order (of the golden ratio)
+SPREAD = 0x9E3779B97F4A7C15  # multiplier of `checksum`: odd, irregular bits (the golden ratio's)
 
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
 
@@ -91,6 +91,26 @@ def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) 
     engine = engines.load(__name__, engines.location(indices))
     found: Structure = engine.structure(indptr, indices, n, threads=threads)
     return found
+
+
+def look_through(
+    function: str, indptr: Any, indices: Any, columns: int, *, ascending: bool = False
+) -> None:
+    """Raise where the arrays are no CSR pattern with `columns` columns; a pass over them.
+
+    With `ascending`, also where a row is not sorted or holds a column twice.
+    """
+    facts = structure(indptr, indices, columns)
+    error = error_of(function, facts, indptr, indices, columns)
+    if error is not None:
+        raise error
+    if ascending and not facts.ascending:
+        raise ValueError(f"{function}: rows must be ascending, got an unsorted row or a duplicate")
+
+
+def fault(function: str, indptr: Any, indices: Any, columns: int) -> ValueError | None:
+    """What is wrong with a pattern, the first place named; None when nothing is."""
+    return error_of(function, structure(indptr, indices, columns), indptr, indices, columns)
 
 
 def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
@@ -138,21 +158,21 @@ def trusted_values_and_loops(indptr: Any, indices: Any, data: Any) -> tuple[Valu
 
 
 def checksum(array: Any, *, threads: int | None = None) -> tuple[int, ...]:
-    """What tells whether a contiguous array of numbers has been changed, at one place for sure.
+    """Two sums that show whether a contiguous array has been changed; at one place for sure.
 
     With w_0, w_1, ... the n words of its memory, modulo 2^64,
 
         h_k = u ^ (u >> 32) with u = w_k SPREAD,    sum of h_k,    sum of (n - k) h_k
 
     Another word has another h_k, since both steps can be undone: the first sum is another one.
-    Changes of several words leave both sums as they were by chance only; but they are no secret, so
-    who wants to can find such changes.  Words are as long as the array's place in memory allows.
+    Changes of several words leave both sums as they were by chance only; but the sums are no
+    secret, so such changes can be found.  Words are as long as the array's alignment allows.
     """
     where = engines.location(array)
     raw = array.reshape(-1).view(np.uint8)
     address = raw.data.ptr if where == "gpu" else raw.__array_interface__["data"][0]
     width = next(width for width in (8, 4, 1) if address % width == 0)
     end = raw.size - raw.size % width
-    engine = engines.load(__name__, "gpu" if where == "gpu" else "cpu_words")
+    engine = engines.load(__name__, "gpu" if where == "gpu" else "cpu")
     words = raw[:end].view(f"u{width}")
     return (*engine.word_sums(words, threads=threads), *raw[end:].tolist())

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.inspect import (
     FAULTS,
     SPREAD,
@@ -35,17 +36,16 @@ _DETAIL_BITS = 56  # bits of a status below its code
 
 
 def _table() -> Any:
-    """A table in which nothing has been found yet."""
     table = gpu.empty(_WORDS, np.uint64, "inspect")
     table.data.memset_async(0, table.nbytes)
-    table.data.memset_async(0xFF, table.itemsize)  # the status comes first
+    table.data.memset_async(0xFF, table.itemsize)  # the status is the first word
     return table
 
 
 def _launch(
     kernel: gpu.Kernel, chunks: Chunks, arrays: tuple[Any, ...], rest: tuple[Any, ...]
 ) -> None:
-    """As many blocks as run at the same time; they share the chunks among them."""
+    """Launch as many blocks as run at the same time; they share the chunks."""
     if chunks.count:
         blocks = min(chunks.count, kernel.resident(CHUNK_THREADS))
         args = (chunks.entries, chunks.indptr, *arrays, chunks.first_row, chunks.count, *rest)

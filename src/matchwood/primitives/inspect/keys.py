@@ -12,13 +12,13 @@ import numpy as np
 class Key(NamedTuple):
     """The secret numbers of the CPU's hashes; uint64, uniformly random, multipliers odd."""
 
-    start: Any  # of a vertex: a term
-    spread: Any  # and five multipliers, from step to step
+    start: Any  # of a vertex: the term that is added first
+    spread: Any  # and five multipliers, one for each step
     again: Any
     step1: Any
     step2: Any
     step3: Any
-    value_start: Any  # of a value
+    value_start: Any  # the same for a value
     value_spread: Any
     value_again: Any
 

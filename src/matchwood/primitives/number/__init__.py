@@ -8,6 +8,7 @@ their smallest vertex.  A step of connected and strong components, and of Boruvk
     cpu.py         `flatten` links every vertex to its root, `number_roots` numbers; on a team
     number.cuh     the same numbering for the blocks of a grid
     gpu.py gpu.cu  labels numbered on the GPU
+    ranks/         labels of vertices that ranks share
 
 `number_labels` does it for any labels below n: their smallest vertices are the roots.
 """

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_min,
     barrier,
     crew,
@@ -57,11 +57,11 @@ def flatten(up: Array, lo: int, hi: int) -> bool:
 def number_wanted(
     team: Any, root: Array, size: int, offers: Array, every: bool, numbers: Array, sums: Array
 ) -> Any:
-    """numbers[v] = how many wanted roots come before root[v], v < size; returns how many there are.
+    """numbers[v] = how many wanted roots are before root[v], v < size; returns how many there are.
 
     Wanted are all roots if `every`, else those with an offer; the numbers of other trees mean
-    nothing.  -1: the team stops.  `sums` has a word for each member; a barrier must come before
-    its next use, and before the numbers of other members are read.
+    nothing.  -1: the team stops.  `sums` has a word for each member; a barrier is needed before its
+    next use, and before the numbers of other members are read.
     """
     lo, hi = share(team, size)
     count = 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("find_first<I>",))
 

@@ -59,7 +59,7 @@ class PathScan:
 
     @cached_property
     def distances(self) -> Any:
-        """(N, 2): how many steps it is to these ends.  A scan of its own, when first asked for."""
+        """(N, 2): the number of steps to these ends.  A scan of its own, at the first call."""
         table = _table("path_scan", self.neighbours)
         xp = engines.cupy() if engines.location(table) == "gpu" else np
         ones = xp.ones(table.shape[0], table.dtype)
@@ -97,7 +97,7 @@ def path_scan(
         CPU, the text of a CUDA expression in `a` and `b` on the GPU, or an `Operation` with both.
         A function is compiled by Numba when first used.
     method : {"auto", "doubling", "splitters"}
-        ``"doubling"``: every vertex knows who is 1, 2, 4, ... steps away, until all have reached
+        ``"doubling"``: every vertex knows the one 1, 2, 4, ... steps away, until all have reached
         an end; work O(N log of the longest path) [1]_.  ``"splitters"``: from sampled
         vertices, walks lead to the next sampled one; the short list of samples is scanned; second
         walks give every vertex its result; work O(N).  ``"auto"`` takes splitters.

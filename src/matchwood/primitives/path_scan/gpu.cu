@@ -1,5 +1,4 @@
-// Path scans on the GPU.  Host: gpu.py; what they are: __init__.py; the same on the CPU: cpu.py,
-// cpu_splitters.py.
+// Path scans on the GPU.  Host: gpu.py; what they are: __init__.py; the same on the CPU: cpu.py.
 //
 // A link holds the direction too: link `side` of v is 2 w + (the side of w that leads on from v), or ~v where
 // there is no neighbour.
@@ -8,9 +7,9 @@
 // values of 4.  Two copies take turns, with a barrier of the grid between rounds, in one launch.
 //
 // Splitters: one vertex in SPACING is a node; `walk_stretches` walks from each node to the next, `rank_nodes`
-// doubles over nodes, `distribute` walks from nodes and ends again and writes.  The walk that comes to a
-// vertex from the left writes its left side, so no two write the same word.  What a walk reads of a
-// vertex lies in one sector, and so does what it writes.
+// doubles over nodes, `distribute` walks from nodes and ends again and writes.  A walk that reaches
+// a vertex from the left writes its left side, so no two write the same word.  What a walk reads of
+// a vertex lies in one sector, and so does what it writes.
 //
 // Both find cycles as what never reaches an end, and mark their smallest vertices in `cut`; the host
 // cuts them there and runs again.  Several threads may mark the same vertex, with the same 1.
@@ -299,7 +298,7 @@ __device__ __forceinline__ Stretch<V> longer(const Stretch<V>* stretches, Stretc
     return mine;
 }
 
-// A node is ready when both sides have come to an end, or to the same smallest vertex: the whole cycle
+// A node is ready when both sides have reached an end, or the same smallest vertex: the whole cycle
 // lies between.  Cooperative launch.
 template <typename V, typename Op>
 __global__ void rank_nodes(int capacity, const int* __restrict__ nodes, Stretch<V>* stretches, Stretch<V>* spare,

@@ -1,6 +1,6 @@
 """Path scans on the GPU.  Kernels: gpu.cu; what they are: __init__.py.
 
-Waits for the device: is the table right, are there cycles?
+Waits for the device, to know whether the table is right, and whether there are cycles.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.path_scan import fault
 
 _KERNELS = (

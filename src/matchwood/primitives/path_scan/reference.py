@@ -44,7 +44,7 @@ def path_scan(
 
 
 def _walk(rows: list[list[int]], v: int, side: int) -> list[int]:
-    """v and those after it on that side, until there is none or v comes again."""
+    """v and those after it on that side, until there is none or v is reached again."""
     walk, before, at = [v], v, rows[v][side]
     while at not in (-1, v):
         walk.append(at)

@@ -35,7 +35,8 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import INDEX, any_type, count, is_integer, one_of, shown, vector
 from matchwood.engines import call
-from matchwood.primitives.patterns import ANY, NUMBERS, csr_arrays, look_through
+from matchwood.primitives.inspect import look_through
+from matchwood.primitives.patterns import ANY, NUMBERS, csr_arrays
 
 __all__ = [
     "Operation",
@@ -91,7 +92,7 @@ def reduce_rows(
     engine : {None, "reference", "cpu"}
         None takes the CPU: on the GPU operations are CUDA text, see gpu.py.
     threads : int or None
-        More threads share out whole rows, so the result does not depend on them.
+        Each thread takes whole rows, so the result does not depend on their number.
 
     Raises
     ------
@@ -223,7 +224,7 @@ def strongest_neighbours(
     >>> columns.tolist(), weights.tolist()
     ([[2, 3], [-1, -1]], [[2.0, 2.0], [0.0, 0.0]])
     """
-    vector("strongest_neighbours", "data", data, FLOATS)  # there must be some
+    vector("strongest_neighbours", "data", data, FLOATS)  # None is refused
     indptr, indices, data = csr_arrays("strongest_neighbours", indptr, indices, data, FLOATS)
     _check_unless_cpu("strongest_neighbours", indptr, indices, ANY, engine)
     return trusted_strongest_neighbours(indptr, indices, data, n, engine=engine, threads=threads)

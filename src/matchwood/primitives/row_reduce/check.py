@@ -36,7 +36,7 @@ def check_strongest_neighbours(
     """Raise `CheckFailed` unless each row lists its n heaviest neighbours, heaviest first.
 
     Listed pairs are entries of the row, in order and different; the list is full or has all
-    neighbours; and no neighbour that is left out comes before the last that is listed.
+    neighbours; and no neighbour that is left out belongs before the last that is listed.
     """
     answers.of_kind("check_strongest_neighbours", "iu", columns=columns)
     expected = (indptr.size - 1, n)

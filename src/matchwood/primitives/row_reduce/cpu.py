@@ -15,7 +15,7 @@ in the cache.  (A separate pass before would slow SpMV by a third.)  A block wit
 is not below `columns` makes the team fail with BROKEN.
 
 Give the accumulator one type: what `combine` returns must be what `init` returns (`converted` in
-cpu_hints.py helps, as Numba widens sums).  A tuple lives in registers.
+engines/cpu/hints.py helps, as Numba widens sums).  A tuple lives in registers.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from typing import Any
 import numba
 import numpy as np
 
-from matchwood.primitives.cpu_hints import converted, natural, with_item
-from matchwood.primitives.patterns import ANY, fault
+from matchwood.engines.cpu import Team, crew, device, fail, inlined, kernel, share_rows, stopping
+from matchwood.engines.cpu.hints import converted, natural, with_item
+from matchwood.primitives.inspect import fault
+from matchwood.primitives.patterns import ANY
 from matchwood.primitives.row_reduce import Operation, lowest
-from matchwood.teams import Team, crew, device, fail, inlined, kernel, share_rows, stopping
 
 ROWS = 1 << 10  # rows between two checks of the stop word
 BROKEN = 1  # code of the failure: the arrays are not CSR
@@ -56,18 +57,9 @@ def sound(indptr: Any, indices: Any, lo: int, hi: int, columns: int) -> bool:
 
 @inlined
 def reduce_rows(
-    team: Team,
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    columns: int,
-    x: Any,
-    out: Any,
-    init: Any,
-    multiply: Any,
-    combine: Any,
-    finish: Any,
-) -> None:
+    team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any, init: Any,
+    multiply: Any, combine: Any, finish: Any,
+) -> None:  # fmt: skip
     """Reduce this member's share of the rows; see __init__.py.  `data` None: `multiply` gets 1."""
     lo, hi = share_rows(team, indptr)
     if team.rank == 0:
@@ -137,7 +129,7 @@ def _neighbour(i: int, j: int, a: Any, x: Any) -> Any:
 
 @device
 def _before(weight: Any, column: int, other_weight: Any, other_column: int) -> bool:
-    """Whether a pair comes before another, or before a free place."""
+    """Whether a pair belongs before another, or before a free place."""
     if weight > other_weight:
         return True
     return weight == other_weight and (other_column < 0 or 0 <= column < other_column)
@@ -237,30 +229,18 @@ def _kernel_of(operation: Operation) -> Any:
 
 
 def run_operation(
-    operation: Operation,
-    indptr: np.ndarray[Any, Any],
-    indices: np.ndarray[Any, Any],
-    data: np.ndarray[Any, Any] | None,
-    x: Any,
-    out: Any,
-    *,
-    threads: int | None = None,
-) -> None:
+    operation: Operation, indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any],
+    data: np.ndarray[Any, Any] | None, x: Any, out: Any, *, threads: int | None = None,
+) -> None:  # fmt: skip
     """See matchwood.primitives.row_reduce.reduce_rows."""
     team = crew(threads, work=indices.size + indptr.size)
     team.run(_kernel_of(operation), indptr, indices, data, ANY, x, out)
 
 
 def spmv(
-    indptr: np.ndarray[Any, Any],
-    indices: np.ndarray[Any, Any],
-    data: np.ndarray[Any, Any] | None,
-    x: np.ndarray[Any, Any],
-    *,
-    dtype: Any,
-    accumulator: Any,
-    threads: int | None = None,
-) -> np.ndarray[Any, Any]:
+    indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], data: np.ndarray[Any, Any] | None,
+    x: np.ndarray[Any, Any], *, dtype: Any, accumulator: Any, threads: int | None = None,
+) -> np.ndarray[Any, Any]:  # fmt: skip
     """See matchwood.primitives.row_reduce.spmv."""
     y = np.empty(indptr.size - 1, dtype)
     zero = np.dtype(accumulator).type(0)
@@ -274,13 +254,9 @@ def spmv(
 
 
 def strongest_neighbours(
-    indptr: np.ndarray[Any, Any],
-    indices: np.ndarray[Any, Any],
-    data: np.ndarray[Any, Any],
-    n: int,
-    *,
-    threads: int | None = None,
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], data: np.ndarray[Any, Any], n: int,
+    *, threads: int | None = None,
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:  # fmt: skip
     """See matchwood.primitives.row_reduce.strongest_neighbours."""
     columns = np.empty((indptr.size - 1, n), indices.dtype)
     weights = np.empty((indptr.size - 1, n), data.dtype)

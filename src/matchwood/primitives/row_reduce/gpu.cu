@@ -35,8 +35,8 @@ __device__ __forceinline__ bool is_long(const I* indptr, I row, int tile)
     return indptr[row + 1] - indptr[row] > longest_short_row(tile);
 }
 
-// How many tiles begin with this row: one where the path of rows and entries enters another
-// `tile`, at a long row, and after it; as many as it has chunks for a long row; else none.
+// How many tiles begin with this row: for a long row one for each chunk; one behind a long row, and
+// where the path of rows and entries enters another `tile`; else none.
 template <typename I>
 __device__ __forceinline__ I tiles_at(const I* indptr, I row, int tile)
 {

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.row_reduce import lowest
 from matchwood.primitives.scan import gpu as scan
 
@@ -138,13 +139,9 @@ class Tiles:
         )
 
     def launch(
-        self,
-        kernel: gpu.Kernel,
-        accumulator_bytes: int,
-        indices: Any,
-        args: Sequence[Any],
+        self, kernel: gpu.Kernel, accumulator_bytes: int, indices: Any, args: Sequence[Any],
         scratch: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Launch a kernel that calls `reduce_rows` on the current stream.
 
         `accumulator_bytes` is the size of the operation's accumulator in the kernel.  Inside
@@ -169,16 +166,9 @@ def _tiles(indptr: Any, vector: Any) -> Tiles:
 
 
 def spmv(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    x: Any,
-    *,
-    dtype: Any,
-    accumulator: Any,
-    threads: int | None = None,
-    tiles: Tiles | None = None,
-) -> Any:
+    indptr: Any, indices: Any, data: Any, x: Any, *, dtype: Any, accumulator: Any,
+    threads: int | None = None, tiles: Tiles | None = None,
+) -> Any:  # fmt: skip
     """See matchwood.primitives.row_reduce.spmv."""
     cupy = engines.cupy()
     product = x.dtype if data is None else np.result_type(data.dtype, x.dtype)
@@ -205,14 +195,9 @@ def spmv(
 
 
 def strongest_neighbours(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    n: int,
-    *,
-    threads: int | None = None,
+    indptr: Any, indices: Any, data: Any, n: int, *, threads: int | None = None,
     tiles: Tiles | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any]:  # fmt: skip
     """See matchwood.primitives.row_reduce.strongest_neighbours."""
     cupy = engines.cupy()
     tiles = Tiles(indptr) if tiles is None else tiles
@@ -228,12 +213,7 @@ def strongest_neighbours(
 
 
 def minimum_label(
-    indptr: Any,
-    indices: Any,
-    label: Any,
-    *,
-    threads: int | None = None,
-    tiles: Tiles | None = None,
+    indptr: Any, indices: Any, label: Any, *, threads: int | None = None, tiles: Tiles | None = None
 ) -> Any:
     """See matchwood.primitives.row_reduce.minimum_label."""
     cupy = engines.cupy()
@@ -246,12 +226,7 @@ def minimum_label(
 
 
 def maximum_neighbour(
-    indptr: Any,
-    indices: Any,
-    x: Any,
-    *,
-    threads: int | None = None,
-    tiles: Tiles | None = None,
+    indptr: Any, indices: Any, x: Any, *, threads: int | None = None, tiles: Tiles | None = None
 ) -> Any:
     """See matchwood.primitives.row_reduce.maximum_neighbour."""
     cupy = engines.cupy()

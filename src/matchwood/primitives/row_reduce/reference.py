@@ -10,15 +10,9 @@ from matchwood.primitives.row_reduce import Operation, lowest
 
 
 def run_operation(
-    operation: Operation,
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    x: Any,
-    out: Any,
-    *,
+    operation: Operation, indptr: Any, indices: Any, data: Any, x: Any, out: Any, *,
     threads: int | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """See matchwood.primitives.row_reduce.reduce_rows."""
     # a function that Numba has compiled is called by its Python text
     init, multiply, combine, finish = (getattr(f, "py_func", f) for f in operation)
@@ -31,15 +25,9 @@ def run_operation(
 
 
 def spmv(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    x: Any,
-    *,
-    dtype: Any,
-    accumulator: Any,
+    indptr: Any, indices: Any, data: Any, x: Any, *, dtype: Any, accumulator: Any,
     threads: int | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """See matchwood.primitives.row_reduce.spmv."""
     kind = np.dtype(accumulator).type
     out = np.empty(indptr.size - 1, dtype)

@@ -192,8 +192,8 @@ __device__ __forceinline__ void reduce_chunk(const I* __restrict__ indptr,
     if (lane() == 0) op.finish(row, sum);
 }
 
-// One block per tile, ROW_BLOCK threads; all threads call.  Threads come back at different times:
-// wait for the block before going on together.  The tiles must have been made for this TILE.
+// One block per tile, ROW_BLOCK threads; all threads call.  Threads return at different times: wait
+// for the block before going on together.  The tiles must have been made for this TILE.
 // partials and chunks_done are null where no row has more than one chunk (gpu.py, Tiles.scratch).
 template <int TILE, typename I, typename Op>
 __device__ __forceinline__ void reduce_rows(const I* __restrict__ indptr,

@@ -15,7 +15,7 @@ __all__ = ["exclusive_scan"]
 def exclusive_scan(
     counts: Any, *, dtype: Any = None, engine: str | None = None, threads: int | None = None
 ) -> Any:
-    """Sum up all that comes before each element: where row i starts, when rows have these lengths.
+    """Sum up all elements before each one: where row i starts, when rows have these lengths.
 
         offsets[i] = counts[0] + ... + counts[i - 1],    i = 0 .. n
 

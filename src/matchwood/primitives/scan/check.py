@@ -11,10 +11,7 @@ from matchwood.errors import CheckFailed
 
 
 def check_exclusive_scan(counts: Any, offsets: Any) -> None:
-    """Raise `CheckFailed` unless `offsets` is the exclusive scan of `counts`.
-
-    It has one element more, starts at 0, and each step is the count.
-    """
+    """Raise `CheckFailed` unless `offsets` is the exclusive scan of `counts`."""
     answers.of_kind("check_exclusive_scan", "iu", offsets=offsets)
     if offsets.shape != (counts.size + 1,):
         raise CheckFailed(

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.engines.cpu import Team, barrier, crew, fail, kernel, share, stopping
 from matchwood.primitives.scan import does_not_fit
-from matchwood.teams import Team, barrier, crew, fail, kernel, share, stopping
 
 BLOCK = 1 << 16  # elements between two checks of the stop word
 _TOO_LARGE = 1  # code of the failure

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.scan import does_not_fit
 
 SOURCE = gpu.Source(
@@ -23,7 +24,7 @@ _DOES_NOT_FIT = SOURCE.constant("DOES_NOT_FIT")
 def scan_into(counts: Any, offsets: Any, status: Any = None) -> None:
     """Scan `counts` (n) into `offsets` (n + 1) on the current stream, without waiting.
 
-    A `gpu.Status` is told when an offset does not fit (code 1); none is needed where `offsets` are
+    `status`, a `gpu.Status`, gets code 1 when an offset does not fit; None where `offsets` are
     int64.  Both arrays are contiguous.  Allocates a few words for every 4096 counts.
     """
     tiles = counts.size // TILE + 1  # offsets has one element more than counts

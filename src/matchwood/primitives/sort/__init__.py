@@ -1,6 +1,6 @@
 """Sorting: stable with a payload, or keys alone.
 
-Read on in reference.py, check.py, cpu.py and cpu_keys.py, gpu.py.
+Read on in reference.py, check.py, cpu.py, gpu.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def radix_sort(
     keys : (n,) array of uint32, uint64, int32, int64, float32 or float64
         Not changed.
     payload : (n,) array of int32 or int64, or None
-        What travels with each key.  None carries the positions 0 .. n - 1 (int32 where they
+        What is moved with each key.  None carries the positions 0 .. n - 1 (int32 where they
         fit), so that the second result is what ``np.argsort(keys, kind="stable")`` gives.
     bits : int or None
         Only the lowest `bits` bits of unsigned keys are looked at; the caller knows that the
@@ -87,7 +87,7 @@ def radix_sort(
 
 
 def sort_keys(keys: Any, *, engine: str | None = None, threads: int | None = None) -> Any:
-    """Sort keys that carry nothing.
+    """Sort keys without a payload.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def sort_keys(keys: Any, *, engine: str | None = None, threads: int | None = Non
     -----
     On a team, one pass puts the keys into 256 ranges by their leading bits, and members sort the
     ranges that fit into their caches by NumPy's vector code; ranges that hold a large part of
-    all keys are divided again.  Equal keys cannot be told apart, so every engine gives the same
+    all keys are divided again.  Equal keys are the same bits, so every engine gives the same
     array.  Work O(n log n), memory twice the keys.
 
     Examples

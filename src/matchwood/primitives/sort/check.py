@@ -52,8 +52,8 @@ def check_radix_sort(
 def check_sort_keys(keys: Any, sorted_keys: Any) -> None:
     """Raise `CheckFailed` unless `sorted_keys` never fall and are the given keys.
 
-    That they are the same keys is told by two sums over mixed keys, which another multiset has by
-    chance once in 2^128.
+    Two sums over mixed keys decide that they are the same keys; another multiset has the same sums
+    by chance once in 2^128.
     """
     if sorted_keys.shape != keys.shape or sorted_keys.dtype != keys.dtype:
         raise CheckFailed(

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
 from matchwood.arguments import index_type
+from matchwood.engines import gpu
 
 
 def sort_pairs(

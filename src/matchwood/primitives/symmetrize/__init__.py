@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import arguments, engines
-from matchwood.primitives.patterns import FLOATS, csr_arrays, look_through
+from matchwood.primitives.inspect import look_through
+from matchwood.primitives.patterns import FLOATS, csr_arrays
 
 REDUCE = ("sum", "max", "min")
 KINDS = (*FLOATS, "int64")

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.symmetrize import cpu_small
+from matchwood.engines.cpu import crew, device, interrupted, kernel, share_rows
+from matchwood.engines.cpu.cpus import suits_one_thread
 from matchwood.primitives.transpose.cpu import NO_DATA, transpose
-from matchwood.teams import crew, device, interrupted, kernel, share_rows
-from matchwood.teams.cpus import suits_one_thread
 
 Array = np.ndarray[Any, Any]
 
@@ -33,18 +32,9 @@ def _merged(how: int, x: Any, y: Any) -> Any:
 
 @device
 def _merge_row(
-    i: int,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    t_indptr: Array,
-    t_indices: Array,
-    t_data: Array,
-    how: int,
-    place: int,
-    out_indices: Array,
-    out_data: Array,
-) -> int:
+    i: int, indptr: Array, indices: Array, data: Array, t_indptr: Array, t_indices: Array,
+    t_data: Array, how: int, place: int, out_indices: Array, out_data: Array,
+) -> int:  # fmt: skip
     """Neighbours of i, written from `place` on where out_indices has room; returns how many."""
     with_data = data.size > 0 or t_data.size > 0  # one of the two may have no entries at all
     write = out_indices.size > 0
@@ -76,18 +66,9 @@ def _merge_row(
 
 @kernel
 def _merge_rows(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    t_indptr: Array,
-    t_indices: Array,
-    t_data: Array,
-    how: int,
-    out_indptr: Array,
-    out_indices: Array,
-    out_data: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, data: Array, t_indptr: Array, t_indices: Array,
+    t_data: Array, how: int, out_indptr: Array, out_indices: Array, out_data: Array,
+) -> None:  # fmt: skip
     """Without room in out_indices, out_indptr[i + 1] becomes the length of row i."""
     count_only = out_indices.size == 0
     lo, hi = share_rows(team, indptr)
@@ -116,8 +97,8 @@ def merge(
     """The union of two matrices of one shape, without the diagonal.
 
     The second is the transpose of the first, or a block of it where `view` is a block of a matrix:
-    then one of them may be empty while the other is not.  Both have values, or neither has; NO_DATA
-    stands for none, and only entries tell it from values of an empty matrix.
+    then one of them may be empty while the other is not.  Both have values, or neither has, which
+    NO_DATA says (the values of a matrix without entries look the same).
     """
     indptr, indices, data = view
     team = crew(threads, work=indices.size + mirror[1].size + indptr.size)
@@ -132,15 +113,11 @@ def merge(
 
 
 def union_with_transpose(
-    indptr: Array,
-    indices: Array,
-    data: Array | None,
-    *,
-    reduce: str = "sum",
+    indptr: Array, indices: Array, data: Array | None, *, reduce: str = "sum",
     threads: int | None = None,
-) -> tuple[Array, Array, Array | None]:
+) -> tuple[Array, Array, Array | None]:  # fmt: skip
     if data is None and threads is None and suits_one_thread(indptr.size + indices.size):
-        return *cpu_small.union_with_transpose(indptr, indices), None
+        return *small_union(indptr, indices), None
     t_indptr, t_indices, t_data = transpose(indptr, indices, data, indptr.size - 1, threads=threads)
     values = NO_DATA if data is None else data
     t_values = NO_DATA if t_data is None else t_data
@@ -165,14 +142,9 @@ def _count_kept(team: Any, indptr: Array, indices: Array, data: Array, lengths: 
 
 @kernel
 def _write_kept(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    out_indptr: Array,
-    out_indices: Array,
+    team: Any, indptr: Array, indices: Array, data: Array, out_indptr: Array, out_indices: Array,
     out_data: Array,
-) -> None:
+) -> None:  # fmt: skip
     with_data = data.size > 0
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):
@@ -199,3 +171,70 @@ def magnitudes(
     if out_indices.size:
         team.run(_write_kept, indptr, indices, values, out_indptr, out_indices, out_data)
     return out_indptr, out_indices, None if data is None else out_data
+
+
+# A small pattern, by one thread in one kernel.  There is room for all entries twice, so rows are
+# merged once, and not counted before.  Of 13,000 to 300,000 entries this took 0.23 to 0.32 of the
+# time of a transpose and two merges by one thread.
+
+_ONE = np.uint64(1)
+_ENTRIES_PER_STEP = 5  # entries counted as a step of `crew`, though each takes up to 10 ns: so
+# 100,000 rows and entries, less than a millisecond, are read in the calling thread
+
+
+@device
+def _transpose_pattern(indptr: Array, indices: Array, starts: Array, rows: Array) -> None:
+    """starts[j + 1] is where column j goes on, and at last where it ends."""
+    n, one = np.uint64(indptr.size - 1), starts.dtype.type(1)
+    for j in range(n + _ONE):
+        starts[j] = 0
+    for k in range(np.uint64(indices.size)):
+        starts[np.uint64(indices[k]) + _ONE] += one
+    total = starts.dtype.type(0)
+    for j in range(n):
+        here = starts[j + _ONE]
+        starts[j + _ONE] = total
+        total += here
+    for i in range(n):
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+            at = np.uint64(indices[k]) + _ONE
+            rows[starts[at]] = i
+            starts[at] += one
+
+
+@kernel
+def _union(
+    team: Any, indptr: Array, indices: Array, starts: Array, rows: Array, out_indptr: Array,
+    out_indices: Array,
+) -> None:  # fmt: skip
+    """Merge each row with the column of its number, the diagonal left out."""
+    _transpose_pattern(indptr, indices, starts, rows)
+    place = np.uint64(0)
+    out_indptr[0] = 0
+    nobody = ~indices.dtype.type(0)
+    for i in range(np.uint64(indptr.size - 1)):
+        if interrupted(team, i):
+            return
+        p, p_end = np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])
+        q, q_end = np.uint64(starts[i]), np.uint64(starts[i + _ONE])
+        while p < p_end or q < q_end:
+            x = indices[p] if p < p_end else nobody
+            y = rows[q] if q < q_end else nobody
+            least = min(x, y)
+            p += np.uint64(x == least)
+            q += np.uint64(y == least)
+            out_indices[place] = least
+            place += np.uint64(np.uint64(least) != i)
+        out_indptr[i + _ONE] = place
+
+
+def small_union(indptr: Array, indices: Array) -> tuple[Array, Array]:
+    n, m = indptr.size - 1, indices.size
+    kind: Any = np.uint32 if indices.itemsize == 4 else np.uint64
+    out_indptr, out_indices = np.empty_like(indptr), np.empty(2 * m + 1, indices.dtype)
+    scratch = np.empty(n + 1 + m, kind)
+    crew(1, work=(n + m) // _ENTRIES_PER_STEP).run(
+        _union, indptr.view(kind), indices.view(kind), scratch[: n + 1], scratch[n + 1 :],
+        out_indptr.view(kind), out_indices.view(kind),
+    )  # fmt: skip
+    return out_indptr, out_indices[: int(out_indptr[-1])]

@@ -79,7 +79,7 @@ __global__ void move_rows(long long n, long long m, const I* __restrict__ indptr
 }
 
 // A warp takes a part, a word in each turn.  Calls load(e, k) for entry k of this lane in word e,
-// and store(e, place) where it is kept.  All loads come before the first store: entries that are not
+// and store(e, place) where it is kept.  All loads are before the first store: entries that are not
 // kept are read as well, and past the end the last one again.
 template <typename Load, typename Store>
 __device__ __forceinline__ void move(long long m, const unsigned int* __restrict__ words,

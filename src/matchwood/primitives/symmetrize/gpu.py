@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.assemble.gpu import sorted_rows
 from matchwood.primitives.row_reduce.gpu import CHUNK, CHUNK_THREADS, Chunks
 from matchwood.primitives.scan.gpu import scan_into

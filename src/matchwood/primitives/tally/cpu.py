@@ -3,8 +3,8 @@
     labels_around(sums, rank, rows, labels, v)     # sums.label[rank]: the label of each entry
     entries = add_up(sums, rank, rows, v)          # sums.total[rank, c]: the weight of label c
 
-This is the faster one: whoever goes through the entries reads each total, and sets it to 0.  Where
-a list of the different labels is needed:
+This is the faster one: the caller goes through the entries, reads each total, and sets it to 0.
+Where a list of the different labels is needed:
 
     found = tally_row(scratch, rank, rows, labels, v)   # labels scratch.label[rank, :found],
                                                         # their weights scratch.weight[rank]
@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import select
-from matchwood.teams import device, expanded
+from matchwood.engines.cpu import atomic_add, device, expanded
+from matchwood.engines.cpu.hints import select
 
 Array = np.ndarray[Any, Any]
 
-SHORT_ROW = 8  # entries; a linear search among so few takes less time than a cache miss
+SHORT_ROW = 8  # entries; a linear search among these takes less time than a cache miss
 
 
 class Rows(NamedTuple):
@@ -50,7 +50,7 @@ def unsigned(kind: Any) -> Any:
 
 
 def word(most: int) -> Any:
-    """The type of whole numbers up to `most`: the smaller it is, the more of them are at hand."""
+    """The smallest type of whole numbers up to `most`: more of them fit into a cache."""
     return np.int32 if most < 1 << 31 else np.int64
 
 
@@ -92,7 +92,7 @@ def labels_around(sums: Sums, rank: int, rows: Rows, labels: Array, v: Any) -> b
 def add_up(sums: Sums, rank: int, rows: Rows, v: Any) -> int:
     """Add the weights of row v to the totals of its `labels_around`; returns its entries.
 
-    Whoever reads a total sets it to 0 again: a label that stands in the row twice has 0 then.
+    The caller sets each total that it reads to 0: a label that stands in the row twice has 0 then.
     """
     total, label = sums.total[rank], sums.label[rank]
     begin = np.uint64(rows.indptr[np.uint64(v)])
@@ -180,3 +180,64 @@ def clear_list(scratch: Scratch, rank: int, found: int) -> None:
     place, label = scratch.place[rank], scratch.label[rank]
     for i in range(found):
         place[label[i]] = 0
+
+
+# Sums by label that a team makes together, where many vertices may have the same label.
+#
+# Members that add to the same word wait for each other: its cache line goes from core to core.  So
+# each member has local sums of the labels that it met last, one for each remainder of a label.  A
+# local sum is added to the shared words when another label needs its place, and by
+# `empty_local_sums`, which a barrier must follow.  Integers: any order gives the same sums.
+#
+# Races: local sums are their member's own.  Shared words change by atomic additions only; a team of
+# one needs neither.
+
+LOCAL_LABELS = 256  # labels of a member: with two sums each they fill 6 KB of the nearest cache
+LINE = 16  # words between those of two members, which share no cache line
+NO_COUNTS = np.empty(0, np.int32)  # where only one sum is made
+
+
+def local_sums_of(members: int) -> Array:
+    """A row for each member: labels, their sums, their counts."""
+    return np.zeros((members, 3 * LOCAL_LABELS + LINE), np.int64)
+
+
+@device
+def _put(mine: Array, slot: Any, sums: Array, counts: Array) -> None:
+    """Add what a place holds to the shared words."""
+    at, total, count = mine[slot], mine[slot + LOCAL_LABELS], mine[slot + 2 * LOCAL_LABELS]
+    if total != 0:
+        atomic_add(sums, at, total)
+        mine[slot + LOCAL_LABELS] = 0
+    if count != 0:
+        atomic_add(counts, at, counts.dtype.type(count))
+        mine[slot + 2 * LOCAL_LABELS] = 0
+
+
+@expanded
+def add_by_label(
+    team: Any, local_sums: Array, sums: Array, counts: Array, label: Any, value: Any, count: Any
+) -> None:
+    """sums[label] += value, counts[label] += count; a count of 0 where there are no counts."""
+    if team.size == 1:
+        sums[label] += value
+        if count != 0:
+            counts[label] += counts.dtype.type(count)
+        return
+    mine = local_sums[team.rank]
+    slot = np.uint64(label) & np.uint64(LOCAL_LABELS - 1)
+    if mine[slot] != np.int64(label):
+        _put(mine, slot, sums, counts)
+        mine[slot] = label
+    mine[slot + np.uint64(LOCAL_LABELS)] += value
+    mine[slot + np.uint64(2 * LOCAL_LABELS)] += count
+
+
+@device
+def empty_local_sums(team: Any, local_sums: Array, sums: Array, counts: Array) -> None:
+    """Add all local sums of this member to the shared words."""
+    if team.size == 1:
+        return
+    mine = local_sums[team.rank]
+    for slot in range(LOCAL_LABELS):
+        _put(mine, slot, sums, counts)

@@ -20,9 +20,9 @@
 #include "matchwood/threads.cuh"
 
 constexpr int TALLY_BLOCK = 256;             // threads of a block
-[[maybe_unused]] constexpr int TALLY_BLOCKS = 6;  // for a multiprocessor, at least: registers spill a little, and
-                                                  // it is still a quarter faster than with two (R-MAT 22, H200)
-constexpr int SHARED_SLOTS = 2048;           // of the table in shared memory
+// Blocks a multiprocessor, at least; a quarter faster than 2, with some spills (R-MAT 22, H200).
+[[maybe_unused]] constexpr int TALLY_BLOCKS = 6;
+constexpr int SHARED_SLOTS = 2048;           // slots of the table in shared memory
 constexpr int MEDIUM_ROW = SHARED_SLOTS / 2; // entries: a table is at most half full
 constexpr int WARP_SLOTS = SHARED_SLOTS / (TALLY_BLOCK / WARP);
 constexpr int WARP_ROW = WARP_SLOTS / 2;     // entries
@@ -162,7 +162,7 @@ struct Table {
     template <typename Slots>
     __device__ __forceinline__ void add(Slots slots, I label, C w) const
     {
-        // the upper bits of a product: enough to spread labels, and quicker than mix64
+        // the upper bits of a product: enough to scatter labels, and quicker than mix64
         unsigned folded = (unsigned)label ^ (unsigned)((unsigned long long)label >> 32);
         unsigned long long first = (unsigned long long)(folded * 0x9E3779B1u) * (unsigned long long)slots >> 32;
         Slots s = (Slots)first;
@@ -183,7 +183,7 @@ private:
     }
 };
 
-// Slots of the table for so many entries: a power of two, so that it is at most half full.
+// Slots of the table for `length` entries: a power of two, so that it is at most half full.
 __host__ __device__ __forceinline__ long long slots_of(long long length)
 {
     long long slots = 64;

@@ -2,10 +2,9 @@
 
 Read on in reference.py, check.py, cpu.py, gpu.py.
 
-A counting sort by column that keeps the order of arrival: entries of a row of the transpose lie
-in the order of the rows they came from.  So the transpose of any CSR matrix has sorted rows, and
-the transpose of the transpose is the matrix with its rows sorted, equal columns in the order in
-which they were stored.
+A counting sort by column that keeps the order of entries: those of a row of the transpose are in
+the order of their rows in the matrix.  So the transpose of any CSR matrix has sorted rows, and the
+transpose of the transpose is the matrix with its rows sorted, equal columns in the stored order.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from typing import Any
 
 from matchwood import engines
 from matchwood.arguments import count
-from matchwood.primitives.patterns import FLOATS, csr_arrays, look_through
+from matchwood.primitives.inspect import look_through
+from matchwood.primitives.patterns import FLOATS, csr_arrays
 
 KINDS = (*FLOATS, "int64")
 

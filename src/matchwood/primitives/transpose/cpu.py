@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import barrier, crew, device, interrupted, kernel, share, share_rows
+from matchwood.engines.cpu import barrier, crew, device, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -49,16 +49,9 @@ def first_places(team: Any, counts: Array, indptr: Array, sums: Array) -> bool:
 
 @kernel
 def _transpose(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    counts: Array,
-    sums: Array,
-    t_indptr: Array,
-    t_indices: Array,
-    t_data: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, data: Array, counts: Array, sums: Array,
+    t_indptr: Array, t_indices: Array, t_data: Array,
+) -> None:  # fmt: skip
     mine = counts[team.rank]
     mine[:] = 0
     lo, hi = share_rows(team, indptr)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 
 SOURCE = gpu.Source(
     __package__,
@@ -41,10 +42,7 @@ def first_places(ascending: Any, n: int, dtype: Any, *, shift: int = 0) -> Any:
 def transpose(
     indptr: Any, indices: Any, data: Any, columns: int, *, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """See matchwood.primitives.transpose.transpose.
-
-    Memory beside the result: about 28 bytes an entry, most of it the sort's.
-    """
+    """See matchwood.primitives.transpose.transpose.  Memory: about 28 bytes an entry."""
     cupy = engines.cupy()
     indptr, indices = cupy.ascontiguousarray(indptr), cupy.ascontiguousarray(indices)
     nnz = indices.size

@@ -27,8 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.union_find import end_out_of_range
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     Team,
     atomic_cas,
     atomic_min,
@@ -42,6 +41,7 @@ from matchwood.teams import (
     stopping,
     store_relaxed,
 )
+from matchwood.primitives.union_find import end_out_of_range
 
 BLOCK = 1 << 14  # edges between two checks of the stop word
 _OUT_OF_RANGE = 1  # code of the failure

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.union_find import end_out_of_range
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("join<I>", "flatten<I>"))

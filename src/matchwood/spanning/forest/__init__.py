@@ -1,11 +1,10 @@
 """Minimum spanning forests.  Read on in reference.py, check.py and order.py, then in a method.
 
-costs/      the weights of undirected edges, from any matrix
-order.py    in which order edges come; for kernels cpu_order.py and order.cuh
+costs.py    the weights of undirected edges, from any matrix
+order.py    the total order on edges; for kernels cpu.py and order.cuh
 boruvka/, kruskal/, stars/    the methods: each marks the edges of the forest
-spread/     Boruvka's rounds over ranks, for dist.py
-lists/      a list of edges that shrinks; on the GPU, for Boruvka and Kruskal
-marks/      the forest from its marks
+cpu.py, gpu.py + gpu.cu       what the methods share, and the forest from its marks
+ranks/      Boruvka's rounds over ranks
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from matchwood.gate.resources import require_memory
 from matchwood.spanning.forest.costs import undirected_costs
 
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
-METHODS = {  # and the folder of each
+METHODS = {  # the folder of each method
     "auto": "boruvka",
     "boruvka": "boruvka",
     "awerbuch_shiloach": "stars",
@@ -204,13 +203,12 @@ def minimum_spanning_forest(
     caller = "minimum_spanning_forest"
     calls.agreed(A, lambda: one_of(caller, "method", method, tuple(METHODS)))
     maximum = calls.agreed(A, lambda: flag(caller, "maximum", maximum))
-    if calls.is_distributed(A):
-        dist = calls.spread(A, caller, __name__, engine, threads)
-        spread: Forest = dist.minimum_spanning_forest(
+    call = calls.enter(A, caller, engine, threads)
+    if call.engine == "ranks":
+        found: Forest = call.load(__name__).minimum_spanning_forest(
             A, method=method, maximum=maximum, threads=threads
         )
-        return spread
-    call = calls.enter(A, caller, engine, threads)
+        return found
     costs = undirected_costs(call.graph, caller, maximum)
     run = call.load(__name__).span
     edges, weights, rounds = run(costs, method, maximum, threads=threads)
@@ -230,7 +228,7 @@ def sum_of(weights: Any) -> Any:
 
 
 def _float_sum(weights: Any) -> float:
-    """In float64; where that overflows on the way, by smaller numbers."""
+    """The sum in float64; where a partial sum overflows, of scaled weights."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(weights.sum(dtype=np.float64))
     if math.isfinite(total):

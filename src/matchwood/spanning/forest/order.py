@@ -35,7 +35,7 @@ class Order(NamedTuple):
 
 
 def make(costs: Any, maximum: bool) -> Order:
-    """The order for weights of `costs` (see costs/)."""
+    """The order for weights of `costs` (see costs.py)."""
     dtype = np.dtype(costs.data.dtype)
     width = 8 * dtype.itemsize
     places = max(64 - PREFIX_BITS, max(costs.nnz, 1).bit_length())
@@ -68,3 +68,18 @@ def light_prefix(sample: Any, order: Order, share: float) -> int:
     """A prefix such that about `share` of the edges have a smaller one, judged by a sample."""
     prefixes = np.sort(codes(sample, order) >> order.drop)
     return int(prefixes[min(int(share * prefixes.size), prefixes.size - 1)]) + 1
+
+
+class CostRows(NamedTuple):
+    """Costs as kernels read them."""
+
+    indptr: Any
+    indices: Any  # unsigned: Numba tests every signed index for its sign
+    bits: Any  # the weights as unsigned words of their size
+
+
+def rows_of(costs: Any) -> CostRows:
+    """Costs as kernels read them, in the same memory."""
+    unsigned = np.uint32 if costs.indices.dtype == np.int32 else np.uint64
+    bits = costs.data.view(f"u{costs.data.dtype.itemsize}")
+    return CostRows(costs.indptr, costs.indices.view(unsigned), bits)

@@ -1,4 +1,4 @@
-"""Breadth-first search.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist/."""
+"""Breadth-first search.  Read on in reference.py, check.py, cpu/, gpu.py + gpu.cu, ranks/."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments, calls, csr, engines
+from matchwood import arguments, calls, engines
+from matchwood.gate import graph as csr
 
-SKEW = 50  # longest row over average row; bench/traversal/breadth_first.py
+SKEW = 50  # longest row over average row; measured: bench/traversal/breadth_first.py
 
 
 @dataclass(frozen=True)
@@ -135,11 +136,11 @@ def bfs(
     [2, 1, 1, 0]
     """
     calls.agreed(A, lambda: arguments.flag("bfs", "directed", directed))
-    if calls.is_distributed(A):
-        spread = calls.spread(A, "bfs", __name__, engine, threads)
-        found: BFS = spread.search(A, sources, depth_limit, directed, threads=threads)
-        return found
     call = calls.enter(A, "bfs", engine, threads)
+    if call.engine == "ranks":
+        run = call.load(__name__)
+        found: BFS = run.search(A, sources, depth_limit, directed, threads=threads)
+        return found
     G = call.graph
     start = distinct_sources(sources, G.n)
     limit = levels("bfs", depth_limit, G.n)
@@ -157,8 +158,8 @@ def bfs(
 def _pays_backwards(G: csr.Graph, prepared: bool) -> bool:
     """Searching backwards pays where a few vertices have most of the arcs.
 
-    It needs the transpose, or symmetry verified.  A `Graph` is used again, so it may as well keep
-    what it takes; for a raw matrix only skewed degrees make up for the pass over the entries.
+    It needs the transpose, or symmetry verified.  A `Graph` is used again, so it keeps these; for a
+    raw matrix only skewed degrees make up for the pass over the entries.
     """
     return prepared or (G.longest_row * G.n >= SKEW * G.nnz and G.has_symmetric_pattern)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, arguments, calls, csr, engines
+from matchwood import answers, arguments, calls, engines
 from matchwood.errors import CheckFailed
 
 
@@ -63,12 +63,13 @@ def check_bfs(
     """
     caller = "check_bfs"
     calls.agreed(A, lambda: arguments.flag(caller, "directed", directed))
-    if calls.is_distributed(A):
-        calls.spread(A, caller, __package__).check_search(
+    call = calls.enter(A, caller)
+    if call.engine == "ranks":
+        call.load_check(__package__).check_search(
             A, sources, result, functools.partial(_unpacked, caller), depth_limit, directed
         )
         return
-    G = csr.as_graph(A, caller)
+    G = call.graph
     n = G.n
     start = _sources(caller, sources, n, G.engine)
     limit = n if depth_limit is None else arguments.count(caller, "depth_limit", depth_limit)
@@ -143,7 +144,7 @@ def _check_ends(level: Any, parent: Any, start: Any, limit: int) -> None:
 
 
 def _check_arcs(view: Any, level: Any, parent: Any, limit: int) -> None:
-    """Rules 2 to 4; a fault of the levels is told before one of the parents."""
+    """Check rules 2 to 4; a fault of the levels is raised before one of the parents."""
     n = view.n
     xp = answers.module(level)
     joined = xp.zeros(n, bool)  # has an arc from its parent

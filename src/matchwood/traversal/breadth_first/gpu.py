@@ -1,6 +1,6 @@
-"""Breadth-first search on the GPU.  The rule and the paper: __init__.py.
+"""Breadth-first search on the GPU.  Kernels: gpu.cu; the rule and the paper: __init__.py.
 
-Levels: gpu.cu, one launch for the whole search; parents: gpu_parents.cu.
+One launch for all levels, and two for the parents behind it.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 
-SOURCE = gpu.Source(__package__, "gpu.cu", ("search<I>",))
-PARENTS = gpu.Source(
+SOURCE = gpu.Source(
     __package__,
-    "gpu_parents.cu",
-    ("choose_parents<I>", "choose_rest<I>", "reset_parents<I>", "offer_parents<I>"),
+    "gpu.cu",
+    ("search<I>", "choose_parents<I>", "choose_rest<I>", "reset_parents<I>", "offer_parents<I>"),
 )
 
 BLOCK = SOURCE.constant("BLOCK")
 PIECE = SOURCE.constant("PIECE")
-TILE = PARENTS.constant("TILE")
+TILE = SOURCE.constant("TILE")
 CLUSTER = SOURCE.constant("MOST_CLUSTER")
 ROLL_WORDS, STAGE, DONE, DEEPEST, UNFINISHED, CONTROL_WORDS = SOURCE.constants(
     "ROLL_WORDS", "STAGE", "DONE", "DEEPEST", "UNFINISHED", "CONTROL_WORDS"
@@ -72,7 +72,7 @@ def search(
 
 def _choose_parents(outward: Any, to: tuple[Any, Any], level: Any, parent: Any, space: Any) -> None:
     n, nnz, bits = outward.n, outward.nnz, space.bits
-    k = PARENTS.kernels(I=level.dtype)
+    k = SOURCE.kernels(I=level.dtype)
     stage, deepest, unfinished = (
         space.control[word : word + 1] for word in (STAGE, DEEPEST, UNFINISHED)
     )
@@ -92,5 +92,5 @@ def _blocks() -> int:
 
 @functools.cache
 def _most_blocks(device: int) -> int:
-    """As many as run at once, in whole clusters.  (Those too many would find the roll closed.)"""
+    """Blocks that run at once, in whole clusters.  (More would find the roll call closed.)"""
     return max(1, gpu.multiprocessors() * (RESIDENT // BLOCK) // CLUSTER) * CLUSTER

@@ -1,4 +1,4 @@
-"""Roots of a forest.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist.py."""
+"""Roots of a forest.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, ranks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def forest_roots(parent: Any, *, engine: str | None = None, threads: int | None 
     """
     caller = "forest_roots"
     if is_distributed(parent):
-        return engines.load(__name__, "dist").roots(parent, engine, threads)
+        return engines.load(__name__, "ranks").roots(parent, engine, threads)
     home = engines.location(parent)
     chosen = engines.resolve(home, engine, caller, threads)
     given = forest(caller, parent)
@@ -86,8 +86,8 @@ def forest_roots(parent: Any, *, engine: str | None = None, threads: int | None 
 
 def is_distributed(value: Any) -> bool:
     """Whether this is a DistributedVector."""
-    # none is there where the module is not imported
-    module = sys.modules.get("matchwood.dist.vectors")
+    # there is none unless the module is imported
+    module = sys.modules.get("matchwood.engines.ranks.vectors")
     return module is not None and isinstance(value, module.DistributedVector)
 
 

@@ -47,7 +47,7 @@ def check_forest_roots(parent: Any, root: Any) -> None:
     """
     caller = "check_forest_roots"
     if is_distributed(parent):
-        engines.load(__package__, "dist").check(parent, root)
+        engines.load(__package__, "ranks").check(parent, root)
         return
     given = forest(caller, parent)
     n, place = given.size, engines.location(given)

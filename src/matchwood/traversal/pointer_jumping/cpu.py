@@ -5,8 +5,8 @@ the root, then goes the same way again and stores the root in every word that it
 vertex is passed a few times at most, however long the ways are.
 
 A cycle is noticed by Brent's rule: remember a vertex, and another one after 1, 2, 4, 8, ... steps;
-who meets the remembered one again goes in circles.  All vertices on such a way get the word n,
-which is no vertex, and a later way that comes to that word stops.
+a way that meets the remembered one again goes in circles.  All vertices on such a way get the word
+n, which is no vertex, and a later way that reaches that word stops.
 
 Races.  Members store the root of a vertex, or n where there is none, in words that others read.
 Each value is right for the vertex, and the old value leads to the same end: what another member
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     advance,
     atomic_min,
     barrier,

@@ -7,7 +7,7 @@
 // Races: within a round a thread may read a pointer that another thread has moved up already.  Each
 // value on the way is an ancestor, and further up than the one before, so the way of a pointer in a
 // round is never shorter than a round with a copy of the old pointers would make it.  A cycle of 2^k
-// vertices may come to point to itself; that is why find_lost asks the parents which roots are true.
+// vertices may end up pointing to themselves, so find_lost decides by the parents what a root is.
 #include "matchwood/atomics.cuh"
 #include "matchwood/threads.cuh"
 

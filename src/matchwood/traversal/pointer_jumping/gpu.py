@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood.engines import gpu
 from matchwood.traversal.pointer_jumping import has_cycle
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("start<I>", "jump<I>", "find_lost<I>"))

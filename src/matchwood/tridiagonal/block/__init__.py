@@ -1,4 +1,4 @@
-"""Tridiagonal systems of 2x2 blocks.  Read on in reference.py, cpu.py, gpu.py + gpu.cu."""
+"""Tridiagonal systems of 2x2 blocks.  Read on in ../reference.py, cpu/, gpu.py + gpu.cu."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 //
 //   reduce_rows, substitute_rows   the two passes over the rows: ../passes.cuh
 //   join, top, expand              from the elements to their ends: ../elements.cuh
-//   mend                           rows that are off: ../mend.cuh
+//   repair                         rows that are off: ../passes.cuh
 //
 // This file: what a thread does with its part of ROWS block rows.  With `perm`, equation i of block row r has its
 // right-hand side at b[perm[2 r + i]].  A negative place is a dummy unknown: its right-hand side is 1, and its

@@ -1,4 +1,4 @@
-"""Engines for plain tridiagonal systems; block/ has those for systems of 2x2 blocks.
+"""Engines for plain tridiagonal systems; ../block has those for systems of 2x2 blocks.
 
-Read reference.py, then cpu.py with cpu_parts.py, then gpu.cu.
+Read ../reference.py, then cpu/tiles.py (one part), cpu/__init__.py, then gpu.cu.
 """

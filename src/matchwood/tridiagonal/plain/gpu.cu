@@ -1,8 +1,8 @@
-// The tridiagonal solver on the GPU.  Host side: gpu.py.  The method: cpu_parts.py.
+// The tridiagonal solver on the GPU.  Host side: gpu.py.  The method: cpu/tiles.py.
 //
 //   reduce_rows, substitute_rows   the two passes over the rows: ../passes.cuh
 //   join, top, expand              from the elements to their ends: ../elements.cuh
-//   mend                           rows that are off: ../mend.cuh
+//   repair                         rows that are off: ../passes.cuh
 //
 // This file: what a thread does with its part of ROWS rows.
 

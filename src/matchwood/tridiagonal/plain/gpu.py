@@ -1,4 +1,4 @@
-"""Host side of gpu.cu; what it shares with block systems is in ../gpu_elements.py."""
+"""Host side of gpu.cu; what it shares with block systems is in ../elements/gpu.py."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
-from matchwood.tridiagonal import gpu_elements
+from matchwood.engines import gpu
+from matchwood.tridiagonal.elements import gpu as elements
 
 SOURCE = gpu.Source(
     __package__,
@@ -17,13 +17,13 @@ SOURCE = gpu.Source(
         "reduce_rows<T,I>",
         "substitute_rows = substitute_rows<T,I,false>",
         "substitute_and_check = substitute_rows<T,I,true>",
-        *("join = join<1,T>", "top = top<1,T>", "expand = expand<1,T>", "mend = mend<1,T>"),
+        *("join = join<1,T>", "top = top<1,T>", "expand = expand<1,T>", "repair = repair<1,T>"),
     ),
     types={"T": (np.float32, np.float64)},
 )
 
 
-class Solver(gpu_elements.Solver):
+class Solver(elements.Solver):
     """Solves plain systems of one size and type on the current stream, without waiting."""
 
     def __init__(self, n: int, dtype: Any, index: Any = np.int32, **options: Any) -> None:
@@ -31,4 +31,4 @@ class Solver(gpu_elements.Solver):
         super().__init__(SOURCE, n, 1, rows, dtype, index, **options)
 
 
-solve = functools.partial(gpu_elements.solve, Solver)
+solve = functools.partial(elements.solve, Solver)

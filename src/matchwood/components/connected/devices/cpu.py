@@ -1,4 +1,7 @@
-"""Simulated devices: the steps of rounds.py in the memory of the host; what travels is counted."""
+"""Devices simulated in the memory of the host; what is sent is counted.  Steps: __init__.py.
+
+Also here: what the host gathers for a device, real or simulated.  Races: primitives/union_find.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,128 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.beyond.plan import cut_rows
-from matchwood.beyond.stats import RoundStats, Stats
-from matchwood.beyond.workers import SimulatedWorkers
-from matchwood.components.connected.devices.cpu_steps import (
-    flatten,
-    join_forest,
-    join_rows,
-    join_two,
-    most_frequent,
-)
-from matchwood.components.connected.devices.cpu_two import gather_two, no_vertex
-from matchwood.components.connected.devices.rounds import (
-    SENT_NEIGHBOURS,
-    Problem,
-)
-from matchwood.teams import crew
+from matchwood.components.connected.devices import SENT_NEIGHBOURS, Problem
+from matchwood.engines.cpu import Team, barrier, crew, interrupted, kernel, share
+from matchwood.engines.devices.plan import cut_rows
+from matchwood.engines.devices.stats import RoundStats, Stats
+from matchwood.engines.devices.workers import SimulatedWorkers
+from matchwood.primitives.union_find.cpu import compress, link
 
 Array = np.ndarray[Any, Any]
+
+
+# The first two neighbours of each row, gathered on the host for a device
+#
+# They lie side by side, so that one line of the cache is read of most rows.  The first and the last
+# one join no more: on R-MAT, meshes, grids and random graphs both leave less than a thousandth.
+
+
+LINE = 16  # words between the counters of two members, so that they share no cache line
+
+
+@kernel
+def _gather(team: Team, indptr: Array, indices: Array, lo: int, none: Any, two: Array,
+            counts: Array) -> None:  # fmt: skip
+    """Without branches: half would be mispredicted, which takes longer than reading the memory."""
+    first, stop = share(team, two.size // 2)
+    sent, last = np.int64(0), np.int64(indices.size) - 1
+    for i in range(first, stop):
+        if interrupted(team, i):
+            return
+        begin = np.int64(indptr[lo + i])
+        degree = np.int64(indptr[lo + i + 1]) - begin
+        one, other = indices[min(begin, last)], indices[min(begin + 1, last)]
+        two[2 * i] = one if degree > 0 else none
+        two[2 * i + 1] = none if degree < 2 else other if degree == 2 else ~other
+        sent += min(degree, np.int64(2))
+    counts[team.rank * LINE] = sent
+
+
+def no_vertex(kind: Any) -> int:
+    """The number that stands for a missing neighbour; other numbers below 0 are ~vertex."""
+    return int(np.iinfo(kind).min)
+
+
+def gather_two(view: Any, lo: int, two: Array, team: Any) -> int:
+    """Write two neighbours of each row from `lo` on, ~second if there are more; their number."""
+    counts = np.zeros(team.size * LINE, np.int64)
+    none = two.dtype.type(no_vertex(two.dtype))
+    team.run(_gather, view.indptr, view.indices, lo, none, two, counts)
+    return int(counts.sum())
+
+
+# The steps of a partition, as kernels
+
+
+SAMPLES = 1024  # vertices whose component is read
+
+
+@kernel
+def join_forest(team: Team, other: Array, parent: Array) -> None:
+    """Join each vertex with its parent in the forest of another partition."""
+    lo, hi = share(team, parent.size)
+    for v in range(lo, hi):
+        if interrupted(team, v):
+            return
+        if other[v] != v:
+            link(parent, parent.dtype.type(v), other[v])
+
+
+@kernel
+def join_two(team: Team, base: int, none: Any, ends: Array, more: Array, parent: Array) -> None:
+    """Join base + i with the neighbours that `gather_two` wrote; more[i] = 1 if there are more."""
+    lo, hi = share(team, ends.size // 2)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        u = parent.dtype.type(base + i)
+        first, last = ends[2 * i], ends[2 * i + 1]
+        if first >= 0:
+            link(parent, u, first)
+        more[i] = last < 0 and last != none
+        if more[i]:
+            last = ~last
+        if last >= 0:
+            link(parent, u, last)
+
+
+@kernel
+def join_rows(
+    team: Team, ids: Array, base: int, offsets: Array, first: int, last: int, columns: Array,
+    parent: Array,
+) -> None:  # fmt: skip
+    """Join the rows of a buffer: of ids, or of base, base + 1, ... where there are none."""
+    lo, hi = share(team, offsets.size - 1)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        begin = max(np.int64(offsets[i]), np.int64(first)) - first
+        end = min(np.int64(offsets[i + 1]), np.int64(last)) - first
+        u = ids[i] if ids.size else parent.dtype.type(base + i)
+        for k in range(begin, end):
+            link(parent, u, columns[k])
+
+
+@kernel
+def flatten(team: Team, parent: Array) -> None:
+    """Hook every vertex directly under its root."""
+    lo, hi = share(team, parent.size)
+    compress(parent, lo, hi)
+    if barrier(team):
+        return
+
+
+@kernel
+def most_frequent(team: Team, parent: Array, found: Array) -> None:
+    """found[0] = the root of most of a sample, by one member; a wrong guess costs traffic only."""
+    if team.rank > 0:
+        return
+    champion, votes = parent[0], 0
+    for i in range(0, parent.size, max(1, parent.size // SAMPLES)):
+        if votes == 0:
+            champion = parent[i]
+        votes += 1 if parent[i] == champion else -1
+    found[0] = champion
 
 
 class Workers(SimulatedWorkers):
@@ -85,7 +192,7 @@ class Worker:
         crew(self._problem.threads, work=4 * work).run(kernel, *arguments)
 
     def join_first(self) -> None:
-        """The first two neighbours of each row travel."""
+        """Send and join the first two neighbours of each row."""
         view, part = self._problem.view, self._part
         step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
         for lo in range(part.lo, part.hi, step):
@@ -100,7 +207,7 @@ class Worker:
             self._run(two.size, join_two, lo, none, two, more, self.parent)
 
     def join_all(self) -> None:
-        """All rows travel."""
+        """Send and join all rows."""
         view = self._problem.view
         for batch in self._batches:
             ids, places, columns = self._next_buffer()
@@ -118,10 +225,10 @@ class Worker:
         self.round.bytes_up += entries * self._problem.kind.itemsize + more
 
     def expect_answer(self) -> None:
-        """The labels are on the host."""
+        """Nothing to do: the labels are on the host."""
 
     def first_joined(self) -> None:
-        """`join_first` has counted already."""
+        """Nothing to do: `join_first` has counted already."""
 
     def largest(self) -> int:
         """The root of the component that is probably the largest."""
@@ -130,7 +237,7 @@ class Worker:
         return int(found[0])
 
     def join_rest(self, largest: int) -> None:
-        """Rows of vertices outside the largest component travel, unless both entries did."""
+        """Send and join the rows outside the largest component that have more than two entries."""
         view, part = self._problem.view, self._part
         outside = self.flat()[part.lo : part.hi] != largest
         rest = (np.flatnonzero(outside & (self._more > 0)) + part.lo).astype(self._problem.kind)
@@ -163,5 +270,5 @@ class Worker:
         return parent
 
     def join(self, forest: Array) -> None:
-        """The forest of another partition."""
+        """Join the forest of another partition."""
         self._run(forest.size, join_forest, forest, self.parent)

@@ -1,5 +1,4 @@
-// Connected components of a partition, on a device to which few rows come.  Host side: gpu.py; the steps:
-// rounds.py; the idea: __init__.py.
+// Connected components of a partition; few rows are sent.  Host side: gpu.py; steps: __init__.py.
 //
 //   join_two       a thread per row: its vertex with the first two neighbours, which the host has gathered
 //   read_two       ... which it reads from pinned memory of the host

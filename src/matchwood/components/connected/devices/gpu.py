@@ -1,4 +1,4 @@
-"""CUDA's devices: the steps of rounds.py as launches and copies.  Kernels: gpu.cu."""
+"""CUDA's devices: the steps of __init__.py as launches and copies.  Kernels: gpu.cu."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.beyond import cpu_copies
-from matchwood.beyond.pinned import mapped, rings_of
-from matchwood.beyond.plan import cut_rows
-from matchwood.beyond.sending import Sender
-from matchwood.beyond.stats import Stats
-from matchwood.beyond.streams import Lane
-from matchwood.beyond.workers import DeviceWorkers
-from matchwood.components.connected.devices.cpu_two import gather_two, no_vertex
-from matchwood.components.connected.devices.rounds import (
+from matchwood import engines
+from matchwood.components.connected.devices import (
     CALLER,
     SENT_NEIGHBOURS,
     Problem,
 )
-from matchwood.teams import crew
+from matchwood.components.connected.devices.cpu import gather_two, no_vertex
+from matchwood.engines import gpu
+from matchwood.engines.cpu import crew
+from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.engines.devices.pinned import mapped, rings_of
+from matchwood.engines.devices.plan import cut_rows
+from matchwood.engines.devices.sending import Lane, Sender
+from matchwood.engines.devices.stats import Stats
+from matchwood.engines.devices.workers import DeviceWorkers
 
 SOURCE = gpu.Source(
     __package__,
@@ -41,7 +41,7 @@ SOURCE = gpu.Source(
     types={"P": (np.int32, np.int64)},
 )
 SAMPLES = 1024  # vertices whose component is read
-ROW_THREADS = 1 << 20  # of join_rows at most; a warp takes 32 rows after the other
+ROW_THREADS = 1 << 20  # threads of join_rows at most; a warp takes 32 rows after the other
 
 
 class Workers(DeviceWorkers):
@@ -93,7 +93,7 @@ class Worker:
         self._rest = take(self._part.vertices, kind)
         self._more = take(self._part.vertices, np.uint8)
         self._count = take(1, np.uint64)
-        self._reads = False  # rows from the memory of the host
+        self._reads = False  # whether the device reads rows from the memory of the host
         entries = max(SENT_NEIGHBOURS, self._buffer.entries)
         buffers = [
             SimpleNamespace(
@@ -109,7 +109,7 @@ class Worker:
         lane.copies.wait_event(lane.event(lane.kernels))
 
     def join_first(self) -> None:
-        """The first two neighbours of each row travel."""
+        """Send and join the first two neighbours of each row."""
         view = self._problem.view
         pinned = self.sender.pinned.holds(view.indptr) and self.sender.pinned.holds(view.indices)
         if pinned and view.indices.dtype == self._problem.kind:
@@ -118,7 +118,7 @@ class Worker:
             self._gather_first()
 
     def _read_first(self) -> None:
-        """The device reads them, row by row in order: three times as fast as 16 threads gather."""
+        """Let the device read them, row by row: three times as fast as 16 threads gather them."""
         part, view = self._part, self._problem.view
         with self.lane.here(), self.lane.phase("transfer"):
             self._count.data.memset_async(0, self._count.nbytes)
@@ -130,7 +130,7 @@ class Worker:
         self._reads = True
 
     def first_joined(self) -> None:
-        """What `join_first` has counted; all partitions have been told to join by now."""
+        """Take what `join_first` has counted; all partitions have been set to join by now."""
         if self._reads:
             with self.lane.here():
                 self.lane.wait()
@@ -139,7 +139,7 @@ class Worker:
             self.sender.round.bytes_up += sent * self._problem.kind.itemsize
 
     def _gather_first(self) -> None:
-        """The threads of the host gather them."""
+        """Let the threads of the host gather them."""
         part, kind = self._part, self._problem.kind
         step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
         sent: list[int] = []
@@ -159,15 +159,12 @@ class Worker:
         self.sender.round.entries += sum(sent)
 
     def _write_two(self, lo: int, sent: list[int], staged: Any, begin: int) -> None:
-        """The two neighbours of the rows from `lo` on, from the word `begin` on.
-
-        `sent` is told how many neighbours there were.
-        """
+        """Write two neighbours of the rows from `lo` on, at word `begin`; `sent`: their number."""
         first, team = lo + begin // SENT_NEIGHBOURS, crew(self._problem.threads, work=staged.size)
         sent.append(gather_two(self._problem.view, first, staged, team))
 
     def join_all(self) -> None:
-        """All rows travel."""
+        """Send and join all rows."""
         view = self._problem.view
         with self.lane.here():
             for batch in self._batches:
@@ -193,7 +190,7 @@ class Worker:
             )
 
     def expect_answer(self) -> None:
-        """While rows travel, the host makes room for the labels."""
+        """Make room for the labels on the host, while rows are being sent."""
         self.sender.expect(self._labels)
 
     def largest(self) -> int:
@@ -207,7 +204,7 @@ class Worker:
         return int(found[counts.argmax()])
 
     def join_rest(self, largest: int) -> None:
-        """Rows of vertices outside the largest component travel, unless both entries did."""
+        """Send and join the rows outside the largest component that have more than two entries."""
         view, part = self._problem.view, self._part
         with self.lane.here():
             self._count.data.memset_async(0, self._count.nbytes)
@@ -238,19 +235,19 @@ class Worker:
         self._join_rows(buffer, rows, buffer.ids, 0, first, last)
 
     def join_forest(self) -> None:
-        """The forest of another device, which lies in `numbers`."""
+        """Join the forest of another device, which lies in `numbers`."""
         n = self._problem.view.n
         with self.lane.here():
             self._kernels.join_forest(n, (n, self.numbers, self.parent))
 
     def flatten(self) -> None:
-        """Every vertex directly under its root."""
+        """Hook every vertex directly under its root."""
         n = self._problem.view.n
         with self.lane.here():
             self._kernels.flatten_forest(n, (n, self.parent))
 
     def label(self) -> tuple[int, Any]:
-        """Components numbered by their smallest vertex."""
+        """Number the components by their smallest vertices."""
         n, k = self._problem.view.n, self._kernels
         with self.lane.here():
             k.mark_roots(n, (n, self.parent, self.numbers))

@@ -1,14 +1,14 @@
-// Rounds of proposals of a partition, on a device that holds lists and not rows.  Host side: gpu.py; the rounds:
-// rounds.py; the idea: __init__.py; the same steps on the CPU, with all encodings: cpu_steps.py.
+// Rounds of proposals of a partition, on a device that holds lists and not rows.  Host side: gpu.py; the idea
+// and the rounds: __init__.py; the same steps on the CPU, with all encodings: cpu.py.
 //
-//   pack_rows          a warp per row: its strongest neighbours with room into the list and the proposals of its vertex
-//   propose_next       a thread per vertex of the partition: the admissible ones of its list
-//   count_proposals    a thread per place
+//   pack_rows          a warp per row: its strongest neighbours with room go into its vertex's list and proposals
+//   propose_next       a thread per vertex of the partition: it proposes to the admissible ones of its list
+//   count_proposals    a thread per place of a proposal
 //   confirm_all        a thread per vertex of the graph: which of its proposals are answered
 //   settle_rows        a thread per vertex of the partition: the preferred neighbours first
 //
 // Races: each thread or warp writes the places of its own vertex.  `taken` and `proposals` of others are read in
-// steps in which nobody writes them; confirm_all reads and writes taken[u] in u's thread alone.
+// steps in which no thread writes them; confirm_all reads and writes taken[u] in u's thread alone.
 #include "matchwood/edge_order.cuh"
 #include "matchwood/frontier.cuh"
 
@@ -19,7 +19,7 @@ constexpr int LENGTH_BITS = 127; // of size[v]
 constexpr int PROPOSED = 0;   // proposals of this round
 constexpr int WANTED = 1;     // vertices whose row must travel
 constexpr int CONFIRMED = 2;  // proposals of all vertices that were answered
-constexpr int CHANGED = 3;    // vertices of the partition whose proposals are others than before
+constexpr int CHANGED = 3;    // vertices of the partition whose proposals have changed
 [[maybe_unused]] constexpr int CONTROL_WORDS = 4;
 
 using Wide = unsigned long long;

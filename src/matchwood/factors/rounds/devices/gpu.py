@@ -1,4 +1,4 @@
-"""CUDA's devices: the steps of rounds.py as launches and copies.  Kernels: gpu.cu."""
+"""The steps of a round on CUDA devices, as launches and copies.  Kernels: gpu.cu."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.beyond import cpu_copies
-from matchwood.beyond.pinned import rings_of
-from matchwood.beyond.plan import cut_rows
-from matchwood.beyond.sending import Sender
-from matchwood.beyond.stats import Stats
-from matchwood.beyond.streams import Lane
-from matchwood.beyond.workers import DeviceWorkers
-from matchwood.factors.rounds.devices.rounds import CALLER, Charge, Problem
+from matchwood import engines
+from matchwood.engines import gpu
+from matchwood.engines.devices import cpu as cpu_copies
+from matchwood.engines.devices.pinned import rings_of
+from matchwood.engines.devices.plan import cut_rows
+from matchwood.engines.devices.sending import Lane, Sender
+from matchwood.engines.devices.stats import Stats
+from matchwood.engines.devices.workers import DeviceWorkers
+from matchwood.factors.rounds.devices import CALLER, Charge, Problem
 
 SOURCE = gpu.Source(
     __package__,
@@ -35,7 +35,7 @@ PROPOSED, WANTED, CONFIRMED, CHANGED, CONTROL_WORDS = SOURCE.constants(
     "PROPOSED", "WANTED", "CONFIRMED", "CHANGED", "CONTROL_WORDS"
 )
 LARGEST_N = 32  # proposals that a warp holds in its lanes
-PACK_THREADS = 1 << 20  # of pack_rows at most; a warp takes one row after the other
+PACK_THREADS = 1 << 20  # threads of pack_rows at most; a warp takes one row after the other
 
 
 class Workers(DeviceWorkers):
@@ -57,7 +57,6 @@ class Workers(DeviceWorkers):
         super().end_round()
 
     def proposed(self) -> int:
-        """Proposals of this round."""
         return sum(worker.proposed() for worker in self.workers)
 
     def confirmed(self) -> int:
@@ -65,7 +64,7 @@ class Workers(DeviceWorkers):
         return int(self.workers[0].words[CONFIRMED])
 
     def exchange(self) -> None:
-        """Every device gets the proposals of the others, as they are."""
+        """Copy the proposals of every device to the others."""
         if self._transport is None:
             return
         n = self._problem.rule.n
@@ -173,7 +172,6 @@ class Worker:
                 self._pack(buffer, rows, None, batch.lo, batch.first, batch.last, charge)
 
     def propose(self, charge: Charge) -> None:
-        """Vertices with room propose from their lists."""
         part = self.part
         with self.lane.here(), self.lane.phase("pointing"):
             self._control.data.memset_async(0, self._control.nbytes)
@@ -191,7 +189,7 @@ class Worker:
         self.words = self._control.get(stream=self.lane.kernels)
 
     def fetch(self, charge: Charge) -> None:
-        """Rows of vertices whose list does not hold enough travel."""
+        """Send again the rows of vertices whose list does not hold enough."""
         view = self._problem.view
         with self.lane.here():
             self._read_control()
@@ -222,7 +220,6 @@ class Worker:
         self._pack(buffer, rows, buffer.ids, 0, first, last, charge)
 
     def proposed(self) -> int:
-        """Proposals of own vertices."""
         n = self._problem.rule.n
         with self.lane.here():
             own = self.proposals[self.part.lo * n : self.part.hi * n]
@@ -244,7 +241,6 @@ class Worker:
             self._read_control()
 
     def table(self) -> tuple[Any, Any]:
-        """The neighbours of own vertices and the weights of their edges, on the host."""
         rule, part = self._problem.rule, self.part
         with self.lane.here():
             arrays = (self._taken, self._chosen, self._chosen_weights, rule.seed, rule.by_hash)

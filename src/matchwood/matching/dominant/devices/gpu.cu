@@ -1,11 +1,10 @@
 // Locally dominant matching of a partition, on a device that holds lists and not rows.  Host side: gpu.py; the steps of
-// a vertex: steps.cuh; the rounds: rounds.py; the idea: __init__.py; the same steps on the CPU, with all encodings:
-// cpu_steps.py.
+// a vertex: steps.cuh; the rounds and the idea: __init__.py; the same steps on the CPU, with all encodings: cpu.py.
 //
 //   pack_rows       a warp or a block per row: the first edges of a row in a buffer go into its vertex's list
-//   point_first     a thread per vertex whose row has just passed: the first one of its list
-//   point_on        a thread per vertex whose row has passed: the next free one, where it points at a matched one
-//   point_next      a thread per queued vertex: the next free one of its list
+//   point_first     a thread per vertex whose row has just passed: it points at the first vertex of its list
+//   point_on        a thread per vertex whose row has passed: on to the next free one, if its target is matched
+//   point_next      a thread per queued vertex: it points at the next free one of its list
 //   list_wanted     a thread per vertex: those whose list has run out, nearly in order
 //   settle_mutual   a thread per changed vertex: two that point at each other are mates
 //   requeue_own     a thread per vertex of the partition: those that point at a matched vertex
@@ -29,10 +28,9 @@
 #include "matchwood/edge_order.cuh"
 #include "matchwood/frontier.cuh"
 #include "matchwood/grid_barrier.cuh"
-#include "matchwood/packing.cuh"
 #include "matchwood/steps.cuh"
 
-constexpr int WORTH_ORDER = 4096;  // rows; so many travel in the order of their vertices, which takes half the time
+constexpr int WORTH_ORDER = 4096;  // rows; from this number on they travel by vertex, which takes half the time
 constexpr int WALK_PART = 64;  // waiting vertices are walked where 1 / WALK_PART of all vertices point anew, or fewer
 
 // ---- lists ----
@@ -81,7 +79,7 @@ __global__ void list_wanted(long long lo, long long hi, const I* state, unsigned
     append(queue, &control[LISTED], (I)u, wanted);
 }
 
-// A thread per vertex that is listed at the back of `pointed`: the same in any order, where they are few.
+// As list_wanted, in any order, where vertices are few: a thread per vertex at the back of `pointed`.
 template <typename I>
 __global__ void take_wanted(long long count, const I* ids, long long lo, unsigned char* size, unsigned char* head, I* queue)
 {
@@ -110,7 +108,7 @@ __device__ __forceinline__ void count_pointing(bool points, unsigned long long* 
 
 // A thread per vertex from `first` to last - 1, whose rows have just passed: it points at the first one of its list.  So
 // vertices are matched while rows pass, as soon as the rows of both have passed: a vertex whose row has not points at
-// itself, and nobody takes it for a mate.
+// itself, and no vertex takes it for a mate.
 template <typename I, typename P>
 __global__ void point_first(long long first, long long last, long long lo, const P* start, const unsigned char* size,
                             const I* columns, I* state, unsigned long long* control)
@@ -160,9 +158,9 @@ __global__ void requeue_own(I n, I lo, I hi, I* state, I* queue, unsigned long l
 
 // Cooperative, for the only partition of a graph.  Caller: `pointed` holds POINTED vertices that point, and MATCHED is 0;
 // or SETTLED is 1, and MATCHED edges of POINTED vertices are matched already, and WANTED vertices at the back of `pointed`
-// need their rows.  QUEUED and TOO_LONG are 0, and WANTED else.  Rows that must travel are read at `row_columns`, where the
-// row of u has begins[u - base].
-// places_kept: until vertices wait in linked lists, `following` has the places of rows, and the host is not asked for them.
+// need their rows.  Otherwise WANTED is 0; QUEUED and TOO_LONG always are.  Rows that must travel are read at
+// `row_columns`; that of u begins at begins[u - base].
+// places_kept: until vertices wait in linked lists, `following` holds where rows begin, so the host need not send that.
 // Where row_columns is null, the launch ends when rows must travel (WANTED).  It ends too when nothing is left to do (QUEUED or
 // MATCHED is 0), and after LEFT rounds; then those that point are in `pointed`, and the next launch goes on.
 template <typename I, typename P, typename W>

@@ -1,4 +1,4 @@
-"""Boruvka's rounds on a team.  Read order.py and cpu_order.py of the problem before.
+"""Boruvka's rounds on a team.  Read ../order.py and ../cpu.py before.
 
 Every vertex looks for its first edge (first in the total order), one pass over the rows without
 atomics.  Each of these edges is in the forest; hooked along them, vertices form trees, which are
@@ -13,7 +13,7 @@ A round at least halves the number of trees with edges, so there are at most log
 
 Where the average degree is high, the list is first made of the light edges alone: about
 LIGHT_EDGES for each vertex, by a weight found in a sample.  They join nearly everything, and of the
-heavy edges, which come afterwards, hardly any joins two trees.  (As ECL-MST does on GPUs.)
+heavy edges, which follow, hardly any joins two trees.  (As ECL-MST does on GPUs.)
 
 Races: `best` is lowered by compare-and-swap alone, and the order is total, so the result does not
 depend on scheduling.  A member keeps its edges in its own part of the list, in their order, so
@@ -26,19 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.number.cpu import flatten, number_wanted
-from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_order import (
-    BROKEN,
-    ERRORS,
-    NOTHING,
-    Rows,
-    code_of,
-    rows_of,
-    upper_entry,
-)
-from matchwood.spanning.forest.marks.cpu import mark, no_marks
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_add,
     atomic_cas,
     barrier,
@@ -54,52 +42,63 @@ from matchwood.teams import (
     share,
     share_rows,
 )
+from matchwood.primitives.number.cpu import flatten, number_wanted
+from matchwood.spanning.forest import order as orders
+from matchwood.spanning.forest.cpu import (
+    BROKEN,
+    ERRORS,
+    NOTHING,
+    code_of,
+    mark,
+    no_marks,
+    upper_entry,
+)
+from matchwood.spanning.forest.order import CostRows, rows_of
 
 Array = np.ndarray[Any, Any]
 
 LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
 LIGHT_EDGES = 1.5  # edges for each vertex that are light; 0.7 to 3 measured, R-MAT 18, mesh 64^3
 CHUNK = 4096  # vertices that a member takes at a time: their work differs
-ROW_WORK = 4  # edges; the overhead of a row is as much work as so many edges
-BLOCKS = 1024  # of rows; members share the list by whole blocks
+ROW_WORK = 4  # edges; the overhead of a row is as much work as these
+BLOCKS = 1024  # blocks of rows; members share the list by whole blocks
 EVERYTHING = orders.EVERYTHING
 
 
 class Trees(NamedTuple):
     """What is known of vertices and trees; the first `trees` words belong to the trees."""
 
-    tree: Array  # of each vertex; at first the other end of its first edge
+    tree: Array  # the tree of each vertex; at first the other end of its first edge
     up: Array  # the tree, or at first the vertex, that each is hooked under
-    number: Array  # of each tree in the next round
-    first: Array  # of each tree that the first list began with: its number now
+    number: Array  # the number of each tree in the next round
+    first: Array  # the number now of each tree that the first list began with
     upper: Array  # the first entry of each row that is behind the diagonal
     best: Array  # the word of the first edge of each tree; at first the entry of each vertex
 
 
-class List(NamedTuple):
+class EdgeList(NamedTuple):
     """Edges between different trees: a member's are side by side, in the order of entries."""
 
     a: Array  # the tree of the smaller end
-    b: Array  # and of the larger
-    prefix: Array  # of the weight
+    b: Array  # the tree of the larger end
+    prefix: Array  # the prefix of the weight
     entry: Array
 
 
 @device
 def _first_row(block: int, n: int) -> int:
-    """Where a block of rows begins."""
     return (block * n + BLOCKS - 1) // BLOCKS
 
 
 @device
 def _first_edges(
-    team: Any, rows: Rows, order: Any, lo: int, hi: int, trees: Trees, blocks: Array
+    team: Any, rows: CostRows, order: Any, lo: int, hi: int, trees: Trees, blocks: Array
 ) -> None:
     """near[u] = other end of the first edge of u, entry[u] = where it stands; none: u, NOTHING.
 
-    Of equal weights the first in a row comes first: its columns ascend, so pairs (v, u) with
-    v < u come before (u, v).  upper[u] = the first entry of the row with a column behind u;
-    blocks[i] counts those of the i-th block of rows.
+    Of equal weights the first in a row wins: its columns ascend, so pairs (v, u) with v < u are
+    before (u, v).  upper[u] = the first entry of the row with a column behind u; blocks[i] counts
+    those of the i-th block of rows.
     """
     indptr, indices, bits = rows
     near, entry, upper = trees.tree, trees.best, trees.upper
@@ -138,7 +137,7 @@ def _first_edges(
 
 @device
 def _share_upper(team: Any, n: int, blocks: Array) -> Any:
-    """This member's rows, such that all have about as many edges to list; and those before.
+    """This member's rows, such that all have about as many edges to list; and the edges before.
 
     In the upper triangle the first rows have more entries than the last ones.
     """
@@ -160,7 +159,7 @@ def _share_upper(team: Any, n: int, blocks: Array) -> Any:
 
 
 @device
-def _hook_vertices(team: Any, rows: Rows, trees: Trees, lo: int, hi: int, marks: Array) -> None:
+def _hook_vertices(team: Any, rows: CostRows, trees: Trees, lo: int, hi: int, marks: Array) -> None:
     """up[u] = near[u], except for the smaller of two that chose each other; the edges marked."""
     near, entry, up = trees.tree, trees.best, trees.up
     for i in range(lo, hi):
@@ -200,10 +199,7 @@ def _offer_closely(best: Array, c: Any, word: Any, order: Any, entry: Array, bit
 
 @inlined
 def _offer(best: Array, c: Any, word: Any, order: Any, entry: Array, bits: Array) -> None:
-    """best[c] = the first of itself and word.
-
-    Always inlined: a call with so many arrays takes longer than the work itself.
-    """
+    """best[c] = the first of itself and word.  Inlined: a call would take longer than the work."""
     seen = load_relaxed(best, c)
     if order.exact:
         while word < seen:
@@ -217,17 +213,10 @@ def _offer(best: Array, c: Any, word: Any, order: Any, entry: Array, bits: Array
 
 @device
 def _list_edges(
-    team: Any,
-    rows: Rows,
-    order: Any,
-    light: Any,
-    lo: int,
-    hi: int,
-    trees: Trees,
-    start: int,
-    edges: List,
-) -> Any:
-    """List from `start` on the edges between different trees with a prefix below `light`.
+    team: Any, rows: CostRows, order: Any, light: Any, lo: int, hi: int, trees: Trees, start: int,
+    edges: EdgeList,
+) -> Any:  # fmt: skip
+    """List, from `start` on, the edges between different trees with a prefix below `light`.
 
     Each is offered to its trees.  Returns the list's end.  Of each row those that may be listed
     are found first, without a branch that would be mispredicted every other time.
@@ -269,8 +258,8 @@ def _list_edges(
 
 
 @device
-def _hook_trees(trees: Trees, lo: int, hi: int, order: Any, edges: List, marks: Array) -> None:
-    """Along the edge that each tree chose; the smaller of two that chose the same stays a root."""
+def _hook_trees(trees: Trees, lo: int, hi: int, order: Any, edges: EdgeList, marks: Array) -> None:
+    """Hook trees along the edges they chose; the smaller of two with the same one stays a root."""
     best, up = trees.best, trees.up
     a, b, _, entry = edges
     mask = (np.uint64(1) << order.places) - np.uint64(1)
@@ -288,7 +277,7 @@ def _hook_trees(trees: Trees, lo: int, hi: int, order: Any, edges: List, marks: 
 
 @device
 def _shrink(
-    team: Any, order: Any, bits: Array, trees: Trees, start: int, end: int, edges: List
+    team: Any, order: Any, bits: Array, trees: Trees, start: int, end: int, edges: EdgeList
 ) -> Any:
     """Keep the edges between different trees, under the trees' new numbers, and offer them."""
     number, best = trees.number, trees.best
@@ -314,17 +303,9 @@ def _shrink(
 
 @kernel
 def _boruvka(
-    team: Any,
-    rows: Rows,
-    order: Any,
-    light: Any,
-    marks: Array,
-    trees: Trees,
-    edges: List,
-    blocks: Array,
-    sums: Array,
-    rounds: Array,
-) -> None:
+    team: Any, rows: CostRows, order: Any, light: Any, marks: Array, trees: Trees, edges: EdgeList,
+    blocks: Array, sums: Array, rounds: Array,
+) -> None:  # fmt: skip
     """`rounds` gets the number of rounds.  Lists have room for every edge once."""
     indptr, indices, bits = rows
     tree, up, number, first, _, best = trees
@@ -425,7 +406,7 @@ def mark_forest(
     trees = Trees(tree, up, number, first, upper, best=np.empty(n, np.uint64))
     room = nnz // 2 + 1
     a, b, entry = (np.empty(room, kind) for _ in range(3))
-    edges = List(a, b, np.empty(room, np.uint32), entry)
+    edges = EdgeList(a, b, np.empty(room, np.uint32), entry)
     team.run(
         _boruvka, rows, order, np.uint64(light), marks, trees, edges,
         np.zeros(BLOCKS, np.int64), np.zeros((2, team.size), np.int64), rounds, errors=ERRORS,

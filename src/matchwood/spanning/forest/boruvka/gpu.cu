@@ -1,22 +1,111 @@
-// Boruvka's method on the GPU: the first edges, and the list of what is left.  The rounds on that
-// list are lists/gpu.cu.  Host side: gpu.py.  The steps: cpu.py.
+// Boruvka's method on the GPU: the first edges, the list of what is left, and the rounds on that list, which
+// Kruskal's method uses too.  Host side: gpu.py.  The steps: cpu.py.
 //
 //   first_edges     every row's first edge: a row reduction, no atomics
 //   hook_vertices   vertices hooked along these edges, which are marked
 //   mark_largest    a bit for every vertex of the largest tree
 //   list_light      the light edges between different trees; each offered to both trees
 //   list_rest       what joins different trees, of any weight
+// and on a list:
+//   flatten         every vertex directly under its root
+//   hook_trees      an edge that one of its trees has kept joins them, and is marked
+//   shrink          the list without the edges within one tree; the others offered again
+// A round is hook_trees and shrink; every tree with an edge is joined in it, so there are log2(n).
+//
+// An edge's word is the prefix of its weight above the place k of its entry in the upper triangle
+// (order.py): words ascend as edges do.  With EXACT prefixes words alone decide; else of two
+// equal ones the weights at their entries decide.
+//
+// Races: best[c] is lowered by atomics alone and the order is total; up[] is union-find
+// (union_find.cuh), in which hooks go from larger to smaller roots; marks are set by atomicOr.  The
+// order of the list depends on scheduling, but nothing that is read from it does.
 //
 // What differs from the CPU: trees get no new numbers in a round but keep the vertex that is
 // their root, and warps write the list in the order of arrival; its words carry the order.
+#include "matchwood/atomics.cuh"
 #include "matchwood/edges.cuh"
 #include "matchwood/frontier.cuh"
-#include "matchwood/lists.cuh"
+#include "matchwood/order.cuh"
 #include "matchwood/row_reduce.cuh"
+#include "matchwood/threads.cuh"
+#include "matchwood/union_find.cuh"
 
 constexpr int TILE_ENTRIES = 2048;   // rows and entries of a warp that lists what is left,
 constexpr int LIGHT_ENTRIES = 4096;  // or light edges
 constexpr int LIGHT_BATCH = 8;       // weights whose loads a lane has in flight at once
+constexpr int LIST_BLOCK = 256;  // threads of blocks that write lists
+constexpr int HOPS = 64;  // steps up a tree in one launch; no chain is longer than 64^4
+
+// A list that the lanes of a warp append to; 32 edges at a time are written side by side.
+template <typename I>
+struct Appender {
+    I* ends;     // two for each edge
+    Code* words;
+    unsigned long long* size;  // counts also those for which there is no room
+    unsigned long long room;
+    I (*a)[2 * WARP];  // of this block's warps, in shared memory
+    I (*b)[2 * WARP];
+    Code (*w)[2 * WARP];
+    int fill;
+
+    __device__ __forceinline__ void write(int count)
+    {
+        unsigned long long start = 0;
+        if (lane() == 0) start = atomicAdd(size, (unsigned long long)count);
+        unsigned long long place = __shfl_sync(ALL, start, 0) + lane();
+        if (lane() < count && place < room) {
+            ends[2 * place] = a[warp()][lane()];
+            ends[2 * place + 1] = b[warp()][lane()];
+            words[place] = w[warp()][lane()];
+        }
+        __syncwarp();
+    }
+
+    // All lanes of the warp call.
+    __device__ __forceinline__ void push(bool wanted, I x, I y, Code word)
+    {
+        unsigned votes = __ballot_sync(ALL, wanted);
+        if (votes == 0) return;
+        int place = fill + __popc(votes & lanes_below());
+        if (wanted) {
+            a[warp()][place] = x;
+            b[warp()][place] = y;
+            w[warp()][place] = word;
+        }
+        fill += __popc(votes);
+        __syncwarp();
+        if (fill < WARP) return;
+        write(WARP);
+        fill -= WARP;
+        I next_a = a[warp()][WARP + lane()], next_b = b[warp()][WARP + lane()];
+        Code next_w = w[warp()][WARP + lane()];
+        __syncwarp();
+        a[warp()][lane()] = next_a;
+        b[warp()][lane()] = next_b;
+        w[warp()][lane()] = next_w;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void finish()
+    {
+        if (fill > 0) write(fill);
+    }
+};
+
+template <bool EXACT, typename I, typename B>
+__device__ __forceinline__ void offer(Code* best, I c, Code word, const Order& order, const B* bits)
+{
+    Code seen = load_relaxed(&best[c]);
+    if constexpr (EXACT) {
+        if (word < seen) atomicMin(&best[c], word);
+    } else {
+        while (word_before(word, seen, order, bits)) {
+            Code before = atomicCAS(&best[c], seen, word);
+            if (before == seen) return;
+            seen = before;
+        }
+    }
+}
 
 // The first edge of a row.  Ties within a row go by the entry: columns ascend.
 template <typename I, typename B>
@@ -243,5 +332,71 @@ list_rest(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indice
         offer_both(word != NOTHING, root, largest, word);
         __syncwarp();
     });
+    list.finish();
+}
+
+// One thread per vertex, which goes at most HOPS steps up.  The first vertices may be at the end of a
+// chain as long as the graph, and would follow it alone while the others wait.  So each launch
+// brings every vertex nearer to its root, and *again says that some are not there yet.
+template <typename I>
+__global__ void flatten(I n, I* up, int* again)
+{
+    long long v = global_thread();
+    if (v >= n) return;
+    I first = load_relaxed(&up[v]), at = first;
+    int hops = 0;
+    for (; hops < HOPS; ++hops) {
+        I above = load_relaxed(&up[at]);
+        if (above == at) break;
+        at = above;
+    }
+    if (at != first) store_relaxed(&up[v], at);
+    if (hops == HOPS && load_relaxed(again) == 0) store_relaxed(again, 1);
+}
+
+// Edges in turn.  Where words are places in a sorted sequence, `entries` has the entries, or null.
+template <typename I>
+__global__ void hook_trees(const unsigned long long* size, const I* ends, const Code* words, const Code* best,
+                           const unsigned long long* order_words, const I* entries, I* up, Word* marks)
+{
+    Order order(order_words);
+    long long count = (long long)*size;
+    for (long long i = global_thread(); i < count; i += all_threads()) {
+        I x = ends[2 * i], y = ends[2 * i + 1];
+        Code word = words[i];
+        if (best[x] != word && best[y] != word) continue;
+        join_sets(up, x, y);
+        set_bit(marks, entries == nullptr ? (I)order.place(word) : entries[word]);
+    }
+}
+
+// Edges in turn, a whole warp at a time; the new list is offered to the trees as they are now.
+template <typename I, typename B, bool EXACT>
+__global__ void __launch_bounds__(LIST_BLOCK)
+shrink(const unsigned long long* old_size, const I* __restrict__ old_ends, const Code* __restrict__ old_words,
+       const B* __restrict__ bits, const unsigned long long* order_words, I* up, I* ends, Code* words,
+       unsigned long long* size, unsigned long long room, Code* best)
+{
+    __shared__ I a[LIST_BLOCK / WARP][2 * WARP], b[LIST_BLOCK / WARP][2 * WARP];
+    __shared__ Code w[LIST_BLOCK / WARP][2 * WARP];
+    Order order(order_words);
+    Appender<I> list{ends, words, size, room, a, b, w, 0};
+    long long count = (long long)*old_size;
+    for (long long first = global_thread() - lane(); first < count; first += all_threads()) {
+        long long i = first + lane();
+        I x = 0, y = 0;
+        Code word = 0;
+        if (i < count) {
+            x = find_root(up, old_ends[2 * i]);
+            y = find_root(up, old_ends[2 * i + 1]);
+            word = old_words[i];
+        }
+        if (x != y) {
+            offer<EXACT>(best, x, word, order, bits);
+            offer<EXACT>(best, y, word, order, bits);
+        }
+        __syncwarp();
+        list.push(x != y, x, y, word);
+    }
     list.finish();
 }

@@ -14,12 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.sort import radix_sort
-from matchwood.primitives.union_find.cpu import find
-from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_order import BROKEN, ERRORS, Rows, code_of, rows_of
-from matchwood.spanning.forest.marks.cpu import mark, no_marks
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     barrier,
     crew,
     fail,
@@ -29,25 +24,24 @@ from matchwood.teams import (
     share,
     share_rows,
 )
+from matchwood.primitives.sort import radix_sort
+from matchwood.primitives.union_find.cpu import find
+from matchwood.spanning.forest import order as orders
+from matchwood.spanning.forest.cpu import BROKEN, ERRORS, code_of, mark, no_marks
+from matchwood.spanning.forest.order import CostRows, rows_of
 
 Array = np.ndarray[Any, Any]
 
-EDGES_PER_VERTEX = 1.0  # that are sorted first.  Measured: bench/spanning/forest.py
+EDGES_PER_VERTEX = 1.0  # edges sorted first, per vertex.  Measured: bench/spanning/forest.py
 NO_LIMIT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 @kernel
 def _list_edges(
-    team: Any,
-    rows: Rows,
-    order: Any,
-    sums: Array,
-    u_out: Array,
-    v_out: Array,
-    codes: Array,
+    team: Any, rows: CostRows, order: Any, sums: Array, u_out: Array, v_out: Array, codes: Array,
     entries: Array,
-) -> None:
-    """The upper triangle as a list, in its order."""
+) -> None:  # fmt: skip
+    """List the edges of the upper triangle, in the order of entries."""
     indptr, indices, bits = rows
     lo, hi = share_rows(team, indptr)
     count = 0
@@ -102,7 +96,6 @@ def _take(
 
 @kernel
 def _flatten(team: Any, parent: Array) -> None:
-    """parent[v] = the root of v."""
     lo, hi = share(team, parent.size)
     for v in range(lo, hi):
         if interrupted(team, v):
@@ -112,17 +105,9 @@ def _flatten(team: Any, parent: Array) -> None:
 
 @kernel
 def _split(
-    team: Any,
-    count: int,
-    u: Array,
-    v: Array,
-    codes: Array,
-    entries: Array,
-    parent: Array,
-    limit: Any,
-    sums: Array,
-    chosen: Array,
-) -> None:
+    team: Any, count: int, u: Array, v: Array, codes: Array, entries: Array, parent: Array,
+    limit: Any, sums: Array, chosen: Array,
+) -> None:  # fmt: skip
     """Drop the edges within one set; put the places of those up to `limit` into `chosen`.
 
     Members keep the order and remove the gaps at the end: sums[0, size] edges are left, of which
@@ -217,10 +202,7 @@ def mark_forest(
 
 
 def kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
-    """Marks of the forest's entries, and rounds.
-
-    Memory: 16 bytes an edge and 16 for sorting (float32, 32-bit indices); 4 a vertex.
-    """
+    """Marks of the forest's entries, and rounds.  Memory: 32 bytes an edge (float32, int32)."""
     edges = _Edges(costs, order, threads)
     _, sequence = radix_sort(edges.codes, threads=threads)
     edges.take(sequence)
@@ -228,10 +210,7 @@ def kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array
 
 
 def filter_kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
-    """Marks of the forest's entries, and rounds: at most log2(m / n) + 2.
-
-    Memory: 20 bytes an edge, and 20 for each that is sorted, which are few.
-    """
+    """`kruskal` in at most log2(m / n) + 2 rounds.  Memory: 20 bytes an edge, 20 more if sorted."""
     edges = _Edges(costs, order, threads)
     target, rounds = EDGES_PER_VERTEX * max(costs.n, 1), 0
     while edges.count:

@@ -1,4 +1,4 @@
-"""Kruskal's methods on the GPU; kernels: lists/gpu.cu.
+"""Kruskal's methods on the GPU; kernels: boruvka/gpu.cu.
 
 Edges are sorted (CuPy's radix sort) and taken in that order, a growing number at once.  Each of
 these is offered to both of its trees, and those that are first at one of them are taken.  This has
@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.transpose.gpu import expand_rows
 from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.lists.gpu import CALLER, Lists
+from matchwood.spanning.forest.boruvka.gpu import CALLER, Lists
 
 
 class _Sorted:
@@ -23,7 +24,7 @@ class _Sorted:
     def __init__(self, costs: Any, order: orders.Order) -> None:
         cupy = engines.cupy()
         kind, nnz = costs.indices.dtype, costs.nnz
-        self.lists = Lists(costs, order, ranks=True)
+        self.lists = Lists(costs, order, sorted_words=True)
         self.n = costs.n
         self.lists.up[...] = cupy.arange(costs.n, dtype=kind)
         with gpu.guard(CALLER, nnz * (kind.itemsize * 4 + 16)):

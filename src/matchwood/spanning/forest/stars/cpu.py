@@ -3,7 +3,7 @@
 Trees are kept in one array, parent[v]; a star is a tree of height one.  A round:
 
 1.  Every vertex of a star looks along its row for the first edge into another tree: a product of
-    the matrix with `parent`, in which "times" tells the trees apart and "plus" keeps the first.
+    the matrix with `parent`, in which "times" compares the trees and "plus" keeps the first.
 2.  Every root of a star gets the first of what its vertices found.
 3.  Roots of stars are hooked: under the parent of the other end of that edge.
 4.  Of two stars that chose the same edge the one with the smaller root stays a root.
@@ -14,10 +14,8 @@ cycle could only do so along one and the same edge, which makes two of them; ste
 these.  (With weights alone a cycle of equal weights is longer, and is never broken.)  Steps are
 separated by barriers, so no member reads a half-hooked tree.  A star that has an edge leaves the
 roots or is hooked to, a tree that is no star loses height: no more than log2(n) / log2(1.5) + 2
-rounds [1].  Which stars hook depends on the graph alone, and so does the number of rounds.
-
-[1] B. Awerbuch, Y. Shiloach. New connectivity and MSF algorithms for shuffle-exchange network and
-    PRAM. IEEE Trans. Comput. C-36(10), 1987.
+rounds ([3] in ../__init__.py).  Which stars hook, and so the number of rounds, depends on the graph
+alone.
 """
 
 from __future__ import annotations
@@ -26,19 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_order import (
-    BROKEN,
-    ERRORS,
-    NOTHING,
-    Rows,
-    code_of,
-    rows_of,
-    upper_entry,
-)
-from matchwood.spanning.forest.marks.cpu import mark, no_marks
-from matchwood.spanning.forest.stars import round_limit
-from matchwood.teams import (
+from matchwood.engines.cpu import (
     atomic_cas,
     barrier,
     crew,
@@ -52,6 +38,18 @@ from matchwood.teams import (
     share_rows,
     store_relaxed,
 )
+from matchwood.spanning.forest import order as orders
+from matchwood.spanning.forest.cpu import (
+    BROKEN,
+    ERRORS,
+    NOTHING,
+    code_of,
+    mark,
+    no_marks,
+    upper_entry,
+)
+from matchwood.spanning.forest.order import CostRows, rows_of
+from matchwood.spanning.forest.stars import round_limit
 
 Array = np.ndarray[Any, Any]
 
@@ -80,15 +78,9 @@ def _edge_before(u: Any, v: Any, at: Array, indices: Array, bits: Array, order: 
 
 @kernel
 def _stars(
-    team: Any,
-    rows: Rows,
-    order: Any,
-    limit: int,
-    marks: Array,
-    stars: Stars,
-    sums: Array,
+    team: Any, rows: CostRows, order: Any, limit: int, marks: Array, stars: Stars, sums: Array,
     rounds: Array,
-) -> None:
+) -> None:  # fmt: skip
     indptr, indices, bits = rows
     parent, above, star, at, chosen = stars
     n = parent.size
@@ -202,10 +194,7 @@ def _stars(
 def mark_forest(
     costs: Any, order: orders.Order, method: str, threads: int | None
 ) -> tuple[Array, int]:
-    """Marks of the forest's entries, and rounds.
-
-    Memory: 24 bytes a vertex, a bit an entry; nothing for edges.
-    """
+    """Marks of the forest's entries, and rounds.  Memory: 24 bytes a vertex, a bit an entry."""
     n = costs.n
     rows = rows_of(costs)
     kind = rows.indices.dtype

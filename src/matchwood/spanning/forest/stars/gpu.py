@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
+from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.stars import round_limit
@@ -31,10 +32,7 @@ CALLER = "minimum_spanning_forest"
 def mark_forest(
     costs: Any, order: orders.Order, method: str, threads: int | None
 ) -> tuple[Any, int]:
-    """Marks of the forest's entries, and rounds.
-
-    Memory: 21 bytes a vertex, a bit an entry; nothing for edges.
-    """
+    """Marks of the forest's entries, and rounds.  Memory: 21 bytes a vertex, a bit an entry."""
     cupy = engines.cupy()
     n, kind = costs.n, costs.indices.dtype
     bits = costs.data.view(f"u{costs.data.dtype.itemsize}")

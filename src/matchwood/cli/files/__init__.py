@@ -1,1 +1,0 @@
-"""Verbs for graphs in and out: files and generators."""

@@ -1,1 +1,0 @@
-"""Verbs about this machine: what is here, how fast it is, and a demonstration."""

@@ -1,0 +1,679 @@
+"""The verbs about matrices: orders, PageRank, preconditioners, linear systems."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from matchwood.cli.errors import FellShort
+from matchwood.cli.options import (
+    Engine,
+    Graph,
+    Json,
+    Output,
+    Read,
+    Rng,
+    Shared,
+    Threads,
+    report,
+    timed,
+    with_shared,
+)
+from matchwood.cli.output import print_table
+
+METHODS = ("rcm", "cm", "rabbit", "shingle", "llp", "degree", "hub")
+FRACTION = 0.01  # of the vertices, as in matchwood.locality_ordering
+DOTS = 200_000  # entries of a spy plot that are drawn as dots; of more, the density is shown
+
+
+@with_shared
+def order(
+    graph: Graph,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="rcm (reverse Cuthill-McKee) or cm (not reversed); or an order that keeps "
+            "neighbours together: rabbit, shingle, llp, degree or hub.",
+        ),
+    ] = "rcm",
+    refine: Annotated[
+        str | None,
+        typer.Option(
+            "--refine", metavar="METRIC", help="Swap vertices after that, by log_gap or linear_gap."
+        ),
+    ] = None,
+    fraction: Annotated[
+        float | None,
+        typer.Option("--fraction", help="Of the vertices that --refine looks at; 0.01 by default."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--rng", min=0, help="Of shingle and llp.")] = 0,
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            "--algorithm",
+            help="auto, serial, leveled, unordered, batch_basic or batch: one order, six ways.",
+        ),
+    ] = "auto",
+    start: Annotated[
+        list[str] | None,
+        typer.Option("-s", "--start", help="Start a component here; may be repeated."),
+    ] = None,
+    permuted: Annotated[
+        Path | None,
+        typer.Option("--permuted", metavar="FILE", help="Write the matrix in the new order."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw the entries before and after."),
+    ] = None,
+    *,
+    shared: Shared,
+) -> None:
+    """Order a matrix so that its entries lie near the diagonal, or neighbours near each other.
+
+    Measures what that gives: bandwidth and profile, or gaps.
+
+    A result file has, for each new row, the old row that comes there.
+    """
+    from matchwood.cli import results
+
+    engine, threads, check, output, as_json = (
+        shared.engine, shared.threads, shared.check, shared.output, shared.as_json
+    )  # fmt: skip
+    results.check_suffix(output)
+    if permuted is not None:
+        results.check_graph_file(permuted, "--permuted")
+    if plot is not None:
+        results.check_place(plot, "--plot")
+    import matchwood
+    from matchwood.cli.output import print_facts, print_json, print_table, progress
+    from matchwood.report.timing import clock
+
+    banded = method in ("rcm", "cm")
+    if method not in METHODS:
+        raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {method!r}")
+    if banded and refine is not None:
+        raise ValueError(f"--refine is for orders other than rcm and cm, got --method {method}")
+    for option, asked in (("--start", start), ("--algorithm", algorithm != "auto")):
+        if not banded and asked:
+            raise ValueError(f"{option} is for rcm and cm, got --method {method}")
+    if fraction is not None and refine is None:
+        raise ValueError("--fraction says what --refine looks at, which was not asked for")
+    loaded = shared.load(graph)
+    starts = [loaded.vertex(text) for text in start] if start else None
+    found: Any
+    with clock() as taken, progress("ordering"):
+        if banded:
+            found = matchwood.rcm_ordering(
+                loaded.matrix,
+                start=starts,
+                method=algorithm,
+                reverse=method == "rcm",
+                engine=engine,
+                threads=threads,
+            )
+        else:
+            found = matchwood.locality_ordering(
+                loaded.matrix,
+                method,
+                refine=refine,
+                fraction=FRACTION if fraction is None else fraction,
+                rng=seed,
+                engine=engine,
+                threads=threads,
+            )
+    if check:
+        with progress("checking"):
+            if banded:
+                matchwood.check.check_rcm_order(
+                    loaded.matrix, found, start=starts, reverse=method == "rcm"
+                )
+            else:
+                _check_locality(loaded.matrix, found, method if refine is None else "", seed)
+    if output is not None:
+        results.write(output, {"perm": found.perm}, asdict(found.after), ids=None)
+    if permuted is not None or plot is not None:
+        B = matchwood.permute(loaded.matrix, found.perm, threads=threads)
+        if permuted is not None:
+            matchwood.io.write(permuted, B)
+        if plot is not None:
+            _draw_order(loaded.matrix, B, found, plot)
+    counters = dict(found.counters)
+    before, after = asdict(found.before), asdict(found.after)
+    if as_json:
+        print_json(
+            {
+                "graph": graph,
+                "vertices": len(found.perm),
+                "method": method,
+                "before": before,
+                "after": after,
+                "counters": counters,
+                "checked": check,
+                "seconds": {
+                    "load": asdict(loaded.clock),
+                    "order": asdict(taken),
+                    "phases": dict(found.seconds),
+                },
+                "output": str(output) if output else None,
+                "permuted": str(permuted) if permuted else None,
+                "plot": str(plot) if plot else None,
+            }
+        )
+        return
+    print_facts(
+        f"order of {graph}",
+        {
+            "vertices": len(found.perm),
+            **_counted(counters),
+            "loading": loaded.clock,
+            "time, measures included": taken,
+            "checked": "right" if check else None,
+            "written": ", ".join(str(p) for p in (output, permuted, plot) if p) or None,
+        },
+    )
+    print_table(
+        "measures",
+        ("", "before", "after", "ratio"),
+        [
+            (name.replace("_", " "), value, after[name], value / max(after[name], 1e-9))
+            for name, value in before.items()
+        ],
+    )
+
+
+COUNTED = {
+    "components": "components",
+    "levels": "levels",
+    "searches": "searches for starts",
+    "rounds": "rounds",
+    "communities": "communities",
+    "layers": "layers",
+    "proposed": "swaps proposed",
+    "kept": "swaps kept",
+    "method": "algorithm",
+}
+
+
+def _counted(counters: dict[str, Any]) -> dict[str, Any]:
+    return {text: counters[name] for name, text in COUNTED.items() if name in counters}
+
+
+def _check_locality(A: Any, found: Any, method: str, seed: int) -> None:
+    """The check of the method, and of the measures; a refined order is checked by its measures."""
+    from matchwood import check
+
+    check.check_gaps(A, found.before)
+    check.check_gaps(A, found.after, found.perm)
+    if method == "rabbit":
+        check.check_rabbit_order(A, found)
+    elif method == "llp":
+        check.check_layered_order(A, found, rng=seed)
+    elif method == "shingle":
+        check.check_shingle_order(A, found, rng=seed)
+    elif method == "degree":
+        check.check_degree_order(A, found)
+    elif method == "hub":
+        check.check_hub_order(A, found)
+
+
+def _draw_order(A: Any, B: Any, found: Any, path: Path) -> None:
+    """Spy plots before and after, side by side."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise ValueError(
+            f"--plot {path}: drawing needs matplotlib, pip install 'matchwood[plot]'"
+        ) from None
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4.6), layout="constrained")
+    axes = figure.subplots(1, 2)
+    measured = (("before", A, found.before), ("after", B, found.after))
+    for ax, (when, matrix, numbers) in zip(axes, measured, strict=True):
+        coo = matrix.tocoo()
+        if coo.nnz <= DOTS:
+            size = max(0.05, min(4.0, 160 / max(1, coo.shape[0])))
+            ax.plot(coo.col, coo.row, "s", markersize=size, linestyle="none", mew=0)
+            ax.set(xlim=(-0.5, coo.shape[1] - 0.5), ylim=(coo.shape[0] - 0.5, -0.5))
+        else:
+            ax.hist2d(coo.col, coo.row, bins=400, cmap="Blues", norm=matplotlib.colors.LogNorm())
+            ax.invert_yaxis()
+        bandwidth = getattr(numbers, "bandwidth", None)
+        said = f"bandwidth {bandwidth:,}" if bandwidth is not None else (
+            f"log gap {numbers.log_gap:,.0f}"
+        )  # fmt: skip
+        ax.set(aspect="equal", title=f"{when}: {said}")
+        ax.set(xticks=[], yticks=[])
+    from matchwood.io.files import replacing
+
+    with replacing(path) as stream:
+        figure.savefig(stream, format=path.suffix[1:] or "png", dpi=150)
+
+
+Damping = Annotated[float, typer.Option("--damping", help="Probability to follow an arc, below 1.")]
+Tol = Annotated[
+    float, typer.Option("--tol", help="Stop when the scores change by less, times vertices.")
+]
+Iterations = Annotated[int, typer.Option("--max-iterations", min=1, help="Stop after so many.")]
+Weighted = Annotated[bool, typer.Option("--weighted", help="Read values as weights of arcs.")]
+SHOWN = 10  # vertices of the highest scores in the table
+
+
+@with_shared
+def pagerank(
+    graph: Graph,
+    damping: Damping = 0.85,
+    tol: Tol = 1e-6,
+    iterations: Iterations = 100,
+    weighted: Weighted = False,
+    *,
+    shared: Shared,
+) -> None:
+    """Score vertices by how often a random surfer comes there.
+
+    A result file has the score of each vertex.
+    """
+    loaded = shared.load(graph)
+    import numpy as np
+
+    import matchwood
+
+    options: dict[str, Any] = {
+        "damping": damping, "tol": tol, "max_iterations": iterations, "weighted": weighted,
+    }  # fmt: skip
+    with timed("ranking") as taken:
+        found = matchwood.pagerank(loaded.matrix, **options, **shared.where)
+    shared.verify(matchwood.check.check_pagerank, loaded.matrix, found, **options)
+    scores = found.scores
+    first = np.argsort(-scores, kind="stable")[:SHOWN].tolist()
+    top = [(v if loaded.ids is None else loaded.ids[v], float(scores[v])) for v in first]
+    shared.write(loaded, {"score": scores}, **numbers_of(found))
+    told = facts_of_ranking(len(scores), found, damping, top)
+    report(shared, loaded, taken, "rank", f"pagerank of {graph}", **told)
+    if not shared.as_json:
+        print_table("highest scores", ("vertex", "score"), top)
+    require_converged(found, "pagerank", tol)
+
+
+def require_converged(found: Any, verb: str, tol: float) -> None:
+    """Raise, after all was shown and written, where the scores still changed by more than asked."""
+    if not found.converged:
+        raise FellShort(
+            f"{verb}: not converged after {found.iterations} iterations: the error is "
+            f"{found.error:.3g}, above --tol {tol:g} times the vertices; give more "
+            "--max-iterations, or a larger --tol"
+        )
+
+
+def numbers_of(found: Any) -> dict[str, Any]:
+    """How a ranking ended."""
+    return {
+        "iterations": found.iterations,
+        "error": found.error,
+        "converged": bool(found.converged),
+    }
+
+
+def facts_of_ranking(n: int, found: Any, damping: float, top: list[Any]) -> dict[str, Any]:
+    """The facts for programs and for people; `top` are (vertex, score)."""
+    facts = {
+        "vertices": n,
+        **numbers_of(found),
+        "damping": damping,
+        "top": [{"vertex": v, "score": score} for v, score in top],
+    }
+    shown = {
+        "vertices": n,
+        "iterations": found.iterations,
+        "converged": "yes" if found.converged else "no",
+        "error": f"{found.error:.3g}",
+    }
+    return {"facts": facts, "shown": shown}
+
+
+KINDS = ("jacobi", "tridiagonal", "algebraic_tridiagonal", "algebraic_block_tridiagonal")
+
+
+def precondition(
+    matrix: Graph,
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", help="Only this one: " + ", ".join(KINDS), metavar="NAME"),
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option("--rounds", "-M", min=0, help="Rounds of the factors.")
+    ] = 5,
+    period: Annotated[
+        int | None,
+        typer.Option(
+            "--period", "-m", min=1, help="Charges of the factors are off in one of so many rounds."
+        ),
+    ] = None,
+    ties: Annotated[
+        str | None,
+        typer.Option(
+            "--ties",
+            help="index or hash: which of equally heavy edges to prefer.  "
+            "Left out: hash for paths, index for pairs.",
+        ),
+    ] = None,
+    rng: Rng = 0,
+    engine: Engine = None,
+    threads: Threads = None,
+    read: Read = None,
+    as_json: Json = False,
+) -> None:
+    """Set up preconditioners: how much of the matrix they contain, setup and application time."""
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    import matchwood
+    from matchwood.cli.load import load
+    from matchwood.cli.output import duration, print_json, print_table, progress
+
+    loaded = load(matrix, read=read)
+    G = matchwood.graph(loaded.matrix).on("cpu" if engine is None else engine)
+    rows: dict[str, Any] = {}
+    for name in KINDS if kind is None else (kind,):
+        with progress(f"setting up {name}"):
+            options = _options(name, {"rounds": rounds, "ties": ties, "rng": rng}, period)
+            rows[name] = _measure(G, name, {**options, "threads": threads}, kind is not None)
+    if as_json:
+        print_json({"matrix": matrix, "rows": G.n, "entries": G.nnz, "preconditioners": rows})
+        return
+    print_table(
+        f"preconditioners of {matrix}: {G.n:,} rows, {G.nnz:,} entries",
+        ("", "coverage", "definite", "setup", "one application", "setup by phase"),
+        [_cells_precondition(name, row, duration) for name, row in rows.items()],
+    )
+
+
+def _options(name: str, given: dict[str, Any], period: int | None) -> dict[str, Any]:
+    """Those of a factor, for the preconditioners that have one."""
+    if not name.startswith("algebraic"):
+        return {}
+    given = {**given, "period": period}
+    return {option: value for option, value in given.items() if value is not None}
+
+
+def _measure(G: Any, name: str, options: dict[str, Any], only: bool) -> dict[str, Any]:
+    """Set up twice, so that compiling does not count; apply once to ones.
+
+    An error is shown in the table, unless this preconditioner alone was asked for.
+    """
+    import numpy as np
+
+    from matchwood import engines, preconditioners
+    from matchwood.report.timing import clock
+
+    make = getattr(preconditioners, name)
+    try:
+        M = make(G, **options)
+        ones = 1 + 0 * _diagonal_like(G)
+        _ = M @ ones
+        M = make(G, **options)
+        phases = M.seconds
+        with clock() as taken:
+            _ = M @ ones
+            if G.engine == "gpu":
+                engines.cupy().cuda.get_current_stream().synchronize()
+    except ValueError as error:
+        singular = isinstance(error, np.linalg.LinAlgError)
+        if only or not (singular or name == "jacobi"):  # jacobi: a zero on the diagonal
+            raise
+        return {"error": str(error)}  # the others may be possible
+    return {
+        "coverage": M.coverage,
+        "definite": M.definite,
+        "setup": sum(phases.values()),
+        "application": taken.seconds,
+        "phases": phases,
+    }
+
+
+def _diagonal_like(G: Any) -> Any:
+    """A vector of the matrix's type where it lies."""
+    from matchwood import engines
+
+    data = G.directed_weights().data
+    return engines.xp(data).zeros(G.n, data.dtype)
+
+
+def _cells_precondition(name: str, row: dict[str, Any], duration: Any) -> tuple[str, ...]:
+    title = name.replace("_", " ")
+    if "error" in row:
+        return title, "", "", "", "", row["error"]
+    phases = ", ".join(f"{phase} {duration(taken)}" for phase, taken in row["phases"].items())
+    times = (duration(row["setup"]), duration(row["application"]))
+    definite = {True: "yes", False: "no", None: ""}[row["definite"]]
+    return title, f"{row['coverage']:.3f}", definite, *times, phases
+
+
+PERIODS = 8  # periods of the sine that is the solution where no right-hand side is given
+
+
+def solve(
+    matrix: Graph,
+    right: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[B]",
+            help="The right-hand side: .mtx, .npy or numbers in a text file.  Without it, that "
+            "of x[i] = sin(16 pi i / n).",
+        ),
+    ] = None,
+    preconditioner: Annotated[
+        str,
+        typer.Option(
+            "--preconditioner",
+            "-p",
+            help="auto, none, all, jacobi, tridiagonal, algebraic_tridiagonal or "
+            "algebraic_block_tridiagonal.  With all they are compared.",
+        ),
+    ] = "auto",
+    method: Annotated[
+        str, typer.Option("--method", help="auto, bicgstab, cg, gmres or minres.")
+    ] = "auto",
+    rtol: Annotated[
+        float | None,
+        typer.Option(
+            "--rtol",
+            min=0,
+            help="Relative residual to reach; 1e-8, in single precision 1e-5, unless given.",
+        ),
+    ] = None,
+    maxiter: Annotated[int, typer.Option("--maxiter", min=1, help="Iterations at most.")] = 1000,
+    restart: Annotated[
+        int | None, typer.Option("--restart", min=1, help="Of gmres: iterations between restarts.")
+    ] = None,
+    engine: Engine = None,
+    threads: Threads = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw the history: .svg, .png or .pdf."),
+    ] = None,
+    read: Read = None,
+    output: Output = None,
+    as_json: Json = False,
+) -> None:
+    """Solve A x = b, and say how the residual went down."""
+    from matchwood.cli import results
+
+    results.check_suffix(output)
+    if plot is not None:
+        if plot.suffix not in (".svg", ".png", ".pdf"):
+            raise ValueError(f"--plot {plot}: the name must end in .svg, .png or .pdf")
+        results.check_place(plot, "--plot")
+    import numpy as np
+
+    import matchwood
+    from matchwood import engines
+    from matchwood.cli.load import load
+    from matchwood.cli.output import duration, print_json, print_table, progress
+    from matchwood.krylov import AUTO, PRECONDITIONERS
+
+    method = AUTO if method == "auto" else method
+
+    loaded = load(matrix, read=read)
+    A = loaded.matrix
+    n = A.shape[0]
+    true = None if right is not None else np.sin(2 * PERIODS * np.pi * np.arange(n) / max(n, 1))
+    b = A @ true if right is None else _vector(right, n)
+    G = matchwood.graph(A).on("cpu" if engine is None else engine)
+    where = G.engine
+    names = ["none", *PRECONDITIONERS] if preconditioner == "all" else [preconditioner]
+    found: dict[str, Any] = {}
+    impossible: dict[str, str] = {}
+    for name in names:
+        with progress(f"solving with {name}"):
+            try:
+                found[name] = matchwood.solve(
+                    G,
+                    engines.moved(b, where),
+                    preconditioner=name,
+                    method=method,
+                    rtol=rtol,
+                    maxiter=maxiter,
+                    restart=restart,
+                    threads=threads,
+                    true_solution=engines.moved(true, where),
+                )
+            except ValueError as error:  # singular, a zero diagonal: the others may be possible
+                if name not in PRECONDITIONERS or len(names) == 1:
+                    raise
+                impossible[name] = str(error)
+    if output is not None:
+        best = min(found.values(), key=lambda answer: answer.residuals[-1])
+        results.write(output, {"x": engines.moved(best.x, "cpu")}, {})
+    if plot is not None:
+        _draw_solve(found, plot, f"{method}, {matrix}")
+    if as_json:
+        print_json(
+            {
+                "matrix": matrix,
+                "rows": n,
+                "method": method,
+                "solutions": {name: _facts(answer) for name, answer in found.items()},
+                "impossible": impossible,
+                "output": str(output) if output else None,
+                "plot": str(plot) if plot else None,
+            }
+        )
+        _require_converged(found)
+        return
+    print_table(
+        f"{method} on {matrix}: {n:,} rows",
+        (
+            "preconditioner",
+            "coverage",
+            "converged",
+            "iterations",
+            "residual",
+            "error",
+            "setup",
+            "time",
+        ),
+        [_cells_solve(name, answer, duration) for name, answer in found.items()],
+    )
+    for name, why in impossible.items():
+        typer.echo(f"not {name.replace('_', ' ')}: {why}")
+    for answer in found.values():
+        for name, said in answer.tried:
+            if said != "used":
+                typer.echo(f"{name.replace('_', ' ')}: {said}")
+    _require_converged(found)
+
+
+def _require_converged(found: dict[str, Any]) -> None:
+    """Raise, after all was shown and written, where no solution is as exact as was asked for."""
+    if not any(answer.converged for answer in found.values()):
+        best = min(found.values(), key=lambda answer: answer.residuals[-1])
+        raise FellShort(
+            f"solve: not converged after {best.iterations} iterations: the relative residual is "
+            f"{best.residuals[-1]:.1e}; give more --maxiter, a larger --rtol or another "
+            "--preconditioner"
+        )
+
+
+def _vector(path: Path, n: int) -> Any:
+    """A right-hand side from a file."""
+    import numpy as np
+
+    if path.suffix == ".npy":
+        b = np.load(path)
+    elif ".mtx" in path.suffixes:
+        from scipy.io import mmread
+
+        b = mmread(path)
+        b = b.toarray() if hasattr(b, "toarray") else b
+    else:
+        b = np.loadtxt(path)
+    b = np.asarray(b)
+    b = b[:, 0] if b.ndim == 2 else b
+    if b.shape != (n,):
+        raise ValueError(f"{path}: the right-hand side must have {n} numbers, got {b.shape}")
+    return b
+
+
+def _coverage(answer: Any) -> float | None:
+    return getattr(answer.preconditioner, "coverage", None)
+
+
+def _facts(answer: Any) -> dict[str, Any]:
+    return {
+        "preconditioner": getattr(answer.preconditioner, "name", None),
+        "coverage": _coverage(answer),
+        "converged": answer.converged,
+        "tried": [list(one) for one in answer.tried],
+        "iterations": answer.iterations,
+        "residuals": answer.residuals,
+        "errors": answer.errors,
+        "seconds": answer.seconds,
+    }
+
+
+def _cells_solve(name: str, answer: Any, duration: Any) -> tuple[Any, ...]:
+    coverage = _coverage(answer)
+    made = getattr(answer.preconditioner, "name", "none").replace("_", " ")
+    return (
+        made,
+        "" if coverage is None else f"{coverage:.3f}",
+        "yes" if answer.converged else "no",
+        answer.iterations,
+        f"{answer.residuals[-1]:.1e}",
+        "" if answer.errors is None else f"{answer.errors[-1]:.1e}",
+        duration(answer.seconds["setup"]),
+        duration(answer.seconds["iterations"]),
+    )
+
+
+def _draw_solve(found: dict[str, Any], path: Path, title: str) -> None:
+    try:
+        import matplotlib
+    except ImportError:
+        raise ValueError("--plot needs matplotlib: pip install 'matchwood[plot]'") from None
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from matchwood.io.files import replacing
+
+    errors = any(answer.errors is not None for answer in found.values())
+    fig, axes = plt.subplots(1, 2 if errors else 1, figsize=(10 if errors else 6, 4), squeeze=False)
+    for name, answer in found.items():
+        made = getattr(answer.preconditioner, "name", name).replace("_", " ")
+        axes[0, 0].semilogy(answer.residuals, label=made)
+        if errors and answer.errors is not None:
+            axes[0, 1].semilogy(answer.errors, label=made)
+    axes[0, 0].set(xlabel="iterations", ylabel="relative residual")
+    if errors:
+        axes[0, 1].set(xlabel="iterations", ylabel="forward relative error")
+    axes[0, 0].legend()
+    fig.suptitle(title)
+    fig.tight_layout()
+    with replacing(path) as stream:
+        fig.savefig(stream, format=path.suffix[1:])
+    plt.close(fig)

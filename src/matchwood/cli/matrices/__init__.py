@@ -1,1 +1,0 @@
-"""Verbs for matrices: orders and linear systems."""

@@ -1,1 +1,0 @@
-"""Verbs on sets: tables and files with a set in each row."""

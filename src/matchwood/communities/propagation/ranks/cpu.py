@@ -1,0 +1,409 @@
+"""Label propagation on the block of a rank, on a team.  What ranks exchange: __init__.py.
+
+A rank has a part of each row of its row group.  It adds up the labels there (`label_sums`); the
+owner of a vertex joins the lists of the ranks of its row (`ReceivedLists`) and takes the best label
+(`decided`).
+
+Labels are any vertices of the graph.  Where a word for each of them is no more memory than the
+block, each member has such a list of places (primitives/tally).  On many ranks it would be too
+long: there a member has a table with open addressing, of twice the longest row.
+
+Races: every list is written by one member.  `wake` sets bytes to 1 from several members at once,
+by relaxed stores.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.engines.cpu import (
+    crew,
+    device,
+    interrupted,
+    kernel,
+    next_chunk,
+    share,
+    store_relaxed,
+)
+from matchwood.primitives.hashing import GOLDEN
+from matchwood.primitives.hashing.cpu import mix64
+from matchwood.primitives.hashing.reference import mix64_number
+from matchwood.primitives.tally.cpu import SHORT_ROW, Rows, Scratch, tally_row
+
+Array = np.ndarray[Any, Any]
+
+CHUNK = 256  # vertices that a member takes at a time
+WORD = 64  # bits of a word in which active vertices are marked
+_GOLDEN, _SHIFT, _ONE = np.uint64(GOLDEN), np.uint64(32), np.uint64(1)
+
+
+def table_of(members: int, longest: int, kind: Any) -> Scratch:
+    """Room for lists of up to `longest` labels; `place` has the slots of the table."""
+    size = 1 << max(2 * longest - 1, 1).bit_length()
+    return Scratch(
+        np.zeros((members, size if longest > SHORT_ROW else 1), np.uint32),
+        np.empty((members, max(longest, 1)), kind),
+        np.empty((members, max(longest, 1)), np.int64),
+    )
+
+
+def places_of(n: int, entries: int, threads: int | None) -> Array | None:
+    """A word for each label and member; None where that is more memory than the block has."""
+    members = crew(threads, work=entries).size
+    return np.zeros((members, n), np.uint32) if n * members <= entries else None
+
+
+@device
+def _mask(entries: Any) -> Any:
+    """The slots for a list of `entries` entries, a power of two, less 1."""
+    size = np.uint64(2 * SHORT_ROW)
+    while size < np.uint64(2) * np.uint64(entries):
+        size += size
+    return size - _ONE
+
+
+@device
+def _place_of(slots: Array, label: Array, mask: Any, found: Any, c: Any) -> Any:
+    """The place of label c in the list; a new label is noted at place `found`."""
+    at = ((np.uint64(c) * _GOLDEN) >> _SHIFT) & mask
+    place = np.uint64(slots[at])
+    while place != 0 and label[place - _ONE] != c:
+        at = (at + _ONE) & mask
+        place = np.uint64(slots[at])
+    if place != 0:
+        return place - _ONE
+    slots[at] = found + _ONE
+    label[found] = c
+    return found
+
+
+@device
+def _place_in_short(label: Array, found: Any, c: Any) -> Any:
+    """`_place_of` for at most SHORT_ROW entries: labels are compared one by one."""
+    at = np.uint64(0)
+    while at < found and label[at] != c:
+        at += _ONE
+    label[at] = c
+    return at
+
+
+@device
+def _add_up(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> int:
+    """Add up the weights of the labels in the row of v; returns the number of labels."""
+    slots, label, weights = table.place[member], table.label[member], table.weight[member]
+    begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
+    found, last, weighted = np.uint64(0), np.uint64(0), rows.data.size > 0
+    short = end - begin <= np.uint64(SHORT_ROW)
+    mask = _mask(end - begin)
+    for k in range(begin, end):
+        c = labels[rows.indices[k]]
+        weight = rows.data[k] if weighted else np.int64(1)
+        if k == begin or label[last] != c:  # neighbours often have the label of the one before
+            if short:
+                last = _place_in_short(label, found, c)
+            else:
+                last = _place_of(slots, label, mask, found, c)
+            if last == found:
+                found += _ONE
+                weights[last] = 0
+        weights[last] += weight
+    if not short:
+        slots[: mask + _ONE] = 0
+    return np.int64(found)
+
+
+@device
+def _only_label(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> bool:
+    """List the label of a row that has only one, and say so.  From the second round on most do."""
+    begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
+    if begin == end:
+        return False
+    c = labels[rows.indices[begin]]
+    for k in range(begin + _ONE, end):
+        if labels[rows.indices[k]] != c:
+            return False
+    weight = np.int64(end - begin)
+    if rows.data.size > 0:
+        weight = np.int64(0)
+        for k in range(begin, end):
+            weight += rows.data[k]
+    table.label[member, 0], table.weight[member, 0] = c, weight
+    return True
+
+
+@kernel
+def _add_up_all(
+    team: Any,
+    rows: Rows,
+    labels: Array,
+    vertices: Array,
+    begins: Array,
+    table: Scratch,
+    counts: Array,
+    found: tuple[Array, Array],
+    dense: bool,
+) -> None:
+    """Write the list of vertex i at begins[i], where its whole row would have room."""
+    chunk = next_chunk(team, vertices.size, CHUNK)
+    while chunk >= 0:
+        for i in range(chunk, min(chunk + CHUNK, vertices.size)):
+            if _only_label(table, team.rank, rows, labels, vertices[i]):
+                size = 1
+            elif dense:
+                size = tally_row(table, team.rank, rows, labels, vertices[i])
+            else:
+                size = _add_up(table, team.rank, rows, labels, vertices[i])
+            at = begins[i]
+            for k in range(size):
+                found[0][at + k] = table.label[team.rank, k]
+                found[1][at + k] = table.weight[team.rank, k]
+            counts[i] = size
+        chunk = next_chunk(team, vertices.size, CHUNK)
+
+
+@kernel
+def _close_gaps(
+    team: Any, begins: Array, ends: Array, source: tuple[Array, Array], target: tuple[Array, Array]
+) -> None:
+    """Move the lists that begin at begins[i] together; list i then ends before ends[i]."""
+    lo, hi = share(team, ends.size)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        first = ends[i - 1] if i > 0 else np.int64(0)
+        for k in range(ends[i] - first):
+            target[0][first + k] = source[0][begins[i] + k]
+            target[1][first + k] = source[1][begins[i] + k]
+
+
+def label_sums(
+    rows: Rows, labels: Array, vertices: Array, kind: Any, places: Any, threads: int | None
+) -> tuple[Array, Array, Array]:
+    """The number of labels of each row; all labels; their weights.  `places`: see `places_of`."""
+    lengths = (rows.indptr[vertices + 1] - rows.indptr[vertices]).astype(np.int64)
+    ends = np.cumsum(lengths)
+    work, longest = int(ends[-1]) if ends.size else 0, int(lengths.max(initial=0))
+    team = crew(threads, work=work + vertices.size)
+    counts = np.empty(vertices.size, np.int64)
+    gapped = np.empty(work, kind), np.empty(work, np.int64)
+    dense = places is not None and team.size <= places.shape[0]
+    table = table_of(team.size, SHORT_ROW if dense else longest, labels.dtype)
+    if dense:
+        label = np.empty((team.size, longest), labels.dtype)
+        table = Scratch(places, label, np.empty((team.size, longest), np.int64))
+    begins = ends - lengths
+    team.run(_add_up_all, rows, labels, vertices, begins, table, counts, gapped, dense)
+    closed = np.cumsum(counts)
+    size = int(closed[-1]) if closed.size else 0
+    found = np.empty(size, kind), np.empty(size, np.int64)
+    team.run(_close_gaps, begins, closed, gapped, found)
+    return counts, *found
+
+
+@device
+def _join(table: Scratch, member: int, lists: Any, j: Any, entries: Any) -> int:
+    """Join all lists of a vertex; returns how many labels it has."""
+    slots, label, weights = table.place[member], table.label[member], table.weight[member]
+    found, mask, short = np.uint64(0), _mask(entries), entries <= SHORT_ROW
+    for s in range(lists.after.size):
+        begin, after = lists.begins[s, j], lists.after[s]
+        for k in range(begin, begin + lists.sizes[s, j]):
+            c = lists.words[k]
+            if short:
+                at = _place_in_short(label, found, c)
+            else:
+                at = _place_of(slots, label, mask, found, c)
+            if at == found:
+                found += _ONE
+                weights[at] = 0
+            weights[at] += np.int64(lists.words[k + after])
+    if not short:
+        slots[: mask + _ONE] = 0
+    return np.int64(found)
+
+
+@kernel
+def _decide(team: Any, lists: Any, own: Array, table: Scratch, targets: Array) -> None:
+    """The heaviest label around each vertex, of several the one with the smallest mix64."""
+    chunk = next_chunk(team, own.size, CHUNK)
+    while chunk >= 0:
+        for j in range(chunk, min(chunk + CHUNK, own.size)):
+            entries = np.int64(0)
+            for s in range(lists.after.size):
+                entries += lists.sizes[s, j]
+            found = _join(table, team.rank, lists, j, entries)
+            label, weight = table.label[team.rank], table.weight[team.rank]
+            best, inside = np.uint64(own[j]), np.int64(0)
+            for i in range(found):
+                if np.uint64(label[i]) == best:
+                    inside = weight[i]
+            most, least = inside, mix64(best)
+            for i in range(found):
+                if weight[i] > 0 and weight[i] >= most:
+                    h = mix64(np.uint64(label[i]))
+                    if weight[i] > most or h < least:
+                        best, most, least = np.uint64(label[i]), weight[i], h
+            targets[j] = best
+        chunk = next_chunk(team, own.size, CHUNK)
+
+
+@kernel
+def _weigh(team: Any, lists: Any, own: Array, table: Scratch, inside: Array, most: Array) -> None:
+    """The weight of each vertex' own label around it, and of the heaviest (with that label)."""
+    chunk = next_chunk(team, own.size, CHUNK)
+    while chunk >= 0:
+        for j in range(chunk, min(chunk + CHUNK, own.size)):
+            entries = np.int64(0)
+            for s in range(lists.after.size):
+                entries += lists.sizes[s, j]
+            found = _join(table, team.rank, lists, j, entries)
+            inside[j], most[0, j], most[1, j] = 0, 0, own[j]
+            for i in range(found):
+                weight, c = table.weight[team.rank, i], np.int64(table.label[team.rank, i])
+                if c == own[j]:
+                    inside[j] = weight
+                if weight > most[0, j] or (weight == most[0, j] and c < most[1, j]):
+                    most[0, j], most[1, j] = weight, c
+        chunk = next_chunk(team, own.size, CHUNK)
+
+
+def _table_for(lists: Any, members: int) -> Scratch:
+    entries = lists.sizes.sum(axis=0)
+    return table_of(members, int(entries.max(initial=0)), lists.words.dtype)
+
+
+def decided(lists: Any, own: Array, threads: int | None) -> Array:
+    """The label that each of the own vertices takes; `own` are the labels that they have."""
+    team = crew(threads, work=int(lists.words.size) + own.size)
+    targets = np.empty_like(own)
+    team.run(_decide, lists, own, _table_for(lists, team.size), targets)
+    return targets
+
+
+def weighed(lists: Any, own: Array, threads: int | None) -> tuple[Array, Array]:
+    """The weight of the own label around each vertex; the largest weight and its least label."""
+    team = crew(threads, work=int(lists.words.size) + own.size)
+    inside, most = np.empty(own.size, np.int64), np.empty((2, own.size), np.int64)
+    team.run(_weigh, lists, own.astype(np.int64), _table_for(lists, team.size), inside, most)
+    return inside, most
+
+
+@kernel
+def _number_turns(team: Any, ids: Array, start: Any, turn: Any, parts: Any, out: Array) -> None:
+    lo, hi = share(team, ids.size)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        out[i] = mix64(mix64(start ^ np.uint64(ids[i])) ^ turn) % parts
+
+
+def turns(ids: Array, parts: int, number: int, seed: int, threads: int | None) -> Array:
+    """The sub-round of each vertex in round `number` (subrounds/__init__.py)."""
+    out = np.empty(ids.size, np.uint8)
+    start = np.uint64(mix64_number(seed + GOLDEN))
+    team = crew(threads, work=2 * ids.size)
+    team.run(_number_turns, ids, start, np.uint64(number), np.uint64(parts), out)
+    return out
+
+
+@kernel
+def _take_marks(team: Any, vertices: Array, active: Array, words: Array) -> None:
+    lo, hi = share(team, words.size)
+    for w in range(lo, hi):
+        bits = np.uint64(0)
+        for b in range(min(WORD, vertices.size - w * WORD)):
+            v = vertices[w * WORD + b]
+            bits |= np.uint64(active[v]) << np.uint64(b)
+            active[v] = 0
+        words[w] = bits
+
+
+def take_marks(vertices: Array, active: Array, threads: int | None) -> Array:
+    """A bit for each vertex, 1 where it is active; none of them is active afterwards."""
+    words = np.empty(-(-vertices.size // WORD), np.uint64)
+    crew(threads, work=vertices.size).run(_take_marks, vertices, active, words)
+    return words
+
+
+def marked(words: Array, vertices: Array) -> Array:
+    """Those of the vertices whose bit is set."""
+    bits = np.unpackbits(words.view(np.uint8), count=vertices.size, bitorder="little")
+    return vertices[np.flatnonzero(bits)]
+
+
+@kernel
+def _wake(
+    team: Any, columns: tuple[Array, Array], moved: Array, new: Array, labels: Array, active: Array
+) -> None:
+    """See `wake`; `columns` has for each column the rows that hold it."""
+    indptr, rows = columns
+    chunk = next_chunk(team, moved.size, CHUNK)
+    while chunk >= 0:
+        for i in range(chunk, min(chunk + CHUNK, moved.size)):
+            v = moved[i]
+            labels[v] = new[i]
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                store_relaxed(active, rows[k], 1)
+        chunk = next_chunk(team, moved.size, CHUNK)
+
+
+def wake(
+    columns: tuple[Array, Array],
+    moved: Array,
+    new: Array,
+    labels: Array,
+    active: Array,
+    threads: int | None,
+) -> None:
+    """Give columns that moved their new labels, and mark the rows that hold one as active."""
+    team = crew(threads, work=16 * moved.size)
+    team.run(_wake, columns, moved, new, labels, active)
+
+
+@kernel
+def _find_late(
+    team: Any, rows: Rows, vertices: Array, wishes: Array, ids: Array, late: Array
+) -> None:
+    chunk = next_chunk(team, vertices.size, CHUNK)
+    while chunk >= 0:
+        for i in range(chunk, min(chunk + CHUNK, vertices.size)):
+            v = vertices[i]
+            mine = mix64(np.uint64(ids[v]))
+            late[i] = 0
+            for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
+                u = rows.indices[k]
+                if wishes[u] == 1 and mix64(np.uint64(ids[u])) < mine:
+                    late[i] = 1
+                    break
+        chunk = next_chunk(team, vertices.size, CHUNK)
+
+
+def late_of(rows: Rows, vertices: Array, wishes: Array, ids: Array, threads: int | None) -> Array:
+    """Which vertices have a neighbour here that wishes to move too, and is before them by mix64."""
+    late = np.empty(vertices.size, np.uint8)
+    crew(threads, work=16 * vertices.size).run(_find_late, rows, vertices, wishes, ids, late)
+    return late
+
+
+@kernel
+def _add_inside(team: Any, rows: Rows, labels: Array, n: int, sums: Array) -> None:
+    lo, hi = share(team, n)
+    total = np.int64(0)
+    for v in range(lo, hi):
+        if interrupted(team, v):
+            return
+        own = labels[v]
+        for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
+            if labels[rows.indices[k]] == own:
+                total += rows.data[k] if rows.data.size > 0 else np.int64(1)
+    sums[team.rank] = total
+
+
+def inside(rows: Rows, labels: Array, n: int, threads: int | None) -> int:
+    """The weight of the entries of n rows that lie within a label."""
+    team = crew(threads, work=int(rows.indices.size) + n)
+    sums = np.zeros(team.size, np.int64)
+    team.run(_add_inside, rows, labels, n, sums)
+    return int(sums.sum())

@@ -1,0 +1,407 @@
+"""A rank's part of the forest, on the CPU.  The rule: ../forest.py; a shortcut: giant.py.
+
+Vertices are numbered as the grid numbers them: own vertex v of place k is k p + rank.
+
+Races.  A smallest member, and a parent, only go down, by an atomic minimum, so the order of arrival
+changes which pairs are made, never the smallest vertex of a component.  Lists have a part for each
+member of the team.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.components.connected.ranks.cpu import giant
+from matchwood.components.connected.ranks.forest import exchanged, stars, stripes_of
+from matchwood.engines.cpu import (
+    atomic_min,
+    crew,
+    crew_for_step,
+    device,
+    interrupted,
+    kernel,
+    load_relaxed,
+    share,
+    store_relaxed,
+)
+from matchwood.engines.cpu.hints import select, trailing_zeros
+from matchwood.engines.ranks.exchanges.cpu import distinct
+from matchwood.engines.ranks.exchanges.packing import (
+    pack_marks,
+    pack_values,
+    unpack_marks,
+    unpack_values,
+    words_of_bits,
+)
+from matchwood.engines.ranks.exchanges.routing import ask, deliver
+from matchwood.engines.ranks.grid import Grid
+from matchwood.primitives.frontier.cpu import claim_bit
+
+Array = np.ndarray[Any, Any]
+
+
+# Which vertices the trees have, hooking, going up
+
+
+RECENT = 64  # pairs that a member remembers, so as not to list them again
+WORD = 64  # places whose bits are in one word
+ALL = ~np.uint64(0)  # the bits of a word
+
+
+class OwnParents(NamedTuple):
+    """Own vertices: their parents by place, and how they are numbered."""
+
+    parent: Array
+    hooked: Array  # bits of those that may have another parent than themselves or the head
+    p: int
+    rank: int
+
+
+@kernel
+def _begin(team: Any, own: OwnParents, inside: Array, head: Any) -> None:
+    parent, kind = own.parent, own.parent.dtype.type
+    lo, hi = share(team, inside.size)
+    for w in range(lo, hi):
+        if interrupted(team, w):
+            return
+        bits, v = inside[w], kind(w * WORD * own.p + own.rank)
+        part = parent[w * WORD : (w + 1) * WORD]
+        for b in range(part.size):
+            part[b] = select(bits & np.uint64(1) != 0, head, kind(v))
+            bits >>= np.uint64(1)
+            v += kind(own.p)
+
+
+def begin(grid: Any, inside: Array, head: int, few: bool, threads: int | None) -> OwnParents:
+    """Own vertices under `head`, where their bits are set; others under themselves.
+
+    `few` says that few of them will be hooked: those are then remembered.
+    """
+    kind = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
+    hooked = np.zeros_like(inside) if few else np.full_like(inside, ALL)
+    own = OwnParents(np.empty(grid.owned, kind), hooked, grid.p, grid.rank)
+    crew(threads, work=2 * grid.owned).run(_begin, own, inside, kind.type(head))
+    return own
+
+
+@kernel
+def _find_least(team: Any, labels: Array, least: Array, stripes: Any, p: int) -> None:
+    """least[t]: the smallest vertex of tree t; larger than any vertex before."""
+    owner, base, step, size = stripes
+    for s in range(owner.size):
+        lo, hi = share(team, size[s])
+        for k in range(lo, hi):
+            if interrupted(team, k):
+                return
+            t = labels[base[s] + k * step[s]]
+            v = least.dtype.type(k * p + owner[s])
+            if v < load_relaxed(least, t):
+                atomic_min(least, t, v)
+
+
+def least_members(
+    labels: Array, trees: int, stripes: Any, grid: Any, kind: Any, threads: int | None
+) -> Array:
+    """The smallest vertex of each tree of a block; labels are by local ids."""
+    least = np.full(trees, np.iinfo(kind).max, kind)
+    crew(threads, work=labels.size).run(_find_least, labels, least, tuple(stripes), grid.p)
+    return least
+
+
+@kernel
+def _list_members(
+    team: Any, labels: Array, least: Array, giant: int, known: Array, stripes: Any, p: int,
+    lists: Any,
+) -> None:  # fmt: skip
+    owner, base, step, size = stripes
+    starts, inside, places, names, counts = lists
+    for s in range(owner.size):
+        lo, hi = share(team, size[s])
+        at = starts[s] + lo
+        marked = at
+        paired = at
+        for k in range(lo, hi):
+            if interrupted(team, k):
+                return
+            v = base[s] + k * step[s]
+            t = labels[v]
+            if t == giant:
+                inside[marked] = k  # kept where the next line moves on
+                marked += not known[v]
+            elif least[t] != k * p + owner[s]:
+                places[paired] = k
+                names[paired] = least[t]
+                paired += 1
+        counts[team.rank, s, 0] = marked - at
+        counts[team.rank, s, 1] = paired - at
+
+
+def list_members(
+    labels: Array, least: Array, giant: int, known: Array, stripes: Any, p: int,
+    threads: int | None,
+) -> list[tuple[Array, Array, Array]]:  # fmt: skip
+    """For each owner the places in tree `giant`; and the places and smallest vertices of others.
+
+    `known` vertices of the giant tree are left out, and so are the smallest of other trees.
+    """
+    team = crew(threads, work=2 * labels.size)
+    starts = np.cumsum([0, *stripes.size[:-1]])
+    inside, places = (np.empty(labels.size, np.int64) for _ in range(2))
+    names = np.empty(labels.size, least.dtype)
+    counts = np.zeros((team.size, stripes.owner.size, 2), np.int64)
+    lists = (starts, inside, places, names, counts)
+    team.run(_list_members, labels, least, giant, known, tuple(stripes), p, lists)
+    found = []
+    for s, size in enumerate(stripes.size.tolist()):
+        begins = [starts[s] + _share_of(member, team.size, size) for member in range(team.size)]
+        marked = [slice(b, b + counts[m, s, 0]) for m, b in enumerate(begins)]
+        paired = [slice(b, b + counts[m, s, 1]) for m, b in enumerate(begins)]
+        found.append((_parts(inside, marked), _parts(places, paired), _parts(names, paired)))
+    return found
+
+
+def _share_of(rank: int, size: int, n: int) -> int:
+    """The first element of a member's part: the rule of `share` in engines/cpu/team.py."""
+    each, rest = divmod(n, size)
+    return rank * each + min(rank, rest)
+
+
+def _parts(array: Array, slices: list[slice]) -> Array:
+    return array[slices[0]] if len(slices) == 1 else np.concatenate([array[s] for s in slices])
+
+
+@device
+def _is_new(recent: Array, high: Any, low: Any) -> bool:
+    """Remember a pair; False where it was remembered already."""
+    slot = (np.int64(high) * 31 + np.int64(low)) % RECENT
+    if recent[slot, 0] == high and recent[slot, 1] == low:
+        return False
+    recent[slot, 0] = high
+    recent[slot, 1] = low
+    return True
+
+
+@kernel
+def _hook(
+    team: Any, own: OwnParents, places: Array, labels: Array, highs: Array, lows: Array,
+    counts: Array, recent: Array,
+) -> None:  # fmt: skip
+    parent = own.parent
+    kind = parent.dtype.type
+    p, rank = kind(own.p), kind(own.rank)
+    mine = recent[team.rank]
+    mine[:] = -1
+    lo, hi = share(team, places.size)
+    last = labels.size - 1
+    tail = lo
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        k = places[i]
+        a = labels[min(i, last)]
+        while True:
+            before = load_relaxed(parent, k)
+            if a < before:
+                before = atomic_min(parent, k, a)
+            if before == a:
+                break
+            if a < before:
+                claim_bit(own.hooked, k)
+            if a < before and before == kind(k * own.p) + rank:
+                break  # it was a root
+            high, low = max(a, before), min(a, before)
+            if high % p != rank:
+                if _is_new(mine, high, low):
+                    highs[tail] = high
+                    lows[tail] = low
+                    tail += 1
+                break
+            k = np.int64(high // p)
+            a = low
+    counts[team.rank] = tail - lo
+
+
+def hook(own: OwnParents, places: Array, labels: Array, threads: int | None) -> tuple[Array, Array]:
+    """Lower the parents of own places to these labels; one label is for all places.
+
+    Returns the pairs for other owners: vertices, and smaller vertices connected with them.
+    """
+    kind = own.parent.dtype
+    if places.size == 0:
+        return np.empty(0, kind), np.empty(0, kind)
+    team = crew_for_step(threads, work=2 * places.size)
+    highs, lows = np.empty(places.size, kind), np.empty(places.size, kind)
+    counts = np.zeros(team.size, np.int64)
+    recent = np.empty((team.size, RECENT, 2), np.int64)
+    team.run(_hook, own, places, labels, highs, lows, counts, recent)
+    begins = [_share_of(member, team.size, places.size) for member in range(team.size)]
+    slices = [slice(b, b + counts[m]) for m, b in enumerate(begins)]
+    return _parts(highs, slices), _parts(lows, slices)
+
+
+@kernel
+def _climb(
+    team: Any, own: OwnParents, head: Any, places: Array, parents: Array, ends: Array
+) -> None:  # fmt: skip
+    """Each member lists within its own part, from ends[rank, 0] to ends[rank, 1]."""
+    parent = own.parent
+    kind = parent.dtype.type
+    p, rank = kind(own.p), kind(own.rank)
+    lo, hi = share(team, own.hooked.size)
+    begin = tail = min(lo * WORD, parent.size)
+    for w in range(lo, hi):
+        if interrupted(team, w):
+            return
+        left = own.hooked[w]
+        while left != np.uint64(0):
+            k = w * WORD + np.int64(trailing_zeros(left))
+            left &= left - np.uint64(1)
+            if k >= parent.size:
+                break
+            first = up = load_relaxed(parent, k)
+            root = kind(k * own.p) + rank
+            # by a minimum: of two branches neither could be predicted
+            if min(np.uint64(up ^ root), np.uint64(up ^ head)) == np.uint64(0):
+                continue  # a root, or one of many that go the same way
+            while up % p == rank:
+                above = load_relaxed(parent, np.int64(up // p))
+                if above == up:
+                    break
+                up = above
+            if up != first:
+                store_relaxed(parent, k, up)
+            if up % p != rank:
+                places[tail] = k
+                parents[tail] = up
+                tail += 1
+    ends[team.rank, 0], ends[team.rank, 1] = begin, tail
+
+
+def climb(own: OwnParents, head: int, threads: int | None) -> tuple[Array, Array]:
+    """Go up through own vertices; places and parents of those under neither these nor `head`."""
+    size = own.parent.size
+    work = own.hooked.size + WORD * int(np.count_nonzero(own.hooked))
+    team = crew_for_step(threads, work=work)
+    places, parents = np.empty(size, np.int64), np.empty(size, own.parent.dtype)
+    ends = np.zeros((team.size, 2), np.int64)
+    team.run(_climb, own, own.parent.dtype.type(head), places, parents, ends)
+    slices = [slice(begin, end) for begin, end in ends.tolist()]
+    return _parts(places, slices), _parts(parents, slices)
+
+
+# Rounds
+
+
+HEAD = 2  # words before a report: the smallest vertex of the largest tree, the words of its marks
+
+
+def smallest(G: Any, engine: Any, symmetric: bool, threads: int | None) -> tuple[Array, int]:
+    """The smallest vertex of the component of each own vertex, and the number of rounds.
+
+    `engine` labels a block as one machine does.  `symmetric`: the pattern is known to be.
+    """
+    grid, exchange = G.grid, G.exchange
+    head = -1  # under which most vertices are, if that is known
+    if symmetric:
+        members = giant.members(G, threads)
+        rest = giant.rest(G, members, threads)
+        if rest is not None:
+            head = rest.head if rest.head < grid.n else -1
+            own = begin(grid, rest.own, head, True, threads)
+            highs, lows = (ends.astype(own.parent.dtype) for ends in rest.pairs)
+            pairs = _hooked(exchange, own, stars([(highs, lows)], threads), threads)
+        else:
+            own, pairs = _of_trees(exchange, *giant.labels_of(G, engine, members, threads), threads)
+    else:
+        _, labels, _ = engine.label(G.entries(), False, "auto", threads=threads)
+        own, pairs = _of_trees(exchange, labels, giant.nothing_known(grid), threads)
+    rounds = 0
+    while True:
+        rounds += 1
+        pairs = _hooked(exchange, own, pairs, threads)
+        changed = _shortcut(exchange, own, head, threads)
+        state = np.array([pairs[0].size, changed], np.int64)
+        sent, active = exchange.comm.allreduce(state, "sum").tolist()
+        exchange.comm.report(rounds, active)
+        if sent == 0 and active == 0:
+            return own.parent, rounds
+
+
+def _hooked(
+    exchange: Any, own: OwnParents, pairs: tuple[Array, Array], threads: int | None
+) -> tuple[Array, Array]:
+    """Send pairs to the owners of their larger vertices, and hook; the pairs that follow."""
+    places, values = deliver(exchange, *pairs)
+    return stars([hook(own, places, values, threads)], threads)
+
+
+def _of_trees(
+    exchange: Any, labels: Array, known: giant.Known, threads: int | None
+) -> tuple[OwnParents, tuple[Array, Array]]:
+    """Own vertices hooked under the trees of all blocks, and pairs for others that follow."""
+    own = begin(exchange.grid, known.own, known.head, False, threads)
+    reports = _reports(exchange.grid, labels, known, own.parent.dtype, threads)
+    found = []
+    for report in exchanged(exchange, reports):
+        found += [hook(own, *pairs, threads) for pairs in _opened(report, exchange.grid.owned)]
+    return own, stars(found, threads)
+
+
+def _reports(
+    grid: Grid, labels: Array, known: giant.Known, kind: Any, threads: int | None
+) -> dict[int, Array]:
+    """For each owner of vertices of this block what it must learn of them."""
+    stripes = stripes_of(grid)
+    trees = int(labels.max()) + 1 if labels.size else 0
+    least = least_members(labels, trees, stripes, grid, kind, threads)
+    largest, head = -1, 0
+    if known.local.any():
+        largest, head = int(labels[known.local.argmax()]), known.head
+    elif trees:
+        largest = int(np.bincount(labels).argmax())
+        head = int(least[largest])
+    listed = list_members(labels, least, largest, known.local, stripes, grid.p, threads)
+    reports = {}
+    for owner, size, (inside, places, names) in zip(
+        stripes.owner.tolist(), stripes.size.tolist(), listed, strict=True
+    ):
+        marks = pack_marks(inside, size, kind)
+        rest = pack_values(places, names, size)
+        reports[owner] = np.concatenate([np.array([head, marks.size], kind), marks, rest])
+    return reports
+
+
+def _opened(report: Array, owned: int) -> list[tuple[Array, Array]]:
+    """(places, labels) of the marks, with one label for all, and of the pairs."""
+    count = int(report[1])
+    assert count <= words_of_bits(owned, report.dtype)
+    marks = unpack_marks(report[HEAD : HEAD + count], owned)
+    return [(marks, report[:1]), unpack_values(report[HEAD + count :], owned)]
+
+
+def _shortcut(exchange: Any, own: OwnParents, head: int, threads: int | None) -> int:
+    """Replace every parent by its own parent; returns how many were no roots.
+
+    Each rank first follows the way up to its end among own vertices, the owner that is asked as
+    well.  Many vertices have the parent `head`: its owner is asked once for all of them.
+    """
+    places, parents = climb(own, head, threads)
+    firsts, back = distinct(parents)
+    asked = parents[firsts].astype(np.int64)
+    if head >= 0:
+        asked = np.append(asked, head)
+    above = ask(exchange, asked, own.parent)
+    moved = 0
+    if head >= 0:
+        above, top = above[:-1], above[-1]
+        if top != head:
+            below = np.flatnonzero(own.parent == head)
+            own.parent[below] = top
+            own.hooked.fill(ALL)  # they go up with the others from now on
+            moved = below.size
+    above = above[back]
+    changed = above != parents
+    own.parent[places[changed]] = above[changed]
+    return moved + int(np.count_nonzero(changed))

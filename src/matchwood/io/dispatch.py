@@ -1,0 +1,228 @@
+"""From the name of a format to the module that reads or writes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from matchwood.arguments import plain, shown
+from matchwood.gate.resources import require_memory
+from matchwood.io.build import Matrix, as_matrix, mirrored, wrap
+from matchwood.io.files import PathLike, format_of, split_name, write_pieces
+from matchwood.io.formats import adjacency, dimacs, edge_list, matrix_market, npz
+from matchwood.io.formats.edge_list import Compacted
+from matchwood.io.options import Limits, Options
+from matchwood.io.text import Array, Text
+
+EXACT = ("mtx", "npz")  # formats whose whole numbers are read as such, all others as float64
+WRITABLE = ("mtx", "edges", "metis", "gr", "col", "graph-txt", "npz")
+PATTERN_ONLY = ("col", "graph-txt")
+UNDIRECTED = ("metis", "col")
+WHOLE = ("metis", "gr")
+LARGEST = 2**63  # whole weights in a text must be smaller
+
+
+def read(
+    path: PathLike, format: str | None, options: Options, limits: Limits
+) -> Matrix | Compacted:
+    """The matrix of a file; options that its format does not have are errors."""
+    name = format_of(path, format, "read")
+    if name == "edges":
+        reader = edge_list.read_named if options.names else edge_list.read
+        return reader(Text.load(path, limits), options)
+    refuse_options(path, name, options)
+    strict, threads = options.strict, options.threads
+    if name == "npz":
+        return npz.read(path, limits)
+    text = Text.load(path, limits)
+    if name == "mtx":
+        return matrix_market.as_sparse(matrix_market.read(text, strict=strict, threads=threads))
+    if name == "metis":
+        return adjacency.read_metis_text(text, strict=strict, threads=threads).matrix
+    if name == "hgr":
+        return adjacency.read_hmetis_text(text, strict=strict, threads=threads).matrix
+    if name == "graph-txt":
+        return adjacency.read_graph_txt(text, strict=strict, threads=threads)
+    if name == "co":
+        points = dimacs.read_coordinates(text, strict=strict, threads=threads)
+        return matrix_market.as_sparse(points)
+    kind = dimacs.KINDS[name]
+    return dimacs.read(text, kind, options.duplicates, strict=strict, threads=threads).matrix
+
+
+def refuse_options(path: PathLike, name: str, options: Options) -> None:
+    """Raise where an option is set that a format does not have."""
+    wrong = [] if name == "edges" else options.only_for_edge_lists()
+    if options.duplicates is not None and name != "edges" and name not in dimacs.KINDS:
+        wrong.append("duplicates")
+    if wrong:
+        raise ValueError(
+            f"read: {', '.join(wrong)} cannot be set for a file of format {name}: {os.fspath(path)}"
+        )
+
+
+def read_coordinates(
+    path: PathLike, format: str | None, strict: bool, threads: int | None, limits: Limits
+) -> Array:
+    name = format_of(path, format, "read_coordinates")
+    if name not in ("co", "mtx"):
+        raise ValueError(f"read_coordinates: format must be co or mtx, got {name}")
+    text = Text.load(path, limits, "read_coordinates", strict, threads)
+    if name == "co":
+        return dimacs.read_coordinates(text, strict=strict, threads=threads)
+    A = matrix_market.read(text, strict=strict, threads=threads)
+    if isinstance(A, np.ndarray):
+        return A
+    require_memory(
+        "read_coordinates", 16 * A.shape[0] * A.shape[1], f"the coordinates of {text.path}"
+    )
+    return A.toarray()
+
+
+def write(
+    path: PathLike,
+    A: Any,
+    format: str | None,
+    weights: bool | None,
+    comments: str | Sequence[str],
+    delimiter: str | None,
+    base: int,
+    ids: Any,
+) -> None:
+    """Check that the format can hold the matrix, then write it."""
+    name = format_of(path, format, "write")
+    if name not in WRITABLE:
+        raise ValueError(f"write: format must be one of {', '.join(WRITABLE)}, got {name}")
+    _require_options(weights, delimiter, base)
+    if name != "edges" and (delimiter is not None or base != 0 or ids is not None):
+        raise ValueError(f"write: delimiter, base and ids are for edge lists, not for {name}")
+    matrix = as_matrix(A, "write")
+    if name != "npz":
+        matrix = _printable(matrix)
+    valued = _valued(matrix, name, weights)
+    _require_fit(matrix, name, valued)
+    lines = comments.splitlines() if isinstance(comments, str) else _lines(comments)
+    _require_text(lines)
+    if lines and name in ("graph-txt", "npz"):
+        raise ValueError(f"write: a file of format {name} has no comments")
+    if name == "edges" and any(edge_list.counts_in(line.encode()) for line in lines):
+        raise ValueError("write: comments must not hold counts like 'Nodes: 5 Edges: 4'")
+    write_pieces(path, _pieces(path, matrix, name, valued, lines, delimiter, base, ids))
+
+
+def _require_options(weights: Any, delimiter: Any, base: Any) -> None:
+    if weights is not None and not isinstance(weights, (bool, np.bool_)):
+        raise TypeError(f"write: weights must be True, False or None, got {shown(weights)}")
+    Options(delimiter=delimiter, base=base).checked("write")
+
+
+def _pieces(
+    path: PathLike,
+    A: Matrix,
+    name: str,
+    weights: bool,
+    comments: Sequence[str],
+    delimiter: str | None,
+    base: int,
+    ids: Any,
+) -> Iterable[bytes]:
+    if name == "mtx":
+        return matrix_market.pieces(A, weights=weights, comments=comments)
+    if name == "npz":
+        return npz.pieces(A)
+    if name == "graph-txt":
+        return adjacency.graph_txt_pieces(A)
+    if name == "metis":
+        return adjacency.metis_pieces(_whole(A), weights=weights, comments=comments)
+    if name in ("gr", "col"):
+        return dimacs.pieces(A, name, comments)
+    csv = split_name(path)[0] == ".csv"
+    mark = delimiter or ("," if csv else "\t")
+    names = None if ids is None else _names(ids, A.shape, mark)
+    return edge_list.pieces(
+        A, weights=weights, delimiter=mark, ids=names, base=base, comments=comments, header=csv
+    )
+
+
+def _valued(A: Matrix, name: str, weights: bool | None) -> bool:
+    ones = bool(np.all(A.data == 1))
+    if name in PATTERN_ONLY:
+        if weights or (weights is None and not ones):
+            raise ValueError(
+                f"write: a file of format {name} has no weights; weights=False leaves them out"
+            )
+        return False
+    if weights is not None:
+        return weights
+    return not ones or name in ("mtx", "gr", "npz")
+
+
+def _require_fit(A: Matrix, name: str, weights: bool) -> None:
+    if name not in ("mtx", "npz") and weights and not np.all(np.isfinite(A.data)):
+        raise ValueError(f"write: a file of format {name} cannot hold infinite values or NaN")
+    if name not in ("mtx", "npz") and np.issubdtype(A.dtype, np.complexfloating):
+        raise ValueError(f"write: a file of format {name} cannot hold complex values")
+    if name not in ("mtx", "npz", "edges") and A.shape[0] != A.shape[1]:
+        raise ValueError(f"write: a file of format {name} holds a square matrix, got {A.shape}")
+    if name in WHOLE and weights:
+        whole = f"write: weights in a file of format {name} are whole numbers"
+        if not np.array_equal(A.data, np.rint(A.data)):
+            raise ValueError(f"{whole}; scale them")
+        if A.nnz and not -LARGEST <= A.data.min() <= A.data.max() < LARGEST:
+            raise ValueError(f"{whole} below 2**63; scale them")
+    if name in UNDIRECTED:
+        if adjacency.loops_of(A).size:
+            raise ValueError(f"write: a file of format {name} has no loops, A has a diagonal")
+        other = mirrored(A)
+        if not other.same_pattern or (weights and not np.array_equal(A.data, other.data)):
+            raise ValueError(f"write: a file of format {name} is undirected, A is not symmetric")
+
+
+def _printable(A: Matrix) -> Matrix:
+    """With values of types whose text reads back as the same numbers."""
+    if A.dtype == np.bool_:
+        return wrap(A.indptr, A.indices, A.data.astype(np.int8), A.shape)
+    wide: Any = {"f": np.float64, "c": np.complex128}.get(A.dtype.kind, A.dtype)
+    if A.dtype != wide:
+        with np.errstate(over="ignore"):
+            data = A.data.astype(wide)
+        if A.dtype.itemsize > data.itemsize and not np.array_equal(data, A.data, equal_nan=True):
+            raise ValueError(f"write: text files hold {np.dtype(wide)}, A has finer {A.dtype}")
+        return wrap(A.indptr, A.indices, data, A.shape)
+    return A
+
+
+def _whole(A: Matrix) -> Matrix:
+    return wrap(A.indptr, A.indices, A.data.astype(np.int64), A.shape)
+
+
+def _lines(comments: Sequence[str]) -> list[str]:
+    listed = isinstance(comments, (list, tuple))
+    if not (listed and all(isinstance(comment, str) for comment in comments)):
+        raise TypeError(f"write: comments must be text or a list of texts, got {shown(comments)}")
+    return [line for comment in comments for line in comment.splitlines()]
+
+
+def _require_text(lines: list[str]) -> None:
+    """Raise where a comment cannot be encoded: half of a character, as file names may hold."""
+    for line in lines:
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"write: comments must be text, got {shown(line)}") from None
+
+
+def _names(ids: Any, shape: tuple[int, int], delimiter: str) -> Any:
+    names = plain("write", "ids", ids)
+    if names.ndim != 1 or names.size != max(shape):
+        raise ValueError(f"write: ids must name {max(shape)} vertices, got shape {names.shape}")
+    if names.dtype.kind not in "iuU":
+        raise ValueError(f"write: ids must be whole numbers or text, got dtype {names.dtype}")
+    if names.dtype.kind == "U":
+        for name in names.tolist():
+            if not name or name[0] in "#%" or delimiter in name or name != "".join(name.split()):
+                raise ValueError(f"write: {name!r} cannot be the name of a vertex in an edge list")
+    return names

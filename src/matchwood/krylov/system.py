@@ -1,0 +1,304 @@
+"""One linear system: its gate, the preconditioners to try, and a run of a Krylov method.
+
+A system is checked, converted to one type, and scaled where its numbers are extreme (`problem`).
+
+Of the preconditioners, `auto` begins with the one that contains most weight.  It goes on to the
+next one if a preconditioner cannot be made, if the method breaks down with it, or if the method
+ends with no smaller residual than it began with (`candidates`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import calls, engines
+from matchwood import preconditioners as ready
+from matchwood.arguments import one_of, plain
+from matchwood.errors import EngineUnavailable
+from matchwood.factors import coverage_of_order
+from matchwood.gate import graph as csr
+from matchwood.krylov.result import Recorder, Solution
+from matchwood.stopwatch import Stopwatch
+
+# Exponents e: for numbers between 2^-e and 2^e, squares and products of a few do not overflow.
+SAFE_EXPONENT = {np.dtype(np.float32): 30, np.dtype(np.float64): 250}
+
+PRECONDITIONERS = {
+    "jacobi": ready.jacobi,
+    "tridiagonal": ready.tridiagonal,
+    "algebraic_tridiagonal": ready.algebraic_tridiagonal,
+    "algebraic_block_tridiagonal": ready.algebraic_block_tridiagonal,
+}
+
+SYMMETRIC = ("cg", "minres")  # methods for symmetric matrices, and definite preconditioners
+Make = Callable[[], Any]
+
+MINRES_MARGIN = 0.1  # MINRES measures its residual in units of |A| |x|, which may be more than |b|
+MOST_STARTS = 10  # starts of a method; it is restarted where it stopped too early
+
+
+# The system
+
+
+@dataclass(frozen=True)
+class Problem:
+    """``A x = b``; matrix and right-hand side are multiplied by powers of two where needed.
+
+    That does not change the digits of the solution, only its exponent, by `shift`.
+    """
+
+    G: Any
+    matrix: Any
+    right: Any
+    start: Any
+    true: Any
+    shift: int
+    right_shift: int
+    place: str  # where the solution goes: where the matrix was given
+
+    def unscaled(self, x: Any) -> Any:
+        """The solution of the system that was given, where it was given."""
+        if self.shift == 0:
+            return engines.moved(x, self.place)
+        xp = engines.xp(x)
+        with np.errstate(over="ignore", under="ignore"):
+            answer = xp.ldexp(x, self.shift)
+        largest = float(abs(x).max())
+        there = float(abs(answer).max())
+        if np.isfinite(largest) and largest and not np.finfo(x.dtype).tiny <= there < np.inf:
+            raise OverflowError(f"solve: the solution is beyond the range of {x.dtype}")
+        return engines.moved(answer, self.place)
+
+
+def problem(
+    A: Any,
+    b: Any,
+    x0: Any,
+    true_solution: Any,
+    caller: str,
+    engine: str | None = None,
+    threads: int | None = None,
+) -> Problem:
+    """The gate of `solve`.  The type is the wider one of `A` and `b`."""
+    call = calls.enter(A, caller, engine, threads)
+    if call.engine == "reference":
+        raise EngineUnavailable(f"{caller} has no 'reference' engine")
+    G, place = call.graph, call.given.engine
+    view = G.directed_weights(caller)
+    data = view.data
+    xp = engines.xp(data)
+    size = _largest(data)
+    if not np.isfinite(size):  # also where one is NaN
+        G.undirected_weights(caller)  # names the entry
+    right = call.here(_vector(b, "b", G.n, place))
+    kind = np.result_type(data.dtype, right.dtype)
+    kind = np.dtype(np.float32) if kind == np.float32 else np.dtype(np.float64)
+    start, true = (
+        None
+        if array is None
+        else call.here(_vector(array, name, G.n, place)).astype(kind, copy=False)
+        for array, name in ((x0, "x0"), (true_solution, "true_solution"))
+    )
+    right = right.astype(kind, copy=False)
+    exponent, right_exponent = _exponent(size, kind), _exponent(_largest(right), kind)
+    if exponent or data.dtype != kind:
+        wide = data.astype(kind, copy=False)
+        G = csr.as_graph((view.indptr, view.indices, _scaled(xp, wide, -exponent)), caller)
+    shift = right_exponent - exponent
+    start, true = (
+        None if array is None else _scaled(xp, array, -shift) for array in (start, true)
+    )  # fmt: skip
+    right = _scaled(xp, right, -right_exponent)
+    return Problem(G, G.sparse_weights(), right, start, true, shift, right_exponent, place)
+
+
+def _scaled(xp: Any, array: Any, power: int) -> Any:
+    with np.errstate(under="ignore"):
+        return xp.ldexp(array, power) if power else array
+
+
+def _largest(array: Any) -> float:
+    """The largest absolute value; NaN where there is one."""
+    return float(abs(array).max()) if array.size else 0.0
+
+
+def _exponent(largest: float, kind: Any) -> int:
+    """The exponent of the largest number if it is outside SAFE_EXPONENT, else 0."""
+    power = int(np.frexp(largest)[1]) if largest else 0
+    return power if abs(power) > SAFE_EXPONENT[kind] else 0
+
+
+def _vector(array: Any, name: str, n: int, where: str) -> Any:
+    """A vector of n finite real numbers on the engine of the matrix."""
+    if engines.location(array) == "cpu":
+        array = plain("solve", name, array)
+    if engines.location(array) != where:
+        raise TypeError(f"solve: {name} must lie where A does, on the {where.upper()}")
+    if array.shape != (n,):
+        raise ValueError(f"solve: {name} must have shape ({n},), got {array.shape}")
+    if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
+        raise TypeError(f"solve: {name} must be real, float64 at most, got {array.dtype}")
+    if array.dtype.kind == "f":
+        good = engines.xp(array).isfinite(array)
+        if not bool(good.all()):
+            at = int(good.argmin())
+            raise ValueError(f"solve: {name} must be finite, got {float(array[at])} at {at}")
+    return array
+
+
+# Its preconditioners
+
+
+def candidates(
+    G: Any, given: Any, method: str, threads: int | None = None
+) -> Iterator[tuple[str, Make]]:
+    """Names, and functions that make the preconditioners, in the order in which to try them."""
+    if given is None or (isinstance(given, str) and given == "none"):
+        yield "none", lambda: None
+    elif not isinstance(given, str):
+        made = _own(G, given, method)
+        yield getattr(given, "name", type(given).__name__), lambda: made
+    elif given == "auto":
+        yield from _in_turn(G, method, threads)
+    elif given in PRECONDITIONERS:
+        yield given, lambda: _made(G, given, method, threads)
+    else:
+        one_of("solve", "preconditioner", given, ("auto", "none", *PRECONDITIONERS))
+
+
+def _own(G: Any, given: Any, method: str) -> Any:
+    """The user's preconditioner, if it fits the matrix and the method."""
+    shape = getattr(given, "shape", None)
+    if shape != (G.n, G.n):
+        raise ValueError(f"solve: preconditioner must have shape {(G.n, G.n)}, got {shape}")
+    if method in SYMMETRIC and getattr(given, "definite", None) is False:
+        raise ValueError(
+            f"solve: preconditioner must be positive definite for {method!r}, and this "
+            f"{given.name} is not; make it with definite=True"
+        )
+    return given
+
+
+def _in_turn(G: Any, method: str, threads: int | None) -> Iterator[tuple[str, Make]]:
+    forest, singular = "algebraic_tridiagonal", False
+    if method == "minres":
+        yield forest, lambda: _made(G, forest, method, threads)
+        yield "none", lambda: None
+        return
+
+    def first() -> Any:
+        nonlocal singular
+        try:
+            made = _made(G, forest, method, threads)
+        except np.linalg.LinAlgError:
+            singular = True
+            raise
+        if coverage_of_order(G) > made.coverage:
+            return _made(G, "tridiagonal", method, threads)
+        return made
+
+    yield forest, first
+    yield "jacobi", lambda: ready.jacobi(G, threads=threads)
+    if singular:
+        options: dict[str, Any] = {"allow_singular": True, "threads": threads}
+        yield f"{forest}, singular", lambda: ready.algebraic_tridiagonal(G, **options)
+    yield "none", lambda: None
+
+
+def _made(G: Any, name: str, method: str, threads: int | None) -> Any:
+    """The preconditioner of that name; positive definite for CG if possible, for MINRES always."""
+    make: Callable[..., Any] = PRECONDITIONERS[name]
+    if method == "minres":
+        if name == "jacobi" and not bool((G.diagonal() > 0).all()):
+            raise ValueError("solve: 'minres' needs a positive diagonal for 'jacobi'")
+        return make(G, threads=threads, **({} if name == "jacobi" else {"definite": True}))
+    if method == "cg" and name != "jacobi" and G.has_symmetric_values:
+        try:
+            return make(G, definite=True, threads=threads)
+        except np.linalg.LinAlgError:
+            raise
+        except ValueError:  # the matrix is not positive definite itself
+            return make(G, threads=threads)
+    return make(G, threads=threads)
+
+
+# A method
+
+
+class Limits(NamedTuple):
+    """A method, and when it stops."""
+
+    method: str
+    rtol: float
+    atol: float
+    maxiter: int
+    restart: int | None
+
+
+class Run:
+    """One method on one problem, with one preconditioner after another."""
+
+    def __init__(self, asked: Problem, limits: Limits, history: bool) -> None:
+        self._asked, self._limits, self._history = asked, limits, history
+        method = limits.method
+        place = "cupyx.scipy" if asked.G.engine == "gpu" else "scipy"
+        self._solve: Any = getattr(importlib.import_module(f"{place}.sparse.linalg"), method, None)
+        if self._solve is None:
+            raise EngineUnavailable(f"solve: this version of CuPy has no {method}")
+
+    def __call__(self, operator: Any, watch: Stopwatch) -> Solution:
+        asked = self._asked
+        recorder = Recorder(asked.matrix, asked.right, asked.start, asked.true, self._history)
+        limits = self._limits
+        allowed = max(limits.rtol * recorder.size, limits.atol)
+        options: dict[str, Any] = {"M": operator, "rtol": limits.rtol, "atol": limits.atol}
+        if limits.method == "gmres":
+            options |= {"callback": recorder.estimate, "callback_type": "pr_norm"}
+            options |= {"restart": limits.restart}
+        else:
+            options["callback"] = recorder.step
+        if limits.method == "minres":  # knows one limit only, CuPy's by another name
+            del options["atol"]
+            named = "rtol" if "rtol" in inspect.signature(self._solve).parameters else "tol"
+            options[named] = allowed / (recorder.size or 1.0) * MINRES_MARGIN
+            if named != "rtol":
+                del options["rtol"]
+        watch.go_on()
+        x, info = (0 * asked.right if asked.start is None else asked.start), 0
+        residual: float | None = None
+        before = np.inf
+        for _ in range(MOST_STARTS if asked.G.n else 0):
+            rounds = limits.maxiter - recorder.rounds
+            if rounds <= 0:  # with maxiter=0 SciPy's methods fail, or say that they converged
+                break
+            with np.errstate(all="ignore"):  # a breakdown shows in the residual
+                x, info = self._solve(asked.matrix, asked.right, x0=x, maxiter=rounds, **options)
+            recorder.rounds_of(limits.method)
+            residual = recorder.residual(x)
+            left = residual * recorder.size
+            if info != 0 or left <= allowed or not left < 0.5 * before:
+                break
+            before = left
+        if residual is None:  # no method was started
+            residual = recorder.residual(x)
+        watch.lap("iterations")
+        return recorder.solution(x, int(info), residual, allowed, operator, watch.seconds)
+
+    def failed(self, found: Solution) -> bool:
+        """Did it break down, or end with no smaller residual than it began with?"""
+        first, last = found.residuals[0], found.residuals[-1]
+        return found.info < 0 or not last < first
+
+    def reason(self, found: Solution) -> str:
+        """Why a solution did not converge."""
+        if found.info < 0:
+            return f"the method broke down at iteration {found.iterations}"
+        if self.failed(found):
+            return f"no nearer to the solution after {found.iterations} iterations"
+        return f"not converged after {found.iterations} iterations"

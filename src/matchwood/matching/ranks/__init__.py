@@ -1,0 +1,1 @@
+"""The check of matchings of distributed graphs.  The method: matching/dominant/ranks."""

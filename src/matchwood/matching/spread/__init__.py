@@ -1,4 +1,0 @@
-"""Matchings of graphs that are spread over ranks: their check, in checking.py and cpu_checks.py.
-
-How such a matching is found: matching/dominant/dist.py.
-"""

@@ -1,1 +1,0 @@
-"""Joins of real collections, for `matchwood bench join`."""
