@@ -90,6 +90,12 @@ def _takes(best: Proposals, v: Any, u: Any, w: Any, ties: Ties) -> bool:
     return prefers_tied(u, v, suitor, v, ties.seed, ties.by_hash)
 
 
+@device
+def _choose(rows: WeightedRows, u: Any, best: Proposals, ties: Ties) -> Any:
+    """The neighbour that u proposes to and the weight; u itself where no neighbour accepts it."""
+    return first_edge(rows, u, u, best, _accept, _takes, itself, ties)
+
+
 @expanded
 def _propose(u: Any, v: Any, w: Any, best: Proposals, ties: Ties) -> Any:
     """Make u the suitor of v.  Returns the suitor before, or u when v has a better suitor now.
@@ -132,7 +138,7 @@ def _propose_all(
         for start in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
             u = mate.dtype.type(start)
             while u != free:
-                v, w = first_edge(rows, u, u, best, _accept, _takes, itself, ties)
+                v, w = _choose(rows, u, best, ties)
                 if v == u or stopping(team):
                     break
                 if team.size > 1:
