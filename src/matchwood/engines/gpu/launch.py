@@ -48,11 +48,15 @@ _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|__grid_constant__)\b")
 
 
 class Parameter(NamedTuple):
-    """One parameter: its name, its type where it is one of `C_NAMES`, and whether it points."""
+    """One parameter: its name, its type where it is one of `C_NAMES`, and whether it points.
+
+    A struct that is passed by value has its fields in `fields`, and its layout in `dtype`.
+    """
 
     name: str
     dtype: np.dtype | None  # type: ignore[type-arg]
     pointer: bool
+    fields: tuple[Parameter, ...] = ()
 
 
 class Kernel:
@@ -63,7 +67,8 @@ class Kernel:
     Numbers are converted to the type that the kernel's text gives: a Python or NumPy integer is
     right for any integer parameter (OverflowError when it does not fit), a float for a floating
     one.  Arrays must be C-contiguous and of the parameter's type (bool and uint8 are the same);
-    None is the null pointer; a `Flag` or `Status` stands for its device words.
+    None is the null pointer; a `Flag` or `Status` stands for its device words.  A tuple, as a rule
+    a NamedTuple, is right for a struct with the same fields in the same order.
     """
 
     def __init__(
@@ -152,7 +157,7 @@ class Kernel:
         """The arguments, checked, in the form that `launch` takes.  Keep the arrays alive."""
         converted = self._converted(args)
         return tuple(
-            value if isinstance(value, np.generic) else np.uint64(value.data.ptr)
+            value if isinstance(value, _ON_THE_HOST) else np.uint64(value.data.ptr)
             for value in converted
         )
 
@@ -171,10 +176,15 @@ class Kernel:
 
     def _converted(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments as the launch takes them.  The usual kinds first: every launch does it."""
-        if len(args) != len(self._signature):
-            raise TypeError(f"{self.name} takes {len(self._signature)} arguments, got {len(args)}")
+        return self._fitted("", args, self._expected)
+
+    def _fitted(self, part: str, args: Sequence[Any], expected: Any) -> tuple[Any, ...]:
+        """Values for the parameters of the kernel, or for the fields of its parameter `part`."""
+        if len(args) != len(expected):
+            name = " ".join((self.name, part)).rstrip()
+            raise TypeError(f"{name} takes {len(expected)} arguments, got {len(args)}")
         converted = []
-        for value, (letters, number, parameter) in zip(args, self._expected, strict=True):
+        for value, (letters, number, parameter) in zip(args, expected, strict=True):
             kind = type(value)
             if number is not None:
                 if kind is int:
@@ -189,8 +199,22 @@ class Kernel:
                 and _is_contiguous(value)
             ):
                 value = self._pointer(parameter, letters, value)
+            elif parameter.fields:
+                value = np.array(self._packed(parameter, letters, value), parameter.dtype)
             converted.append(value)
         return tuple(converted)
+
+    def _packed(self, parameter: Parameter, expected: Any, value: Any) -> tuple[Any, ...]:
+        """The fields of a struct as numbers, arrays by their addresses."""
+        if not isinstance(value, tuple):
+            raise TypeError(
+                f"{self.name}: {parameter.name} must be a tuple of its fields, "
+                f"got {type(value).__name__}"
+            )
+        fields = self._fitted(parameter.name, value, expected)
+        return tuple(
+            field if isinstance(field, _ON_THE_HOST) else field.data.ptr for field in fields
+        )
 
     def _number(self, parameter: Parameter, number: Any, value: Any) -> Any:
         if isinstance(value, (int, float, np.generic)):
@@ -279,9 +303,12 @@ def _is_contiguous(array: Any) -> bool:
 def _expected(parameter: Parameter) -> tuple[Any, Any, Parameter]:
     """For a pointer, the type letters of fitting arrays; for a number, the NumPy type.
 
-    None where anything will do, because the text has a type that NumPy lacks.
+    None where anything will do, because the text has a type that NumPy lacks.  For a struct, what
+    is expected of its fields.
     """
     dtype = parameter.dtype
+    if parameter.fields:
+        return [_expected(field) for field in parameter.fields], None, parameter
     if dtype is None:
         return None, None, parameter
     if not parameter.pointer:
@@ -306,7 +333,7 @@ def parameters(text: str, kernel: str, arguments: Sequence[str]) -> list[Paramet
         names = _template_names(text[: match.start()])
         types = dict(zip(names, arguments, strict=False))
         listed = _until_closed(text, match.end())
-        return [_parameter(part, types) for part in _split(listed)]
+        return [_parameter(part, types, text) for part in _split(listed)]
     return None
 
 
@@ -317,10 +344,10 @@ def _template_names(before: str) -> list[str]:
     return [part.split("=")[0].split()[-1] for part in found[1].split(",")]
 
 
-def _until_closed(text: str, start: int) -> str:
+def _until_closed(text: str, start: int, brackets: str = "()") -> str:
     depth, at = 1, start
     while depth:
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        depth += (text[at] == brackets[0]) - (text[at] == brackets[1])
         at += 1
     return text[start : at - 1]
 
@@ -337,9 +364,41 @@ def _split(listed: str) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
-def _parameter(part: str, types: dict[str, str]) -> Parameter:
+def _parameter(part: str, types: dict[str, str], text: str) -> Parameter:
     words = _QUALIFIERS.sub(" ", part)
     pointer = "*" in words
-    *kind, name = words.replace("*", " * ").split()
-    text = " ".join(word for word in kind if word != "*")
-    return Parameter(name, _DTYPES.get(types.get(text, text)), pointer)
+    *kind, name = re.sub(r"([*&<>,])", r" \1 ", words).split()
+    kind = [word for word in kind if word not in "*&"]
+    one = " ".join(kind)
+    dtype = _DTYPES.get(types.get(one, one))
+    if dtype is not None or pointer:
+        return Parameter(name, dtype, pointer)
+    found = re.search(rf"(template\s*<[^<>]*>\s*)?\bstruct\s+{kind[0]}\s*{{", text)
+    if found is None:
+        alias = re.search(rf"\busing\s+{re.escape(one)}\s*=\s*([\w ]+);", text)
+        return Parameter(name, alias and _DTYPES.get(alias[1].strip()), pointer)
+    arguments = [types.get(word, word) for word in kind[1:] if word not in "<>,"]
+    inner = dict(zip(_template_names(found[1] or ""), arguments, strict=True))
+    return _struct(name, _until_closed(text, found.end(), "{}"), inner, text)
+
+
+def _struct(name: str, body: str, types: dict[str, str], text: str) -> Parameter:
+    """A struct of numbers, pointers and structs.  Its functions are no part of its layout.
+
+    NumPy lays it out as C++ does, each field aligned by its size.
+    """
+    while "{" in body:  # a function: from the end of what stands before it to its bracket
+        start = body.index("{")
+        end = start + 2 + len(_until_closed(body, start + 1, "{}"))
+        body = body[: body.rfind(";", 0, start) + 1] + body[end:]
+    fields = []
+    for declaration in body.split(";"):
+        first, *others = _split(declaration) or [""]
+        kind = first.rpartition("*")[0] or first.rpartition(" ")[0]
+        for part in (first, *(f"{kind} {other}" for other in others)):
+            if part.strip():
+                fields.append(_parameter(part, types, text))
+    layout = [(field.name, "u8" if field.pointer else field.dtype) for field in fields]
+    if any(kind is None for _, kind in layout):
+        raise TypeError(f"{name} has a field of a type that NumPy lacks: {layout}")
+    return Parameter(name, np.dtype(layout, align=True), False, tuple(fields))
