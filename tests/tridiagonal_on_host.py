@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -58,7 +59,9 @@ def _library(p: int, kind: str) -> Any:
 
 
 def _launch(function: Any, grid: int, threads: int, arguments: Any, shared: int) -> None:
-    function(grid, threads, *(argument.item() for argument in arguments))
+    values = (argument.item() for argument in arguments)
+    structs = (value if isinstance(value, tuple) else (value,) for value in values)
+    function(grid, threads, *itertools.chain.from_iterable(structs))
 
 
 class _Status:
