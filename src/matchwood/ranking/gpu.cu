@@ -208,7 +208,7 @@ template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
     pull(I pieces, const I* __restrict__ row, const I* __restrict__ entry, const int* __restrict__ size,
          const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ weights,
-         const W* __restrict__ given, const Iteration<W> it, double* hub_sums)
+         const W* __restrict__ given, const __grid_constant__ Iteration<W> it, double* hub_sums)
 {
     __shared__ W all_values[WARPS][MOST_ENTRIES];
     long long p = global_thread() / WARP;
@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(BLOCK)
 template <typename I, typename W, int ROWS, int AT_ONCE, int BYTES>
 __global__ void __launch_bounds__(BLOCK)
     pull_rows(I n, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ given,
-              const Iteration<W> it)
+              const __grid_constant__ Iteration<W> it)
 {
     constexpr int STAGE = BYTES / sizeof(I);
     __shared__ I staged[WARPS][STAGE];
@@ -312,7 +312,7 @@ __global__ void __launch_bounds__(BLOCK)
 // Pieces of hub h: hub_begin[h] .. hub_begin[h + 1] - 1.
 template <typename I, typename W>
 __global__ void finish_hubs(I hubs, const I* __restrict__ hub, const I* __restrict__ hub_begin,
-                            const double* __restrict__ hub_sums, const Iteration<W> it)
+                            const double* __restrict__ hub_sums, const __grid_constant__ Iteration<W> it)
 {
     long long h = global_thread() / WARP;
     if (h >= hubs) return;
