@@ -1,7 +1,7 @@
-"""Simulated devices: the steps of a round in the memory of the host; what travels is counted.
+"""Dominant matching on simulated devices: the steps of a round on the host.
 
 Rows are copied into buffers, as they are to a device, and the steps read the buffers alone.  The
-rounds and the idea: __init__.py.
+rounds and the idea: matchwood/matching/dominant/devices.
 
 A vertex's word in `state` is its mate; or ~v while it is free and points at v; or ~itself while it
 points at no vertex.  So a vertex is free while its word is negative.
@@ -24,10 +24,11 @@ import numpy as np
 from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share
 from matchwood.engines.devices.plan import Batch, cut_rows
 from matchwood.engines.devices.stats import RoundStats, Stats
-from matchwood.engines.devices.workers import SimulatedWorkers, words_received
+from matchwood.engines.devices.workers import words_received
 from matchwood.matching.dominant.devices import Problem, staged_pairs
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.primitives.wide_sums import total
+from simulated_devices import SimulatedWorkers
 
 Array = np.ndarray[Any, Any]
 INCOMPLETE = np.uint8(128)

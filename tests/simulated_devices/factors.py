@@ -1,4 +1,4 @@
-"""Simulated devices: the steps of a round in the memory of the host; what travels is counted.
+"""Factors on simulated devices: the steps of a round (matchwood/factors/rounds/devices).
 
 `proposals[u * n : u * n + n]` are the vertices that u proposes to in this round, best first, then
 -1, for all vertices; `weights` are for own ones alone.  `taken[u]` is the number of neighbours of
@@ -14,10 +14,10 @@ import numpy as np
 from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share
 from matchwood.engines.devices.plan import Batch, cut_rows
 from matchwood.engines.devices.stats import RoundStats, Stats
-from matchwood.engines.devices.workers import SimulatedWorkers
 from matchwood.factors.rounds.devices import Charge, Problem
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.primitives.hashing.cpu import random_bit
+from simulated_devices import SimulatedWorkers
 
 Array = np.ndarray[Any, Any]
 
