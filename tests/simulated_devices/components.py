@@ -12,7 +12,8 @@ from matchwood.engines.cpu import Team, barrier, crew, interrupted, kernel, shar
 from matchwood.engines.devices.plan import cut_rows
 from matchwood.engines.devices.stats import RoundStats, Stats
 from matchwood.primitives.union_find.cpu import compress, link
-from simulated_devices import SimulatedWorkers
+
+from . import SimulatedWorkers
 
 Array = np.ndarray[Any, Any]
 

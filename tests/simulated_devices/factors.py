@@ -17,7 +17,8 @@ from matchwood.engines.devices.stats import RoundStats, Stats
 from matchwood.factors.rounds.devices import Charge, Problem
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.primitives.hashing.cpu import random_bit
-from simulated_devices import SimulatedWorkers
+
+from . import SimulatedWorkers
 
 Array = np.ndarray[Any, Any]
 

@@ -28,7 +28,8 @@ from matchwood.engines.devices.workers import words_received
 from matchwood.matching.dominant.devices import Problem, staged_pairs
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.primitives.wide_sums import total
-from simulated_devices import SimulatedWorkers
+
+from . import SimulatedWorkers
 
 Array = np.ndarray[Any, Any]
 INCOMPLETE = np.uint8(128)
