@@ -65,7 +65,7 @@ class SimulatedWorkers:
         """Nothing outlives the arrays."""
 
     def memory(self) -> list[int]:
-        return [worker.ledger.most for worker in self.workers]
+        return [worker.ledger.taken for worker in self.workers]
 
     def begin_round(self, stats: Stats) -> None:
         self._round = new_round(stats)

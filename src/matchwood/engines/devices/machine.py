@@ -141,19 +141,14 @@ def _lists(value: Any) -> Any:
 # The memory of a partition
 
 
-def aligned(nbytes: int) -> int:
-    """The bytes that an allocation of `nbytes` bytes takes."""
-    return -(-max(int(nbytes), 1) // ALIGNMENT) * ALIGNMENT
-
-
 class Ledger:
-    """Arrays of one partition, made by `make(size, dtype)`, and the bytes that they take."""
+    """Arrays of one partition, made by `make(size, dtype)`, and the bytes that they take.
+
+    They are all held until the call ends.
+    """
 
     def __init__(self, make: Callable[[int, Any], Any], limit: int) -> None:
-        self._make = make
-        self.limit = limit
-        self.taken = 0
-        self.most = 0  # at any time
+        self._make, self.limit, self.taken = make, limit, 0
 
     def take(self, size: int, dtype: Any) -> Any:
         """An uninitialised array; `OutOfMemory` where it would exceed the limit."""
@@ -165,18 +160,13 @@ class Ledger:
         self._count(array.nbytes)
 
     def _count(self, nbytes: int) -> None:
-        nbytes = aligned(nbytes)
+        nbytes = -(-max(int(nbytes), 1) // ALIGNMENT) * ALIGNMENT
         if self.taken + nbytes > self.limit:
             raise OutOfMemory(
                 f"a partition may hold {self.limit:,} bytes on its device and has "
                 f"{self.taken:,}; {nbytes:,} more were asked for"
             )
         self.taken += nbytes
-        self.most = max(self.most, self.taken)
-
-    def give_back(self, array: Any) -> None:
-        """Count the array no more; the caller drops it."""
-        self.taken -= aligned(array.nbytes)
 
 
 class Machine:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-PHASES = ("pointing", "matching", "exchange", "transfer", "waiting")
-
 
 @dataclass
 class RoundStats:

@@ -69,7 +69,7 @@ class DeviceWorkers:
             self._transport.close()
 
     def memory(self) -> list[int]:
-        return [worker.ledger.most for worker in self.workers]
+        return [worker.ledger.taken for worker in self.workers]
 
     def begin_round(self, stats: Stats) -> None:
         self._round, self._clock = new_round(stats), RoundClock()
@@ -214,12 +214,8 @@ def as_pairs(changed: int, vertices: int) -> bool:
     return 2 * changed < vertices
 
 
-def words_sent(changed: int, vertices: int) -> int:
-    """Words that a partition sends to another one: what has changed."""
-    return 2 * changed if as_pairs(changed, vertices) else vertices
-
-
 def words_received(changed: Sequence[int], vertices: Sequence[int]) -> list[int]:
     """Words that each device receives from the others together."""
-    sent = [words_sent(*one) for one in zip(changed, vertices, strict=True)]
+    pairs = zip(changed, vertices, strict=True)
+    sent = [2 * news if as_pairs(news, whole) else whole for news, whole in pairs]
     return [sum(sent) - own for own in sent]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.devices import machine as machines
-from matchwood.engines.devices.plan import SCAN_PART, Plan, Sizes, make_plan
+from matchwood.engines.devices.plan import SCAN_PART, Plan, Sizes, make_plan, vertex_type
 from matchwood.engines.devices.stats import Stats
 from matchwood.errors import EngineUnavailable
 
@@ -38,11 +38,6 @@ class Problem(NamedTuple):
     plan: Plan
     threads: int | None
     keep: Any  # `keep` of a prepared Graph, else None
-
-
-def vertex_type(n: int) -> Any:
-    """The type of a vertex on a device; columns are sent in it."""
-    return np.dtype(np.int32 if n < 1 << 31 else np.int64)
 
 
 def sizes_of(view: Any) -> Sizes:
@@ -76,9 +71,7 @@ def label(
     stats.notes += plan.notes
     problem = Problem(view, vertex_type(view.n), plan, threads, keep)
     steps = machine.steps(__package__)
-    with contextlib.ExitStack() as stack:
-        team = steps.Workers(problem, machine, stats)
-        stack.callback(team.close)
+    with contextlib.closing(steps.Workers(problem, machine, stats)) as team:
         _run(team, symmetric, stats)
         count, labels = team.result()
         stats.memory = team.memory()

@@ -39,7 +39,7 @@ from matchwood import engines
 from matchwood.engines.cpu import tell_progress
 from matchwood.engines.devices import machine as machines
 from matchwood.engines.devices.pinned import rings_of
-from matchwood.engines.devices.plan import SCAN_PART, Plan, Sizes, make_plan
+from matchwood.engines.devices.plan import SCAN_PART, Plan, Sizes, make_plan, vertex_type
 from matchwood.engines.devices.sending import received
 from matchwood.engines.devices.stats import Stats, new_round
 from matchwood.matching.methods import EngineMatching
@@ -72,11 +72,6 @@ class Kept(NamedTuple):
 
     view: Any
     nbytes: int
-
-
-def vertex_type(n: int) -> Any:
-    """The type of a vertex on a device; columns travel in it."""
-    return np.dtype(np.int32 if n < 1 << 31 else np.int64)
 
 
 def sizes_of(view: Any, partitions: int) -> Sizes:
@@ -140,9 +135,7 @@ def _planned(view: Any, machine: machines.Machine, keep: Any, stats: Stats) -> P
 
 def _match(problem: Problem, machine: machines.Machine, stats: Stats) -> EngineMatching:
     plan, steps = problem.plan, machine.steps(__package__)
-    with contextlib.ExitStack() as stack:
-        team = steps.Workers(problem, machine, stats)
-        stack.callback(team.close)
+    with contextlib.closing(steps.Workers(problem, machine, stats)) as team:
         run = _without_lists if machine.devices.lists == 0 else _with_lists
         rounds = run(team, plan, stats)
         mate, weight = team.result()
