@@ -85,7 +85,7 @@ def run() -> list[harness.Result]:
 
     data = sets.read("Yelp sample")
     if data is None:
-        print(f"skipped: the Yelp sample is not in {sets.DATA}")
+        print(f"skipped: the Yelp sample is not in {harness.DATA}")
         return []
     results = []
     with tempfile.TemporaryDirectory() as folder:

@@ -27,7 +27,8 @@ import argparse
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,12 +66,14 @@ def generated(small: bool) -> dict[str, Callable[[], sp.csr_array]]:
     }
 
 
-def stored(given: argparse.Namespace) -> Iterator[tuple[str, sp.csr_array, bool]]:
+def stored(
+    folder: Path, small: bool, files: Sequence[Path] = ()
+) -> Iterator[tuple[str, sp.csr_array, bool]]:
     """(name, matrix, whether its values are weights) of the files that can be used."""
-    paths = list(papers.files(given.data).values())
+    paths = list(papers.files(folder).values())
     if not paths:
-        print(f"no matrices in {given.data}: give --data DIR for more graphs")
-    for path in [*paths[: 6 if given.small else None], *given.files]:
+        print(f"no matrices in {folder}: give --data DIR for more graphs")
+    for path in [*paths[: 6 if small else None], *files]:
         try:
             A = papers.read(path)
             if A.nnz <= LARGEST and matchwood.graph(A).undirected_weights().nnz:
@@ -232,7 +235,7 @@ def section_4(given: argparse.Namespace, made: dict[str, Any]) -> dict[str, Any]
     print(f"section 4: algorithm 3 against algorithms 1 and 2, {permutations} permutations")
     graphs = [(name, A, False) for name, A in made.items()]
     found = {}
-    for name, A, weighs in (*graphs, *stored(given)):
+    for name, A, weighs in (*graphs, *stored(given.data, given.small, given.files)):
         found[name] = quality_of(name, A, weighs, permutations)
         if given.json:
             papers.add(given.json, {"section 4": {name: found[name]}})
@@ -250,7 +253,7 @@ def timed(given: argparse.Namespace, made: dict[str, Any]) -> dict[str, Any]:
     graphs = [(name, A, False) for name, A in made.items()]
     key = f"figure 5, {given.engine}"
     found[key] = {}
-    for name, A, weighs in (*graphs, *stored(given)):
+    for name, A, weighs in (*graphs, *stored(given.data, given.small, given.files)):
         found[key][name] = row = times_of(A, weighs, given.engine)
         text = "  ".join(f"{what}: {1e3 * s:.2f}" for what, s in row["seconds"].items())
         print(f"  {name:34s} ms  {text}", flush=True)
