@@ -10,11 +10,12 @@ import contextlib
 import functools
 import importlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.engines.devices.machine import Devices, Machine, machine_of
+from matchwood.engines.devices.plan import cut_rows
 from matchwood.engines.devices.stats import RoundStats, Stats, new_round
 
 
@@ -77,3 +78,25 @@ class SimulatedWorkers:
 
     def end_round(self) -> None:
         """All is counted already."""
+
+
+class Group(NamedTuple):
+    """Rows that fit into a buffer together, of those that travel again."""
+
+    ids: Any
+    offsets: Any
+    first: int  # entries first to last - 1, counted as `offsets` does
+    last: int
+    at: Any  # where these entries lie in the graph
+
+
+def groups(view: Any, ids: Any, buffer: Any) -> Iterator[Group]:
+    """The rows of `ids`, put together and cut to the size of a buffer."""
+    begin = view.indptr[ids].astype(np.int64)
+    length = view.indptr[ids.astype(np.int64) + 1] - begin
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
+    for row, stop, first, last in cut_rows(offsets, buffer):
+        cut = np.clip(offsets[row : stop + 1], first, last)
+        starts = begin[row:stop] + np.maximum(first - offsets[row:stop], 0)
+        at = np.arange(first, last) + np.repeat(starts - cut[:-1], np.diff(cut))
+        yield Group(ids[row:stop], offsets[row : stop + 1], first, last, at)

@@ -9,11 +9,10 @@ import numpy as np
 from matchwood.components.connected.devices import SENT_NEIGHBOURS, Problem
 from matchwood.components.connected.devices.cpu import gather_two, no_vertex
 from matchwood.engines.cpu import Team, barrier, crew, interrupted, kernel, share
-from matchwood.engines.devices.plan import cut_rows
 from matchwood.engines.devices.stats import RoundStats, Stats
 from matchwood.primitives.union_find.cpu import compress, link
 
-from . import SimulatedWorkers
+from . import SimulatedWorkers, groups
 
 Array = np.ndarray[Any, Any]
 
@@ -200,22 +199,16 @@ class Worker:
         self.round.bytes_down += rest.nbytes
         if rest.size == 0:
             return
-        begin = view.indptr[rest].astype(np.int64)
-        length = view.indptr[rest.astype(np.int64) + 1] - begin
-        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
-        for row, stop, first, last in cut_rows(offsets, self._buffer):
+        for group in groups(view, rest, self._buffer):
             ids, places, columns = self._next_buffer()
-            rows, entries = stop - row, last - first
-            cut = np.clip(offsets[row : stop + 1], first, last)
-            starts = begin[row:stop] + np.maximum(first - offsets[row:stop], 0)
-            at = np.arange(first, last) + np.repeat(starts - cut[:-1], np.diff(cut))
-            ids[:rows] = rest[row:stop]
-            places[: rows + 1] = offsets[row : stop + 1]
-            columns[:entries] = view.indices[at]
+            rows, entries = group.ids.size, group.at.size
+            ids[:rows] = group.ids
+            places[: rows + 1] = group.offsets
+            columns[:entries] = view.indices[group.at]
             self._count(entries, ids[:rows].nbytes + places[: rows + 1].nbytes)
             self._run(
-                entries, join_rows, ids[:rows], 0, places[: rows + 1], first, last, columns,
-                self.parent,
+                entries, join_rows, ids[:rows], 0, places[: rows + 1], group.first, group.last,
+                columns, self.parent,
             )  # fmt: skip
 
     def flat(self) -> Array:

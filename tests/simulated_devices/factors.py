@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share
-from matchwood.engines.devices.plan import Batch, cut_rows
+from matchwood.engines.devices.plan import Batch
 from matchwood.engines.devices.stats import RoundStats, Stats
 from matchwood.factors.rounds.devices import Charge, Problem
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.primitives.hashing.cpu import random_bit
 
-from . import SimulatedWorkers
+from . import SimulatedWorkers, groups
 
 Array = np.ndarray[Any, Any]
 
@@ -394,22 +394,19 @@ class Worker:
         self.round.bytes_down += wanted.nbytes
         self.counters[CHANGED] += wanted.size
         view = self._problem.view
-        begin = view.indptr[wanted].astype(np.int64)
-        length = view.indptr[wanted.astype(np.int64) + 1] - begin
-        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
-        for row, stop, first, last in cut_rows(offsets, self._buffer):
-            buffer, rows, entries = self._next_buffer(), stop - row, last - first
-            cut = np.clip(offsets[row : stop + 1], first, last)
-            starts = begin[row:stop] + np.maximum(first - offsets[row:stop], 0)
-            at = np.arange(first, last) + np.repeat(starts - cut[:-1], np.diff(cut))
-            buffer.ids[:rows] = wanted[row:stop]
-            buffer.offsets[: rows + 1] = offsets[row : stop + 1]
-            buffer.columns[:entries] = view.indices[at]
-            buffer.weights[:entries] = view.data[at]
+        for group in groups(view, wanted, self._buffer):
+            buffer, rows, entries = self._next_buffer(), group.ids.size, group.at.size
+            buffer.ids[:rows] = group.ids
+            buffer.offsets[: rows + 1] = group.offsets
+            buffer.columns[:entries] = view.indices[group.at]
+            buffer.weights[:entries] = view.data[group.at]
             if not self._resident:
                 self._count(entries, buffer.ids[:rows].nbytes + buffer.offsets[: rows + 1].nbytes)
             there = buffer._replace(
-                ids=buffer.ids[:rows], offsets=buffer.offsets[: rows + 1], first=first, last=last
+                ids=buffer.ids[:rows],
+                offsets=buffer.offsets[: rows + 1],
+                first=group.first,
+                last=group.last,
             )
             self._pack(there, charge)
 

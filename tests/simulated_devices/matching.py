@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share
-from matchwood.engines.devices.plan import Batch, cut_rows
+from matchwood.engines.devices.plan import Batch
 from matchwood.engines.devices.stats import RoundStats, Stats
 from matchwood.engines.devices.workers import words_received
 from matchwood.matching.dominant.devices import Problem, staged_pairs
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.primitives.wide_sums import total
 
-from . import SimulatedWorkers
+from . import Group, SimulatedWorkers, groups
 
 Array = np.ndarray[Any, Any]
 INCOMPLETE = np.uint8(128)
@@ -372,35 +372,24 @@ class Worker:
         own = wanted - self._part.lo
         self.lists.size[own] = 0
         self.lists.head[own] = 0
-        view = self._problem.view
-        begin = view.indptr[wanted].astype(np.int64)
-        length = view.indptr[wanted.astype(np.int64) + 1] - begin
-        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
-        for row, stop, first, last in cut_rows(offsets, self._buffer):
-            self._fetch_group(
-                wanted[row:stop], begin[row:stop], offsets[row : stop + 1], first, last
-            )
+        for group in groups(self._problem.view, wanted, self._buffer):
+            self._fetch_group(group)
         self.counters[WANTED] = 0
         self._point(wanted)
 
     def fetched(self) -> None:
         """Nothing to wait for: `fetch` has done all of it."""
 
-    def _fetch_group(self, ids: Array, begin: Array, offsets: Array, first: int, last: int) -> None:
-        """Copy entries first to last - 1 of consecutive rows through a buffer, and pack them."""
-        view, buffer = self._problem.view, self._next_buffer() if not self._resident else None
-        at = np.arange(first, last) - np.repeat(
-            np.maximum(offsets[:-1], first), np.diff(np.clip(offsets, first, last))
-        )
-        shift = begin + np.maximum(first - offsets[:-1], 0)
-        at += np.repeat(shift, np.diff(np.clip(offsets, first, last)))
-        if buffer is None:  # the rows are there: read them where they lie
+    def _fetch_group(self, group: Group) -> None:
+        """Copy the rows through a buffer, and pack them."""
+        view, (ids, offsets, first, last, at) = self._problem.view, group
+        if self._resident:  # the rows are there: read them where they lie
             there = BufferedRows(
                 ids, 0, offsets.astype(view.indptr.dtype), first, last,
                 view.indices[at].astype(self._problem.kind), view.data[at],
             )  # fmt: skip
             return self._pack(there, True)
-        entries, rows = last - first, ids.size
+        buffer, entries, rows = self._next_buffer(), last - first, ids.size
         buffer.ids[:rows] = ids
         buffer.offsets[: rows + 1] = offsets
         buffer.columns[:entries] = view.indices[at]
