@@ -257,7 +257,7 @@ BUDGET: dict[str, int] = {
     "cli": 3967,
     "communities": 5367,
     "components": 7202,
-    "engines": 12266,
+    "engines": 12162,
     "factors": 3792,
     "forests": 2491,
     "gate": 4779,

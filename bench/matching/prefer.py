@@ -18,7 +18,7 @@ from typing import Any
 
 import matchwood
 from bench import harness
-from bench.matching.greedy_paper import generated, stored
+from bench.papers.fagginger_auer.greedy import generated, stored
 from matchwood import generators
 from matchwood.matching import maximal_matching
 from matchwood.matching.proposal import PREFER
@@ -32,7 +32,7 @@ def graphs(small: bool) -> Iterator[tuple[str, Any]]:
     for name, make in generated(small=True).items():  # a largest matching takes long on a grid
         yield name, make()
     yield "R-MAT 16", generators.rmat(11 if small else 16, rng=1)
-    for name, A, _ in stored(small):
+    for name, A, _ in stored(harness.DATA, small):
         if A.shape[0] >= LEAST or small:
             yield name, A
 

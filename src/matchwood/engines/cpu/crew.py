@@ -246,11 +246,12 @@ def _let_compilations_end() -> None:
 INLINE_WORK = 20_000
 """Steps (for example edges) below which a kernel runs in the calling thread.  A hand-over takes
 10 us for an empty kernel and 20 to 30 us with a few arrays, the time of some 15,000 steps.  The
-limit is not larger, since Ctrl-C does not work meanwhile.  Measured: bench/teams/overhead.py."""
+limit is not larger, since Ctrl-C does not work meanwhile.  Measured:
+bench/engines/cpu/overhead.py."""
 
 SECOND_THREAD_WORK = 100_000
 """Steps below which a team has one member.  Two are faster from some 70,000 steps of 2 ns on, 1.25
-times at 120,000 and 1.7 times at a million.  Measured: bench/teams/overhead.py, 2 cores."""
+times at 120,000 and 1.7 times at a million.  Measured: bench/engines/cpu/overhead.py, 2 cores."""
 
 TOGETHER = 1 << 15
 """Steps of a short kernel below which one member is as quick as several that are awake."""

@@ -57,7 +57,7 @@ LOOKS_BEFORE_SLEEP = SPINS + YIELDS
 """How often a member looks at its mailbox (with `idle` between) after a kernel before it sleeps: as
 often as at a barrier.  The next kernel of a call often begins in that time, and then the last of 16
 members begins 35 us after the call; with 164 looks 60 us, and 200 us where they sleep.  Members of
-teams larger than the machine only spin.  Measured: bench/teams/handover.py, 16 cores."""
+teams larger than the machine only spin.  Measured: bench/engines/cpu/handover.py, 16 cores."""
 
 OWN_CPU_LOOKS = 8 * LOOKS_BEFORE_SLEEP
 """The same of members that stay on CPUs of their own (pinning.py): nobody else needs them.  On

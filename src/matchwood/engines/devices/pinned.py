@@ -13,6 +13,7 @@ registered at 39 GB/s, so the rings are such memory.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 import time
@@ -382,11 +383,7 @@ class Ring:
 
 def gathering(source: Array, begin: Array, done: Array, threads: int | None) -> Fill:
     """A function that fills a slot with ranges of `source`; see cpu.gather."""
-
-    def fill(staged: Array, at: int) -> None:
-        cpu.gather(staged, at, source, begin, done, threads)
-
-    return fill
+    return functools.partial(cpu.gather, source=source, begin=begin, done=done, threads=threads)
 
 
 class Rings:

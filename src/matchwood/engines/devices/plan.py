@@ -29,6 +29,11 @@ LEAST_ROWS = 1 << 10  # the fewest rows of a buffer
 SCAN_PART = 8  # a prefix sum over n numbers takes n / SCAN_PART bytes of scratch at most
 
 
+def vertex_type(n: int) -> Any:
+    """The type of a vertex on a device; columns travel in it."""
+    return np.dtype(np.int32 if n < 1 << 31 else np.int64)
+
+
 class Sizes(NamedTuple):
     """Bytes that a problem needs on a device."""
 
@@ -135,7 +140,8 @@ def _degrees(indptr: Array, partitions: list[Partition], keep: Any) -> list[Arra
     """The degrees of each partition, counted; a prepared Graph keeps those of one of its views."""
 
     def make() -> tuple[Array, list[Array]]:
-        return indptr, [counted_degrees(indptr, part) for part in partitions]
+        rows = [indptr[part.lo : part.hi + 1] for part in partitions]
+        return indptr, [count_degrees(own, LONGEST_LIST + 1) for own in rows]
 
     if keep is not None:
         of, found = keep(f"degrees of {len(partitions)} partitions", make)
@@ -167,9 +173,7 @@ def cut_batches(indptr: Array, part: Partition, count: int, buffer: Buffer) -> l
     if part.entries == 0:
         return []
     bounds = [part.first + part.entries * j // count for j in range(count + 1)]
-    places = np.array(
-        bounds, indptr.dtype
-    )  # to look for one after the other takes three times as long
+    places = np.array(bounds, indptr.dtype)  # looked for one by one, three times as long
     rows = np.searchsorted(indptr, places[:-1], side="right") - 1
     ends = np.searchsorted(indptr, places[1:], side="left")
     found = []
@@ -200,11 +204,6 @@ def _rows_of(offsets: Array, first: int, last: int) -> tuple[int, int]:
     kind = offsets.dtype.type
     row = int(np.searchsorted(offsets, kind(first), side="right")) - 1
     return row, int(np.searchsorted(offsets, kind(last), side="left"))
-
-
-def counted_degrees(indptr: Array, part: Partition) -> Array:
-    """counts[d] = vertices of the partition with d entries; the last counts those with more."""
-    return count_degrees(indptr[part.lo : part.hi + 1], LONGEST_LIST + 1)
 
 
 def listed_entries(counts: Array, length: int) -> int:

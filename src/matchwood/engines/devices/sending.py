@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,19 +115,6 @@ class Counters:
         return self._told.copy()
 
 
-class Reading:
-    """See `Sender.reading`."""
-
-    def __init__(self, lane: Lane, buffer: Any) -> None:
-        self._lane, self._buffer = lane, buffer
-
-    def __enter__(self) -> None:
-        self._lane.kernels.wait_event(self._lane.event(self._lane.copies))
-
-    def __exit__(self, *error: object) -> None:
-        self._buffer.free = self._lane.event(self._lane.kernels)
-
-
 class RoundClock:
     """The wall time of a round, and what the devices did in it."""
 
@@ -158,8 +145,14 @@ class Room(NamedTuple):
     memory: Any
     pinned: Registration
 
-    def filled(self, source: Any, stream: Any) -> Any:
-        """The memory with the array that `stream` has written on the current device."""
+    def filled(self, source: Any, stream: Any, ring: Callable[[], Ring]) -> Any:
+        """The memory with the array that `stream` has written on the current device.
+
+        It passes through the ring where the memory could not be pinned.
+        """
+        if not self.pinned.holds(self.memory):
+            ring().receive(self.memory, source, stream)
+            return self.memory
         source.data.copy_to_host_async(self.memory.ctypes.data, self.memory.nbytes, stream)
         event = engines.cupy().cuda.Event(disable_timing=True)
         event.record(stream)
@@ -254,15 +247,17 @@ class Sender:
         self.round.bytes_down += source.nbytes
         if source.nbytes <= SMALL_ANSWER_BYTES:
             return source.get(stream=self._lane.kernels)
-        found, self._answer = self._answer or room_for(source, self._threads), None
-        if found.pinned.holds(found.memory):
-            return found.filled(source, self._lane.kernels)
-        self._through_ring().receive(found.memory, source, self._lane.kernels)
-        return found.memory
+        room, self._answer = self._answer or room_for(source, self._threads), None
+        return room.filled(source, self._lane.kernels, self._through_ring)
 
-    def reading(self, buffer: Any) -> Reading:
+    @contextlib.contextmanager
+    def reading(self, buffer: Any) -> Iterator[None]:
         """Within, kernels read the buffer: they wait for its copies, and later copies for them."""
-        return Reading(self._lane, buffer)
+        self._lane.kernels.wait_event(self._lane.event(self._lane.copies))
+        try:
+            yield
+        finally:
+            buffer.free = self._lane.event(self._lane.kernels)
 
     def close(self) -> None:
         self._lane.close()
@@ -275,12 +270,8 @@ def received(source: Any, rings: Rings, threads: int | None) -> Any:
     """An array of the current device, which its current stream has written, on the host."""
     if source.nbytes <= SMALL_ANSWER_BYTES:
         return source.get()
-    found, stream = room_for(source, threads), engines.cupy().cuda.get_current_stream()
-    if found.pinned.holds(found.memory):
-        return found.filled(source, stream)
-    ring = rings.borrow(threads)
+    ring, stream = rings.borrow(threads), engines.cupy().cuda.get_current_stream()
     try:
-        ring.receive(found.memory, source, stream)
+        return room_for(source, threads).filled(source, stream, lambda: ring)
     finally:
         rings.give_back(ring)
-    return found.memory

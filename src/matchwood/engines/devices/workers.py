@@ -69,7 +69,7 @@ class DeviceWorkers:
             self._transport.close()
 
     def memory(self) -> list[int]:
-        return [worker.ledger.most for worker in self.workers]
+        return [worker.ledger.taken for worker in self.workers]
 
     def begin_round(self, stats: Stats) -> None:
         self._round, self._clock = new_round(stats), RoundClock()
@@ -83,35 +83,6 @@ class DeviceWorkers:
     def end_round(self) -> None:
         if self._timed:
             self._round.seconds = self._clock.seconds([worker.lane for worker in self.workers])
-
-
-class SimulatedWorkers:
-    """The same for simulated devices: one object per partition, with a ledger and counts."""
-
-    alone = False  # each round is counted
-
-    def __init__(self, workers: list[Any], stats: Stats) -> None:
-        self.workers = workers
-        self._round = RoundStats()
-        stats.pinned = "simulated"
-        stats.transport = "simulated" if len(workers) > 1 else "none"
-
-    def close(self) -> None:
-        """Nothing outlives the arrays."""
-
-    def memory(self) -> list[int]:
-        return [worker.ledger.most for worker in self.workers]
-
-    def begin_round(self, stats: Stats) -> None:
-        self._round = new_round(stats)
-        for worker in self.workers:
-            worker.round = self._round
-
-    def passed(self) -> float:
-        return 0.0
-
-    def end_round(self) -> None:
-        """All is counted already."""
 
 
 # Words from one device to the others
@@ -243,12 +214,8 @@ def as_pairs(changed: int, vertices: int) -> bool:
     return 2 * changed < vertices
 
 
-def words_sent(changed: int, vertices: int) -> int:
-    """Words that a partition sends to another one: what has changed."""
-    return 2 * changed if as_pairs(changed, vertices) else vertices
-
-
 def words_received(changed: Sequence[int], vertices: Sequence[int]) -> list[int]:
     """Words that each device receives from the others together."""
-    sent = [words_sent(*one) for one in zip(changed, vertices, strict=True)]
+    pairs = zip(changed, vertices, strict=True)
+    sent = [2 * news if as_pairs(news, whole) else whole for news, whole in pairs]
     return [sum(sent) - own for own in sent]

@@ -8,8 +8,7 @@ Each device joins the rows of its partition in a forest of all vertices.  The de
 other the edges of their forests, after each of the two steps.  Roots are the smallest vertices of
 their trees, so the forest is the same on every device then.
 
-Read on in gpu.py and gpu.cu; cpu.py has the same steps on simulated devices, which show without a
-GPU what would be sent (`matchwood.engines.devices.simulated`).
+Read on in gpu.py and gpu.cu; cpu.py gathers on the host what is sent first.
 """
 
 from __future__ import annotations
@@ -19,9 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines
 from matchwood.engines.devices import machine as machines
-from matchwood.engines.devices.plan import SCAN_PART, Plan, Sizes, make_plan
+from matchwood.engines.devices.plan import SCAN_PART, Plan, Sizes, make_plan, vertex_type
 from matchwood.engines.devices.stats import Stats
 from matchwood.errors import EngineUnavailable
 
@@ -40,11 +38,6 @@ class Problem(NamedTuple):
     plan: Plan
     threads: int | None
     keep: Any  # `keep` of a prepared Graph, else None
-
-
-def vertex_type(n: int) -> Any:
-    """The type of a vertex on a device; columns are sent in it."""
-    return np.dtype(np.int32 if n < 1 << 31 else np.int64)
 
 
 def sizes_of(view: Any) -> Sizes:
@@ -77,10 +70,8 @@ def label(
     stats.batches = [len(batches) for batches in plan.batches]
     stats.notes += plan.notes
     problem = Problem(view, vertex_type(view.n), plan, threads, keep)
-    steps = engines.load(__package__, machine.engine)
-    with contextlib.ExitStack() as stack:
-        team = steps.Workers(problem, machine, stats)
-        stack.callback(team.close)
+    steps = machine.steps(__package__)
+    with contextlib.closing(steps.Workers(problem, machine, stats)) as team:
         _run(team, symmetric, stats)
         count, labels = team.result()
         stats.memory = team.memory()

@@ -15,7 +15,7 @@ weights of its own ones.  A round, for all partitions:
 
 In the first round all rows travel, and proposals are made while they pass.
 
-The steps: gpu.py and gpu.cu; cpu.py has them on simulated devices (`engines.devices.simulated`).
+The steps: gpu.py and gpu.cu.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines
 from matchwood.engines.devices import machine as machines
-from matchwood.engines.devices.plan import SCAN_PART, Sizes, make_plan
+from matchwood.engines.devices.plan import SCAN_PART, Sizes, make_plan, vertex_type
 from matchwood.engines.devices.plan import Plan as Layout
 from matchwood.engines.devices.stats import Stats
 from matchwood.factors.result import FactorArrays, Plan
@@ -58,8 +57,8 @@ class Charge(NamedTuple):
 
 def sizes_of(view: Any, n: int) -> Sizes:
     """The bytes of the arrays that a `Worker` makes."""
-    vertex = np.dtype(np.int32 if view.n < 1 << 31 else np.int64).itemsize
-    weight, place = view.data.dtype.itemsize, view.indptr.dtype.itemsize
+    vertex, weight = vertex_type(view.n).itemsize, view.data.dtype.itemsize
+    place = view.indptr.dtype.itemsize
     return Sizes(
         every=n * vertex + 1,  # proposals; how many neighbours are confirmed
         own=n * (vertex + 2 * weight) + 2 * vertex + place + 1,
@@ -88,12 +87,9 @@ def find(
     stats.batches = [len(batches) for batches in layout.batches]
     stats.lists, stats.resident = layout.length, layout.resident
     stats.notes += layout.notes
-    kind = np.dtype(np.int32 if view.n < 1 << 31 else np.int64)
-    problem = Problem(view, kind, plan, layout, threads, keep)
-    steps = engines.load(__name__, machine.engine)
-    with contextlib.ExitStack() as stack:
-        team = steps.Workers(problem, machine, stats)
-        stack.callback(team.close)
+    problem = Problem(view, vertex_type(view.n), plan, layout, threads, keep)
+    steps = machine.steps(__name__)
+    with contextlib.closing(steps.Workers(problem, machine, stats)) as team:
         rounds, maximal = _run(team, problem, stats, machine.devices.lists == 0)
         neighbours, weights = team.result()
         stats.memory = team.memory()
