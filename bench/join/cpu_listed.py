@@ -20,7 +20,7 @@ from matchwood.applications.join.probing.cpu import (
     size_of,
     worth_verifying,
 )
-from matchwood.applications.join.verification.cpu import least_weight
+from matchwood.applications.join.verification.cpu.rows import least_weight
 from matchwood.engines.cpu import Team, crew, kernel, stopping
 
 

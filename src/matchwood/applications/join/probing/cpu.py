@@ -32,11 +32,16 @@ from matchwood.applications.join.verification.cpu import (
     ACCEPTED,
     NO_ROOM,
     SOLVED,
-    STOPPED,
-    least_weight,
     verify_pair,
 )
-from matchwood.applications.join.verification.cpu.rows import EXACT, How, Scratch, mine
+from matchwood.applications.join.verification.cpu.rows import (
+    EXACT,
+    STOPPED,
+    How,
+    Scratch,
+    least_weight,
+    mine,
+)
 from matchwood.engines.cpu import (
     Team,
     advance,
