@@ -22,6 +22,7 @@ dictionary, so equal elements have equal ids, and equal tokens too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -65,6 +66,14 @@ class Raw(NamedTuple):
     left: np.ndarray  # int32
     right: np.ndarray  # int32
     weight: np.ndarray  # int64
+
+
+NO_PAIRS = Raw(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
+
+
+def together(parts: Sequence[Raw]) -> Raw:
+    """The pairs of all parts."""
+    return Raw(*(np.concatenate(arrays) for arrays in zip(NO_PAIRS, *parts, strict=True)))
 
 
 @dataclass

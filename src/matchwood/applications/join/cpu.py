@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.applications.join import STEP, Choice, Raw
+from matchwood.applications.join import NO_PAIRS, STEP, Choice, Raw, together
 from matchwood.applications.join.candidates import FILTERS
 from matchwood.applications.join.candidates.cpu import (
     BASIC,
@@ -79,7 +79,6 @@ LEAST_FOR_TEAM = 1 << 15  # pairs that a team collects; fewer are copied by the 
 CHUNKS_PER_MEMBER = 64  # chunks of equal cost; the last one to end is late by one chunk at most
 WORK_PER_POSTING = 8  # steps, for the choice of the number of threads
 COPIED_PAIRS = 1 << 16  # pairs that are copied between two looks at the stop word
-BREAK = Raw(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
 
 
 def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
@@ -114,7 +113,7 @@ def joined(
         else:
             yield from _best_in_rounds(task, how, choice, best_of)
         if not whole:
-            yield BREAK
+            yield NO_PAIRS
     watch.lap("join")
     count(choice, task)
     choice.stats.setdefault("seconds", {}).update({**watch.seconds, **task.watch.seconds})
@@ -131,13 +130,11 @@ def _best_in_rounds(task: Task, how: How, choice: Choice, best_of: Any) -> Itera
             continue
         easy = task_of(task.prepared, choice, delta)
         easy.only(rows)
-        found = list(best_of(easy, how, choice, None))
+        pairs = together(list(best_of(easy, how, choice, None)))
         count(choice, easy)
-        left = np.concatenate([BREAK.left, *(raw.left for raw in found)])
-        enough = np.bincount(left, minlength=task.corpus.left.starts.size)
+        enough = np.bincount(pairs.left, minlength=task.corpus.left.starts.size)
         enough = enough >= (choice.per_left or 1)
-        for raw in found:
-            yield Raw(*(array[enough[raw.left]] for array in raw))
+        yield Raw(*(array[enough[pairs.left]] for array in pairs))
         rows = rows[~enough[rows]]
     if rows.size:
         task.only(rows)

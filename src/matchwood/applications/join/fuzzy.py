@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.join import STEP, Choice, read_choice, with_defaults
+from matchwood.applications.join import STEP, Choice, read_choice, together, with_defaults
 from matchwood.applications.join.collecting import read_groups, read_sides
-from matchwood.applications.join.result import Pairs, by_score, scores_of
+from matchwood.applications.join.result import Pairs, by_left, by_score, scores_of
 from matchwood.stopwatch import Stopwatch
 
 __all__ = ["fuzzy_join", "iter_fuzzy_join"]
 
-SCORED = 1 << 16  # pairs scored at once: less memory, and in the cache
-NOTHING = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
 ESTIMATED_RECORDS = 1000  # left records that `estimate` joins
 SEED = 1
 SAMPLE = 16  # one record in 16 is joined to estimate the number of pairs of a threshold
@@ -287,10 +285,9 @@ class _Call:
                 *sorting.in_order(parts, self.sizes, self.choice.scores, self.choice.threads)
             )
         else:
-            parts.append(NOTHING)
-            left, right, weight = (np.concatenate([part[i] for part in parts]) for i in range(3))
+            left, right, weight = together(parts)
             parts.clear()
-            order = _by_left(left, right, weight, self._sums(left, right))
+            order = by_left(left, right, weight, self._sums(left, right))
             made = self._scored(left[order], right[order], weight[order])
         watch.lap("sort")
         made.stats["seconds"] = {**made.stats.get("seconds", {}), **watch.seconds}
@@ -300,12 +297,7 @@ class _Call:
         return self.sizes[0][left] + self.sizes[1][right]
 
     def _scored(self, left: np.ndarray, right: np.ndarray, weight: np.ndarray) -> Pairs:
-        score = None
-        if self.choice.scores:
-            score = np.empty(left.size)
-            for lo in range(0, left.size, SCORED):
-                part = slice(lo, lo + SCORED)
-                score[part] = scores_of(weight[part], self._sums(left[part], right[part]))
+        score = scores_of(weight, self._sums(left, right)) if self.choice.scores else None
         return self._made(left, right, score)
 
     def _made(self, left: np.ndarray, right: np.ndarray, score: np.ndarray | None) -> Pairs:
@@ -318,12 +310,6 @@ class _Call:
         }
         left, right = (rows.astype(np.int64, copy=False) for rows in (left, right))
         return Pairs(left, right, score, shape, stats, self.options)
-
-
-def _by_left(left: Any, right: Any, weight: Any, sums: Any) -> np.ndarray:
-
-    order = by_score(weight, sums, left, right)
-    return order[np.argsort(left[order], kind="stable")]
 
 
 # The left records of a sample, and the number of all pairs that it indicates.

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.join import STEP, Choice, Raw
+from matchwood.applications.join import STEP, Choice, Raw, together
 from matchwood.applications.join.cpu import (
-    BREAK,
     NAMES,
     Task,
     count,
@@ -25,7 +24,7 @@ from matchwood.applications.join.cpu import (
     joined,
     task_of,
 )
-from matchwood.applications.join.result import by_score
+from matchwood.applications.join.result import by_left
 from matchwood.applications.join.similarity.cpu import JACCARD
 from matchwood.engines import gpu
 from matchwood.errors import EngineUnavailable
@@ -65,11 +64,9 @@ def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: An
 
 def _best_per_left(task: Task, how: Any, choice: Choice, costs: Any) -> Iterator[Raw]:
     """The first `per_left` pairs of each left record, by score and then by row."""
-    raws = [BREAK, *run(task, how)]
-    left, right, weight = (np.concatenate([raw[i] for raw in raws]) for i in range(3))
+    left, right, weight = together(list(run(task, how)))
     sizes = task.prepared.sizes
-    order = by_score(weight, sizes[0][left] + sizes[1][right], left, right)
-    order = order[np.argsort(left[order], kind="stable")]
+    order = by_left(left, right, weight, sizes[0][left] + sizes[1][right])
     starts = np.searchsorted(left[order], left[order], "left")
     kept = order[np.arange(order.size) - starts < (choice.per_left or 1)]
     yield Raw(left[kept], right[kept], weight[kept])

@@ -38,7 +38,6 @@ from matchwood.engines.cpu import (
     inlined,
     interrupted,
     kernel,
-    share,
     stopping,
 )
 
@@ -303,13 +302,11 @@ def _bound_nearest(
     holder_starts: Any,
     holders: Any,
     counts: Any,
-    all_shared: Any,
-    all_met: Any,
+    shared: Any,
+    met: Any,
     nearest: Any,
 ) -> None:
-    shared, met = all_shared[team.rank], all_met[team.rank]
-    lo, hi = share(team, counts.size)
-    for e in range(lo, hi):
+    for e in range(counts.size):
         if interrupted(team, e):
             return
         mine = counts[e]
@@ -337,16 +334,14 @@ def _bound_nearest(
             shared[met[i]] = 0
 
 
-def nearest(tokens: Any, threads: int | None = None) -> np.ndarray:
+def nearest(tokens: Any) -> np.ndarray:
     """A bound for each element, float64; at most 1."""
     counts = np.diff(tokens.starts)
     found = np.empty(counts.size)
-    team = crew(threads, work=4 * tokens.tokens.size)
-    team.run(
-        _bound_nearest, tokens.starts, tokens.tokens, tokens.holder_starts, tokens.holders, counts,
-        np.zeros((team.size, counts.size), np.int32), np.empty((team.size, counts.size), np.int32),
-        found,
-    )  # fmt: skip
+    shared, met = np.zeros(counts.size, np.int32), np.empty(counts.size, np.int32)
+    crew(1, work=4 * tokens.tokens.size).run(
+        _bound_nearest, *tokens[:4], counts, shared, met, found
+    )
     return np.minimum(found, 1.0)
 
 
@@ -471,7 +466,7 @@ def nearest_of(prepared: Any) -> np.ndarray:
     """How similar each element can be to any other."""
     if prepared.similarity != "jaccard":
         return np.zeros(len(prepared.values))
-    return prepared.keep("nearest", lambda: nearest(prepared.tokens, 1))
+    return prepared.keep("nearest", lambda: nearest(prepared.tokens))
 
 
 def _holders(starts: np.ndarray, elements: np.ndarray) -> Holders:
