@@ -134,7 +134,9 @@ def _best_in_rounds(task: Task, how: How, choice: Choice, best_of: Any) -> Itera
         count(choice, easy)
         enough = np.bincount(pairs.left, minlength=task.corpus.left.starts.size)
         enough = enough >= (choice.per_left or 1)
-        yield Raw(*(array[enough[pairs.left]] for array in pairs))
+        done = enough[pairs.left]
+        if done.any():  # an empty part would end the block
+            yield Raw(*(array[done] for array in pairs))
         rows = rows[~enough[rows]]
     if rows.size:
         task.only(rows)
