@@ -326,7 +326,9 @@ class Task:
         left[has] = lists.rests[ends[has] - 1]
         return int((left >= self.rule.prefix * sizes - SLACK).sum())
 
-    def run(self, how: How, threads: int | None, costs: np.ndarray, room: int) -> Iterator[Raw]:
+    def run(
+        self, how: How, threads: int | None, costs: np.ndarray, room: int = ROOM
+    ) -> Iterator[Raw]:
         """Pairs, in parts as they are found.  Between two parts the threshold may be raised."""
         launch = Launch(self, how, threads, costs, room)
         while True:
@@ -521,7 +523,7 @@ def collect(team: Team, work: Members, starts: Any, filled: Any, pairs: Raw) -> 
 
 
 def all_pairs(task: Task, how: How, choice: Choice, costs: np.ndarray) -> Iterator[Raw]:
-    return task.run(how, choice.threads, costs, ROOM)
+    return task.run(how, choice.threads, costs)
 
 
 def best_per_left(task: Task, how: How, choice: Choice, _: Any = None) -> Iterator[Raw]:

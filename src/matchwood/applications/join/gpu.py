@@ -93,16 +93,10 @@ def run(task: Any, how: Any) -> Iterator[Raw]:
 
     Where every record is a left one, the record that was probed is on the left.
     """
-    for left, right, weight in pairs_on_device(task, how):
-        yield Raw(left.get(), right.get(), weight.get())
-
-
-def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """The pairs of `run` as GPU arrays."""
     cupy = engines.cupy()
     resident = task.prepared.keep("gpu", Resident)
     corpus = corpus_of(resident, task.corpus, task.places)
-    rule = rule_of(task.rule, task.once, how, how.similarity == JACCARD)
+    rule = rule_of(task, how)
     known = task.prepared.keep("gpu room", dict)
     waiting = [(0, int(task.places.rows.size))]
     while waiting:
@@ -134,7 +128,7 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
         task.watch.lap("verify")
         for name, place in NAMES.items():
             task.counts[place] += int(counted[SOURCE.constant(name.upper())])
-        yield tuple(array[kept] for array in found)
+        yield Raw(*(array[kept].get() for array in found))
 
 
 def _room(wanted: int) -> int:
@@ -237,10 +231,11 @@ def corpus_of(resident: Resident, corpus: Any, places: Any) -> Corpus:
     return Corpus(cupy.asarray(addresses), tuple(copies))
 
 
-def rule_of(rule: Any, once: bool, how: Any, fuzzy: bool) -> Any:
+def rule_of(task: Task, how: Any) -> Any:
     """struct Rule, as bytes on the GPU."""
     made = np.zeros(1, RULE)
+    rule = task.rule
     made["share"], made["prefix"] = rule.share, rule.prefix
-    made["itself"], made["once"], made["unequal"] = rule.itself, once, rule.unequal
-    made["scores"], made["fuzzy"] = how.scores, fuzzy
+    made["itself"], made["once"], made["unequal"] = rule.itself, task.once, rule.unequal
+    made["scores"], made["fuzzy"] = how.scores, how.similarity == JACCARD
     return engines.cupy().asarray(made.view(np.uint8))
