@@ -93,7 +93,7 @@ def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
 def joined(
     prepared: Any, choice: Choice, whole: bool, balances: bool, all_of: Any, best_of: Any
 ) -> Iterator[Raw]:
-    """`blocks` of an engine: all_of and best_of(task, how, choice, costs) yield its pairs.
+    """`blocks` of an engine: `all_of` yields all pairs of a task, `best_of` those of each record.
 
     `balances`: the costs of the items are needed even where there is one part only.
     """
@@ -130,7 +130,7 @@ def _best_in_rounds(task: Task, how: How, choice: Choice, best_of: Any) -> Itera
             continue
         easy = task_of(task.prepared, choice, delta)
         easy.only(rows)
-        pairs = together(list(best_of(easy, how, choice, None)))
+        pairs = together(list(best_of(easy, how, choice)))
         count(choice, easy)
         enough = np.bincount(pairs.left, minlength=task.corpus.left.starts.size)
         enough = enough >= (choice.per_left or 1)
@@ -140,7 +140,7 @@ def _best_in_rounds(task: Task, how: How, choice: Choice, best_of: Any) -> Itera
         rows = rows[~enough[rows]]
     if rows.size:
         task.only(rows)
-        yield from best_of(task, how, choice, None)
+        yield from best_of(task, how, choice)
 
 
 def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:
@@ -526,7 +526,7 @@ def all_pairs(task: Task, how: How, choice: Choice, costs: np.ndarray) -> Iterat
     return task.run(how, choice.threads, costs)
 
 
-def best_per_left(task: Task, how: How, choice: Choice, _: Any = None) -> Iterator[Raw]:
+def best_per_left(task: Task, how: How, choice: Choice) -> Iterator[Raw]:
     """The best partners of each left record, as they are found."""
     costs = task.costs(choice.threads)
     launch = Launch(task, how, choice.threads, costs, max(ROOM, _most(task, choice)))

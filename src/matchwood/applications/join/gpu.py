@@ -62,7 +62,7 @@ def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: An
     count(choice, task)
 
 
-def _best_per_left(task: Task, how: Any, choice: Choice, costs: Any) -> Iterator[Raw]:
+def _best_per_left(task: Task, how: Any, choice: Choice) -> Iterator[Raw]:
     """The first `per_left` pairs of each left record, by score and then by row."""
     left, right, weight = together(list(run(task, how)))
     sizes = task.prepared.sizes
