@@ -142,8 +142,6 @@ def to_open(start: Path) -> set[Path]:
 
 
 FAR = {  # still more than that; these numbers only fall
-    "applications/join/gpu.py": 4,
-    "applications/join/top/cpu.py": 4,
     "io/ranks.py": 12,
     "tridiagonal/block/cpu/__init__.py": 4,
     "tridiagonal/block/cpu/tiles.py": 4,
@@ -253,7 +251,7 @@ def test_circles_are_seen():
 
 BUDGET: dict[str, int] = {
     ".": 1770,
-    "applications": 19614,
+    "applications": 19410,
     "cli": 3967,
     "communities": 5367,
     "components": 7202,

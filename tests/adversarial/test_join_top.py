@@ -13,7 +13,7 @@ import pytest
 
 from adversarial.clock import attempts
 from join_collections import records
-from matchwood.applications.join import ONE, Raw, cpu, top
+from matchwood.applications.join import ONE, Raw, cpu, fuzzy
 from matchwood.join import collection, fuzzy_join
 
 
@@ -24,8 +24,8 @@ def triples(pairs):
 @pytest.fixture
 def sampled(monkeypatch):
     """Collections of any size are sampled."""
-    monkeypatch.setattr(top, "LEAST_SAMPLED", 0)
-    monkeypatch.setattr(top, "SAMPLE", 2)
+    monkeypatch.setattr(fuzzy, "LEAST_SAMPLED", 0)
+    monkeypatch.setattr(fuzzy, "SAMPLE", 2)
 
 
 def test_the_best_k_are_the_first_of_all(sampled):
@@ -79,7 +79,7 @@ def test_pairs_behind_the_last_place_are_dropped_and_no_others():
         left, right = (part.ravel() for part in np.divmod(rng.permutation(3600), 60))
         least = np.minimum(sizes[0][left], sizes[1][right])
         weight = least * ONE if seed % 2 else rng.integers(1, least + 1) * (ONE // 3)
-        best = top._Best(25, sizes)
+        best = fuzzy._Best(25, sizes)
         for part in np.split(np.arange(3600), 9):
             best.add(Raw(*(array[part] for array in (left, right, weight))))
             best.settle()
@@ -105,7 +105,7 @@ def test_buffers_that_grow_keep_every_pair(monkeypatch):
 
 
 def _choice(threads):
-    from matchwood.applications.join.options import read_choice
+    from matchwood.applications.join import read_choice
 
     return read_choice("fuzzy_join", {**fuzzy_join.__kwdefaults__, "threads": threads})
 

@@ -187,7 +187,7 @@ def test_long_records_and_full_buffers(monkeypatch):
 
 
 def test_defaults_are_those_of_the_signature():
-    from matchwood.applications.join.options import DEFAULTS
+    from matchwood.applications.join import DEFAULTS
 
     assert fuzzy_join.__kwdefaults__ == DEFAULTS
 

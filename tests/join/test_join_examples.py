@@ -9,7 +9,8 @@ import pytest
 
 from join_sets import arrays
 from matchwood.applications.join import ONE
-from matchwood.applications.join.candidates.cpu import BASIC, JOINT, Rule, can_reach, index
+from matchwood.applications.join.candidates import cpu as index
+from matchwood.applications.join.candidates.cpu import BASIC, JOINT, Rule, can_reach
 from matchwood.applications.join.reference import weight
 from matchwood.applications.join.similarity.cpu import jaccard
 from matchwood.applications.join.verification import METHODS, share_of

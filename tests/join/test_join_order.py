@@ -7,6 +7,8 @@ import pytest
 
 from matchwood.applications.join import ONE, Raw
 from matchwood.applications.join.ordering import cpu, reference
+from matchwood.applications.join.ordering.check import check_in_order
+from matchwood.errors import CheckFailed
 
 
 def some_pairs(rng, rows, columns, count):
@@ -25,6 +27,8 @@ def compare(raw, sizes, threads, cuts=()):
         given = list(parts)
         found = cpu.in_order(given, sizes, scored, threads)
         assert given == []
+        if raw.left.size <= 5000:
+            check_in_order(found, parts, sizes)
         for i in range(2 + scored):
             assert np.array_equal(found[i], wanted[i])
             assert found[i].dtype == (np.float64 if i == 2 else np.int64)
@@ -58,3 +62,18 @@ def test_pairs_that_crowd_into_one_bucket(monkeypatch):
 def test_no_parts_at_all():
     left, right, score = cpu.in_order([], (np.ones(3, np.int64), np.ones(2, np.int64)), True, None)
     assert left.size == right.size == score.size == 0
+
+
+def test_the_check_sees_what_is_wrong():
+    raw, sizes = some_pairs(np.random.default_rng(3), 30, 20, 50)
+    left, right, score = reference.in_order([raw], sizes, True)
+    check_in_order((left, right, score), [raw], sizes)
+    check_in_order((left, right, None), [raw], sizes)
+    wrong = {
+        "does not come after": (left[::-1], right[::-1], None),
+        "are not the": (left[1:], right[1:], None),
+        "another score": (left, right, score + 1e-16 + np.spacing(score)),
+    }
+    for message, found in wrong.items():
+        with pytest.raises(CheckFailed, match=message):
+            check_in_order(found, [raw], sizes)

@@ -19,8 +19,10 @@ ONE = reference.ONE
 ALONE = Team(0, 1, np.zeros(WORDS, np.int64))
 fits_lane, set_lane = from_python(cpu.fits_lane), from_python(cpu.set_lane)
 clear_lane, sweep = from_python(cpu.clear_lane), from_python(cpu.sweep)
-levenshtein, phi = from_python(cpu.levenshtein), from_python(cpu.phi)
-edit, fixed = from_python(cpu.edit), from_python(cpu.fixed)
+set_pattern, clear_pattern = from_python(cpu.set_pattern), from_python(cpu.clear_pattern)
+distance_to, long_distance = from_python(cpu.distance_to), from_python(cpu.long_distance)
+open_pattern, edit_to = from_python(cpu.open_pattern), from_python(cpu.edit_to)
+jaccard, fixed = from_python(cpu.jaccard), from_python(cpu.fixed)
 most_edits = from_python(cpu.most_edits)
 KINDS = {"jaccard": JACCARD, "edit": EDIT, "edit_padded": EDIT, "equal": EQUAL}
 
@@ -37,9 +39,29 @@ def new_pattern(longest):
 def distance(r, s, most=1 << 30):
     codes = np.array([ord(c) for c in r + s], np.uint32)
     pattern = new_pattern(max(len(r), len(s)))
-    found = levenshtein(ALONE, pattern, codes, (0, len(r)), (len(r), len(r) + len(s)), most)
+    ends = len(r), len(r) + len(s)
+    if 0 < len(r) <= cpu.WORD:
+        set_pattern(pattern, codes, 0, len(r))
+        found = distance_to(pattern, len(r), codes, *ends, most)
+        clear_pattern(pattern, codes, 0, len(r))
+    else:
+        found = long_distance(ALONE, pattern, codes, (0, len(r)), ends, most)
     assert not any(part.any() for part in (pattern.direct, pattern.keys, pattern.words))
     return found
+
+
+def edit(elements, a, b, least, pattern):
+    short = open_pattern(elements, a, pattern)
+    found = edit_to(ALONE, elements, a, b, np.int64(least), pattern, short)
+    if short:
+        clear_pattern(pattern, elements.text, *elements.text_starts[a : a + 2])
+    return found
+
+
+def phi(elements, a, b, similarity, pattern):
+    if similarity == EDIT:
+        return edit(elements, a, b, 0, pattern)
+    return jaccard(elements, a, b) if similarity == JACCARD else ONE * (a == b)
 
 
 def random_texts(rng, count):
@@ -145,7 +167,7 @@ def test_all_ways_agree():
                 for j in order:
                     expected = reference.phi(words[i], words[j], similarity, q)
                     a, b = by_id[words[i]], by_id[words[j]]
-                    assert phi(ALONE, elements, a, b, kind, pattern) == expected == row[j]
+                    assert phi(elements, a, b, kind, pattern) == expected == row[j]
             assert ids.size == len(words)
 
 
@@ -157,9 +179,9 @@ def test_a_cut_off_never_hides_what_reaches_it():
     pattern = new_pattern(int(np.diff(elements.text_starts).max()))
     for a in records.elements[::3]:
         for b in records.elements:
-            exact = phi(ALONE, elements, a, b, EDIT, pattern)
+            exact = phi(elements, a, b, EDIT, pattern)
             for least in (exact - 1, exact, exact + 1, ONE // 2, ONE):
-                found = edit(ALONE, elements, a, b, max(least, 0), pattern)
+                found = edit(elements, a, b, max(least, 0), pattern)
                 assert found == exact if exact >= least else found < max(least, 1)
 
 

@@ -15,8 +15,14 @@ from matchwood.applications.join import reference as join_reference
 from matchwood.applications.join.reference import in_order, least_weight
 from matchwood.applications.join.result import scores_of
 from matchwood.applications.join.verification import METHODS, reference, share_of
-from matchwood.applications.join.verification.cpu import matchings, verify
-from matchwood.applications.join.verification.cpu.matchings import BELOW, NEVER, OPTIMAL, REACHED
+from matchwood.applications.join.verification import cpu as matchings
+from matchwood.applications.join.verification.cpu import (
+    BELOW,
+    NEVER,
+    OPTIMAL,
+    REACHED,
+    verify,
+)
 from matchwood.applications.join.verification.cpu.rows import (
     FAR,
     Edges,

@@ -6,24 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.applications.join.candidates.cpu import (
+from matchwood.applications.join.candidates.cpu import SLACK, Rule, Sums, gather
+from matchwood.applications.join.cpu import Task
+from matchwood.applications.join.probing.cpu import (
     SLOTS,
     TOO_FEW,
     WINDOW,
     Corpus,
     Known,
     ProbeOrder,
-    Rule,
-    Sums,
-    gather,
     members_of,
     settle,
     size_of,
     worth_verifying,
 )
-from matchwood.applications.join.candidates.cpu.index import SLACK
-from matchwood.applications.join.cpu import Task
-from matchwood.applications.join.verification.cpu import least_weight
+from matchwood.applications.join.verification.cpu.rows import least_weight
 from matchwood.engines.cpu import Team, crew, kernel, stopping
 
 

@@ -4,30 +4,44 @@ fuzzy.py is the entry.  The steps, one folder each, with what goes in and out in
 
     collecting     from text to numbers: `Records` and `Elements`
     candidates     which pairs may be similar, from an index of tokens
+    probing        record by record: candidates are settled or verified; all pairs, or the best
     similarity     of two elements
     verification   of two records
-    top            the best pairs of all, or of each left record
     ordering       the pairs in the user's order, with scores
 
-options.py reads and checks the options, result.py holds what is returned.  An engine
+result.py holds what is returned.  An engine
 (reference.py, cpu.py, gpu.py + gpu.cu) takes `Prepared` of collecting and a `Choice`, and yields
 pairs as `Raw`, by two functions:
 
     blocks(prepared, choice, whole)                    all pairs, or the best of each left record
     above(prepared, choice, delta, raise_to, sample)   pairs above a threshold, for the best k
 
-This file has what all steps share.  Both sides of a join share one dictionary, so equal elements
-have equal ids, and equal tokens too.
+This file has what all steps share, and the options of a call.  Both sides of a join share one
+dictionary, so equal elements have equal ids, and equal tokens too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood import arguments
+from matchwood.applications.join.candidates import FILTERS
+from matchwood.applications.join.verification import METHODS, MODES
+
 ONE = 1 << 40  # the weight 1.  Similarities and matching weights are integers in units of 2^-40
+STEP = 0.1  # between two thresholds that are tried for the best k
+DELTA = 0.7  # where neither delta nor k nor per_left is given
+# those of `fuzzy_join`, which has them in its signature
+DEFAULTS: dict[str, Any] = {
+    "delta": None, "k": None, "per_left": None, "similarity": "jaccard", "q": 3,
+    "verify": "certified", "mode": "weight", "on": None, "left_on": None, "right_on": None,
+    "by": None, "separator": None, "normalise": None, "filters": "joint", "scores": True,
+    "exclude_equal": False, "shard": None, "limit": None, "engine": None, "threads": None,
+}  # fmt: skip
 
 
 class Records(NamedTuple):
@@ -52,6 +66,14 @@ class Raw(NamedTuple):
     left: np.ndarray  # int32
     right: np.ndarray  # int32
     weight: np.ndarray  # int64
+
+
+NO_PAIRS = Raw(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
+
+
+def together(parts: Sequence[Raw]) -> Raw:
+    """The pairs of all parts."""
+    return Raw(*(np.concatenate(arrays) for arrays in zip(NO_PAIRS, *parts, strict=True)))
 
 
 @dataclass
@@ -81,3 +103,56 @@ class Choice:
                 f"before the join was stopped, and limit is {self.limit}; raise delta or limit, or "
                 "take the pairs block by block with iter_fuzzy_join"
             )
+
+
+def with_defaults(caller: str, options: dict[str, Any]) -> dict[str, Any]:
+    """All options of `fuzzy_join`, with these among them; TypeError for one that it has not."""
+    for name in options:
+        if name not in DEFAULTS:
+            raise TypeError(f"{caller}: unknown argument {name!r}")
+    return {**DEFAULTS, **options}
+
+
+def read_choice(caller: str, options: dict[str, Any]) -> Choice:
+    """Check the options that do not depend on the data."""
+    k, per_left, delta = (options[name] for name in ("k", "per_left", "delta"))
+    if k is not None and per_left is not None:
+        raise ValueError(f"{caller}: k and per_left cannot both be given")
+    k = None if k is None else arguments.count(caller, "k", k, 1)
+    per_left = None if per_left is None else arguments.count(caller, "per_left", per_left, 1)
+    if delta is None:
+        delta = DELTA if k is None and per_left is None else 0.0
+    else:
+        delta = arguments.real(caller, "delta", delta, 0.0, 1.0)
+        if delta == 0.0 and k is None and per_left is None:
+            raise ValueError(f"{caller}: delta must be above 0 and at most 1, got 0")
+    limit = options["limit"]
+    return Choice(
+        caller,
+        delta,
+        k,
+        per_left,
+        arguments.one_of(caller, "filters", options["filters"], FILTERS),
+        arguments.one_of(caller, "verify", options["verify"], METHODS),
+        arguments.one_of(caller, "mode", options["mode"], MODES),
+        arguments.flag(caller, "scores", options["scores"]),
+        arguments.flag(caller, "exclude_equal", options["exclude_equal"]),
+        _shard(caller, options["shard"], k),
+        None if limit is None else arguments.count(caller, "limit", limit),
+        options["threads"],
+    )
+
+
+def _shard(caller: str, shard: Any, k: int | None) -> tuple[int, int]:
+    if shard is None:
+        return 0, 1
+    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
+        raise TypeError(f"{caller}: shard must be (part, parts), got {arguments.shown(shard)}")
+    parts = arguments.count(caller, "shard[1]", shard[1], 1)
+    part = arguments.count(caller, "shard[0]", shard[0])
+    if part >= parts:
+        got = arguments.shown(shard)
+        raise ValueError(f"{caller}: shard must be (part, parts) with part < parts, got {got}")
+    if k is not None and parts > 1:
+        raise ValueError(f"{caller}: k looks at all pairs and has no shards; join with delta")
+    return part, parts

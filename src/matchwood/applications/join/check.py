@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, arguments
-from matchwood.applications.join import ONE, Choice
-from matchwood.applications.join.collecting import Collection
-from matchwood.applications.join.options import read_choice, read_groups, read_sides, with_defaults
+from matchwood.applications.join import ONE, Choice, read_choice, with_defaults
+from matchwood.applications.join.collecting import Collection, read_groups, read_sides
 from matchwood.applications.join.reference import least_weight
 from matchwood.applications.join.similarity import EDITS
 from matchwood.applications.join.similarity.check import Similarities

@@ -4,9 +4,9 @@
     above           pairs above a threshold that rises, for the best k of all
     Task            a join that is ready to run: both sides, the index, the order of probing
     Launch          a team with its buffers, which is started again until all items are done
-    best_per_left   candidates verified in the order of their bounds, best first
+    best_per_left   the best partners of each left record
 
-The kernels that probe are in candidates/cpu/, those that verify in verification/cpu/.
+The GPU engine has the same plan (`joined`) with kernels of its own.  Read on in probing/cpu.py.
 """
 
 from __future__ import annotations
@@ -16,11 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.applications.join import Choice, Raw
+from matchwood.applications.join import NO_PAIRS, STEP, Choice, Raw, together
 from matchwood.applications.join.candidates import FILTERS
 from matchwood.applications.join.candidates.cpu import (
-    ACCEPTED_BY_BOUND,
     BASIC,
+    GROUP,
+    SLACK,
+    Order,
+    Rule,
+    index_of_side,
+    lists_of_side,
+    nearest_of,
+    order_of,
+)
+from matchwood.applications.join.probing.cpu import (
+    ACCEPTED_BY_BOUND,
     COUNTS,
     CURSOR,
     END,
@@ -40,34 +50,17 @@ from matchwood.applications.join.candidates.cpu import (
     WINDOW,
     WORDS,
     Corpus,
+    Kept,
     Members,
     ProbeOrder,
-    Rule,
     count_postings,
     join_all,
+    join_best,
 )
-from matchwood.applications.join.candidates.cpu.index import (
-    GROUP,
-    SLACK,
-    Order,
-    index_of_side,
-    lists_of_side,
-    nearest_of,
-    order_of,
-)
-from matchwood.applications.join.top import STEP
-from matchwood.applications.join.top.cpu import Kept, join_best
 from matchwood.applications.join.verification import TOLERANCE, share_of
 from matchwood.applications.join.verification.cpu import ACCEPTED, verify
 from matchwood.applications.join.verification.cpu.rows import How, apart, how, most_tokens, scratch
-from matchwood.engines.cpu import (
-    Team,
-    counting,
-    crew,
-    device,
-    kernel,
-    stopping,
-)
+from matchwood.engines.cpu import Team, counting, crew, device, kernel, stopping
 from matchwood.engines.cpu.crew import INLINE_WORK
 from matchwood.stopwatch import Stopwatch
 
@@ -86,7 +79,6 @@ LEAST_FOR_TEAM = 1 << 15  # pairs that a team collects; fewer are copied by the 
 CHUNKS_PER_MEMBER = 64  # chunks of equal cost; the last one to end is late by one chunk at most
 WORK_PER_POSTING = 8  # steps, for the choice of the number of threads
 COPIED_PAIRS = 1 << 16  # pairs that are copied between two looks at the stop word
-BREAK = Raw(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
 
 
 def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
@@ -95,29 +87,39 @@ def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     Unless `whole`, an empty part ends each block, and the content of a block depends on the data
     alone.
     """
+    return joined(prepared, choice, whole, choice.threads != 1, all_pairs, best_per_left)
+
+
+def joined(
+    prepared: Any, choice: Choice, whole: bool, balances: bool, all_of: Any, best_of: Any
+) -> Iterator[Raw]:
+    """`blocks` of an engine: `all_of` yields all pairs of a task, `best_of` those of each record.
+
+    `balances`: the costs of the items are needed even where there is one part only.
+    """
     watch = Stopwatch()
     task = task_of(prepared, choice)
     watch.lap("index")
     how = how_of_choice(prepared, choice)
-    alone = choice.threads == 1 and choice.shard[1] == 1 and whole
-    costs = task.evenly() if alone else task.all_costs(choice.threads)
+    needed = balances or choice.shard[1] > 1 or not whole
+    costs = task.all_costs(choice.threads) if needed else task.evenly()
     first, last = shard_of(costs, *choice.shard)
     steps = np.array([first, last]) if whole else first + cuts(costs[first:last], parts_of(costs))
     choice.stats["without_prefix"] = task.without_prefix(first, last)
     for a, b in zip(steps[:-1].tolist(), steps[1:].tolist(), strict=True):
         task.part(a, b)
         if choice.per_left is None:
-            yield from task.run(how, choice.threads, costs[a:b])
+            yield from all_of(task, how, choice, costs[a:b])
         else:
-            yield from _best_in_rounds(prepared, task, how, choice)
+            yield from _best_in_rounds(task, how, choice, best_of)
         if not whole:
-            yield BREAK
+            yield NO_PAIRS
     watch.lap("join")
     count(choice, task)
-    choice.stats.setdefault("seconds", {}).update(watch.seconds)
+    choice.stats.setdefault("seconds", {}).update({**watch.seconds, **task.watch.seconds})
 
 
-def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iterator[Raw]:
+def _best_in_rounds(task: Task, how: How, choice: Choice, best_of: Any) -> Iterator[Raw]:
     """The best partners of the records of `task`, first those that are found easily.
 
     A high threshold has few candidates.  A record with enough partners above it is done.
@@ -126,19 +128,19 @@ def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iter
     for delta in ROUNDS:
         if delta <= choice.delta or not rows.size:
             continue
-        easy = task_of(prepared, choice, delta)
+        easy = task_of(task.prepared, choice, delta)
         easy.only(rows)
-        found = list(best_per_left(easy, how, choice, easy.costs(choice.threads)))
+        pairs = together(list(best_of(easy, how, choice)))
         count(choice, easy)
-        left = np.concatenate([np.empty(0, np.int32), *(raw.left for raw in found)])
-        enough = np.bincount(left, minlength=prepared.records[0].starts.size)
+        enough = np.bincount(pairs.left, minlength=task.corpus.left.starts.size)
         enough = enough >= (choice.per_left or 1)
-        for raw in found:
-            yield Raw(*(array[enough[raw.left]] for array in raw))
+        done = enough[pairs.left]
+        if done.any():  # an empty part would end the block
+            yield Raw(*(array[done] for array in pairs))
         rows = rows[~enough[rows]]
     if rows.size:
         task.only(rows)
-        yield from best_per_left(task, how, choice, task.costs(choice.threads))
+        yield from best_of(task, how, choice)
 
 
 def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:
@@ -221,10 +223,8 @@ class Task:
         self.delta = delta
         self.grouped = groups is not None
         left, right = prepared.records[0], prepared.records[-1]
-        left_lists, right_lists = (
-            lists_of_side(prepared, 0, self.edit),
-            lists_of_side(prepared, -1, False),
-        )
+        left_lists = lists_of_side(prepared, 0, self.edit)
+        right_lists = lists_of_side(prepared, -1, False)
         self.rule = self.rule_of(delta)
         order = order_of(prepared, -1, groups)
         least = 0.0 if self.edit or self.level == BASIC else max(delta - TOLERANCE, 0.0)
@@ -308,12 +308,7 @@ class Task:
 
     def take(self, kept: Any) -> None:
         """Only these items of all are probed."""
-        whole = self.all_places
-        self.places = whole._replace(
-            rows=np.ascontiguousarray(whole.rows[kept]),
-            lows=np.ascontiguousarray(whole.lows[kept]),
-            highs=np.ascontiguousarray(whole.highs[kept]),
-        )
+        self.places = taken_of(self.all_places, kept)
 
     def raise_to(self, delta: float) -> None:
         """Raise the threshold: what was prepared for the lower one still holds."""
@@ -364,6 +359,15 @@ class Task:
         self.counts[VERIFIED] += open_.size
         kept = raw.weight > 0
         return Raw(*(array[kept] for array in raw))
+
+
+def taken_of(places: ProbeOrder, kept: Any) -> ProbeOrder:
+    """Only these items."""
+    return places._replace(
+        rows=np.ascontiguousarray(places.rows[kept]),
+        lows=np.ascontiguousarray(places.lows[kept]),
+        highs=np.ascontiguousarray(places.highs[kept]),
+    )
 
 
 class Launch:
@@ -518,8 +522,13 @@ def collect(team: Team, work: Members, starts: Any, filled: Any, pairs: Raw) -> 
 # The best partners of each left record
 
 
-def best_per_left(task: Task, how: How, choice: Choice, costs: np.ndarray) -> Iterator[Raw]:
+def all_pairs(task: Task, how: How, choice: Choice, costs: np.ndarray) -> Iterator[Raw]:
+    return task.run(how, choice.threads, costs)
+
+
+def best_per_left(task: Task, how: How, choice: Choice) -> Iterator[Raw]:
     """The best partners of each left record, as they are found."""
+    costs = task.costs(choice.threads)
     launch = Launch(task, how, choice.threads, costs, max(ROOM, _most(task, choice)))
     places, corpus = task.places, task.corpus
     while True:
@@ -533,9 +542,7 @@ def best_per_left(task: Task, how: How, choice: Choice, costs: np.ndarray) -> It
             break
         # records with a pair of very many edges: one member, with room for them
         chosen = np.flatnonzero(np.isin(places.rows, again))
-        task.places = places._replace(
-            rows=places.rows[chosen], lows=places.lows[chosen], highs=places.highs[chosen]
-        )
+        task.places = taken_of(places, chosen)
         edges = launch.edges
         launch = Launch(task, how, 1, task.evenly(), max(ROOM, _most(task, choice)))
         launch.space = scratch(corpus.elements, corpus.left, corpus.right, how, 1, edges=edges)

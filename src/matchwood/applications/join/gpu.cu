@@ -1,5 +1,5 @@
 // The join on the GPU: what the kernels read; `gather`, the candidates; `verify`.  Host: gpu.py, which fills
-// a Corpus with addresses; the arrays are those of __init__.py and candidates/cpu/index.py.
+// a Corpus with addresses; the arrays are those of __init__.py and candidates/cpu.py.
 
 #include "matchwood/atomics.cuh"
 #include "matchwood/threads.cuh"
@@ -91,7 +91,7 @@ struct Tally {
 };
 
 // Candidates of the join: a block takes a left record, gathers the records that share a token of
-// its prefix, and filters them.  The bounds, and why they hold: candidates/cpu.
+// its prefix, and filters them.  The bounds, and why they hold: candidates/cpu.py.
 //
 // The records on the right are in order of size.  The block works on WINDOW positions at a time:
 //   1. a warp takes a token of the prefix and adds its utility to each position of its posting list

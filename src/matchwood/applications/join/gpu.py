@@ -15,25 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.join import Choice, Elements, Raw, Records
-from matchwood.applications.join.candidates import cpu as probing
+from matchwood.applications.join import STEP, Choice, Raw, together
 from matchwood.applications.join.cpu import (
-    BREAK,
-    ROUNDS,
+    NAMES,
     Task,
     count,
-    cuts,
     how_of_choice,
-    parts_of,
-    shard_of,
+    joined,
     task_of,
 )
-from matchwood.applications.join.result import by_score
+from matchwood.applications.join.result import by_left
 from matchwood.applications.join.similarity.cpu import JACCARD
-from matchwood.applications.join.top import STEP
 from matchwood.engines import gpu
 from matchwood.errors import EngineUnavailable
-from matchwood.stopwatch import Stopwatch
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("gather", "verify"))
 BLOCK, WARP, COUNTS = SOURCE.constants("BLOCK", "WARP", "COUNTS")
@@ -41,18 +35,7 @@ SIMILARITIES = ("jaccard", "equal")
 FIRST_ROOM = 1 << 22  # pairs, before anything is known: 64 MB
 SHARE_OF_MEMORY = 4  # at most a quarter of the free memory holds pairs
 PAIR_BYTES = 4 + 4 + 8
-# what a kernel counts, and where the CPU engine counts it
-COUNTED = {
-    "GENERATED": probing.GENERATED,
-    "REFINED": probing.REFINED,
-    "VERIFIED": probing.VERIFIED,
-    "ACCEPTED_BY_BOUND": probing.ACCEPTED_BY_BOUND,
-    "REJECTED_BY_BOUND": probing.REJECTED_BY_BOUND,
-    "SOLVED_EXACTLY": probing.SOLVED_EXACTLY,
-}
-MOST_BYTES = (
-    1 << 32
-)  # of the memory that warps work in; fewer warps run at once where pairs are large
+MOST_BYTES = 1 << 32  # that warps work in; fewer warps run at once where pairs are large
 RULE = np.dtype(
     [("share", "f8"), ("prefix", "f8")]
     + [(name, "i4") for name in ("itself", "once", "unequal", "scores", "fuzzy", "filler")]
@@ -62,29 +45,11 @@ RULE = np.dtype(
 def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     """The pairs of a join, in parts; the same parts as those of the CPU engine."""
     _refuse(prepared, choice)
-    watch = Stopwatch()
-    task = task_of(prepared, choice)
-    watch.lap("index")
-    how = how_of_choice(prepared, choice)
-    steps = np.array([0, task.places.rows.size])
-    if choice.shard[1] > 1 or not whole:  # parts of balanced cost, as on the CPU
-        costs = task.all_costs(choice.threads)
-        first, last = shard_of(costs, *choice.shard)
-        steps = np.array([first, last])
-        if not whole:
-            steps = first + cuts(costs[first:last], parts_of(costs))
-    choice.stats["without_prefix"] = 0
-    for a, b in zip(steps[:-1].tolist(), steps[1:].tolist(), strict=True):
-        task.part(a, b)
-        if choice.per_left is None:
-            yield from run(task, how)
-        else:
-            yield from _best_in_rounds(prepared, task, how, choice)
-        if not whole:
-            yield BREAK
-    watch.lap("join")
-    count(choice, task)
-    choice.stats.setdefault("seconds", {}).update({**watch.seconds, **task.watch.seconds})
+    return joined(prepared, choice, whole, False, _all_pairs, _best_per_left)
+
+
+def _all_pairs(task: Task, how: Any, choice: Choice, costs: Any) -> Iterator[Raw]:
+    return run(task, how)
 
 
 def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:
@@ -97,32 +62,14 @@ def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: An
     count(choice, task)
 
 
-def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iterator[Raw]:
-    """The best partners of the records of `task`, as in cpu.py."""
-    rows = task.places.rows
-    for delta in (*(d for d in ROUNDS if d > choice.delta), choice.delta):
-        if not rows.size:
-            return
-        easy = task_of(prepared, choice, delta)
-        easy.only(rows)
-        found = _best_of(list(run(easy, how)), prepared, choice)
-        count(choice, easy)
-        enough = np.bincount(found.left, minlength=prepared.records[0].starts.size)
-        done = enough >= ((choice.per_left or 1) if delta > choice.delta else 0)
-        yield Raw(*(array[done[found.left]] for array in found))
-        rows = rows[~done[rows]]
-
-
-def _best_of(raws: list[Raw], prepared: Any, choice: Choice) -> Raw:
+def _best_per_left(task: Task, how: Any, choice: Choice) -> Iterator[Raw]:
     """The first `per_left` pairs of each left record, by score and then by row."""
-    empty = BREAK
-    left, right, weight = (np.concatenate([empty[i], *(raw[i] for raw in raws)]) for i in range(3))
-    sizes = prepared.sizes
-    order = by_score(weight, sizes[0][left] + sizes[1][right], left, right)
-    order = order[np.argsort(left[order], kind="stable")]
+    left, right, weight = together(list(run(task, how)))
+    sizes = task.prepared.sizes
+    order = by_left(left, right, weight, sizes[0][left] + sizes[1][right])
     starts = np.searchsorted(left[order], left[order], "left")
     kept = order[np.arange(order.size) - starts < (choice.per_left or 1)]
-    return Raw(left[kept], right[kept], weight[kept])
+    yield Raw(left[kept], right[kept], weight[kept])
 
 
 def _refuse(prepared: Any, choice: Choice) -> None:
@@ -146,16 +93,10 @@ def run(task: Any, how: Any) -> Iterator[Raw]:
 
     Where every record is a left one, the record that was probed is on the left.
     """
-    for left, right, weight in pairs_on_device(task, how):
-        yield Raw(left.get(), right.get(), weight.get())
-
-
-def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """The pairs of `run` as GPU arrays."""
     cupy = engines.cupy()
     resident = task.prepared.keep("gpu", Resident)
     corpus = corpus_of(resident, task.corpus, task.places)
-    rule = rule_of(task.rule, task.once, how, how.similarity == JACCARD)
+    rule = rule_of(task, how)
     known = task.prepared.keep("gpu room", dict)
     waiting = [(0, int(task.places.rows.size))]
     while waiting:
@@ -185,9 +126,9 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
         kept = cupy.flatnonzero(found[2] > 0)
         counted = counts.get()
         task.watch.lap("verify")
-        for name, place in COUNTED.items():
-            task.counts[place] += int(counted[SOURCE.constant(name)])
-        yield tuple(array[kept] for array in found)
+        for name, place in NAMES.items():
+            task.counts[place] += int(counted[SOURCE.constant(name.upper())])
+        yield Raw(*(array[kept].get() for array in found))
 
 
 def _room(wanted: int) -> int:
@@ -277,38 +218,24 @@ class Resident:
 
 def corpus_of(resident: Resident, corpus: Any, places: Any) -> Corpus:
     """Both sides, lists, index and places, as struct Corpus has them."""
-    elements: Elements = corpus.elements
-    left: Records = corpus.left
-    right: Records = corpus.right
-    copies = [
-        resident.copy(array)
-        for array in (
-            elements.starts,
-            elements.tokens,
-            *left,
-            *right,
-            *corpus.left_lists,
-            *corpus.right_lists,
-            *corpus.index,
-            corpus.nearest,
-        )
-    ]
-    copies += [
-        resident.copy(array)
-        for array in (places.rows, places.lows, places.highs, places.right_rows)
-    ]
+    arrays = (
+        *corpus.elements[:2], *corpus.left, *corpus.right, *corpus.left_lists, *corpus.right_lists,
+        *corpus.index, corpus.nearest, places.rows, places.lows, places.highs, places.right_rows,
+    )  # fmt: skip
+    copies = [resident.copy(array) for array in arrays]
     cupy = engines.cupy()
-    sizes = np.diff(right.starts)[places.right_rows].astype(np.int32)
+    sizes = np.diff(corpus.right.starts)[places.right_rows].astype(np.int32)
     copies.append(cupy.asarray(sizes))
     resident.forget_unused()
     addresses = np.array([array.data.ptr for array in copies], np.uint64)
     return Corpus(cupy.asarray(addresses), tuple(copies))
 
 
-def rule_of(rule: Any, once: bool, how: Any, fuzzy: bool) -> Any:
+def rule_of(task: Task, how: Any) -> Any:
     """struct Rule, as bytes on the GPU."""
     made = np.zeros(1, RULE)
+    rule = task.rule
     made["share"], made["prefix"] = rule.share, rule.prefix
-    made["itself"], made["once"], made["unequal"] = rule.itself, once, rule.unequal
-    made["scores"], made["fuzzy"] = how.scores, fuzzy
+    made["itself"], made["once"], made["unequal"] = rule.itself, task.once, rule.unequal
+    made["scores"], made["fuzzy"] = how.scores, how.similarity == JACCARD
     return engines.cupy().asarray(made.view(np.uint8))

@@ -13,7 +13,6 @@ from matchwood.applications.join import ONE, Raw
 from matchwood.applications.join.similarity.reference import phi
 from matchwood.applications.join.verification import reference, share_of
 
-Records = Sequence[Sequence[Any]]
 MATCHINGS = {
     "exact": reference.exact,
     "certified": reference.exact,
@@ -76,29 +75,6 @@ def weight(
 def least_weight(delta: float, left: int, right: int) -> int:
     """The least weight, above 0, that is reported for records of `left` and `right` elements."""
     return max(1, math.floor(share_of(delta) * (left + right) * ONE) - min(left, right))
-
-
-def fuzzy_join(
-    left: Records,
-    right: Records | None = None,
-    *,
-    delta: float = 0.7,
-    similarity: str = "jaccard",
-    q: int = 3,
-    verify: str = "exact",
-    mode: str = "weight",
-) -> list[tuple[int, int, float]]:
-    """All pairs (left, right, score) that reach delta, by (left, right).  Records are lists."""
-    one = [in_order(record, similarity, q) for record in left]
-    other = one if right is None else [in_order(record, similarity, q) for record in right]
-    found = []
-    for i, r in enumerate(one):
-        for j in range(i + 1 if right is None else 0, len(other)):
-            s = other[j]
-            total = weight(r, s, similarity, q, verify, mode) if r and s else 0
-            if total >= least_weight(delta, len(r), len(s)):
-                found.append((i, j, total / (ONE * (len(r) + len(s)) - total)))
-    return found
 
 
 # As an engine: records and options are checked

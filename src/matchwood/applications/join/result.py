@@ -198,6 +198,12 @@ def by_score(weight: np.ndarray, sizes: np.ndarray, *ties: np.ndarray) -> Any:
     return np.lexsort((*reversed(ties), *reversed(digits)))
 
 
+def by_left(left: np.ndarray, right: np.ndarray, weight: np.ndarray, sizes: np.ndarray) -> Any:
+    """The order (left, -score, right)."""
+    order = by_score(weight, sizes, left, right)
+    return order[np.argsort(left[order], kind="stable")]
+
+
 # The rows of two tables side by side, one row for each pair: what `Pairs.merge` returns
 
 

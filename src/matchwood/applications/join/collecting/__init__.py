@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -340,3 +340,104 @@ def _alike(parts: np.ndarray, starts: np.ndarray, known: dict[bytes, int]) -> np
     bounds = itertools.pairwise((starts * width).tolist())
     numbers = (known.setdefault(content[a:b], len(known)) for a, b in bounds)
     return np.fromiter(numbers, np.int32, starts.size - 1)
+
+
+# The two sides of a join, and the groups of their records
+
+
+def read_sides(
+    caller: str, left: Any, right: Any, options: dict[str, Any]
+) -> tuple[Collection, Collection | None]:
+    """Both sides as collections; None on the right for a join with itself."""
+    on, left_on, right_on = (options[name] for name in ("on", "left_on", "right_on"))
+    if on is not None and (left_on is not None or right_on is not None):
+        raise ValueError(f"{caller}: give on, or left_on and right_on, not both")
+    if right is None and right_on is not None:
+        raise ValueError(f"{caller}: right_on needs a right table")
+    mine, theirs = on if left_on is None else left_on, on if right_on is None else right_on
+    first = _side(caller, "left", left, mine, options)
+    if right is None:
+        return first, None
+    same = mine is theirs or (isinstance(mine, (str, int)) and mine == theirs)
+    if right is left and same:  # read once
+        return first, first
+    second = _side(caller, "right", right, theirs, options)
+    if (first.similarity, first.q) != (second.similarity, second.q):
+        raise ValueError(
+            f"{caller}: both collections must be made with one similarity and q, got "
+            f"{first.similarity!r}, {first.q} and {second.similarity!r}, {second.q}"
+        )
+    both = first.table.distinct and second.table.distinct
+    if both and first.table.are_text != second.table.are_text:
+        raise TypeError(f"{caller}: one side holds text and the other integers")
+    return first, second
+
+
+def _side(caller: str, name: str, data: Any, on: Any, options: dict[str, Any]) -> Collection:
+    similarity, q = options["similarity"], options["q"]
+    if isinstance(data, Collection):
+        for option in ("separator", "normalise"):
+            if options[option] is not None:
+                raise ValueError(
+                    f"{caller}: {option} belongs to collection(...), and {name} is one already"
+                )
+        return data
+    return make(data, caller, name, similarity, q, on, options["separator"], options["normalise"])
+
+
+def read_groups(
+    caller: str, by: Any, left: Collection, right: Collection | None
+) -> tuple[np.ndarray, ...] | None:
+    """A number for each record, the same for equal values; -1 where the value is missing."""
+    if by is None:
+        return None
+    sides = (left,) if right is None else (left, right)
+    if isinstance(by, Iterator):  # it is read more than once
+        by = list(itertools.chain(by))
+    known: dict[Any, int] = {}
+    found = []
+    for i, side in enumerate(sides):
+        values = _values(caller, by, i, side, len(sides))
+        if len(values) != len(side):
+            raise ValueError(
+                f"{caller}: by must have a value for each record, got {len(values)} for {len(side)}"
+            )
+        try:
+            numbers = [
+                -1 if inputs.is_missing(v) else known.setdefault(v, len(known)) for v in values
+            ]
+        except Exception as error:  # whatever comparing them raises
+            raise TypeError(
+                f"{caller}: by must hold values that can be compared: {error}"
+            ) from error
+        found.append(np.array(numbers, np.int64).reshape(-1))
+    return tuple(found)
+
+
+def _values(caller: str, by: Any, side: int, collection: Collection, sides: int) -> list[Any]:
+    name = ("left", "right")[side]
+    if inputs.is_table(collection.data) and (isinstance(by, str) or not _iterable(by)):
+        return inputs.column(collection.data, caller, name, by)
+    if isinstance(by, str):
+        raise TypeError(f"{caller}: by names a column, and {name} is no table")
+    if inputs.is_table(collection.data) and all(isinstance(one, str) for one in by):
+        columns = [inputs.column(collection.data, caller, name, one) for one in by]
+        rows = zip(*columns, strict=True)
+        return [None if any(map(inputs.is_missing, row)) else row for row in rows]
+    if sides == 2:
+        if not isinstance(by, (tuple, list)) or len(by) != 2:
+            raise TypeError(f"{caller}: by must be a pair of sequences, one for each side")
+        by = by[side]
+    if isinstance(by, (str, bytes)) or not _iterable(by):
+        kind = type(by).__name__
+        raise TypeError(f"{caller}: by must hold a value for each record of {name}, got {kind}")
+    return inputs.values(by, caller, "by")
+
+
+def _iterable(value: Any) -> bool:
+    """Whether it can be iterated over; memoryviews of some formats raise NotImplementedError."""
+    try:
+        iter(value)
+    except (TypeError, NotImplementedError):
+        return False
+    return True

@@ -26,6 +26,8 @@ POINT_BITS = 21  # bits of a code point, PAD included
 PACKED = 3  # code points that fit in a word
 SHORT = 24  # elements; shorter records are sorted by insertion
 EMPTY = np.int32(-1)
+Lists = tuple[np.ndarray, np.ndarray]  # where each begins, and all of them
+NO_CHUNKS = (np.zeros(1, np.int64), np.zeros(1, np.int64), np.empty(0, np.int32))
 
 
 class Grams(NamedTuple):
@@ -268,29 +270,17 @@ def _count_repeats(
 
 
 @kernel
-def _list_holders(
-    team: Team, starts: Any, tokens: Any, token_starts: Any, fill: Any, holders: Any
+def transpose(
+    team: Team, starts: Any, lists: Any, holder_starts: Any, fill: Any, holders: Any
 ) -> None:
-    """holders: the elements of each token, ascending."""
+    """holders: which lists have each item, ascending.  `fill` is 0 for each item at the start."""
     for e in range(starts.size - 1):
         if interrupted(team, e):
             return
         for i in range(starts[e], starts[e + 1]):
-            token = tokens[i]
-            holders[token_starts[token] + fill[token]] = e
-            fill[token] += 1
-
-
-@kernel
-def _gather(team: Team, token_starts: Any, holders: Any, starts: Any, fill: Any, out: Any) -> None:
-    """Tokens of each element, ascending."""
-    for token in range(token_starts.size - 1):
-        if interrupted(team, token):
-            return
-        for i in range(token_starts[token], token_starts[token + 1]):
-            e = holders[i]
-            out[starts[e] + fill[e]] = token
-            fill[e] += 1
+            item = lists[i]
+            holders[holder_starts[item] + fill[item]] = e
+            fill[item] += 1
 
 
 class Tokens(NamedTuple):
@@ -301,7 +291,8 @@ class Tokens(NamedTuple):
     holder_starts: np.ndarray  # int64[tokens + 1]
     holders: np.ndarray  # int32: elements that have the token, ascending
     chunk_starts: np.ndarray  # int64[m + 1]: the edit similarities only
-    chunks: np.ndarray  # int32: tokens at every q-th place, ascending within an element
+    chunk_holder_starts: np.ndarray  # int64[tokens + 1]: as above, for tokens at every q-th place
+    chunk_holders: np.ndarray
 
 
 def _repeats(starts: np.ndarray, gram_ids: np.ndarray, stride: int, count: int) -> Any:
@@ -315,15 +306,17 @@ def _repeats(starts: np.ndarray, gram_ids: np.ndarray, stride: int, count: int) 
     return repeats, most
 
 
-def _sorted_lists(starts: np.ndarray, tokens: np.ndarray, count: int) -> Any:
-    """The lists `tokens` by `starts` in ascending order, and where each token is."""
+def _holders_of(starts: np.ndarray, tokens: np.ndarray, count: int) -> Lists:
+    """Where each of `count` tokens is in the lists `tokens` by `starts`."""
     holder_starts = _offsets(np.bincount(tokens, minlength=count))
-    holders = np.empty(tokens.size, np.int32)
-    one = crew(1, work=4 * tokens.size)
-    one.run(_list_holders, starts, tokens, holder_starts, np.zeros(count, np.int32), holders)
-    out = np.empty(tokens.size, np.int32)
-    one.run(_gather, holder_starts, holders, starts, np.zeros(starts.size, np.int32), out)
-    return out, holder_starts, holders
+    return holder_starts, _transposed(starts, tokens, holder_starts)
+
+
+def _transposed(starts: np.ndarray, lists: np.ndarray, holder_starts: np.ndarray) -> np.ndarray:
+    holders = np.empty(lists.size, np.int32)
+    fill = np.zeros(holder_starts.size - 1, np.int32)
+    crew(1, work=2 * lists.size).run(transpose, starts, lists, holder_starts, fill, holders)
+    return holders
 
 
 def tokens(found: Grams, occurrences: np.ndarray, stride: int) -> Tokens:
@@ -341,16 +334,16 @@ def tokens(found: Grams, occurrences: np.ndarray, stride: int) -> Tokens:
     order = np.argsort(frequency, kind="stable")
     place = np.empty(order.size, np.int32)
     place[order] = np.arange(order.size, dtype=np.int32)
-    lists = _sorted_lists(starts, place[provisional], order.size)
-    chunk_starts, chunks = np.zeros(1, np.int64), np.empty(0, np.int32)
+    token_holders = _holders_of(starts, place[provisional], order.size)
+    in_order = _transposed(*token_holders, starts)
+    chunk_starts, chunk_holders = NO_CHUNKS[0], NO_CHUNKS[1:]
     if stride:
         chunk_repeats, _ = _repeats(starts, gram_ids, stride, count)
         taken = chunk_repeats >= 0
         chunk_starts = _offsets(-(-np.diff(starts) // stride))
         chosen = place[base[gram_ids[taken]] + chunk_repeats[taken]]
-        chunks = _sorted_lists(chunk_starts, chosen, order.size)[0]
-    in_order, holder_starts, holders_of_tokens = lists
-    return Tokens(starts, in_order, holder_starts, holders_of_tokens, chunk_starts, chunks)
+        chunk_holders = _holders_of(chunk_starts, chosen, order.size)
+    return Tokens(starts, in_order, *token_holders, chunk_starts, *chunk_holders)
 
 
 def single(order: np.ndarray) -> Tokens:
@@ -359,5 +352,4 @@ def single(order: np.ndarray) -> Tokens:
     place = np.empty(count, np.int32)
     place[order] = np.arange(count, dtype=np.int32)
     each = np.arange(count + 1, dtype=np.int64)
-    empty = np.empty(0, np.int32)
-    return Tokens(each, place, each, order.astype(np.int32), np.zeros(1, np.int64), empty)
+    return Tokens(each, place, each, order.astype(np.int32), *NO_CHUNKS)

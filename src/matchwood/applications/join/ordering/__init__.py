@@ -1,4 +1,4 @@
-"""The pairs of a join by (left, right), with their scores.  Read on in reference.py, cpu.py.
+"""The pairs of a join by (left, right), with scores.  Read on in reference.py, check.py, cpu.py.
 
 In: parts of pairs in no order (`Raw`), and the sizes of all records.  Out: left, right and score as
 arrays; the list of parts is emptied meanwhile, so that pairs are held once.

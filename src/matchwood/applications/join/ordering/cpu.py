@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.applications.join import together
 from matchwood.applications.join.similarity.cpu import ONE
 from matchwood.engines.cpu import (
     Team,
@@ -249,14 +250,9 @@ def shift_of(columns: int) -> int:
 
 def _together(parts: list[Any], shift: int) -> tuple[np.ndarray, np.ndarray]:
     """Keys and weights of few pairs."""
-    nothing = np.empty(0, np.int64)
-    left, right, weight = (
-        np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(3)
-    )
+    left, right, weight = together(parts)
     parts.clear()
-    left <<= shift
-    left |= right
-    return left.view(np.uint64), weight
+    return (left.astype(np.uint64) << np.uint64(shift)) | right.astype(np.uint64), weight
 
 
 def _into_buckets(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.applications.join import together
 from matchwood.applications.join.result import scores_of
 
 
@@ -13,10 +14,7 @@ def in_order(
     parts: list[Any], sizes: tuple[np.ndarray, ...], scored: bool, threads: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """left, right and score of all pairs, by (left, right).  `parts` is empty afterwards."""
-    nothing = np.empty(0, np.int64)
-    left, right, weight = (
-        np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(3)
-    )
+    left, right, weight = (array.astype(np.int64) for array in together(parts))
     parts.clear()
     order = np.lexsort((right, left))
     left, right, weight = left[order], right[order], weight[order]

@@ -274,28 +274,6 @@ def long_distance(
     return distance if hi > lo else rest
 
 
-@device
-def levenshtein(
-    team: Team,
-    pattern: Pattern,
-    text: np.ndarray,
-    first: tuple[int, int],
-    second: tuple[int, int],
-    most: int,
-) -> Any:
-    """Distance of text[first] and text[second], or any number above `most`."""
-    lo, hi = first
-    start, stop = second
-    if abs((hi - lo) - (stop - start)) > most:
-        return most + 1
-    if hi - lo > WORD or hi == lo:
-        return long_distance(team, pattern, text, first, second, most)
-    set_pattern(pattern, text, lo, hi)
-    found = distance_to(pattern, hi - lo, text, start, stop, most)
-    clear_pattern(pattern, text, lo, hi)
-    return found
-
-
 # Similarities
 
 
@@ -347,25 +325,39 @@ def most_edits(longer: int, least: int) -> Any:
 
 
 @device
-def edit(team: Team, elements: Elements, a: int, b: int, least: int, pattern: Pattern) -> Any:
-    """1 - Levenshtein / longer length; any number below `least` where it is below `least`."""
-    if a == b:
-        return ONE
-    first, second = text_of(elements, a), text_of(elements, b)
-    longer = max(first[1] - first[0], second[1] - second[0])
-    most = most_edits(longer, least)
-    edits = levenshtein(team, pattern, elements.text, first, second, most)
-    return fixed(longer - edits, longer) if edits <= most else np.int64(-1)
+def open_pattern(elements: Elements, element: int, pattern: Pattern) -> bool:
+    """Set the element's text as the pattern; False where it is too long for one word."""
+    lo, hi = text_of(elements, element)
+    if hi - lo > WORD:
+        return False
+    set_pattern(pattern, elements.text, lo, hi)
+    return True
 
 
 @device
-def phi(team: Team, elements: Elements, a: int, b: int, similarity: int, pattern: Pattern) -> Any:
-    """The similarity of the elements a and b."""
-    if similarity == JACCARD:
-        return jaccard(elements, a, b)
-    if similarity == EDIT:
-        return edit(team, elements, a, b, 0, pattern)
-    return ONE if a == b else np.int64(0)
+def edit_to(
+    team: Team,
+    elements: Elements,
+    element: int,
+    other: int,
+    least: int,
+    pattern: Pattern,
+    short: bool,
+) -> Any:
+    """1 - Levenshtein / longer length, -1 where below `least`; the pattern of `element` is open."""
+    if element == other:
+        return ONE
+    first, second = text_of(elements, element), text_of(elements, other)
+    length, size = first[1] - first[0], second[1] - second[0]
+    longer = max(length, size)
+    most = most_edits(longer, least)
+    if abs(length - size) > most:
+        return np.int64(-1)
+    if short:
+        edits = distance_to(pattern, length, elements.text, second[0], second[1], most)
+    else:
+        edits = long_distance(team, pattern, elements.text, first, second, most)
+    return fixed(longer - edits, longer) if edits <= most else np.int64(-1)
 
 
 # Lanes: the same recurrence in 32-bit words.  Each pattern has a lane, and a step does the same for

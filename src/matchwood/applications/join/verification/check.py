@@ -15,6 +15,7 @@ from matchwood.applications.join import ONE
 from matchwood.applications.join.collecting import make
 from matchwood.applications.join.similarity import EDITS
 from matchwood.applications.join.similarity.check import Similarities
+from matchwood.applications.join.verification import reference
 
 __all__ = ["Explanation", "explain"]
 
@@ -143,19 +144,7 @@ def _bounds(matrix: np.ndarray) -> tuple[int, int]:
     by_rows = int(matrix.max(axis=1, initial=0).sum())
     by_columns = int(matrix.max(axis=0, initial=0).sum())
     upper = min(by_rows, by_columns, _duals(matrix, 1), _duals(matrix, 2))
-    return _greedy(matrix), upper
-
-
-def _greedy(matrix: np.ndarray) -> int:
-    rows, columns = np.nonzero(matrix)
-    order = np.lexsort((columns, rows, -matrix[rows, columns]))
-    free_rows, free_columns = np.ones(matrix.shape[0], bool), np.ones(matrix.shape[1], bool)
-    total = 0
-    for i, j in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
-        if free_rows[i] and free_columns[j]:
-            free_rows[i] = free_columns[j] = False
-            total += int(matrix[i, j])
-    return total
+    return reference.weight_of(reference.greedy(matrix.tolist())), upper
 
 
 def _duals(matrix: np.ndarray, share: int) -> int:

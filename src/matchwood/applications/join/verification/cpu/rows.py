@@ -27,25 +27,22 @@ from matchwood.applications.join.similarity.cpu import (
     LONGEST,
     ONE,
     SLOTS,
-    WORD,
     Lanes,
     Pattern,
     clear_lane,
     clear_pattern,
-    distance_to,
+    edit_to,
     fits_lane,
     fixed,
     jaccard,
-    long_distance,
-    most_edits,
+    open_pattern,
     ratios,
     set_lane,
-    set_pattern,
     sweep,
     text_of,
 )
 from matchwood.applications.join.verification import METHODS, MODES
-from matchwood.engines.cpu import Team, device, inlined
+from matchwood.engines.cpu import Team, device, inlined, stopping
 from matchwood.memory import require_memory
 
 CERTIFIED, EXACT, EARLY, GREEDY, DOMINANT, STREAMING = 0, 1, 2, 3, 4, 5
@@ -62,6 +59,7 @@ MOST_MARKS = 1 << 16  # bytes of `present`, which stay in the cache
 FREE = np.int64(-1)  # a slot without a token
 END = np.int64(0xFFFFFFFF)  # instead of an entry: the end of a chain; and the bits of an entry
 FAR = np.int64(0x7FFFFFFFFFFFFFFF)  # a distance that nothing has
+STOPPED = -2  # a verdict: the team stops
 
 
 # The arrays
@@ -136,6 +134,17 @@ class Scratch(NamedTuple):
     stack: Stack
     pattern: Pattern
     lanes: Lanes
+
+
+@device
+def least_weight(share: float, left: int, right: int) -> Any:
+    """The least weight of a pair that is reported, for records of `left` and `right` elements.
+
+    `share` is d / (1 + d) with d = delta - 1e-9.  Each of the at most min(left, right) similarities
+    was rounded by half a unit, so a unit for each is given: no pair at the threshold is lost.  At
+    least 1: records with nothing in common are no pair.
+    """
+    return max(np.int64(np.floor(share * (left + right) * ONE)) - min(left, right), 1)
 
 
 @inlined
@@ -482,7 +491,7 @@ def edit_row(team: Team, elements: Elements, row: int, columns: int, space: Scra
     short = open_pattern(elements, element, space.pattern)
     for c in range(columns):
         other = sides.columns[c]
-        weight = row_edit(team, elements, element, other, np.int64(1), space.pattern, short)
+        weight = edit_to(team, elements, element, other, np.int64(1), space.pattern, short)
         if weight > 0:
             if place + count < edges.columns.size:
                 edges.columns[place + count] = c
@@ -492,42 +501,6 @@ def edit_row(team: Team, elements: Elements, row: int, columns: int, space: Scra
     if short:
         clear_pattern(space.pattern, elements.text, first[0], first[1])
     return count
-
-
-@device
-def open_pattern(elements: Elements, element: int, pattern: Pattern) -> bool:
-    """Set the element's text as the pattern; False where it is too long for one word."""
-    lo, hi = text_of(elements, element)
-    if hi - lo > WORD:
-        return False
-    set_pattern(pattern, elements.text, lo, hi)
-    return True
-
-
-@device
-def row_edit(
-    team: Team,
-    elements: Elements,
-    element: int,
-    other: int,
-    least: int,
-    pattern: Pattern,
-    short: bool,
-) -> Any:
-    """Similarity to the row's element, whose pattern is set if it is short; -1 below `least`."""
-    if element == other:
-        return ONE
-    first, second = text_of(elements, element), text_of(elements, other)
-    length, size = first[1] - first[0], second[1] - second[0]
-    longer = max(length, size)
-    most = most_edits(longer, least)
-    if abs(length - size) > most:
-        return np.int64(-1)
-    if short:
-        edits = distance_to(pattern, length, elements.text, second[0], second[1], most)
-    else:
-        edits = long_distance(team, pattern, elements.text, first, second, most)
-    return fixed(longer - edits, longer) if edits <= most else np.int64(-1)
 
 
 @device
@@ -542,7 +515,7 @@ def best_edit(
     best = np.int64(-1)
     for c in range(columns):
         other = sides.columns[c]
-        weight = row_edit(team, elements, element, other, least, space.pattern, short)
+        weight = edit_to(team, elements, element, other, least, space.pattern, short)
         if weight > best and weight >= least:
             best = weight
             least = weight + 1
@@ -633,3 +606,74 @@ def open_table(
     if similarity != JACCARD or rows * columns <= COMPARED_PAIRS:
         return -1
     return index_columns(elements, sides, columns, table)
+
+
+@inlined
+def make_row(
+    team: Team,
+    elements: Elements,
+    row: int,
+    columns: int,
+    shift: int,
+    how: How,
+    space: Scratch,
+    ordered: bool,
+) -> Any:
+    """The number of similarities of a row, which are written at `starts[row]`; or STOPPED."""
+    if (columns > 256 or how.similarity == EDIT) and stopping(team):
+        return STOPPED
+    if how.similarity == EDIT:
+        return edit_row(team, elements, row, columns, space)
+    return jaccard_row(elements, row, columns, shift, space, ordered)
+
+
+@inlined
+def make_rows(
+    team: Team,
+    elements: Elements,
+    rows: int,
+    columns: int,
+    slack: int,
+    how: How,
+    space: Scratch,
+    ordered: bool,
+) -> Any:
+    """Make rows until they fall short of their bounds by more than `slack` in all.
+
+    Returns (0, the shortfall of all rows), or (STOPPED, 0).  With a shortfall above `slack` the
+    other rows were not made.  The bounds are in `row_dual`; those of edit similarities are 1.
+    """
+    edges = space.edges
+    reset_best(edges, rows, columns)
+    if how.similarity == EDIT and rows_fit_lanes(elements, rows, columns, space):
+        return 0, edit_rows(elements, rows, columns, slack, space)
+    shift = open_table(elements, space.sides, rows, columns, space.table, how.similarity)
+    lost = np.int64(0)
+    for row in range(rows):
+        count = make_row(team, elements, row, columns, shift, how, space, ordered)
+        if count == STOPPED:
+            return STOPPED, 0
+        edges.starts[row + 1] = edges.starts[row] + count
+        lost += space.solver.row_dual[row] - edges.row_best[row]
+        if lost > slack:
+            break
+    return 0, lost
+
+
+@inlined
+def edits_lose(
+    team: Team, elements: Elements, rows: int, columns: int, slack: int, space: Scratch
+) -> Any:
+    """A lower bound on the shortfall of the rows' best edit similarities.  Ends at the first row
+    that falls short by more than is left of `slack`."""
+    lost = np.int64(0)
+    for row in range(rows):
+        if stopping(team):
+            return STOPPED, 0
+        best = best_edit(team, elements, row, columns, max(ONE - (slack - lost), 1), space)
+        if best < 0 and ONE - (slack - lost) > 0:
+            return 0, slack + 1
+        lost += ONE - max(best, 0)
+        if lost > slack:
+            break
+    return 0, lost

@@ -1,4 +1,4 @@
-"""Tokens of whole records with their utilities, and the index of their prefixes.
+"""Candidates from tokens: lists of whole records with utilities, the index of prefixes, bounds.
 
 An element of c tokens gives each of them the utility 1/c, so that the similarity of two elements
 is at most the sum over their common tokens of the smaller utility.  An element is also a token
@@ -8,9 +8,19 @@ elements are rare, which makes prefixes short.
 
 A record's list has each of its distinct tokens once, ascending, with the utilities of the elements
 that have it (descending, since shorter elements come first), their total, and what the tokens after
-it can still give.
+it can still give.  Utilities are 32-bit floats, always rounded up: a bound made of them is never
+too small.
 
-Utilities are kept as 32-bit floats, always rounded up: a bound made of them is never too small.
+The records of a pair that counts share a token that lies in both prefixes.  Proof: take the record
+whose prefix ends first in the order of tokens.  A shared token in it also lies in the other's
+prefix; without one, all that they share lies after it, and that is too little.
+
+After a shared token, later ones add at most what is left in either record.  For the joint filter, a
+token that at most m elements share adds the m largest utilities of both sides, compared in order,
+the smaller one of each two.
+
+Edit similarities: the utilities of chunks are the left record's own, so all tokens of the other
+side are in the index, and only what is left in the left record bounds the rest.
 """
 
 from __future__ import annotations
@@ -20,9 +30,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.applications.join import Records
-from matchwood.applications.join.collecting.cpu import sort_ids
-from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share
+from matchwood.applications.join.collecting.cpu import sort_ids, transpose
+from matchwood.engines.cpu import (
+    Team,
+    crew,
+    device,
+    inlined,
+    interrupted,
+    kernel,
+    stopping,
+)
 
+BASIC, POSITIONAL, JOINT = 0, 1, 2
 UP = 1.0 + 2.0**-22  # a float32 of UP times x is never below x
 LEAST = 2.0**-20  # the least utility: a sum of 0 means that nothing was shared
 SLACK = 1e-7  # bounds below their threshold by no more than this are kept
@@ -71,20 +90,6 @@ class Weights(NamedTuple):
     alone: np.ndarray  # float32: of the element as a token
     most: np.ndarray  # float64: its tokens give no more than this in all
     hidden: np.ndarray  # float64: what it gives without any token
-
-
-@kernel
-def _element_records(
-    team: Team, starts: Any, elements: Any, holder_starts: Any, fill: Any, holders: Any
-) -> None:
-    """holders: the records of each element, ascending."""
-    for r in range(starts.size - 1):
-        if interrupted(team, r):
-            return
-        for i in range(starts[r], starts[r + 1]):
-            e = elements[i]
-            holders[holder_starts[e] + fill[e]] = r
-            fill[e] += 1
 
 
 @kernel
@@ -220,9 +225,7 @@ def lists_of(
     np.cumsum(np.bincount(elements, minlength=m), out=record_starts[1:])
     record_holders = np.empty(elements.size, np.int32)
     one = crew(1, work=2 * elements.size)
-    one.run(
-        _element_records, starts, elements, record_starts, np.zeros(m, np.int32), record_holders
-    )
+    one.run(transpose, starts, elements, record_starts, np.zeros(m, np.int32), record_holders)
     occurrences = np.zeros(elements.size + 1, np.int64)
     each = weights.counts + (1 if holders.whole.any() else 0)
     np.cumsum(each[elements], out=occurrences[1:])
@@ -299,13 +302,11 @@ def _bound_nearest(
     holder_starts: Any,
     holders: Any,
     counts: Any,
-    all_shared: Any,
-    all_met: Any,
+    shared: Any,
+    met: Any,
     nearest: Any,
 ) -> None:
-    shared, met = all_shared[team.rank], all_met[team.rank]
-    lo, hi = share(team, counts.size)
-    for e in range(lo, hi):
+    for e in range(counts.size):
         if interrupted(team, e):
             return
         mine = counts[e]
@@ -333,16 +334,14 @@ def _bound_nearest(
             shared[met[i]] = 0
 
 
-def nearest(tokens: Any, threads: int | None = None) -> np.ndarray:
+def nearest(tokens: Any) -> np.ndarray:
     """A bound for each element, float64; at most 1."""
     counts = np.diff(tokens.starts)
     found = np.empty(counts.size)
-    team = crew(threads, work=4 * tokens.tokens.size)
-    team.run(
-        _bound_nearest, tokens.starts, tokens.tokens, tokens.holder_starts, tokens.holders, counts,
-        np.zeros((team.size, counts.size), np.int32), np.empty((team.size, counts.size), np.int32),
-        found,
-    )  # fmt: skip
+    shared, met = np.zeros(counts.size, np.int32), np.empty(counts.size, np.int32)
+    crew(1, work=4 * tokens.tokens.size).run(
+        _bound_nearest, *tokens[:4], counts, shared, met, found
+    )
     return np.minimum(found, 1.0)
 
 
@@ -453,7 +452,7 @@ def _make_lists(prepared: Any, side: int, chunks: bool) -> TokenLists:
     if chunks:
         lengths = np.diff(prepared.elements.text_starts)
         weights = chunk_weights(np.diff(tokens.chunk_starts), lengths)
-        holders = _holders(*holders_of(tokens.chunk_starts, tokens.chunks, tokens))
+        holders = _holders(tokens.chunk_holder_starts, tokens.chunk_holders)
     elif prepared.similarity == "jaccard":
         weights = jaccard_weights(counts, nearest_of(prepared))
         holders = prepared.keep("holders", lambda: _whole_holders(prepared))
@@ -467,7 +466,7 @@ def nearest_of(prepared: Any) -> np.ndarray:
     """How similar each element can be to any other."""
     if prepared.similarity != "jaccard":
         return np.zeros(len(prepared.values))
-    return prepared.keep("nearest", lambda: nearest(prepared.tokens, 1))
+    return prepared.keep("nearest", lambda: nearest(prepared.tokens))
 
 
 def _holders(starts: np.ndarray, elements: np.ndarray) -> Holders:
@@ -480,15 +479,6 @@ def _whole_holders(prepared: Any) -> Holders:
     for records in prepared.records:
         occurrences += np.bincount(records.elements, minlength=occurrences.size)
     return with_whole_elements(tokens.holder_starts, tokens.holders, occurrences)
-
-
-def holders_of(starts: np.ndarray, lists: np.ndarray, tokens: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The elements of each token, from the tokens of each element."""
-    count = tokens.holder_starts.size - 1
-    holder_starts = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(lists, minlength=count), out=holder_starts[1:])
-    holders = np.repeat(np.arange(starts.size - 1, dtype=np.int32), np.diff(starts))
-    return holder_starts, holders[np.argsort(lists, kind="stable")]
 
 
 def index_of_side(
@@ -507,3 +497,187 @@ def index_of_side(
     if not keep:
         return make()
     return prepared.keep_last("index", lambda of: least - near <= of <= least, least, make)  # type: ignore[no-any-return]
+
+
+# Gathering
+
+
+class Rule(NamedTuple):
+    """The criteria of a pair, and how candidates are found."""
+
+    share: float  # d / (1 + d), d = delta - 1e-9: what a pair needs of the sum of its sizes
+    prefix: float  # what the left record needs at least, for each of its elements
+    level: int  # BASIC, POSITIONAL, JOINT
+    edit: int  # 1: chunks on the left, grams on the right
+    itself: int  # 1: a join with itself, in which the left row is the smaller one
+    unequal: int  # 1: no pairs of score 1
+
+
+class Sums(NamedTuple):
+    """One member's accumulators over a window."""
+
+    got: np.ndarray  # float64: utility gathered so far; 0 where the record is no candidate
+    bound: np.ndarray  # float64: most that the pair can weigh
+    found: np.ndarray  # int32: the candidates, as places in the window
+
+
+@device
+def first_at_least(positions: Any, lo: int, hi: int, least: int) -> int:
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if positions[middle] < least:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+@inlined
+def prefix_of(lists: TokenLists, row: int, size: int, rule: Rule) -> Any:
+    """(end of the prefix, what is left after it, whether that is still enough for a pair).
+
+    The last is true only for edit similarities, of a record without a prefix.
+    """
+    least = rule.prefix * size
+    end = prefix_end(lists, row, float(size), least)
+    left = np.float64(lists.rests[end - 1]) if end > lists.starts[row] else float(size)
+    return end, left, rule.edit != 0 and left >= least - SLACK
+
+
+@inlined
+def gather(
+    team: Team,
+    lists: TokenLists,
+    index: Index,
+    row: int,
+    size: int,
+    lo: int,
+    hi: int,
+    rule: Rule,
+    sums: Sums,
+) -> int:
+    """Write candidates among the right positions lo..hi to sums.found; their number, or -1: stop.
+
+    A record without a prefix has all of them as candidates.
+    """
+    least = rule.prefix * size
+    start = lists.starts[row]
+    end, left, unbounded = prefix_of(lists, row, size, rule)
+    if unbounded:
+        for k in range(hi - lo):
+            sums.found[k] = k
+            sums.bound[k] = size
+            sums.got[k] = 0.0
+        return hi - lo
+    found = 0
+    sided = rule.level != BASIC and rule.edit == 0
+    for i in range(start, end):
+        token = lists.tokens[i]
+        a, b = index.starts[token], index.starts[token + 1]
+        if a == b:
+            continue
+        if stopping(team):
+            return -1
+        a = first_at_least(index.positions, a, b, lo)
+        utility, rest = np.float64(lists.totals[i]), np.float64(lists.rests[i])
+        most = np.float64(lists.utilities[start + lists.firsts[i]])
+        positions = index.positions[a:b]
+        totals, rests = index.totals[a:b], index.rests[a:b]
+        for j in range(positions.size):
+            if positions[j] >= hi:
+                break
+            k = positions[j] - lo
+            shared = utility
+            if rule.level == JOINT:
+                other = np.float64(totals[j])
+                shared = min(utility, other * most if rule.edit != 0 else other)
+            got = sums.got[k]
+            bound = got + shared + (min(rest, np.float64(rests[j])) if sided else rest)
+            if got == 0.0:
+                if bound < least - SLACK:
+                    continue  # and later tokens will not help: the bound only falls
+                sums.found[found] = k
+                found += 1
+            sums.got[k] = got + shared
+            sums.bound[k] = bound
+    for c in range(found):
+        k = sums.found[c]
+        if not sided:
+            sums.bound[k] = sums.got[k] + left
+        sums.got[k] = 0.0
+    return found
+
+
+@device
+def _pairwise(mine: Any, theirs: Any) -> float:
+    """The sum over one token's utilities in two records, the smaller of each two."""
+    total = 0.0
+    for i in range(min(mine.size, theirs.size)):
+        total += min(mine[i], theirs[i])
+    return total
+
+
+@inlined
+def _uses(lists: TokenLists, row: int, at: int) -> tuple[int, int]:
+    """Where the utilities of the token at `at` lie."""
+    start = lists.starts[row]
+    last = lists.firsts[at + 1] if at + 1 < lists.ends[row] else lists.starts[row + 1] - start
+    return start + lists.firsts[at], start + last
+
+
+@device
+def can_reach(
+    lists: TokenLists, row: int, others: TokenLists, other: int, need: float, rule: Rule
+) -> Any:
+    """Merge the token lists of two records.  False: their matching weighs less than `need`."""
+    i, end = lists.starts[row], lists.ends[row]
+    j, stop = others.starts[other], others.ends[other]
+    need -= SLACK
+    got = 0.0
+    sided = rule.level != BASIC and rule.edit == 0
+    rest = rest_other = np.float64(1e300)
+    while i < end and j < stop:
+        x, y = lists.tokens[i], others.tokens[j]
+        if x == y:
+            if rule.level != JOINT:
+                got += lists.totals[i]
+            else:
+                a, b = _uses(lists, row, i)
+                c, d = _uses(others, other, j)
+                if rule.edit != 0:
+                    for k in range(a, min(b, a + d - c)):
+                        got += lists.utilities[k]
+                else:
+                    got += _pairwise(lists.utilities[a:b], others.utilities[c:d])
+        if x <= y:
+            rest = np.float64(lists.rests[i])
+            i += 1
+        if y <= x:
+            if sided:
+                rest_other = np.float64(others.rests[j])
+            j += 1
+        if got + min(rest, rest_other) < need:
+            return False
+    if rule.edit != 0:
+        rest = np.float64(lists.rests[end - 1] if end > lists.starts[row] else 1e300)
+        return got + rest >= need
+    return got >= need
+
+
+@device
+def lengths_reach(elements: Any, left: Any, right: Any, need: float) -> bool:
+    """Whether the best ratios shorter / longer length add up to `need`.  Elements are by length."""
+    starts = elements.text_starts
+    total = 0.0
+    j = 0
+    for i in range(left.size):
+        mine = starts[left[i] + 1] - starts[left[i]]
+        while j + 1 < right.size and starts[right[j] + 1] - starts[right[j]] < mine:
+            j += 1
+        above = starts[right[j] + 1] - starts[right[j]]
+        best = min(mine, above) / max(mine, above)
+        if j > 0:
+            below = starts[right[j - 1] + 1] - starts[right[j - 1]]
+            best = max(best, below / mine)
+        total += best
+    return total >= need - SLACK

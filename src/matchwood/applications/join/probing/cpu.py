@@ -1,28 +1,11 @@
-"""The join on a team: records on the left are probed one by one, chunk by chunk of equal cost.
+"""Left records probed one by one on a team, chunk by chunk of equal cost: all pairs, or the best.
 
-A member takes a chunk of left records, gathers the candidates of each (`gather`), refines and
+A member takes a chunk of left records, gathers the candidates of each (../candidates), refines and
 verifies them, and writes pairs into a buffer of its own.  When a buffer is full, all members
-stop after their record and the host collects the pairs (`Task.run` in ../../cpu.py): so memory is
+stop after their record and the host collects the pairs (`Task.run` in ../cpu.py): so memory is
 bounded, whatever the answer.  A member's position is kept in `state`.
 
 No two members write the same word, but for the cursor and the flag in `words`, which are atomic.
-
-How candidates are found:
-
-    gather     the posting lists of the record's prefix give candidates, with a bound on the
-               matching weight; those whose bound is too small are dropped at once
-    refine     the token lists of both records, merged until the bound fails
-
-The records of a pair that counts share a token that lies in both prefixes.  Proof: take the record
-whose prefix ends first in the order of tokens.  A shared token in it also lies in the other's
-prefix; without one, all that they share lies after it, and that is too little.
-
-The bounds hold by utilities (index.py).  After a shared token, later ones add at most what is left
-in either record.  For the joint filter, a token that at most m elements share adds the m largest
-utilities of both sides, compared in order, the smaller one of each two.
-
-Edit similarities: the utilities of chunks are the left record's own, so all tokens of the other
-side are in the index, and only what is left in the left record bounds the rest.
 """
 
 from __future__ import annotations
@@ -32,17 +15,33 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.applications.join import Elements, Records
-from matchwood.applications.join.candidates.cpu.index import SLACK, Index, TokenLists, prefix_end
+from matchwood.applications.join.candidates.cpu import (
+    SLACK,
+    Index,
+    Rule,
+    Sums,
+    TokenLists,
+    can_reach,
+    first_at_least,
+    gather,
+    lengths_reach,
+    prefix_of,
+)
 from matchwood.applications.join.similarity.cpu import ONE, jaccard
 from matchwood.applications.join.verification.cpu import (
     ACCEPTED,
     NO_ROOM,
     SOLVED,
-    STOPPED,
-    least_weight,
     verify_pair,
 )
-from matchwood.applications.join.verification.cpu.rows import EXACT, How, Scratch, mine
+from matchwood.applications.join.verification.cpu.rows import (
+    EXACT,
+    STOPPED,
+    How,
+    Scratch,
+    least_weight,
+    mine,
+)
 from matchwood.engines.cpu import (
     Team,
     advance,
@@ -58,7 +57,6 @@ from matchwood.engines.cpu import (
     store_relaxed,
 )
 
-BASIC, POSITIONAL, JOINT = 0, 1, 2
 WINDOW = 1 << 18  # right records whose sums are held at once: 5 MB a thread
 PRUNED = -3  # a verdict: not verified, since it cannot be a pair
 # words that members share
@@ -74,6 +72,7 @@ TOO_FEW, OPEN = -1, -2  # results of `settle`: cannot reach what it needs; undec
 SLOTS = 1 << 14  # similarities cached by a member: 256 KB
 _SHIFT = np.uint64(64 - 14)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio
+MARGIN = 1e-9  # of a share, for rounding: bounds within it are verified
 
 
 class Corpus(NamedTuple):
@@ -115,190 +114,6 @@ class Members(NamedTuple):
     left: np.ndarray  # int32: pairs, as rows
     right: np.ndarray
     weight: np.ndarray  # int64: of their matching, in units of 2^-40; below 0: did not fit
-
-
-# Gathering
-
-
-class Rule(NamedTuple):
-    """The criteria of a pair, and how candidates are found."""
-
-    share: float  # d / (1 + d), d = delta - 1e-9: what a pair needs of the sum of its sizes
-    prefix: float  # what the left record needs at least, for each of its elements
-    level: int  # BASIC, POSITIONAL, JOINT
-    edit: int  # 1: chunks on the left, grams on the right
-    itself: int  # 1: a join with itself, in which the left row is the smaller one
-    unequal: int  # 1: no pairs of score 1
-
-
-class Sums(NamedTuple):
-    """One member's accumulators over a window."""
-
-    got: np.ndarray  # float64: utility gathered so far; 0 where the record is no candidate
-    bound: np.ndarray  # float64: most that the pair can weigh
-    found: np.ndarray  # int32: the candidates, as places in the window
-
-
-@device
-def first_at_least(positions: Any, lo: int, hi: int, least: int) -> int:
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if positions[middle] < least:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
-
-
-@inlined
-def prefix_of(lists: TokenLists, row: int, size: int, rule: Rule) -> Any:
-    """(end of the prefix, what is left after it, whether that is still enough for a pair).
-
-    The last is true only for edit similarities, of a record without a prefix.
-    """
-    least = rule.prefix * size
-    end = prefix_end(lists, row, float(size), least)
-    left = np.float64(lists.rests[end - 1]) if end > lists.starts[row] else float(size)
-    return end, left, rule.edit != 0 and left >= least - SLACK
-
-
-@inlined
-def gather(
-    team: Team,
-    lists: TokenLists,
-    index: Index,
-    row: int,
-    size: int,
-    lo: int,
-    hi: int,
-    rule: Rule,
-    sums: Sums,
-) -> int:
-    """Write candidates among the right positions lo..hi to sums.found; their number, or -1: stop.
-
-    A record without a prefix has all of them as candidates.
-    """
-    least = rule.prefix * size
-    start = lists.starts[row]
-    end, left, unbounded = prefix_of(lists, row, size, rule)
-    if unbounded:
-        for k in range(hi - lo):
-            sums.found[k] = k
-            sums.bound[k] = size
-            sums.got[k] = 0.0
-        return hi - lo
-    found = 0
-    sided = rule.level != BASIC and rule.edit == 0
-    for i in range(start, end):
-        token = lists.tokens[i]
-        a, b = index.starts[token], index.starts[token + 1]
-        if a == b:
-            continue
-        if stopping(team):
-            return -1
-        a = first_at_least(index.positions, a, b, lo)
-        utility, rest = np.float64(lists.totals[i]), np.float64(lists.rests[i])
-        most = np.float64(lists.utilities[start + lists.firsts[i]])
-        positions = index.positions[a:b]
-        totals, rests = index.totals[a:b], index.rests[a:b]
-        for j in range(positions.size):
-            if positions[j] >= hi:
-                break
-            k = positions[j] - lo
-            shared = utility
-            if rule.level == JOINT:
-                other = np.float64(totals[j])
-                shared = min(utility, other * most if rule.edit != 0 else other)
-            got = sums.got[k]
-            bound = got + shared + (min(rest, np.float64(rests[j])) if sided else rest)
-            if got == 0.0:
-                if bound < least - SLACK:
-                    continue  # and later tokens will not help: the bound only falls
-                sums.found[found] = k
-                found += 1
-            sums.got[k] = got + shared
-            sums.bound[k] = bound
-    for c in range(found):
-        k = sums.found[c]
-        if not sided:
-            sums.bound[k] = sums.got[k] + left
-        sums.got[k] = 0.0
-    return found
-
-
-@device
-def _pairwise(mine: Any, theirs: Any) -> float:
-    """The sum over one token's utilities in two records, the smaller of each two."""
-    total = 0.0
-    for i in range(min(mine.size, theirs.size)):
-        total += min(mine[i], theirs[i])
-    return total
-
-
-@inlined
-def _uses(lists: TokenLists, row: int, at: int) -> tuple[int, int]:
-    """Where the utilities of the token at `at` lie."""
-    start = lists.starts[row]
-    last = lists.firsts[at + 1] if at + 1 < lists.ends[row] else lists.starts[row + 1] - start
-    return start + lists.firsts[at], start + last
-
-
-@device
-def can_reach(
-    lists: TokenLists, row: int, others: TokenLists, other: int, need: float, rule: Rule
-) -> Any:
-    """Merge the token lists of two records.  False: their matching weighs less than `need`."""
-    i, end = lists.starts[row], lists.ends[row]
-    j, stop = others.starts[other], others.ends[other]
-    need -= SLACK
-    got = 0.0
-    sided = rule.level != BASIC and rule.edit == 0
-    rest = rest_other = np.float64(1e300)
-    while i < end and j < stop:
-        x, y = lists.tokens[i], others.tokens[j]
-        if x == y:
-            if rule.level != JOINT:
-                got += lists.totals[i]
-            else:
-                a, b = _uses(lists, row, i)
-                c, d = _uses(others, other, j)
-                if rule.edit != 0:
-                    for k in range(a, min(b, a + d - c)):
-                        got += lists.utilities[k]
-                else:
-                    got += _pairwise(lists.utilities[a:b], others.utilities[c:d])
-        if x <= y:
-            rest = np.float64(lists.rests[i])
-            i += 1
-        if y <= x:
-            if sided:
-                rest_other = np.float64(others.rests[j])
-            j += 1
-        if got + min(rest, rest_other) < need:
-            return False
-    if rule.edit != 0:
-        rest = np.float64(lists.rests[end - 1] if end > lists.starts[row] else 1e300)
-        return got + rest >= need
-    return got >= need
-
-
-@device
-def lengths_reach(elements: Any, left: Any, right: Any, need: float) -> bool:
-    """Whether the best ratios shorter / longer length add up to `need`.  Elements are by length."""
-    starts = elements.text_starts
-    total = 0.0
-    j = 0
-    for i in range(left.size):
-        mine = starts[left[i] + 1] - starts[left[i]]
-        while j + 1 < right.size and starts[right[j] + 1] - starts[right[j]] < mine:
-            j += 1
-        above = starts[right[j] + 1] - starts[right[j]]
-        best = min(mine, above) / max(mine, above)
-        if j > 0:
-            below = starts[right[j - 1] + 1] - starts[right[j - 1]]
-            best = max(best, below / mine)
-        total += best
-    return total >= need - SLACK
 
 
 # Pairs that are settled at once
@@ -662,4 +477,161 @@ def join_all(
                 state[SKIP] = seen
                 store_relaxed(words, FULL, 1)
                 return
+        end_item(team, state)
+
+
+# The best partners of each left record: candidates are verified in the order of their bounds, best
+# first (a heap), and each must reach the worst of the best so far.  When the next bound cannot, the
+# record is done.
+
+
+class Kept(NamedTuple):
+    """The best partners of one record so far, best first.  The first axis is the member."""
+
+    rows: np.ndarray  # int32
+    weights: np.ndarray  # int64
+    sums: np.ndarray  # int64: sizes of both records added up
+    most: int  # partners that are kept
+
+
+@device
+def _sift(found: Any, key: Any, at: int, size: int) -> None:
+    """Heap order below `at`: the largest key is on top."""
+    value = found[at]
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and key[found[child + 1]] > key[found[child]]:
+            child += 1
+        if key[found[child]] <= key[value]:
+            break
+        found[at] = found[child]
+        at = child
+    found[at] = value
+
+
+@device
+def _is_better(weight: int, total: int, row: int, weight2: int, total2: int, row2: int) -> bool:
+    """Compare by score, as fractions weight / total in integers, then by row."""
+    if weight // total != weight2 // total2:
+        return weight // total > weight2 // total2
+    mine, theirs = (weight % total) * total2, (weight2 % total2) * total
+    return mine > theirs or (mine == theirs and row < row2)
+
+
+@device
+def _insert(kept: Kept, rank: int, count: int, row: int, weight: int, total: int) -> int:
+    """Insert a partner in order, dropping the last where there are more than `most`."""
+    rows, weights, sums = kept.rows[rank], kept.weights[rank], kept.sums[rank]
+    at = count
+    while at > 0 and _is_better(weight, total, row, weights[at - 1], sums[at - 1], rows[at - 1]):
+        if at < kept.most:
+            rows[at], weights[at], sums[at] = rows[at - 1], weights[at - 1], sums[at - 1]
+        at -= 1
+    if at < kept.most:
+        rows[at], weights[at], sums[at] = row, weight, total
+    return min(count + 1, kept.most)
+
+
+@inlined
+def _best_of(
+    team: Team,
+    corpus: Corpus,
+    places: ProbeOrder,
+    item: int,
+    rule: Rule,
+    how: How,
+    space: Scratch,
+    work: Members,
+    kept: Kept,
+) -> int:
+    """The number of partners kept; below 0: the team stops, or a pair did not fit."""
+    rank = team.rank
+    counts = work.counts[rank]
+    sums = Sums(work.got[rank], work.bound[rank], work.found[rank])
+    known = Known(work.keys[rank], work.weights[rank], work.rows[rank], work.columns[rank])
+    row = places.rows[item]
+    size = size_of(corpus.left, row)
+    window = sums.found.size
+    count = 0
+    least = rule.share
+    for lo in range(places.lows[item], places.highs[item], window):
+        hi = min(lo + window, places.highs[item])
+        found = gather(team, corpus.left_lists, corpus.index, row, size, lo, hi, rule, sums)
+        if found < 0:
+            return STOPPED
+        counts[GENERATED] += found
+        for c in range(found):
+            k = sums.found[c]
+            other = size_of(corpus.right, places.right_rows[lo + k])
+            sums.bound[k] = min(sums.bound[k], float(min(size, other))) / (size + other)
+        for at in range(found // 2 - 1, -1, -1):
+            _sift(sums.found, sums.bound, at, found)
+        while found > 0:
+            k = sums.found[0]
+            if sums.bound[k] < least - SLACK:
+                break
+            if found & 255 == 0 and stopping(team):
+                return STOPPED
+            found -= 1
+            sums.found[0] = sums.found[found]
+            _sift(sums.found, sums.bound, 0, found)
+            other = places.right_rows[lo + k]
+            if rule.itself != 0 and other == row:
+                continue
+            if rule.unequal != 0 and corpus.left_kinds[row] == corpus.right_kinds[other]:
+                continue
+            counts[REFINED] += 1
+            at_least = Rule(least, rule.prefix, rule.level, rule.edit, rule.itself, rule.unequal)
+            verdict, weight = decided(team, corpus, row, other, at_least, how, space, known, counts)
+            if verdict == NO_ROOM:
+                work.state[rank, OVERFLOW] = max(work.state[rank, OVERFLOW], weight)
+            if verdict < 0:
+                return verdict
+            if not verdict & ACCEPTED or weight <= 0:
+                continue
+            theirs = size_of(corpus.right, other)
+            count = _insert(kept, rank, count, other, weight, size + theirs)
+            if count == kept.most:
+                worst = float(kept.weights[rank, count - 1]) / ONE / kept.sums[rank, count - 1]
+                least = max(rule.share, worst - MARGIN)
+    return count
+
+
+@kernel
+def join_best(
+    team: Team,
+    corpus: Corpus,
+    places: ProbeOrder,
+    rule: Rule,
+    how: How,
+    kept: Kept,
+    spaces: Scratch,
+    work: Members,
+    words: Any,
+    before: int,
+) -> None:
+    space = mine(spaces, team.rank)
+    state = work.state[team.rank]
+    begin(team, places, before)
+    while True:
+        item = item_at_work(team, places, words, state)
+        if item < 0:
+            return
+        if state[FILLED] + kept.most > work.left.shape[1]:
+            store_relaxed(words, FULL, 1)
+            return
+        count = _best_of(team, corpus, places, item, rule, how, space, work, kept)
+        if count == STOPPED:
+            return
+        at = state[FILLED]
+        if count == NO_ROOM:  # the host does this record again, with more room
+            work.left[team.rank, at] = places.rows[item]
+            work.weight[team.rank, at] = NO_ROOM
+            state[FILLED] = at + 1
+        else:
+            for i in range(count):
+                work.left[team.rank, at + i] = places.rows[item]
+                work.right[team.rank, at + i] = kept.rows[team.rank, i]
+                work.weight[team.rank, at + i] = kept.weights[team.rank, i]
+            state[FILLED] = at + count
         end_item(team, state)
