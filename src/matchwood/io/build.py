@@ -11,30 +11,16 @@ import scipy.sparse as sp
 from matchwood.arguments import any_type, shown
 from matchwood.gate.rectangles import as_rectangle
 from matchwood.gate.resources import interruptible
+from matchwood.io.result import Array, Entries, Matrix
 from matchwood.primitives.assemble import trusted_assemble as assemble
 from matchwood.primitives.assemble import trusted_canonical as canonical
 
 EXACT = 2.0**53  # below it a float64 holds every whole number
 
-Array = np.ndarray[Any, Any]
-Matrix = sp.csr_array
 
-
-def matrix_of_edges(
-    shape: tuple[int, int],
-    u: Array,
-    v: Array,
-    w: Array | None,
-    *,
-    undirected: bool = False,
-    duplicates: str = "sum",
-    threads: int | None = None,
-) -> Matrix:
-    """The matrix with entry w at (u, v), 1 where there are no weights; rows sorted, each edge once.
-
-    `undirected` stores (v, u) too, a loop once.  Equal edges become one by `duplicates`; without
-    weights "sum" counts them.
-    """
+def matrix_of_edges(entries: Entries, threads: int | None) -> Matrix:
+    """The matrix of the entries; rows sorted, each edge once."""
+    shape, u, v, w, undirected, duplicates = entries
     m = u.size
     if undirected:
         loops = u == v
