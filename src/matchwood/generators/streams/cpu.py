@@ -70,10 +70,10 @@ def weigh(
     """The values of a graph; of a block of one with n vertices, whose ids are `names`."""
     integers = fraction_bits == 0
     n = indptr.size - 1 if n is None else n
-    how = Weights(
-        directed, *words((key, n, 32 if integers else 64 - fraction_bits,
-        INTEGERS if integers else 1, 32 if integers else 0)), 2.0**-fraction_bits,
-    )  # fmt: skip
+    start, size, shift, factor, again = words(
+        (key, n, 32, INTEGERS, 32) if integers else (key, n, 64 - fraction_bits, 1, 0)
+    )
+    how = Weights(directed, start, size, shift, factor, again, 2.0**-fraction_bits)
     data = np.empty(indices.size, dtype)
     names = np.empty(0, indices.dtype) if names is None else names
     crew(threads, work=indices.size + indptr.size).run(_weigh, how, names, indptr, indices, data)
