@@ -24,7 +24,14 @@ from matchwood.applications.sensing.statistics.result import (
     histograms_of,
 )
 from matchwood.applications.sensing.traffic import cpu as links
-from matchwood.applications.sensing.traffic.cpu import HALF, LOW, ONE, Room, gathered
+from matchwood.applications.sensing.traffic.cpu import (
+    HALF,
+    LOW,
+    ONE,
+    Room,
+    SortedDestinations,
+    gathered,
+)
 from matchwood.applications.sensing.traffic.result import Run, trusted
 from matchwood.engines.cpu import (
     Crew,
@@ -148,20 +155,10 @@ def _walk_packets(team: Team, keys: Any, cuts: Any, sums: LinkSums) -> None:
         return
 
 
-class Destinations(NamedTuple):
-    """Sorted destinations of links and sorted extras, in segments; what a walk finds of each."""
-
-    values: Any  # uint32
-    extras: Any  # uint64
-    starts: Any  # (segments, 2) int64: where values and extras of a segment start
-    sizes: Any  # (segments, 2) int64: how many there are
-    found: Any  # (segments, 5) int64
-
-
 @kernel
-def _walk_destinations(team: Team, given: Destinations) -> None:
+def _walk_destinations(team: Team, given: SortedDestinations, found: Any) -> None:
     while True:
-        segment = next_chunk(team, given.found.shape[0], 1)
+        segment = next_chunk(team, found.shape[0], 1)
         if segment < 0:
             break
         lo, size = given.starts[segment, 0], given.sizes[segment, 0]
@@ -192,7 +189,7 @@ def _walk_destinations(team: Team, given: Destinations) -> None:
                 max_fan, at_fan = fan, ONE
             elif fan == max_fan:
                 at_fan += ONE
-        row = given.found[segment]
+        row = found[segment]
         row[DESTINATIONS] = destinations
         row[MAX_PACKETS], row[AT_PACKETS] = max_packets, at_packets
         row[MAX_FAN_IN], row[AT_FAN_IN] = max_fan, at_fan
@@ -220,7 +217,7 @@ def walk_packets(
 
 def walk_destinations(team: Crew, values: Any, extras: Any, starts: Any, sizes: Any) -> Any:
     found = np.zeros((len(starts), 5), np.int64)
-    team.run(_walk_destinations, Destinations(values, extras, starts, sizes, found))
+    team.run(_walk_destinations, SortedDestinations(values, extras, starts, sizes), found)
     return found
 
 

@@ -46,7 +46,13 @@ from matchwood.applications.sensing.stream.sources import (
     TimeWindows,
     anonymized,
 )
-from matchwood.applications.sensing.traffic.result import Run, TrafficMatrix, require_sum, trusted
+from matchwood.applications.sensing.traffic.result import (
+    Run,
+    RunTree,
+    TrafficMatrix,
+    require_sum,
+    trusted,
+)
 from matchwood.primitives.sort import radix_sort
 from matchwood.stopwatch import Stopwatch
 
@@ -450,10 +456,10 @@ class RunSums:
         memory: int | None,
         folder: Callable[[], Folder],
     ) -> None:
-        self._merge, self._combine = merge, combine
+        self._combine = combine
         self._memory = memory
         self._folder = folder
-        self._levels: list[Any] = []
+        self._tree = RunTree(merge)
         self._stored: list[Stored] = []
 
     @property
@@ -461,24 +467,14 @@ class RunSums:
         return bool(self._stored)
 
     def add(self, run: Any) -> None:
-        carry, level = run, 0
-        while level < len(self._levels) and self._levels[level] is not None:
-            carry, self._levels[level] = self._merge(self._levels[level], carry), None
-            level += 1
-        if level == len(self._levels):
-            self._levels.append(None)
-        self._levels[level] = carry
-        if self._memory is not None and self._held() > self._memory:
+        self._tree.add(run)
+        held = sum(LINK_BYTES * run.keys.size for run in self._tree.runs())
+        if self._memory is not None and held > self._memory:
             self._store(self.take())
-
-    def _held(self) -> int:
-        return sum(LINK_BYTES * run.keys.size for run in self._levels if run is not None)
 
     def take(self) -> Any:
         """The sum of the runs in memory, which are dropped."""
-        runs = [run for run in self._levels if run is not None]
-        self._levels = []
-        return self._combine(runs)
+        return self._combine(self._tree.take())
 
     def _store(self, run: Any) -> None:
         folder = self._folder()
@@ -495,7 +491,7 @@ class RunSums:
         if not self._stored:
             yield self.take()
             return
-        if any(run is not None for run in self._levels):
+        if self._tree.runs():
             self._store(self.take())
         marks = self._marks(boundary)
         places = [_cuts(stored, marks) for stored in self._stored]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,33 @@ class Run(NamedTuple):
 
     keys: Any  # uint64
     counts: Any  # int64
+
+
+class RunTree:
+    """Runs added up as a binary tree: runs of the same level are merged as soon as there are two.
+
+    So each link is moved once for each level, and about as many runs as levels are kept.
+    """
+
+    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
+        self._merge = merge
+        self._levels: list[Any] = []
+
+    def add(self, run: Any) -> None:
+        level = 0
+        while level < len(self._levels) and self._levels[level] is not None:
+            run, self._levels[level] = self._merge(self._levels[level], run), None
+            level += 1
+        self._levels[level : level + 1] = [run]
+
+    def runs(self) -> list[Any]:
+        """Those that are kept, from small to large; their sum is that of all."""
+        return [run for run in self._levels if run is not None]
+
+    def take(self) -> list[Any]:
+        """As `runs`; they are dropped here."""
+        runs, self._levels = self.runs(), []
+        return runs
 
 
 class MatrixRows(NamedTuple):
