@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -150,15 +150,11 @@ def rows_of(A: Matrix) -> Array:
     return np.repeat(np.arange(A.shape[0], dtype=A.indices.dtype), np.diff(A.indptr))
 
 
-class Mirrored(NamedTuple):
-    """The transpose beside a matrix, entry by entry."""
+def mirrored(A: Matrix) -> Array | None:
+    """The values of the transpose of a square matrix with sorted rows, if its pattern is the same.
 
-    same_pattern: bool  # (v, u) is stored wherever (u, v) is
-    data: Array  # of the transpose, in the order of its own entries
-
-
-def mirrored(A: Matrix) -> Mirrored:
-    """The transpose of a square matrix with sorted rows; stored zeros are entries as all others."""
+    None where some (u, v) is stored and (v, u) is not; stored zeros are entries as all others.
+    """
     T = interruptible(lambda: sp.csr_array(A.T))
     same = np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices)
-    return Mirrored(bool(same), T.data)
+    return T.data if same else None

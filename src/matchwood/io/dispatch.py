@@ -146,7 +146,9 @@ def write(
     name = format_of(path, format, "write")
     if name not in WRITABLE:
         raise ValueError(f"write: format must be one of {', '.join(WRITABLE)}, got {name}")
-    _require_options(weights, delimiter, base)
+    if weights is not None and not isinstance(weights, (bool, np.bool_)):
+        raise TypeError(f"write: weights must be True, False or None, got {shown(weights)}")
+    Options(delimiter=delimiter, base=base).checked("write")
     if name != "edges" and (delimiter is not None or base != 0 or ids is not None):
         raise ValueError(f"write: delimiter, base and ids are for edge lists, not for {name}")
     matrix = as_matrix(A, "write")
@@ -154,19 +156,12 @@ def write(
         matrix = _printable(matrix)
     valued = _valued(matrix, name, weights)
     _require_fit(matrix, name, valued)
-    lines = comments.splitlines() if isinstance(comments, str) else _lines(comments)
-    _require_text(lines)
+    lines = _lines(comments)
     if lines and name in ("graph-txt", "npz"):
         raise ValueError(f"write: a file of format {name} has no comments")
     if name == "edges" and any(edge_list.counts_in(line.encode()) for line in lines):
         raise ValueError("write: comments must not hold counts like 'Nodes: 5 Edges: 4'")
     write_pieces(path, _pieces(path, matrix, name, valued, lines, delimiter, base, ids))
-
-
-def _require_options(weights: Any, delimiter: Any, base: Any) -> None:
-    if weights is not None and not isinstance(weights, (bool, np.bool_)):
-        raise TypeError(f"write: weights must be True, False or None, got {shown(weights)}")
-    Options(delimiter=delimiter, base=base).checked("write")
 
 
 def _pieces(
@@ -186,7 +181,8 @@ def _pieces(
     if name == "graph-txt":
         return adjacency.graph_txt_pieces(A)
     if name == "metis":
-        return adjacency.metis_pieces(_whole(A), weights=weights, comments=comments)
+        whole = wrap(A.indptr, A.indices, A.data.astype(np.int64), A.shape)
+        return adjacency.metis_pieces(whole, weights=weights, comments=comments)
     if name in ("gr", "col"):
         return dimacs.pieces(A, name, comments)
     csv = split_name(path)[0] == ".csv"
@@ -227,7 +223,7 @@ def _require_fit(A: Matrix, name: str, weights: bool) -> None:
         if adjacency.loops_of(A).size:
             raise ValueError(f"write: a file of format {name} has no loops, A has a diagonal")
         other = mirrored(A)
-        if not other.same_pattern or (weights and not np.array_equal(A.data, other.data)):
+        if other is None or (weights and not np.array_equal(A.data, other)):
             raise ValueError(f"write: a file of format {name} is undirected, A is not symmetric")
 
 
@@ -245,24 +241,18 @@ def _printable(A: Matrix) -> Matrix:
     return A
 
 
-def _whole(A: Matrix) -> Matrix:
-    return wrap(A.indptr, A.indices, A.data.astype(np.int64), A.shape)
-
-
-def _lines(comments: Sequence[str]) -> list[str]:
-    listed = isinstance(comments, (list, tuple))
-    if not (listed and all(isinstance(comment, str) for comment in comments)):
+def _lines(comments: str | Sequence[str]) -> list[str]:
+    """The lines; an error for half of a character, as file names may hold, which has no bytes."""
+    listed = [comments] if isinstance(comments, str) else comments
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
         raise TypeError(f"write: comments must be text or a list of texts, got {shown(comments)}")
-    return [line for comment in comments for line in comment.splitlines()]
-
-
-def _require_text(lines: list[str]) -> None:
-    """Raise where a comment cannot be encoded: half of a character, as file names may hold."""
+    lines = [line for text in listed for line in text.splitlines()]
     for line in lines:
         try:
             line.encode()
         except UnicodeEncodeError:
             raise ValueError(f"write: comments must be text, got {shown(line)}") from None
+    return lines
 
 
 def _names(ids: Any, shape: tuple[int, int], delimiter: str) -> Any:

@@ -307,11 +307,11 @@ def _field(A: Matrix) -> str:
 
 def _symmetry(A: Matrix, weights: bool) -> str:
     """What the pattern and, where they are written, the values allow."""
-    if A.shape[0] != A.shape[1] or not A.nnz or not (other := mirrored(A)).same_pattern:
+    if A.shape[0] != A.shape[1] or not A.nnz or (other := mirrored(A)) is None:
         return "general"
     # bit by bit: -0.0 is not 0.0, and NaN is itself
-    if not weights or np.array_equal(A.data.view(np.uint8), other.data.view(np.uint8)):
+    if not weights or np.array_equal(A.data.view(np.uint8), other.view(np.uint8)):
         return "symmetric"
-    if A.dtype.kind == "c" and np.array_equal(A.data, np.conjugate(other.data)):
+    if A.dtype.kind == "c" and np.array_equal(A.data, np.conjugate(other)):
         return "hermitian"
     return "general"
