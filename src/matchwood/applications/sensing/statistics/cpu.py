@@ -24,14 +24,7 @@ from matchwood.applications.sensing.statistics.result import (
     histograms_of,
 )
 from matchwood.applications.sensing.traffic import cpu as links
-from matchwood.applications.sensing.traffic.cpu import (
-    HALF,
-    LOW,
-    ONE,
-    Room,
-    SortedDestinations,
-    gathered,
-)
+from matchwood.applications.sensing.traffic.cpu import HALF, LOW, ONE, Room, gathered
 from matchwood.applications.sensing.traffic.result import Run, trusted
 from matchwood.engines.cpu import (
     Crew,
@@ -156,7 +149,7 @@ def _walk_packets(team: Team, keys: Any, cuts: Any, sums: LinkSums) -> None:
 
 
 @kernel
-def _walk_destinations(team: Team, given: SortedDestinations, found: Any) -> None:
+def _walk_destinations(team: Team, given: links.SortedDestinations, found: Any) -> None:
     while True:
         segment = next_chunk(team, found.shape[0], 1)
         if segment < 0:
@@ -217,7 +210,7 @@ def walk_packets(
 
 def walk_destinations(team: Crew, values: Any, extras: Any, starts: Any, sizes: Any) -> Any:
     found = np.zeros((len(starts), 5), np.int64)
-    team.run(_walk_destinations, SortedDestinations(values, extras, starts, sizes), found)
+    team.run(_walk_destinations, links.SortedDestinations(values, extras, starts, sizes), found)
     return found
 
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.sensing.traffic.result import DestinationSums, MatrixRows, Run, RunTree
+from matchwood.applications.sensing.traffic.result import DestinationSums, MatrixRows, Run, add_run
 from matchwood.engines.cpu import (
     Crew,
     Team,
@@ -328,12 +328,13 @@ def rows_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Matrix
 
 def sum_runs(runs: Iterable[Run], *, threads: int | None = None) -> Run:
     """Runs added up as a binary tree."""
-    tree = RunTree(lambda a, b: merge(a, b, threads=threads))
+    levels: list[Run | None] = []
     for run in runs:
-        tree.add(run)
+        add_run(levels, run, lambda a, b: merge(a, b, threads=threads))
     total = Run(np.empty(0, np.uint64), np.empty(0, np.int64))
-    for left in tree.take():
-        total = merge(left, total, threads=threads)
+    for left in levels:
+        if left is not None:
+            total = merge(left, total, threads=threads)
     return total
 
 

@@ -26,31 +26,16 @@ class Run(NamedTuple):
     counts: Any  # int64
 
 
-class RunTree:
-    """Runs added up as a binary tree: runs of the same level are merged as soon as there are two.
+def add_run(levels: list[Any], run: Any, merge: Callable[[Any, Any], Any]) -> None:
+    """Add to a binary tree: runs of the same level are merged as soon as there are two.
 
     So each link is moved once for each level, and about as many runs as levels are kept.
     """
-
-    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
-        self._merge = merge
-        self._levels: list[Any] = []
-
-    def add(self, run: Any) -> None:
-        level = 0
-        while level < len(self._levels) and self._levels[level] is not None:
-            run, self._levels[level] = self._merge(self._levels[level], run), None
-            level += 1
-        self._levels[level : level + 1] = [run]
-
-    def runs(self) -> list[Any]:
-        """Those that are kept, from small to large; their sum is that of all."""
-        return [run for run in self._levels if run is not None]
-
-    def take(self) -> list[Any]:
-        """As `runs`; they are dropped here."""
-        runs, self._levels = self.runs(), []
-        return runs
+    level = 0
+    while level < len(levels) and levels[level] is not None:
+        run, levels[level] = merge(levels[level], run), None
+        level += 1
+    levels[level : level + 1] = [run]
 
 
 class MatrixRows(NamedTuple):
