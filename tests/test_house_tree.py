@@ -142,7 +142,6 @@ def to_open(start: Path) -> set[Path]:
 
 
 FAR = {  # still more than that; these numbers only fall
-    "io/ranks.py": 12,
     "tridiagonal/block/cpu/__init__.py": 4,
     "tridiagonal/block/cpu/tiles.py": 4,
     "tridiagonal/plain/cpu/__init__.py": 4,
@@ -259,9 +258,9 @@ BUDGET: dict[str, int] = {
     "factors": 3792,
     "forests": 2491,
     "gate": 4779,
-    "generators": 3838,
+    "generators": 3693,
     "independent": 1376,
-    "io": 4500,
+    "io": 4428,
     "krylov": 814,
     "machine": 691,
     "matching": 13780,

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 import matchwood
 from matchwood.errors import FileFormatError
-from matchwood.io import files
+from matchwood.io import files, options
 
 TEXT = b"0 1\n1 0\n"
 
@@ -94,7 +94,7 @@ def test_zst_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_format_by_name(name: str, format: str) -> None:
-    assert files.format_of(name, None, "read") == format
+    assert options.format_of(name, None, "read") == format
 
 
 @pytest.mark.parametrize("name", ["a", "a.gz", "a.xyz", "a.mtx.zip", ""])

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from matchwood.engines.cpu import crew, kernel
 from matchwood.io import cpu
-from matchwood.io.text import Layout, Text, read_records
+from matchwood.io.tables import Layout, read_records
+from matchwood.io.text import Text
 
 
 def weights(words: list[str]) -> np.ndarray:

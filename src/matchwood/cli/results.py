@@ -43,7 +43,7 @@ def check_place(path: Path, option: str = "-o") -> None:
 
 def check_graph_file(path: Path, option: str = "-o", format: str | None = None) -> None:
     """Refuse a place or a format in which no graph can be written, before the work is done."""
-    from matchwood.io.files import format_of
+    from matchwood.io.options import format_of
 
     check_place(path, option)
     format_of(path, format, "write")

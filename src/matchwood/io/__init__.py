@@ -9,7 +9,8 @@
     read_names          the names of vertices, one a line
 
 One file a format in formats/, chosen by dispatch.py.  They stand on files.py (bytes, compression),
-text.py (lines, errors), cpu.py (the parallel parser) and build.py (edges to CSR).
+text.py (lines, errors), tables.py with cpu.py (the parallel parser) and build.py (edges to CSR).
+ranks.py has all ranks of a communicator read one file by the same readers.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
-from matchwood.arguments import flag, without_ranks
 from matchwood.arguments import path as checked_path
-from matchwood.io.files import PathLike
+from matchwood.arguments import without_ranks
 from matchwood.io.formats.adjacency import HmetisFile, MetisFile, read_hmetis, read_metis
 from matchwood.io.formats.dimacs import DimacsFile, read_dimacs
-from matchwood.io.formats.edge_list import Compacted
+from matchwood.io.options import PathLike
+from matchwood.io.result import Compacted
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -251,8 +252,7 @@ def read(
     Traceback (most recent call last):
     matchwood.errors.FileFormatError: ...flights.mtx, line 3: the file is cut off: 2 entries ...
     """
-    from matchwood.io import build, dispatch
-    from matchwood.io.files import format_of
+    from matchwood.io.dispatch import Request
     from matchwood.io.options import Limits, Options
 
     options = Options(
@@ -260,25 +260,18 @@ def read(
         duplicates, strict, threads,
     )  # fmt: skip
     limits = Limits(most_vertices, most_bytes)
+    asked = Request(path, format, options, limits, dtype, pattern)
     if comm is not None:
         from matchwood.io import ranks
 
-        asked = ranks.Asked(comm, grid, order, format, options, limits, dtype, pattern)
-        return ranks.read(path, asked)
+        return ranks.read(comm, asked, grid, order)
     without_ranks("read", grid, order)
     path = checked_path("read", "path", path)
     if os.path.isdir(path):
         raise IsADirectoryError(
             errno.EISDIR, "read: a folder, as ranks save it, is read with comm=", path
         )
-    kind = build.value_type(dtype)
-    limits = limits.checked("read")
-    result = dispatch.read(path, format, options.checked(), limits)
-    rounded = format_of(path, format, "read") not in dispatch.EXACT
-    change = build.as_pattern if flag("read", "pattern", pattern) else build.converted
-    if isinstance(result, Compacted):
-        return result._replace(matrix=change(result.matrix, kind, rounded))
-    return change(result, kind, rounded)
+    return asked._replace(path=path).checked().read()
 
 
 def write(
@@ -424,8 +417,8 @@ def read_names(path: PathLike, *, most_bytes: int | None = None) -> list[str]:
     >>> matchwood.io.read_names(path)
     ['ada', 'grace']
     """
+    from matchwood.io.files import read_text
     from matchwood.io.formats.edge_list import read_names as names_of
     from matchwood.io.options import Limits
-    from matchwood.io.text import Text
 
-    return list(names_of(Text.load(path, Limits(None, most_bytes), "read_names")))
+    return list(names_of(read_text(path, Limits(None, most_bytes), "read_names")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,30 +11,16 @@ import scipy.sparse as sp
 from matchwood.arguments import any_type, shown
 from matchwood.gate.rectangles import as_rectangle
 from matchwood.gate.resources import interruptible
+from matchwood.io.result import Array, Entries, Matrix
 from matchwood.primitives.assemble import trusted_assemble as assemble
 from matchwood.primitives.assemble import trusted_canonical as canonical
 
 EXACT = 2.0**53  # below it a float64 holds every whole number
 
-Array = np.ndarray[Any, Any]
-Matrix = sp.csr_array
 
-
-def matrix_of_edges(
-    shape: tuple[int, int],
-    u: Array,
-    v: Array,
-    w: Array | None,
-    *,
-    undirected: bool = False,
-    duplicates: str = "sum",
-    threads: int | None = None,
-) -> Matrix:
-    """The matrix with entry w at (u, v), 1 where there are no weights; rows sorted, each edge once.
-
-    `undirected` stores (v, u) too, a loop once.  Equal edges become one by `duplicates`; without
-    weights "sum" counts them.
-    """
+def matrix_of_edges(entries: Entries, threads: int | None) -> Matrix:
+    """The matrix of the entries; rows sorted, each edge once."""
+    shape, u, v, w, undirected, duplicates = entries
     m = u.size
     if undirected:
         loops = u == v
@@ -164,15 +150,11 @@ def rows_of(A: Matrix) -> Array:
     return np.repeat(np.arange(A.shape[0], dtype=A.indices.dtype), np.diff(A.indptr))
 
 
-class Mirrored(NamedTuple):
-    """The transpose beside a matrix, entry by entry."""
+def mirrored(A: Matrix) -> Array | None:
+    """The values of the transpose of a square matrix with sorted rows, if its pattern is the same.
 
-    same_pattern: bool  # (v, u) is stored wherever (u, v) is
-    data: Array  # of the transpose, in the order of its own entries
-
-
-def mirrored(A: Matrix) -> Mirrored:
-    """The transpose of a square matrix with sorted rows; stored zeros are entries as all others."""
+    None where some (u, v) is stored and (v, u) is not; stored zeros are entries as all others.
+    """
     T = interruptible(lambda: sp.csr_array(A.T))
     same = np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices)
-    return Mirrored(bool(same), T.data)
+    return T.data if same else None

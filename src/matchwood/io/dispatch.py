@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.arguments import plain, shown
+from matchwood.arguments import flag, plain, shown
 from matchwood.gate.resources import require_memory
-from matchwood.io.build import Matrix, as_matrix, mirrored, wrap
-from matchwood.io.files import PathLike, format_of, split_name, write_pieces
+from matchwood.io import build
+from matchwood.io.build import as_matrix, mirrored, wrap
+from matchwood.io.files import read_text, write_pieces
 from matchwood.io.formats import adjacency, dimacs, edge_list, matrix_market, npz
-from matchwood.io.formats.edge_list import Compacted
-from matchwood.io.options import Limits, Options
-from matchwood.io.text import Array, Text
+from matchwood.io.options import Limits, Options, PathLike, format_of, split_name
+from matchwood.io.result import Array, Compacted, Entries, Matrix
+from matchwood.io.text import Text
 
+DIVIDED: dict[str, Callable[[Text, Options], Entries | None]] = {
+    "edges": edge_list.entries,
+    "mtx": matrix_market.entries,
+    "gr": dimacs.entries,
+}  # formats that ranks can read in parts
 EXACT = ("mtx", "npz")  # formats whose whole numbers are read as such, all others as float64
 WRITABLE = ("mtx", "edges", "metis", "gr", "col", "graph-txt", "npz")
 PATTERN_ONLY = ("col", "graph-txt")
@@ -25,43 +31,87 @@ WHOLE = ("metis", "gr")
 LARGEST = 2**63  # whole weights in a text must be smaller
 
 
-def read(
-    path: PathLike, format: str | None, options: Options, limits: Limits
-) -> Matrix | Compacted:
-    """The matrix of a file; options that its format does not have are errors."""
-    name = format_of(path, format, "read")
-    if name == "edges":
-        reader = edge_list.read_named if options.names else edge_list.read
-        return reader(Text.load(path, limits), options)
-    refuse_options(path, name, options)
-    strict, threads = options.strict, options.threads
-    if name == "npz":
-        return npz.read(path, limits)
-    text = Text.load(path, limits)
-    if name == "mtx":
-        return matrix_market.as_sparse(matrix_market.read(text, strict=strict, threads=threads))
-    if name == "metis":
-        return adjacency.read_metis_text(text, strict=strict, threads=threads).matrix
-    if name == "hgr":
-        return adjacency.read_hmetis_text(text, strict=strict, threads=threads).matrix
-    if name == "graph-txt":
-        return adjacency.read_graph_txt(text, strict=strict, threads=threads)
-    if name == "co":
-        points = dimacs.read_coordinates(text, strict=strict, threads=threads)
-        return matrix_market.as_sparse(points)
-    kind = dimacs.KINDS[name]
-    return dimacs.read(text, kind, options.duplicates, strict=strict, threads=threads).matrix
+class Request(NamedTuple):
+    """A file, and how it is to be read: the arguments of `matchwood.io.read`."""
 
+    path: PathLike
+    format: str | None
+    options: Options
+    limits: Limits
+    kind: Any  # of the values; None: as read
+    pattern: bool
 
-def refuse_options(path: PathLike, name: str, options: Options) -> None:
-    """Raise where an option is set that a format does not have."""
-    wrong = [] if name == "edges" else options.only_for_edge_lists()
-    if options.duplicates is not None and name != "edges" and name not in dimacs.KINDS:
-        wrong.append("duplicates")
-    if wrong:
-        raise ValueError(
-            f"read: {', '.join(wrong)} cannot be set for a file of format {name}: {os.fspath(path)}"
-        )
+    def checked(self) -> Request:
+        """With the arguments in their usual types; an error where one makes no sense."""
+        return self._replace(
+            options=self.options.checked(), limits=self.limits.checked("read"),
+            kind=build.value_type(self.kind), pattern=flag("read", "pattern", self.pattern),
+        )  # fmt: skip
+
+    def name(self) -> str:
+        return format_of(self.path, self.format, "read")
+
+    def refuse_options(self) -> None:
+        """Raise where an option is set that the format does not have."""
+        name, options = self.name(), self.options
+        wrong = [] if name == "edges" else options.only_for_edge_lists()
+        if options.duplicates is not None and name != "edges" and name not in dimacs.KINDS:
+            wrong.append("duplicates")
+        if wrong:
+            raise ValueError(
+                f"read: {', '.join(wrong)} cannot be set for a file of format {name}: "
+                f"{os.fspath(self.path)}"
+            )
+
+    def read(self) -> Matrix | Compacted:
+        """The matrix, with values of the type asked for."""
+        found = self._found()
+        if isinstance(found, Compacted):
+            return found._replace(matrix=self.converted(found.matrix))
+        return self.converted(found)
+
+    def converted(self, A: Matrix) -> Matrix:
+        """With values of the type asked for."""
+        exact = not os.path.isdir(self.path) and self.name() in EXACT
+        change = build.as_pattern if self.pattern else build.converted
+        return change(A, self.kind, not exact)
+
+    def text(self) -> Text:
+        return read_text(self.path, self.limits)
+
+    def divisible(self) -> bool:
+        """Whether ranks can read parts of the file by `entries`."""
+        options = self.options
+        whole = split_name(self.path)[1] or options.names or options.compact
+        return self.name() in DIVIDED and not whole
+
+    def entries(self, text: Text) -> Entries | None:
+        """The entries in a text, or this rank's piece of it; None where it must be read whole."""
+        return DIVIDED[self.name()](text, self.options)
+
+    def _found(self) -> Matrix | Compacted:
+        name, options = self.name(), self.options
+        if name == "edges":
+            reader = edge_list.read_named if options.names else edge_list.read
+            return reader(self.text(), options)
+        self.refuse_options()
+        strict, threads = options.strict, options.threads
+        if name == "npz":
+            return npz.read(self.path, self.limits)
+        text = self.text()
+        if name == "mtx":
+            return matrix_market.as_sparse(matrix_market.read(text, strict=strict, threads=threads))
+        if name == "metis":
+            return adjacency.read_metis_text(text, strict=strict, threads=threads).matrix
+        if name == "hgr":
+            return adjacency.read_hmetis_text(text, strict=strict, threads=threads).matrix
+        if name == "graph-txt":
+            return adjacency.read_graph_txt(text, strict=strict, threads=threads)
+        if name == "co":
+            points = dimacs.read_coordinates(text, strict=strict, threads=threads)
+            return matrix_market.as_sparse(points)
+        kind = dimacs.KINDS[name]
+        return dimacs.read(text, kind, options.duplicates, strict=strict, threads=threads).matrix
 
 
 def read_coordinates(
@@ -70,7 +120,7 @@ def read_coordinates(
     name = format_of(path, format, "read_coordinates")
     if name not in ("co", "mtx"):
         raise ValueError(f"read_coordinates: format must be co or mtx, got {name}")
-    text = Text.load(path, limits, "read_coordinates", strict, threads)
+    text = read_text(path, limits, "read_coordinates", strict, threads)
     if name == "co":
         return dimacs.read_coordinates(text, strict=strict, threads=threads)
     A = matrix_market.read(text, strict=strict, threads=threads)
@@ -96,7 +146,9 @@ def write(
     name = format_of(path, format, "write")
     if name not in WRITABLE:
         raise ValueError(f"write: format must be one of {', '.join(WRITABLE)}, got {name}")
-    _require_options(weights, delimiter, base)
+    if weights is not None and not isinstance(weights, (bool, np.bool_)):
+        raise TypeError(f"write: weights must be True, False or None, got {shown(weights)}")
+    Options(delimiter=delimiter, base=base).checked("write")
     if name != "edges" and (delimiter is not None or base != 0 or ids is not None):
         raise ValueError(f"write: delimiter, base and ids are for edge lists, not for {name}")
     matrix = as_matrix(A, "write")
@@ -104,19 +156,12 @@ def write(
         matrix = _printable(matrix)
     valued = _valued(matrix, name, weights)
     _require_fit(matrix, name, valued)
-    lines = comments.splitlines() if isinstance(comments, str) else _lines(comments)
-    _require_text(lines)
+    lines = _lines(comments)
     if lines and name in ("graph-txt", "npz"):
         raise ValueError(f"write: a file of format {name} has no comments")
     if name == "edges" and any(edge_list.counts_in(line.encode()) for line in lines):
         raise ValueError("write: comments must not hold counts like 'Nodes: 5 Edges: 4'")
     write_pieces(path, _pieces(path, matrix, name, valued, lines, delimiter, base, ids))
-
-
-def _require_options(weights: Any, delimiter: Any, base: Any) -> None:
-    if weights is not None and not isinstance(weights, (bool, np.bool_)):
-        raise TypeError(f"write: weights must be True, False or None, got {shown(weights)}")
-    Options(delimiter=delimiter, base=base).checked("write")
 
 
 def _pieces(
@@ -136,7 +181,8 @@ def _pieces(
     if name == "graph-txt":
         return adjacency.graph_txt_pieces(A)
     if name == "metis":
-        return adjacency.metis_pieces(_whole(A), weights=weights, comments=comments)
+        whole = wrap(A.indptr, A.indices, A.data.astype(np.int64), A.shape)
+        return adjacency.metis_pieces(whole, weights=weights, comments=comments)
     if name in ("gr", "col"):
         return dimacs.pieces(A, name, comments)
     csv = split_name(path)[0] == ".csv"
@@ -177,7 +223,7 @@ def _require_fit(A: Matrix, name: str, weights: bool) -> None:
         if adjacency.loops_of(A).size:
             raise ValueError(f"write: a file of format {name} has no loops, A has a diagonal")
         other = mirrored(A)
-        if not other.same_pattern or (weights and not np.array_equal(A.data, other.data)):
+        if other is None or (weights and not np.array_equal(A.data, other)):
             raise ValueError(f"write: a file of format {name} is undirected, A is not symmetric")
 
 
@@ -195,24 +241,18 @@ def _printable(A: Matrix) -> Matrix:
     return A
 
 
-def _whole(A: Matrix) -> Matrix:
-    return wrap(A.indptr, A.indices, A.data.astype(np.int64), A.shape)
-
-
-def _lines(comments: Sequence[str]) -> list[str]:
-    listed = isinstance(comments, (list, tuple))
-    if not (listed and all(isinstance(comment, str) for comment in comments)):
+def _lines(comments: str | Sequence[str]) -> list[str]:
+    """The lines; an error for half of a character, as file names may hold, which has no bytes."""
+    listed = [comments] if isinstance(comments, str) else comments
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
         raise TypeError(f"write: comments must be text or a list of texts, got {shown(comments)}")
-    return [line for comment in comments for line in comment.splitlines()]
-
-
-def _require_text(lines: list[str]) -> None:
-    """Raise where a comment cannot be encoded: half of a character, as file names may hold."""
+    lines = [line for text in listed for line in text.splitlines()]
     for line in lines:
         try:
             line.encode()
         except UnicodeEncodeError:
             raise ValueError(f"write: comments must be text, got {shown(line)}") from None
+    return lines
 
 
 def _names(ids: Any, shape: tuple[int, int], delimiter: str) -> Any:

@@ -23,14 +23,13 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from matchwood import arguments
-from matchwood.arguments import one_of
+from matchwood import arguments, engines
 from matchwood.errors import FileFormatError, OutOfMemory
 from matchwood.gate.plain_files import PlainFile, open_file
 from matchwood.gate.resources import available_memory, require_memory
-from matchwood.io.options import NO_LIMITS, Limits
+from matchwood.io.options import NO_LIMITS, Limits, PathLike, split_name
+from matchwood.io.text import Text
 
-PathLike = str | os.PathLike[str]
 T = TypeVar("T")
 
 LOOKS = 0.05  # seconds between looks at what another thread does
@@ -38,51 +37,11 @@ PIECE = 1 << 20  # bytes read from a pipe at once
 WRITTEN = 1 << 16  # bytes compressed and written at once: 20 ms of xz
 WRITTEN_PLAIN = 1 << 23  # the same without compression: a file of large pieces is mapped quickly
 
-COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
-
 COMPRESSED_PIECE = 1 << 18  # compressed bytes handed to a decoder at once
 BYTES_PER_STEP = 1 << 20  # that it may return at once: 3 ms of gzip, 40 ms of bzip2
 ZSTD_PIECE = 1 << 10  # the package zstandard has no such limit; a byte gives 32 KiB at most
 _ZLIB = type(zlib.decompressobj())
 LEAST_MEMORY = 1 << 28  # bytes that an xz decoder may take in any case
-
-FORMATS = {
-    "mtx": (".mtx", ".mm"),
-    "edges": (".txt", ".tsv", ".csv", ".ssv", ".edges", ".edgelist", ".el", ".wel", ".dat"),
-    "metis": (".graph", ".metis"),
-    "hgr": (".hgr",),
-    "gr": (".gr",),
-    "col": (".col", ".clq"),
-    "max": (".max",),
-    "co": (".co",),
-    "graph-txt": (".graph-txt",),
-    "npz": (".npz",),
-}
-_FORMAT_OF = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
-
-
-def split_name(path: PathLike) -> tuple[str, str]:
-    """(suffix of the format, suffix of the compression), in lower case, "" for none."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    compression = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSIONS else ""
-    return (suffixes[-1] if suffixes else ""), compression
-
-
-def format_of(path: PathLike, chosen: str | None, caller: str) -> str:
-    """The name of the format: as asked, else by the file's name."""
-    path = arguments.path(caller, "path", path)
-    if chosen is not None:
-        return str(one_of(caller, "format", chosen, tuple(FORMATS)))
-    suffix, _ = split_name(path)
-    if suffix not in _FORMAT_OF:
-        if Path(path).name.startswith("out."):  # as KONECT names its edge lists
-            return "edges"
-        known = " ".join(_FORMAT_OF)
-        raise ValueError(
-            f"{caller}: cannot tell the format of {arguments.shown(path)} by its name "
-            f"(known: {known}, and these with {' '.join(COMPRESSIONS)}); pass format="
-        )
-    return _FORMAT_OF[suffix]
 
 
 def read_bytes(path: PathLike, limits: Limits = NO_LIMITS, caller: str = "read") -> bytearray:
@@ -106,6 +65,26 @@ def read_bytes(path: PathLike, limits: Limits = NO_LIMITS, caller: str = "read")
     if found.damage is not None:
         raise FileFormatError(f"{name}, line {line}: {found.damage}")
     return found.text
+
+
+def read_text(
+    path: PathLike,
+    limits: Limits = NO_LIMITS,
+    caller: str = "read",
+    strict: bool = True,
+    threads: int | None = None,
+) -> Text:
+    """A file, decompressed if its name says so, without a byte order mark.
+
+    `strict` and `threads` are only checked, before the file is read.  A plain file is finished if
+    it ends in a newline.  A compressed one always is: its data has a mark at the end.
+    """
+    limits = limits.checked(caller)
+    path = arguments.path(caller, "path", path)
+    arguments.flag(caller, "strict", strict)
+    engines.check_threads(threads)
+    content = read_bytes(path, limits, caller)
+    return Text.of(path, content, bool(split_name(path)[1]), limits, caller)
 
 
 def _stored(path: PathLike, caller: str) -> bytearray:

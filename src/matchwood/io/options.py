@@ -1,4 +1,4 @@
-"""What a file may ask for, and how an edge list is to be read.
+"""The names of formats, what a file may ask for, and how an edge list is to be read.
 
 A few bytes can declare 10**18 vertices or unpack to terabytes.  Both limits grow with what the file
 really holds, so that no normal file reaches them; `most_vertices` and `most_bytes` of
@@ -7,12 +7,57 @@ really holds, so that no normal file reaches them; `most_vertices` and `most_byt
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood import arguments
 from matchwood.arguments import count, flag, is_integer, one_of, shown
 from matchwood.engines import check_threads
+
+PathLike = str | os.PathLike[str]
+
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+FORMATS = {
+    "mtx": (".mtx", ".mm"),
+    "edges": (".txt", ".tsv", ".csv", ".ssv", ".edges", ".edgelist", ".el", ".wel", ".dat"),
+    "metis": (".graph", ".metis"),
+    "hgr": (".hgr",),
+    "gr": (".gr",),
+    "col": (".col", ".clq"),
+    "max": (".max",),
+    "co": (".co",),
+    "graph-txt": (".graph-txt",),
+    "npz": (".npz",),
+}
+_FORMAT_OF = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
+
+
+def split_name(path: PathLike) -> tuple[str, str]:
+    """(suffix of the format, suffix of the compression), in lower case, "" for none."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    compression = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSIONS else ""
+    return (suffixes[-1] if suffixes else ""), compression
+
+
+def format_of(path: PathLike, chosen: str | None, caller: str) -> str:
+    """The name of the format: as asked, else by the file's name."""
+    path = arguments.path(caller, "path", path)
+    if chosen is not None:
+        return str(one_of(caller, "format", chosen, tuple(FORMATS)))
+    suffix, _ = split_name(path)
+    if suffix not in _FORMAT_OF:
+        if Path(path).name.startswith("out."):  # as KONECT names its edge lists
+            return "edges"
+        known = " ".join(_FORMAT_OF)
+        raise ValueError(
+            f"{caller}: cannot tell the format of {shown(path)} by its name "
+            f"(known: {known}, and these with {' '.join(COMPRESSIONS)}); pass format="
+        )
+    return _FORMAT_OF[suffix]
+
 
 VERTICES_PER_EDGE = 1000  # a file that declares more vertices is refused,
 FREE_VERTICES = 10_000_000  # unless it has at most these, for which any machine has room

@@ -195,7 +195,7 @@ def _near_by_ranks(
         return both_ways(u, v, directed=False)
 
     def lengths(places: Any, view: Any) -> Array:
-        return engine.distances_of_block(x, places.names, view, dtype, threads)
+        return engine.distances(x, view.indptr, view.indices, dtype, threads, places.names)
 
     values = streams.drawn_on_ranks(kind, plan.seed, dtype, directed=False)
     if kind == "distance":

@@ -50,22 +50,22 @@ def _cell(points: Array, v: int, width: int, cells: int) -> int:
     return number
 
 
-@kernel
-def _sort_into_cells(
-    team: Any,
-    points: Array,
-    width: int,
-    cells: int,
-    starts: Array,
-    cursor: Array,
-    vertex: Array,
-    placed: Array,
-) -> None:
-    """Slots starts[c] .. starts[c + 1] - 1 hold the points of cell c.
+class Cells(NamedTuple):
+    """Points sorted into cells: those of cell c in the slots starts[c] .. starts[c + 1] - 1."""
 
-    `starts` and `cursor` are zeros before.  vertex[slot]: the point; placed[:, slot]: where it is.
-    """
+    width: int
+    shape: Any
+    limit: Any
+    starts: Array
+    vertex: Array  # vertex[slot]: the point
+    placed: Array  # placed[:, slot]: where it is
+
+
+@kernel
+def _sort_into_cells(team: Any, points: Array, to: Cells, cursor: Array) -> None:
+    """Fill starts, vertex and placed; `starts` and `cursor` are zeros before."""
     dim, n = points.shape
+    width, cells, starts = to.width, to.shape[1], to.starts
     while True:
         start = next_chunk(team, n, CHUNK)
         if start < 0:
@@ -86,9 +86,9 @@ def _sort_into_cells(
         for v in range(start, min(start + CHUNK, n)):
             c = _cell(points, v, width, cells)
             slot = starts[c] + atomic_add(cursor, c, 1)
-            vertex[slot] = v
+            to.vertex[slot] = v
             for i in range(dim):
-                placed[i, slot] = points[i, v]
+                to.placed[i, slot] = points[i, v]
 
 
 @device
@@ -103,18 +103,7 @@ def _square(points: Array, u: int, v: int) -> Any:
 
 @kernel
 def _join(
-    team: Any,
-    width: int,
-    shape: Any,
-    limit: Any,
-    starts: Array,
-    vertex: Array,
-    placed: Array,
-    counting: bool,
-    begin: int,
-    counts: Array,
-    rows: Array,
-    cols: Array,
+    team: Any, cells: Cells, counting: bool, begin: int, counts: Array, rows: Array, cols: Array
 ) -> None:
     """Edges from each slot, from `begin` on, to later ones.
 
@@ -122,7 +111,8 @@ def _join(
     Cells in a line along x are neighbours in the numbering, so a point is compared with one range
     of slots for each of the lines around it, beginning with its own.
     """
-    nz, ny, nx = shape
+    nz, ny, nx = cells.shape
+    width, starts, vertex, placed = cells.width, cells.starts, cells.vertex, cells.placed
     dim = placed.shape[0]
     while True:
         start = next_chunk(team, counts.size, CHUNK)
@@ -139,7 +129,7 @@ def _join(
                     line = (to_z * ny + to_y) * nx
                     first = max(starts[line + x_first], slot + 1)
                     for other in range(first, starts[line + x_last + 1]):
-                        if _square(placed, slot, other) <= limit:
+                        if _square(placed, slot, other) <= cells.limit:
                             if not counting:
                                 rows[place] = vertex[slot]
                                 cols[place] = vertex[other]
@@ -148,27 +138,15 @@ def _join(
                 counts[at] = place
 
 
-class Cells(NamedTuple):
-    """Points sorted into cells: those of cell c in the slots from starts[c] on."""
-
-    width: int
-    shape: Any
-    limit: Any
-    starts: Array
-    vertex: Array
-    placed: Array
-
-
 def sorted_points(plan: Near, threads: int | None = None) -> tuple[Array, Cells]:
     """The points by number, and in their cells."""
     x = points(plan, threads)
     starts = np.zeros(plan.cells**plan.dim + 1, np.int64)
     vertex, placed = np.empty(plan.n, index_type(plan.n)), np.empty_like(x)
-    crew(threads, work=plan.n * 8).run(
-        _sort_into_cells, x, plan.width, plan.cells, starts, np.zeros_like(starts), vertex, placed
-    )
     limit = np.uint64(plan.radius**2)
-    return x, Cells(plan.width, plan.shape, limit, starts, vertex, placed)
+    cells = Cells(plan.width, plan.shape, limit, starts, vertex, placed)
+    crew(threads, work=plan.n * 8).run(_sort_into_cells, x, cells, np.zeros_like(starts))
+    return x, cells
 
 
 def near_edges(
@@ -179,11 +157,11 @@ def near_edges(
     team = crew(threads, work=(end - begin) * 8)
     counts = np.empty(end - begin, np.int64)
     nothing = np.empty(0, index)
-    team.run(_join, *cells, True, begin, counts, nothing, nothing)
+    team.run(_join, cells, True, begin, counts, nothing, nothing)
     ends = np.cumsum(counts)
     rows = np.empty(int(ends[-1]) if ends.size else 0, index)
     cols = np.empty_like(rows)
-    team.run(_join, *cells, False, begin, ends - counts, rows, cols)
+    team.run(_join, cells, False, begin, ends - counts, rows, cols)
     return rows, cols
 
 
@@ -207,50 +185,30 @@ def triangulated(plan: Points, threads: int | None = None) -> tuple[Array, Array
 
 @kernel
 def _measure(
-    team: Any, points: Array, unit: float, indptr: Array, indices: Array, data: Array
-) -> None:
-    n = indptr.size - 1
-    while True:
-        start = next_chunk(team, n, CHUNK)
-        if start < 0:
-            break
-        for u in range(start, min(start + CHUNK, n)):
-            for k in range(indptr[u], indptr[u + 1]):
-                data[k] = np.sqrt(np.float64(_square(points, u, indices[k]))) * unit
-
-
-@kernel
-def _measure_block(
     team: Any, points: Array, unit: float, names: Array, indptr: Array, indices: Array, data: Array
 ) -> None:
-    rows = indptr.size - 1
+    """data[k] = length of entry k; names[v] is the point of local id v, v itself without names."""
+    rows, named = indptr.size - 1, names.size > 0
     while True:
         start = next_chunk(team, rows, CHUNK)
         if start < 0:
             break
         for row in range(start, min(start + CHUNK, rows)):
-            u = names[row]
             for k in range(indptr[row], indptr[row + 1]):
-                square = _square(points, u, names[indices[k]])
-                data[k] = np.sqrt(np.float64(square)) * unit
-
-
-def distances_of_block(
-    x: Array, names: Array, view: Any, dtype: Any, threads: int | None = None
-) -> Array:
-    """Length of every edge of a block; names[v] is the user's id of local id v."""
-    data = np.empty(view.indices.size, dtype)
-    crew(threads, work=view.indices.size + view.indptr.size).run(
-        _measure_block, x, 2.0**-BITS, names, view.indptr, view.indices, data
-    )
-    return data
+                u, v = np.int64(row), np.int64(indices[k])
+                if named:
+                    u, v = np.int64(names[u]), np.int64(names[v])
+                data[k] = np.sqrt(np.float64(_square(points, u, v))) * unit
 
 
 def distances(
-    x: Array, indptr: Array, indices: Array, dtype: Any, threads: int | None = None
-) -> Array:
+    x: Array, indptr: Array, indices: Array, dtype: Any, threads: int | None = None,
+    names: Array | None = None,
+) -> Array:  # fmt: skip
+    """Length of every edge of a graph, or of a block whose ids are `names`."""
     data = np.empty(indices.size, dtype)
+    names = np.empty(0, indices.dtype) if names is None else names
     crew(threads, work=indices.size + indptr.size).run(
-        _measure, x, 2.0**-BITS, indptr, indices, data
+        _measure, x, 2.0**-BITS, names, indptr, indices, data
     )
     return data

@@ -37,16 +37,9 @@ def _relabelled(x: Any, mask: Any, half: Any, labels: Any) -> Any:
 
 @kernel
 def _draw_quarters(
-    team: Any,
-    scale: int,
-    key: Any,
-    thresholds: Any,
-    permute: bool,
-    labels: Any,
-    begin: int,
-    rows: Array,
-    cols: Array,
-) -> None:
+    team: Any, scale: int, key: Any, thresholds: Any, permute: bool, labels: Any, begin: int,
+    rows: Array, cols: Array,
+) -> None:  # fmt: skip
     """Write edge begin + e to rows[e], cols[e].
 
     The loop over edges is the inner one, with nothing in it but arithmetic, so that the compiler
@@ -116,17 +109,9 @@ def _feistel(x: Any, low_bits: Any, high_mask: Any, low_mask: Any, keys: Array) 
 
 @kernel
 def _pick_pairs(
-    team: Any,
-    n: Any,
-    directed: bool,
-    pairs: Any,
-    high_bits: int,
-    low_bits: int,
-    keys: Array,
-    begin: int,
-    rows: Array,
-    cols: Array,
-) -> None:
+    team: Any, n: Any, directed: bool, pairs: Any, high_bits: int, low_bits: int, keys: Array,
+    begin: int, rows: Array, cols: Array,
+) -> None:  # fmt: skip
     """Write edge begin + k to rows[k], cols[k]."""
     shift = np.uint64(low_bits)
     high_mask = (_ONE << np.uint64(high_bits)) - _ONE
@@ -201,16 +186,9 @@ def _count_row(
 
 @kernel
 def _fill_row(
-    team: Any,
-    n: int,
-    directed: bool,
-    key: Any,
-    threshold: Any,
-    begin: int,
-    line: Array,
-    indptr: Array,
-    indices: Array,
-) -> None:
+    team: Any, n: int, directed: bool, key: Any, threshold: Any, begin: int, line: Array,
+    indptr: Array, indices: Array,
+) -> None:  # fmt: skip
     """Write the neighbours of begin + u to row u.
 
     Every v is written to this member's `line`; it is kept if the place then moves on.  That needs

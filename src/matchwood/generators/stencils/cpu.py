@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,47 +39,55 @@ def _all_inside(z: int, y: int, x: int, shape: Any, reach: Any) -> bool:
 
 @kernel
 def _count_rows(
-    team: Any, shape: Any, reach: Any, offsets: Array, starts: Array, counts: Array
+    team: Any, shape: Any, reach: Any, offsets: Array, starts: Array, begin: int, counts: Array
 ) -> None:
-    """counts[p] = offsets that stay inside of the grid at point p."""
+    """counts[number of p - begin] = offsets that stay inside of the grid, of points p >= begin."""
     nz, ny, nx = shape
     while True:
         first = next_chunk(team, counts.size, CHUNK)
         if first < 0:
             break
-        for point in range(first, min(first + CHUNK, counts.size)):
+        for point in range(begin + first, begin + min(first + CHUNK, counts.size)):
             z, y, x = point // (ny * nx), point // nx % ny, point % nx
             inside = offsets.shape[0]
             if not _all_inside(z, y, x, shape, reach):
                 for k in range(offsets.shape[0]):
                     to_z, to_y, to_x = z + offsets[k, 0], y + offsets[k, 1], x + offsets[k, 2]
                     inside -= not _inside(to_z, to_y, to_x, nz, ny, nx)
-            counts[_number(z, y, x, ny, nx, starts)] = inside
+            counts[_number(z, y, x, ny, nx, starts) - begin] = inside
+
+
+class Rows(NamedTuple):
+    """Where entries go."""
+
+    indptr: Array
+    indices: Array
+    data: Array
+    numbers: Array  # the row of each entry; empty where rows are in the order of their numbers
 
 
 @kernel
 def _fill_rows(
-    team: Any,
-    shape: Any,
-    reach: Any,
-    offsets: Array,
-    values: Array,
-    starts: Array,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-) -> None:
+    team: Any, shape: Any, reach: Any, offsets: Array, values: Array, starts: Array, begin: int,
+    out: Rows,
+) -> None:  # fmt: skip
+    """The rows of points from `begin` on: in the order of their numbers, or of the points."""
     nz, ny, nx = shape
-    n, size = indptr.size - 1, values.size
+    n, size, listed = out.indptr.size - 1, values.size, out.numbers.size > 0
     while True:
         first = next_chunk(team, n, CHUNK)
         if first < 0:
             break
-        for point in range(first, min(first + CHUNK, n)):
+        for point in range(begin + first, begin + min(first + CHUNK, n)):
             z, y, x = point // (ny * nx), point // nx % ny, point % nx
-            place = indptr[_number(z, y, x, ny, nx, starts)]
+            number = _number(z, y, x, ny, nx, starts)
+            row = point - begin if listed else number
+            place = out.indptr[row]
+            if listed:
+                out.numbers[place : out.indptr[row + 1]] = number
             if starts.size == 0 and _all_inside(z, y, x, shape, reach):
-                columns, entries = indices[place : place + size], data[place : place + size]
+                columns = out.indices[place : place + size]
+                entries = out.data[place : place + size]
                 for k in range(columns.size):
                     columns[k] = point + (offsets[k, 0] * ny + offsets[k, 1]) * nx + offsets[k, 2]
                     entries[k] = values[k]
@@ -87,83 +95,37 @@ def _fill_rows(
             for k in range(size):
                 to_z, to_y, to_x = z + offsets[k, 0], y + offsets[k, 1], x + offsets[k, 2]
                 if _inside(to_z, to_y, to_x, nz, ny, nx):
-                    indices[place] = _number(to_z, to_y, to_x, ny, nx, starts)
-                    data[place] = values[k]
+                    out.indices[place] = _number(to_z, to_y, to_x, ny, nx, starts)
+                    out.data[place] = values[k]
                     place += 1
 
 
 def apply(plan: Plan, dtype: Any, threads: int | None = None) -> tuple[Array, Array, Array]:
-    index, nnz = plan.index, plan.nnz
-    team = crew(threads, work=plan.n * len(plan.values))
-    indptr = np.zeros(plan.n + 1, index)
-    reach = tuple(int(abs(plan.offsets[:, axis]).max(initial=0)) for axis in range(3))
-    where = (plan.shape, reach, plan.offsets)
-    team.run(_count_rows, *where, plan.starts, indptr[1:])
-    np.cumsum(indptr, out=indptr)
-    indices, data = np.empty(nnz, index), np.empty(nnz, dtype)
-    values = plan.values.astype(dtype)
-    team.run(_fill_rows, *where, values, plan.starts, indptr, indices, data)
-    return indptr, indices, data
-
-
-@kernel
-def _count_points(
-    team: Any, shape: Any, reach: Any, offsets: Array, begin: int, counts: Array
-) -> None:
-    """counts[k] = offsets that stay inside of the grid at point begin + k."""
-    nz, ny, nx = shape
-    while True:
-        first = next_chunk(team, counts.size, CHUNK)
-        if first < 0:
-            break
-        for at in range(first, min(first + CHUNK, counts.size)):
-            point = begin + at
-            z, y, x = point // (ny * nx), point // nx % ny, point % nx
-            inside = offsets.shape[0]
-            if not _all_inside(z, y, x, shape, reach):
-                for k in range(offsets.shape[0]):
-                    to_z, to_y, to_x = z + offsets[k, 0], y + offsets[k, 1], x + offsets[k, 2]
-                    inside -= not _inside(to_z, to_y, to_x, nz, ny, nx)
-            counts[at] = inside
-
-
-@kernel
-def _list_points(
-    team: Any, shape: Any, offsets: Array, values: Array, starts: Array, begin: int, ends: Array,
-    out: tuple[Array, Array, Array],
-) -> None:  # fmt: skip
-    """The entries of the rows of points from `begin` on; those of point k end at ends[k]."""
-    nz, ny, nx = shape
-    rows, columns, data = out
-    while True:
-        first = next_chunk(team, ends.size, CHUNK)
-        if first < 0:
-            break
-        place = ends[first - 1] if first > 0 else 0
-        for at in range(first, min(first + CHUNK, ends.size)):
-            point = begin + at
-            z, y, x = point // (ny * nx), point // nx % ny, point % nx
-            row = _number(z, y, x, ny, nx, starts)
-            for k in range(values.size):
-                to_z, to_y, to_x = z + offsets[k, 0], y + offsets[k, 1], x + offsets[k, 2]
-                if _inside(to_z, to_y, to_x, nz, ny, nx):
-                    rows[place] = row
-                    columns[place] = _number(to_z, to_y, to_x, ny, nx, starts)
-                    data[place] = values[k]
-                    place += 1
+    rows = _rows(plan, dtype, 0, plan.n, threads, listed=False)
+    return rows.indptr, rows.indices, rows.data
 
 
 def entries(
     plan: Plan, dtype: Any, begin: int, count: int, threads: int | None = None
 ) -> tuple[Array, Array, Array]:
     """(rows, columns, values) of `count` points from point `begin` on, in any order of rows."""
+    rows = _rows(plan, dtype, begin, count, threads, listed=True)
+    return rows.numbers, rows.indices, rows.data
+
+
+def _rows(
+    plan: Plan, dtype: Any, begin: int, count: int, threads: int | None, *, listed: bool
+) -> Rows:
     team = crew(threads, work=count * len(plan.values))
     reach = tuple(int(abs(plan.offsets[:, axis]).max(initial=0)) for axis in range(3))
-    counts = np.empty(count, np.int64)
-    team.run(_count_points, plan.shape, reach, plan.offsets, begin, counts)
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if count else 0
-    out = (np.empty(total, plan.index), np.empty(total, plan.index), np.empty(total, dtype))
-    values = plan.values.astype(dtype)
-    team.run(_list_points, plan.shape, plan.offsets, values, plan.starts, begin, ends, out)
+    where = (plan.shape, reach, plan.offsets)
+    indptr = np.zeros(count + 1, plan.index)
+    team.run(_count_rows, *where, plan.starts[:0] if listed else plan.starts, begin, indptr[1:])
+    np.cumsum(indptr, out=indptr)
+    nnz = int(indptr[-1])
+    out = Rows(
+        indptr, np.empty(nnz, plan.index), np.empty(nnz, dtype),
+        np.empty(nnz if listed else 0, plan.index),
+    )  # fmt: skip
+    team.run(_fill_rows, *where, plan.values.astype(dtype), plan.starts, begin, out)
     return out

@@ -175,8 +175,8 @@ def drawn_on_ranks(
     def values(places: Any, view: Any) -> Array:
         if kind is None:
             return result.ones(view.indices, dtype)
-        weigh = engines.load(__name__, "cpu").weigh_block
-        names, n = places.names, places.grid.n
-        return weigh(view, names, n, dtype, directed, start, bits, places.threads)
+        weigh = engines.load(__name__, "cpu").weigh
+        return weigh(view.indptr, view.indices, dtype, directed, start, bits, places.threads,
+                     places.names, places.grid.n)  # fmt: skip
 
     return values

@@ -40,21 +40,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.io.build import Matrix, matrix_of_rows, rows_of, wrap
-from matchwood.io.files import PathLike
+from matchwood.io.build import matrix_of_rows, rows_of, wrap
+from matchwood.io.files import read_text
 from matchwood.io.formats.edge_list import EDGES_PER_CHUNK
-from matchwood.io.options import Limits
-from matchwood.io.text import (
-    REMEDY,
-    AdjacencyLists,
-    Array,
-    Text,
-    clip,
-    read_rows,
-    row_error,
-    start_of_row,
-    whole_numbers,
-)
+from matchwood.io.options import Limits, PathLike
+from matchwood.io.result import Array, Matrix
+from matchwood.io.tables import AdjacencyLists, read_rows, row_error, start_of_row
+from matchwood.io.text import REMEDY, Text, clip, whole_numbers
 from matchwood.primitives.transpose import transpose
 
 # METIS
@@ -115,11 +107,9 @@ def read_metis(
     >>> matchwood.io.read_metis(path).vertex_weights.tolist()
     [[7.0], [9.0]]
     """
-    return read_metis_text(
-        Text.load(path, Limits(most_vertices, most_bytes), "read_metis", strict, threads),
-        strict=strict,
-        threads=threads,
-    )
+    limits = Limits(most_vertices, most_bytes)
+    text = read_text(path, limits, "read_metis", strict, threads)
+    return read_metis_text(text, strict=strict, threads=threads)
 
 
 def read_metis_text(text: Text, *, strict: bool, threads: int | None) -> MetisFile:
@@ -253,11 +243,9 @@ def read_hmetis(
     >>> matchwood.io.read_hmetis(path).matrix.toarray().tolist()
     [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
     """
-    return read_hmetis_text(
-        Text.load(path, Limits(most_vertices, most_bytes), "read_hmetis", strict, threads),
-        strict=strict,
-        threads=threads,
-    )
+    limits = Limits(most_vertices, most_bytes)
+    text = read_text(path, limits, "read_hmetis", strict, threads)
+    return read_hmetis_text(text, strict=strict, threads=threads)
 
 
 def read_hmetis_text(text: Text, *, strict: bool, threads: int | None) -> HmetisFile:

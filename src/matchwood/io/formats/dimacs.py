@@ -20,11 +20,13 @@ import scipy.sparse as sp
 
 from matchwood.arguments import one_of
 from matchwood.gate.resources import interruptible
-from matchwood.io.build import Matrix, matrix_of_edges
-from matchwood.io.files import PathLike
+from matchwood.io.build import matrix_of_edges
+from matchwood.io.files import read_text
 from matchwood.io.formats.edge_list import chunks, lines_of
-from matchwood.io.options import Limits
-from matchwood.io.text import Array, Layout, Text, clip, read_records, whole_numbers
+from matchwood.io.options import Limits, Options, PathLike, format_of
+from matchwood.io.result import Array, Entries, Matrix
+from matchwood.io.tables import Layout, read_records
+from matchwood.io.text import Text, clip, whole_numbers
 
 
 class Kind(NamedTuple):
@@ -109,32 +111,20 @@ def read_dimacs(
     >>> flow.source, flow.sink, flow.matrix.toarray().tolist()
     (0, 1, [[0.0, 5.0], [0.0, 0.0]])
     """
-    from matchwood.io.files import format_of
-
     name = format_of(path, format, "read_dimacs")
     one_of("read_dimacs", "format", name, tuple(KINDS))
-    return read(
-        Text.load(path, Limits(most_vertices, most_bytes), "read_dimacs", strict, threads),
-        KINDS[name],
-        None,
-        strict=strict,
-        threads=threads,
-    )
+    limits = Limits(most_vertices, most_bytes)
+    text = read_text(path, limits, "read_dimacs", strict, threads)
+    return read(text, KINDS[name], None, strict=strict, threads=threads)
 
 
 def read(
     text: Text, kind: Kind, duplicates: str | None, *, strict: bool, threads: int | None
 ) -> DimacsFile:
     """The graph, and what the file says of its vertices."""
-    line, start, (n, m), layout = problem_of(text, kind)
-    text.require_finished(strict)
-    edges = read_records(text, start, layout, threads)
-    text.require_count(m, edges.u.size, "edges", strict)
-    text.require_shape(line, (n, n), edges.u.size)
-    A = matrix_of_edges(
-        (n, n), edges.u, edges.v, edges.w,
-        undirected=kind.undirected, duplicates=duplicates or kind.duplicates, threads=threads,
-    )  # fmt: skip
+    options = Options(duplicates=duplicates, strict=strict, threads=threads)
+    A = matrix_of_edges(entries(text, options, kind), threads)
+    start, n = _problem(text)[1], A.shape[0]
     if kind.undirected:
         return DimacsFile(A, _vertex_weights(text, start, n, threads))
     if kind.nodes:
@@ -142,8 +132,20 @@ def read(
     return DimacsFile(A)
 
 
-def problem_of(text: Text, kind: Kind) -> tuple[int, int, tuple[int, int], Layout]:
-    """(line number, where the next line starts, (vertices, edges), layout of the edges)."""
+def entries(text: Text, options: Options, kind: Kind = KINDS["gr"]) -> Entries:
+    """The edges; on ranks those of this rank's piece."""
+    start, (line, n, m, layout) = text.head(lambda part: _described(part, kind))
+    text.require_finished(options.strict)
+    edges = read_records(text, start, layout, options.threads)
+    found = text.total(edges.u.size)
+    text.require_count(m, found, "edges", options.strict)
+    text.require_shape(line, (n, n), found)
+    rule = options.duplicates or kind.duplicates
+    return Entries((n, n), edges.u, edges.v, edges.w, kind.undirected, rule)
+
+
+def _described(text: Text, kind: Kind) -> tuple[int, tuple[int, int, int, Layout]]:
+    """(byte of the first edge, (line of the problem, vertices, edges, layout of the edges))."""
     line, start, words = _problem(text)
     sizes = whole_numbers(words[1:])
     if len(words) != 3 or words[0].decode(errors="replace") not in kind.problems or sizes is None:
@@ -156,7 +158,7 @@ def problem_of(text: Text, kind: Kind) -> tuple[int, int, tuple[int, int], Layou
         kind.fields, w=kind.fields - 1 if kind.fields > 2 else -1, base=1, key=kind.key,
         skipped=skipped, u_limit=n, v_limit=n,
     )  # fmt: skip
-    return line, start, (n, m), layout
+    return start, (line, n, m, layout)
 
 
 def _problem(text: Text) -> tuple[int, int, list[bytes]]:

@@ -40,9 +40,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchwood.gate.resources import interruptible, require_memory
-from matchwood.io.build import Matrix, matrix_of_edges
+from matchwood.io.build import matrix_of_edges
 from matchwood.io.options import FREE_BYTES, Options, matrix_bytes
-from matchwood.io.text import Array, Layout, Records, Text, clip, read_records, whole_numbers
+from matchwood.io.result import Array, Compacted, Entries, Matrix, no_entries
+from matchwood.io.tables import Layout, Records, read_records
+from matchwood.io.text import Text, clip, whole_numbers
 
 COMMENTS = (b"#", b"%")
 DELIMITERS = ",;"
@@ -70,20 +72,6 @@ _NUMBERED = ({"1", "2"}, {"0", "1"}, {"a", "b"}, {"u", "v"})
 NAMES_PER_RUN = 1 << 15  # sorted at once: 20 ms
 
 
-class Compacted(NamedTuple):
-    """A matrix whose vertices are those that occur in the file, and their ids there.
-
-    Attributes
-    ----------
-    matrix : (n, n) csr_array
-    ids : (n,) array
-        ``ids[v]`` is what the file calls vertex ``v``; increasing.
-    """
-
-    matrix: Matrix
-    ids: Array
-
-
 class Head(NamedTuple):
     """What stands before the first edge."""
 
@@ -92,54 +80,83 @@ class Head(NamedTuple):
     edges: int | None = None
     exact: bool = False  # said by the first two lines: all ids are below n, all m edges follow
     header: bool = False  # there is a header line with commas or semicolons, as in csv files
+    line: int = 1  # number of the line with the first edge
 
 
 def read(text: Text, options: Options) -> Matrix | Compacted:
     """The matrix of an edge list whose ids are numbers, with the ids where asked."""
-    head = find_head(text, options)
-    first = bytes(text.content[head.start : text.content.index(b"\n", head.start)].strip())
-    if not first:
-        return _without_edges(text, head, options)
+    if not options.compact:
+        return matrix_of_edges(entries(text, options), options.threads)
+    _, edges, _ = _edges(text, options)
+    if edges is None:
+        return Compacted(sp.csr_array((0, 0)), np.zeros(0, np.int64))
+    u, v, ids = compacted(edges.u, edges.v, 1 + max(edges.u_max, edges.v_max))
+    found = _entries((ids.size, ids.size), u, v, edges.w, options)
+    return Compacted(matrix_of_edges(found, options.threads), ids + options.base)
+
+
+def entries(text: Text, options: Options) -> Entries:
+    """The edges; on ranks those of this rank's piece, with the shape of the whole."""
+    head, edges, m = _edges(text, options)
+    if edges is None:
+        shape: tuple[int, int] = options.shape or head.shape or (0, 0)
+        _require_room(text, shape, 0, options)
+        return no_entries(shape)
+    u_max, v_max = text.largest(edges.u_max, edges.v_max)
+    shape = _allowed_shape(text, head, u_max, v_max, m, options)
+    return _entries(shape, edges.u, edges.v, edges.w, options)
+
+
+def _entries(shape: tuple[int, int], u: Array, v: Array, w: Array | None, options: Options) -> Any:
+    return Entries(shape, u, v, w, options.symmetric, options.duplicates or "sum")
+
+
+def _edges(text: Text, options: Options) -> tuple[Head, Records | None, int]:
+    """(what stands before the edges, the edges, how many); None for a list without any."""
+
+    def top(part: Text) -> tuple[int, tuple[Head, bytes]]:
+        head = find_head(part, options)
+        first = bytes(part.content[head.start : part.content.index(b"\n", head.start)].strip())
+        return head.start, (head._replace(line=part.line_at(head.start)), first)
+
+    start, (head, first) = text.head(top, lambda found: bool(found[1]))
     text.require_finished(options.strict)
-    layout = layout_of(text, head, first, options)
-    edges = read_records(text, head.start, layout, options.threads)
-    m = int(edges.u.size)
-    n = 1 + max(edges.u_max, edges.v_max)
+    if not first:
+        if head.edges is None and options.strict and not head.header:
+            raise text.error(text.last_line(), NO_EDGES)
+        text.require_count(head.edges or 0, 0, "edges", options.strict)
+        return head, None, 0
+    edges = read_records(text, start, layout_of(text, head, first, options), options.threads)
+    m = text.total(edges.u.size)
     if head.edges is not None and (head.exact or m < head.edges):
         text.require_count(head.edges, m, "edges", options.strict)
-    if options.compact:
-        u, v, ids = compacted(edges.u, edges.v, n)
-        return Compacted(_matrix((ids.size, ids.size), u, v, edges.w, options), ids + options.base)
-    shape = allowed_shape(text, head, edges, m, options)
-    return _matrix(shape, edges.u, edges.v, edges.w, options)
+    return head, edges, m
 
 
-def allowed_shape(
-    text: Text, head: Head, edges: Records, m: int, options: Options
+def _allowed_shape(
+    text: Text, head: Head, u_max: int, v_max: int, m: int, options: Options
 ) -> tuple[int, int]:
-    """The shape of a matrix of m edges; an error where the ids ask for too much."""
-    n = 1 + max(edges.u_max, edges.v_max)
-    shape = options.shape or shape_of(head, edges, n)
+    """The shape of a matrix of m edges; an error where the ids ask for too much.
+
+    As asked, else as large as the largest id needs, and at least as the file says.
+    """
+    n = 1 + max(u_max, v_max)
+    shape: tuple[int, int] = options.shape or (n, n)
+    if options.shape is None and head.shape is not None:
+        square = head.shape[0] == head.shape[1]
+        ends = (n, n) if square else (u_max + 1, v_max + 1)
+        shape = max(head.shape[0], ends[0]), max(head.shape[1], ends[1])
     if options.shape is None and n > text.limits.most_vertices(m):
         raise ValueError(
             f"read: the ids of {text.path} reach {n - 1 + options.base} with only {m} edges; "
             f"pass compact=True to number the vertices that occur, "
             f"or most_vertices={n} to have so many"
         )
-    require_room(text, shape, m, options)
+    _require_room(text, shape, m, options)
     return shape
 
 
-def _matrix(
-    shape: tuple[int, int], u: Array, v: Array, w: Array | None, options: Options
-) -> Matrix:
-    both, reduce = options.symmetric, options.duplicates or "sum"
-    return matrix_of_edges(
-        shape, u, v, w, undirected=both, duplicates=reduce, threads=options.threads
-    )
-
-
-def require_room(text: Text, shape: tuple[int, int], edges: int, options: Options) -> None:
+def _require_room(text: Text, shape: tuple[int, int], edges: int, options: Options) -> None:
     """Raise if memory is short, or if a shape that the caller did not ask for is out of bounds."""
     entries = edges * (1 + options.symmetric)
     if options.shape is None:
@@ -159,34 +176,6 @@ def compacted(u: Array, v: Array, n: int) -> tuple[Array, Array, Array]:
     present[v] = True
     place = np.cumsum(present, dtype=u.dtype) - u.dtype.type(1)
     return place[u], place[v], np.flatnonzero(present)
-
-
-def shape_of(head: Head, edges: Records, n: int) -> tuple[int, int]:
-    """The shape: as large as the largest id needs, and at least as the file says."""
-    if head.shape is None:
-        return n, n
-    rows, columns = head.shape
-    if rows == columns:
-        return max(rows, n), max(columns, n)
-    return max(rows, edges.u_max + 1), max(columns, edges.v_max + 1)
-
-
-def _without_edges(text: Text, head: Head, options: Options) -> Matrix | Compacted:
-    shape = shape_without_edges(text, head, options)
-    if options.compact:
-        return Compacted(sp.csr_array((0, 0)), np.zeros(0, np.int64))
-    require_room(text, shape, 0, options)
-    return sp.csr_array(shape)
-
-
-def shape_without_edges(text: Text, head: Head, options: Options) -> tuple[int, int]:
-    """The shape of a list that has no edges, and says so."""
-    text.require_finished(options.strict)
-    if head.edges is None and options.strict and not head.header:
-        raise text.error(text.last_line(), NO_EDGES)
-    text.require_count(head.edges or 0, 0, "edges", options.strict)
-    shape: tuple[int, int] = options.shape or head.shape or (0, 0)
-    return shape
 
 
 def find_head(text: Text, options: Options) -> Head:
@@ -279,14 +268,12 @@ def layout_of(text: Text, head: Head, first: bytes, options: Options) -> Layout:
     if columns is None:
         if fields > 3:
             raise text.error(
-                text.line_at(head.start),
+                head.line,
                 f"{fields} columns: choose ids and weight by columns=(0, 1) or columns=(0, 1, 2)",
             )
         columns = tuple(range(fields))
     if max(columns) >= fields:
-        raise text.error(
-            text.line_at(head.start), f"there is no column {max(columns)}, the last is {fields - 1}"
-        )
+        raise text.error(head.line, f"there is no column {max(columns)}, the last is {fields - 1}")
     limits = options.shape or (head.shape if head.exact else None) or (None, None)
     return Layout(
         fields, columns[0], columns[1], columns[2] if len(columns) > 2 else -1,
@@ -319,13 +306,9 @@ def read_named(text: Text, options: Options) -> Compacted:
     place = {name: v for v, name in enumerate(names)}
     u = np.fromiter((place[name] for name in sources), np.int32, len(sources))
     v = np.fromiter((place[name] for name in targets), np.int32, len(targets))
-    A = matrix_of_edges(
-        (ids.size, ids.size), u, v, np.array(weights, np.float64) if table.weighted else None,
-        undirected=options.symmetric,
-        duplicates=options.duplicates or "sum",
-        threads=options.threads,
-    )  # fmt: skip
-    return Compacted(A, ids)
+    w = np.array(weights, np.float64) if table.weighted else None
+    found = _entries((ids.size, ids.size), u, v, w, options)
+    return Compacted(matrix_of_edges(found, options.threads), ids)
 
 
 def _table(text: Text, options: Options) -> NamedEdges:

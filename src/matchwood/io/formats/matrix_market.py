@@ -22,8 +22,11 @@ import scipy.io
 import scipy.sparse as sp
 
 from matchwood.gate.resources import interruptible, require_memory
-from matchwood.io.build import Matrix, mirrored, rows_of
-from matchwood.io.text import Array, Layout, Text, clip, malformed, whole_numbers
+from matchwood.io.build import mirrored, rows_of
+from matchwood.io.options import Options
+from matchwood.io.result import Array, Entries, Matrix
+from matchwood.io.tables import Layout, malformed
+from matchwood.io.text import Text, clip, whole_numbers
 
 _FIELDS = {"real": 1, "double": 1, "integer": 0, "unsigned-integer": 0, "pattern": 0, "complex": 2}
 _INTEGERS = ("integer", "unsigned-integer")
@@ -45,18 +48,31 @@ class Banner(NamedTuple):
 
 def read(text: Text, *, strict: bool, threads: int | None) -> Matrix | Array:
     """The matrix; an array where the file holds a dense one."""
-    banner, line, start, shape, declared = head_of(text)
-    text.require_finished(strict)
-    sparse = banner.layout == "coordinate"
-    found = checked_entries(text, start, banner, threads)
-    text.require_count(
-        _stored(shape, banner.symmetry) if declared is None else declared, found, "entries", True
+    options = Options(strict=strict, threads=threads)
+    found = entries(text, options)
+    if found is not None:
+        w: Any = found.w
+        return interruptible(sp.csr_array, sp.coo_array((w, (found.u, found.v)), shape=found.shape))
+    start, head = _described(text)
+    count = _counted(text, start, head, options)
+    rows, columns = head.shape
+    require_memory(text.caller, 32 * rows * columns, f"the matrix of {text.path}")
+    return _dense(text, start, head.shape, count, head.banner)
+
+
+def entries(text: Text, options: Options) -> Entries | None:
+    """The entries of a sparse matrix, on ranks those of this rank's piece; None: it is dense."""
+    start, head = text.head(_described)
+    banner, shape = head.banner, head.shape
+    if banner.layout != "coordinate":
+        return None
+    count = _counted(text, start, head, options)
+    ids = np.empty(0, np.int32)
+    nothing: tuple[Array, ...] = (ids, ids, np.empty(0, _TYPES.get(banner.field, np.float64)))
+    u, v, w = text.parsed(
+        start, lambda part, at: _coordinates(part, at, shape, count, banner), nothing
     )
-    text.require_shape(line, shape, found)
-    if sparse:
-        return _sparse(text, start, shape, found, banner)
-    require_memory(text.caller, 32 * shape[0] * shape[1], f"the matrix of {text.path}")
-    return _dense(text, start, shape, found, banner)
+    return Entries(shape, u, v, w)
 
 
 class Head(NamedTuple):
@@ -64,26 +80,36 @@ class Head(NamedTuple):
 
     banner: Banner
     line: int  # number of the line with the sizes
-    start: int  # byte after that line
     shape: tuple[int, int]
-    entries: int | None  # None in a dense matrix
+    entries: int
 
 
-def head_of(text: Text) -> Head:
+def _described(text: Text) -> tuple[int, Head]:
+    """(byte after the line with the sizes, what stands before it)."""
     banner = _banner(text)
     line, start, shape, declared = _sizes(text, banner.layout)
     if banner.symmetry != "general" and shape[0] != shape[1]:
         raise text.error(
             line, f"a {banner.symmetry} matrix must be square, got {shape[0]} x {shape[1]}"
         )
-    return Head(banner, line, start, shape, declared)
+    stored = _stored(shape, banner.symmetry) if declared is None else declared
+    return start, Head(banner, line, shape, stored)
 
 
-def checked_entries(text: Text, start: int, banner: Banner, threads: int | None) -> int:
-    """The number of entries from byte `start` on, each with as many fields as it must have."""
-    sparse = banner.layout == "coordinate"
-    ids = (2 if sparse else 0) + (banner.field in _INTEGERS)
-    return _check(text, start, ids, _FIELDS[banner.field], threads)
+def _counted(text: Text, start: int, head: Head, options: Options) -> int:
+    """Entries of this text, or piece, from byte `start` on, if all ranks have those declared."""
+    text.require_finished(options.strict)
+    field = head.banner.field
+    ids = (2 if head.banner.layout == "coordinate" else 0) + (field in _INTEGERS)
+
+    def checked(part: Text, at: int) -> int:
+        return _check(part, at, ids, _FIELDS[field], options.threads)
+
+    count = text.parsed(start, checked, 0)
+    total = text.total(count)
+    text.require_count(head.entries, total, "entries", True)
+    text.require_shape(head.line, head.shape, total)
+    return count
 
 
 def _banner(text: Text) -> Banner:
@@ -184,16 +210,7 @@ def _parsed(text: Text, start: int, head: str, part: bytes | memoryview) -> Any:
         raise text.error(text.line_of_entry(start, row), message) from None
 
 
-def _sparse(text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner) -> Matrix:
-    u, v, w = coordinates(text, start, shape, entries, banner)
-    return interruptible(sp.csr_array, sp.coo_array((w, (u, v)), shape=shape))
-
-
-def type_of(banner: Banner) -> Any:
-    return np.dtype(_TYPES.get(banner.field, np.float64))
-
-
-def coordinates(
+def _coordinates(
     text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner
 ) -> tuple[Array, Array, Array]:
     """(rows, columns, values) of `entries` entries from byte `start` on, then mirrored ones."""
@@ -290,11 +307,11 @@ def _field(A: Matrix) -> str:
 
 def _symmetry(A: Matrix, weights: bool) -> str:
     """What the pattern and, where they are written, the values allow."""
-    if A.shape[0] != A.shape[1] or not A.nnz or not (other := mirrored(A)).same_pattern:
+    if A.shape[0] != A.shape[1] or not A.nnz or (other := mirrored(A)) is None:
         return "general"
     # bit by bit: -0.0 is not 0.0, and NaN is itself
-    if not weights or np.array_equal(A.data.view(np.uint8), other.data.view(np.uint8)):
+    if not weights or np.array_equal(A.data.view(np.uint8), other.view(np.uint8)):
         return "symmetric"
-    if A.dtype.kind == "c" and np.array_equal(A.data, np.conjugate(other.data)):
+    if A.dtype.kind == "c" and np.array_equal(A.data, np.conjugate(other)):
         return "hermitian"
     return "general"

@@ -21,9 +21,9 @@ import scipy.sparse as sp
 
 from matchwood.errors import FileFormatError
 from matchwood.gate.resources import interruptible, require_memory
-from matchwood.io.build import Matrix
-from matchwood.io.files import PathLike, read_bytes
-from matchwood.io.options import NO_LIMITS, Limits, matrix_bytes
+from matchwood.io.files import read_bytes
+from matchwood.io.options import NO_LIMITS, Limits, PathLike, matrix_bytes
+from matchwood.io.result import Matrix
 
 MEMBERS = (
     "data", "indices", "indptr", "row", "col", "coords", "offsets", "format", "shape", "_is_array",

@@ -16,8 +16,7 @@ from matchwood.applications.sensing.capture.reading import Capture
 from matchwood.applications.sensing.packets import Packets
 from matchwood.arguments import at_most, count, flag, one_of, vector
 from matchwood.arguments import path as file_name
-from matchwood.io.files import PathLike
-from matchwood.io.options import Limits
+from matchwood.io.options import Limits, PathLike
 
 __all__ = ["Capture", "Packets", "iter_capture", "read_capture", "write_capture"]
 

@@ -148,20 +148,10 @@ def _walk_packets(team: Team, keys: Any, cuts: Any, sums: LinkSums) -> None:
         return
 
 
-class Destinations(NamedTuple):
-    """Sorted destinations of links and sorted extras, in segments; what a walk finds of each."""
-
-    values: Any  # uint32
-    extras: Any  # uint64
-    starts: Any  # (segments, 2) int64: where values and extras of a segment start
-    sizes: Any  # (segments, 2) int64: how many there are
-    found: Any  # (segments, 5) int64
-
-
 @kernel
-def _walk_destinations(team: Team, given: Destinations) -> None:
+def _walk_destinations(team: Team, given: links.SortedDestinations, found: Any) -> None:
     while True:
-        segment = next_chunk(team, given.found.shape[0], 1)
+        segment = next_chunk(team, found.shape[0], 1)
         if segment < 0:
             break
         lo, size = given.starts[segment, 0], given.sizes[segment, 0]
@@ -192,7 +182,7 @@ def _walk_destinations(team: Team, given: Destinations) -> None:
                 max_fan, at_fan = fan, ONE
             elif fan == max_fan:
                 at_fan += ONE
-        row = given.found[segment]
+        row = found[segment]
         row[DESTINATIONS] = destinations
         row[MAX_PACKETS], row[AT_PACKETS] = max_packets, at_packets
         row[MAX_FAN_IN], row[AT_FAN_IN] = max_fan, at_fan
@@ -220,7 +210,7 @@ def walk_packets(
 
 def walk_destinations(team: Crew, values: Any, extras: Any, starts: Any, sizes: Any) -> Any:
     found = np.zeros((len(starts), 5), np.int64)
-    team.run(_walk_destinations, Destinations(values, extras, starts, sizes, found))
+    team.run(_walk_destinations, links.SortedDestinations(values, extras, starts, sizes), found)
     return found
 
 

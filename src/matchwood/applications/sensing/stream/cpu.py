@@ -34,7 +34,9 @@ from matchwood.applications.sensing.traffic.result import Run, TrafficMatrix, tr
 from matchwood.engines.cpu import crew
 
 LARGEST = (1 << 32) - 1  # packets of a window whose links are numbered with 32 bits
-FEWER = 2  # where windows have this many times fewer links than packets, links are sorted
+# Where windows have this many times fewer links than packets, links are sorted: `sense` takes 12 to
+# 20 % less time then (4 million Zipf packets)
+FEWER = 2
 
 
 class Worker:

@@ -46,6 +46,7 @@ from matchwood.applications.sensing.stream.sources import (
     TimeWindows,
     anonymized,
 )
+from matchwood.applications.sensing.traffic import result as traffic
 from matchwood.applications.sensing.traffic.result import Run, TrafficMatrix, require_sum, trusted
 from matchwood.primitives.sort import radix_sort
 from matchwood.stopwatch import Stopwatch
@@ -392,17 +393,23 @@ class Runner:
         self.watch.go_on()
         made = total_of(self._sums, self.new_sums, self.folder, self.worker)
         blocks: dict[tuple[str, str], Statistics] | None = None
-        if self.options.ranges is not None:
-            blocks = blocks_of(
-                self.options.ranges.names,
-                self._pairs,
-                lambda sums: total_of(sums, self.new_sums, self.folder, self.worker),
-            )
+        if self.options.ranges is not None:  # from each range to each range
+            names = self.options.ranges.names
+            blocks = {
+                (a, b): self._statistics_of_pair(i * len(names) + j)
+                for i, a in enumerate(names)
+                for j, b in enumerate(names)
+            }
         self.watch.lap("total")
         return Sensing(
             made.statistics, self._windows(), made.matrix, made.histograms, blocks,
             self._capture(), self.watch.seconds,
         )  # fmt: skip
+
+    def _statistics_of_pair(self, number: int) -> Statistics:
+        if number not in self._pairs:
+            return Statistics()
+        return total_of(self._pairs[number], self.new_sums, self.folder, self.worker).statistics
 
 
 # Sums of runs
@@ -461,23 +468,14 @@ class RunSums:
         return bool(self._stored)
 
     def add(self, run: Any) -> None:
-        carry, level = run, 0
-        while level < len(self._levels) and self._levels[level] is not None:
-            carry, self._levels[level] = self._merge(self._levels[level], carry), None
-            level += 1
-        if level == len(self._levels):
-            self._levels.append(None)
-        self._levels[level] = carry
-        if self._memory is not None and self._held() > self._memory:
+        traffic.add_run(self._levels, run, self._merge)
+        held = sum(LINK_BYTES * run.keys.size for run in self._levels if run is not None)
+        if self._memory is not None and held > self._memory:
             self._store(self.take())
-
-    def _held(self) -> int:
-        return sum(LINK_BYTES * run.keys.size for run in self._levels if run is not None)
 
     def take(self) -> Any:
         """The sum of the runs in memory, which are dropped."""
-        runs = [run for run in self._levels if run is not None]
-        self._levels = []
+        runs, self._levels = [run for run in self._levels if run is not None], []
         return self._combine(runs)
 
     def _store(self, run: Any) -> None:
@@ -625,23 +623,8 @@ class _Writer:
         self._links += rows.counts.size
 
     def matrix(self) -> TrafficMatrix:
-        sources, indptr, destinations, counts = self._mapped()
-        # the files go with the matrix
-        return trusted(sources, indptr, destinations, counts, owner=self._folder)
-
-    def _mapped(self) -> Iterator[Any]:
-        for path, kind in zip(self._paths, self.KINDS, strict=True):
-            size = path.stat().st_size
-            yield np.memmap(path, kind, "r") if size else np.empty(0, kind)
-
-
-def blocks_of(
-    names: tuple[str, ...], sums: dict[int, RunSums], make: Callable[[RunSums], Total]
-) -> dict[tuple[str, str], Statistics]:
-    """Statistics of the traffic from each range to each range."""
-    return {
-        (names[pair // len(names)], names[pair % len(names)]): (
-            make(sums[pair]).statistics if pair in sums else Statistics()
+        arrays = (
+            np.memmap(path, kind, "r") if path.stat().st_size else np.empty(0, kind)
+            for path, kind in zip(self._paths, self.KINDS, strict=True)
         )
-        for pair in range(len(names) ** 2)
-    }
+        return trusted(*arrays, owner=self._folder)  # the files go with the matrix

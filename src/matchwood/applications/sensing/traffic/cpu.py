@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.sensing.traffic.result import DestinationSums, MatrixRows, Run
+from matchwood.applications.sensing.traffic.result import DestinationSums, MatrixRows, Run, add_run
 from matchwood.engines.cpu import (
     Crew,
     Team,
@@ -327,22 +327,10 @@ def rows_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Matrix
 
 
 def sum_runs(runs: Iterable[Run], *, threads: int | None = None) -> Run:
-    """Runs added up as a binary tree: runs of the same level are merged as soon as there are two.
-
-    So each link is moved once for each level, and about as many runs as levels are kept.
-    """
+    """Runs added up as a binary tree."""
     levels: list[Run | None] = []
     for run in runs:
-        carry, level = run, 0
-        while level < len(levels):
-            other = levels[level]
-            if other is None:
-                break
-            carry, levels[level] = merge(other, carry, threads=threads), None
-            level += 1
-        if level == len(levels):
-            levels.append(None)
-        levels[level] = carry
+        add_run(levels, run, lambda a, b: merge(a, b, threads=threads))
     total = Run(np.empty(0, np.uint64), np.empty(0, np.int64))
     for left in levels:
         if left is not None:
@@ -436,15 +424,17 @@ def destination_cuts(team: Crew, values: Any, extras: Any) -> tuple[Any, Any]:
 class SortedDestinations(NamedTuple):
     """Sorted destinations of links, and sorted (destination, packets - 1), in segments."""
 
-    values: Any
-    extras: Any
-    starts: Any  # (segments, 2)
-    sizes: Any  # (segments, 2)
-    places: Any  # (segments + 1,): where segments write
+    values: Any  # uint32
+    extras: Any  # uint64
+    starts: Any  # (segments, 2) int64: where values and extras of a segment start
+    sizes: Any  # (segments, 2) int64: how many there are
 
 
 @kernel
-def _write_sums(team: Team, given: SortedDestinations, out: DestinationSums) -> None:
+def _write_sums(
+    team: Team, given: SortedDestinations, places: Any, out: DestinationSums
+) -> None:  # fmt: skip
+    """The sums of a segment go to the places from places[segment] on."""
     while True:
         segment = next_chunk(team, given.starts.shape[0], 1)
         if segment < 0:
@@ -453,7 +443,7 @@ def _write_sums(team: Team, given: SortedDestinations, out: DestinationSums) -> 
         part = given.values[lo : lo + size]
         lo, size = given.starts[segment, 1], given.sizes[segment, 1]
         extras = given.extras[lo : lo + size]
-        n, more, o = np.uint64(part.size), np.uint64(extras.size), given.places[segment]
+        n, more, o = np.uint64(part.size), np.uint64(extras.size), places[segment]
         i, e = np.uint64(0), np.uint64(0)
         while i < n:
             value, start = part[i], i
@@ -536,7 +526,7 @@ def destination_sums(
     cuts = np.append(starts[:, 0], values.size)
     places = _places(team, values, 0, cuts)
     out = DestinationSums(*(np.empty(places[-1], kind) for kind in (np.uint32, np.int64, np.int64)))
-    team.run(_write_sums, SortedDestinations(values, extras, starts, sizes, places), out)
+    team.run(_write_sums, SortedDestinations(values, extras, starts, sizes), places, out)
     return out
 
 

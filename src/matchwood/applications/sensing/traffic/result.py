@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,18 @@ class Run(NamedTuple):
 
     keys: Any  # uint64
     counts: Any  # int64
+
+
+def add_run(levels: list[Any], run: Any, merge: Callable[[Any, Any], Any]) -> None:
+    """Add to a binary tree: runs of the same level are merged as soon as there are two.
+
+    So each link is moved once for each level, and about as many runs as levels are kept.
+    """
+    level = 0
+    while level < len(levels) and levels[level] is not None:
+        run, levels[level] = merge(levels[level], run), None
+        level += 1
+    levels[level : level + 1] = [run]
 
 
 class MatrixRows(NamedTuple):

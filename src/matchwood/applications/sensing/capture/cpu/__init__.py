@@ -61,7 +61,7 @@ MIXED = -1  # in state[ALIKE]: records differ; 0: not known; else the bytes of e
 ALIKE_PART = 1 << 26  # bytes of records of one length that a member parses at once ...
 ALIKE_LEAST = 4  # ... and at least a quarter of a usual part: a round costs a barrier
 LANES = 8  # chains that a member hops along at once
-LONG_RECORD = 256  # bytes of a record, on average, from which on this pays
+LONG_RECORD = 256  # bytes of a record, on average, from which on this pays: 12 % or more at 600
 PAGE = 4096  # bytes
 HEADERS = 50  # bytes of a record up to the end of the IPv4 header, with Ethernet
 

@@ -14,7 +14,8 @@ import numpy as np
 from matchwood.applications.sensing.capture.cpu.records import Output
 from matchwood.applications.sensing.packets import Packets
 from matchwood.engines.cpu import Team, crew, device, interrupted, kernel, share
-from matchwood.io.files import PathLike, write_pieces
+from matchwood.io.files import write_pieces
+from matchwood.io.options import PathLike
 
 Array = np.ndarray[Any, Any]
 
