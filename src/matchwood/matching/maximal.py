@@ -6,8 +6,7 @@ from typing import Any
 
 from matchwood import calls
 from matchwood.arguments import flag, in_words, one_of, real, seed, shown
-from matchwood.matching.mates import settled_weight
-from matchwood.matching.methods import Origin
+from matchwood.matching.methods import Origin, settled_weight
 from matchwood.matching.proposal import PREFER
 from matchwood.matching.result import Matching
 from matchwood.primitives.hashing import bit_barrier

@@ -41,8 +41,7 @@ from matchwood.gate import graph as csr
 from matchwood.matching.bound import matching_bound
 from matchwood.matching.check import ROUNDING, check_matching
 from matchwood.matching.exact import reference
-from matchwood.matching.mates import checked_mates, settled_weight
-from matchwood.matching.methods import heavy_matching
+from matchwood.matching.methods import checked_mates, heavy_matching, settled_weight
 
 Array = np.ndarray[Any, Any]
 TOP_BIT = 44  # exponent: 2^44 is the heaviest weight of a component as an integer

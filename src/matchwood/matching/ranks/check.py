@@ -17,8 +17,7 @@ from matchwood import answers, engines
 from matchwood.engines.ranks.agreement import raise_first, same
 from matchwood.errors import CheckFailed
 from matchwood.matching.cpu import Ties
-from matchwood.matching.mates import check_bound
-from matchwood.matching.methods import origin_of
+from matchwood.matching.methods import check_bound, origin_of
 from matchwood.matching.ranks.cpu import edge_weights, first_undominated
 from matchwood.primitives.wide_sums import half_over_ranks
 
