@@ -130,8 +130,8 @@ def _add(team: Any, state: State, label: Any, strength: Any, members: int) -> No
 @device
 def _apply(team: Any, rows: Rows, state: State, order: Array, begin: int, end: int) -> None:
     """Change the labels of all movers; their neighbours become active."""
-    chunk = next_chunk(team, end - begin, CHUNK)
     one = order.dtype.type(1)
+    chunk = next_chunk(team, end - begin, CHUNK)
     while chunk >= 0:
         first = begin + chunk
         for i in range(first, first + state.movers[chunk // CHUNK]):
