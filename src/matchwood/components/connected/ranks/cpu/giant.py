@@ -510,4 +510,5 @@ def labels_of(G: Any, engine: Any, found: Members, threads: int | None) -> tuple
         local[_places(bits, grid.row_counts[c]) * grid.C + c] = True
     for (base, step, size), bits in zip(column_stripes(grid), found.columns, strict=True):
         local[_places(bits, size) * step + base] = True
-    return engine.label_rest(G.entries(), local, threads), Known(local, found.own, head)
+    _, labels = engine.label_rest(G.entries(), local, threads)
+    return labels, Known(local, found.own, head)
