@@ -9,9 +9,9 @@ import scipy.sparse as sp
 
 import matchwood
 from bench import harness
+from bench.factors.proposal_pass import Pass
 from matchwood import generators
 from matchwood.factors import check_factor, check_maximal_factor, degree_factor
-from matchwood.factors.rounds.cpu import Pass
 
 SEED = 20240607
 

@@ -24,10 +24,10 @@ import scipy.sparse as sp
 import matchwood
 from bench import papers
 from bench.factors.paper import PAPER
+from bench.factors.proposal_pass import Pass
 from bench.factors.tables import generated
 from bench.gpu.timing import device_ms
 from matchwood.engines.cpu import default_threads
-from matchwood.factors.rounds.cpu import Pass
 
 SIZES = (1, 2, 3, 4)
 ROUNDS = 9  # calls in turn; the median counts
