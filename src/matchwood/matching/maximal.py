@@ -167,11 +167,6 @@ def maximal_matching(
     bound = None if weighted else min(2 * weight, float(call.given.n // 2))
     origin = Origin(call.given.watched() if weighted else None, bound, weighted, number)
     return Matching(
-        call.back(mate),
-        weight,
-        len(matched),
-        method,
-        clock.seconds,
-        matched_by_round=matched if method == "proposal" else None,
-        _origin=origin,
-    )
+        call.back(mate), weight, len(matched), method, clock.seconds,
+        matched_by_round=matched if method == "proposal" else None, _origin=origin,
+    )  # fmt: skip

@@ -162,15 +162,9 @@ def _count(team: Any, state: State) -> bool:
 
 @kernel
 def _move(
-    team: Any,
-    rows: Rows,
-    state: State,
-    split: Split,
-    sums: Sums,
-    numbers: Numbers,
-    moves: Array,
+    team: Any, rows: Rows, state: State, split: Split, sums: Sums, numbers: Numbers, moves: Array,
     done: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Rounds until few vertices move.  moves: a word for each round, all 0; done[0]: rounds."""
     if _count(team, state):
         return

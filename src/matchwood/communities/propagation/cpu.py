@@ -185,15 +185,9 @@ def _careful_round(
 
 @kernel
 def _propagate(
-    team: Any,
-    rows: Rows,
-    state: State,
-    split: Split,
-    sums: Sums,
-    numbers: Numbers,
-    moves: Array,
+    team: Any, rows: Rows, state: State, split: Split, sums: Sums, numbers: Numbers, moves: Array,
     done: Array,
-) -> None:
+) -> None:  # fmt: skip
     """moves: three words, all 0, of which one counts; done[0]: rounds."""
     lo, hi = share(team, state.labels.size)
     for v in range(lo, hi):

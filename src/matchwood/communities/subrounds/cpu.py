@@ -49,14 +49,10 @@ def split_of(
     if indptr is not None and 0 < tied < MOST_TIED * n:
         only = np.flatnonzero(indptr[1:] != indptr[:-1]).astype(kind)
     return Split(
-        np.empty(only.size or n, kind),
-        only,
-        np.empty(n, np.uint8),
-        np.zeros(parts + 1, np.int64),
-        np.empty((members, parts), np.int64),
-        np.empty((members, parts), np.int64),
+        np.empty(only.size or n, kind), only, np.empty(n, np.uint8), np.zeros(parts + 1, np.int64),
+        np.empty((members, parts), np.int64), np.empty((members, parts), np.int64),
         np.uint64(mix64_number(seed + GOLDEN)),
-    )
+    )  # fmt: skip
 
 
 @device
@@ -101,17 +97,9 @@ def split_round(team: Any, split: Split, round_number: Any) -> bool:
 
 @inlined
 def choose(
-    team: Any,
-    best: Any,
-    rows: Rows,
-    state: Any,
-    sums: Sums,
-    numbers: Any,
-    order: Array,
-    begin: int,
-    end: int,
-    listed: bool,
-) -> int:
+    team: Any, best: Any, rows: Rows, state: Any, sums: Sums, numbers: Any, order: Array,
+    begin: int, end: int, listed: bool,
+) -> int:  # fmt: skip
     """Find the targets of order[begin:end], or of begin..end themselves if they are not listed.
 
     best(rows, state, sums, member, numbers, v) is the label that v takes.  Vertices that want

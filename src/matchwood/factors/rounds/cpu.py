@@ -373,14 +373,9 @@ def _propose_four(
 
 @device
 def propose_by(
-    team: Team,
-    mine: Array,
-    fresh: bool,
-    charged: bool,
-    rule: Rule,
-    rows: Adjacency,
+    team: Team, mine: Array, fresh: bool, charged: bool, rule: Rule, rows: Adjacency,
     places: Proposals,
-) -> tuple[int, int]:
+) -> tuple[int, int]:  # fmt: skip
     """`_propose` by the fastest loop for n; `fresh`: nothing is confirmed yet."""
     if rule.by_hash or rule.n > MOST_IN_VARIABLES:
         return _propose(team, mine, charged, rule, rows, places)
@@ -483,14 +478,9 @@ def _total(tally: Array, word: int) -> int:
 
 @kernel
 def _rounds(
-    team: Team,
-    rows: Adjacency,
-    rule: Rule,
-    places: Proposals,
-    listed: Array,
-    tally: Array,
+    team: Team, rows: Adjacency, rule: Rule, places: Proposals, listed: Array, tally: Array,
     result: Array,
-) -> None:
+) -> None:  # fmt: skip
     """All rounds.  `result` becomes (rounds, maximal)."""
     n, limit, state = rule.n, rule.limit, places.state
     pairs = n == 2 and not rule.by_hash
@@ -555,12 +545,8 @@ def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None)
     weights = np.zeros((view.n, n), view.data.dtype)
     result = np.zeros(2, np.int64)
     team.run(
-        _rounds,
-        Adjacency(view.indptr, view.indices, bits_of(view.data)),
-        rule_of(plan),
+        _rounds, Adjacency(view.indptr, view.indices, bits_of(view.data)), rule_of(plan),
         Proposals(np.empty(view.n, np.uint8), neighbours.reshape(-1), bits_of(weights).reshape(-1)),
-        np.empty(view.n, view.indices.dtype),
-        np.zeros((team.size, TALLY_WORDS), np.int64),
-        result,
-    )
+        np.empty(view.n, view.indices.dtype), np.zeros((team.size, TALLY_WORDS), np.int64), result,
+    )  # fmt: skip
     return FactorArrays(neighbours, weights, int(result[0]), bool(result[1]))

@@ -305,14 +305,8 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> En
     weight = np.empty(n, view.data.dtype)
     shared, sums = np.zeros(SHARED, np.int64), block_sums(n)
     team.run(
-        _match,
-        rows_of(view),
-        Ties(np.uint64(seed), by_hash),
-        mate.view(unsigned),
-        weight.view(bits),
-        weight,
-        WaitingLists(waiting, following),
-        Work(queues, np.empty((team.size, BUFFER), unsigned), shared),
-        sums,
-    )
+        _match, rows_of(view), Ties(np.uint64(seed), by_hash), mate.view(unsigned),
+        weight.view(bits), weight, WaitingLists(waiting, following),
+        Work(queues, np.empty((team.size, BUFFER), unsigned), shared), sums,
+    )  # fmt: skip
     return EngineMatching(mate, matched_weight(sums), int(shared[_MATCHED]))

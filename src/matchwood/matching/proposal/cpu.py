@@ -314,14 +314,9 @@ def _weigh(team: Team, rows: WeightedRows, mate: Array, sums: Array) -> None:
 
 
 def match(
-    view: Any,
-    method: str,
-    seed: int,
-    threshold: int,
-    prefer: str = "random",
-    *,
+    view: Any, method: str, seed: int, threshold: int, prefer: str = "random", *,
     threads: int | None = None,
-) -> tuple[Array, float, list[int]]:
+) -> tuple[Array, float, list[int]]:  # fmt: skip
     kind = view.indices.dtype
     mate = np.full(view.n, -1, kind)
     unsigned = f"u{kind.itemsize}"
@@ -353,23 +348,15 @@ def match(
 
 
 def _all_rounds(
-    view: Any,
-    arguments: tuple[Any, ...],
-    threshold: Any,
-    ordered: Preference,
-    mate: Array,
+    view: Any, arguments: tuple[Any, ...], threshold: Any, ordered: Preference, mate: Array,
     threads: int | None,
-) -> list[int]:
+) -> list[int]:  # fmt: skip
     n = view.n
     team = crew(threads, work=view.nnz + 4 * n)
     live_state = VertexState(
-        mate,
-        target=np.empty_like(mate),
-        state=np.empty(n, np.uint8),
-        live=np.empty_like(mate),
-        sizes=np.empty(-(-n // CHUNK), np.int64),
-        words=np.empty((team.size, CHUNK), np.uint32),
-    )
+        mate, target=np.empty_like(mate), state=np.empty(n, np.uint8), live=np.empty_like(mate),
+        sizes=np.empty(-(-n // CHUNK), np.int64), words=np.empty((team.size, CHUNK), np.uint32),
+    )  # fmt: skip
     rows, _, seed = arguments
     team.run(_begin, rows.indptr, seed, threshold, live_state)
     matched: list[int] = []

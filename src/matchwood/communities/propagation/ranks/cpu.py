@@ -149,16 +149,9 @@ def _only_label(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) 
 
 @kernel
 def _add_up_all(
-    team: Any,
-    rows: Rows,
-    labels: Array,
-    vertices: Array,
-    begins: Array,
-    table: Scratch,
-    counts: Array,
-    found: tuple[Array, Array],
-    dense: bool,
-) -> None:
+    team: Any, rows: Rows, labels: Array, vertices: Array, begins: Array, table: Scratch,
+    counts: Array, found: tuple[Array, Array], dense: bool,
+) -> None:  # fmt: skip
     """Write the list of vertex i at begins[i], where its whole row would have room."""
     chunk = next_chunk(team, vertices.size, CHUNK)
     while chunk >= 0:
@@ -339,13 +332,9 @@ def _wake(
 
 
 def wake(
-    columns: tuple[Array, Array],
-    moved: Array,
-    new: Array,
-    labels: Array,
-    active: Array,
+    columns: tuple[Array, Array], moved: Array, new: Array, labels: Array, active: Array,
     threads: int | None,
-) -> None:
+) -> None:  # fmt: skip
     """Give columns that moved their new labels, and mark the rows that hold one as active."""
     team = crew(threads, work=16 * moved.size)
     team.run(_wake, columns, moved, new, labels, active)
