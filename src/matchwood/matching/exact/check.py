@@ -179,9 +179,8 @@ def _compare(A: sp.csr_array, mate: Array, vertices: Array) -> None:
     place = np.full(A.shape[0], -1)
     place[vertices] = np.arange(vertices.size)
     own = np.where(mate[vertices] >= 0, place[mate[vertices]], -1)
-    best = general_matching(
-        "check_exact: to decide whether a matching is the heaviest", B, prove=True
-    )
+    what = "check_exact: whether a matching is the heaviest of a graph that is not bipartite"
+    best = general_matching(f"{what} cannot be decided here without", B, prove=True)
     ours, theirs = (_weight(B, found) for found in (own, best))
     if ours < theirs * (1 - ROUNDING):
         raise CheckFailed(

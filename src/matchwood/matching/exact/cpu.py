@@ -47,7 +47,8 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> En
         if (one == other).any():
             n, m = view.n, view.nnz // 2
             _refuse_hours(GENERAL_SECONDS * n * m, f"a graph with {n} vertices and {m} edges")
-            mate[:] = general_matching("weighted_matching: method='exact'", B)
+            what = "weighted_matching: method='exact' on a graph that is not bipartite needs"
+            mate[:] = general_matching(what, B)
         else:
             _match_bipartite(B, one < other, mate)
         _add_light_edges(A, mate)
@@ -117,15 +118,15 @@ def _match_bipartite(A: sp.csr_array, left: Array, mate: Array) -> None:
     mate[u], mate[v] = v, u
 
 
-def general_matching(asked: str, A: sp.csr_array, *, prove: bool = False) -> Array:
-    """The heaviest matching by Edmonds' algorithm; `prove`: rustworkx checks that it is."""
+def general_matching(what: str, A: sp.csr_array, *, prove: bool = False) -> Array:
+    """The heaviest matching by Edmonds' algorithm; `prove`: rustworkx checks that it is.
+
+    `what` begins the message where there is no rustworkx.
+    """
     try:
         rustworkx: Any = importlib.import_module("rustworkx")
     except ImportError:
-        raise EngineUnavailable(
-            f"{asked} of a graph that is not bipartite needs rustworkx: "
-            "pip install 'matchwood[exact]'"
-        ) from None
+        raise EngineUnavailable(f"{what} rustworkx: pip install 'matchwood[exact]'") from None
     upper = sp.triu(A, k=1).tocoo()
     shift = TOP_BIT - math.frexp(float(A.data.max()))[1]
     weights = [int(math.ldexp(w, shift)) for w in upper.data.tolist()]
