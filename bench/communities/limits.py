@@ -16,13 +16,14 @@ from typing import Any
 
 import matchwood
 from bench.communities.moving import THREADS, graphs
-from matchwood.communities.louvain_leiden import cpu, levels
+from matchwood.communities import louvain_leiden
+from matchwood.communities.louvain_leiden import cpu
 
 TRIED: dict[str, tuple[Any, str, tuple[int, ...]]] = {
-    "FEW_MOVERS": (levels, "moving", (2, 4, 16, 256)),
-    "FEW_MOVERS_BACK": (levels, "moving", (16, 256, 4096)),
-    "FEW_MOVERS_LEIDEN": (levels, "leiden", (2, 5, 16, 256)),
-    "ALONE": (cpu, "moving", (0, 1 << 15, 1 << 17, 1 << 19)),
+    "FEW_MOVERS": (louvain_leiden, "moving", (2, 4, 16, 256)),
+    "FEW_MOVERS_BACK": (louvain_leiden, "moving", (16, 256, 4096)),
+    "FEW_MOVERS_LEIDEN": (louvain_leiden, "leiden", (2, 5, 16, 256)),
+    "ONE_MEMBER_SIZE": (cpu, "moving", (0, 1 << 15, 1 << 17, 1 << 19)),
 }
 RUNS = 5
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from bench.factors.proposal_pass import Pass
 
 import matchwood
 from bench import harness
 from matchwood import generators
 from matchwood.factors import check_factor, check_maximal_factor, degree_factor
-from matchwood.factors.rounds.cpu import Pass
 
 SEED = 20240607
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import matchwood
-from matchwood.communities.louvain_leiden import levels, partitions
-from matchwood.communities.louvain_leiden.levels import CHAIN_DOUBLINGS, MOST_STALLS
+from matchwood.communities import louvain_leiden
+from matchwood.communities.louvain_leiden import CHAIN_DOUBLINGS, MOST_STALLS, partitions
 from support import same
 
 FUNCTIONS: dict[str, Any] = {
@@ -76,8 +76,8 @@ def test_chains_end_at_their_border() -> None:
     border = 1 << CHAIN_DOUBLINGS
     for joins, chained in ((border, False), (border + 1, True)):
         target = np.minimum(np.arange(joins + 1) + 1, joins)
-        assert levels._has_chain(target, np.zeros(joins + 1, np.int64)) is chained
-    assert not levels._has_chain(np.zeros(1000, np.int64), np.zeros(1000, np.int64))
+        assert louvain_leiden._has_chain(target, np.zeros(joins + 1, np.int64)) is chained
+    assert not louvain_leiden._has_chain(np.zeros(1000, np.int64), np.zeros(1000, np.int64))
 
 
 def test_other_graphs_keep_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_other_graphs_keep_their_numbers(monkeypatch: pytest.MonkeyPatch) -> Non
     def refuse(*_: Any) -> Any:
         raise AssertionError("numbered by hash")
 
-    monkeypatch.setattr(levels.Steps, "mix", refuse)
+    monkeypatch.setattr(louvain_leiden.Steps, "mix", refuse)
     for A in (matchwood.generators.path(3000), matchwood.generators.grid((40, 40))):
         for call in FUNCTIONS.values():
             call(A)

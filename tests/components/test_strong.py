@@ -18,7 +18,6 @@ import matchwood
 from graphs import ZOO, disjoint, from_edges, grid, random_graph, rmat, shuffled
 from matchwood.check import check_strongly_connected_components
 from matchwood.components.strong import cpu
-from matchwood.components.strong.cpu import forward_backward, multistep
 from strategies import graphs
 from strong_graphs import (
     HARD,
@@ -113,7 +112,7 @@ def test_rounds_are_limited(monkeypatch: pytest.MonkeyPatch, method: str) -> Non
     for make in HARD.values():
         A = make()
         found = matchwood.strongly_connected_components(A, method=method, threads=2)
-        assert found.rounds <= 2 + max(multistep.ROUNDS, forward_backward.ROUNDS)
+        assert found.rounds <= 2 + max(cpu.COLOUR_ROUNDS, cpu.TASK_ROUNDS)
         assert np.array_equal(found.labels, expected(A)[1])
 
 

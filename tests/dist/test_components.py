@@ -15,7 +15,6 @@ from dist.test_algorithms_gpu import compare as on_gpus
 from graphs import ZOO, grid, path, shuffled
 from matchwood import dist
 from matchwood.check import check_connected_components, is_connected_components
-from matchwood.components.connected import cpu as one_machine
 from matchwood.components.connected.ranks import METHODS
 from matchwood.components.connected.ranks import gpu as gpu_ranks
 from matchwood.components.connected.ranks.cpu import giant
@@ -201,31 +200,36 @@ def test_numbers_of_smallest_vertices(ranks, threads):
 # The largest component
 
 
+def places(bits, owned):
+    """The places whose bits are set."""
+    return np.flatnonzero(np.unpackbits(bits.view(np.uint8), count=owned, bitorder="little"))
+
+
 def known_and_read(comm, A, shape):
     """Entries of the block, and how many of them are read where the pattern is symmetric."""
     G = spread(comm, A, shape)
     grid = G.grid
     lengths = np.diff(G.entries().indptr)
     members = giant.members(G, 1)
-    _, known = giant.labels_of(G, one_machine, members, 1)
     whole = np.zeros(G.n, bool)
-    whole[giant._places(known.own, grid.owned) * grid.p + grid.rank] = True
+    whole[places(members.own, grid.owned) * grid.p + grid.rank] = True
     whole = comm.allreduce(whole, "or")
-    assert np.array_equal(known.local, whole[G.original_local])  # all ranks know the same
+    for c, bits in enumerate(members.rows):  # all ranks know the same
+        of_rank = G.original_local[c : grid.n_rows : grid.C]
+        assert np.array_equal(places(bits, of_rank.size), np.flatnonzero(whole[of_rank]))
     labels = matchwood.connected_components(A).labels
     assert np.unique(labels[whole]).size == (1 if whole.any() else 0)
-    assert known.head == (int(whole.argmax()) if whole.any() else G.n)
     rest = giant.rest(G, members, 1)
     if rest is not None:
-        assert not (known.own & ~rest.own).any()
-        assert rest.head <= known.head
-        own = labels[G.ids[giant._places(rest.own, grid.owned)]]
+        assert not (members.own & ~rest.own).any()
+        assert rest.head <= (int(whole.argmax()) if whole.any() else G.n)
+        own = labels[G.ids[places(rest.own, grid.owned)]]
         assert (own == labels[whole][0]).all() if own.size else True
         highs, lows = rest.pairs
         assert (lows < highs).all()
         assert np.array_equal(labels[highs], labels[lows])
     sampled = lengths[(grid.c + 1) % grid.C : grid.n_rows : grid.C]
-    read = np.minimum(sampled, 2).sum() + lengths[~known.local].sum()
+    read = np.minimum(sampled, 2).sum() + lengths[~whole[G.original_local]].sum()
     return int(lengths.sum()), int(read), rest is not None
 
 

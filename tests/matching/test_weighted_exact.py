@@ -128,10 +128,11 @@ def test_a_check_without_rustworkx_says_that_it_cannot_decide(
 
 def test_sides_are_found() -> None:
     for A, sides in ((star(9), {1, 8}), (bipartite(3, 4), {3, 4}), (grid(3, 3), {4, 5})):
-        left = cpu._one_side(A)
-        assert left is not None
-        assert {int(left.sum()), int((~left).sum())} == sides
-    assert cpu._one_side(cycle(5)) is None
+        one, other = cpu.double_cover(A)
+        assert (one != other).all()
+        assert {int((one < other).sum()), int((one > other).sum())} == sides
+    one, other = cpu.double_cover(cycle(5))
+    assert (one == other).all()
 
 
 def test_the_check_is_strict() -> None:

@@ -25,9 +25,9 @@ import matchwood
 from bench import harness, papers
 from bench.harness.gpu import device_ms
 from bench.papers.klein_strzodka.printed import PAPER
+from bench.papers.klein_strzodka.proposal_pass import Pass
 from bench.papers.klein_strzodka.tables import generated
 from matchwood.engines.cpu import default_threads
-from matchwood.factors.rounds.cpu import Pass
 
 SIZES = (1, 2, 3, 4)
 ROUNDS = 9  # calls in turn; the median counts

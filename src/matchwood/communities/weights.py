@@ -22,7 +22,7 @@ Joined = Callable[[Any, str], Any]
 
 
 def _alone(value: Any, op: str) -> Any:
-    """The sum or maximum over one rank."""
+    """The sum, minimum or maximum over one rank."""
     return value
 
 
@@ -59,21 +59,27 @@ def level_of(graph: Any, caller: str) -> Level:
 
 
 def _make(graph: Any, caller: str) -> Level:
+    view, data, doubled = whole_weights(graph, caller)
+    return finished(view.indptr, view.indices, data, doubled)
+
+
+def whole_weights(graph: Any, caller: str, joined: Joined = _alone) -> tuple[Any, Any, Any]:
+    """The undirected graph; its weights as integers, None where all are 1; and twice its loops.
+
+    ``joined(value, op)`` is the sum, minimum or maximum over all ranks of a distributed graph.
+    """
     if graph.weighted:
         view = graph.undirected_weights(caller, negative="error")
     else:
         view = graph.undirected_pattern()
     loops = graph.diagonal(caller) if graph.loops else None
-    unit = not graph.weighted or (graph.weight_range == (1.0, 1.0) and all_ones(loops))
+    unit = not graph.weighted
+    if not unit and graph.weight_range == (1.0, 1.0):
+        ones = loops is None or bool(((loops == 0) | (loops == 1)).all())
+        unit = bool(joined(int(ones), "min"))
     if unit:
-        data, doubled = None, None if loops is None else 2 * loops.astype(np.int64)
-    else:
-        data, doubled = scaled(view.data, loops)
-    return finished(view.indptr, view.indices, data, doubled)
-
-
-def all_ones(loops: Any) -> bool:
-    return loops is None or bool(((loops == 0) | (loops == 1)).all())
+        return view, None, None if loops is None else 2 * loops.astype(np.int64)
+    return view, *scaled(view.data, loops, joined)
 
 
 def finished(indptr: Any, indices: Any, data: Any, inner: Any, strength: Any = None) -> Level:
@@ -99,11 +105,8 @@ def strengths(indptr: Any, data: Any) -> Any:
     return xp.diff(before[indptr])
 
 
-def scaled(data: Any, loops: Any, joined: Joined = _alone) -> tuple[Any, Any]:
-    """The weights and twice the loops as integers, by the largest power of two that fits.
-
-    ``joined(value, op)`` is the sum or maximum over all ranks of a distributed graph.
-    """
+def scaled(data: Any, loops: Any, joined: Joined) -> tuple[Any, Any]:
+    """The weights and twice the loops as integers, by the largest power of two that fits."""
     values = data.astype(np.float64)
     diagonal = None if loops is None else loops.astype(np.float64)
     parts = [part for part in (values, diagonal) if part is not None and part.size]

@@ -124,9 +124,9 @@ def check_maximal_factor(A: Any, answer: Any) -> None:
     u, v = _rows(view), view.indices.astype(np.int64)
     room = (degree[u] < n) & (degree[v] < n) & (u < v)
     u, v = u[room], v[room]
-    addable = ~_within(u * view.n + v, listed)
+    addable = ~within(u * view.n + v, listed)
     if getattr(answer, "directed", False):  # an edge needs both directions
-        addable &= _within(v * view.n + u, _rows(view) * view.n + view.indices)
+        addable &= within(v * view.n + u, _rows(view) * view.n + view.indices)
     if addable.any():
         at = int(addable.argmax())
         i, j = int(u[at]), int(v[at])
@@ -166,17 +166,12 @@ def _rows(view: csr.View) -> Array:
     return np.repeat(np.arange(view.n), np.diff(view.indptr))
 
 
-def _within(keys: Array, ascending: Array) -> Array:
+def within(keys: Array, ascending: Array) -> Array:
     """Which keys occur in an ascending list."""
     if ascending.size == 0:
         return np.zeros(keys.size, bool)
     found: Array = ascending[np.searchsorted(ascending, keys).clip(max=ascending.size - 1)] == keys
     return found
-
-
-def factor_fault(view: csr.View, answer: Any) -> None:
-    """Raise `CheckFailed` unless `answer` is a factor of the view, which lives on the CPU."""
-    _pairs_of(view, answer)
 
 
 def _pairs(
@@ -186,17 +181,18 @@ def _pairs(
     G = calls.enter(A, "check_factor", "cpu").graph
     directed = bool(getattr(answer, "directed", False)) if directed is None else directed
     view = directed_magnitudes(G, "check_factor") if directed else G.undirected_weights()
-    return view, *_pairs_of(view, answer)
+    return view, *pairs_of(view, answer)
 
 
-def _pairs_of(view: csr.View, answer: Any) -> tuple[int, Array, Array]:
+def pairs_of(view: csr.View, answer: Any) -> tuple[int, Array, Array]:
+    """`_pairs` of a view, which lives on the CPU; `CheckFailed` unless `answer` is its factor."""
     N = view.n
     table = _table(answer, N)
     v, slot = np.nonzero(table >= 0)
     w = table[v, slot]
     keys = v * N + w
     at = np.searchsorted(edges := _rows(view) * N + view.indices, keys)
-    missing = ~_within(keys, edges)
+    missing = ~within(keys, edges)
     if missing.any():
         i, j = int(v[missing.argmax()]), int(w[missing.argmax()])
         raise CheckFailed(f"factor: vertex {i} lists {j}, but ({i}, {j}) is no edge")
@@ -205,7 +201,7 @@ def _pairs_of(view: csr.View, answer: Any) -> tuple[int, Array, Array]:
     if twice.any():
         i, j = divmod(int(listed[:-1][twice][0]), N)
         raise CheckFailed(f"factor: vertex {i} lists {j} twice")
-    alone = ~_within(w * N + v, listed)
+    alone = ~within(w * N + v, listed)
     if alone.any():
         i, j = int(v[alone.argmax()]), int(w[alone.argmax()])
         raise CheckFailed(f"factor: vertex {i} lists {j}, but {j} does not list {i}")
@@ -331,8 +327,16 @@ def _check_rounds(
     the order of preference.  Nothing but the hashes is shared with the engines.
     """
     expected, rounds, maximal = _proposed(n, u, v, order, plan)
-    _compare(u, v, taken, expected)
-    _check_end(answer, rounds, maximal)
+    wrong = taken != expected
+    if wrong.any():
+        k = int(wrong.argmax())
+        what = "is not confirmed in any round" if taken[k] else "is confirmed by the rounds"
+        where = "in" if taken[k] else "missing from"
+        raise CheckFailed(f"factor: edge ({u[k]}, {v[k]}) {what}, but {where} the factor")
+    for name, right in (("rounds", rounds), ("maximal", maximal)):
+        said = getattr(answer, name, right)
+        if said != right:
+            raise CheckFailed(f"factor: {name} is {said}, must be {right}")
 
 
 def _proposed(
@@ -365,22 +369,6 @@ def _proposed(
         live = live[~confirmed[live] & room[u[live]] & room[v[live]]]
         idle = 0 if mutual.size else idle + 1
     raise AssertionError("unreachable")
-
-
-def _compare(u: Array, v: Array, taken: Array, expected: Array) -> None:
-    wrong = taken != expected
-    if wrong.any():
-        k = int(wrong.argmax())
-        what = "is not confirmed in any round" if taken[k] else "is confirmed by the rounds"
-        where = "in" if taken[k] else "missing from"
-        raise CheckFailed(f"factor: edge ({u[k]}, {v[k]}) {what}, but {where} the factor")
-
-
-def _check_end(answer: Any, rounds: int, maximal: bool) -> None:
-    for name, right in (("rounds", rounds), ("maximal", maximal)):
-        said = getattr(answer, name, right)
-        if said != right:
-            raise CheckFailed(f"factor: {name} is {said}, must be {right}")
 
 
 def _place_in_row(rows: Array) -> Array:

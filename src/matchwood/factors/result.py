@@ -197,15 +197,9 @@ class Seal(NamedTuple):
 
 
 def sealed(
-    arrays: Iterable[Any],
-    rounds: int,
-    maximal: bool,
-    directed: bool,
-    view: View | None,
-    plan: Plan | None = None,
-    graph: Any = None,
-    stats: Any = None,
-) -> Factor:
+    arrays: Iterable[Any], rounds: int, maximal: bool, directed: bool, view: View | None,
+    plan: Plan | None = None, graph: Any = None, stats: Any = None,
+) -> Factor:  # fmt: skip
     """The `Factor` of neighbours and weights that were found, or checked, for that view."""
     (seen, neighbours), (seen_weights, weights) = map(engines.shown, arrays)
     origin = Origin(view, plan, graph)

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import answers, calls, engines
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
-from matchwood.factors.check import check_factor
+from matchwood.factors.check import check_factor, within
 from matchwood.forests.factor import mean_weights
 from matchwood.gate import graph as csr
 
@@ -144,11 +144,7 @@ def _check_order(perm: Array, path: Array, position: Array, place: Array) -> Non
 def _check_edges(G: csr.Graph, u: Array, v: Array) -> None:
     view = G.undirected_pattern()
     edges = np.repeat(np.arange(G.n), np.diff(view.indptr)) * G.n + view.indices
-    keys = u * G.n + v
-    if edges.size:
-        found = edges[np.searchsorted(edges, keys).clip(max=edges.size - 1)] == keys
-    else:
-        found = np.zeros(keys.size, bool)
+    found = within(u * G.n + v, edges)
     if not found.all():
         k = int(found.argmin())
         raise CheckFailed(f"linear forest: ({u[k]}, {v[k]}) is no edge of the matrix")

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.errors import CheckFailed
 from matchwood.factors import Factor
-from matchwood.factors.check import factor_fault
+from matchwood.factors.check import pairs_of
 from matchwood.factors.plan import directed_magnitudes
 from matchwood.factors.result import origin_of, sealed, unsealed
 from matchwood.gate import graph as csr
@@ -35,7 +35,7 @@ def as_factor(G: csr.Graph, H: csr.Graph, factor: Any, caller: str) -> Factor:
     K = G.on("cpu").watched()
     view = directed_magnitudes(K, caller) if directed else K.undirected_weights(caller)
     try:
-        factor_fault(view, factor)
+        pairs_of(view, factor)
     except CheckFailed as wrong:
         raise ValueError(
             f"{caller}: the factor must be one of A: {str(wrong).partition(': ')[2]}"

@@ -17,8 +17,7 @@ from matchwood import answers, calls, engines
 from matchwood.arguments import flag, one_of, seed
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
-from matchwood.matching.mates import check_bound, checked_mates, rows_of
-from matchwood.matching.methods import METHODS, origin_of
+from matchwood.matching.methods import METHODS, check_bound, checked_mates, origin_of, rows_of
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.primitives.extremes import extremes
 from matchwood.primitives.hashing import hash2

@@ -39,7 +39,6 @@ from matchwood.primitives.edge_order.cpu import rank_in_row
 
 Array = np.ndarray[Any, Any]
 SHORT_ROW = 32  # entries; longer rows are faster with branches (bench/matching/weighted.py)
-STRETCH = 64  # entries of a long row that are compared with its largest weight together
 AHEAD = 8  # places in the queue; 4 and 16 measured the same
 FETCHED_ENTRIES = 64  # entries of a row; after those the processor prefetches by itself
 BLOCK = 4096  # vertices whose weights are summed one by one
@@ -164,62 +163,6 @@ def first_edge(
     if tied:
         best, best_w = _first_among_ties(rows, u, none, state, accept, takes, name, ties)
     return best, best_w
-
-
-@device
-def _heaviest(part: Array) -> Any:
-    """The largest weight; LLVM compares several at a time."""
-    best = part.dtype.type(0)
-    for k in range(part.size):
-        best = max(best, part[k])
-    return best
-
-
-@device
-def _how_many(part: Array, w: Any) -> Any:
-    """The number of weights equal to w; LLVM compares several at a time."""
-    count = part.dtype.type(0)
-    for k in range(part.size):
-        count += part.dtype.type(part[k] == w)
-    return count
-
-
-@expanded
-def _first_of_long(weights: Array, start: Any, end: Any) -> Any:
-    """Where the largest weight of a row is, that weight, and whether there are several."""
-    best_w = _heaviest(weights[start:end])
-    at, found = start, np.int64(0)
-    for k in range(start, end, np.uint64(STRETCH)):
-        here = _how_many(weights[k : min(k + np.uint64(STRETCH), end)], best_w)
-        at = k if here else at
-        found += here
-    while weights[at] != best_w:
-        at += np.uint64(1)
-    return at, best_w, found > 1
-
-
-@expanded
-def first_of_all(
-    rows: WeightedRows, u: Any, none: Any, state: Any, accept: Any, name: Any, ties: Ties
-) -> Any:
-    """`first_edge` where all neighbours accept everything: only weights are read.
-
-    For the first round of "dominant", which takes 5 to 8 % less on R-MAT 16 with it.
-    """
-    indices, weights = rows.indices, rows.weights
-    at: Any = np.uint64(0)
-    best_w, tied = weights.dtype.type(0), False
-    start, stop = begin(rows, u), end(rows, u)
-    if stop - start <= np.uint64(SHORT_ROW):
-        for k in range(start, stop):
-            w = weights[k]
-            tied |= w == best_w
-            at, best_w = (k if w > best_w else at), max(w, best_w)
-    else:
-        at, best_w, tied = _first_of_long(weights, start, stop)
-    if tied:
-        return _first_among_ties(rows, u, none, state, accept, always, name, ties)
-    return (indices[at] if start < stop else none), best_w
 
 
 # Rows that are prefetched

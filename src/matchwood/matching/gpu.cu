@@ -1,4 +1,4 @@
-// The weight of a matching, and whether an array of mates is one.  Host side: gpu.py; the rule of mates: mates.py.
+// The weight of a matching, and whether an array of mates is one.  Host side: gpu.py; the rule of mates: methods.py.
 #include "matchwood/atomics.cuh"
 #include "matchwood/exact.cuh"
 #include "matchwood/sorted_row.cuh"

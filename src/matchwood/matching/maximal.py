@@ -6,8 +6,7 @@ from typing import Any
 
 from matchwood import calls
 from matchwood.arguments import flag, in_words, one_of, real, seed, shown
-from matchwood.matching.mates import settled_weight
-from matchwood.matching.methods import Origin
+from matchwood.matching.methods import Origin, settled_weight
 from matchwood.matching.proposal import PREFER
 from matchwood.matching.result import Matching
 from matchwood.primitives.hashing import bit_barrier
@@ -168,11 +167,6 @@ def maximal_matching(
     bound = None if weighted else min(2 * weight, float(call.given.n // 2))
     origin = Origin(call.given.watched() if weighted else None, bound, weighted, number)
     return Matching(
-        call.back(mate),
-        weight,
-        len(matched),
-        method,
-        clock.seconds,
-        matched_by_round=matched if method == "proposal" else None,
-        _origin=origin,
-    )
+        call.back(mate), weight, len(matched), method, clock.seconds,
+        matched_by_round=matched if method == "proposal" else None, _origin=origin,
+    )  # fmt: skip

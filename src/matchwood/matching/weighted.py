@@ -12,8 +12,7 @@ from matchwood import calls
 from matchwood.arguments import count, index_type, one_of, plain, real, seed, shown
 from matchwood.gate.resources import require_vertices
 from matchwood.matching.augmented import rounds_asked
-from matchwood.matching.mates import settled_weight
-from matchwood.matching.methods import AUTO, METHODS, EngineMatching, Origin, load
+from matchwood.matching.methods import AUTO, METHODS, EngineMatching, Origin, load, settled_weight
 from matchwood.matching.result import Matching
 from matchwood.matching.streaming import EPSILON
 from matchwood.primitives.wide_sums import finite

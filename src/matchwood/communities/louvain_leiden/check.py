@@ -14,6 +14,7 @@ import numpy as np
 from matchwood import answers, arguments
 from matchwood.communities.answers import (
     counted,
+    float_modularity,
     graph_and_level,
     no_replay,
     replayed,
@@ -122,7 +123,8 @@ def check_communities(
         )
     counted(caller, "communities", answer)
     if hasattr(answer, "modularity") and not callable(answer.modularity):
-        stated("communities", level, labels, resolution, answer.modularity)
+        right = float_modularity(level, labels, resolution)
+        stated("communities", right, answer.modularity)
     if replay is not None:
         options["resolution"] = resolution
         replayed(caller, "communities", answer, labels, G, FUNCTIONS[replay], options)

@@ -9,6 +9,7 @@ import numpy as np
 from matchwood import answers, arguments, calls
 from matchwood.communities.answers import (
     counted,
+    float_modularity,
     graph_and_level,
     no_replay,
     replayed,
@@ -99,7 +100,8 @@ def check_label_propagation(
         _heaviest(level, labels, given)
     counted(caller, "label propagation", answer)
     if hasattr(answer, "modularity") and not callable(answer.modularity):
-        stated("label propagation", level, labels, 1.0, answer.modularity)
+        right = float_modularity(level, labels, 1.0)
+        stated("label propagation", right, answer.modularity)
     if replay:
         replayed(caller, "label propagation", answer, labels, G, label_propagation, options)
 

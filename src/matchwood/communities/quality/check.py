@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import answers, arguments
-from matchwood.communities.answers import graph_and_level, stated
+from matchwood.communities.answers import float_modularity, graph_and_level, stated
 
 
 def check_modularity(A: Any, labels: Any, value: float, *, resolution: float = 1.0) -> None:
@@ -38,4 +38,5 @@ def check_modularity(A: Any, labels: Any, value: float, *, resolution: float = 1
     given = getattr(labels, "labels", labels)
     found = answers.integers(caller, "modularity", "labels", given, (G.n,), G.engine)
     named = answers.module(found).unique(found, return_inverse=True)[1].reshape(-1)
-    stated("modularity", level, named, resolution, answers.number(caller, "value", value))
+    right = float_modularity(level, named, resolution)
+    stated("modularity", right, answers.number(caller, "value", value))

@@ -25,15 +25,9 @@ Array = np.ndarray[Any, Any]
 
 @kernel
 def _totals(
-    team: Any,
-    rows: Rows,
-    strength: Array,
-    labels: Array,
-    pockets: Array,
-    volumes: Array,
-    none: Array,
-    inside: Array,
-) -> None:
+    team: Any, rows: Rows, strength: Array, labels: Array, pockets: Array, volumes: Array,
+    none: Array, inside: Array,
+) -> None:  # fmt: skip
     lo, hi = share_rows(team, rows.indptr)
     total = np.int64(0)
     for v in range(lo, hi):

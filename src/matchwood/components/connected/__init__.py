@@ -77,8 +77,9 @@ def connected_components(
         ``"afforest"`` joins each vertex to two neighbours, finds out which component is by far
         the largest, and reads the other edges only of vertices outside it [1]_.
         ``"fastsv"`` lets labels flow along all edges at once, until none changes [2]_.
-        ``"bfs"`` searches from one vertex after the other.  ``"auto"`` takes Afforest, the
-        fastest in every measurement so far.
+        ``"bfs"`` searches from the vertex of highest degree, and joins the edges of all vertices
+        that this did not reach.  ``"auto"`` takes Afforest, the fastest in every measurement so
+        far.
 
         For a DistributedGraph: {"auto", "colour"}.  ``"auto"`` joins the edges of each rank's
         block as on one machine, then makes one forest of the ranks' forests [3]_.  ``"colour"``

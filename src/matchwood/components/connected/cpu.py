@@ -106,6 +106,25 @@ def _first_neighbours(
     return _at_most_one(team, sums)
 
 
+@device
+def _join_rows(team: Any, indptr: Array, indices: Array, skipped: Any, parent: Array) -> bool:
+    """Join the entries of all rows but those in the tree of `skipped`.  True: the team stops."""
+    n = parent.size
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for v in range(chunk, min(chunk + CHUNK, n)):
+            if load_relaxed(parent, v) == skipped:
+                continue
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                join_ends(parent, parent.dtype.type(v), indices[k])
+        chunk = next_chunk(team, n, CHUNK)
+    if barrier(team):
+        return True
+    lo, hi = share(team, n)
+    compress(parent, lo, hi)
+    return barrier(team)
+
+
 @kernel
 def _afforest(
     team: Any, indptr: Array, indices: Array, symmetric: bool, parent: Array, labels: Array,
@@ -143,22 +162,10 @@ def _afforest(
             done = _at_most_one(team, sums)
             if barrier(team):
                 return
-    if not done:
-        giant = _largest(parent)
-        chunk = next_chunk(team, n, CHUNK)
-        while chunk >= 0:
-            for v in range(chunk, min(chunk + CHUNK, n)):
-                # A symmetric pattern stores an edge at its other end too, where it counts.
-                if symmetric and load_relaxed(parent, v) == giant:
-                    continue
-                for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
-                    join_ends(parent, parent.dtype.type(v), indices[k])
-            chunk = next_chunk(team, n, CHUNK)
-        if barrier(team):
-            return
-        compress(parent, lo, hi)
-        if barrier(team):
-            return
+    # A symmetric pattern stores an edge at its other end too, where it counts.
+    giant = _largest(parent) if symmetric else ~parent.dtype.type(0)
+    if not done and _join_rows(team, indptr, indices, giant, parent):
+        return
     advance(team, hi - lo)
     number_roots(team, parent, labels, sums)
 
@@ -233,41 +240,36 @@ def _fastsv(
 
 
 @kernel
-def _rest(
-    team: Any, indptr: Array, indices: Array, level: Array, queue: Array, parent: Array
-) -> None:
-    """Components besides the one already searched (level >= 0), one vertex after the other."""
-    if team.rank > 0:
+def _join_rest(
+    team: Any, indptr: Array, indices: Array, known: Array, root: Any, parent: Array,
+    labels: Array, sums: Array,
+) -> None:  # fmt: skip
+    """Join all entries but those of the rows of `known` vertices, which are under `root`."""
+    lo, hi = share(team, parent.size)
+    for v in range(lo, hi):
+        parent[v] = root if known[v] else v
+    if barrier(team) or _join_rows(team, indptr, indices, root, parent):
         return
-    n = parent.size
-    for start in range(n):
-        if interrupted(team, start):
-            return
-        if level[start] >= 0:
-            continue
-        level[start] = 0
-        parent[start] = start
-        queue[0] = start
-        tail = 1
-        i = 0
-        while i < tail:
-            if interrupted(team, i):
-                return
-            first = indptr[queue[i]]
-            last = indptr[queue[i] + queue.dtype.type(1)]
-            for k in range(np.uint64(first), np.uint64(last)):
-                v = indices[k]
-                if level[v] < 0:
-                    level[v] = 0
-                    parent[v] = start
-                    queue[tail] = v
-                    tail += 1
-            i += 1
-
-
-@kernel
-def _only_number(team: Any, parent: Array, labels: Array, sums: Array) -> None:
     number_roots(team, parent, labels, sums)
+
+
+def label_rest(view: Any, known: Array, threads: int | None) -> tuple[int, Array]:
+    """Count and labels of components, or of the trees of a block.
+
+    `known` vertices are one component.  Their rows are not read: where the pattern of the whole
+    matrix is symmetric, every edge that leaves that component is stored at its other end too.
+    """
+    labels = np.empty(view.n, view.indptr.dtype)
+    if view.n == 0:
+        return 0, labels
+    parent = np.empty(view.n, np.uint32 if view.indptr.dtype == np.int32 else np.uint64)
+    team = crew(threads, work=view.nnz + view.n)
+    sums = np.zeros(team.size + 1, np.int64)
+    first = int(known.argmax())
+    root = parent.dtype.type(first) if known[first] else ~parent.dtype.type(0)
+    team.run(_join_rest, view.indptr, view.indices.view(parent.dtype), known, root, parent, labels,
+             sums)  # fmt: skip
+    return int(sums[-1]), labels
 
 
 def label(
@@ -295,61 +297,10 @@ def label(
         rounds = int(changes[3])
     elif method == "bfs":
         hub = int(np.diff(view.indptr).argmax())
-        level = bfs(graph, hub, directed=False, threads=threads).level
-        reached = level >= 0
-        parent[reached] = reached.argmax()
-        team.run(_rest, indptr, indices, level, np.empty(n, unsigned), parent)
-        team.run(_only_number, parent, labels, sums)
-        rounds = int(sums[-1])
+        reached = bfs(graph, hub, directed=False, threads=threads).level >= 0
+        count, labels = label_rest(view, reached, threads)
+        return count, labels, count
     else:
         team.run(_afforest, indptr, indices, symmetric, parent, labels, sums)
         rounds = SAMPLED_NEIGHBOURS + 1
     return int(sums[-1]), labels, rounds
-
-
-@kernel
-def _join_rest(
-    team: Any, indptr: Array, indices: Array, known: Array, root: Any, parent: Array,
-    labels: Array, sums: Array,
-) -> None:  # fmt: skip
-    """Join all entries but those of the rows of `known` vertices, which are one component."""
-    n = parent.size
-    lo, hi = share(team, n)
-    for v in range(lo, hi):
-        parent[v] = root if known[v] else v
-    if barrier(team):
-        return
-    chunk = next_chunk(team, n, CHUNK)
-    while chunk >= 0:
-        for v in range(chunk, min(chunk + CHUNK, n)):
-            if interrupted(team, v):
-                return
-            if known[v]:
-                continue
-            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
-                join_ends(parent, parent.dtype.type(v), indices[k])
-        chunk = next_chunk(team, n, CHUNK)
-    if barrier(team):
-        return
-    compress(parent, lo, hi)
-    if barrier(team):
-        return
-    number_roots(team, parent, labels, sums)
-
-
-def label_rest(view: Any, known: Array, threads: int | None) -> Array:
-    """Labels of the trees of a block.
-
-    `known` vertices are one component.  Their rows are not read: where the pattern of the whole
-    matrix is symmetric, every edge that leaves that component is stored at its other end too.
-    """
-    labels = np.empty(view.n, view.indptr.dtype)
-    if view.n == 0:
-        return labels
-    parent = np.empty(view.n, np.uint32 if view.indptr.dtype == np.int32 else np.uint64)
-    team = crew(threads, work=view.nnz + view.n)
-    sums = np.zeros(team.size + 1, np.int64)
-    root = parent.dtype.type(known.argmax())  # the first
-    team.run(_join_rest, view.indptr, view.indices.view(parent.dtype), known, root, parent, labels,
-             sums)  # fmt: skip
-    return labels

@@ -1,7 +1,7 @@
 """Strongly connected components.  Read on in reference.py, check.py, then in an engine.
 
-cpu/             tarjan.py, forward_backward.py and multistep.py are methods; largest.py is the step
-                 with which the last two begin, steps.py what they share
+cpu/             the methods; largest.py is the step with which all but Tarjan's begin, steps.py
+                 what they share
 gpu/             largest.cu, then propagation.cu, for all methods
 condensation/    the graph of the components
 """

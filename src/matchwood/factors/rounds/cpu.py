@@ -372,15 +372,10 @@ def _propose_four(
 
 
 @device
-def _propose_by(
-    team: Team,
-    mine: Array,
-    fresh: bool,
-    charged: bool,
-    rule: Rule,
-    rows: Adjacency,
+def propose_by(
+    team: Team, mine: Array, fresh: bool, charged: bool, rule: Rule, rows: Adjacency,
     places: Proposals,
-) -> tuple[int, int]:
+) -> tuple[int, int]:  # fmt: skip
     """`_propose` by the fastest loop for n; `fresh`: nothing is confirmed yet."""
     if rule.by_hash or rule.n > MOST_IN_VARIABLES:
         return _propose(team, mine, charged, rule, rows, places)
@@ -483,14 +478,9 @@ def _total(tally: Array, word: int) -> int:
 
 @kernel
 def _rounds(
-    team: Team,
-    rows: Adjacency,
-    rule: Rule,
-    places: Proposals,
-    listed: Array,
-    tally: Array,
+    team: Team, rows: Adjacency, rule: Rule, places: Proposals, listed: Array, tally: Array,
     result: Array,
-) -> None:
+) -> None:  # fmt: skip
     """All rounds.  `result` becomes (rounds, maximal)."""
     n, limit, state = rule.n, rule.limit, places.state
     pairs = n == 2 and not rule.by_hash
@@ -509,7 +499,7 @@ def _rounds(
                 return
         if barrier(team):
             return
-        proposed, size = _propose_by(team, mine[:size], k == 0, charged, rule, rows, places)
+        proposed, size = propose_by(team, mine[:size], k == 0, charged, rule, rows, places)
         tally[team.rank, PROPOSED] = proposed
         if barrier(team):
             return
@@ -537,11 +527,11 @@ def _rounds(
         result[1] = maximal
 
 
-def _bits(weights: Array) -> Array:
+def bits_of(weights: Array) -> Array:
     return weights.view(np.dtype(f"i{weights.dtype.itemsize}"))
 
 
-def _rule(plan: Plan) -> Rule:
+def rule_of(plan: Plan) -> Rule:
     return Rule(
         plan.n, plan.limit, plan.period, plan.uncharged, np.uint64(plan.barrier),
         np.uint64(plan.seed), plan.by_hash, plan.directed,
@@ -555,40 +545,8 @@ def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None)
     weights = np.zeros((view.n, n), view.data.dtype)
     result = np.zeros(2, np.int64)
     team.run(
-        _rounds,
-        Adjacency(view.indptr, view.indices, _bits(view.data)),
-        _rule(plan),
-        Proposals(np.empty(view.n, np.uint8), neighbours.reshape(-1), _bits(weights).reshape(-1)),
-        np.empty(view.n, view.indices.dtype),
-        np.zeros((team.size, TALLY_WORDS), np.int64),
-        result,
-    )
+        _rounds, Adjacency(view.indptr, view.indices, bits_of(view.data)), rule_of(plan),
+        Proposals(np.empty(view.n, np.uint8), neighbours.reshape(-1), bits_of(weights).reshape(-1)),
+        np.empty(view.n, view.indices.dtype), np.zeros((team.size, TALLY_WORDS), np.int64), result,
+    )  # fmt: skip
     return FactorArrays(neighbours, weights, int(result[0]), bool(result[1]))
-
-
-@kernel
-def _pass(team: Team, rows: Adjacency, rule: Rule, places: Proposals, listed: Array) -> None:
-    lo, hi = share_rows(team, rows.indptr)
-    _propose_by(team, listed[lo:hi], True, False, rule, rows, places)
-
-
-class Pass:
-    """The proposals of a first round without charges, again and again: for benchmarks."""
-
-    def __init__(self, view: Any, n: int, threads: int | None = None) -> None:
-        self.neighbours = np.full((view.n, n), -1, view.indices.dtype)
-        self.weights = np.zeros((view.n, n), view.data.dtype)
-        self._team = crew(threads, work=view.nnz + view.n * n)
-        state = np.full(view.n, ANY, np.uint8)
-        self._args = (
-            Adjacency(view.indptr, view.indices, _bits(view.data)),
-            _rule(Plan(n, 1, 1, 0, 0, 0, False)),
-            Proposals(state, self.neighbours.reshape(-1), _bits(self.weights).reshape(-1)),
-            np.arange(view.n, dtype=view.indices.dtype),
-        )
-
-    def __call__(self) -> tuple[Array, Array]:
-        if self.weights.shape[1] > MOST_IN_VARIABLES:
-            self.weights.fill(0)  # positive weights would count as confirmed
-        self._team.run(_pass, *self._args)
-        return self.neighbours, self.weights

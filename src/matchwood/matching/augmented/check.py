@@ -18,8 +18,7 @@ from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 from matchwood.matching.augmented import LEAST_GAIN, rounds_asked, two_factors
 from matchwood.matching.check import ROUNDING, check_matching
-from matchwood.matching.mates import checked_mates
-from matchwood.matching.methods import load
+from matchwood.matching.methods import checked_mates, load
 from matchwood.primitives.wide_sums import half_of
 
 Array = np.ndarray[Any, Any]

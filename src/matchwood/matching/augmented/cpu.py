@@ -16,11 +16,10 @@ examined; bounds that fell are found when a unit seems to gain.  A new edge may 
 are searched from its end with fewer neighbours.  All other units would choose what they chose
 before, which gained nothing.  So the answer is that of the definition.
 
-A short row is scanned without branches: which arms gain is unpredictable.  Such a scan only notices
-equal gains; the row is then scanned again with the full order of edges.  matching/cpu.py has no
-scan for this: the gain of an arm is no weight of its row, and the heaviest weight is needed as
-well.  Gains and tie words of claims are compared in two steps, since both together are wider than a
-word.
+A scan of a row only notices equal gains; the row is then scanned again with the full order of
+edges.  matching/cpu.py has no scan for this: the gain of an arm is no weight of its row, and the
+heaviest weight is needed as well.  Gains and tie words of claims are compared in two steps, since
+both together are wider than a word.
 
 Races.  `choose` and `wake` read the matching, which no member changes then.  A unit is queued once:
 `queued` is set by exchange; so its row is scanned, and its words are written, by one member.
@@ -55,7 +54,6 @@ from matchwood.engines.cpu import (
 )
 from matchwood.matching.augmented import LEAST_GAIN, LIMIT, two_factors
 from matchwood.matching.cpu import (
-    SHORT_ROW,
     Ties,
     WeightedRows,
     begin,
@@ -182,25 +180,14 @@ def scan_arms(u: Any, state: State, weighing: Weighing) -> None:
     price = state.price
     best, best_x, heaviest = np.int64(0), u, np.int64(0)
     tied = False
-    start, stop = begin(state.rows, u), end(state.rows, u)
-    if stop - start <= np.uint64(SHORT_ROW):
-        for k in range(start, stop):
-            x, w = state.rows.indices[k], cut(state.rows.weights[k], weighing.scale)
-            value = w - price[x]
-            heaviest = max(heaviest, w)
-            tied |= (value == best) & (value > 0)
-            better = value > best
-            best_x = x if better else best_x
-            best = value if better else best
-    else:
-        for k in range(start, stop):
-            x, w = state.rows.indices[k], cut(state.rows.weights[k], weighing.scale)
-            value = w - price[x]
-            heaviest = max(heaviest, w)
-            if value > 0 and value >= best:
-                tied |= value == best
-                if value > best:
-                    best, best_x = value, x
+    for k in range(begin(state.rows, u), end(state.rows, u)):
+        x, w = state.rows.indices[k], cut(state.rows.weights[k], weighing.scale)
+        value = w - price[x]
+        heaviest = max(heaviest, w)
+        if value > 0 and value >= best:
+            tied |= value == best
+            if value > best:
+                best, best_x = value, x
     if tied:
         best, best_x = _first_arm(u, u, u, state, weighing)
     state.arm[u], state.target[u], state.heaviest[u] = best, best_x, heaviest

@@ -11,8 +11,7 @@ import numpy as np
 from matchwood import calls
 from matchwood.arguments import count
 from matchwood.gate import graph as csr
-from matchwood.matching import mates
-from matchwood.matching.methods import heavy_matching
+from matchwood.matching.methods import heavy_matching, mates_in
 from matchwood.primitives.wide_sums import finite, total
 
 SAFE_EXPONENT = 900  # exponent: weights between 2^-900 and 2^900 are not scaled
@@ -121,7 +120,7 @@ def matching_bound(
     chosen = call.load(__name__)  # there is no GPU engine
     view = call.graph.undirected_weights(caller)
     mate = heavy_matching(view, "cpu", threads).mate if matching is None else matching
-    mate = mates.gate(caller, mate, view.n, "cpu", view.indices.dtype)
+    mate = mates_in(caller, mate, view.n, "cpu", view.indices.dtype)
     view, shift = _scaled(view)
     solutions = [
         chosen.improve(view, mate, sweeps, from_matching, threads)

@@ -86,15 +86,7 @@ def improve(
     unsigned = f"u{view.indices.dtype.itemsize}"
     own, y, need = np.empty(view.n), np.empty(view.n), np.empty(view.n)
     crew(threads, work=(sweeps + 2) * view.nnz).run(
-        _improve,
-        view.indptr.view(unsigned),
-        view.indices.view(unsigned),
-        view.data,
-        mate.view(unsigned),
-        sweeps,
-        from_matching,
-        own,
-        y,
-        need,
-    )
+        _improve, view.indptr.view(unsigned), view.indices.view(unsigned), view.data,
+        mate.view(unsigned), sweeps, from_matching, own, y, need,
+    )  # fmt: skip
     return y

@@ -21,7 +21,7 @@ from scipy.sparse import csgraph
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 from matchwood.matching.cardinality.cpu import INNER, improve
-from matchwood.matching.mates import checked_mates
+from matchwood.matching.methods import checked_mates
 
 Array = np.ndarray[Any, Any]
 

@@ -14,9 +14,8 @@ from matchwood.arguments import count, flag, integers, numbers, one_of, plain, s
 from matchwood.gate import graph as csr
 from matchwood.gate.resources import require_memory
 from matchwood.gate.views import sparse_matrix
-from matchwood.matching import mates
 from matchwood.matching.maximal import maximal_matching
-from matchwood.matching.methods import METHODS
+from matchwood.matching.methods import METHODS, mates_in
 from matchwood.matching.weighted import weighted_matching
 from matchwood.primitives.contract import trusted_contract_pairs
 from matchwood.primitives.row_reduce import trusted_strongest_neighbours as strongest_neighbours
@@ -116,7 +115,7 @@ def coarsen(
     call = calls.enter(A, caller, engine, threads)
     view = call.graph.undirected_weights(caller)
     place = engines.home(call.engine)
-    mate = mates.gate(caller, matching, view.n, place, view.indices.dtype)
+    mate = mates_in(caller, matching, view.n, place, view.indices.dtype)
     members = vertex_weights_of(vertex_weights, view.n, place, caller)
     arrays, map, weights = trusted_contract_pairs(view, mate, members, call.engine, caller, threads)
     _refuse_overflow(call.graph, arrays[2], members, mate, weights)

@@ -9,8 +9,8 @@ import numpy as np
 from matchwood import answers, engines
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
-from matchwood.matching import mates
 from matchwood.matching.coarsening import vertex_weights_of
+from matchwood.matching.methods import mates_in
 from matchwood.primitives.contract.check import check_contracted
 
 
@@ -36,7 +36,7 @@ def check_coarsening(A: Any, matching: Any, answer: Any, *, vertex_weights: Any 
     answers.require(caller, "answer", answer, "Coarsening", "map", "vertex_weights", "matrix")
     view = csr.as_graph(A, caller).on("cpu").undirected_weights(caller)
     n = view.n
-    mate = mates.gate(caller, matching, n, "cpu", np.int64)
+    mate = mates_in(caller, matching, n, "cpu", np.int64)
     map = answers.integers(caller, "coarsening", "map", answer.map, (n,), "cpu")
     v = np.arange(n)
     first = (mate < 0) | (mate > v)

@@ -53,7 +53,6 @@ from matchwood.matching.cpu import (
     always,
     block_sums,
     first_edge,
-    first_of_all,
     itself,
     matched_weight,
     prefetch_queued,
@@ -234,8 +233,8 @@ def _match(
             chunk = next_chunk(team, n, CHUNK)
             while chunk >= 0:
                 for i in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
-                    pointer[i], pointed[i] = first_of_all(
-                        rows, kind(i), nobody, waiting, _accept_if_free, itself, ties
+                    pointer[i], pointed[i] = first_edge(
+                        rows, kind(i), nobody, waiting, _accept_if_free, always, itself, ties
                     )
                 chunk = next_chunk(team, n, CHUNK)
         else:
@@ -306,14 +305,8 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> En
     weight = np.empty(n, view.data.dtype)
     shared, sums = np.zeros(SHARED, np.int64), block_sums(n)
     team.run(
-        _match,
-        rows_of(view),
-        Ties(np.uint64(seed), by_hash),
-        mate.view(unsigned),
-        weight.view(bits),
-        weight,
-        WaitingLists(waiting, following),
-        Work(queues, np.empty((team.size, BUFFER), unsigned), shared),
-        sums,
-    )
+        _match, rows_of(view), Ties(np.uint64(seed), by_hash), mate.view(unsigned),
+        weight.view(bits), weight, WaitingLists(waiting, following),
+        Work(queues, np.empty((team.size, BUFFER), unsigned), shared), sums,
+    )  # fmt: skip
     return EngineMatching(mate, matched_weight(sums), int(shared[_MATCHED]))

@@ -28,21 +28,19 @@ References
 
 from __future__ import annotations
 
-import importlib
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from matchwood.errors import CheckFailed, EngineUnavailable
+from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 from matchwood.matching.bound import matching_bound
 from matchwood.matching.check import ROUNDING, check_matching
 from matchwood.matching.exact import reference
-from matchwood.matching.mates import checked_mates, settled_weight
-from matchwood.matching.methods import heavy_matching
+from matchwood.matching.exact.cpu import double_cover, general_matching
+from matchwood.matching.methods import checked_mates, heavy_matching, settled_weight
 
 Array = np.ndarray[Any, Any]
 TOP_BIT = 44  # exponent: 2^44 is the heaviest weight of a component as an integer
@@ -110,7 +108,9 @@ def prove_heaviest(view: Any, mate: Array) -> None:
     A = sp.csr_array((view.data.astype(np.float64), view.indices, view.indptr), (view.n,) * 2)
     count, label = csgraph.connected_components(A, directed=False)
     without = without_prices(A, np.asarray(mate, np.int64), count, label)
-    odd = _with_odd_cycle(A, count, label)
+    one, other = double_cover(A)
+    odd = np.zeros(count, bool)
+    odd[label[one == other]] = True
     wrong = np.flatnonzero(without & ~odd)
     if wrong.size:
         v = int((label == wrong[0]).argmax())
@@ -173,52 +173,20 @@ def _on_cycles(before: Array) -> Array:
     return np.flatnonzero(back[:-1] >= 0)
 
 
-def _with_odd_cycle(A: sp.csr_array, count: int, label: Array) -> Array:
-    """For each component, whether it is not bipartite: then its double cover is connected."""
-    n = A.shape[0]
-    ones = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), A.shape)
-    cover = sp.block_array([[None, ones], [ones, None]], format="csr")
-    _, piece = csgraph.connected_components(cover, directed=False)
-    odd = np.zeros(count, bool)
-    odd[label[piece[:n] == piece[n:]]] = True
-    return odd
-
-
 def _compare(A: sp.csr_array, mate: Array, vertices: Array) -> None:
     """Raise unless the matching on these vertices weighs as much as that of Edmonds' algorithm."""
     B = sp.csr_array(A[vertices][:, vertices])
     place = np.full(A.shape[0], -1)
     place[vertices] = np.arange(vertices.size)
     own = np.where(mate[vertices] >= 0, place[mate[vertices]], -1)
-    best = _proved(B)
+    what = "check_exact: whether a matching is the heaviest of a graph that is not bipartite"
+    best = general_matching(f"{what} cannot be decided here without", B, prove=True)
     ours, theirs = (_weight(B, found) for found in (own, best))
     if ours < theirs * (1 - ROUNDING):
         raise CheckFailed(
             f"matching: the vertices connected with {int(vertices[0])} have edges of weight "
             f"{ours}, but there are some of {theirs}"
         )
-
-
-def _proved(B: sp.csr_array) -> Array:
-    """The heaviest matching, with its proof checked by rustworkx."""
-    try:
-        rustworkx: Any = importlib.import_module("rustworkx")
-    except ImportError:
-        raise EngineUnavailable(
-            "check_exact: whether a matching is the heaviest of a graph that is not bipartite "
-            "cannot be decided here without rustworkx: pip install 'matchwood[exact]'"
-        ) from None
-    upper = sp.triu(B, k=1).tocoo()
-    shift = TOP_BIT - math.frexp(float(B.data.max()))[1]
-    graph = rustworkx.PyGraph(multigraph=False)
-    graph.add_nodes_from(range(B.shape[0]))
-    whole = [int(math.ldexp(w, shift)) for w in upper.data.tolist()]
-    u, v = (ends.tolist() for ends in upper.coords)
-    graph.add_edges_from(list(zip(u, v, whole, strict=True)))
-    mate = np.full(B.shape[0], -1)
-    for a, b in rustworkx.max_weight_matching(graph, weight_fn=int, verify_optimum=True):
-        mate[a], mate[b] = b, a
-    return mate
 
 
 def _weight(B: sp.csr_array, mate: Array) -> float:

@@ -41,13 +41,16 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> En
     A = sp.csr_array((view.data.astype(np.float64), view.indices, view.indptr), (view.n,) * 2)
     mate = np.full(view.n, -1, view.indices.dtype)
     if view.nnz:
-        left = _one_side(A)
+        one, other = double_cover(A)
         _, label = csgraph.connected_components(A, directed=False)
         B = _scaled(A, label)
-        if left is not None:
-            _match_bipartite(B, left, mate)
+        if (one == other).any():
+            n, m = view.n, view.nnz // 2
+            _refuse_hours(GENERAL_SECONDS * n * m, f"a graph with {n} vertices and {m} edges")
+            what = "weighted_matching: method='exact' on a graph that is not bipartite needs"
+            mate[:] = general_matching(what, B)
         else:
-            _match_general(B, mate)
+            _match_bipartite(B, one < other, mate)
         _add_light_edges(A, mate)
     u = np.flatnonzero(mate > np.arange(view.n))
     weight = total(A[u, mate[u]]) if u.size else 0.0
@@ -72,22 +75,18 @@ def _add_light_edges(A: sp.csr_array, mate: Array) -> None:
             mate[u[k]], mate[v[k]] = v[k], u[k]
 
 
-def _one_side(A: sp.csr_array) -> Array | None:
-    """True for the vertices of one side of a bipartite graph; None when it is not bipartite.
+def double_cover(A: sp.csr_array) -> tuple[Array, Array]:
+    """The components of the two copies of each vertex in the double cover.
 
-    The double cover has two copies of each vertex, and each edge joins the first copy of one end
-    with the second copy of the other.  A component with an odd cycle stays one component there.  A
-    bipartite component becomes two, and the vertices of one side have their first copies in one of
-    them, those of the other side in the other.
+    There each edge joins the first copy of one end with the second copy of the other.  A component
+    with an odd cycle stays one component.  A bipartite component becomes two: the vertices of one
+    side have their first copies in one of them, those of the other side in the other.
     """
     n = A.shape[0]
     ones = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), A.shape)
     cover = sp.block_array([[None, ones], [ones, None]], format="csr")
     _, label = csgraph.connected_components(cover, directed=False)
-    if (label[:n] == label[n:]).any():
-        return None
-    side: Array = label[:n] < label[n:]
-    return side
+    return label[:n], label[n:]
 
 
 def _refuse_hours(seconds: float, what: str) -> None:
@@ -119,21 +118,23 @@ def _match_bipartite(A: sp.csr_array, left: Array, mate: Array) -> None:
     mate[u], mate[v] = v, u
 
 
-def _match_general(A: sp.csr_array, mate: Array) -> None:
-    n, m = A.shape[0], A.nnz // 2
-    _refuse_hours(GENERAL_SECONDS * n * m, f"a graph with {n} vertices and {m} edges")
+def general_matching(what: str, A: sp.csr_array, *, prove: bool = False) -> Array:
+    """The heaviest matching by Edmonds' algorithm; `prove`: rustworkx checks that it is.
+
+    `what` begins the message where there is no rustworkx.
+    """
     try:
         rustworkx: Any = importlib.import_module("rustworkx")
     except ImportError:
-        raise EngineUnavailable(
-            "weighted_matching: method='exact' on a graph that is not bipartite needs rustworkx: "
-            "pip install 'matchwood[exact]'"
-        ) from None
+        raise EngineUnavailable(f"{what} rustworkx: pip install 'matchwood[exact]'") from None
     upper = sp.triu(A, k=1).tocoo()
-    weights = [int(math.ldexp(w, TOP_BIT)) for w in upper.data.tolist()]
+    shift = TOP_BIT - math.frexp(float(A.data.max()))[1]
+    weights = [int(math.ldexp(w, shift)) for w in upper.data.tolist()]
     graph = rustworkx.PyGraph(multigraph=False)
-    graph.add_nodes_from(range(n))
+    graph.add_nodes_from(range(A.shape[0]))
     u, v = (ends.tolist() for ends in upper.coords)
     graph.add_edges_from(list(zip(u, v, weights, strict=True)))
-    for a, b in rustworkx.max_weight_matching(graph, weight_fn=int):
+    mate = np.full(A.shape[0], -1)
+    for a, b in rustworkx.max_weight_matching(graph, weight_fn=int, verify_optimum=prove):
         mate[a], mate[b] = b, a
+    return mate

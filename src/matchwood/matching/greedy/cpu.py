@@ -244,15 +244,9 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> En
 
 
 def _order(
-    batch: Array,
-    heavy: Array,
-    top: Any,
-    low: Any,
-    seed: int,
-    by_hash: bool,
-    team: Any,
+    batch: Array, heavy: Array, top: Any, low: Any, seed: int, by_hash: bool, team: Any,
     threads: int | None,
-) -> Array:
+) -> Array:  # fmt: skip
     shift = max(0, int(top - low).bit_length() - LEADING_BITS)
     keys = np.empty(heavy.size, np.uint32)
     team.run(_leading_bits, heavy, top, heavy.dtype.type(shift), keys)

@@ -9,7 +9,7 @@ from typing import Any
 from matchwood.arguments import flag
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
-from matchwood.matching.mates import checked_mates
+from matchwood.matching.methods import checked_mates
 from matchwood.primitives.wide_sums import half_of
 
 

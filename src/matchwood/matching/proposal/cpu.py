@@ -107,14 +107,15 @@ def _first_in_order(
 
 @device
 def _first_edge(
-    indptr: Array, indices: Array, data: Array, weighted: bool, v: Any, wanted: Any,
-    state: Array, target: Array, mutual: bool, seed: Any,
+    rows: WeightedRows, weighted: bool, v: Any, wanted: Any, state: Array, target: Array,
+    mutual: bool, seed: Any,
 ) -> Any:  # fmt: skip
     """The first edge of v, in the order of edges, to a neighbour whose state is in `wanted`.
 
     `mutual`: only neighbours that have proposed to v.  Returns as `_first_red`.  Not a scan of
     matching/cpu.py: the state of all neighbours is read, and there may be no weights.
     """
+    indptr, indices, data = rows
     free = ~target.dtype.type(0)
     best, best_w = free, data.dtype.type(0)
     seen = TAKEN
@@ -128,6 +129,22 @@ def _first_edge(
         if best == free or w > best_w or (w == best_w and prefers_tied(v, u, v, best, seed, True)):
             best, best_w = u, w
     return best, seen != TAKEN
+
+
+@device
+def _chosen(
+    rows: WeightedRows, weighted: bool, seed: Any, prefers: Preference, v: Any, k: Any,
+    state: Array, target: Array,
+) -> Any:  # fmt: skip
+    """The red neighbour that v chooses in round k, or all ones; and whether any is free."""
+    free = ~target.dtype.type(0)
+    if prefers.position.size > 0:
+        return _first_in_order(rows, v, prefers, state, free)
+    if weighted:
+        return _first_edge(rows, weighted, v, RED, state, target, False, seed)
+    degree = rows.indptr[v + rows.indptr.dtype.type(1)] - rows.indptr[v]
+    place = _place(v, k, seed, degree)
+    return _first_red(rows.indptr, rows.indices, v, place, state, free)
 
 
 @device
@@ -176,13 +193,11 @@ def _rounds(
     Element i of `matched` becomes the number of vertices that round `done` + i matched, that of
     `left` the number of live vertices after it.  Caller: both are 0.
     """
-    indptr, indices, data = rows
     mate, target, state, live, sizes, words = live_state
     none = ~mate.dtype.type(0)
     ordered = prefers.position.size > 0
     for number in range(matched.size):
         k = done + number
-        wanted = RED if coloured else BLUE | RED
         chunk = next_chunk(team, sizes.size, 1)
         while chunk >= 0:
             part = live[chunk * CHUNK : chunk * CHUNK + sizes[chunk]]
@@ -190,15 +205,11 @@ def _rounds(
                 v = part[i]
                 if coloured and state[v] != BLUE:
                     continue
-                if coloured and ordered:
-                    u, alive = _first_in_order(rows, v, prefers, state, none)
-                elif coloured and not weighted:
-                    degree = indptr[v + indptr.dtype.type(1)] - indptr[v]
-                    place = _place(v, k, seed, degree)
-                    u, alive = _first_red(indptr, indices, v, place, state, none)
+                if coloured:
+                    u, alive = _chosen(rows, weighted, seed, prefers, v, k, state, target)
                 else:
                     u, alive = _first_edge(
-                        indptr, indices, data, weighted, v, wanted, state, target, False, seed
+                        rows, weighted, v, BLUE | RED, state, target, False, seed
                     )
                 target[v] = u
                 if not alive:
@@ -219,10 +230,7 @@ def _rounds(
                     if ordered:
                         mate[v] = prefers.order[mate[v]]
                     else:
-                        u, alive = _first_edge(
-                            indptr, indices, data, weighted, v, BLUE, state, target, True, seed
-                        )
-                        mate[v] = u
+                        mate[v], _ = _first_edge(rows, weighted, v, BLUE, state, target, True, seed)
                 chunk = next_chunk(team, sizes.size, 1)
             if barrier(team):
                 return
@@ -266,7 +274,6 @@ def _serially(
     mate: Array, target: Array, state: Array,
 ) -> None:  # fmt: skip
     """Algorithm 1, for a team of one.  Caller: mate all ones; state all RED, here for "free"."""
-    indptr, indices, data = rows
     none = ~mate.dtype.type(0)
     expect(team, order.size)
     for i in range(order.size):
@@ -278,13 +285,7 @@ def _serially(
         if state[v] == TAKEN:
             continue
         state[v] = TAKEN
-        if weighted:
-            u, _ = _first_edge(indptr, indices, data, weighted, v, RED, state, target, False, seed)
-        elif prefers.position.size > 0:
-            u, _ = _first_in_order(rows, v, prefers, state, none)
-        else:
-            degree = indptr[v + indptr.dtype.type(1)] - indptr[v]
-            u, _ = _first_red(indptr, indices, v, _place(v, 0, seed, degree), state, none)
+        u, _ = _chosen(rows, weighted, seed, prefers, v, 0, state, target)
         if u != none:
             mate[v] = u
             mate[u] = v
@@ -314,14 +315,9 @@ def _weigh(team: Team, rows: WeightedRows, mate: Array, sums: Array) -> None:
 
 
 def match(
-    view: Any,
-    method: str,
-    seed: int,
-    threshold: int,
-    prefer: str = "random",
-    *,
+    view: Any, method: str, seed: int, threshold: int, prefer: str = "random", *,
     threads: int | None = None,
-) -> tuple[Array, float, list[int]]:
+) -> tuple[Array, float, list[int]]:  # fmt: skip
     kind = view.indices.dtype
     mate = np.full(view.n, -1, kind)
     unsigned = f"u{kind.itemsize}"
@@ -353,23 +349,15 @@ def match(
 
 
 def _all_rounds(
-    view: Any,
-    arguments: tuple[Any, ...],
-    threshold: Any,
-    ordered: Preference,
-    mate: Array,
+    view: Any, arguments: tuple[Any, ...], threshold: Any, ordered: Preference, mate: Array,
     threads: int | None,
-) -> list[int]:
+) -> list[int]:  # fmt: skip
     n = view.n
     team = crew(threads, work=view.nnz + 4 * n)
     live_state = VertexState(
-        mate,
-        target=np.empty_like(mate),
-        state=np.empty(n, np.uint8),
-        live=np.empty_like(mate),
-        sizes=np.empty(-(-n // CHUNK), np.int64),
-        words=np.empty((team.size, CHUNK), np.uint32),
-    )
+        mate, target=np.empty_like(mate), state=np.empty(n, np.uint8), live=np.empty_like(mate),
+        sizes=np.empty(-(-n // CHUNK), np.int64), words=np.empty((team.size, CHUNK), np.uint32),
+    )  # fmt: skip
     rows, _, seed = arguments
     team.run(_begin, rows.indptr, seed, threshold, live_state)
     matched: list[int] = []

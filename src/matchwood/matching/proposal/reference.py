@@ -65,14 +65,9 @@ class Neighbourhoods:
 
 
 def match(
-    view: Any,
-    method: str,
-    seed: int,
-    threshold: int,
-    prefer: str = "random",
-    *,
+    view: Any, method: str, seed: int, threshold: int, prefer: str = "random", *,
     threads: int | None = None,
-) -> Answer:
+) -> Answer:  # fmt: skip
     rows = Neighbourhoods(view, seed, prefer)
     mate = [-1] * rows.n
     matched = _propose(rows, mate, threshold) if method == "proposal" else _serial(rows, mate)

@@ -17,7 +17,7 @@ from matchwood.arguments import seed as seed_of
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 from matchwood.matching.check import check_matching, comes_before
-from matchwood.matching.mates import checked_mates
+from matchwood.matching.methods import checked_mates
 from matchwood.primitives.hashing import hash2
 
 

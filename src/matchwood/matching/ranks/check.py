@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import answers, engines
-from matchwood.engines.ranks.agreement import raise_first, same
+from matchwood import answers
+from matchwood.engines.ranks.agreement import raise_first, same, together
+from matchwood.engines.ranks.vectors import first_of, own_part
 from matchwood.errors import CheckFailed
 from matchwood.matching.cpu import Ties
-from matchwood.matching.mates import check_bound
-from matchwood.matching.methods import origin_of
+from matchwood.matching.methods import check_bound, origin_of
 from matchwood.matching.ranks.cpu import edge_weights, first_undominated
 from matchwood.primitives.wide_sums import half_over_ranks
 
@@ -54,7 +54,7 @@ def check_matching(G: Any, answer: Any, weighted: bool, rounding: float) -> None
         if bound is not None:
             check_bound(weight, heaviest, answers.number(caller, "bound", bound), rounding)
 
-    _together(G.comm, judge)
+    together(G.comm, judge, named=False)
 
 
 def check_locally_dominant(G: Any, answer: Any, seed: int, ties: str) -> None:
@@ -79,7 +79,10 @@ def check_locally_dominant(G: Any, answer: Any, seed: int, ties: str) -> None:
 
 def _matching(G: Any, answer: Any, weighted: bool, caller: str) -> _Answer:
     """The mates and the weights of their edges; `CheckFailed` unless they are a matching of G."""
-    mate = _together(G.comm, lambda: _mates(G, answer, caller))
+    local, owned = own_part(G, caller, "mate", getattr(answer, "mate", answer)), (G.grid.owned,)
+    mate = together(
+        G.comm, lambda: answers.integers(caller, "matching", "mate", local, owned, "cpu")
+    )
     view = _view(G, weighted, caller)
     ids = G.ids
     _refuse(G, (mate < -1) | (mate >= G.n), lambda k: (
@@ -104,30 +107,6 @@ def _matching(G: Any, answer: Any, weighted: bool, caller: str) -> _Answer:
     return _Answer(view, np.maximum(own, 0.0), mate, row_mates)
 
 
-def _mates(G: Any, answer: Any, caller: str) -> Array:
-    """The mates of own vertices, as int64: a vector of integers over the grid of G."""
-    mate = getattr(answer, "mate", answer)
-    if not (hasattr(mate, "local") and hasattr(mate, "grid")):
-        got = type(mate).__name__
-        raise TypeError(f"{caller}: mate must be a DistributedVector, as A is spread, got {got}")
-    grid = mate.grid
-    theirs = (grid.n, grid.name, grid.layout, mate.order is None)
-    if theirs != (G.n, G.grid.name, G.grid.layout, G.order is None):
-        raise ValueError(f"{caller}: mate must be spread over the ranks as A is, got {mate!r}")
-    local = engines.moved(mate.local, "cpu")
-    if getattr(local, "dtype", np.dtype(object)).kind not in "iu":
-        got = getattr(local, "dtype", type(local).__name__)
-        raise TypeError(f"{caller}: mate must hold integers, got {got}")
-    if local.shape != (grid.owned,):
-        raise CheckFailed(
-            f"matching: mate must have {grid.owned} elements on rank {G.comm.rank}, "
-            f"got shape {local.shape}"
-        )
-    if local.dtype == np.uint64:  # large ones would wrap around, even to -1
-        local = np.minimum(local, np.uint64(np.iinfo(np.int64).max))
-    return local.astype(np.int64)
-
-
 def _view(G: Any, weighted: bool, caller: str) -> Any:
     if weighted:
         return G.undirected_weights(caller)
@@ -137,20 +116,5 @@ def _view(G: Any, weighted: bool, caller: str) -> Any:
 
 def _refuse(G: Any, wrong: Array, text: Any) -> None:
     """Raise on all ranks for the smallest vertex that is wrong."""
-    places = np.flatnonzero(wrong)
-    if not places.size:
-        raise_first(G.comm, None)
-        return
-    k = int(places[G.ids[places].argmin()])
-    raise_first(G.comm, CheckFailed(f"matching: {text(k)}"), int(G.ids[k]))
-
-
-def _together(comm: Any, work: Any) -> Any:
-    """``work()``; if it fails on a rank, all ranks raise the error of the first that failed."""
-    result, error = None, None
-    try:
-        result = work()
-    except (CheckFailed, TypeError, ValueError) as wrong:
-        error = wrong
-    raise_first(comm, error)
-    return result
+    at = first_of(wrong, G.ids)
+    raise_first(G.comm, None if at is None else CheckFailed(f"matching: {text(at[1])}"), at)

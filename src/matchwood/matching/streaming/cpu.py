@@ -15,9 +15,7 @@ from matchwood.matching.streaming import EPSILON
 from matchwood.primitives.wide_sums import total as wide_total
 
 Array = np.ndarray[Any, Any]
-ENTRIES_PER_BLOCK = (
-    1 << 20
-)  # entries of a matrix given to the kernel at a time; before, the stack grows
+ENTRIES_PER_BLOCK = 1 << 20  # entries of a matrix for which the stack grows at a time
 
 
 @kernel

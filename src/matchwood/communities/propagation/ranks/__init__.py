@@ -28,8 +28,8 @@ from matchwood.communities.propagation.reference import SPLIT_ROUNDS, Plan
 from matchwood.communities.quality import sum_of_squares
 from matchwood.communities.result import Communities
 from matchwood.communities.subrounds import SMALL_VERTICES, subrounds_of
-from matchwood.communities.weights import all_ones, finished, scaled, strengths
-from matchwood.engines.ranks.agreement import any_of, same
+from matchwood.communities.weights import finished, strengths, whole_weights
+from matchwood.engines.ranks.agreement import same
 from matchwood.engines.ranks.exchanges import by_destination
 from matchwood.primitives.hashing import hash2
 from matchwood.primitives.number.ranks import number_labels
@@ -69,22 +69,10 @@ def block_level(G: Any, caller: str) -> BlockLevel:
 
 
 def _make_level(G: Any, caller: str) -> BlockLevel:
-    if G.weighted:
-        view = G.undirected_weights(caller, negative="error")
-    else:
-        view = G.undirected_pattern()
-    loops = G.diagonal(caller) if G.loops else None
-    unit = not G.weighted
-    if not unit and G.weight_range == (1.0, 1.0):
-        unit = not any_of(G.comm, not all_ones(loops))
-    if unit:
-        data, inner = None, None if loops is None else 2 * loops.astype(np.int64)
-    else:
+    def joined(value: Any, op: str) -> Any:
+        return G.comm.allreduce(np.array([value]), op)[0].item()
 
-        def joined(value: Any, op: str) -> Any:
-            return G.comm.allreduce(np.array([value]), op)[0].item()
-
-        data, inner = scaled(view.data, loops, joined)
+    view, data, inner = whole_weights(G, caller, joined)
     rows = strengths(view.indptr, data)[: G.grid.n_rows]
     strength = G.exchange.fold(engines.xp(rows).ascontiguousarray(rows), "sum")
     if inner is not None:

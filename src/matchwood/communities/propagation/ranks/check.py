@@ -7,16 +7,15 @@ smallest is named.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from matchwood import answers, arguments, engines
-from matchwood.communities.answers import counted
+from matchwood.communities.answers import counted, stated
 from matchwood.communities.propagation.ranks import BlockLevel, Labels, block_level, modularity_of
 from matchwood.components.answers import NUMBERINGS
-from matchwood.engines.ranks.agreement import raise_first, same
+from matchwood.engines.ranks.agreement import raise_first, same, together
 from matchwood.engines.ranks.exchanges import Routed
 from matchwood.engines.ranks.vectors import own_part
 from matchwood.errors import CheckFailed
@@ -33,10 +32,12 @@ def check(G: Any, answer: Any, caller: str, settled: bool, numbering: str) -> No
     level = block_level(G, caller)
     count, vector = _unpacked(answer)
     own = own_part(G, caller, "labels", vector)
-    given = _agreed(G, _integers, G, caller, own)
+    given = together(
+        G.comm, lambda: answers.integers(caller, PROBLEM, "labels", own, (G.grid.owned,), G.engine)
+    )
     labels = given if numbering == "exact" else smallest_vertices(G, given)
     found = _check_numbers(G, labels) if numbering == "exact" else _count_firsts(G, labels)
-    _agreed(G, _check_counters, caller, answer, count, found)
+    together(G.comm, lambda: _check_counters(caller, answer, count, found))
     if G.n == 0:
         return
     state = _state_of(G, level, labels)
@@ -44,7 +45,7 @@ def check(G: Any, answer: Any, caller: str, settled: bool, numbering: str) -> No
         _check_heaviest(state, given, numbering)
     if hasattr(answer, "modularity") and not callable(answer.modularity):
         right = modularity_of(state)
-        _agreed(G, _check_modularity, answer.modularity, right)
+        together(G.comm, lambda: stated(PROBLEM, right, answer.modularity))
 
 
 def _unpacked(answer: Any) -> tuple[Any, Any]:
@@ -55,30 +56,10 @@ def _unpacked(answer: Any) -> tuple[Any, Any]:
     return None, answer
 
 
-def _agreed(G: Any, work: Any, *arguments_: Any) -> Any:
-    """What `work` returns; if it raises on one rank, all raise that."""
-    error, found = None, None
-    try:
-        found = work(*arguments_)
-    except (TypeError, CheckFailed) as caught:
-        error = caught
-    raise_first(G.comm, error)
-    return found
-
-
-def _integers(G: Any, caller: str, own: Any) -> Any:
-    return answers.integers(caller, PROBLEM, "labels", own, (G.grid.owned,), G.engine)
-
-
 def _check_counters(caller: str, answer: Any, count: Any, found: int) -> None:
     if count is not None and answers.whole(caller, "count", count) != found:
         raise CheckFailed(f"{PROBLEM}: count is {count}, but there are {found} labels")
     counted(caller, PROBLEM, answer)
-
-
-def _check_modularity(value: Any, right: float) -> None:
-    if not (isinstance(value, float) and math.isclose(value, right, abs_tol=1e-9)):
-        raise CheckFailed(f"{PROBLEM}: modularity is {right:.12g}, got {value!r}")
 
 
 def _raise_at(G: Any, wrong: Any, ids: Any, text: Any) -> None:

@@ -21,15 +21,15 @@ import numpy as np
 from matchwood.engines.cpu import (
     crew,
     device,
+    expanded,
     interrupted,
     kernel,
     next_chunk,
     share,
     store_relaxed,
 )
-from matchwood.primitives.hashing import GOLDEN
+from matchwood.primitives.hashing import GOLDEN, hash2
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.hashing.reference import mix64_number
 from matchwood.primitives.tally.cpu import SHORT_ROW, Rows, Scratch, tally_row
 
 Array = np.ndarray[Any, Any]
@@ -89,28 +89,42 @@ def _place_in_short(label: Array, found: Any, c: Any) -> Any:
     return at
 
 
+@expanded
+def _added(table: Scratch, member: int, entries: Any, found: Any, c: Any, weight: Any) -> Any:
+    """Add to the weight of label c, in a list of at most `entries`; its place, and the labels."""
+    label, weights = table.label[member], table.weight[member]
+    if entries <= np.uint64(SHORT_ROW):
+        at = _place_in_short(label, found, c)
+    else:
+        at = _place_of(table.place[member], label, _mask(entries), found, c)
+    if at == found:
+        found += _ONE
+        weights[at] = 0
+    weights[at] += weight
+    return at, found
+
+
+@expanded
+def _empty(table: Scratch, member: int, entries: Any) -> None:
+    """Empty the slots that a list of `entries` has used."""
+    if entries > np.uint64(SHORT_ROW):
+        table.place[member, : _mask(entries) + _ONE] = 0
+
+
 @device
 def _add_up(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> int:
     """Add up the weights of the labels in the row of v; returns the number of labels."""
-    slots, label, weights = table.place[member], table.label[member], table.weight[member]
+    label, weights = table.label[member], table.weight[member]
     begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
-    found, last, weighted = np.uint64(0), np.uint64(0), rows.data.size > 0
-    short = end - begin <= np.uint64(SHORT_ROW)
-    mask = _mask(end - begin)
+    found, last = np.uint64(0), np.uint64(0)
     for k in range(begin, end):
         c = labels[rows.indices[k]]
-        weight = rows.data[k] if weighted else np.int64(1)
+        weight = rows.data[k] if rows.data.size > 0 else np.int64(1)
         if k == begin or label[last] != c:  # neighbours often have the label of the one before
-            if short:
-                last = _place_in_short(label, found, c)
-            else:
-                last = _place_of(slots, label, mask, found, c)
-            if last == found:
-                found += _ONE
-                weights[last] = 0
-        weights[last] += weight
-    if not short:
-        slots[: mask + _ONE] = 0
+            last, found = _added(table, member, end - begin, found, c, weight)
+        else:
+            weights[last] += weight
+    _empty(table, member, end - begin)
     return np.int64(found)
 
 
@@ -135,16 +149,9 @@ def _only_label(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) 
 
 @kernel
 def _add_up_all(
-    team: Any,
-    rows: Rows,
-    labels: Array,
-    vertices: Array,
-    begins: Array,
-    table: Scratch,
-    counts: Array,
-    found: tuple[Array, Array],
-    dense: bool,
-) -> None:
+    team: Any, rows: Rows, labels: Array, vertices: Array, begins: Array, table: Scratch,
+    counts: Array, found: tuple[Array, Array], dense: bool,
+) -> None:  # fmt: skip
     """Write the list of vertex i at begins[i], where its whole row would have room."""
     chunk = next_chunk(team, vertices.size, CHUNK)
     while chunk >= 0:
@@ -203,24 +210,17 @@ def label_sums(
 
 
 @device
-def _join(table: Scratch, member: int, lists: Any, j: Any, entries: Any) -> int:
+def _join(table: Scratch, member: int, lists: Any, j: Any) -> int:
     """Join all lists of a vertex; returns how many labels it has."""
-    slots, label, weights = table.place[member], table.label[member], table.weight[member]
-    found, mask, short = np.uint64(0), _mask(entries), entries <= SHORT_ROW
+    entries, found = np.uint64(0), np.uint64(0)
+    for s in range(lists.after.size):
+        entries += np.uint64(lists.sizes[s, j])
     for s in range(lists.after.size):
         begin, after = lists.begins[s, j], lists.after[s]
         for k in range(begin, begin + lists.sizes[s, j]):
-            c = lists.words[k]
-            if short:
-                at = _place_in_short(label, found, c)
-            else:
-                at = _place_of(slots, label, mask, found, c)
-            if at == found:
-                found += _ONE
-                weights[at] = 0
-            weights[at] += np.int64(lists.words[k + after])
-    if not short:
-        slots[: mask + _ONE] = 0
+            weight = np.int64(lists.words[k + after])
+            _, found = _added(table, member, entries, found, lists.words[k], weight)
+    _empty(table, member, entries)
     return np.int64(found)
 
 
@@ -230,10 +230,7 @@ def _decide(team: Any, lists: Any, own: Array, table: Scratch, targets: Array) -
     chunk = next_chunk(team, own.size, CHUNK)
     while chunk >= 0:
         for j in range(chunk, min(chunk + CHUNK, own.size)):
-            entries = np.int64(0)
-            for s in range(lists.after.size):
-                entries += lists.sizes[s, j]
-            found = _join(table, team.rank, lists, j, entries)
+            found = _join(table, team.rank, lists, j)
             label, weight = table.label[team.rank], table.weight[team.rank]
             best, inside = np.uint64(own[j]), np.int64(0)
             for i in range(found):
@@ -255,10 +252,7 @@ def _weigh(team: Any, lists: Any, own: Array, table: Scratch, inside: Array, mos
     chunk = next_chunk(team, own.size, CHUNK)
     while chunk >= 0:
         for j in range(chunk, min(chunk + CHUNK, own.size)):
-            entries = np.int64(0)
-            for s in range(lists.after.size):
-                entries += lists.sizes[s, j]
-            found = _join(table, team.rank, lists, j, entries)
+            found = _join(table, team.rank, lists, j)
             inside[j], most[0, j], most[1, j] = 0, 0, own[j]
             for i in range(found):
                 weight, c = table.weight[team.rank, i], np.int64(table.label[team.rank, i])
@@ -290,22 +284,10 @@ def weighed(lists: Any, own: Array, threads: int | None) -> tuple[Array, Array]:
     return inside, most
 
 
-@kernel
-def _number_turns(team: Any, ids: Array, start: Any, turn: Any, parts: Any, out: Array) -> None:
-    lo, hi = share(team, ids.size)
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        out[i] = mix64(mix64(start ^ np.uint64(ids[i])) ^ turn) % parts
-
-
 def turns(ids: Array, parts: int, number: int, seed: int, threads: int | None) -> Array:
     """The sub-round of each vertex in round `number` (subrounds/__init__.py)."""
-    out = np.empty(ids.size, np.uint8)
-    start = np.uint64(mix64_number(seed + GOLDEN))
-    team = crew(threads, work=2 * ids.size)
-    team.run(_number_turns, ids, start, np.uint64(number), np.uint64(parts), out)
-    return out
+    hashes = hash2(ids, np.full_like(ids, number), seed, engine="cpu", threads=threads)
+    return (hashes % np.uint64(parts)).astype(np.uint8)
 
 
 @kernel
@@ -350,13 +332,9 @@ def _wake(
 
 
 def wake(
-    columns: tuple[Array, Array],
-    moved: Array,
-    new: Array,
-    labels: Array,
-    active: Array,
+    columns: tuple[Array, Array], moved: Array, new: Array, labels: Array, active: Array,
     threads: int | None,
-) -> None:
+) -> None:  # fmt: skip
     """Give columns that moved their new labels, and mark the rows that hold one as active."""
     team = crew(threads, work=16 * moved.size)
     team.run(_wake, columns, moved, new, labels, active)

@@ -48,23 +48,12 @@ class Stripes(NamedTuple):
     size: Array
 
 
-def column_stripes(grid: Grid) -> list[tuple[int, int, int]]:
-    """(base, step, size) of the vertices of each rank of the column, this one included."""
-    found = []
-    for r, size in enumerate(grid.column_counts):
-        if r == grid.r:
-            found.append((grid.c, grid.C, size))
-        else:
-            found.append((grid.n_rows + r - (r > grid.r), grid.R - 1, size))
-    return found
-
-
 def stripes_of(grid: Grid) -> Stripes:
     """Stripes of the row group first, by column of the grid; then the rest of the column group."""
     rows = [(grid.r * grid.C + c, c, grid.C, grid.row_counts[c]) for c in range(grid.C)]
     columns = [
-        (r * grid.C + grid.c, *stripe)
-        for r, stripe in enumerate(column_stripes(grid))
+        (r * grid.C + grid.c, grid.n_rows + r - (r > grid.r), grid.R - 1, size)
+        for r, size in enumerate(grid.column_counts)
         if r != grid.r
     ]
     return Stripes(*(np.array(column, np.int64) for column in zip(*rows, *columns, strict=True)))

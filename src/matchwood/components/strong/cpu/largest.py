@@ -269,28 +269,14 @@ def reach(
 
 
 @device
-def probe(arcs: Arcs, mark: Array, pivot: int, limit: int, queue: Array) -> bool:
+def probe(team: Any, arcs: Arcs, mark: Array, pivot: int, limit: int, queue: Array) -> bool:
     """Does the pivot reach more than `limit` vertices?  A search by one member, undone again."""
-    indptr, indices = arcs
-    one = indices.dtype.type(1)
     queue[0] = pivot
     mark[pivot] = FORWARD
-    tail = 1
-    i = 0
-    while i < tail and tail <= limit:
-        u = queue[i]
-        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
-            w = indices[k]
-            if mark[w] == OPEN:
-                mark[w] = FORWARD
-                queue[tail] = w
-                tail += 1
-                if tail > limit:
-                    break
-        i += 1
-    for j in range(tail):
-        mark[queue[j]] = OPEN
-    return tail > limit
+    _, end, _ = _search_alone(team, arcs, mark, OPEN, FORWARD, queue, 0, 1, limit, limit, mark.size)
+    for i in range(end):
+        mark[queue[i]] = OPEN
+    return end > limit
 
 
 # The component of a pivot
@@ -417,8 +403,8 @@ def find_largest(
     if pivot >= 0:
         if team.rank == 0:
             shared[PROBED] = np.int64(
-                probe(out, mark, pivot, PROBED_VERTICES, queue)
-                and probe(into, mark, pivot, PROBED_VERTICES, queue)
+                probe(team, out, mark, pivot, PROBED_VERTICES, queue)
+                and probe(team, into, mark, pivot, PROBED_VERTICES, queue)
             )
         if barrier(team):
             return

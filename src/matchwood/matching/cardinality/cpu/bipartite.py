@@ -442,11 +442,7 @@ def turn_paths(view: Any, side: Array, mate: Array, threads: int | None) -> int:
         buffers=((2 * team.size, BUFFER), unsigned),
     )  # fmt: skip
     team.run(
-        _phases,
-        rows,
-        side,
-        mate.view(unsigned),
-        Trees(space.above, space.end),
+        _phases, rows, side, mate.view(unsigned), Trees(space.above, space.end),
         TreeLists(space.taken, space.frontiers, space.done, space.loose, space.buffers, shared),
-    )
+    )  # fmt: skip
     return int(shared[_PHASES])

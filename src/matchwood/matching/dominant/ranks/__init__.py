@@ -32,8 +32,7 @@ from matchwood import engines
 from matchwood.engines.ranks.agreement import same
 from matchwood.errors import EngineUnavailable
 from matchwood.gate.distributed import whole
-from matchwood.matching.mates import settled_weight
-from matchwood.matching.methods import AUTO, EngineMatching, Origin, load
+from matchwood.matching.methods import AUTO, EngineMatching, Origin, load, settled_weight
 from matchwood.matching.result import Matching
 from matchwood.primitives.wide_sums import finite, half_over_ranks
 from matchwood.stopwatch import Stopwatch

@@ -112,9 +112,8 @@ def least_members(
 
 @kernel
 def _list_members(
-    team: Any, labels: Array, least: Array, giant: int, known: Array, stripes: Any, p: int,
-    lists: Any,
-) -> None:  # fmt: skip
+    team: Any, labels: Array, least: Array, giant: int, stripes: Any, p: int, lists: Any
+) -> None:
     owner, base, step, size = stripes
     starts, inside, places, names, counts = lists
     for s in range(owner.size):
@@ -125,11 +124,10 @@ def _list_members(
         for k in range(lo, hi):
             if interrupted(team, k):
                 return
-            v = base[s] + k * step[s]
-            t = labels[v]
+            t = labels[base[s] + k * step[s]]
             if t == giant:
-                inside[marked] = k  # kept where the next line moves on
-                marked += not known[v]
+                inside[marked] = k
+                marked += 1
             elif least[t] != k * p + owner[s]:
                 places[paired] = k
                 names[paired] = least[t]
@@ -139,12 +137,11 @@ def _list_members(
 
 
 def list_members(
-    labels: Array, least: Array, giant: int, known: Array, stripes: Any, p: int,
-    threads: int | None,
-) -> list[tuple[Array, Array, Array]]:  # fmt: skip
+    labels: Array, least: Array, giant: int, stripes: Any, p: int, threads: int | None
+) -> list[tuple[Array, Array, Array]]:
     """For each owner the places in tree `giant`; and the places and smallest vertices of others.
 
-    `known` vertices of the giant tree are left out, and so are the smallest of other trees.
+    The smallest of other trees are left out.
     """
     team = crew(threads, work=2 * labels.size)
     starts = np.cumsum([0, *stripes.size[:-1]])
@@ -152,7 +149,7 @@ def list_members(
     names = np.empty(labels.size, least.dtype)
     counts = np.zeros((team.size, stripes.owner.size, 2), np.int64)
     lists = (starts, inside, places, names, counts)
-    team.run(_list_members, labels, least, giant, known, tuple(stripes), p, lists)
+    team.run(_list_members, labels, least, giant, tuple(stripes), p, lists)
     found = []
     for s, size in enumerate(stripes.size.tolist()):
         begins = [starts[s] + _share_of(member, team.size, size) for member in range(team.size)]
@@ -303,20 +300,19 @@ def smallest(G: Any, engine: Any, symmetric: bool, threads: int | None) -> tuple
     `engine` labels a block as one machine does.  `symmetric`: the pattern is known to be.
     """
     grid, exchange = G.grid, G.exchange
-    head = -1  # under which most vertices are, if that is known
-    if symmetric:
-        members = giant.members(G, threads)
-        rest = giant.rest(G, members, threads)
-        if rest is not None:
-            head = rest.head if rest.head < grid.n else -1
-            own = begin(grid, rest.own, head, True, threads)
-            highs, lows = (ends.astype(own.parent.dtype) for ends in rest.pairs)
-            pairs = _hooked(exchange, own, stars([(highs, lows)], threads), threads)
-        else:
-            own, pairs = _of_trees(exchange, *giant.labels_of(G, engine, members, threads), threads)
+    head, rest = -1, None  # under which most vertices are, if that is known
+    pays = G.keep("a sample pays", lambda: [True])  # not again where it left too much
+    if symmetric and pays[0]:
+        rest = giant.rest(G, giant.members(G, threads), threads)
+        pays[0] = rest is not None
+    if rest is not None:
+        head = rest.head if rest.head < grid.n else -1
+        own = begin(grid, rest.own, head, True, threads)
+        highs, lows = (ends.astype(own.parent.dtype) for ends in rest.pairs)
+        pairs = _hooked(exchange, own, stars([(highs, lows)], threads), threads)
     else:
         _, labels, _ = engine.label(G.entries(), False, "auto", threads=threads)
-        own, pairs = _of_trees(exchange, labels, giant.nothing_known(grid), threads)
+        own, pairs = _of_trees(exchange, labels, threads)
     rounds = 0
     while True:
         rounds += 1
@@ -338,31 +334,26 @@ def _hooked(
 
 
 def _of_trees(
-    exchange: Any, labels: Array, known: giant.Known, threads: int | None
+    exchange: Any, labels: Array, threads: int | None
 ) -> tuple[OwnParents, tuple[Array, Array]]:
     """Own vertices hooked under the trees of all blocks, and pairs for others that follow."""
-    own = begin(exchange.grid, known.own, known.head, False, threads)
-    reports = _reports(exchange.grid, labels, known, own.parent.dtype, threads)
+    nothing = np.zeros(giant.words_of(exchange.grid), np.uint64)
+    own = begin(exchange.grid, nothing, 0, False, threads)
+    reports = _reports(exchange.grid, labels, own.parent.dtype, threads)
     found = []
     for report in exchanged(exchange, reports):
         found += [hook(own, *pairs, threads) for pairs in _opened(report, exchange.grid.owned)]
     return own, stars(found, threads)
 
 
-def _reports(
-    grid: Grid, labels: Array, known: giant.Known, kind: Any, threads: int | None
-) -> dict[int, Array]:
+def _reports(grid: Grid, labels: Array, kind: Any, threads: int | None) -> dict[int, Array]:
     """For each owner of vertices of this block what it must learn of them."""
     stripes = stripes_of(grid)
     trees = int(labels.max()) + 1 if labels.size else 0
     least = least_members(labels, trees, stripes, grid, kind, threads)
-    largest, head = -1, 0
-    if known.local.any():
-        largest, head = int(labels[known.local.argmax()]), known.head
-    elif trees:
-        largest = int(np.bincount(labels).argmax())
-        head = int(least[largest])
-    listed = list_members(labels, least, largest, known.local, stripes, grid.p, threads)
+    largest = int(np.bincount(labels).argmax()) if trees else -1
+    head = int(least[largest]) if trees else 0
+    listed = list_members(labels, least, largest, stripes, grid.p, threads)
     reports = {}
     for owner, size, (inside, places, names) in zip(
         stripes.owner.tolist(), stripes.size.tolist(), listed, strict=True

@@ -49,7 +49,7 @@ from matchwood.engines.cpu import (
 from matchwood.engines.cpu.hints import prefetch, trailing_zeros
 from matchwood.engines.ranks.grid import GridShape
 from matchwood.engines.ranks.grid.cpu import column_id
-from matchwood.matching.cpu import Ties, WeightedRows, always, first_edge, first_of_all
+from matchwood.matching.cpu import Ties, WeightedRows, always, first_edge
 from matchwood.matching.dominant.ranks.cpu import owners
 from matchwood.matching.dominant.ranks.cpu.owners import (
     LINE,
@@ -246,7 +246,9 @@ def propose(
                 return
             prefetch(block.rows.indices, np.uint64(indptr[progress.free[min(i + AHEAD, stop - 1)]]))
             u = progress.free[i]
-            v, bits[0] = first_of_all(block.rows, u, none, columns, _accept_if_free, _name, ties)
+            v, bits[0] = first_edge(
+                block.rows, u, none, columns, _accept_if_free, always, _name, ties
+            )
             progress.following[u] = v
             k = u // stripes
             c = u - k * stripes
