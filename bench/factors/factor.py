@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from bench.factors.proposal_pass import Pass
 
 import matchwood
 from bench import harness
+from bench.papers.klein_strzodka.proposal_pass import Pass
 from matchwood import generators
 from matchwood.factors import check_factor, check_maximal_factor, degree_factor
 
