@@ -347,3 +347,10 @@ def test_banned_words():
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in BANNED_NAMES
     ]
     assert not files + names
+
+
+def test_banned_phrases():
+    """Nowhere: in no message, docstring or comment.  A line may end inside of one."""
+    phrase = re.compile(r"\bso(?:\s|#|//|\")+many\b", re.IGNORECASE)
+    assert phrase.search('"one in so "\n  "many rows"')
+    assert not [place(path) for path in SOURCES if phrase.search(path.read_text())]

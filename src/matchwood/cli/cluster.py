@@ -463,7 +463,7 @@ def pagerank(
 @with_cluster
 def labels(
     graph: Graph,
-    rounds: Annotated[int, typer.Option("--max-rounds", min=0, help="Stop after so many.")] = 1000,
+    rounds: Annotated[int, typer.Option("--max-rounds", min=0, help="At most.")] = 1000,
     tol: Annotated[
         float, typer.Option("--tol", help="The last round moves at most this part.")
     ] = 0.0,

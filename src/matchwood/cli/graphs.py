@@ -425,7 +425,7 @@ def factor(
         int, typer.Option("--rounds", min=0, help="Rounds at most; 0: until maximal.")
     ] = 5,
     period: Annotated[
-        int, typer.Option("--period", min=1, help="Charges are off in one of so many rounds.")
+        int, typer.Option("--period", min=1, help="Charges are off once in this many rounds.")
     ] = 5,
     uncharged: Annotated[
         int, typer.Option("--uncharged", min=0, help="In which of them charges are off: 0, 1, ...")

@@ -259,7 +259,7 @@ Damping = Annotated[float, typer.Option("--damping", help="Probability to follow
 Tol = Annotated[
     float, typer.Option("--tol", help="Stop when the scores change by less, times vertices.")
 ]
-Iterations = Annotated[int, typer.Option("--max-iterations", min=1, help="Stop after so many.")]
+Iterations = Annotated[int, typer.Option("--max-iterations", min=1, help="Stop after this many.")]
 Weighted = Annotated[bool, typer.Option("--weighted", help="Read values as weights of arcs.")]
 SHOWN = 10  # vertices of the highest scores in the table
 
@@ -350,9 +350,7 @@ def precondition(
     ] = 5,
     period: Annotated[
         int | None,
-        typer.Option(
-            "--period", "-m", min=1, help="Charges of the factors are off in one of so many rounds."
-        ),
+        typer.Option("--period", "-m", min=1, help="Charges are off once in this many rounds."),
     ] = None,
     ties: Annotated[
         str | None,
