@@ -18,9 +18,8 @@ from typing import Any
 
 import matchwood
 from bench import harness
-from bench.gpu.kernels import by_kernel
+from bench.harness.gpu import by_kernel, milliseconds
 from bench.ordering.rcm_gpu import check_order
-from bench.traversal.breadth_first_gpu import milliseconds
 from matchwood import engines, generators
 
 ROUNDS = 7  # of which the median counts

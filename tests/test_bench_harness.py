@@ -115,10 +115,10 @@ def test_a_peer_that_is_not_installed_is_none():
 
 
 def test_run_finds_the_benchmarks(capsys):
-    assert "bench.teams.overhead" in run.names()
+    assert "bench.engines.cpu.overhead" in run.names()
     assert "bench.harness" not in run.names()
     assert run.main(["--list", "overhead"]) == 0
-    assert capsys.readouterr().out.split() == ["bench.teams.overhead"]
+    assert capsys.readouterr().out.split() == ["bench.engines.cpu.overhead"]
     assert run.main(["surely-nothing"]) == 2
 
 

@@ -7,9 +7,7 @@ A mark stands where the mean of `louvain` is below that of PLM by more than 0.00
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +15,13 @@ import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
 import matchwood
-from bench import harness, peers
+from bench import harness
+from bench.harness import peers
 
 SEEDS = range(6)
 THEIR_RUNS = 5
 ALLOWED = 0.0005
-DATA = Path(os.environ.get("MATCHWOOD_DATA", harness.ROOT.parent / "shared" / "data"))
+DATA = harness.DATA
 
 
 def of_pairs(n: int, u: Any, v: Any) -> sp.csr_array:

@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import matchwood
-from bench import harness, peers
+from bench import harness
+from bench.harness import peers
 
 LOUVAIN_BAR = 4.0  # times PLM, at no lower modularity
 LEIDEN_BAR = 1.5  # times ParallelLeiden, at 0.995 of its modularity

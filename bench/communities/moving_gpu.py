@@ -17,7 +17,7 @@ import numpy as np
 import matchwood
 from bench import harness
 from bench.communities.moving import TOLERANCE
-from bench.traversal.breadth_first_gpu import graphs, milliseconds
+from bench.harness.gpu import graphs, made, milliseconds, row
 from matchwood import engines
 
 ROUNDS = 7  # of which the median counts
@@ -62,11 +62,8 @@ def compare(G: Any, H: Any) -> None:
 
 def run(makers: dict[str, Callable[[], Any]] | None = None) -> list[harness.Result]:
     results: list[harness.Result] = []
-    if not engines.gpu_available():
-        print("no GPU here")
-        return results
-    for name, make in (makers or graphs()).items():
-        G = matchwood.graph(make())
+    for name, A in made(makers or graphs()):
+        G = matchwood.graph(A)
         compare(G, G.on("cpu"))
         timed = {
             what: milliseconds(functools.partial(call, G), ROUNDS) for what, call in CALLS.items()
@@ -74,15 +71,11 @@ def run(makers: dict[str, Callable[[], Any]] | None = None) -> list[harness.Resu
         timed["pagerank"] = iteration(G)
         rows = {}
         for what, times in timed.items():
-            median = statistics.median(times)
-            rows[what] = {
-                "median": median / 1e3, "best": min(times) / 1e3,
-                "times": [time / 1e3 for time in times],
-            }  # fmt: skip
+            rows[what], median = row(times), statistics.median(times)
             bar = BARS.get(name, {}).get(what)
             print(f"{name}: {what} {median:.3f} ms (bar {bar}), best {min(times):.3f}", flush=True)
         results.append({"title": f"communities on the GPU, {name}", "rows": rows})
-        del G
+        del A, G
     return results
 
 

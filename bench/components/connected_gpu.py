@@ -7,18 +7,12 @@ search from those, itself checked, reaches every vertex.  The bars are ECL-CC's 
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
 import matchwood
 from bench import harness
-from bench.traversal.breadth_first_gpu import (
-    ROUNDS,
-    check_search,
-    graphs,
-    milliseconds,
-    row_of_entries,
-)
+from bench.harness.gpu import ROUNDS, graphs, made, row_of_entries, timed
+from bench.traversal.breadth_first_gpu import check_search
 from matchwood import engines, generators
 
 BARS = {"R-MAT 22": 1.93, "grid 2048^2": 0.50, "mesh 128^3": 2.18}  # milliseconds
@@ -43,45 +37,29 @@ def check_labels(G: Any, count: int, labels: Any) -> None:
 
 def run() -> list[harness.Result]:
     results: list[harness.Result] = []
-    if not engines.gpu_available():
-        print("no GPU here")
-        return results
-    cupy = engines.cupy()
     makers = graphs()
     makers["R-MAT 22, directed"] = lambda: generators.rmat(22, directed=True, engine="gpu")
-    for name, make in makers.items():
-        A = make()
+    for name, A in made(makers):
         G = matchwood.graph((A.indptr, A.indices))
         rows: dict[str, Any] = {}
-        best = None
+        first = None
         for method in METHODS:
             found = matchwood.connected_components(G, method=method)
-            if best is None:
-                best = found
+            if first is None:
+                first = found
                 check_labels(G, found.count, found.labels)
-            assert found.count == best.count
-            assert bool((found.labels == best.labels).all())
-            times = milliseconds(lambda G=G, m=method: matchwood.connected_components(G, method=m))
-            median = statistics.median(times)
-            rows[method] = {
-                "median": median / 1e3,
-                "best": min(times) / 1e3,
-                "times": [t / 1e3 for t in times],
-                "count": found.count,
-                "rounds": found.rounds,
-            }
-            verdict = ""
-            if method == "afforest" and name in BARS:
-                rows[method]["bar_ms"] = BARS[name]
-                verdict = f", bar {BARS[name]:g} ms {'met' if median <= BARS[name] else 'MISSED'}"
-            print(
-                f"{name}, {method}: {median:.3f} ms (best {min(times):.3f}){verdict}; "
-                f"{found.count:,} components, {found.rounds} rounds"
-            )
+            assert found.count == first.count
+            assert bool((found.labels == first.labels).all())
+            rows[method] = timed(
+                f"{name}, {method}",
+                lambda G=G, m=method: matchwood.connected_components(G, method=m),
+                BARS.get(name) if method == "afforest" else None,
+                note=f"{found.count:,} components, {found.rounds} rounds",
+                count=found.count, rounds=found.rounds,
+            )  # fmt: skip
         title = f"connected components, {name}, GPU"
         results.append({"title": title, "baseline": "bar", "rounds": ROUNDS, "rows": rows})
         del A, G
-        cupy.get_default_memory_pool().free_all_blocks()
     return results
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import matchwood
 from bench import harness
 from matchwood import generators
 
-DATA = Path(os.environ.get("MATCHWOOD_DATA", harness.ROOT.parent / "shared" / "data")) / "graphs"
+DATA = harness.DATA / "graphs"
 BARS = {"R-MAT 18": 2.0, "cnr-2000": 2.0}  # times as fast as SciPy; others: not slower
 SIZE = 1_000_000  # vertices
 

@@ -7,7 +7,6 @@ tenth of the thesis' time (V100) for its densest graph.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import matchwood
 from bench import harness
 from bench.components import strong
-from bench.traversal.breadth_first_gpu import ROUNDS, milliseconds
+from bench.harness.gpu import ROUNDS, made, timed
 from matchwood import engines, generators
 
 BARS = {"R-MAT 22": 12.3, "dense, n = 8000": 3.45}  # milliseconds
@@ -31,7 +30,7 @@ def graphs() -> dict[str, Callable[[], Any]]:
         A = make()
         return matchwood.graph((cupy.asarray(A.indptr), cupy.asarray(A.indices)))
 
-    def made(A: Any) -> Any:
+    def prepared(A: Any) -> Any:
         return matchwood.graph((A.indptr, A.indices))
 
     hard = {
@@ -40,8 +39,8 @@ def graphs() -> dict[str, Callable[[], Any]]:
         if name not in ("R-MAT 18", "dense, n = 4000")
     }
     return {
-        "R-MAT 22": lambda: made(generators.rmat(22, directed=True, engine="gpu")),
-        "dense, n = 8000": lambda: made(
+        "R-MAT 22": lambda: prepared(generators.rmat(22, directed=True, engine="gpu")),
+        "dense, n = 8000": lambda: prepared(
             generators.dense_random(8000, 0.65, directed=True, engine="gpu")
         ),
         **hard,
@@ -50,12 +49,7 @@ def graphs() -> dict[str, Callable[[], Any]]:
 
 def run() -> list[harness.Result]:
     results: list[harness.Result] = []
-    if not engines.gpu_available():
-        print("no GPU here")
-        return results
-    cupy = engines.cupy()
-    for name, make in graphs().items():
-        G = make()
+    for name, G in made(graphs()):
         G.transposed_pattern()
         rows: dict[str, Any] = {}
         first = None
@@ -64,32 +58,19 @@ def run() -> list[harness.Result]:
             first = first or found
             assert found.count == first.count
             assert bool((found.labels == first.labels).all()), "methods differ"
-            times = milliseconds(
-                lambda G=G, m=method: matchwood.strongly_connected_components(G, method=m)
-            )
-            median = statistics.median(times)
-            rows[method] = {
-                "median": median / 1e3,
-                "best": min(times) / 1e3,
-                "times": [t / 1e3 for t in times],
-                "count": found.count,
-                "rounds": found.rounds,
-            }
-            verdict = ""
-            if method == "auto" and name in BARS:
-                rows[method]["bar_ms"] = BARS[name]
-                verdict = f", bar {BARS[name]:g} ms {'met' if median <= BARS[name] else 'MISSED'}"
-            print(
-                f"{name}, {method}: {median:.3f} ms (best {min(times):.3f}){verdict}; "
-                f"{found.count:,} components, {found.rounds} passes"
-            )
+            rows[method] = timed(
+                f"{name}, {method}",
+                lambda G=G, m=method: matchwood.strongly_connected_components(G, method=m),
+                BARS.get(name) if method == "auto" else None,
+                note=f"{found.count:,} components, {found.rounds} passes",
+                count=found.count, rounds=found.rounds,
+            )  # fmt: skip
         title = f"strong components, {name}, GPU"
         results.append({"title": title, "baseline": "bar", "rounds": ROUNDS, "rows": rows})
         if first is not None and name in ("R-MAT 22", "mesh 64^3, oriented"):
             labels = np.asarray(first.labels.get())
             matchwood.check.check_strongly_connected_components(G.on("cpu"), labels)
         del G, first, found
-        cupy.get_default_memory_pool().free_all_blocks()
     return results
 
 

@@ -7,14 +7,13 @@ the whole call is also timed from outside.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 
 import matchwood
 from bench import harness
-from bench.gpu.timing import device_ms
+from bench.harness.gpu import device_ms, made, row_of_entries, whole_ms
 from matchwood import engines, generators
 from matchwood.factors import degree_factor
 from matchwood.primitives.hashing import bit_barrier
@@ -39,20 +38,13 @@ def graphs(small: bool = False) -> dict[str, Any]:
 def _random_weights(A: Any) -> Any:
     """Symmetric weights in 0 .. 1 from the ends of each edge."""
     cupy = engines.cupy()
-    rows = _rows(A)
+    rows = row_of_entries(A)
     low, high = cupy.minimum(rows, A.indices), cupy.maximum(rows, A.indices)
     mixed = low.astype(np.uint32) * np.uint32(2654435761)
     mixed ^= high.astype(np.uint32) * np.uint32(40503)
     mixed = (mixed ^ (mixed >> 15)) * np.uint32(2246822519)
     data = ((mixed >> 8).astype(np.float32) + 1) / np.float32(1 << 24)
     return type(A)((data, A.indices, A.indptr), shape=A.shape)
-
-
-def _rows(A: Any) -> Any:
-    cupy = engines.cupy()
-    marks = cupy.zeros(A.nnz + 1, np.int32)
-    cupy.add.at(marks, A.indptr[1:-1], 1)
-    return cupy.cumsum(marks[:-1], dtype=np.int32)
 
 
 def passes(view: Any) -> dict[str, float]:
@@ -88,16 +80,12 @@ def passes(view: Any) -> dict[str, float]:
 
 def run(small: bool = False) -> list[harness.Result]:
     results: list[harness.Result] = []
-    if not engines.gpu_available():
-        print("no GPU here")
-        return results
     cupy = engines.cupy()
     import cupyx.scipy.sparse
 
     if not small:
         run(small=True)
-    for name, make in graphs(small).items():
-        A = make()
+    for name, A in made(graphs(small)):
         G = matchwood.graph(A)
         view = G.undirected_weights()
         S = cupyx.scipy.sparse.csr_matrix((view.data, view.indices, view.indptr), shape=A.shape)
@@ -114,7 +102,7 @@ def run(small: bool = False) -> list[harness.Result]:
             rows[what] = {"median": ms / 1e3, "ratio": spmv / ms}
             print(f"  {what}: {ms:.3f} ms, {spmv / ms:.2f} of SpMV's speed", flush=True)
         whole = device_ms(lambda G=G: degree_factor(G, 2), calls=5)
-        wall = _wall_ms(lambda G=G: degree_factor(G, 2))
+        wall = whole_ms(lambda G=G: degree_factor(G, 2))
         rows["factor(n=2, rounds=5)"] = {
             "median": whole / 1e3,
             "spmvs": whole / spmv,
@@ -129,20 +117,7 @@ def run(small: bool = False) -> list[harness.Result]:
         )
         results.append({"title": f"factors, {name}, GPU", "baseline": "cuSPARSE", "rows": rows})
         del A, G, view, S, x, found
-        cupy.get_default_memory_pool().free_all_blocks()
     return results
-
-
-def _wall_ms(function: Any, calls: int = 7) -> float:
-    device = engines.cupy().cuda.Device()
-    times = []
-    for _ in range(calls):
-        device.synchronize()
-        start = time.perf_counter()
-        function()
-        device.synchronize()
-        times.append((time.perf_counter() - start) * 1e3)
-    return sorted(times)[calls // 2]
 
 
 if __name__ == "__main__":

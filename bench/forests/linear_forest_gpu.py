@@ -6,14 +6,13 @@ smaller copies, against the CPU.  Times are of the device; the whole call is tim
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 
 import matchwood
 from bench import harness
-from bench.gpu.timing import Table, device_ms
+from bench.harness.gpu import Table, device_ms, whole_ms
 from matchwood import engines, generators
 from matchwood.factors import degree_factor
 from matchwood.forests import check_linear_forest, gpu, linear_forest, tridiagonal_of
@@ -103,7 +102,7 @@ def run() -> list[harness.Result]:
         forest = linear_forest(G, factor=given)
         ms = device_ms(lambda G=G, forest=forest: tridiagonal_of(G, forest))
         out.add("coefficients", ms, spmvs=ms / spmv)
-        ms = _whole(G)
+        ms = whole_ms(lambda G=G: tridiagonal_of(G, linear_forest(G)))
         out.add("from matrix to coefficients, from outside", ms, spmvs=ms / spmv, bar_ms=SETUP_BAR)
         scans(given.neighbours, out)
         results.append({"title": f"linear forest, {name}", "rows": out.rows})
@@ -115,19 +114,6 @@ def run() -> list[harness.Result]:
         scans(table, out)
         results.append({"title": out.title, "rows": out.rows})
     return results
-
-
-def _whole(G: Any) -> float:
-    """Median milliseconds of a whole setup, the device waited for."""
-    cupy = engines.cupy()
-    times = []
-    for _ in range(9):
-        cupy.cuda.Device().synchronize()
-        start = time.perf_counter()
-        tridiagonal_of(G, linear_forest(G))
-        cupy.cuda.Device().synchronize()
-        times.append(1e3 * (time.perf_counter() - start))
-    return float(np.median(times))
 
 
 if __name__ == "__main__":

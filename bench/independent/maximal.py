@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import matchwood
-from bench import harness, peers
+from bench import harness
+from bench.harness import peers
 
 BAR = 10.0  # times NetworKit
 

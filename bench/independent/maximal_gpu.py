@@ -7,12 +7,11 @@ H200, and a tenth of what the thesis' code takes for its largest graph on a V100
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
 import matchwood
 from bench import harness
-from bench.traversal.breadth_first_gpu import ROUNDS, graphs, milliseconds, row_of_entries
+from bench.harness.gpu import ROUNDS, graphs, made, row_of_entries, timed
 from matchwood import engines, generators
 from matchwood.independent import order
 from matchwood.independent.order import METHODS
@@ -43,42 +42,25 @@ def check_members(view: Any, members: Any, method: str) -> None:
 
 def run() -> list[harness.Result]:
     results: list[harness.Result] = []
-    if not engines.gpu_available():
-        print("no GPU here")
-        return results
-    cupy = engines.cupy()
     makers = graphs()
     makers[DENSE] = lambda: generators.dense_random(8000, 0.65, directed=True, engine="gpu")
-    for name, make in makers.items():
-        A = make()
+    for name, A in made(makers):
         G = matchwood.graph((A.indptr, A.indices))
         view = G.undirected_pattern()
         rows: dict[str, Any] = {}
         for method in METHODS:
             members = matchwood.maximal_independent_set(G, method=method)
             check_members(view, members, method)
-            times = milliseconds(
-                lambda G=G, m=method: matchwood.maximal_independent_set(G, method=m)
-            )
-            median = statistics.median(times)
-            rows[method] = {
-                "median": median / 1e3,
-                "best": min(times) / 1e3,
-                "times": [t / 1e3 for t in times],
-                "members": int(members.sum()),
-            }
-            verdict = ""
-            if method == "luby" and name in BARS:
-                rows[method]["bar_ms"] = BARS[name]
-                verdict = f", bar {BARS[name]:g} ms {'met' if median <= BARS[name] else 'MISSED'}"
-            print(
-                f"{name}, {method}: {median:.3f} ms (best {min(times):.3f}){verdict}; "
-                f"{rows[method]['members']:,} members"
-            )
+            count = int(members.sum())
+            rows[method] = timed(
+                f"{name}, {method}",
+                lambda G=G, m=method: matchwood.maximal_independent_set(G, method=m),
+                BARS[name] if method == "luby" else None,
+                note=f"{count:,} members", members=count,
+            )  # fmt: skip
         title = f"maximal independent set, {name}, GPU"
         results.append({"title": title, "baseline": "bar", "rounds": ROUNDS, "rows": rows})
         del A, G, view, members
-        cupy.get_default_memory_pool().free_all_blocks()
     return results
 
 

@@ -23,8 +23,8 @@ import scipy.sparse as sp
 
 import matchwood
 from bench import harness
+from bench.harness import DATA
 from bench.matching.weighted import with_random_weights
-from bench.papers import DATA
 from matchwood.check import check_augmented
 from matchwood.matching import matching_bound, weighted_matching
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import matchwood
 from bench import harness
-from bench.matching.greedy_paper import generated, stored
+from bench.papers.fagginger_auer.greedy import generated, stored
 from matchwood import generators
 from matchwood.matching import maximal_matching
 from matchwood.matching.proposal import PREFER

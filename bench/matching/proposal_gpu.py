@@ -7,12 +7,11 @@ whole graph: mates are mutual neighbours, and no edge has two free ends.
 from __future__ import annotations
 
 import functools
-import statistics
 from typing import Any
 
 import matchwood
 from bench import harness
-from bench.traversal.breadth_first_gpu import graphs, milliseconds, row_of_entries
+from bench.harness.gpu import graphs, made, row_of_entries, timed
 from matchwood import engines
 from matchwood.matching import maximal_matching
 from matchwood.matching.proposal import gpu as engine
@@ -45,40 +44,25 @@ def bytes_per_vertex(G: Any) -> float:
 
 def run() -> list[harness.Result]:
     results: list[harness.Result] = []
-    if not engines.gpu_available():
-        print("no GPU here")
-        return results
-    for name, make in graphs().items():
+    for name, A in made(graphs()):
         rows: dict[str, Any] = {}
         for label, weighted in (("random", False), ("heaviest", True)):
-            A = make()
-            if weighted:
-                A = matchwood.generators.random_weights(A, rng=1)
-            G = matchwood.graph(A)
+            G = matchwood.graph(matchwood.generators.random_weights(A, rng=1) if weighted else A)
             found = maximal_matching(G, weighted=weighted)
             check(G, found)
-            times = milliseconds(functools.partial(maximal_matching, G, weighted=weighted))
-            median = statistics.median(times)
-            rows[label] = {
-                "median": median / 1e3,
-                "best": min(times) / 1e3,
-                "times": [t / 1e3 for t in times],
-                "rounds": found.rounds,
-                "matched": found.matched_by_round,
-            }
-            verdict = ""
-            if not weighted:
-                rows[label]["bar_ms"] = BAR_MS
-                verdict = f", bar {BAR_MS:g} ms {'met' if median <= BAR_MS else 'MISSED'}"
-                taken = rows[label]["bytes_per_vertex"] = bytes_per_vertex(G)
-                verdict += f"; {taken:.1f} bytes a vertex (bar {BAR_BYTES})"
             share = 2 * found.cardinality / G.n
-            print(
-                f"{name}, {label}: {median:.3f} ms (best {min(times):.3f}){verdict}; "
-                f"{found.rounds} rounds, {share:.3f} of the vertices matched"
-            )
-            del A, G, found
+            more = {} if weighted else {"bytes_per_vertex": bytes_per_vertex(G)}
+            note = f"{found.rounds} rounds, {share:.3f} of the vertices matched"
+            if more:
+                note += f"; {more['bytes_per_vertex']:.1f} bytes a vertex (bar {BAR_BYTES})"
+            rows[label] = timed(
+                f"{name}, {label}", functools.partial(maximal_matching, G, weighted=weighted),
+                None if weighted else BAR_MS,
+                note=note, rounds=found.rounds, matched=found.matched_by_round, **more,
+            )  # fmt: skip
+            del G, found
         results.append({"title": f"maximal matching, {name}", "rows": rows})
+        del A
     return results
 
 

@@ -8,12 +8,12 @@ second (the figure of merit of the SC 2024 paper), and the memory taken, in byte
 
 from __future__ import annotations
 
-import statistics
+import functools
 from typing import Any
 
 import matchwood
 from bench import harness
-from bench.traversal.breadth_first_gpu import ROUNDS, graphs, milliseconds, row_of_entries
+from bench.harness.gpu import ROUNDS, graphs, made, row_of_entries, timed
 from matchwood import engines, generators
 from matchwood.matching.weighted import weighted_matching
 
@@ -61,12 +61,8 @@ def peak_bytes(function: Any) -> int:
 
 def run() -> list[harness.Result]:
     results: list[harness.Result] = []
-    if not engines.gpu_available():
-        print("no GPU here")
-        return results
-    cupy = engines.cupy()
-    for name, make in graphs().items():
-        A = generators.random_weights(make(), rng=1)
+    for name, A in made(graphs()):
+        A = generators.random_weights(A, rng=1)
         G = matchwood.graph((A.indptr, A.indices, A.data))
         view = G.undirected_weights("bench")
         rows: dict[str, Any] = {}
@@ -77,33 +73,20 @@ def run() -> list[harness.Result]:
                 first = found
                 check_dominant(view, found.mate)
             assert bool((found.mate == first.mate).all()), method
-            call = lambda G=G, m=method: weighted_matching(G, method=m)  # noqa: E731
+            call = functools.partial(weighted_matching, G, method=method)
             peak = peak_bytes(call) / view.n
-            times = milliseconds(call)
-            median = statistics.median(times)
-            merit = found.cardinality / median / 1e3
-            rows[method] = {
-                "median": median / 1e3,
-                "best": min(times) / 1e3,
-                "times": [t / 1e3 for t in times],
-                "rounds": found.rounds,
-                "million_edges_per_second": merit,
-                "bytes_a_vertex": peak,
-            }
-            verdict = ""
+            note = f"{peak:.1f} bytes a vertex, {found.rounds} rounds"
             if method != "greedy":
-                rows[method]["bar_ms"] = BARS[name]
-                met = "met" if median <= BARS[name] else "MISSED"
-                fits = "" if peak <= MEMORY_BAR else " MISSED"
-                verdict = f", bar {BARS[name]:g} ms {met}; memory bar {MEMORY_BAR}{fits}"
-            print(
-                f"{name}, {method}: {median:.3f} ms (best {min(times):.3f}){verdict}; "
-                f"{merit:.0f} M edges/s, {peak:.1f} bytes a vertex, {found.rounds} rounds"
-            )
+                note += f"; memory bar {MEMORY_BAR}{'' if peak <= MEMORY_BAR else ' MISSED'}"
+            row = rows[method] = timed(
+                f"{name}, {method}", call, None if method == "greedy" else BARS[name],
+                note=note, rounds=found.rounds, bytes_a_vertex=peak,
+            )  # fmt: skip
+            row["million_edges_per_second"] = merit = found.cardinality / row["median"] / 1e6
+            print(f"    {merit:.0f} M edges/s")
         title = f"weighted matching, {name}, GPU"
         results.append({"title": title, "baseline": "bar", "rounds": ROUNDS, "rows": rows})
         del A, G, view, first, found, call
-        cupy.get_default_memory_pool().free_all_blocks()
     return results
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def run(path: str | None = None) -> list[harness.Result]:
 
 
 def spy(orders: dict[str, sp.csr_array], path: str) -> None:
-    import matplotlib.pyplot as plt
+    plt = harness.pyplot()
     from matplotlib.colors import LogNorm
 
     fig, axes = plt.subplots(1, len(orders), figsize=(4 * len(orders), 4.2))
@@ -88,7 +89,7 @@ def spy(orders: dict[str, sp.csr_array], path: str) -> None:
         ax.hist2d(coo.col, coo.row, bins=300, norm=LogNorm(), cmap="Blues")
         ax.invert_yaxis()
         ax.set(title=f"{order}: bandwidth {bandwidth(B):,}", aspect="equal", xticks=[], yticks=[])
-    fig.savefig(path, bbox_inches="tight", dpi=130)
+    harness.save(fig, Path(path))
 
 
 if __name__ == "__main__":

@@ -8,21 +8,20 @@ iterations ordering and permuting have paid.
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import matchwood
-from bench import harness, peers
+from bench import harness
+from bench.harness import peers
 from bench.ordering.sequential_rabbit import sequential_rabbit_order
 
 BARS = dict.fromkeys(("R-MAT 18", "grid 1000^2", "mesh 64^3", "Delaunay 300k"), 4.0)
 SPEEDUPS = {"mesh 100^3": 3.0, "grid 2000^2": 2.5}  # of an iteration, shuffled
 ITERATIONS = 20
-DATA = Path(os.environ.get("MATCHWOOD_DATA", harness.ROOT.parent / "shared" / "data"))
+DATA = harness.DATA
 WEB = DATA / "graphs" / "cnr-2000.graph-txt.gz"
 
 

@@ -19,7 +19,7 @@ from scipy.sparse import csgraph
 
 import matchwood
 from bench import harness
-from bench.papers import DATA
+from bench.harness import DATA
 from matchwood.ordering import bandwidth, check_rcm_order, reverse_cuthill_mckee
 
 

@@ -1,8 +1,7 @@
 """Cuthill-McKee on the GPU, graph resident: the order from given starts, and the search for them.
 
 ``python -m bench.ordering.rcm_gpu [--json FILE]``.  Answers are checked by the rule of check.py, on
-the device, for the whole graph.  Times are medians between two events around one call; a call waits
-for its own end, so they hold what Python does as well.
+the device, for the whole graph.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 
 import matchwood
 from bench import harness
-from bench.traversal.breadth_first_gpu import graphs, milliseconds
+from bench.harness.gpu import graphs, made, milliseconds, row
 from matchwood import engines
 from matchwood.ordering.measure import gpu as measures
 from matchwood.ordering.rcm import gpu as engine
@@ -57,23 +56,9 @@ def verdict(met: bool) -> str:
     return "met" if met else "MISSED"
 
 
-def row(times: list[float], **more: Any) -> dict[str, Any]:
-    return {
-        "median": statistics.median(times) / 1e3,
-        "best": min(times) / 1e3,
-        "times": [t / 1e3 for t in times],
-        **more,
-    }
-
-
 def run() -> list[harness.Result]:
     results: list[harness.Result] = []
-    if not engines.gpu_available():
-        print("no GPU here")
-        return results
-    cupy = engines.cupy()
-    for name, make in graphs().items():
-        A = make()
+    for name, A in made(graphs()):
         G = matchwood.graph((A.indptr, A.indices))
         view = G.undirected_pattern()
         parts = gpu_start.components(G)
@@ -114,7 +99,6 @@ def run() -> list[harness.Result]:
         title = f"Cuthill-McKee, {name}, GPU"
         results.append({"title": title, "baseline": "bar", "rounds": ROUNDS, "rows": rows})
         del A, G, view, parts, order
-        cupy.get_default_memory_pool().free_all_blocks()
     return results
 
 

@@ -65,11 +65,7 @@ def show(title: str, found: dict[str, Any]) -> None:
 
 
 def plot(found: dict[str, Any], title: str, path: str) -> None:
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    import matplotlib.pyplot as plt
-
+    plt = harness.pyplot()
     fig, ax = plt.subplots(figsize=(6, 4))
     threads = found["threads"]
     for method, times in found["times"].items():
@@ -78,8 +74,7 @@ def plot(found: dict[str, Any], title: str, path: str) -> None:
     ax.set(xlabel="threads", ylabel="times the serial method", title=title, ylim=(0, None))
     ax.set_xticks(threads, [str(count) for count in threads])
     ax.legend(frameon=False)
-    fig.savefig(path, bbox_inches="tight", metadata={"Date": None})
-    plt.close(fig)
+    harness.save(fig, Path(path))
 
 
 def measure_all(side: int = 128, scale: int = 18) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bench import papers
+from bench import harness, papers
 from matchwood import generators
 
 REAL = (
@@ -41,7 +41,7 @@ def real(path: Path) -> Any:
 
 
 def problems(
-    side: int, shape: tuple[int, ...], engine: str, folder: Path = papers.DATA
+    side: int, shape: tuple[int, ...], engine: str, folder: Path = harness.DATA
 ) -> dict[str, Callable[[], Any]]:
     """Functions that make the matrices, by name."""
     there = papers.files(folder)

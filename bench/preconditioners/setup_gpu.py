@@ -8,21 +8,19 @@ first: an application is solved back.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 
 import matchwood
 from bench import harness
-from bench.gpu.timing import Table, device_ms
+from bench.harness.gpu import Table, device_ms, made, whole_ms
 from bench.preconditioners.problems import convection_diffusion
 from matchwood import engines, generators, preconditioners
 from matchwood.forests import tridiagonal_of
 
 SETUP_BAR = 5.0  # milliseconds, aniso2
 COPY_BAR = 1.5  # times a copy of the arrays that an application reads and writes
-ROUNDS = 9  # of which the median counts
 SIDE = 2500  # points of a grid in each direction
 
 
@@ -35,19 +33,6 @@ def matrices() -> dict[str, Any]:
     }
     made["convection-diffusion 58x148x148"] = lambda: convection_diffusion(**options)
     return made
-
-
-def whole_ms(make: Any) -> float:
-    """Median milliseconds from outside, the device waited for; the graph is new each time."""
-    cupy = engines.cupy()
-    times = []
-    for _ in range(ROUNDS):
-        cupy.cuda.Device().synchronize()
-        start = time.perf_counter()
-        make()
-        cupy.cuda.Device().synchronize()
-        times.append(1e3 * (time.perf_counter() - start))
-    return float(np.median(times))
 
 
 def verify(A: Any, M: Any, b: Any) -> None:
@@ -107,10 +92,7 @@ def measure(name: str, A: Any) -> harness.Result:
 
 
 def run() -> list[harness.Result]:
-    if not engines.gpu_available():
-        print("no GPU here")
-        return []
-    return [measure(name, make()) for name, make in matrices().items()]
+    return [measure(name, A) for name, A in made(matrices())]
 
 
 if __name__ == "__main__":

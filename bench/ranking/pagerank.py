@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ import matchwood
 from bench import harness
 
 ITERATIONS = 20
-DATA = Path(os.environ.get("MATCHWOOD_DATA", harness.ROOT.parent / "shared" / "data"))
+DATA = harness.DATA
 WEB = DATA / "graphs" / "cnr-2000.graph-txt.gz"
 BARS = {
     "R-MAT 18": 2.5,

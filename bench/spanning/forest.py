@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 import matchwood
-from bench import harness, peers
+from bench import harness
+from bench.harness import peers
 
 BAR = 5.0  # times the fastest peer, on two threads
 PEERS = ("scipy", "networkit", "igraph")

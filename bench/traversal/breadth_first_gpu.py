@@ -1,53 +1,21 @@
 """Breadth-first search on the GPU, graph resident: time of a whole call, parents included.
 
 ``python -m bench.traversal.breadth_first_gpu [--json FILE]``.  Answers are checked by the four
-rules of check.py, on the device, for the whole graph.  Times are medians between two events around
-one call; a call waits for its own end, so they hold what Python does as well.
+rules of check.py, on the device, for the whole graph.
 """
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import matchwood
 from bench import harness
-from matchwood import engines, generators
+from bench.harness.gpu import ROUNDS, graphs, made, row_of_entries, timed
+from matchwood import engines
 
-ROUNDS = 15  # of which the median counts
-WARM_SECONDS = 0.2  # of calls before the first that is timed
 BARS = {"R-MAT 22": 3.0, "grid 2048^2": 20.0, "mesh 128^3": 5.0}  # milliseconds, on an H200
-
-
-def graphs() -> dict[str, Callable[[], Any]]:
-    """Makers of the three graphs, on the GPU."""
-    return {
-        "R-MAT 22": lambda: generators.rmat(22, engine="gpu"),
-        "grid 2048^2": lambda: generators.grid((2048, 2048), engine="gpu"),
-        "mesh 128^3": lambda: generators.mesh((128, 128, 128), engine="gpu"),
-    }
-
-
-def milliseconds(function: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
-    """Times of single calls, after enough of them that the clocks are up."""
-    cupy = engines.cupy()
-    begin = time.perf_counter()
-    while time.perf_counter() - begin < WARM_SECONDS:
-        function()
-    times = []
-    for _ in range(rounds):
-        start, end = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        answer = function()
-        end.record()
-        end.synchronize()
-        del answer
-        times.append(cupy.cuda.get_elapsed_time(start, end))
-    return times
 
 
 def check_search(view: Any, sources: Any, level: Any, parent: Any) -> None:
@@ -68,22 +36,10 @@ def check_search(view: Any, sources: Any, level: Any, parent: Any) -> None:
     assert bool((parent[inner] == least[inner]).all()), "a parent is not the smallest"
 
 
-def row_of_entries(view: Any) -> Any:
-    """The row of every entry."""
-    cupy = engines.cupy()
-    marks = cupy.zeros(view.nnz + 1, view.indices.dtype)
-    cupy.add.at(marks, view.indptr[1:-1], marks.dtype.type(1))
-    return cupy.cumsum(marks[:-1], dtype=marks.dtype)
-
-
 def run() -> list[harness.Result]:
     results: list[harness.Result] = []
-    if not engines.gpu_available():
-        print("no GPU here")
-        return results
     cupy = engines.cupy()
-    for name, make in graphs().items():
-        A = make()
+    for name, A in made(graphs()):
         G = matchwood.graph((A.indptr, A.indices))
         view = G.undirected_pattern()
         sources = {"vertex 0": 0, "middle": view.n // 2}
@@ -96,25 +52,14 @@ def run() -> list[harness.Result]:
             found = matchwood.bfs(G, source)
             check_search(view, [source], found.level, found.parent)
             reached = int((found.level >= 0).sum())
-            times = milliseconds(lambda G=G, s=source: matchwood.bfs(G, s))
-            median = statistics.median(times)
-            rows[f"from {what}"] = {
-                "median": median / 1e3,
-                "best": min(times) / 1e3,
-                "times": [t / 1e3 for t in times],
-                "bar_ms": BARS[name],
-                "rounds": found.rounds,
-                "reached": reached,
-            }
-            verdict = "met" if median <= BARS[name] else "MISSED"
-            print(
-                f"{name}, from {what}: {median:.3f} ms (best {min(times):.3f}), bar "
-                f"{BARS[name]:g} ms {verdict}; {found.rounds} levels, {reached:,} reached"
-            )
+            rows[f"from {what}"] = timed(
+                f"{name}, from {what}", lambda G=G, s=source: matchwood.bfs(G, s), BARS[name],
+                note=f"{found.rounds} levels, {reached:,} reached",
+                rounds=found.rounds, reached=reached,
+            )  # fmt: skip
         title = f"breadth-first search, {name}, GPU"
         results.append({"title": title, "baseline": "bar", "rounds": ROUNDS, "rows": rows})
         del A, G, view
-        cupy.get_default_memory_pool().free_all_blocks()
     return results
 
 

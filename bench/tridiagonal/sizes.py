@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bench import harness
-from bench.gpu.timing import device_ms
+from bench.harness.gpu import device_ms
 from bench.tridiagonal.solve_gpu import copy_all, gtsv2
 from matchwood import engines
 from matchwood.tridiagonal.plain import gpu
@@ -40,11 +40,7 @@ def measure(n: int, dtype: Any) -> dict[str, float]:
 
 def draw(found: dict[str, Any], path: Path) -> None:
     """Rows for each second: one panel a type."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    import matplotlib.pyplot as plt
-
+    plt = harness.pyplot()
     labels = {
         "copy": "copy of the five arrays",
         "matchwood": "matchwood",
@@ -60,8 +56,7 @@ def draw(found: dict[str, Any], path: Path) -> None:
     axes[0].set_ylabel("rows a second")
     axes[0].legend(fontsize=8, frameon=False)
     fig.tight_layout()
-    fig.savefig(path)
-    plt.close(fig)
+    harness.save(fig, path)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import pytest
 import matchwood
 from graphs import grid
 from matchwood import Devices, EngineUnavailable, engines
-from matchwood.engines.devices import simulated
+from simulated_devices import simulated
 from support import looped
 
 MiB = 1 << 20

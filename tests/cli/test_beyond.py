@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import matchwood
 from matchwood.cli import app
-from matchwood.engines.devices import simulated
+from simulated_devices import simulated
 from support import run_verb_json as run_json
 
 GRAPH = "delaunay:n=60,seed=2"

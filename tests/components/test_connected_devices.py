@@ -13,7 +13,7 @@ import matchwood
 from graphs import ZOO, grid, rmat, shuffled, star
 from matchwood import Devices, EngineUnavailable, OutOfMemory
 from matchwood.engines.devices import plan as plans
-from matchwood.engines.devices import simulated
+from simulated_devices import simulated
 from strategies import graphs
 from support import looped
 

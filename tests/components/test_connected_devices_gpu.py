@@ -11,7 +11,7 @@ import matchwood
 from graphs import grid, rmat, shuffled
 from matchwood import Devices
 from matchwood.engines.devices import plan as plans
-from matchwood.engines.devices import simulated
+from simulated_devices import simulated
 
 pytestmark = pytest.mark.gpu
 

@@ -14,7 +14,7 @@ from graphs import disjoint, from_edges, grid, path, rmat, star
 from matchwood import Devices
 from matchwood.components.connected.devices import gpu
 from matchwood.engines.devices import plan as plans
-from matchwood.engines.devices import simulated
+from simulated_devices import simulated
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 

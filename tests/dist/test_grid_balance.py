@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.dist.balance import GRAPHS, ROWS, largest_share
+from bench.engines.ranks.balance import GRAPHS, ROWS, largest_share
 
 
 @pytest.mark.parametrize("name", ["rmat 18", "grid 1024^2", "mesh 64^3"])

@@ -6,9 +6,7 @@ import math
 
 import pytest
 
-from bench.dist import figures as bench_figures
-from bench.dist import pictures
-from bench.dist.model import (
+from bench.engines.ranks.model import (  # fmt: skip
     AIMOS,
     GRAPHS,
     Counts,
@@ -20,7 +18,9 @@ from bench.dist.model import (
     pagerank_counts,
     predicted,
     thesis_claims,
-)  # fmt: skip
+)
+from bench.papers.mandulak import ranks as bench_figures
+from bench.papers.mandulak import ranks_pictures as pictures
 from matchwood import dist
 from matchwood.report import cluster as figures
 from matchwood.report.cluster import links

@@ -14,7 +14,7 @@ from graphs import ZOO, complete, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices, EngineUnavailable, OutOfMemory
 from matchwood.engines.devices import plan as plans
-from matchwood.engines.devices import simulated
+from simulated_devices import simulated
 from strategies import graphs
 from support import looped
 

@@ -12,7 +12,7 @@ from graphs import ZOO, complete, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
 from matchwood.engines.devices import plan as plans
-from matchwood.engines.devices import simulated
+from simulated_devices import simulated
 
 pytestmark = pytest.mark.gpu
 

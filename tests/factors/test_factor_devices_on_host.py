@@ -14,8 +14,8 @@ from graphs import grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
 from matchwood.engines.devices import plan as plans
-from matchwood.engines.devices import simulated
 from matchwood.factors.rounds.devices import gpu
+from simulated_devices import simulated
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 

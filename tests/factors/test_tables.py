@@ -10,10 +10,12 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-pytest.importorskip("bench.factors.tables", reason="the benchmarks are not beside the tests")
+pytest.importorskip(
+    "bench.papers.klein_strzodka.tables", reason="the benchmarks are not beside the tests"
+)
 
-from bench.factors import figure3, settings, tables
-from bench.factors.paper import PAPER
+from bench.papers.klein_strzodka import figure3, settings, tables
+from bench.papers.klein_strzodka.printed import PAPER
 from matchwood import generators
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.matching import beyond_figures, beyond_occupancy
+from bench.papers.mandulak import devices_figures, occupancy
 
 pytest.importorskip("matplotlib")
 
@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib")
 def test_launches_are_read_and_put_into_rounds():
     lines = [
         "==PROF== Connected to process 1",
-        f'"ID","Kernel Name","{beyond_occupancy.METRIC}"',
+        f'"ID","Kernel Name","{occupancy.METRIC}"',
         '"","","%"',
         '"0","void pack_rows<int, int, float>(long long, const T1 *)","60"',
         '"1","void pack_rows<int, int, float>(long long, const T1 *)","70"',
@@ -21,16 +21,16 @@ def test_launches_are_read_and_put_into_rounds():
         '"4","requeue_own","50"',
         '"5","pack_rows","10"',
     ]
-    launches = beyond_occupancy.read_launches(lines)
+    launches = occupancy.read_launches(lines)
     assert launches[0] == ("pack_rows", 60.0)
-    assert beyond_occupancy.rounds_of(launches) == [
+    assert occupancy.rounds_of(launches) == [
         {"pointing": 70.0, "matching": 70.0}, {"pointing": 10.0}
     ]  # fmt: skip
 
 
 def test_all_pictures_are_drawn(tmp_path):
     scaling = [
-        {"what": beyond_figures.SCALING, "graph": "g", "value": 1.0, "partitions": partitions,
+        {"what": devices_figures.SCALING, "graph": "g", "value": 1.0, "partitions": partitions,
          "batches": batches, "lists": lists, "seconds": 0.1, "phases": {"transfer": 0.1}}
         for partitions in (1, 2) for batches in (1, 10) for lists in ("auto", 0)
     ]  # fmt: skip
@@ -57,7 +57,7 @@ def test_all_pictures_are_drawn(tmp_path):
         "timed": [*scaling, best, *times],
         "occupancy": [{"graph": "g", "rounds": [{"pointing": 90.0, "matching": 80.0}]}],
     }
-    beyond_figures.draw(found, tmp_path)
+    devices_figures.draw(found, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "beyond_gpu_occupancy.svg", "beyond_gpu_others.csv", "beyond_gpu_passes.csv",
         "beyond_gpu_phases.svg", "beyond_gpu_rounds.svg", "beyond_gpu_scaling.svg",

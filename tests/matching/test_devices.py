@@ -14,7 +14,7 @@ from graphs import ZOO, complete, from_edges, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices, OutOfMemory
 from matchwood.engines.devices import plan as plans
-from matchwood.engines.devices import simulated
+from simulated_devices import simulated
 from strategies import graphs
 from support import looped
 
@@ -120,9 +120,9 @@ def test_the_least_memory_does(devices):
 
 
 def test_nothing_is_sent_where_memory_is_too_small(monkeypatch):
-    from matchwood.matching.dominant.devices import cpu
+    from simulated_devices import matching
 
-    monkeypatch.setattr(cpu, "Workers", None)
+    monkeypatch.setattr(matching, "Workers", None)
     with pytest.raises(OutOfMemory, match="nothing was sent to a device"):
         on(grid(30, 30), memory=2000)
 

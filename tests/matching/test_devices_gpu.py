@@ -100,7 +100,7 @@ def test_larger(name):
 
 
 def test_the_same_travels_as_in_the_simulation():
-    from matchwood.engines.devices import simulated
+    from simulated_devices import simulated
 
     A = weighted(rmat(12, 16), np.float32)
     for devices, lists in itertools.product((1, 3), (1, 4, 16)):

@@ -17,9 +17,10 @@ from matching_graphs import weighted
 from matchwood import Devices
 from matchwood.components.connected.devices import gpu as components
 from matchwood.engines.devices import cpu as cpu_copies
-from matchwood.engines.devices import pinned, sending, simulated
+from matchwood.engines.devices import pinned, sending
 from matchwood.engines.devices import plan as plans
 from matchwood.matching.dominant.devices import gpu as steps
+from simulated_devices import simulated
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 

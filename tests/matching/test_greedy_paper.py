@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import scipy.io
 
-pytest.importorskip("bench.matching.greedy_paper", reason="the benchmarks are not beside the tests")
+pytest.importorskip(
+    "bench.papers.fagginger_auer.greedy", reason="the benchmarks are not beside the tests"
+)
 
-from bench.matching import greedy_paper
+from bench.papers.fagginger_auer import greedy
 from matchwood import generators
 
 
@@ -26,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
 def test_counts_and_times(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = folder / "greedy.json"
     arguments = ["--small", "--data", str(folder), "--only", "grid", "--json", str(kept)]
-    greedy_paper.main(arguments)
-    greedy_paper.main([*arguments, "--times", "--threads", "1", "2"])
+    greedy.main(arguments)
+    greedy.main([*arguments, "--times", "--threads", "1", "2"])
     assert "tall.mtx is left out" in capsys.readouterr().out
     whole = json.loads(kept.read_text())
     assert set(whole["environments"]) == {"counts", "cpu"}
@@ -35,7 +37,7 @@ def test_counts_and_times(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert list(found["section 4"]) == ["grid", "weights"]
     row = found["section 4"]["weights"]
     assert row["own weights"]
-    assert row["permutations"] == greedy_paper.SMALL_PERMUTATIONS
+    assert row["permutations"] == greedy.SMALL_PERMUTATIONS
     assert 0.8 < row["size"] < 1.2
     assert row["weight of 2"] <= 1
     assert row["size, deviation"] >= 0
@@ -44,7 +46,7 @@ def test_counts_and_times(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert set(found["figure 5, cpu"]) == {"grid", "weights"}
 
     pytest.importorskip("matplotlib")
-    greedy_paper.main(["--draw", str(kept), "--out", str(folder)])
+    greedy.main(["--draw", str(kept), "--out", str(folder)])
     assert "115 %" in (folder / "greedy_section_4.csv").read_text()
     assert "over 2" in (folder / "greedy_times.txt").read_text()
     for name in ("figure_2", "figure_3", "figure_4", "figure_5", "section_4"):
@@ -54,6 +56,6 @@ def test_counts_and_times(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.gpu
 def test_times_of_the_gpu(folder: Path) -> None:
     arguments = ["--small", "--data", str(folder), "--only", "grid", "--times", "--engine", "gpu"]
-    found = greedy_paper.main(arguments)
+    found = greedy.main(arguments)
     assert set(found) == {"figure 5, gpu"}
     assert {"random, 3", "weighted, 3"} <= found["figure 5, gpu"]["grid"]["seconds"].keys()

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import scipy.io
 
-pytest.importorskip("bench.ordering.table1", reason="the benchmarks are not beside the tests")
+pytest.importorskip("bench.papers.mlakar.table1", reason="the benchmarks are not beside the tests")
 
-from bench.ordering import rcm_figures, table1
-from bench.ordering.rcm_paper import PAPER
+from bench.papers.mlakar import figures as rcm_figures
+from bench.papers.mlakar import table1
+from bench.papers.mlakar.printed import PAPER
 from matchwood import generators
 
 ON_GPU = {

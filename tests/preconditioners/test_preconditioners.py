@@ -414,7 +414,7 @@ def test_old_letters_give_the_same_with_a_warning() -> None:
 
 def test_incomplete_factors_beside_ours(tmp_path):
     """The table of figure 4: with SciPy's incomplete factors few iterations, and entries for it."""
-    figure4 = pytest.importorskip("bench.preconditioners.figure4")
+    figure4 = pytest.importorskip("bench.papers.klein_strzodka.figure4")
     made = {"aniso1": problems(12, (4, 4, 4), "cpu")["aniso1"]}
     found = figure4.results(made, 1e-8, 300, 1)
     row = found["aniso1"]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import matchwood
-from bench.thesis import libraries, show, timing
-from bench.thesis.__main__ import main
+from bench.papers.cichra import libraries, show, timing
+from bench.papers.cichra.__main__ import main
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_plots_without_matplotlib_are_refused_before_any_work(monkeypatch: Any) 
 
 def test_beside_the_thesis(tmp_path: Path) -> None:
     """The thesis' numbers, and ours of the same size and density beside them."""
-    from bench.thesis import beside
+    from bench.papers.cichra import beside
 
     numbers = beside.printed()
     assert len(numbers) == 6 * 3 * len(timing.SIZES)

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from bench.sensing import chapter, chapter_figures
+from bench.papers.mandulak import sensing as chapter
+from bench.papers.mandulak import sensing_figures as chapter_figures
 
 
 @pytest.fixture(scope="module")

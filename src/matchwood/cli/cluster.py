@@ -584,7 +584,7 @@ def bench(
 ) -> None:
     """Time graphs on more and more of the ranks, as chapter 6 of the thesis does.
 
-    The model that is fitted to such rows, and its plot, are in bench/dist of the source.
+    The model that is fitted to such rows, and its plot, are in bench/engines/ranks of the source.
     """
     import matchwood
     from matchwood.arguments import one_of

@@ -3,7 +3,7 @@
 HG solves every pair, EV stops as soon as a pair is decided, GD, LD and PS are the approximate
 matchings, `certified` is the default of `fuzzy_join`.  One thread, delta 0.7.  Methods take
 turns, and the best turn counts.  The whole chapter, with verification alone, samples, memory and
-edit similarity, is `python -m bench.join.chapter` in a clone.
+edit similarity, is `python -m bench.papers.mandulak.join` in a clone.
 """
 
 from __future__ import annotations

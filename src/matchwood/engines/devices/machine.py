@@ -1,22 +1,17 @@
-"""`Devices`, by which a user names GPUs, and the machine behind it: CUDA's, or one simulated.
-
-A simulated device takes the same steps on the host as a GPU, with the same plan, batches, buffers
-and limit on its memory.  So partitions, batches and lists are tested without a GPU, and what would
-travel is counted.
+"""`Devices`, by which a user names GPUs, and the machine behind it.
 
 A ledger counts every array that a partition holds on its device.  The plan says before any work how
 many bytes there will be; the ledger sees that no more are taken.  CUDA's allocator rounds up to 512
-bytes, and so does the ledger, also for simulated devices: tests count what a device would hold.
+bytes, and so does the ledger.
 """
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -184,71 +179,35 @@ class Ledger:
         self.taken -= aligned(array.nbytes)
 
 
-class Simulated(NamedTuple):
-    """The number of simulated devices, and the bytes of memory of each."""
-
-    devices: int
-    memory: int
-
-
-_simulated: contextvars.ContextVar[Simulated | None] = contextvars.ContextVar(
-    "matchwood_simulated_devices", default=None
-)
-
-
-@contextlib.contextmanager
-def simulated(memory: int, *, count: int = 8) -> Iterator[None]:
-    """Within, `Devices` are simulated on the host: `count` of them, of `memory` bytes each.
-
-    For tests, and to see how much of a graph would travel.  In this thread or task only.
-
-    Examples
-    --------
-    >>> import matchwood
-    >>> from matchwood.engines.devices import simulated
-    >>> A = matchwood.generators.grid((20, 20))
-    >>> with simulated(1 << 20):
-    ...     found = matchwood.weighted_matching(A, engine=matchwood.Devices((0, 1), batches=3))
-    >>> found.cardinality == matchwood.weighted_matching(A).cardinality
-    True
-    """
-    token = _simulated.set(Simulated(count, memory))
-    try:
-        yield
-    finally:
-        _simulated.reset(token)
-
-
 class Machine:
-    """The devices of a call; `limits` are the most bytes that each partition may hold.
+    """CUDA's devices of a call; `limits` are the most bytes that each partition may hold."""
 
-    `engine`, "cpu" or "gpu", names the file with the steps of a problem on these devices.
-    """
+    usual_engines = True  # the engines of one GPU run on these devices, too
 
     def __init__(self, devices: Devices, caller: str) -> None:
         self.devices = devices
-        found = _simulated.get()
-        self.engine = "gpu" if found is None else "cpu"
-        if found is None:
-            self._cupy: Any = engines.cupy()
-            present = int(self._cupy.cuda.runtime.getDeviceCount())
-        else:
-            present = found.devices
+        present = self._present()
         for number in devices.devices:
             if number >= present:
                 raise EngineUnavailable(
                     f"{caller}: there is no device {number}; this machine has {present}"
                 )
-        self.limits = self._limits(found, Counter())
+        self.limits = self._limits(Counter())
+
+    def steps(self, package: str) -> Any:
+        """The module with the steps of a problem, whose folder `devices` is the package."""
+        return engines.load(package, "gpu")
 
     def count_again(self, kept: Counter[int]) -> None:
         """Raise the limits by kept[device] bytes, which an earlier call kept and this one uses."""
         if any(kept.values()):
-            self.limits = self._limits(_simulated.get(), kept)
+            self.limits = self._limits(kept)
 
-    def again(self) -> Machine:
-        """The same devices, with the memory that is free now."""
-        return Machine(self.devices, "")
+    def _limits(self, kept: Counter[int]) -> list[int]:
+        """Partitions on one device share what is free there; `memory` is what each may take."""
+        sharing, most = Counter(self.devices.devices), self.devices.memory
+        shares = [(self._free(d) + kept[d]) // sharing[d] for d in self.devices.devices]
+        return [share if most is None else min(most, share) for share in shares]
 
     def can_read(self, array: Any) -> bool:
         """Whether an array of a device can be used where it is, as it is.
@@ -257,42 +216,37 @@ class Machine:
         """
         asked = self.devices
         free = asked.memory is None and asked.batches is None and asked.lists == "auto"
-        here = self.engine == "gpu" and set(asked.devices) == {array.device.id}
+        here = self.usual_engines and set(asked.devices) == {array.device.id}
         return free and here and array.dtype == np.int32
-
-    def _limits(self, found: Simulated | None, kept: Counter[int]) -> list[int]:
-        """Partitions on one device share what is free there; `memory` is what each may take."""
-        sharing = Counter(self.devices.devices)
-        limits = []
-        for number in self.devices.devices:
-            share = (self._free(number, found) + kept[number]) // sharing[number]
-            asked = self.devices.memory
-            limits.append(share if asked is None else min(asked, share))
-        return limits
-
-    def _free(self, number: int, found: Simulated | None) -> int:
-        if found is not None:
-            return found.memory
-        from matchwood.engines import gpu
-
-        with self._cupy.cuda.Device(number):
-            free = gpu.free_bytes()
-        return free - free // RESERVED_PART
 
     def ledger(self, partition: int) -> Ledger:
         """The ledger of a partition, whose device must be the current one."""
-        make = np.empty if self.engine == "cpu" else self._empty
-        return Ledger(make, self.limits[partition])
+        return Ledger(self._empty, self.limits[partition])
+
+    def _present(self) -> int:
+        return int(engines.cupy().cuda.runtime.getDeviceCount())
+
+    def _free(self, number: int) -> int:
+        from matchwood.engines import gpu
+
+        with engines.cupy().cuda.Device(number):
+            free = gpu.free_bytes()
+        return free - free // RESERVED_PART
 
     def _empty(self, size: int, dtype: Any) -> Any:
         """An array of the null stream: CuPy keeps free memory by stream, and all calls look there.
 
         A call waits for its streams before it drops its arrays.
         """
-        with self._cupy.cuda.Stream.null:
-            return self._cupy.empty(size, dtype)
+        cupy = engines.cupy()
+        with cupy.cuda.Stream.null:
+            return cupy.empty(size, dtype)
+
+
+# What makes the machine of a call; tests set one whose devices are simulated on the host.
+machine_of: ContextVar[Callable[[Devices, str], Machine]] = ContextVar("machine", default=Machine)
 
 
 def require(devices: Devices, caller: str) -> Machine:
     """The machine of a call; `EngineUnavailable` where a device is missing."""
-    return Machine(devices, caller)
+    return machine_of.get()(devices, caller)

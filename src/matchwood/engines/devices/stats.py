@@ -47,8 +47,8 @@ class Stats:
     transport : str
         How the devices exchanged data; ``"none"`` for one partition.
     pinned : str
-        How rows were sent from the host: ``"registered"`` (pinned where they are), ``"ring"``, or
-        ``"simulated"``; ``"none"`` where they were on the device.
+        How rows were sent from the host: ``"registered"`` (pinned where they are) or ``"ring"``;
+        ``"none"`` where they were on the device.
     vertices, entries : int
         Of the graph.
     partitions : list of (int, int)

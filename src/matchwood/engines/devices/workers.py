@@ -85,35 +85,6 @@ class DeviceWorkers:
             self._round.seconds = self._clock.seconds([worker.lane for worker in self.workers])
 
 
-class SimulatedWorkers:
-    """The same for simulated devices: one object per partition, with a ledger and counts."""
-
-    alone = False  # each round is counted
-
-    def __init__(self, workers: list[Any], stats: Stats) -> None:
-        self.workers = workers
-        self._round = RoundStats()
-        stats.pinned = "simulated"
-        stats.transport = "simulated" if len(workers) > 1 else "none"
-
-    def close(self) -> None:
-        """Nothing outlives the arrays."""
-
-    def memory(self) -> list[int]:
-        return [worker.ledger.most for worker in self.workers]
-
-    def begin_round(self, stats: Stats) -> None:
-        self._round = new_round(stats)
-        for worker in self.workers:
-            worker.round = self._round
-
-    def passed(self) -> float:
-        return 0.0
-
-    def end_round(self) -> None:
-        """All is counted already."""
-
-
 # Words from one device to the others
 
 

@@ -33,7 +33,7 @@ constexpr int CHUNK_AHEAD = 4;   // entries of a chunk that a thread loads befor
 // products have 4 bytes or `multiply` reads no vector, 1024 where 8 bytes would leave too little
 // of the L1 cache for the vector.  SpMV in float64 on an H200, 1024 against 2048: R-MAT 22 1.15
 // against 2.00 ms, 27-point mesh 0.234 against 0.259; in float32 the 9-point grid takes 0.163 ms
-// with 2048 and 0.200 with 1024 (bench/gpu/primitives.py).
+// with 2048 and 0.200 with 1024 (bench/engines/gpu/primitives.py).
 constexpr int longest_short_row(int tile) { return tile / 4; }
 constexpr int entries_ahead(int tile) { return tile / ROW_BLOCK; }
 

@@ -8,8 +8,7 @@ Each device joins the rows of its partition in a forest of all vertices.  The de
 other the edges of their forests, after each of the two steps.  Roots are the smallest vertices of
 their trees, so the forest is the same on every device then.
 
-Read on in gpu.py and gpu.cu; cpu.py has the same steps on simulated devices, which show without a
-GPU what would be sent (`matchwood.engines.devices.simulated`).
+Read on in gpu.py and gpu.cu; cpu.py gathers on the host what is sent first.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines
 from matchwood.engines.devices import machine as machines
 from matchwood.engines.devices.plan import SCAN_PART, Plan, Sizes, make_plan
 from matchwood.engines.devices.stats import Stats
@@ -77,7 +75,7 @@ def label(
     stats.batches = [len(batches) for batches in plan.batches]
     stats.notes += plan.notes
     problem = Problem(view, vertex_type(view.n), plan, threads, keep)
-    steps = engines.load(__package__, machine.engine)
+    steps = machine.steps(__package__)
     with contextlib.ExitStack() as stack:
         team = steps.Workers(problem, machine, stats)
         stack.callback(team.close)

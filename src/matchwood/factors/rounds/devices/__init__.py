@@ -15,7 +15,7 @@ weights of its own ones.  A round, for all partitions:
 
 In the first round all rows travel, and proposals are made while they pass.
 
-The steps: gpu.py and gpu.cu; cpu.py has them on simulated devices (`engines.devices.simulated`).
+The steps: gpu.py and gpu.cu.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines
 from matchwood.engines.devices import machine as machines
 from matchwood.engines.devices.plan import SCAN_PART, Sizes, make_plan
 from matchwood.engines.devices.plan import Plan as Layout
@@ -90,7 +89,7 @@ def find(
     stats.notes += layout.notes
     kind = np.dtype(np.int32 if view.n < 1 << 31 else np.int64)
     problem = Problem(view, kind, plan, layout, threads, keep)
-    steps = engines.load(__name__, machine.engine)
+    steps = machine.steps(__name__)
     with contextlib.ExitStack() as stack:
         team = steps.Workers(problem, machine, stats)
         stack.callback(team.close)

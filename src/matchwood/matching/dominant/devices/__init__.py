@@ -23,8 +23,7 @@ A round, for all partitions:
                partition that pointed at one of them are its next queue
 
 In the first round the queue is all vertices, after their rows have passed.  The steps are methods
-of a worker, one for each partition: those of simulated devices are in cpu.py, those of CUDA's
-devices in gpu.py and gpu.cu.
+of a worker, one for each partition: gpu.py and gpu.cu.
 """
 
 from __future__ import annotations
@@ -140,7 +139,7 @@ def _planned(view: Any, machine: machines.Machine, keep: Any, stats: Stats) -> P
 
 
 def _match(problem: Problem, machine: machines.Machine, stats: Stats) -> EngineMatching:
-    plan, steps = problem.plan, engines.load(__package__, machine.engine)
+    plan, steps = problem.plan, machine.steps(__package__)
     with contextlib.ExitStack() as stack:
         team = steps.Workers(problem, machine, stats)
         stack.callback(team.close)
@@ -177,7 +176,8 @@ def _on_device(
     there = view._replace(indptr=places)
     plan = _planned(there, machine, keep, stats)
     if not plan.resident:  # no room beside the graph
-        host, machine = type(view)(*(array.get() for array in view)), machine.again()
+        host = type(view)(*(array.get() for array in view))
+        machine = machines.require(machine.devices, CALLER)
         return match(host, seed, by_hash, threads, machine=machine)
     rows = {}
     for p, (part, batches) in enumerate(zip(plan.partitions, plan.batches, strict=True)):
@@ -196,7 +196,7 @@ def _fits_whole(view: Any, plan: Plan, machine: machines.Machine) -> bool:
     arrays = [array.nbytes for array in (view.indptr, view.indices, view.data)]
     work = WHOLE_ARRAYS * view.n * view.indices.dtype.itemsize
     fits = sum(arrays) + work + CONTROL_BYTES <= machine.limits[0]
-    return plan.resident and fits and machine.engine == "gpu" and machine.devices.size == 1
+    return plan.resident and fits and machine.usual_engines and machine.devices.size == 1
 
 
 def _kept_bytes(rows: dict[Any, Any], devices: tuple[int, ...]) -> Counter[int]:
