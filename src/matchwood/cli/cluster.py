@@ -411,8 +411,7 @@ def match(graph: Graph, rng: Rng = 0, ties: Ties = "hash", *, cluster: Cluster) 
             "match", f"matching of {graph}",
             facts=facts,
             shown={
-                **facts,
-                "weight": f"{found.weight:g}",
+                **facts, "weight": f"{found.weight:g}",
                 "matched": f"{2 * found.cardinality / max(1, G.n):.1%} of the vertices",
             },
         )  # fmt: skip
