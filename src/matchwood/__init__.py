@@ -8,11 +8,9 @@ folder: they all have the same shape.
 
 from __future__ import annotations
 
-from matchwood import registry as _registry
 from matchwood._lazy import attach as _attach
 from matchwood._version import __version__ as __version__
 
-_HOMES = _registry.homes()
 _OLD = {  # names of the last release: they still work, with a DeprecationWarning
     "measures": "order_measures",
     "profile": "matrix_profile",
@@ -20,6 +18,13 @@ _OLD = {  # names of the last release: they still work, with a DeprecationWarnin
     "upper_bound": "matching_bound",
 }
 
-__all__ = ["__version__", *_HOMES]
 
-__getattr__, __dir__ = _attach(__name__, _HOMES, _OLD)
+def _homes() -> dict[str, str]:
+    """The module of each public name; `import matchwood` alone does not read the registry."""
+    import importlib
+
+    found: dict[str, str] = importlib.import_module("matchwood.registry").homes()
+    return found
+
+
+__getattr__, __dir__ = _attach(__name__, _homes, _OLD)
