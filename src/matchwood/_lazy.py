@@ -32,7 +32,10 @@ def attach(
     serves `__all__` and `_HOMES` too.  `old` maps names of the last release to those of this one.
     """
     renamed = old or {}
-    known = functools.cache(homes) if callable(homes) else lambda: homes
+
+    @functools.cache
+    def known() -> Mapping[str, str]:
+        return homes() if callable(homes) else homes
 
     def getattribute(name: str) -> Any:
         if name in renamed:
