@@ -7,6 +7,7 @@
 #   make test-bounds  the tests of kernels, with every index checked; compiles them all again
 #   make attack       the searches for faults, SECONDS=600 each; then SPOILED=100000 wrong answers of each problem
 #   make lint         ruff and mypy
+#   make lists        all lists that are made from registry.py: pages for type checkers, README's table, API rows
 #   make bench        all benchmarks, with the peers that have wheels here; writes JSON
 #   make docs         the pages, in docs/_build/html
 #   make clean        remove the environment and everything made
@@ -36,7 +37,7 @@ BOUNDS_TESTS := $(addprefix tests/, adversarial beyond communities components di
 BOUNDS_LAST := $(addprefix tests/adversarial/, test_false_symmetry.py test_wrong_arrays.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-networkx test-slow test-bounds bounds-tests attack test-gpu lint mypy format bench docs clean
+.PHONY: help demo test test-networkx test-slow test-bounds bounds-tests attack test-gpu lint mypy format lists bench docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -107,6 +108,9 @@ mypy: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+
+lists: $(VENV)/.core
+	$(PY) docs/lists.py
 
 bench: $(VENV)/.bench
 	$(PY) -m bench.run

@@ -249,9 +249,9 @@ def test_circles_are_seen():
 # Lines: a budget for each part, which only falls.  A new family brings one of its own.
 
 BUDGET: dict[str, int] = {
-    ".": 1770,
+    ".": 1527,
     "applications": 19410,
-    "cli": 3967,
+    "cli": 3848,
     "communities": 5155,
     "components": 7015,
     "engines": 12162,
@@ -262,14 +262,14 @@ BUDGET: dict[str, int] = {
     "independent": 1376,
     "io": 4428,
     "krylov": 814,
-    "machine": 691,
+    "machine": 650,
     "matching": 13589,
-    "networkx_backend": 1935,
+    "networkx_backend": 1830,
     "ordering": 12517,
     "preconditioners": 1925,
     "primitives": 13276,
     "ranking": 2695,
-    "report": 2760,
+    "report": 2520,
     "spanning": 4331,
     "traversal": 4670,
     "tridiagonal": 5947,
@@ -344,3 +344,10 @@ def test_banned_words():
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in BANNED_NAMES
     ]
     assert not files + names
+
+
+def test_banned_phrases():
+    """Nowhere: in no message, docstring or comment.  A line may end inside of one."""
+    phrase = re.compile(r"\bso(?:\s|#|//|\")+many\b", re.IGNORECASE)
+    assert phrase.search('"one in so "\n  "many rows"')
+    assert not [place(path) for path in SOURCES if phrase.search(path.read_text())]

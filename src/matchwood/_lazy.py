@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import queue
 import sys
@@ -20,30 +21,42 @@ LOOKS = 0.05  # seconds between two checks of an import that is under way, for s
 
 
 def attach(
-    module: str, homes: Mapping[str, str], old: Mapping[str, str] | None = None
+    module: str,
+    homes: Mapping[str, str] | Callable[[], Mapping[str, str]],
+    old: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a module (PEP 562) that only points at other modules.
 
     `homes` maps a name to the module that defines it; a name that maps to a module of the same
-    name is that module itself.  `old` maps names of the last release to those of this one.
+    name is that module itself; a function that returns the map is called when first needed, and
+    serves `__all__` and `_HOMES` too.  `old` maps names of the last release to those of this one.
     """
     renamed = old or {}
+
+    @functools.cache
+    def known() -> Mapping[str, str]:
+        return homes() if callable(homes) else homes
 
     def getattribute(name: str) -> Any:
         if name in renamed:
             return _with_warning(module, name, renamed[name])
-        if name not in homes:
+        if name == "_HOMES":
+            return known()
+        if name == "__all__":
+            return ["__version__", *known()]
+        if name not in known():
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        if homes[name] not in sys.modules and homes[name] not in LIGHT:
+        place = known()[name]
+        if place not in sys.modules and place not in LIGHT:
             for package in FRAGILE:
                 import_whole(package)
-        home = import_whole(homes[name])
-        value = home if homes[name] == f"{module}.{name}" else getattr(home, name)
+        home = import_whole(place)
+        value = home if place == f"{module}.{name}" else getattr(home, name)
         setattr(sys.modules[module], name, value)  # later accesses do not call this
         return value
 
     def listing() -> list[str]:
-        return sorted({*vars(sys.modules[module]), *homes})
+        return sorted({*vars(sys.modules[module]), *known()})
 
     return getattribute, listing
 

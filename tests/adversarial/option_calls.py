@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import matchwood as mw
-from adversarial import public_calls
+from adversarial import listed, public_calls
 from adversarial.public_calls import SETS, bands, csr, matrix, perm, vector
 from adversarial.sensing_calls import KEY, files, packets, sent
 from adversarial.sensing_calls import matrix as seen
@@ -55,10 +55,6 @@ ROW = np.arange(3)
 PRIVATE = [["10.0.0.0/8"]]
 
 
-def pair() -> dict[str, Any]:
-    return dict(zip(("src", "dst"), packets(), strict=True))
-
-
 def one(comm: Any) -> int:
     return int(comm.rank)
 
@@ -86,6 +82,7 @@ def operation() -> Any:
 
 SMALL = {"n": 6}
 ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
+    **listed.arguments(),
     "generators.aniso": lambda: {"kind": 1, "shape": (3, 4)},
     "generators.complete": lambda: SMALL,
     "generators.cycle": lambda: SMALL,
@@ -130,12 +127,8 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "is_rcm_order": lambda: {"A": matrix(), "perm": perm()},
     "refine_order": lambda: {"A": matrix(), "order": perm()},
     "pagerank": lambda: {"A": matrix()},
-    "sense": lambda: {"source": packets(), "window": 20},
     "anonymize": lambda: {"addresses": packets()[0], "method": "permutation", "key": KEY},
     "sum_matrices": lambda: {"matrices": [seen()] * 2},
-    "traffic_statistics": lambda: {"traffic": packets()},
-    "traffic_histograms": lambda: {"traffic": packets()},
-    "sliding_statistics": lambda: {**pair(), "window": 20},
     "fuzzy_join": lambda: {"left": SETS, "delta": 0.4},
     "iter_fuzzy_join": lambda: {"left": SETS, "delta": 0.4},
     "collection": lambda: {"data": SETS},
@@ -153,17 +146,6 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "check.check_anonymized": lambda: {
         "addresses": packets()[0], "found": mw.anonymize(packets()[0], "permutation", KEY),
         "method": "permutation", "key": KEY,
-    },
-    "check.check_traffic_matrix": lambda: {**pair(), "matrix": seen()},
-    "check.check_statistics": lambda: {
-        "traffic": packets(), "statistics": mw.traffic_statistics(packets())
-    },
-    "check.check_histograms": lambda: {
-        "traffic": packets(), "histograms": mw.traffic_histograms(packets())
-    },
-    "check.check_sliding": lambda: {**pair(), "found": mw.sliding_statistics(*packets(), 20)},
-    "check.check_sensing": lambda: {
-        "packets": packets(), "found": mw.sense(packets(), window=20), "window": 20
     },
     "check.check_fuzzy_join": lambda: {"pairs": joined(), "left": SETS, "delta": 0.4},
     "dist.world": lambda: {"kind": "serial"},

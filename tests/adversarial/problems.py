@@ -598,32 +598,32 @@ def is_preconditioner(there: Any, back: Any, coverage: Any) -> bool:
 PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
     "bfs": bfs_cases,
     "forest roots": root_cases,
-    "connected": functools.partial(
+    "connected components": functools.partial(
         label_cases, matchwood.connected_components, check.check_connected_components, "exact"
     ),
-    "connected, any numbering": functools.partial(
+    "connected components, any numbering": functools.partial(
         label_cases, matchwood.connected_components, check.check_connected_components, "any"
     ),
-    "strong": functools.partial(
+    "strongly connected components": functools.partial(
         label_cases,
         matchwood.strongly_connected_components,
         check.check_strongly_connected_components,
         "exact",
     ),
-    "strong, any numbering": functools.partial(
+    "strongly connected components, any numbering": functools.partial(
         label_cases,
         matchwood.strongly_connected_components,
         check.check_strongly_connected_components,
         "any",
     ),
     "condensation": condensation_cases,
-    "independent, luby": functools.partial(independent_cases, "luby"),
-    "independent, lexicographic": functools.partial(independent_cases, "lexicographic"),
-    "independent, any": functools.partial(independent_cases, None),
-    "spanning, minimum": functools.partial(spanning_cases, False, False),
-    "spanning, maximum": functools.partial(spanning_cases, True, False),
-    "spanning, large integers": functools.partial(spanning_cases, False, True),
-    "order": order_cases,
+    "maximal independent set, luby": functools.partial(independent_cases, "luby"),
+    "maximal independent set, lexicographic": functools.partial(independent_cases, "lexicographic"),
+    "maximal independent set, any": functools.partial(independent_cases, None),
+    "spanning forest, minimum": functools.partial(spanning_cases, False, False),
+    "spanning forest, maximum": functools.partial(spanning_cases, True, False),
+    "spanning forest, large integers": functools.partial(spanning_cases, False, True),
+    "rcm order": order_cases,
     "measures": measure_cases,
     "gaps": gap_cases,
     "rabbit order": rabbit_cases,
@@ -636,15 +636,15 @@ PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
     "hub order": functools.partial(key_order_cases, matchwood.hub_order, check.check_hub_order),
     "permuted": permuted_cases,
     "matching": functools.partial(matching_cases, check.check_matching),
-    "matching, greedy": functools.partial(matching_cases, check.check_locally_dominant),
-    "matching, maximal": maximal_matching_cases,
+    "locally dominant": functools.partial(matching_cases, check.check_locally_dominant),
+    "maximal matching": maximal_matching_cases,
     "bound": bound_cases,
     "coarsening": coarsening_cases,
     "factor": functools.partial(factor_cases, False),
-    "factor, maximal": functools.partial(factor_cases, True),
+    "maximal factor": functools.partial(factor_cases, True),
     "linear forest": forest_cases,
-    "tridiagonal": tridiagonal_cases,
-    "tridiagonal, blocks": block_cases,
+    "tridiagonal solution": tridiagonal_cases,
+    "tridiagonal solution, blocks": block_cases,
     "solution": solution_cases,
     "preconditioner": preconditioner_cases,
     "refinement": analytics_cases.refinement_cases,
@@ -657,29 +657,11 @@ PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
     "pagerank": functools.partial(analytics_cases.pagerank_cases, False),
     "pagerank, replay": functools.partial(analytics_cases.pagerank_cases, True),
     "hierarchy": hierarchy_cases,
-    "matching, augmented": augmented_cases,
-    "matching, largest": maximum_matching_cases,
+    "augmented": augmented_cases,
+    "maximum matching": maximum_matching_cases,
     "fuzzy join": join_cases.fuzzy_join_cases,
     **sensing_problems.cases(Case),
 }
 
-CHECKS = {
-    "bfs": "bfs", "forest roots": "forest_roots", "connected": "connected_components",
-    "strong": "strongly_connected_components",
-    "condensation": "condensation", "independent, any": "maximal_independent_set",
-    "spanning, minimum": "spanning_forest", "order": "rcm_order", "measures": "measures",
-    "permuted": "permuted", "matching": "matching", "matching, greedy": "locally_dominant",
-    "matching, maximal": "maximal_matching", "bound": "bound", "coarsening": "coarsening",
-    "factor": "factor", "factor, maximal": "maximal_factor", "linear forest": "linear_forest",
-    "tridiagonal": "tridiagonal_solution", "solution": "solution",
-    "preconditioner": "preconditioner", "gaps": "gaps", "rabbit order": "rabbit_order",
-    "shingle order": "shingle_order", "degree order": "degree_order", "hub order": "hub_order",
-    "refinement": "refinement", "layered order": "layered_order", "communities": "communities",
-    "label propagation": "label_propagation", "modularity": "modularity", "pagerank": "pagerank",
-    "capture": "capture", "anonymized": "anonymized", "traffic matrix": "traffic_matrix",
-    "archive": "archive", "statistics": "statistics", "sliding": "sliding",
-    "sensing": "sensing",
-    "histograms": "histograms", "fuzzy join": "fuzzy_join", "hierarchy": "hierarchy",
-    "matching, augmented": "augmented", "matching, largest": "maximum_matching",
-}  # fmt: skip
-"""Which of these asks which check of `matchwood.check`."""
+CHECKS = {f"check_{name.partition(',')[0].replace(' ', '_')}" for name in PROBLEMS}
+"""The checks that these ask: a name begins with that of its check."""

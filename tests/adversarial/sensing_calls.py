@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 import matchwood as mw
+from adversarial import listed
+from adversarial.listed import packets
 from adversarial.wrong_arrays import Call
 from matchwood import check, sensing
 
@@ -23,11 +25,6 @@ NO_ARRAYS = {
 """They take no array, or are made by us and read by the user alone."""
 
 KEY = bytes(range(32))
-
-
-@functools.cache
-def packets() -> tuple[Any, Any]:
-    return mw.generators.packets(60, "zipf", hosts=12, rng=4)
 
 
 @functools.cache
@@ -90,6 +87,7 @@ def sensing_calls() -> dict[str, Callable[[], list[Call]]]:
     src, dst = packets()
     windows = mw.sense((src, dst), window=20).windows
     return {
+        **listed.calls(),
         "matchwood.sense": lambda: [
             Call(lambda *pair: mw.sense(pair, window=20).statistics, packets(),
                  verify=lambda found, *pair: check.check_statistics(pair, found)),
@@ -141,21 +139,14 @@ def sensing_calls() -> dict[str, Callable[[], list[Call]]]:
             Call(lambda *parts: len(sensing.Windows(*parts)),
                  (windows.table.copy(), windows.first.copy(), windows.first * 1000))
         ],
-        "matchwood.sliding_statistics": lambda: [
-            Call(lambda *pair: mw.sliding_statistics(*pair, 20), packets(),
-                 verify=lambda found, *pair: check.check_sliding(*pair, found)),
-        ],
-        "matchwood.Sliding": lambda: [
-            Call(lambda *pair: mw.sliding_statistics(*pair, 20)[3], packets())
-        ],
         **_checks(),
     }  # fmt: skip
 
 
 def _checks() -> dict[str, Callable[[], list[Call]]]:
     home = "matchwood.check."
-    src, dst = packets()
-    pair, hidden = (src, dst), mw.anonymize(src, "permutation", KEY)
+    src = packets()[0]
+    hidden = mw.anonymize(src, "permutation", KEY)
     return {
         home + "check_capture": lambda: [
             Call(lambda given: check.check_capture(files()[0], given), (sent(),))
@@ -166,20 +157,5 @@ def _checks() -> dict[str, Callable[[], list[Call]]]:
         ],
         home + "check_anonymized": lambda: [
             Call(lambda a, b: check.check_anonymized(a, b, "permutation", key=KEY), (src, hidden))
-        ],
-        home + "check_traffic_matrix": lambda: [
-            Call(lambda a, b: check.check_traffic_matrix(a, b, matrix()), pair)
-        ],
-        home + "check_statistics": lambda: [
-            Call(lambda a, b: check.check_statistics((a, b), mw.traffic_statistics(pair)), pair)
-        ],
-        home + "check_histograms": lambda: [
-            Call(lambda a, b: check.check_histograms((a, b), mw.traffic_histograms(pair)), pair)
-        ],
-        home + "check_sensing": lambda: [
-            Call(lambda a, b: check.check_sensing((a, b), mw.sense(pair, window=20), 20), pair)
-        ],
-        home + "check_sliding": lambda: [
-            Call(lambda a, b: check.check_sliding(a, b, mw.sliding_statistics(*pair, 20)), pair)
         ],
     }  # fmt: skip

@@ -11,18 +11,19 @@ import pytest
 
 import matchwood
 from adversarial.public_calls import bands, csr, forest, largest_degree, matrix, table_of_paths
+from matchwood.registry import PROBLEMS
 from test_house_public import PUBLIC
 
 WRONG = [("two", TypeError), (True, TypeError), (2.0, TypeError), (0, ValueError), (-1, ValueError),
          (200_000, ValueError), (10**30, ValueError)]  # fmt: skip
 PAIR = np.array([2, 0, 2, 1]), np.array([1, 2, 1, 0])
 OTHERS: dict[str, dict[str, Any]] = {
+    **{f"matchwood.{entry.function}": entry.example for entry in PROBLEMS if entry.example},
     "matchwood.generators.stencil": {"weights": np.arange(9.0).reshape(3, 3)},
     "matchwood.generators.random_geometric": {"degree": 3},
     "matchwood.primitives.hashing.mix64": {"x": PAIR[0].astype(np.uint64)},
     "matchwood.primitives.compact.compact": {"values": PAIR[1]},
     "matchwood.anonymize": {"key": bytes(32)},
-    "matchwood.sliding_statistics": {"window": 2},
 }
 FILES = {
     "read": "a.mtx", "read_metis": "a.metis", "read_hmetis": "a.hgr", "read_dimacs": "a.gr",

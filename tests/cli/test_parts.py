@@ -187,7 +187,7 @@ def test_json_holds_only_what_json_knows() -> None:
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
-        ("read: so many; pass most_bytes=9 to read so many", "give --read most_bytes=9 to read"),
+        ("read: too large; pass most_bytes=9 to read it", "give --read most_bytes=9 to read"),
         ("read: pass compact=True to number, or most_vertices=5 to", "or --read most_vertices=5"),
         ("read: pass header=True or header=False", "give --read header=True or --read header="),
         ("read: what is it?; pass format=", "give --read format=NAME"),

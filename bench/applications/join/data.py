@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from bench import harness
-from matchwood.report.join_bench import (
+from bench.papers.mandulak.join_methods import (
     MAKERS,
     Data,
     cut,

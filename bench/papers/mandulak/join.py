@@ -23,7 +23,7 @@ from bench.applications.join import generated
 from bench.papers.mandulak import join_measures as measures
 from bench.papers.mandulak import join_pictures as pictures
 from bench.papers.mandulak import join_printed as thesis
-from matchwood.report.join_bench import SEED
+from bench.papers.mandulak.join_methods import SEED
 
 PERCENT = (20, 40, 60, 80, 100)
 CLUSTERED = "generated, long sets"

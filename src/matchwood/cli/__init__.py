@@ -1,4 +1,4 @@
-"""The command line: `matchwood VERB ...`.  Verbs of a kind lie in one file.
+"""The command line: `matchwood VERB ...`.  Verbs of a kind lie in one file; registry.py names them.
 
 They share options.py (the options that several have, and loading, timing, checking, reporting),
 load.py (a graph from a file or a generator), output.py (tables, JSON, the bar) and results.py
@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from matchwood import registry
 from matchwood.cli import cluster, errors, files, graphs, machine, matrices, sets, traffic
 
 app = typer.Typer(
@@ -49,22 +50,9 @@ def _top(
 
 
 app.command("info")(files.info)
-app.command("components")(graphs.components)
-app.command("communities")(graphs.communities)
-app.command("bfs")(graphs.bfs)
-app.command("mis")(graphs.mis)
-app.command("mst")(graphs.mst)
-app.command("scc")(graphs.scc)
-app.command("match")(graphs.match)
-app.command("factor")(graphs.factor)
-app.command("forest")(graphs.forest)
-app.command("coarsen")(graphs.coarsen)
-app.command("order")(matrices.order)
-app.command("pagerank")(matrices.pagerank)
-app.command("precondition")(matrices.precondition)
-app.command("solve")(matrices.solve)
-app.command("sense")(traffic.sense)
-app.command("join")(sets.join)
+for _verb in dict.fromkeys(entry.verb for entry in registry.PROBLEMS if entry.verb):
+    _homes = [home for home in (graphs, matrices, traffic, sets) if hasattr(home, _verb)]
+    app.command(_verb)(getattr(_homes[0], _verb))
 app.command("generate", context_settings=files.SETTINGS)(files.generate)
 app.command("convert")(files.convert)
 app.command("bench")(machine.bench)

@@ -7,6 +7,7 @@ which receives the errors of other ranks.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -57,14 +58,14 @@ Output = Annotated[
 class Cluster(NamedTuple):
     """How a verb distributes the graph, and what it does with the answer."""
 
-    grid: str | None = None
-    order: str = "auto"
-    threads: int | None = None
-    check: bool = False
-    pattern: bool = False
-    read: list[str] | None = None
-    output: Path | None = None
-    as_json: bool = False
+    grid: Grid = None
+    order: Order = "auto"
+    threads: Threads = None
+    check: Check = False
+    pattern: Pattern = False
+    read: Read = None
+    output: Output = None
+    as_json: Json = False
 
     @contextlib.contextmanager
     def load(self, graph: str, *more: Path | None) -> Iterator[Session]:
@@ -78,21 +79,7 @@ class Cluster(NamedTuple):
             yield Session(self, graph, comm, spread, taken)
 
 
-_OPTIONS: dict[str, tuple[Any, Any]] = {  # kind and default
-    "grid": (Grid, None),
-    "order": (Order, "auto"),
-    "threads": (Threads, None),
-    "check": (Check, False),
-    "pattern": (Pattern, False),
-    "read": (Read, None),
-    "output": (Output, None),
-    "as_json": (Json, False),
-}
-
-
-def with_cluster(command: Callable[..., None]) -> Callable[..., Any]:
-    """Turn the last argument of `command`, a `Cluster`, into options of the command line."""
-    return with_options(command, Cluster, _OPTIONS)
+with_cluster = functools.partial(with_options, record=Cluster)
 
 
 @contextlib.contextmanager
@@ -424,8 +411,7 @@ def match(graph: Graph, rng: Rng = 0, ties: Ties = "hash", *, cluster: Cluster) 
             "match", f"matching of {graph}",
             facts=facts,
             shown={
-                **facts,
-                "weight": f"{found.weight:g}",
+                **facts, "weight": f"{found.weight:g}",
                 "matched": f"{2 * found.cardinality / max(1, G.n):.1%} of the vertices",
             },
         )  # fmt: skip
@@ -463,7 +449,7 @@ def pagerank(
 @with_cluster
 def labels(
     graph: Graph,
-    rounds: Annotated[int, typer.Option("--max-rounds", min=0, help="Stop after so many.")] = 1000,
+    rounds: Annotated[int, typer.Option("--max-rounds", min=0, help="At most.")] = 1000,
     tol: Annotated[
         float, typer.Option("--tol", help="The last round moves at most this part.")
     ] = 0.0,

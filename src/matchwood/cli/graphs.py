@@ -396,22 +396,14 @@ def match(
     report(
         shared, loaded, taken, "match", f"matching of {graph}",
         facts={
-            "vertices": n,
-            "edges": found.cardinality,
-            "weight": found.weight,
-            "bound": found.bound,
-            "quality": found.quality,
-            "method": found.method,
-            "rounds": found.rounds,
+            "vertices": n, "edges": found.cardinality, "weight": found.weight, "bound": found.bound,
+            "quality": found.quality, "method": found.method, "rounds": found.rounds,
         },
         shown={
-            "vertices": n,
-            "edges": found.cardinality,
+            "vertices": n, "edges": found.cardinality,
             "matched": f"{2 * found.cardinality / max(1, n):.1%} of the vertices",
-            "weight": f"{found.weight:g}",
-            "of the best": f"at least {found.quality:.1%}",
-            "method": found.method,
-            "rounds": found.rounds,
+            "weight": f"{found.weight:g}", "of the best": f"at least {found.quality:.1%}",
+            "method": found.method, "rounds": found.rounds,
         },
     )  # fmt: skip
 
@@ -425,7 +417,7 @@ def factor(
         int, typer.Option("--rounds", min=0, help="Rounds at most; 0: until maximal.")
     ] = 5,
     period: Annotated[
-        int, typer.Option("--period", min=1, help="Charges are off in one of so many rounds.")
+        int, typer.Option("--period", min=1, help="Charges are off once in this many rounds.")
     ] = 5,
     uncharged: Annotated[
         int, typer.Option("--uncharged", min=0, help="In which of them charges are off: 0, 1, ...")
@@ -461,20 +453,12 @@ def factor(
     report(
         shared, loaded, taken, "factor", f"[0,{n}]-factor of {graph}",
         facts={
-            "vertices": vertices,
-            "n": n,
-            "edges": edges,
-            "weight": found.weight,
-            "coverage": found.coverage,
-            "rounds": found.rounds,
-            "maximal": found.maximal,
+            "vertices": vertices, "n": n, "edges": edges, "weight": found.weight,
+            "coverage": found.coverage, "rounds": found.rounds, "maximal": found.maximal,
         },
         shown={
-            "vertices": vertices,
-            "edges": edges,
-            "coverage": f"{found.coverage:.1%} of the weight",
-            "rounds": found.rounds,
-            "maximal": "yes" if found.maximal else "not known",
+            "vertices": vertices, "edges": edges, "coverage": f"{found.coverage:.1%} of the weight",
+            "rounds": found.rounds, "maximal": "yes" if found.maximal else "not known",
         },
     )  # fmt: skip
 
@@ -512,18 +496,11 @@ def forest(
     report(
         shared, loaded, taken, "forest", f"linear forest of {graph}",
         facts={
-            "vertices": n,
-            "paths": found.count,
-            "longest": longest,
-            "cycles": len(found.removed),
-            "weight": found.weight,
-            "coverage": found.coverage,
-            "coverage_of_order": before,
+            "vertices": n, "paths": found.count, "longest": longest, "cycles": len(found.removed),
+            "weight": found.weight, "coverage": found.coverage, "coverage_of_order": before,
         },
         shown={
-            "vertices": n,
-            "paths": found.count,
-            "longest path": longest,
+            "vertices": n, "paths": found.count, "longest path": longest,
             "cycles cut": len(found.removed),
             "coverage": f"{found.coverage:.1%} of the weight, {before:.1%} in the order as given",
         },

@@ -34,9 +34,6 @@ def bench(
 ) -> None:
     """Time problems beside SciPy in the same run; every answer is checked first.
 
-    "join" by its name, without a graph, also joins the collections of $MATCHWOOD_DATA by every
-    method of verification.
-
     The benchmarks with all peers and the bars to be met are in bench/ of the source: make bench.
     """
     if output is not None:
@@ -45,7 +42,6 @@ def bench(
     from matchwood.cli.load import load
     from matchwood.cli.output import console, json_text, print_json, progress
     from matchwood.report import bench as report
-    from matchwood.report import join_bench as joins
     from matchwood.report import scenes
 
     chosen = report.choose(problem or [])
@@ -57,16 +53,12 @@ def bench(
         places = scenes.standard()
     with progress("starting") as bar:
         found = report.run(chosen, places, threads=threads, repeats=repeats, say=bar.say)
-        if "join" in (problem or []) and not graph:
-            found["collections"] = joins.run(repeats, bar.say)
     if output is not None:
         results.write_text(output, json_text(found, indent=1) + "\n")
     if as_json:
         print_json(found)
     else:
         console().print(report.table(found))
-        if "collections" in found:
-            console().print(joins.table(found["collections"]))
 
 
 def warmup(as_json: Json = False) -> None:

@@ -81,17 +81,12 @@ def order(
     """
     from matchwood.cli import results
 
-    engine, threads, check, output, as_json = (
-        shared.engine, shared.threads, shared.check, shared.output, shared.as_json
-    )  # fmt: skip
-    results.check_suffix(output)
+    results.check_suffix(shared.output)
     if permuted is not None:
         results.check_graph_file(permuted, "--permuted")
     if plot is not None:
         results.check_place(plot, "--plot")
     import matchwood
-    from matchwood.cli.output import print_facts, print_json, print_table, progress
-    from matchwood.report.timing import clock
 
     banded = method in ("rcm", "cm")
     if method not in METHODS:
@@ -106,84 +101,49 @@ def order(
     loaded = shared.load(graph)
     starts = [loaded.vertex(text) for text in start] if start else None
     found: Any
-    with clock() as taken, progress("ordering"):
+    with timed("ordering") as taken:
         if banded:
+            options: dict[str, Any] = {"start": starts, "reverse": method == "rcm"}
             found = matchwood.rcm_ordering(
-                loaded.matrix,
-                start=starts,
-                method=algorithm,
-                reverse=method == "rcm",
-                engine=engine,
-                threads=threads,
+                loaded.matrix, method=algorithm, **options, **shared.where
             )
         else:
+            part = FRACTION if fraction is None else fraction
             found = matchwood.locality_ordering(
-                loaded.matrix,
-                method,
-                refine=refine,
-                fraction=FRACTION if fraction is None else fraction,
-                rng=seed,
-                engine=engine,
-                threads=threads,
+                loaded.matrix, method, refine=refine, fraction=part, rng=seed, **shared.where
             )
-    if check:
-        with progress("checking"):
-            if banded:
-                matchwood.check.check_rcm_order(
-                    loaded.matrix, found, start=starts, reverse=method == "rcm"
-                )
-            else:
-                _check_locality(loaded.matrix, found, method if refine is None else "", seed)
-    if output is not None:
-        results.write(output, {"perm": found.perm}, asdict(found.after), ids=None)
+    if banded:
+        shared.verify(matchwood.check.check_rcm_order, loaded.matrix, found, **options)
+    else:
+        which = method if refine is None else ""
+        shared.verify(_check_locality, loaded.matrix, found, which, seed)
+    if shared.output is not None:
+        results.write(shared.output, {"perm": found.perm}, asdict(found.after), ids=None)
     if permuted is not None or plot is not None:
-        B = matchwood.permute(loaded.matrix, found.perm, threads=threads)
+        B = matchwood.permute(loaded.matrix, found.perm, threads=shared.threads)
         if permuted is not None:
             matchwood.io.write(permuted, B)
         if plot is not None:
             _draw_order(loaded.matrix, B, found, plot)
-    counters = dict(found.counters)
+    n, counters = len(found.perm), dict(found.counters)
     before, after = asdict(found.before), asdict(found.after)
-    if as_json:
-        print_json(
-            {
-                "graph": graph,
-                "vertices": len(found.perm),
-                "method": method,
-                "before": before,
-                "after": after,
-                "counters": counters,
-                "checked": check,
-                "seconds": {
-                    "load": asdict(loaded.clock),
-                    "order": asdict(taken),
-                    "phases": dict(found.seconds),
-                },
-                "output": str(output) if output else None,
-                "permuted": str(permuted) if permuted else None,
-                "plot": str(plot) if plot else None,
-            }
-        )
-        return
-    print_facts(
-        f"order of {graph}",
-        {
-            "vertices": len(found.perm),
-            **_counted(counters),
-            "loading": loaded.clock,
-            "time, measures included": taken,
-            "checked": "right" if check else None,
-            "written": ", ".join(str(p) for p in (output, permuted, plot) if p) or None,
+    report(
+        shared, loaded, taken, "order", f"order of {graph}",
+        facts={
+            "vertices": n, "method": method, "before": before, "after": after, "counters": counters,
         },
-    )
-    print_table(
-        "measures",
-        ("", "before", "after", "ratio"),
-        [
-            (name.replace("_", " "), value, after[name], value / max(after[name], 1e-9))
-            for name, value in before.items()
-        ],
-    )
+        shown={"vertices": n, **_counted(counters)},
+        phases=found.seconds, permuted=permuted, plot=plot,
+    )  # fmt: skip
+    if not shared.as_json:
+        print_table(
+            "measures",
+            ("", "before", "after", "ratio"),
+            [
+                (name.replace("_", " "), value, after[name], value / max(after[name], 1e-9))
+                for name, value in before.items()
+            ],
+        )
 
 
 COUNTED = {
@@ -259,7 +219,7 @@ Damping = Annotated[float, typer.Option("--damping", help="Probability to follow
 Tol = Annotated[
     float, typer.Option("--tol", help="Stop when the scores change by less, times vertices.")
 ]
-Iterations = Annotated[int, typer.Option("--max-iterations", min=1, help="Stop after so many.")]
+Iterations = Annotated[int, typer.Option("--max-iterations", min=1, help="Stop after this many.")]
 Weighted = Annotated[bool, typer.Option("--weighted", help="Read values as weights of arcs.")]
 SHOWN = 10  # vertices of the highest scores in the table
 
@@ -350,9 +310,7 @@ def precondition(
     ] = 5,
     period: Annotated[
         int | None,
-        typer.Option(
-            "--period", "-m", min=1, help="Charges of the factors are off in one of so many rounds."
-        ),
+        typer.Option("--period", "-m", min=1, help="Charges are off once in this many rounds."),
     ] = None,
     ties: Annotated[
         str | None,

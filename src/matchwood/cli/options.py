@@ -79,14 +79,14 @@ Ties = Annotated[
 class Shared(NamedTuple):
     """Where a verb runs, how it reads the graph, and what it does with the answer."""
 
-    engine: str | None = None
-    threads: int | None = None
-    check: bool | None = None  # None: the verb has no check
-    compact: bool = False
-    pattern: bool = False
-    read: list[str] | None = None
-    output: Path | None = None
-    as_json: bool = False
+    engine: Engine = None
+    threads: Threads = None
+    check: Check = False
+    compact: Compact = False
+    pattern: Pattern = False
+    read: Read = None
+    output: Output = None
+    as_json: Json = False
 
     def load(self, graph: str) -> Loaded:
         """The graph.  A result file that could not be written is refused first."""
@@ -112,52 +112,28 @@ class Shared(NamedTuple):
             results.write(self.output, columns, numbers, ids=loaded.ids)
 
 
-_OPTIONS: dict[str, tuple[Any, Any]] = {  # kind and default
-    "engine": (Engine, None),
-    "threads": (Threads, None),
-    "check": (Check, False),
-    "compact": (Compact, False),
-    "pattern": (Pattern, False),
-    "read": (Read, None),
-    "output": (Output, None),
-    "as_json": (Json, False),
-}
-
-
-def with_shared(
-    command: Callable[..., None] | None = None, *, without: tuple[str, ...] = ()
-) -> Callable[..., Any]:
-    """Turn the last argument of `command`, a `Shared`, into options of the command line.
-
-    Options named in `without` are left out; their field keeps its default.
-    """
-    if command is None:
-        return functools.partial(with_shared, without=without)
-    return with_options(command, Shared, {k: v for k, v in _OPTIONS.items() if k not in without})
-
-
-def with_options(
-    command: Callable[..., None], record: Any, options: Mapping[str, tuple[Any, Any]]
-) -> Callable[..., Any]:
-    """The command with these options for its last argument, which becomes a `record` of them."""
+def with_options(command: Callable[..., None], record: Any) -> Callable[..., Any]:
+    """The command with the fields of `record`, its last argument, as options."""
     hints = get_type_hints(command, include_extras=True)
+    kinds = get_type_hints(record, include_extras=True)
     *own, last = inspect.signature(command).parameters.values()
     shown = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
-    for name, (kind, default) in options.items():
-        option = inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
-        )
-        shown.append(option)
+    for name, default in record._field_defaults.items():
+        kind = inspect.Parameter.KEYWORD_ONLY
+        shown.append(inspect.Parameter(name, kind, default=default, annotation=kinds[name]))
 
     @functools.wraps(command)
     def run(*arguments: Any, **given: Any) -> None:
-        made = record(**{name: given.pop(name) for name in options})
+        made = record(**{name: given.pop(name) for name in record._fields})
         command(*arguments, **given, **{last.name: made})
 
     del run.__wrapped__  # type: ignore[attr-defined]  # Typer would look at that one's arguments
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return run
+
+
+with_shared = functools.partial(with_options, record=Shared)
 
 
 @contextlib.contextmanager
@@ -193,7 +169,7 @@ def report(
             {
                 "graph": loaded.name,
                 **facts,
-                **({} if shared.check is None else {"checked": shared.check}),
+                "checked": shared.check,
                 "seconds": seconds,
                 **{name: str(path) if path else None for name, path in paths.items()},
             }

@@ -155,10 +155,11 @@ def join(
         float | None, typer.Option("--delta", help="Least similarity.  Default: 0.7.")
     ] = None,
     top: Annotated[
-        int | None, typer.Option("--top", min=1, help="Only so many best pairs.")
+        int | None, typer.Option("--top", min=1, metavar="N", help="Only the best N pairs.")
     ] = None,
     per_left: Annotated[
-        int | None, typer.Option("--per-left", min=1, help="Only so many best for each row of A.")
+        int | None,
+        typer.Option("--per-left", min=1, metavar="N", help="Only the best N of each row of A."),
     ] = None,
     similarity: Annotated[
         str, typer.Option("--similarity", help="jaccard, edit, edit_padded or equal.")
@@ -176,7 +177,10 @@ def join(
         bool, typer.Option("--exclude-equal", help="Leave out pairs of score 1.")
     ] = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=0, help="Stop with an error beyond so many pairs.")
+        int | None,
+        typer.Option(
+            "--limit", min=0, metavar="N", help="Stop with an error at more than N pairs."
+        ),
     ] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Only say how many pairs and seconds to expect.")

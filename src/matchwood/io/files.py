@@ -60,7 +60,7 @@ def read_bytes(path: PathLike, limits: Limits = NO_LIMITS, caller: str = "read")
     if found.too_much:
         raise FileFormatError(
             f"{name}, line {line}: {len(content)} compressed bytes unpack to more than {limit}; "
-            f"pass most_bytes= to read so many"
+            f"pass most_bytes= to read more"
         )
     if found.damage is not None:
         raise FileFormatError(f"{name}, line {line}: {found.damage}")

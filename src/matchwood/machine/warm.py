@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import inspect
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matchwood import registry
 from matchwood.arguments import callback, shown
 
 if TYPE_CHECKING:
@@ -186,31 +189,48 @@ def _files(folder: Path | None) -> int:
     return 0 if folder is None or not folder.is_dir() else sum(1 for _ in folder.iterdir())
 
 
-# What `warmup` runs, one line a problem: what takes a Graph, and the rest.
+# What `warmup` runs: the calls that the registry lists, and those that need more than options.
+
+
+def _listed() -> Iterator[tuple[str, bool, Callable[..., Any]]]:
+    """(name, whether it takes a graph, function that makes it compile) of the registry's calls."""
+    packets = _packets()
+    values = {"src": packets[0], "dst": packets[1], "source": packets, "traffic": packets}
+    for entry in registry.PROBLEMS:
+        for suffix, options in entry.calls.items():
+            home = importlib.import_module(f"matchwood.{entry.folder}")
+            function = getattr(home, entry.function)
+            wanted = inspect.signature(function).parameters
+            data = next(iter(wanted))
+            call = functools.partial(function, **{**entry.example, **options})
+            name = f"{entry.warm}, {suffix}" if suffix else entry.warm
+            if data in values:
+                given = {key: value for key, value in values.items() if key in wanted}
+                yield name, False, functools.partial(call, **given)
+            else:
+                yield name, True, functools.partial(_on_graph, call, data)
+
+
+def _on_graph(call: Callable[..., Any], data: str, G: Graph) -> None:
+    """Call a function of a graph, of the parents of a search or of one with labels."""
+    import numpy as np
+
+    from matchwood.traversal import bfs
+
+    if data == "parent":
+        call(bfs(G, 0).parent)
+    elif "labels" in inspect.signature(call).parameters:
+        call(G, np.zeros(G.n, np.int64))
+    else:
+        call(G)
 
 
 def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
-    import numpy as np
-
-    from matchwood.communities import label_propagation, leiden, louvain, modularity
-    from matchwood.components import (
-        condensation,
-        connected_components,
-        strongly_connected_components,
-    )
-    from matchwood.factors import degree_factor
     from matchwood.forests import linear_forest, tridiagonal_of
-    from matchwood.independent import maximal_independent_set
-    from matchwood.matching import (
-        coarsening_hierarchy,
-        maximal_matching,
-        maximum_matching,
-        weighted_matching,
-    )
+    from matchwood.matching import coarsening_hierarchy, weighted_matching
     from matchwood.primitives import row_reduce
     from matchwood.primitives.inspect import trusted_symmetry
     from matchwood.primitives.symmetrize import trusted_union
-    from matchwood.spanning import minimum_spanning_forest
     from matchwood.traversal import bfs, forest_roots
 
     def views(G: Graph) -> None:
@@ -222,87 +242,33 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
 
     return {
         "graph": views,
-        "bfs": lambda G: bfs(G, 0),
-        "bfs, undirected": lambda G: bfs(G, [0, 1], directed=False, depth_limit=2),
-        "forest roots": lambda G: forest_roots(bfs(G, 0).parent),
+        **{name: run for name, takes_graph, run in _listed() if takes_graph},
         "bfs, ranks": lambda G: _on_ranks(G, lambda D: forest_roots(bfs(D, 0).parent)),
         "components, ranks": lambda G: _on_ranks(G, _components_of_ranks),
-        "components, afforest": lambda G: connected_components(G, method="afforest"),
-        "components, fastsv": lambda G: connected_components(G, method="fastsv"),
-        "components, bfs": lambda G: connected_components(G, method="bfs"),
-        **{
-            f"strong components, {method}": functools.partial(
-                strongly_connected_components, method=method
-            )
-            for method in ("auto", "tarjan", "forward_backward", "multistep")
-        },
-        "condensation": lambda G: condensation(G),
-        "communities": lambda G: louvain(G, method="moving"),
-        "communities, joining": lambda G: louvain(G, method="joining"),
-        "communities, leiden": lambda G: leiden(G),
-        "communities, labels": lambda G: label_propagation(G),
-        "communities, modularity": lambda G: modularity(G, np.zeros(G.n, np.int64)),
-        **{
-            f"independent set, {method}": functools.partial(maximal_independent_set, method=method)
-            for method in ("luby", "lexicographic", "luby_sampling")
-        },
-        **{
-            f"spanning forest, {method}": functools.partial(minimum_spanning_forest, method=method)
-            for method in ("boruvka", "awerbuch_shiloach", "kruskal", "filter_kruskal")
-        },
-        **{
-            f"matching, {method}": functools.partial(weighted_matching, method=method)
-            for method in ("greedy", "dominant", "suitor", "augmented", "random_weighted")
-        },
-        "matching, streaming": lambda G: weighted_matching(G, method="streaming"),
         "matching, bound": lambda G: weighted_matching(G).bound,
-        "matching, maximal": lambda G: maximal_matching(G),
-        **{
-            f"matching, maximum, {method}": functools.partial(maximum_matching, method=method)
-            for method in ("auto", "blossom")
-        },
-        "matching, serial": lambda G: maximal_matching(G, method="serial"),
         "coarsening_hierarchy": lambda G: coarsening_hierarchy(G, until=5),
-        "matching, maximal, weighted": lambda G: maximal_matching(G, weighted=True),
-        "factor": lambda G: degree_factor(G, 2),
         "preconditioners": _preconditioners,
-        **{
-            f"forest, {method}": functools.partial(linear_forest, method=method)
-            for method in ("splitters", "ranges", "doubling", "walk")
-        },
         "forest, tridiagonal": lambda G: tridiagonal_of(G, linear_forest(G)),
-        "factor, greedy": lambda G: degree_factor(G, 2, method="greedy"),
         "ordering": _order,
-        **_locality(),
-        **{
-            f"pagerank, {kind}": functools.partial(_rank, kind=kind)
-            for kind in ("float32", "float64")
-        },
-        "join": lambda G: _join(),
+        "gaps": _gaps,
+        "refinement": _refined,
         "row_reduce": lambda G: _reduce_rows(row_reduce, G),
     }
 
 
-def _locality() -> dict[str, Callable[[Graph], Any]]:
+def _gaps(G: Graph) -> None:
     from matchwood import ordering
 
-    def gaps(G: Graph) -> None:
-        ordering.gaps(G)
-        ordering.gaps(G, ordering.degree_order(G))
+    ordering.gaps(G)
+    ordering.gaps(G, ordering.hub_order(G))
 
-    def refined(G: Graph) -> None:
-        for metric in ("log_gap", "linear_gap"):
-            for partners in ("neighbours", "median"):
-                ordering.refine_order(G, metric=metric, partners=partners, fraction=1.0, threads=2)
 
-    return {
-        "gaps": gaps,
-        "rabbit order": lambda G: ordering.rabbit_order(G),
-        "shingle order": lambda G: ordering.shingle_order(G),
-        "layered order": lambda G: ordering.layered_label_propagation_order(G, gammas=(1, 0)),
-        "degree order": lambda G: ordering.hub_order(G),
-        "refinement": refined,
-    }
+def _refined(G: Graph) -> None:
+    from matchwood.ordering import refine_order
+
+    for metric in ("log_gap", "linear_gap"):
+        for partners in ("neighbours", "median"):
+            refine_order(G, metric=metric, partners=partners, fraction=1.0, threads=2)
 
 
 def _on_ranks(G: Graph, work: Callable[[Any], Any]) -> None:
@@ -333,13 +299,6 @@ def _join() -> None:
         rows = [["database", "systems"], ["databases", "system"], ["graphs"]]
         fuzzy_join(rows, delta=0.4, similarity=similarity, q=4)
         fuzzy_join(rows, per_left=1, similarity=similarity, threads=2)
-
-
-def _rank(G: Graph, kind: str) -> None:
-    from matchwood.ranking import pagerank
-
-    for weighted in (False, True):
-        pagerank(G, weighted=weighted, dtype=kind)
 
 
 def _order(G: Graph) -> None:
@@ -431,21 +390,29 @@ def _once() -> dict[str, Callable[[], Any]]:
         "generators, packets": lambda: [generators.packets(9, kind) for kind in PACKET_KINDS],
         "memory of graphs": copies,
         "io": _files_in_and_out,
+        **{name: run for name, takes_graph, run in _listed() if not takes_graph},
         **_sensing(),
+        "join": _join,
     }
 
 
-def _sensing() -> dict[str, Callable[[], Any]]:
-    from matchwood import generators, sensing
-    from matchwood.applications.sensing.packets import Packets
+def _packets() -> tuple[Any, Any]:
+    from matchwood import generators
 
-    src, dst = generators.packets(500, "zipf", hosts=20)
+    found: tuple[Any, Any] = generators.packets(500, "zipf", hosts=20)
+    return found
+
+
+def _sensing() -> dict[str, Callable[[], Any]]:
+    from matchwood import sensing
+
+    src, dst = _packets()
 
     def captures() -> None:
         import numpy as np
 
         number = np.arange(src.size)
-        sent = Packets(src, dst, number, src * 0 + 60, number.astype(np.uint8))
+        sent = sensing.Packets(src, dst, number, src * 0 + 60, number.astype(np.uint8))
         with tempfile.TemporaryDirectory() as folder:
             for name in ("a.pcap", "a.pcapng"):
                 sensing.write_capture(Path(folder, name), sent)
@@ -457,18 +424,10 @@ def _sensing() -> dict[str, Callable[[], Any]]:
             sensing.write_archive(path, [sensing.traffic_matrix(src, dst)], compression=None)
             list(sensing.read_archive(path))
 
-    def statistics() -> None:
-        for threads in (1, 2):
-            sensing.traffic_statistics((src, dst), threads=threads)
-            sensing.traffic_histograms((src, dst), threads=threads)
-
     return {
-        "sensing": lambda: sensing.sense((src, dst), window=100, ranges=[["10.0.0.0/8"]]),
         "sensing, captures": captures,
         "sensing, anonymity": lambda: _anonymized(src),
         "sensing, traffic": lambda: sensing.sum_matrices([sensing.traffic_matrix(src, dst)] * 3),
-        "sensing, statistics": statistics,
-        "sensing, sliding": lambda: sensing.sliding_statistics(src, dst, 100),
         "sensing, archives": archives,
     }
 

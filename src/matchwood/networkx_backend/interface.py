@@ -1,73 +1,31 @@
 """The object that NetworkX loads: conversions, rules, and one function for each name.
 
-The functions take the backend's `Graph` and otherwise NetworkX's arguments; its documentation
-describes them, and info.py adds what differs.
+The functions are those that algorithms/ marks as dispatched.  They take the backend's `Graph` and
+otherwise NetworkX's arguments; its documentation describes them, and info.py adds what differs.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 from itertools import islice
 from typing import Any
 
 from matchwood.gate.networkx import own_access
-from matchwood.networkx_backend.algorithms.communities import (
-    asyn_lpa_communities,
-    fast_label_propagation_communities,
-    label_propagation_communities,
-    leiden_communities,
-    leiden_partitions,
-    louvain_communities,
-    louvain_partitions,
-    modularity,
-)
-from matchwood.networkx_backend.algorithms.components import (
-    condensation,
-    connected_components,
-    is_connected,
-    is_strongly_connected,
-    is_weakly_connected,
-    kosaraju_strongly_connected_components,
-    node_connected_component,
-    number_connected_components,
-    number_strongly_connected_components,
-    number_weakly_connected_components,
-    strongly_connected_components,
-    weakly_connected_components,
-)
-from matchwood.networkx_backend.algorithms.ranking import pagerank
-from matchwood.networkx_backend.algorithms.sets import (
-    hopcroft_karp_matching,
-    max_weight_matching,
-    maximal_independent_set,
-    maximal_matching,
-)
-from matchwood.networkx_backend.algorithms.spanning import (
-    maximum_spanning_edges,
-    maximum_spanning_tree,
-    minimum_spanning_edges,
-    minimum_spanning_tree,
-)
-from matchwood.networkx_backend.algorithms.traversal import (
-    ancestors,
-    bfs_edges,
-    bfs_layers,
-    bfs_predecessors,
-    bfs_successors,
-    bfs_tree,
-    descendants,
-    descendants_at_distance,
-    generic_bfs_edges,
-    has_path,
-    single_source_shortest_path,
-    single_source_shortest_path_length,
-    single_target_shortest_path_length,
+from matchwood.networkx_backend.algorithms import (
+    communities,
+    components,
+    ranking,
+    sets,
+    spanning,
+    traversal,
 )
 from matchwood.networkx_backend.convert import convert_from_nx, convert_to_nx
 from matchwood.networkx_backend.info import FUNCTIONS, settings
+from matchwood.networkx_backend.names import DISPATCHED
 from matchwood.networkx_backend.testing import on_start_tests
+
+FAMILIES = (communities, components, ranking, sets, spanning, traversal)  # they fill DISPATCHED
 
 # Which calls this backend takes: `can_run` by the arguments, `should_run` by the size.
 
@@ -78,34 +36,13 @@ PARTIAL = frozenset({"has_path", "descendants_at_distance"})
 # bench/networkx_backend/thresholds.py, 2 cores.
 LEAST = 20_000
 LEAST_WHERE_NETWORKX_IS_SLOW = 6_000
-SLOW = frozenset(
-    {
-        "louvain_communities",
-        "louvain_partitions",
-        "label_propagation_communities",
-        "asyn_lpa_communities",
-        "maximal_independent_set",
-        "max_weight_matching",
-        "minimum_spanning_edges",
-        "maximum_spanning_edges",
-        "minimum_spanning_tree",
-        "maximum_spanning_tree",
-    }
-)
+SLOW = frozenset({
+    "louvain_communities", "louvain_partitions", "label_propagation_communities",
+    "asyn_lpa_communities", "maximal_independent_set", "max_weight_matching",
+    "minimum_spanning_edges", "maximum_spanning_edges", "minimum_spanning_tree",
+    "maximum_spanning_tree",
+})  # fmt: skip
 LEAST_CONVERTED = 3_000
-COMMUNITIES = frozenset(
-    {
-        "louvain_communities",
-        "louvain_partitions",
-        "leiden_communities",
-        "leiden_partitions",
-        "label_propagation_communities",
-        "asyn_lpa_communities",
-        "fast_label_propagation_communities",
-        "modularity",
-    }
-)
-
 SAMPLE = 64  # rows from which the number of edges is estimated; NetworkX counts them too slowly
 
 
@@ -137,7 +74,7 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
             return "edges are chosen as Kruskal's algorithm does"
         if G.is_directed():
             return "spanning trees are of undirected graphs"
-    if name in COMMUNITIES and G.is_directed():
+    if DISPATCHED[name].__module__ == communities.__name__ and G.is_directed():
         return "communities are of undirected graphs"
     if name == "hopcroft_karp_matching" and G.is_directed():
         return "matchings are of undirected graphs"
@@ -178,56 +115,9 @@ def _is_converted(G: Any) -> bool:
 
 @functools.cache
 def _signature(name: str) -> inspect.Signature:
-    interface = importlib.import_module("matchwood.networkx_backend.interface")
-    return inspect.signature(getattr(interface, name))
+    return inspect.signature(DISPATCHED[name])
 
 
-__all__ = [
-    "ancestors",
-    "descendants",
-    "has_path",
-    "kosaraju_strongly_connected_components",
-    "single_source_shortest_path",
-    "asyn_lpa_communities",
-    "fast_label_propagation_communities",
-    "label_propagation_communities",
-    "leiden_communities",
-    "leiden_partitions",
-    "louvain_communities",
-    "louvain_partitions",
-    "modularity",
-    "bfs_edges",
-    "bfs_layers",
-    "bfs_predecessors",
-    "bfs_successors",
-    "bfs_tree",
-    "can_run",
-    "condensation",
-    "connected_components",
-    "convert_from_nx",
-    "convert_to_nx",
-    "descendants_at_distance",
-    "generic_bfs_edges",
-    "hopcroft_karp_matching",
-    "is_connected",
-    "is_strongly_connected",
-    "is_weakly_connected",
-    "max_weight_matching",
-    "maximal_independent_set",
-    "maximal_matching",
-    "maximum_spanning_edges",
-    "maximum_spanning_tree",
-    "minimum_spanning_edges",
-    "minimum_spanning_tree",
-    "node_connected_component",
-    "number_connected_components",
-    "number_strongly_connected_components",
-    "number_weakly_connected_components",
-    "on_start_tests",
-    "pagerank",
-    "should_run",
-    "single_source_shortest_path_length",
-    "single_target_shortest_path_length",
-    "strongly_connected_components",
-    "weakly_connected_components",
-]
+globals().update(DISPATCHED)
+__all__ = ["can_run", "convert_from_nx", "convert_to_nx", "on_start_tests", "should_run"]
+__all__ += DISPATCHED  # type: ignore[arg-type]

@@ -15,14 +15,19 @@ CALLS: Counter[str] = Counter()
 nobody but its log; this shows which answers were ours."""
 
 
+DISPATCHED: dict[str, Callable[..., Any]] = {}
+"""The functions by name, as NetworkX gets them."""
+
+
 def dispatched(function: F) -> F:
-    """Count the calls of a function that NetworkX dispatches to."""
+    """List a function that NetworkX dispatches to, and count its calls."""
 
     @functools.wraps(function)
     def counted(*args: Any, **kwargs: Any) -> Any:
         CALLS[function.__name__] += 1
         return function(*args, **kwargs)
 
+    DISPATCHED[function.__name__] = counted
     return counted  # type: ignore[return-value]
 
 

@@ -41,14 +41,20 @@ def upper_edges(A: Any) -> tuple[Array, Array]:
     return np.asarray(coo.row[keep]), np.asarray(coo.col[keep])
 
 
-def mesh_levels(
-    points: Array, A: Any, level: Array, parent: Array, title: str = "breadth-first levels"
-) -> Svg:
-    """Vertices and tree edges in the colour of their level; other edges faint."""
+def on_points(points: Array, A: Any, title: str) -> tuple[Svg, Array]:
+    """A picture with the edges of a graph, faint, and the places of its vertices."""
     picture = Svg(SIDE, SIDE + LEGEND, title)
     at = placed(points)
     u, v = upper_edges(A)
     picture.segments(at[u], at[v], color=FAINT, width=0.5, opacity=0.45)
+    return picture, at
+
+
+def mesh_levels(
+    points: Array, A: Any, level: Array, parent: Array, title: str = "breadth-first levels"
+) -> Svg:
+    """Vertices and tree edges in the colour of their level; other edges faint."""
+    picture, at = on_points(points, A, title)
     reached = np.flatnonzero(level >= 0)
     step, shades = svg.steps(level[reached])
     for k, shade in enumerate(shades):
@@ -100,10 +106,7 @@ def coloured_parts(points: Array, A: Any, label: Array, title: str = "components
 
 def matched_edges(points: Array, A: Any, mate: Array, title: str = "matching") -> Svg:
     """Matched edges and their ends in colour; free vertices stand out."""
-    picture = Svg(SIDE, SIDE + LEGEND, title)
-    at = placed(points)
-    u, v = upper_edges(A)
-    picture.segments(at[u], at[v], color=FAINT, width=0.5, opacity=0.45)
+    picture, at = on_points(points, A, title)
     ends = np.flatnonzero(mate > np.arange(mate.size))
     picture.segments(at[ends], at[mate[ends]], color=MAIN, width=2.2)
     picture.dots(at[mate >= 0], color=MAIN, radius=1.9)

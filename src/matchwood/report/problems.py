@@ -54,7 +54,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         name="strong components",
         short="scc",
-        ours=sketches.ours_strong,
+        ours=lambda G, threads: matchwood.strongly_connected_components(G, threads=threads),
         scipy=lambda A: csgraph.connected_components(A, directed=True, connection="strong"),
         check=lambda A, x: matchwood.check.check_strongly_connected_components(A, x),
         say=lambda x: f"{x.count:,} found, largest {int(np.bincount(x.labels).max()):,}",
@@ -81,7 +81,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         name="spanning forest",
         short="mst",
-        ours=sketches.ours_spanning,
+        ours=lambda G, threads: matchwood.minimum_spanning_forest(G, threads=threads),
         scipy=csgraph.minimum_spanning_tree,
         check=lambda A, x: matchwood.check.check_spanning_forest(A, x),
         say=lambda x: f"{x.edges.shape[0]:,} edges, {x.components:,} trees",
@@ -107,7 +107,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         name="linear forest",
         short="forest",
-        ours=sketches.ours_forests,
+        ours=lambda G, threads: matchwood.linear_forest(G, ties="hash", threads=threads),
         scipy=None,
         check=lambda A, x: matchwood.check.check_linear_forest(A, x),
         say=lambda x: f"{x.count:,} paths, {x.coverage:.0%} of the weight",

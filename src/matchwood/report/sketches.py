@@ -40,6 +40,12 @@ def levels(n: int = 1500) -> Sketch:
     )
 
 
+def _sizes(sizes: Any) -> Svg:
+    side = pictures.SIDE, pictures.SIDE + pictures.LEGEND
+    words = "vertices", "components", "components of each size"
+    return pictures.distribution(sizes, *words, *side)
+
+
 def components(n: int = 1600) -> Sketch:
     """Components of a random geometric graph that is about to fall apart."""
     radius = float((4.0 / np.pi / n) ** 0.5)  # about four neighbours each
@@ -49,14 +55,7 @@ def components(n: int = 1600) -> Sketch:
     return Sketch(
         (
             pictures.coloured_parts(points, A, found.labels),
-            pictures.distribution(
-                np.bincount(found.labels),
-                "vertices",
-                "components",
-                "components of each size",
-                pictures.SIDE,
-                pictures.SIDE + pictures.LEGEND,
-            ),
+            _sizes(np.bincount(found.labels)),
         ),
         f"{n:,} random points, joined when closer than {radius:.3f}: {found.count:,} components. "
         f"The eight largest have a colour of their own, the others are grey.",
@@ -87,10 +86,6 @@ def matching(n: int = 700) -> Sketch:
 # Strong components
 
 
-def ours_strong(G: Any, threads: int | None) -> Any:
-    return matchwood.strongly_connected_components(G, threads=threads)
-
-
 def one_way(A: Any, both: float, rng: int) -> Any:
     """A symmetric matrix of which most edges keep one direction, drawn at random."""
     upper = sp.triu(A, 1).tocoo()
@@ -111,14 +106,7 @@ def sketch_strong(n: int = 1500) -> Sketch:
     return Sketch(
         (
             pictures.coloured_parts(points, streets, found.labels, "strong components"),
-            pictures.distribution(
-                sizes,
-                "vertices",
-                "components",
-                "components of each size",
-                pictures.SIDE,
-                pictures.SIDE + pictures.LEGEND,
-            ),
+            _sizes(sizes),
         ),
         f"{n:,} places joined by streets, nine in ten of them one-way: {found.count:,} strong "
         f"components, within which one can drive there and back. The largest has "
@@ -220,10 +208,7 @@ def sketch_independent(n: int = 700) -> Sketch:
 
 
 def _drawn(points: Any, A: Any, method: str, members: Any) -> Svg:
-    picture = Svg(pictures.SIDE, pictures.SIDE + pictures.LEGEND, f"independent set, {method}")
-    at = pictures.placed(points)
-    u, v = pictures.upper_edges(A)
-    picture.segments(at[u], at[v], color=FAINT, width=0.6, opacity=0.6)
+    picture, at = pictures.on_points(points, A, f"independent set, {method}")
     picture.dots(at[~members], color=FAINT, radius=1.3)
     picture.dots(at[members], color=MAIN if method == "luby" else SECOND, radius=3.2)
     words = f"{method}: {int(members.sum()):,} members"
@@ -232,10 +217,6 @@ def _drawn(points: Any, A: Any, method: str, members: Any) -> Svg:
 
 
 # Minimum spanning forests
-
-
-def ours_spanning(G: Any, threads: int | None) -> Any:
-    return matchwood.minimum_spanning_forest(G, threads=threads)
 
 
 def sketch_spanning(n: int = 900, side: int = 28) -> Sketch:
@@ -257,12 +238,9 @@ def sketch_spanning(n: int = 900, side: int = 28) -> Sketch:
 
 
 def _network(points: Any, A: Any, found: Any) -> Svg:
-    picture = Svg(pictures.SIDE, pictures.SIDE + pictures.LEGEND, "minimum spanning tree")
-    at = pictures.placed(points)
-    u, v = pictures.upper_edges(A)
-    picture.segments(at[u], at[v], color=FAINT, width=0.5, opacity=0.5)
+    picture, at = pictures.on_points(points, A, "minimum spanning tree")
     picture.segments(at[found.edges[:, 0]], at[found.edges[:, 1]], color=MAIN, width=1.6)
-    words = f"{found.edges.shape[0]:,} of {u.size:,} edges"
+    words = f"{found.edges.shape[0]:,} of {A.nnz // 2:,} edges"
     picture.text(pictures.MARGIN, pictures.SIDE + 18, words, color=INK)
     return picture
 
@@ -278,10 +256,6 @@ def _maze(side: int, found: Any) -> Svg:
 
 
 # Linear forests
-
-
-def ours_forests(G: Any, threads: int | None) -> Any:
-    return matchwood.linear_forest(G, ties="hash", threads=threads)
 
 
 def sketch_forests(n: int = 700, side: int = 26) -> Sketch:
@@ -307,10 +281,7 @@ def sketch_forests(n: int = 700, side: int = 26) -> Sketch:
 
 
 def _paths(points: Any, A: Any, found: Any, title: str) -> Svg:
-    picture = Svg(pictures.SIDE, pictures.SIDE + pictures.LEGEND, title)
-    at = pictures.placed(points)
-    u, v = pictures.upper_edges(A)
-    picture.segments(at[u], at[v], color=FAINT, width=0.5, opacity=0.5)
+    picture, at = pictures.on_points(points, A, title)
     edges = found.edges()
     picture.segments(at[edges[:, 0]], at[edges[:, 1]], color=MAIN, width=2.0)
     cut = found.removed

@@ -150,7 +150,7 @@ def _allowed_shape(
         raise ValueError(
             f"read: the ids of {text.path} reach {n - 1 + options.base} with only {m} edges; "
             f"pass compact=True to number the vertices that occur, "
-            f"or most_vertices={n} to have so many"
+            f"or most_vertices={n} to have all of them"
         )
     _require_room(text, shape, m, options)
     return shape

@@ -72,7 +72,7 @@ def _require_plain_arrays(path: PathLike, stream: io.BytesIO, limits: Limits) ->
         limit = limits.most_bytes(stream.getbuffer().nbytes)
         if total > limit:
             raise _refused(
-                path, f"its arrays take {total} bytes; pass most_bytes={total} to read so many"
+                path, f"its arrays take {total} bytes; pass most_bytes={total} to read them"
             )
         require_memory("read", 2 * total, os.fspath(path))
         for member, name in zip(members, names, strict=True):
@@ -93,7 +93,7 @@ def _require_plain_arrays(path: PathLike, stream: io.BytesIO, limits: Limits) ->
                     raise _refused(path, f"{name} has shape {shape}")
                 count *= length
             if count * dtype.itemsize != member.file_size - start:
-                raise _refused(path, f"{name} has shape {shape}, but not so many bytes")
+                raise _refused(path, f"{name} has shape {shape}, which is not its number of bytes")
 
 
 def _described(head: io.BytesIO) -> tuple[np.dtype[Any], tuple[int, ...], int]:

@@ -345,7 +345,7 @@ def load(name: str, offset: int, blob: memoryview, limits: Limits) -> TrafficMat
     if total > most:
         raise damaged(
             name, offset + 64, f"{len(blob)} bytes unpack to {total}, more than {most}; "
-            "pass most_bytes= to read so many",
+            "pass most_bytes= to read more",
         )  # fmt: skip
     require_memory("read_archive", 2 * total, name)
     arrays = list(_arrays(name, offset, blob[: header.size], header))

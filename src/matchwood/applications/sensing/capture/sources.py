@@ -245,7 +245,7 @@ def unpacked_within(
         if made > (most := limits.most_bytes(taken)):
             raise FileFormatError(
                 f"{name}, byte {made} unpacked: {taken} compressed bytes unpack to more than "
-                f"{most}; pass most_bytes= to read so many"
+                f"{most}; pass most_bytes= to read more"
             )
         yield piece
 

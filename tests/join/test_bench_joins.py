@@ -1,4 +1,4 @@
-"""`matchwood bench join`: rows of the collections that are there, and none where there are none."""
+"""Joins by every method: rows of the collections that are there, none where there are none."""
 
 import gzip
 
@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import matchwood
-from matchwood.report import join_bench as bench
+from bench.papers.mandulak import join_methods as bench
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`matchwood bench join`: joins of the collections in $MATCHWOOD_DATA by every method.
+"""Joins of the collections in $MATCHWOOD_DATA by every method, one row each.
 
 HG solves every pair, EV stops as soon as a pair is decided, GD, LD and PS are the approximate
 matchings, `certified` is the default of `fuzzy_join`.  One thread, delta 0.7.  Methods take
@@ -212,3 +212,9 @@ def table(found: list[dict[str, Any]]) -> Any:
             *(f"{min(r[kind].values()):.4f}" for kind in ("recall", "precision")),
         )  # fmt: skip
     return result
+
+
+if __name__ == "__main__":
+    from rich.console import Console
+
+    Console().print(table(run(repeats=3, say=print)))
