@@ -443,19 +443,28 @@ __device__ __forceinline__ unsigned long long draw(I v, I degree, unsigned long 
     return (hash2((long long)round, v, seed) >> 32) * (2 * d);
 }
 
-// live: `room` words for each warp.  hub: a word for each row longer than LONG.  `done` rounds have been made
+// The lists of the warps: `room` words for each, of which it uses sizes[warp].
+template <typename I>
+struct WarpLists {
+    int tile;
+    I room;
+    I *live, *sizes;
+};
+
+// hub: a word for each row longer than LONG.  `done` rounds have been made
 // by launches before; this one makes at most `rounds`, each with its ROUND_WORDS words, 0 at launch.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK) sample(
-    I n, const I* indptr, const I* indices, unsigned long long seed, long long done, int rounds, int tile, I room,
-    unsigned char* state, I* degree, I* hub, I* live, I* sizes, unsigned long long* words, unsigned int* gate)
+    I n, const I* indptr, const I* indices, unsigned long long seed, long long done, int rounds, const WarpLists<I> lists,
+    unsigned char* state, I* degree, I* hub, unsigned long long* words, unsigned int* gate)
 {
+    const int tile = lists.tile;
     GridBarrier grid(gate);
     long long warps = all_threads() / WARP, me = global_thread() / WARP;
-    I* mine = live + me * room;
+    I* mine = lists.live + me * lists.room;
     I size = 0;
     if (done > 0) {
-        size = sizes[me];
+        size = lists.sizes[me];
     } else {
         for (long long first = me * tile; first < n; first += warps * tile) {
             long long at = first + lane();
@@ -566,5 +575,5 @@ __global__ void __launch_bounds__(BLOCK) sample(
         }
         grid.wait();
     }
-    if (lane() == 0) sizes[me] = size;
+    if (lane() == 0) lists.sizes[me] = size;
 }
