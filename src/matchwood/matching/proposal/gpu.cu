@@ -38,8 +38,8 @@ struct Unsigned<long long> {
 
 // The order by which neighbours are preferred; null where they are not.
 template <typename I>
-struct Order {
-    const I *position, *vertices;
+struct Preference {
+    const I *position, *order;
 };
 
 template <typename I>
@@ -216,7 +216,7 @@ __device__ __forceinline__ unsigned int round_number(long long k, unsigned long 
 // Three blocks per multiprocessor instead of two: R-MAT 22 1.19 against 1.33 ms.
 template <typename I, typename W, bool WEIGHTED, bool ORDERED>
 __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
-    I n, const I* indptr, const I* indices, const W* data, const Order<I> order, unsigned long long seed,
+    I n, const I* indptr, const I* indices, const W* data, const Preference<I> prefer, unsigned long long seed,
     unsigned long long threshold, int rounds, const Proposals<I> proposals, const Live<I> live, const Progress progress)
 {
     using U = typename Unsigned<I>::type;
@@ -259,8 +259,8 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
             I begin = asks ? indptr[v] : 0, degree = asks ? indptr[v + 1] - begin : 0;
             Choice<U> choice;
             if (ORDERED && coloured) {
-                choice = first_in_order<I, U>(begin, degree, indices, order.position, state);
-                if (choice.vertex != NONE) choice.vertex = (U)order.vertices[choice.vertex];
+                choice = first_in_order<I, U>(begin, degree, indices, prefer.position, state);
+                if (choice.vertex != NONE) choice.vertex = (U)prefer.order[choice.vertex];
             } else if (coloured && !WEIGHTED) {
                 I place = (I)(((hash2(k, v, seed) >> 32) * (unsigned long long)degree) >> 32);
                 choice = first_red<I, U>(begin, degree, place, indices, state);
@@ -271,7 +271,7 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
             if (asks) {
                 target[v] = choice.vertex;
                 if (!choice.free) state[v] = TAKEN;
-                if (coloured && choice.vertex != NONE) lower_to(&mate[choice.vertex], ORDERED ? (U)order.position[v] : (U)v);
+                if (coloured && choice.vertex != NONE) lower_to(&mate[choice.vertex], ORDERED ? (U)prefer.position[v] : (U)v);
             }
         }
         grid.wait();
@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
         if (ORDERED && coloured) {
             for (I i = (I)threadIdx.x; i < size; i += BLOCK) {
                 I v = mine[i];
-                if (state[v] == RED && mate[v] != NONE) mate[v] = (U)order.vertices[mate[v]];
+                if (state[v] == RED && mate[v] != NONE) mate[v] = (U)prefer.order[mate[v]];
             }
             grid.wait();
         }

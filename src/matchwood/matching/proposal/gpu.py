@@ -102,8 +102,8 @@ def _rounds(
     words = space.words
     counts = words[4:].view(np.uint64)
     arguments = (
-        n, view.indptr, view.indices, view.data, ordered or (None, None), seed, threshold,
-        ROUNDS_PER_LAUNCH,
+        n, view.indptr, view.indices, view.data, ordered or Preference(None, None), seed,
+        threshold, ROUNDS_PER_LAUNCH,
         Proposals(mate, space.target, space.state),
         Live(room, space.live, space.sizes),
         Progress(

@@ -168,7 +168,7 @@ class Run:
             waiting_hash=xp.zeros(grid.owned, np.uint64),
             waiter=xp.full(grid.owned, np.iinfo(kind).max, kind),
         )
-        self.lists = [self._empty(grid.n_rows) for _ in range(2)]
+        self.rows, self.row_place = (self._empty(grid.n_rows) for _ in range(2))
         self.changed, self.target, self.place = (self._empty(grid.owned) for _ in range(3))
         self.touched, self.matched = (self._empty(grid.owned) for _ in range(2))
         self.groups = tuple(zip((self.exchange.column, self.exchange.row), groups, strict=True))
@@ -221,7 +221,7 @@ class Run:
         """Find candidates for rows, and send them to the owners of the rows."""
         grid, k = self.grid, self.kernels
         self.counters = counters = Counters(grid.C, grid.p)
-        rows = OwnerList(*self.lists, counters.rows, counters.offers)
+        rows = OwnerList(self.rows, self.row_place, counters.rows, counters.offers)
         given = (self.block.view.indptr, self.candidate, self.taken, rows)
         k.list_rows(grid.n_rows, (grid.n_rows, first, grid.C, *given))
         counts = counters.offers.get().astype(np.int64)
