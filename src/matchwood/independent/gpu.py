@@ -22,9 +22,9 @@ ROUNDS_PER_LAUNCH = 128  # rounds of sampling, for the same reason; most graphs 
 CALLER = "maximal_independent_set"
 
 
-class WarpLists(NamedTuple):
-    tile: int
-    room: int
+class SampleSpace(NamedTuple):
+    degree: Any
+    hub: Any
     live: Any
     sizes: Any
 
@@ -90,15 +90,15 @@ def _sample(view: Any, method: str, seed: int, status: Any) -> int:
         degree=(n, kind),
     )
     gate, words = space.words[:1].view(np.uint32), space.words[1:]
-    lists = WarpLists(tile, room, space.live, space.sizes)
+    arrays = SampleSpace(space.degree, space.hub, space.live, space.sizes)
     done = 0
     while True:
         space.words.data.memset_async(0, space.words.nbytes)
         kernel(
             None,
             (
-                n, view.indptr, view.indices, seed, done, ROUNDS_PER_LAUNCH, lists, status,
-                space.degree, space.hub, words, gate,
+                n, view.indptr, view.indices, seed, done, ROUNDS_PER_LAUNCH, tile, room,
+                status, arrays, words, gate,
             ),
             block=BLOCK,
             grid=blocks,
