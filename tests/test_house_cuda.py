@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from house import CUDA_FILES, PACKAGE, module_of
+from matchwood.engines.gpu.launch import parameters
 from matchwood.engines.gpu.source import KernelError, header_home
 
 HEADERS = [path for path in CUDA_FILES if path.suffix == ".cuh"]
@@ -157,3 +158,57 @@ template <typename W, int N> constexpr int BLOCKS = N;
 struct Later;
 """
     assert defined(text) == {"TILE", "MASK", "Bits", "Pair", "State", "BLOCKS"}
+
+
+# Arguments
+
+MOST_ARGUMENTS = 12  # of a kernel; what belongs together is a struct
+KERNEL = re.compile(r"__global__[^;{}()]*(?:__launch_bounds__\s*\([^()]*\)[^;{}()]*)?\b(\w+)\s*\(")
+ANY_TYPES = ["int"] * 9  # for the parameters of a template
+# to be emptied
+STILL_LONG = {
+    "ordering/rcm/gpu/batch.cu: place_batches",
+    "ordering/rcm/gpu/leveled.cu: place_levels",
+    "ordering/refine/gpu.cu: choose",
+    "ordering/refine/gpu.cu: complete",
+    "ordering/refine/gpu.cu: evaluate",
+    "primitives/community_merge/gpu.cu: join_pieces",
+    "primitives/community_merge/gpu.cu: join_rows",
+    "primitives/contract/gpu/pairs.cu: long_rows",
+    "ranking/gpu.cu: finish_hubs",
+    "ranking/gpu.cu: pull",
+    "ranking/gpu.cu: pull_rows",
+    "spanning/forest/boruvka/gpu.cu: list_light",
+    "spanning/forest/boruvka/gpu.cu: list_rest",
+    "traversal/breadth_first/gpu.cu: search",
+    "tridiagonal/passes.cuh: repair",
+    "tridiagonal/passes.cuh: substitute_rows",
+}
+
+
+def with_many_arguments(text: str) -> Iterator[str]:
+    """Kernels with more than MOST_ARGUMENTS.  The fields of a struct are not counted."""
+    for name in dict.fromkeys(KERNEL.findall(COMMENT.sub("", text))):
+        if len(parameters(text, name, ANY_TYPES) or ()) > MOST_ARGUMENTS:
+            yield name
+
+
+def test_kernels_take_few_arguments():
+    found = {
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in CUDA_FILES
+        for name in with_many_arguments(path.read_text())
+    }
+    assert found == STILL_LONG
+
+
+def test_many_arguments_are_seen():
+    listed = ", ".join(f"const I* a{k}" for k in range(MOST_ARGUMENTS))
+    text = f"""
+// __global__ void remark({listed}, int n) {{}}
+struct Pair {{ int first, second; }};
+template <typename I> __global__ void right({listed}) {{}}
+template <typename I> __global__ void __launch_bounds__(BLOCK, WIDE ? 2 : 1)
+    wrong(const Pair pair, {listed}) {{}}
+"""
+    assert list(with_many_arguments(text)) == ["wrong"]

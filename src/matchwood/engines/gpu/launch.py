@@ -383,7 +383,7 @@ def _parameter(part: str, types: dict[str, str], text: str) -> Parameter:
 
 
 def _struct(name: str, body: str, types: dict[str, str], text: str) -> Parameter:
-    """A struct of numbers, pointers and structs.  Its functions are no part of its layout.
+    """A struct of numbers, pointers and structs.  Functions and statics are no part of its layout.
 
     NumPy lays it out as C++ does, each field aligned by its size.
     """
@@ -393,6 +393,8 @@ def _struct(name: str, body: str, types: dict[str, str], text: str) -> Parameter
         body = body[: body.rfind(";", 0, start) + 1] + body[end:]
     fields = []
     for declaration in body.split(";"):
+        if declaration.split()[:1] == ["static"]:
+            continue
         first, *others = _split(declaration) or [""]
         kind = first.rpartition("*")[0] or first.rpartition(" ")[0]
         for part in (first, *(f"{kind} {other}" for other in others)):

@@ -123,14 +123,9 @@ struct alignas(2 * sizeof(T)) Two {
     T first, second;
 };
 
-// What a round reads and writes.
+// What a round writes.
 template <typename I, typename W>
-struct Problem {
-    const I* indptr;
-    const I* indices;
-    const W* data;
-    const I* tile_row;    // first row of a tile; ~row for a chunk of a long row
-    const I* tile_entry;  // first entry of a tile
+struct Places {
     unsigned char* partials;    // of chunks
     unsigned int* chunks_done;  // 0 before and after a round
     unsigned long long* state;
@@ -138,6 +133,16 @@ struct Problem {
     W* common;
     I* neighbours;
     W* weights;
+};
+
+// What a round reads and writes.
+template <typename I, typename W>
+struct Problem : Places<I, W> {
+    const I* indptr;
+    const I* indices;
+    const W* data;
+    const I* tile_row;    // first row of a tile; ~row for a chunk of a long row
+    const I* tile_entry;  // first entry of a tile
     unsigned long long seed;
     int n;
 };
