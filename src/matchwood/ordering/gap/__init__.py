@@ -159,12 +159,7 @@ def _one(name: str, A: Any, perm: Any, engine: str | None, threads: int | None) 
 
 
 def _measure(
-    name: str,
-    which: tuple[str, ...],
-    A: Any,
-    perm: Any,
-    engine: str | None,
-    threads: int | None,
+    name: str, which: tuple[str, ...], A: Any, perm: Any, engine: str | None, threads: int | None
 ) -> dict[str, Any]:
     call = calls.enter(A, name, engine, threads)
     view = call.graph.undirected_pattern()

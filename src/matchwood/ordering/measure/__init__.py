@@ -128,12 +128,7 @@ def rms_wavefront(
 
 
 def _measure(
-    name: str,
-    which: tuple[str, ...],
-    A: Any,
-    perm: Any,
-    engine: str | None,
-    threads: int | None,
+    name: str, which: tuple[str, ...], A: Any, perm: Any, engine: str | None, threads: int | None
 ) -> dict[str, Any]:
     call = calls.enter(A, name, engine, threads)
     graph = call.graph

@@ -295,14 +295,9 @@ def _wants_stats(name: str, stats: Any) -> bool:
 
 
 def _perm(
-    name: str,
-    A: Any,
-    start: Any,
-    method: str,
-    reverse: bool,
-    engine: str | None,
+    name: str, A: Any, start: Any, method: str, reverse: bool, engine: str | None,
     threads: int | None,
-) -> Any:
+) -> Any:  # fmt: skip
     arguments.one_of(name, "method", method, tuple(METHODS))
     engines.check_threads(threads)
     if start is engine is None and method == "auto":
@@ -315,14 +310,9 @@ def _perm(
 
 
 def _ordering(
-    name: str,
-    A: Any,
-    start: Any,
-    method: str,
-    reverse: bool,
-    engine: str | None,
+    name: str, A: Any, start: Any, method: str, reverse: bool, engine: str | None,
     threads: int | None,
-) -> Ordering:
+) -> Ordering:  # fmt: skip
     arguments.one_of(name, "method", method, tuple(METHODS))
     call = calls.enter(A, name, engine, threads)
     perm, counters = _run(call, start, method, reverse, True, threads)

@@ -25,9 +25,7 @@ from matchwood.forests import linear_forest
 from matchwood.matching import coarsen, weighted_matching
 from matchwood.preconditioners.operator import SetupClock, matrix_on, solving_operator
 from matchwood.primitives.assemble import trusted_assemble as assemble
-from matchwood.primitives.row_reduce import (
-    trusted_strongest_neighbours as strongest_neighbours,
-)
+from matchwood.primitives.row_reduce import trusted_strongest_neighbours as strongest_neighbours
 from matchwood.tridiagonal import block_tridiagonal
 
 FACTOR_OPTIONS = ("rounds", "uncharged", "charge_probability", "rng", "ties")
@@ -302,12 +300,7 @@ def _between_paths(
 
 
 def _alignment(
-    shape: tuple[int, int],
-    lower: Any,
-    here: Any,
-    there: Any,
-    weights: Any,
-    threads: int | None,
+    shape: tuple[int, int], lower: Any, here: Any, there: Any, weights: Any, threads: int | None
 ) -> Any:
     """How the upper path of a couple lies beside the lower one: a number for each lower path.
 

@@ -326,18 +326,9 @@ def _swap(w: Array, powers: Array, i: int, j: int) -> None:
 
 @kernel
 def _eliminate(
-    team: Any,
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    w: Array,
-    powers: Array,
-    upper: Array,
-    x: Array,
-    lacking: Array,
-    scaled: bool,
-) -> None:
+    team: Any, dl: Array, d: Array, du: Array, b: Array, w: Array, powers: Array, upper: Array,
+    x: Array, lacking: Array, scaled: bool,
+) -> None:  # fmt: skip
     """One thread computes x; `lacking` becomes the first unknown without a pivot."""
     if team.rank > 0:
         return

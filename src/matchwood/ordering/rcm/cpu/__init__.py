@@ -24,15 +24,7 @@ import numpy as np
 from matchwood.components import connected_components
 from matchwood.engines.cpu import crew, kernel
 from matchwood.ordering.rcm import reference
-from matchwood.ordering.rcm.cpu import (
-    batch,
-    batch_basic,
-    cached,
-    leveled,
-    serial,
-    start,
-    unordered,
-)
+from matchwood.ordering.rcm.cpu import batch, batch_basic, cached, leveled, serial, start, unordered
 from matchwood.ordering.rcm.cpu.batch_table import EVEN_ROW_ENTRIES, Tuning
 from matchwood.ordering.rcm.cpu.cached import order_raw as order_raw
 from matchwood.ordering.rcm.cpu.children import (
@@ -175,11 +167,9 @@ class Run:
         if members not in self._sorters:
             room = max(1, self.longest)
             self._sorters[members] = Sorter(
-                np.uint64(self.shift),
-                np.empty((members, room), np.uint64),
-                np.empty((members, room), np.uint64),
-                np.empty((members, BINS), np.uint64),
-            )
+                np.uint64(self.shift), np.empty((members, room), np.uint64),
+                np.empty((members, room), np.uint64), np.empty((members, BINS), np.uint64),
+            )  # fmt: skip
         return self._sorters[members]
 
     def sorter(self) -> Sorter:

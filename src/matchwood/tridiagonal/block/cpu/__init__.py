@@ -46,13 +46,7 @@ from matchwood.tridiagonal.elements.cpu import (
     row_without_pivot,
     solve_ends,
 )
-from matchwood.tridiagonal.repair.cpu import (
-    Blocks,
-    RowCheck,
-    clear_marks,
-    new_marks,
-    repaired,
-)
+from matchwood.tridiagonal.repair.cpu import Blocks, RowCheck, clear_marks, new_marks, repaired
 
 Array = np.ndarray[Any, Any]
 
