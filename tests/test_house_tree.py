@@ -145,10 +145,6 @@ FAR = {  # still more than that; these numbers only fall
     "applications/join/gpu.py": 4,
     "applications/join/top/cpu.py": 4,
     "io/ranks.py": 12,
-    "tridiagonal/block/cpu/__init__.py": 4,
-    "tridiagonal/block/cpu/tiles.py": 4,
-    "tridiagonal/plain/cpu/__init__.py": 4,
-    "tridiagonal/plain/cpu/tiles.py": 4,
 }
 
 

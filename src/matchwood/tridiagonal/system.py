@@ -13,7 +13,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import flag, integers, plain
 from matchwood.errors import CheckFailed
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 from matchwood.tridiagonal.check import check_tridiagonal_solution
 from matchwood.tridiagonal.repair import repaired, widened
 

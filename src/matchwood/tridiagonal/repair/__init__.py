@@ -1,4 +1,4 @@
-"""Solutions that exceed the limit of accuracy.py: refined, or computed again row after row.
+"""Solutions that exceed the limit of check.py: refined, or computed again row after row.
 
 Where few rows are off, the engines repair them themselves (cpu.py and ../passes.cuh).  Others are
 repaired here.  First they are refined once or twice: the same engine solves for the residual
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 from matchwood.tridiagonal.repair import cpu
 
 Array = np.ndarray[Any, Any]

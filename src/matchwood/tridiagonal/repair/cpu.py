@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Crew, barrier, crew, device, interrupted, kernel, share
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 
 Array = np.ndarray[Any, Any]
 
@@ -250,7 +250,7 @@ def _repair(
 
 
 def repaired(team: Crew, system: Blocks, rows: int, check: RowCheck) -> int:
-    """Repair the marked rows; returns a verdict of accuracy.py.  A part has `rows` block rows."""
+    """Repair the marked rows; returns a verdict of check.py.  A part has `rows` block rows."""
     n, p = system.d.shape[:2]
     limit, count = check.limit, int(check.off.sum())
     if count > accuracy.few(n * p):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import barrier, crew, device, interrupted, kernel, share
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 from matchwood.tridiagonal.block.cpu.tiles import (
     BAD,
     CARRIED,

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import barrier, crew, device, expanded, interrupted, kernel, share
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 from matchwood.tridiagonal.elements.cpu import (
     LARGE,
     Columns,
@@ -524,7 +524,7 @@ def solve(
     *,
     threads: int | None = None,
 ) -> tuple[Array, int, int]:
-    """The solution for every row of b; the row without a pivot or -1; a verdict (accuracy.py).
+    """The solution for every row of b; the row without a pivot or -1; a verdict (check.py).
 
     With `perm` the solution is not checked.  Rows of b that are to be reordered are solved one
     after the other, unless b is in Fortran order: each number has a cache line of its own.
