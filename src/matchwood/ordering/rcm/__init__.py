@@ -2,8 +2,8 @@
 
     reference.py   the rule, in plain Python
     check.py       is this the order of the rule?
-    cpu/, gpu/     __init__.py: components, and the choice of a method; a file for each method;
-                   cpu/start.py, gpu/start.py: where a component starts
+    cpu/, gpu/     __init__.py: components, and the choice of a method; gpu/start.py: where a
+                   component starts; the methods
 
 The papers are in the docstring of `reverse_cuthill_mckee`.
 """
@@ -35,7 +35,7 @@ METHODS = {
     "batch_basic": "ranges of the queue, worked on ahead of their turn",
     "batch": "the same, with early signals and several ranges in work per thread",
 }
-"""All methods give the same order; each but "auto" has a file in cpu/."""
+"""All methods give the same order."""
 
 
 def reverse_cuthill_mckee(

@@ -3,13 +3,12 @@
     children.py      records and steps that all methods share
     serial.py        "serial", and the walk over small components
     cached.py        a graph that fits the caches, in one kernel; the starts of a small graph
-    start.py         the start of a big component
-    leveled.py, unordered.py, batch_basic.py, batch.py     the other methods;
-                     batch_table.py: what the last two share
+    leveled.py       "leveled" and "unordered"
+    batch.py         "batch" and "batch_basic"; batch_table.py: what they share
 
 The rule is in reference.py.  Components are placed in the order of their smallest vertices.  Small
 ones are walked through by one thread, in one kernel however many there are.  A big one interrupts
-the walk; the method asked for orders it.  Where its start is not given, start.py finds it.
+the walk; the method asked for orders it.  `search_and_place` finds its start where none is given.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.components import connected_components
-from matchwood.engines.cpu import crew, kernel
+from matchwood.engines.cpu import crew, kernel, share
 from matchwood.ordering.rcm import reference
-from matchwood.ordering.rcm.cpu import batch, batch_basic, cached, leveled, serial, start, unordered
+from matchwood.ordering.rcm.cpu import batch, cached, leveled, serial
 from matchwood.ordering.rcm.cpu.batch_table import EVEN_ROW_ENTRIES, Tuning
 from matchwood.ordering.rcm.cpu.cached import order_raw as order_raw
 from matchwood.ordering.rcm.cpu.children import (
@@ -32,6 +31,7 @@ from matchwood.ordering.rcm.cpu.children import (
     BROKEN,
     FACT,
     FREE,
+    PLACED,
     WHOLE,
     Csr,
     Sorter,
@@ -45,8 +45,8 @@ Array = np.ndarray[Any, Any]
 ORDERS: dict[str, Callable[..., None]] = {
     "serial": serial.order,
     "leveled": leveled.order,
-    "unordered": unordered.order,
-    "batch_basic": batch_basic.order,
+    "unordered": leveled.order_by_threads,
+    "batch_basic": batch.order_basic,
     "batch": batch.order,
 }
 METHODS = tuple(ORDERS)
@@ -77,6 +77,9 @@ whose start is given, if rows are even.  A mesh of 128^3 on 16 cores, batches ag
 takes otherwise, in milliseconds: 4 threads 28 and 30, 8 threads 19 and 29, 16 threads 15 and 23;
 of 64^3, against "leveled": 4.9 and 5.1, 3.6 and 5.1, 4.7 and 5.4.  R-MAT graphs do better by
 levels."""
+
+GUESSES = 16  # free vertices of least degree tried before a component is searched for its own least
+SKEW = 50  # longest row over average row; with more, levels are quicker than orders, as for `bfs`
 
 
 @kernel
@@ -150,12 +153,17 @@ class Run:
         self.tuning = Tuning.of(self.team.size)
         self.lists: Array | None = None  # of leveled
         self.ends: Array | None = None
-        self.free: Array | None = None  # of start.find
+        self.free: Array | None = None  # of serial.order_levels
         self._sorters: dict[int, Sorter] = {}
 
     def places(self) -> Array:
         """A queue for all vertices, with memory for one more behind it: see `place_free`."""
         return np.empty(self.n + 1, self.unsigned)[: self.n]
+
+    @functools.cached_property
+    def spare(self) -> Array:
+        """A second queue, for searches."""
+        return self.places()
 
     @functools.cached_property
     def mark(self) -> Array:
@@ -300,7 +308,7 @@ def _ordered_at_once(
         return None
     view, loops, longest = _symmetric_pattern(graph)
     small = reference.is_small(view, loops)
-    skewed = longest * view.n >= start.SKEW * view.nnz  # then levels are found faster than orders
+    skewed = longest * view.n >= SKEW * view.nnz  # then levels are found faster than orders
     if view.n + view.nnz > most or view.nnz > most_arcs or (skewed and not small):
         return None
     begun = time.perf_counter()
@@ -331,7 +339,7 @@ def start_of(graph: Any, vertex: int, *, threads: int | None = None) -> int:
     run = Run(graph, "auto", False, threads, caller)
     if run.csr.indptr[vertex + 1] - run.csr.indptr[vertex] == run.csr.loops:
         return vertex
-    start.search_and_place(run, vertex, 0, run.n)
+    search_and_place(run, vertex, 0, run.n)
     return int(run.queue[0])
 
 
@@ -374,7 +382,7 @@ def _walk(run: Run, state: Array, firsts: Array, starts: Array, stop: int) -> No
     while state[STEP.vertex] < stop and state[STEP.place] < run.n:
         begun = time.perf_counter()
         run.alone.run(
-            walk, run.csr, run.mark, run.queue, firsts, starts, state, np.uint64(stop),
+            walk, run.csr, run.mark, run.queue, run.spare, firsts, starts, state, np.uint64(stop),
             np.uint64(SMALL_ARCS), run.sorter(), errors=run.errors,
         )  # fmt: skip
         run.seconds["order"] += time.perf_counter() - begun
@@ -385,7 +393,7 @@ def _walk(run: Run, state: Array, firsts: Array, starts: Array, stop: int) -> No
             end = run.place(int(starts[given]), at, run.n)
             state[STEP.given] += 1
         else:
-            end, searches = start.search_and_place(run, first, at, run.n)
+            end, searches = search_and_place(run, first, at, run.n)
             state[STEP.searches] += searches
         state[STEP.vertex], state[STEP.place] = first + 1, end
         state[STEP.components] += 1
@@ -423,3 +431,106 @@ def _counted(run: Run, state: Array) -> dict[str, Any]:
         "seconds": run.seconds,
         **run.counters,
     }
+
+
+# The start of a big component in a graph that is not small, and the order from there: the rule is
+# in the docstring of `pseudo_peripheral_vertex`, after George and Liu.
+#
+# A search for a start needs the levels from a vertex, which the order from there gives as well.  So
+# searches are orders, and the one from the start is kept; as a rule it is the first.  Where levels
+# are found without an order, it is made at the end, from the start.
+
+
+@kernel
+def _least_free(team: Any, indptr: Array, loops: Any, mark: Array, best: Array) -> None:
+    """For each member, the least (degree, vertex) among its free vertices that have neighbours."""
+    lo, hi = share(team, mark.size)
+    least: Any = np.int64(0x7FFFFFFFFFFFFFFF)
+    at: Any = np.int64(-1)
+    for v in range(lo, hi):
+        degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+        if np.int64(loops) < degree < least and mark[v] == FREE:
+            least, at = degree, v
+    best[team.rank, 0], best[team.rank, 1] = least, at
+
+
+def search_and_place(run: Any, first: int, at: int, limit: int) -> tuple[int, int]:
+    """Order the component of `first` from its start; returns its end, and the searches made."""
+    begun = time.perf_counter()
+    facts = run.facts
+    search = _searcher(run)
+    kept, spare = run.queue, run.spare
+    searches = _from_least(run, first, at, limit)
+    about = [FACT.end, FACT.levels, FACT.width, FACT.last]
+    end, levels, width, last = (int(x) for x in facts[about])
+    start = int(kept[at])
+    while True:
+        x = _least(run, kept[last:end])
+        run.set_marks(kept, at, end, FREE)
+        search(run, x, spare, at, end, width)
+        searches += 1
+        if facts[FACT.code] != WHOLE:
+            run.set_marks(kept, at, end, PLACED)
+            facts[[*about, FACT.code]] = end, levels, width, last, WHOLE
+            break
+        run.expect(end)
+        kept, spare, start = spare, kept, x
+        before = levels
+        levels, width, last = (int(x) for x in facts[about[1:]])
+        if levels <= before:
+            break
+    if kept is not run.queue:
+        run.queue[at:end] = kept[at:end]
+    run.seconds["search"] += time.perf_counter() - begun
+    if search is not run.orderer():
+        run.set_marks(run.queue, at, end, FREE)
+        run.place(start, at, end)
+        run.expect(end)
+    return end, searches
+
+
+def _searcher(run: Any) -> Any:
+    """The method for a search: levels alone where a few rows have most entries, else an order."""
+    if run.longest * run.n >= SKEW * run.csr.indices.size:
+        return serial.order_levels
+    return run.auto()
+
+
+def _from_least(run: Any, first: int, at: int, limit: int) -> int:
+    """Order the component of `first` from its vertex of least (degree, vertex).
+
+    Usually the least of all free vertices is in it, so that is tried first.  Returns the searches.
+    """
+    search, tried = _searcher(run), []
+    guessed = -1
+    for _ in range(GUESSES):
+        guess = _least_of_free(run)
+        search(run, guess, run.queue, at, limit)
+        if run.mark[first] == PLACED:
+            guessed = guess
+            break
+        tried.append(run.queue[at : int(run.facts[FACT.end])].copy())
+    for members in tried:  # of other components, which are placed later
+        run.mark[members] = FREE
+    if guessed >= 0:
+        return 1 + len(tried)
+    search(run, first, run.queue, at, limit)
+    end = int(run.facts[FACT.end])
+    least = _least(run, run.queue[at:end])
+    run.set_marks(run.queue, at, end, FREE)
+    search(run, least, run.queue, at, end)
+    run.expect(end)
+    return 2 + len(tried)
+
+
+def _least_of_free(run: Any) -> int:
+    crew = run.alone if run.auto() is serial.order else run.team
+    best = np.empty((crew.size, 2), np.int64)
+    crew.run(_least_free, run.csr.indptr, run.csr.loops, run.mark, best)
+    return int(best[best[:, 0].argmin(), 1])  # argmin takes the first of equals
+
+
+def _least(run: Any, vertices: Array) -> int:
+    v = vertices.astype(np.int64)
+    degree = (run.csr.indptr[v + 1] - run.csr.indptr[v]).astype(np.int64)
+    return int(v[degree == degree.min()].min())

@@ -41,9 +41,11 @@ from matchwood.ordering.rcm.cpu.serial import (
     TWO,
     ComponentOrder,
     component,
+    keep,
     least,
     release,
     rows_alike,
+    search_start,
     up_to,
 )
 from matchwood.primitives.inspect.cpu import WIDTH, loops_if_symmetric
@@ -155,14 +157,6 @@ def _last_of_least(indptr: Array, queue: Array, a: Any, b: Any, v: Any) -> Any:
 
 
 @device
-def _keep(mark: Array, queue: Array, best: Array, at: Any, end: Any) -> None:
-    """Copy the best order into the queue, and mark its vertices, of which some may be free."""
-    for k in range(at, end):
-        queue[k] = best[k]
-        mark[best[k]] = PLACED
-
-
-@device
 def try_starts(
     team: Any, csr: Csr, mark: Array, queue: Array, spare: Array, at: Any, first: ComponentOrder,
     sorter: Sorter,
@@ -204,36 +198,8 @@ def try_starts(
             band, levels = new.band, new.levels
             best, other = other, best
             fresh = False
-    _keep(mark, queue, best, at, end)
+    keep(mark, queue, best, at, end)
     return levels, tried
-
-
-@device
-def _search_start(
-    team: Any, csr: Csr, mark: Array, queue: Array, spare: Array, at: Any, first: ComponentOrder,
-    sorter: Sorter,
-) -> tuple[Any, int]:  # fmt: skip
-    """As `try_starts`, by the rule for larger graphs: go on while levels get narrower and more."""
-    end, levels, width, last = first.end, first.levels, first.width, first.last
-    best, other = queue, spare
-    searches = 1
-    while True:
-        x = least(csr.indptr, best, last, end, sorter.shift)
-        release(mark, best, at, end)
-        limits = Limits(end, width, EVERYTHING, EVERYTHING, EVERYTHING, ONE)
-        new = component(team, csr, mark, other, x, at, limits, sorter)
-        searches += 1
-        if stopping(team) or (new.whole and new.end != end):
-            return ZERO, searches
-        if not new.whole:
-            break
-        best, other = other, best
-        more = new.levels > levels
-        levels, width, last = new.levels, new.width, new.last
-        if not more:
-            break
-    _keep(mark, queue, best, at, end)
-    return levels, searches
 
 
 @device
@@ -319,7 +285,7 @@ def order_cached(
             if small:
                 levels, tried = try_starts(team, csr, mark, queue, spare, at, found, sorter)
             else:
-                levels, tried = _search_start(team, csr, mark, queue, spare, at, found, sorter)
+                levels, tried = search_start(team, csr, mark, queue, spare, at, found, sorter)
             if levels == ZERO and not stopping(team):
                 fail(team, BROKEN, np.int64(start))
                 return
