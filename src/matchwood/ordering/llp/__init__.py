@@ -128,17 +128,10 @@ def find_layers(
     number = seed(caller, rng)
     call = calls.enter(csr.as_graph(A, caller, weight=None), caller, engine, threads)
     found = propagated(call, chosen, number, threads)
-    perm = combined([layer.labels for layer in found], call.graph, threads)
-    xp_labels = _stacked([layer.labels for layer in found])
-    order = tuple(layer.gamma for layer in found)
-    rounds = tuple(layer.rounds for layer in found)
-    return call.back(perm), Layers(order, call.back(xp_labels), rounds)
-
-
-def _stacked(labels: list[Any]) -> Any:
-    from matchwood import engines
-
-    return engines.xp(labels[0]).stack(labels)
+    each = [layer.labels for layer in found]
+    perm, labels = combined(each, call.graph, threads), engines.xp(each[0]).stack(each)
+    order, rounds = tuple(layer.gamma for layer in found), tuple(layer.rounds for layer in found)
+    return call.back(perm), Layers(order, call.back(labels), rounds)
 
 
 def checked_gammas(caller: str, gammas: Any) -> tuple[float, ...]:

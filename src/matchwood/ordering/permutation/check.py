@@ -111,10 +111,7 @@ def _permuted_keys(view: csr.View, place: Any) -> tuple[Any, Any]:
     """The keys of A's entries in the other order, ascending, and which entry each is."""
     keys = [place[u] * view.n + place[v] for _, u, v in answers.arcs(view)]
     found = np.concatenate([np.empty(0, np.int64), *keys])
-    if found.size <= answers.BLOCK:
-        origin = np.argsort(found, kind="stable")
-        return found[origin], origin
-    # as numpy.argsort, but Ctrl-C interrupts it
+    # unlike numpy.argsort, Ctrl-C interrupts it
     ascending, origin = radix_sort(found.view(np.uint64), bits=(view.n * view.n).bit_length())
     return ascending.view(np.int64), origin
 
@@ -140,6 +137,14 @@ def permutation(caller: str, problem: str, perm: Any, n: int) -> Any:
     if at is not None:
         raise CheckFailed(f"{problem}: vertex {at} is missing")
     return order
+
+
+def numbers(caller: str, answer: Any, kind: str, names: tuple[str, ...], real: str) -> list[Any]:
+    """These fields of an answer: numbers, and whole ones unless the name begins with `real`."""
+    if not all(hasattr(answer, name) for name in names):
+        raise TypeError(f"{caller}: answer must be {kind}, got {type(answer).__name__}")
+    kinds = (answers.number if name.startswith(real) else answers.whole for name in names)
+    return [to(caller, name, getattr(answer, name)) for to, name in zip(kinds, names, strict=True)]
 
 
 def check_ascending(problem: str, order: Any, *keys: Any) -> None:

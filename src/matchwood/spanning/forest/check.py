@@ -117,7 +117,7 @@ def _entries(costs: Costs, edges: Any, weights: Any) -> Any:
     from matchwood.spanning.forest.cpu import find_entries
 
     u, v = np.minimum(*edges.T), np.maximum(*edges.T)
-    entries = find_entries(costs, u, v)
+    entries = find_entries(costs, np.arange(costs.n), u, v, None)
     i = answers.first(entries < 0)
     if i is not None:
         raise CheckFailed(f"spanning forest: ({u[i]}, {v[i]}) is no edge of the graph")
@@ -132,10 +132,8 @@ def _entries(costs: Costs, edges: Any, weights: Any) -> Any:
 
 
 def _sequence(costs: Costs, entries: Any, order: orders.Order) -> Any:
+    """The edges by (code, entry).  Unlike numpy.lexsort, Ctrl-C interrupts it."""
     codes = orders.codes(costs.data[entries], order)
-    if entries.size <= answers.BLOCK:
-        return np.lexsort((entries, codes))
-    # the same sort, and Ctrl-C interrupts it
     _, sequence = radix_sort(entries.astype(np.uint64))
     _, place = radix_sort(codes[sequence])
     return sequence[place]

@@ -194,7 +194,7 @@ class Run:
         few = self.method == "auto" and self.csr.indices.size < TEAM_ARCS
         if self.method == "serial" or self.team.size == 1 or few:
             return serial.order
-        return leveled.order if self.method == "leveled" else leveled.order_wide
+        return leveled.order
 
     def orderer(self) -> Callable[..., None]:
         return self.auto() if self.method == "auto" else ORDERS[self.method]
@@ -315,16 +315,23 @@ def _ordered_at_once(
     found = cached.order(view, loops, longest, small, starts, reverse, caller)
     if found is None:  # `order` says what is wrong
         return None
-    count = found.counts.tolist()
-    levels = count[cached.COUNT.levels]
-    return found.perm, {
-        "method": "serial" if method == "auto" else method,
-        "threads": crew(threads, work=view.nnz + view.n).size,
-        "components": count[cached.COUNT.components],
-        "levels": levels,
-        "front": view.n / max(1, levels),
-        "searches": count[cached.COUNT.searches],
-        "seconds": {"search": 0.0, "order": time.perf_counter() - begun},
+    seconds = {"search": 0.0, "order": time.perf_counter() - begun}
+    components, levels, searches, _ = found.counts.tolist()
+    used = crew(threads, work=view.nnz + view.n).size, components, levels, view.n, searches
+    return found.perm, _counters("serial" if method == "auto" else method, *used, seconds)
+
+
+def _counters(
+    method: str, threads: int, components: Any, levels: Any, n: int, searches: Any, seconds: Any
+) -> dict[str, Any]:
+    return {
+        "method": method,
+        "threads": threads,
+        "components": int(components),
+        "levels": int(levels),
+        "front": n / max(1, int(levels)),
+        "searches": int(searches),
+        "seconds": seconds,
     }
 
 
@@ -415,22 +422,14 @@ def _owners(run: Run, starts: Array, threads: int | None) -> tuple[Array, Array]
 
 
 def _counted(run: Run, state: Array) -> dict[str, Any]:
-    levels = int(state[STEP.levels])
     method = run.method
     if method == "auto":
         method = "serial" if run.auto() is serial.order else "leveled"
         if run.placed_by_batches:
             method = "batch"
-    return {
-        "method": method,
-        "threads": run.team.size,
-        "components": int(state[STEP.components]),
-        "levels": levels,
-        "front": run.n / max(1, levels),
-        "searches": int(state[STEP.searches]),
-        "seconds": run.seconds,
-        **run.counters,
-    }
+    components, levels, searches = state[[STEP.components, STEP.levels, STEP.searches]]
+    found = components, levels, run.n, searches, run.seconds
+    return {**_counters(method, run.team.size, *found), **run.counters}
 
 
 # The start of a big component in a graph that is not small, and the order from there: the rule is

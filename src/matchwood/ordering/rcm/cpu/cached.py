@@ -111,6 +111,16 @@ def scratch_words(n: int) -> int:
 
 
 @device
+def _sorter(keys: Array, n: Any) -> Sorter:
+    """Buffers to sort children in, for lists of up to (keys.size - BINS) / 2."""
+    longest = keys.size - BINS >> 1
+    shift = ONE
+    while ONE << shift < n:
+        shift += ONE
+    return Sorter(shift, keys[:longest], keys[longest : 2 * longest], keys[2 * longest :])
+
+
+@device
 def _sort_by_degree(indptr: Array, by_degree: Array, count: Array) -> None:
     """The vertices by (degree, vertex); `count` has room for a number for each degree."""
     n = np.uint64(by_degree.size)
@@ -241,7 +251,7 @@ def _leave_out_loops(indptr: Array, indices: Array, starts: Array, others: Array
 @kernel
 def order_cached(
     team: Any, indptr: Array, indices: Array, pattern: Csr, given: Array, small: bool,
-    reverse: bool, sorter: Sorter, space: Array, mark: Array, perm: Array, counts: Array,
+    reverse: bool, keys: Array, space: Array, mark: Array, perm: Array, counts: Array,
 ) -> None:  # fmt: skip
     """Order all components, those of the `given` starts first.
 
@@ -255,6 +265,7 @@ def order_cached(
     guessable = pattern.guessable or rows_alike(pattern.indptr, pattern.indices)
     csr = Csr(pattern.indptr, pattern.indices, guessable, pattern.loops)
     n = np.uint64(perm.size)
+    sorter = _sorter(keys, n)
     scratch = _scratch(space, n)
     queue, spare, by_degree = scratch.queue, scratch.spare, scratch.by_degree
     for v in range(n):
@@ -318,9 +329,6 @@ def order(
     n, m = view.n, view.nnz
     kind: Any = np.uint32 if view.indptr.dtype == np.int32 else np.uint64
     indptr, indices = view.indptr.view(kind), view.indices.view(kind)
-    keys = np.empty(2 * longest + BINS, np.uint64)
-    shift = np.uint64(max(1, (n - 1).bit_length()))
-    sorter = Sorter(shift, keys[:longest], keys[longest : 2 * longest], keys[2 * longest :])
     perm, counts = np.empty(n, view.indptr.dtype), np.zeros(len(COUNT), np.int64)
     space = np.empty(scratch_words(n), kind)
     rows = (indptr, indices)
@@ -328,8 +336,9 @@ def order(
         rows = (np.empty(n + 1, kind), np.empty(m - loops + 1, kind)[: m - loops])
     csr = Csr(*rows, m > LONG_ROW_ENTRIES * n, np.uint64(loops == n))
     crew(1, work=(n + m) // ARCS_PER_STEP).run(
-        order_cached, indptr, indices, csr, given, small, reverse, sorter, space,
-        np.empty(n, np.uint8), perm.view(kind), counts,
+        order_cached, indptr, indices, csr, given, small, reverse,
+        np.empty(2 * longest + BINS, np.uint64), space, np.empty(n, np.uint8), perm.view(kind),
+        counts,
         errors={BROKEN: lambda detail: not_symmetric(caller)},
     )  # fmt: skip
     if counts[COUNT.clash]:
@@ -411,16 +420,9 @@ def order_raw_arrays(
         for k in range(m):
             joined[k] = indices[k]
     table[1, 0] = 1
-    longest = keys.size - BINS >> 1
-    shift = 1
-    while 1 << shift < n:
-        shift += 1
-    sorter = Sorter(
-        np.uint64(shift), keys[:longest], keys[longest : 2 * longest], keys[2 * longest :]
-    )
     rows = joined[:m]
     csr = Csr(starts, rows, m > LONG_ROW_ENTRIES * n, np.uint64(loops == n))
-    order_cached(team, starts, rows, csr, given, True, reverse, sorter, rest, mark, perm, table[2])
+    order_cached(team, starts, rows, csr, given, True, reverse, keys, rest, mark, perm, table[2])
 
 
 def order_raw(A: Any, reverse: bool, caller: str) -> Array | None:

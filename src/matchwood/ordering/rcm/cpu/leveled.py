@@ -277,18 +277,8 @@ def order_leveled(
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int, most: Any = EVERYTHING) -> None:
-    """As `serial.order`; all levels are shared, however narrow."""
-    _order(run, start, queue, at, limit, most, 0)
-
-
-def order_wide(
-    run: Any, start: int, queue: Array, at: int, limit: int, most: Any = EVERYTHING
-) -> None:
-    """As `order`, but narrow levels are left to one member."""
-    _order(run, start, queue, at, limit, most, WIDE_ARCS)
-
-
-def _order(run: Any, start: int, queue: Array, at: int, limit: int, most: Any, wide: int) -> None:
+    """As `serial.order`.  Narrow levels are left to one member, unless "leveled" was asked for."""
+    wide = 0 if run.method == "leveled" else WIDE_ARCS
     team, facts = run.team, run.facts
     even = run.longest <= EVEN_ROWS
     row = run.csr.indices.size // run.n + 1 if even else run.longest

@@ -33,7 +33,7 @@ from matchwood.spanning.forest.check import (
     total_is_wrong,
     unpacked,
 )
-from matchwood.spanning.forest.order import codes
+from matchwood.spanning.forest.order import codes, order_of
 from matchwood.spanning.forest.ranks import (
     Edges,
     Rounds,
@@ -41,7 +41,6 @@ from matchwood.spanning.forest.ranks import (
     at_entry_owners,
     block_costs,
     in_order,
-    order_of,
 )
 from matchwood.spanning.forest.ranks.cpu import Ways, first_apart, first_earlier
 
