@@ -114,14 +114,9 @@ class Recorder:
             self._residuals.append(float(norm))
 
     def solution(
-        self,
-        x: Any,
-        info: int,
-        residual: float,
-        allowed: float,
-        preconditioner: Any,
+        self, x: Any, info: int, residual: float, allowed: float, preconditioner: Any,
         seconds: dict[str, float],
-    ) -> Solution:
+    ) -> Solution:  # fmt: skip
         """The Solution, given the residual of `x` in float64.
 
         BiCGStab may stop in the middle of an iteration, without a callback; this counts as one.

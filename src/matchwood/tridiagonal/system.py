@@ -69,13 +69,9 @@ class System:
         return array
 
     def solve(
-        self,
-        b: Any,
-        *,
-        allow_singular: bool = False,
-        engine: str | None = None,
+        self, b: Any, *, allow_singular: bool = False, engine: str | None = None,
         threads: int | None = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """x with the shape of b."""
         return self.examined(b, allow_singular, engine, threads)[0]
 

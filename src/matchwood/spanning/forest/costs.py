@@ -108,12 +108,9 @@ def overflowing(G: Any, data: Any) -> Any:
 
 
 def arcs(
-    G: Any,
-    caller: str,
-    maximum: bool,
-    refuse: Any = _raise,
+    G: Any, caller: str, maximum: bool, refuse: Any = _raise,
     refuse_overflow: Any = _refuse_overflow,
-) -> csr.View:
+) -> csr.View:  # fmt: skip
     """The directed values: finite floats, or int64; of parallel edges the one that counts.
 
     Ranks agree on errors: their `refuse` takes an error or None, and a key.

@@ -23,9 +23,7 @@ from matchwood.tridiagonal.repair import cpu
 
 Array = np.ndarray[Any, Any]
 ROUNDS = 2  # refinements, on the engine and on one thread
-WORST_ACCEPTED = (
-    2.0**-10
-)  # a relative residual; with a larger one a vector does not count as a solution
+WORST_ACCEPTED = 2.0**-10  # a relative residual; a vector with a larger one is no solution
 _STEP = 2.0**-149  # distance of neighbouring subnormal float32 numbers
 _LEAST = 2.0**-126  # the smallest float32 number that is not subnormal
 _SIGN = np.uint32(1 << 31)
@@ -132,9 +130,8 @@ def _row_after_row(matrix: Any, b: Any, so_far: _Best) -> tuple[int, _Best]:
             best.refine(solve)
         if best.right or lacking >= 0:
             break
-    if (
-        so_far.x is not None and so_far.worst < WORST_ACCEPTED
-    ):  # else an overflow here must be reported
+    # else an overflow here must be reported
+    if so_far.x is not None and so_far.worst < WORST_ACCEPTED:
         best.offer(np.asarray(engines.moved(so_far.x, "cpu")))
     return lacking, best
 

@@ -247,17 +247,10 @@ def _pattern(graph: Any, method: str, searched: bool) -> tuple[Any, int]:
 
 
 def order(
-    graph: Any,
-    starts: Array,
-    method: str,
-    reverse: bool,
-    *,
-    stats: bool = False,
-    threads: int | None = None,
-    caller: str = "reverse_cuthill_mckee",
-    seed: int | None = None,
+    graph: Any, starts: Array, method: str, reverse: bool, *, stats: bool = False,
+    threads: int | None = None, caller: str = "reverse_cuthill_mckee", seed: int | None = None,
     tuning: Tuning | None = None,
-) -> tuple[Array, dict[str, Any]]:
+) -> tuple[Array, dict[str, Any]]:  # fmt: skip
     found = _ordered_at_once(graph, starts, method, reverse, threads, caller)
     if found is not None:
         return found

@@ -250,14 +250,9 @@ def _solve(
 
 
 def solve(
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    perm: Array | None = None,
-    *,
+    dl: Array, d: Array, du: Array, b: Array, perm: Array | None = None, *,
     threads: int | None = None,
-) -> tuple[Array, int, int]:
+) -> tuple[Array, int, int]:  # fmt: skip
     """The solution for every row of b; the block row without a pivot or -1; a verdict.
 
     Computed in double precision.  A row of b has one equation of a block row after the other.

@@ -516,14 +516,9 @@ def _solve_columns(
 
 
 def solve(
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    perm: Array | None = None,
-    *,
+    dl: Array, d: Array, du: Array, b: Array, perm: Array | None = None, *,
     threads: int | None = None,
-) -> tuple[Array, int, int]:
+) -> tuple[Array, int, int]:  # fmt: skip
     """The solution for every row of b; the row without a pivot or -1; a verdict (check.py).
 
     With `perm` the solution is not checked.  Rows of b that are to be reordered are solved one
