@@ -161,9 +161,10 @@ def check_tridiagonal_solution(
     if bad.size:
         raise CheckFailed(f"tridiagonal: x is not finite at row {int(bad[0][0])}")
     kind = np.finfo(found.dtype if found.dtype.kind == "f" else np.float64)
-    allowed = (
-        _default(len(found), kind) if tolerance is None else real(caller, "tolerance", tolerance, 0)
-    )
+    units = max(ANSWER_UNITS[0], ANSWER_UNITS[1] * len(found))
+    allowed = min(units * float(kind.eps), LARGEST_TOLERANCE)
+    if tolerance is not None:
+        allowed = real(caller, "tolerance", tolerance, 0)
     columns = 1 + block
     rights = right.reshape(*right.shape[:columns], -1)
     answers = found.reshape(*right.shape[:columns], -1).astype(np.longdouble)
@@ -178,10 +179,6 @@ def _wide(caller: str, name: str, value: Any) -> Array:
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{caller}: {name} must hold real numbers, got {array.dtype}")
     return np.asarray(array, np.longdouble)
-
-
-def _default(n: int, kind: Any) -> float:
-    return min(max(ANSWER_UNITS[0], ANSWER_UNITS[1] * n) * float(kind.eps), LARGEST_TOLERANCE)
 
 
 def _check_one(matrix: Any, b: Array, x: Array, allowed: float, least: Any, which: str) -> None:

@@ -166,7 +166,13 @@ class _Pattern(NamedTuple):
 
     @property
     def inside(self) -> float:
-        return _weight_inside(self.blocks)
+        """Weight off the diagonal that the blocks hold."""
+        d = self.blocks[1]
+        if engines.location(d) == "gpu":
+            gpu = engines.load(__name__, "gpu")
+            return gpu.weight_inside(*self.blocks)  # type: ignore[no-any-return]
+        total = sum(float(abs(block).sum(dtype=np.float64)) for block in self.blocks)
+        return total - sum(float(abs(d[:, i, i]).sum(dtype=np.float64)) for i in (0, 1))
 
 
 def _weight_off_diagonal(G: Any) -> float:
@@ -228,15 +234,6 @@ def _blocks_of(
     members = members.astype(kind, copy=False)
     engine = engines.load(__name__, G.engine)
     return engine.blocks(view, place, position, members, threads=threads)  # type: ignore[no-any-return]
-
-
-def _weight_inside(blocks: tuple[Any, Any, Any]) -> float:
-    """Weight off the diagonal that the blocks hold."""
-    if engines.location(blocks[1]) == "gpu":
-        return engines.load(__name__, "gpu").weight_inside(*blocks)  # type: ignore[no-any-return]
-    d = blocks[1]
-    total = sum(float(abs(block).sum(dtype=np.float64)) for block in blocks)
-    return total - sum(float(abs(d[:, i, i]).sum(dtype=np.float64)) for i in (0, 1))
 
 
 # Which vertices share a block

@@ -317,13 +317,6 @@ def _enter(
     powers[at] = power
 
 
-@device
-def _swap(w: Array, powers: Array, i: int, j: int) -> None:
-    for k in range(w.shape[1]):
-        w[i, k], w[j, k] = w[j, k], w[i, k]
-    powers[i], powers[j] = powers[j], powers[i]
-
-
 @kernel
 def _eliminate(
     team: Any, dl: Array, d: Array, du: Array, b: Array, w: Array, powers: Array, upper: Array,
@@ -347,7 +340,9 @@ def _eliminate(
             if math.ldexp(abs(w[i, 0]), shift) > abs(w[best, 0]):
                 best = i
         if best != 0:
-            _swap(w, powers, 0, best)
+            for k in range(last + 1):
+                w[0, k], w[best, k] = w[best, k], w[0, k]
+            powers[0], powers[best] = powers[best], powers[0]
         if w[0, 0] == 0:
             if lacking[0] < 0:
                 lacking[0] = j

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -87,26 +87,18 @@ def _reversed(team: Any, queue: Array) -> None:
     reverse_places(team, queue)
 
 
-class RowWords(NamedTuple):
-    """Words of `rows`, about the rows of a pattern."""
-
-    longest: int = 0  # the most entries of one
-    alike: int = 1  # whether most are like the next one
-
-
-ROWS = RowWords()
-
-
 @kernel
 def _look_at_rows(team: Any, indptr: Array, indices: Array, rows: Array) -> None:
-    """Fill `rows`.  `indptr` is unsigned: comparing signed numbers takes twice as long."""
+    """`rows`: the most entries of one, and whether most are like the next one.
+
+    `indptr` is unsigned: comparing signed numbers takes twice as long.
+    """
     most = indptr.dtype.type(0)
     for v in range(np.uint64(indptr.size - 1)):
         row = indptr.dtype.type(indptr[v + np.uint64(1)] - indptr[v])
         if row > most:
             most = row
-    rows[ROWS.longest] = most
-    rows[ROWS.alike] = rows_alike(indptr, indices)
+    rows[0], rows[1] = most, rows_alike(indptr, indices)
 
 
 class Run:
@@ -117,24 +109,19 @@ class Run:
         searched: bool = True,
     ) -> None:  # fmt: skip
         view, loops = _pattern(graph, method, searched)
-        self.view, self.graph, self.caller, self.method, self.stats = (
-            view,
-            graph,
-            caller,
-            method,
-            stats,
-        )
+        self.view, self.graph, self.caller = view, graph, caller
+        self.method, self.stats = method, stats
         self.n, self.kind = view.n, view.indptr.dtype
         self.unsigned = np.uint32 if self.kind == np.int32 else np.uint64
         self.small = reference.is_small(view, loops * view.n)
         self.team = crew(threads, work=view.nnz + view.n)
         self.alone = crew(1, work=(view.nnz + view.n) // STEPS_PER_TEST)
         self.queue = self.places()
-        rows = np.zeros(len(ROWS), np.int64)
+        rows = np.zeros(2, np.int64)
         indices = view.indices.view(self.unsigned)
         self.alone.run(_look_at_rows, view.indptr.view(self.unsigned), indices, rows)
-        self.longest = int(rows[ROWS.longest])
-        guessable = bool(rows[ROWS.alike] or view.nnz > SHORT_ROW_ENTRIES * view.n)
+        self.longest = int(rows[0])
+        guessable = bool(rows[1] or view.nnz > SHORT_ROW_ENTRIES * view.n)
         self.csr = Csr(view.indptr, indices, guessable, np.uint64(loops))
         self.shift = max(1, (self.n - 1).bit_length())
         if self.shift + self.longest.bit_length() > 64:
@@ -201,17 +188,13 @@ class Run:
 
     def placer(self) -> Callable[..., None]:
         """The method for a component whose start is given: no search has ordered it already."""
-        if self.method == "auto" and self.suits_batches():
-            return batch.order
-        return self.orderer()
-
-    def suits_batches(self) -> bool:
-        return (
+        suits_batches = (
             self.team.size >= BATCH_THREADS
             and self.csr.indices.size >= max(BATCH_ARCS, BATCH_DEGREE * self.n)
             and self.longest <= EVEN_ROW_ENTRIES
             and not self.csr.loops
         )
+        return batch.order if self.method == "auto" and suits_batches else self.orderer()
 
     def place(self, start: int, at: int, limit: int) -> int:
         """Order the component of a given start; returns where it ends."""
@@ -494,17 +477,20 @@ def _from_least(run: Any, first: int, at: int, limit: int) -> int:
     Usually the least of all free vertices is in it, so that is tried first.  Returns the searches.
     """
     search, tried = _searcher(run), []
-    guessed = -1
+    team = run.alone if run.auto() is serial.order else run.team
+    best = np.empty((team.size, 2), np.int64)
+    found = False
     for _ in range(GUESSES):
-        guess = _least_of_free(run)
+        team.run(_least_free, run.csr.indptr, run.csr.loops, run.mark, best)
+        guess = int(best[best[:, 0].argmin(), 1])  # argmin takes the first of equals
         search(run, guess, run.queue, at, limit)
-        if run.mark[first] == PLACED:
-            guessed = guess
+        found = run.mark[first] == PLACED
+        if found:
             break
         tried.append(run.queue[at : int(run.facts[FACT.end])].copy())
     for members in tried:  # of other components, which are placed later
         run.mark[members] = FREE
-    if guessed >= 0:
+    if found:
         return 1 + len(tried)
     search(run, first, run.queue, at, limit)
     end = int(run.facts[FACT.end])
@@ -513,13 +499,6 @@ def _from_least(run: Any, first: int, at: int, limit: int) -> int:
     search(run, least, run.queue, at, end)
     run.expect(end)
     return 2 + len(tried)
-
-
-def _least_of_free(run: Any) -> int:
-    crew = run.alone if run.auto() is serial.order else run.team
-    best = np.empty((crew.size, 2), np.int64)
-    crew.run(_least_free, run.csr.indptr, run.csr.loops, run.mark, best)
-    return int(best[best[:, 0].argmin(), 1])  # argmin takes the first of equals
 
 
 def _least(run: Any, vertices: Array) -> int:

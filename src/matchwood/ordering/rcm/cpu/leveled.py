@@ -70,7 +70,7 @@ from matchwood.ordering.rcm.cpu.children import (
     scattered,
     sort_children,
 )
-from matchwood.ordering.rcm.cpu.serial import follow
+from matchwood.ordering.rcm.cpu.serial import follow, go_on, place_start
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.traversal import bfs
 
@@ -157,25 +157,11 @@ def _settle(
 
 
 @kernel
-def order_narrow(
-    team: Any, csr: Csr, mark: Array, queue: Array, limits: Limits, sorter: Sorter, facts: Array
-) -> None:
-    """Go on from the level in `facts` up to a wide one (code WIDE), by one thread."""
-    begin, end = np.uint64(facts[FACT.last]), np.uint64(facts[FACT.end])
-    levels, width = np.uint64(facts[FACT.levels]), np.uint64(facts[FACT.width])
-    begin, _, levels, width, tail, _, code = follow(
-        team, csr, mark, queue, begin, end, levels, width, limits, sorter
-    )
-    note(facts, tail, levels, width, begin, code)
-    advance(team, np.int64(tail - end))
-
-
-@kernel
 def order_leveled(
     team: Any, csr: Csr, mark: Array, queue: Array, limits: Limits, even: bool, segments: Segments,
     sorters: Sorter, facts: Array, delays: Array,
 ) -> None:  # fmt: skip
-    """Place a component from the wide level in `facts` on; sets `facts` as `order_serial` does.
+    """Place a component from the wide level in `facts` on; sets `facts` as `go_on` does.
 
     Where rows are `even`, the arcs of a level are estimated as its rows times the average.
     """
@@ -285,11 +271,9 @@ def order(run: Any, start: int, queue: Array, at: int, limit: int, most: Any = E
     limits = Limits(
         np.uint64(limit), np.uint64(most), EVERYTHING, EVERYTHING, np.uint64(wide), np.uint64(row)
     )
-    queue[at] = start
-    run.mark[start] = PLACED
-    facts[[FACT.end, FACT.levels, FACT.width, FACT.last]] = at + 1, 1, 1, at
+    place_start(run, start, queue, at)
     if wide:  # a graph without a wide level needs no team, whose waiting members slow down others
-        run.alone.run(order_narrow, run.csr, run.mark, queue, limits, run.sorter(), facts)
+        run.alone.run(go_on, run.csr, run.mark, queue, limits, run.sorter(), facts)
         if facts[FACT.code] != WIDE:
             return
     if run.lists is None:

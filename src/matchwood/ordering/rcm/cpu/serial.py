@@ -23,6 +23,7 @@ from matchwood.ordering.rcm.cpu.children import (
     BROKEN,
     CUT,
     EVERYTHING,
+    FACT,
     FREE,
     ONE,
     PLACED,
@@ -184,31 +185,36 @@ def release(mark: Array, queue: Array, a: Any, b: Any) -> None:
 
 
 @kernel
-def order_serial(
-    team: Any, csr: Csr, mark: Array, queue: Array, start: Any, at: Any, limits: Limits,
-    sorter: Sorter, facts: Array,
-) -> None:  # fmt: skip
-    """`component`, for the host."""
+def go_on(
+    team: Any, csr: Csr, mark: Array, queue: Array, limits: Limits, sorter: Sorter, facts: Array
+) -> None:
+    """`follow` from the level in `facts`, for the host, by one thread."""
     if team.rank > 0:
         return
-    found = component(team, csr, mark, queue, start, at, limits, sorter)
-    code = WHOLE if found.whole else CUT
-    note(facts, found.end, found.levels, found.width, found.last, code)
-    advance(team, np.int64(found.end - at))
+    begin, end = np.uint64(facts[FACT.last]), np.uint64(facts[FACT.end])
+    levels, width = np.uint64(facts[FACT.levels]), np.uint64(facts[FACT.width])
+    begin, _, levels, width, tail, _, code = follow(
+        team, csr, mark, queue, begin, end, levels, width, limits, sorter
+    )
+    note(facts, tail, levels, width, begin, code)
+    advance(team, np.int64(tail - end))
+
+
+def place_start(run: Any, start: int, queue: Array, at: int) -> None:
+    """The first level, which is the start, at place `at`; `run` is rcm.cpu.Run."""
+    queue[at] = start
+    run.mark[start] = PLACED
+    run.facts[[FACT.end, FACT.levels, FACT.width, FACT.last]] = at + 1, 1, 1, at
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int, most: Any = EVERYTHING) -> None:
-    """Place the component of `start` from place `at` on; `run` is rcm.cpu.Run.
+    """Place the component of `start` from place `at` on.
 
     Gives up when two neighbouring levels have `most` vertices.
     """
-    limits = Limits(
-        np.uint64(limit), np.uint64(most), EVERYTHING, EVERYTHING, EVERYTHING, np.uint64(1)
-    )
-    run.alone.run(
-        order_serial, run.csr, run.mark, queue, run.unsigned(start), np.uint64(at), limits,
-        run.sorter(), run.facts,
-    )  # fmt: skip
+    place_start(run, start, queue, at)
+    limits = Limits(np.uint64(limit), np.uint64(most), EVERYTHING, EVERYTHING, EVERYTHING, ONE)
+    run.alone.run(go_on, run.csr, run.mark, queue, limits, run.sorter(), run.facts)
 
 
 # The walk over all components
@@ -402,7 +408,7 @@ def find_levels(
     team: Any, csr: Csr, mark: Array, queue: Array, start: Any, at: Any, most: Any, free: Array,
     facts: Array,
 ) -> None:  # fmt: skip
-    """Levels of the component of `start`; `facts` as from `order_serial`.
+    """Levels of the component of `start`; `facts` as from `go_on`.
 
     The placed neighbours of a free vertex are in the current level, or were placed in this step;
     `mark` distinguishes them by two values that alternate.

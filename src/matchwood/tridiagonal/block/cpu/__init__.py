@@ -145,20 +145,6 @@ def store_elements(tile: int, s: Array, elements: Array, columns: int, parts: in
 
 
 @device
-def store_picks(s: Array, picks: Array) -> None:
-    """Keep the pivots of a tile for the second pass."""
-    for k in range(4 * LANES, ROWS * 2 * LANES):
-        picks[k] = np.int8(s[PICKS + k])
-
-
-@device
-def load_picks(s: Array, picks: Array) -> None:
-    """Read the pivots that `store_picks` kept."""
-    for k in range(4 * LANES, ROWS * 2 * LANES):
-        s[PICKS + k] = picks[k]
-
-
-@device
 def store_solution(tile: int, matrix: Matrix, s: Array, columns: Columns) -> None:
     """Store the solution of the tile's rows; that of a dummy unknown has no place."""
     x, row, column, perm = columns.x, columns.row, columns.column, matrix.perm
@@ -194,7 +180,8 @@ def _reduce(team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Works
         load_tile(tile, matrix, columns, s)
         reduce_tile(s, columns.number)
         store_elements(tile, s, ends.elements, columns.number, parts)
-        store_picks(s, room.picks[tile])
+        for k in range(4 * LANES, ROWS * 2 * LANES):
+            room.picks[tile, k] = np.int8(s[PICKS + k])
         for lane in range(LANES):
             if s[BAD + lane] > 0:
                 report(ends.fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
@@ -229,7 +216,8 @@ def _substitute(
         if interrupted(team, tile << 6):
             return
         load_tile(tile, matrix, columns, s)
-        load_picks(s, room.picks[tile])
+        for k in range(4 * LANES, ROWS * 2 * LANES):
+            s[PICKS + k] = room.picks[tile, k]
         substitute_tile(tile, s, ends, columns.number)
         store_solution(tile, matrix, s, columns)
         if check.limit > 0:

@@ -351,14 +351,6 @@ def _residual(s: Array, at: int, side: int, x: int) -> Any:
     return abs((left + middle) + (right - b)), size
 
 
-@device
-def _round(s: Array, columns: Columns) -> None:
-    """Round the solutions as x does, where they are stored."""
-    kind = columns.x.dtype.type
-    for k in range(ROWS * WIDTH):
-        s[FOUND + WIDTH + k] = kind(s[FOUND + WIDTH + k])
-
-
 @expanded
 def _add_off(s: Array, at: int, to: int, k: int, limit: float) -> None:
     """Count the row at `at` in s[to] where right-hand side k of the row is off."""
@@ -388,8 +380,9 @@ def _count_off(s: Array, limit: float) -> None:
 @device
 def mark_columns(tile: int, s: Array, columns: Columns, check: RowCheck, rank: int) -> None:
     """Mark the rows of a tile that are off, and count them."""
-    if columns.x.itemsize < s.itemsize:
-        _round(s, columns)
+    if columns.x.itemsize < s.itemsize:  # round the solutions as x does, where they are stored
+        for k in range(ROWS * WIDTH):
+            s[FOUND + WIDTH + k] = columns.x.dtype.type(s[FOUND + WIDTH + k])
     _count_off(s, check.limit)
     for c in range(columns.number):
         marks = check.marks[c]
