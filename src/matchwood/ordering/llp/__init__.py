@@ -17,6 +17,7 @@ from matchwood.arguments import real, seed, shown
 from matchwood.communities.propagation import layer as propagate
 from matchwood.gate import graph as csr
 from matchwood.ordering.gap import log_gap
+from matchwood.ordering.permutation import inverse
 from matchwood.primitives.sort import radix_sort
 
 MAX_ROUNDS = 100
@@ -177,8 +178,6 @@ def combined(layers: list[Any], graph: Any, threads: int | None) -> Any:
     unsigned = np.uint32 if kind == np.int32 else np.uint64
     perm = xp.arange(n, dtype=kind)
     for labels in layers:
-        place = xp.empty(n, kind)
-        place[perm] = xp.arange(n, dtype=kind)
-        keys = place[labels[perm]].view(unsigned)
+        keys = inverse(perm)[labels[perm]].view(unsigned)
         perm = radix_sort(keys, perm, threads=threads)[1]
     return perm

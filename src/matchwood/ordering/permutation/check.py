@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import answers, engines
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
-from matchwood.ordering.permutation import as_permutation
+from matchwood.ordering.permutation import as_permutation, inverse
 from matchwood.primitives.sort import radix_sort
 
 
@@ -49,8 +49,7 @@ def check_permuted(A: Any, perm: Any, B: Any) -> None:
     found, values = _matrix(caller, B, n)
     view = G.matrix(caller)
     data = view.data if view.data is not None else np.ones(view.nnz, np.float32)
-    place = np.empty(n, np.int64)
-    place[order] = np.arange(n)
+    place = inverse(order)
     # unlike numpy.argsort, Ctrl-C interrupts this sort
     bits = max(1, (n * n).bit_length())
     expected, origin = radix_sort(_keys(view, place).view(np.uint64), bits=bits)
