@@ -291,9 +291,10 @@ def check_numbers(caller: str, answer: Any, n: int, m: int, true: Any) -> None:
         wrong = total != true
     else:
         total = answers.number(caller, "total", answer.total)
-        wrong = _is_wrong(total, *true, m)
+        exact, size, shift = true
+        wrong = _is_wrong(total, exact, size, shift, m)
         with np.errstate(over="ignore"):
-            true = float(np.ldexp(true[0], true[2]))
+            true = float(np.ldexp(exact, shift))
     if wrong:
         raise CheckFailed(f"{PROBLEM}: total is {total}, the weights give {true}")
 
