@@ -38,13 +38,13 @@ from matchwood.engines.cpu import (
 from matchwood.engines.cpu.hints import prefetch
 from matchwood.ordering.cpu import log_of, sort_places
 from matchwood.ordering.gap import table
-from matchwood.ordering.refine import AROUND
 
 Array = np.ndarray[Any, Any]
 
 ONE = np.uint64(1)
 SCANNED_PLACES = np.uint64(12)  # places of a row up to which it is scanned, not bisected
 HUB_DEGREE = np.uint64(64)  # neighbours; the rows of more are not fetched ahead
+AROUND = (-2, -1, 1, 2)  # as in __init__.py
 CHUNK = 64  # vertices that a member takes at a time
 LEAST, FIRST, MOST = 64, 1024, 1 << 15  # swaps of a window
 FREE = np.uint64((1 << 64) - 1)
