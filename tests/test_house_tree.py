@@ -142,10 +142,6 @@ def to_open(start: Path) -> set[Path]:
 
 
 FAR = {  # still more than that; these numbers only fall
-    "tridiagonal/block/cpu/__init__.py": 4,
-    "tridiagonal/block/cpu/tiles.py": 4,
-    "tridiagonal/plain/cpu/__init__.py": 4,
-    "tridiagonal/plain/cpu/tiles.py": 4,
 }
 
 
@@ -259,20 +255,20 @@ BUDGET: dict[str, int] = {
     "forests": 2487,
     "gate": 4779,
     "generators": 3693,
-    "independent": 1376,
+    "independent": 1356,
     "io": 4428,
-    "krylov": 814,
+    "krylov": 802,
     "machine": 650,
     "matching": 13589,
     "networkx_backend": 1830,
-    "ordering": 12517,
-    "preconditioners": 1925,
+    "ordering": 12241,
+    "preconditioners": 1894,
     "primitives": 13276,
     "ranking": 2695,
     "report": 2520,
-    "spanning": 4331,
+    "spanning": 4258,
     "traversal": 4670,
-    "tridiagonal": 5947,
+    "tridiagonal": 5882,
 }
 
 

@@ -18,7 +18,8 @@ from scipy.linalg import lapack as routines
 
 import tridiagonal_on_host
 from matchwood import engines
-from matchwood.tridiagonal import accuracy, block_tridiagonal, solve
+from matchwood.tridiagonal import block_tridiagonal, solve
+from matchwood.tridiagonal import check as accuracy
 
 Array = np.ndarray[Any, Any]
 System = tuple[str, list[Array]]
@@ -109,7 +110,7 @@ def lapack_error(system: list[Array]) -> float:
 def times(run: Callable[..., Array], system: list[Array], theirs: float) -> float:
     """Our backward error over LAPACK's; 0 where LAPACK has no answer.
 
-    At most TIMES is the promise of accuracy.py: an error of LAPACK's below a TIMES-th of our limit
+    At most TIMES is the promise of check.py: an error of LAPACK's below a TIMES-th of our limit
     counts as that.
 
     A matrix that is nearly singular may be refused, but only where LAPACK misses our limit as well.

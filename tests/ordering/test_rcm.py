@@ -28,7 +28,6 @@ from matchwood.ordering import (
 )
 from matchwood.ordering.rcm import cpu, reference
 from matchwood.ordering.rcm.cpu import cached
-from matchwood.ordering.rcm.cpu import start as start_cpu
 from matchwood.ordering.rcm.reference import order as by_definition
 from strategies import graphs
 
@@ -275,7 +274,7 @@ def test_search_guesses_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu, "SMALL_ARCS", 1000)
         for guesses in (0, 3, 100):
-            patch.setattr(start_cpu, "GUESSES", guesses)
+            patch.setattr(cpu, "GUESSES", guesses)
             for method in METHODS:
                 check_rcm_order(A, reverse_cuthill_mckee(A, method=method, threads=2))
 
@@ -284,7 +283,7 @@ def test_search_where_degrees_are_skewed(monkeypatch: pytest.MonkeyPatch) -> Non
     """Levels from the children's side, forced on graphs that are not skewed, too."""
     monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", -1)
     monkeypatch.setattr(cpu, "SMALL_ARCS", 0)
-    monkeypatch.setattr(start_cpu, "SKEW", 0)
+    monkeypatch.setattr(cpu, "SKEW", 0)
     more = {"rmat 11": rmat(11, 8), "hubs": disjoint([star(300), rmat(8, 20), path(50)])}
     for name, A in {**{name: make() for name, make in ZOO.items()}, **more}.items():
         expected = reverse_cuthill_mckee(A, engine="reference")

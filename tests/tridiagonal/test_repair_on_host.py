@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tridiagonal_on_host
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 from matchwood.tridiagonal.elements import gpu as gpu_elements
 from tridiagonal_systems import NO_COMPILER
 

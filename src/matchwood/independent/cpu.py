@@ -82,16 +82,9 @@ def _precedes(w: Any, v: Any, by_index: bool, start: Any) -> bool:
 
 @device
 def _settle(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    by_index: bool,
-    start: Any,
-    status: Array,
-    waiting: Array,
-    places: Array,
-    v: Any,
-) -> None:
+    team: Any, indptr: Array, indices: Array, by_index: bool, start: Any, status: Array,
+    waiting: Array, places: Array, v: Any,
+) -> None:  # fmt: skip
     """Decide v, after those that it has to wait for.
 
     The stack holds the last STACK_VERTICES of a chain of vertices that wait for each other.  Where
@@ -147,15 +140,9 @@ def _settle(
 
 @kernel
 def _greedy(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    by_index: bool,
-    start: Any,
-    status: Array,
-    waiting: Array,
-    places: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, by_index: bool, start: Any, status: Array,
+    waiting: Array, places: Array,
+) -> None:  # fmt: skip
     n = status.size
     expect(team, n)
     lo, hi = share(team, n)
@@ -222,16 +209,9 @@ def _larger(degree: Array, w: Any, v: Any) -> bool:
 
 @kernel
 def _sample(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    seed: Any,
-    state: Array,
-    degree: Array,
-    live: Array,
-    words: Array,
-    result: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, seed: Any, state: Array, degree: Array, live: Array,
+    words: Array, result: Array,
+) -> None:  # fmt: skip
     # words[member]: drawn, least draw, its vertex, vertices left
     first, last = share_rows(team, indptr)
     expect(team, state.size)

@@ -101,11 +101,9 @@ class Recorder:
         if self._enabled:
             self._residuals.append(self._residual(x))
             self._errors.append(self._error(x))
-            self._last = x.copy() if self._steps == 1 else self._keep(x)
-
-    def _keep(self, x: Any) -> Any:
-        self._last[...] = x
-        return self._last
+            if self._last is None:
+                self._last = x.copy()
+            self._last[...] = x
 
     def estimate(self, norm: Any) -> None:
         """Called by GMRES after each step, with the residual of the preconditioned system."""
@@ -114,14 +112,9 @@ class Recorder:
             self._residuals.append(float(norm))
 
     def solution(
-        self,
-        x: Any,
-        info: int,
-        residual: float,
-        allowed: float,
-        preconditioner: Any,
+        self, x: Any, info: int, residual: float, allowed: float, preconditioner: Any,
         seconds: dict[str, float],
-    ) -> Solution:
+    ) -> Solution:  # fmt: skip
         """The Solution, given the residual of `x` in float64.
 
         BiCGStab may stop in the middle of an iteration, without a callback; this counts as one.

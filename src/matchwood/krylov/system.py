@@ -77,14 +77,9 @@ class Problem:
 
 
 def problem(
-    A: Any,
-    b: Any,
-    x0: Any,
-    true_solution: Any,
-    caller: str,
-    engine: str | None = None,
+    A: Any, b: Any, x0: Any, true_solution: Any, caller: str, engine: str | None = None,
     threads: int | None = None,
-) -> Problem:
+) -> Problem:  # fmt: skip
     """The gate of `solve`.  The type is the wider one of `A` and `b`."""
     call = calls.enter(A, caller, engine, threads)
     if call.engine == "reference":

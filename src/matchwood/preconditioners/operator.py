@@ -94,20 +94,10 @@ class Solved:
 
 
 def solving_operator(
-    G: Graph,
-    caller: str,
-    clock: SetupClock,
-    factorize: Callable[..., Any],
-    system: Any,
-    coverage: Callable[[], float],
-    *,
-    order: Any = None,
-    what: str = "rows",
-    definite: bool,
-    allow_singular: bool,
-    threads: int | None,
-    **extra: Any,
-) -> Any:
+    G: Graph, caller: str, clock: SetupClock, factorize: Callable[..., Any], system: Any,
+    coverage: Callable[[], float], *, order: Any = None, what: str = "rows", definite: bool,
+    allow_singular: bool, threads: int | None, **extra: Any,
+) -> Any:  # fmt: skip
     """The operator that solves with `system`, dl, d and du: the end of every tridiagonal setup.
 
     `order` holds the vertex of each row, or the two of each pair; `what` names those in errors.

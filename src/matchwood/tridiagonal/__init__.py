@@ -5,7 +5,7 @@
     block_tridiagonal   the same for 2x2 blocks
 
 Read on in system.py, reference.py and check.py; plain/ and block/ hold the engines, which share
-elements/ with elements.cuh and passes.cuh.  accuracy.py says which solutions are right.  repair/
+elements/ with elements.cuh and passes.cuh.  check.py says which solutions are right.  repair/
 repairs the others, and solves the systems that the engines cannot solve in parts.
 """
 

@@ -329,7 +329,7 @@ __device__ __forceinline__ int eliminate(T (&w)[R][C], Size<T> (&size)[R], unsig
     return lacking;
 }
 
-// Codes of faults; the smallest is reported.  Rows that are "off": tridiagonal/accuracy.py.
+// Codes of faults; the smallest is reported.  Rows that are "off": tridiagonal/check.py.
 constexpr unsigned NOT_FINITE = 1;
 constexpr unsigned SINGULAR = 2;  // plus the level: a fault on a lower level counts first
 constexpr unsigned OFF = 100;     // many rows are off, or one that cannot be repaired

@@ -18,7 +18,7 @@
 
 #include "matchwood/elements.cuh"
 
-// Does a row hold?  Its residual, relative to the sum of its |terms|.  The limits: tridiagonal/accuracy.py.
+// Does a row hold?  Its residual, relative to the sum of its |terms|.  The limits: tridiagonal/check.py.
 //
 // Subnormal numbers: kernels may be compiled so that those of float32, below 2^-126, count as zeros.  This changes
 // a row by at most 2^-126 times its unknowns, and by 2^-126 for its right-hand side and for each of seven results.

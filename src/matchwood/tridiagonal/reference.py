@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 
 Array = np.ndarray[Any, Any]
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 def solve(
     dl: Array, d: Array, du: Array, b: Array, *, threads: int | None = None
 ) -> tuple[Array, int, int]:
-    """The solution for every row of b; the row without a pivot or -1; a verdict (accuracy.py)."""
+    """The solution for every row of b; the row without a pivot or -1; a verdict (check.py)."""
     if not all(np.isfinite(a).all() for a in (dl[1:], d, du[:-1], b)):
         return b.copy(), -1, accuracy.WRONG
     if d.size == 0 or b.shape[0] == 0:

@@ -13,7 +13,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import flag, integers, plain
 from matchwood.errors import CheckFailed
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 from matchwood.tridiagonal.check import check_tridiagonal_solution
 from matchwood.tridiagonal.repair import repaired, widened
 
@@ -69,13 +69,9 @@ class System:
         return array
 
     def solve(
-        self,
-        b: Any,
-        *,
-        allow_singular: bool = False,
-        engine: str | None = None,
+        self, b: Any, *, allow_singular: bool = False, engine: str | None = None,
         threads: int | None = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """x with the shape of b."""
         return self.examined(b, allow_singular, engine, threads)[0]
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engines.cpu import device
+from matchwood.engines.cpu import device, stopping
 from matchwood.engines.cpu.hints import leading_zeros
 
 Array = np.ndarray[Any, Any]
 
 TABLE_WORD_ZEROS = np.uint64(48)  # leading zeros of a word of 16 bits
 NO_SHIFT, TWENTY = np.uint64(0), np.uint64(20)
-INSERTION_PLACES = 24  # places up to which insertion sort is used
+INSERTION_ENTRIES = 32  # entries of a row up to which it is sorted by insertion
+CHECK_ENTRIES = 1 << 16  # entries, or words of a sort, between two checks for Ctrl-C: a few ms
 
 
 @device
@@ -26,7 +27,7 @@ def log_of(d: Any, table: Array) -> Any:
 
 
 @device
-def merge_runs(source: Array, target: Array, count: int, run: int) -> None:
+def _merge_runs(source: Array, target: Array, count: int, run: int) -> None:
     """Merge sorted runs of that length, two by two, from `source` into `target`."""
     for first in range(0, count, 2 * run):
         a, b = first, min(first + run, count)
@@ -41,23 +42,33 @@ def merge_runs(source: Array, target: Array, count: int, run: int) -> None:
 
 
 @device
-def sort_places(places: Array, other: Array, count: int) -> None:
-    """Sort places[:count]; `other` has room for `count` places."""
-    for first in range(0, count, INSERTION_PLACES):
-        for x in range(first + 1, min(first + INSERTION_PLACES, count)):
-            word = places[x]
+def sort_runs(team: Any, words: Array, other: Array, count: int) -> bool:
+    """Sort words[:count], unless the team stops; True when the result is in `other`."""
+    for first in range(0, count, INSERTION_ENTRIES):
+        if first & (CHECK_ENTRIES - 1) == 0 and stopping(team):
+            return False
+        for x in range(first + 1, min(first + INSERTION_ENTRIES, count)):
+            word = words[x]
             j = x
-            while j > first and places[j - 1] > word:
-                places[j] = places[j - 1]
+            while j > first and words[j - 1] > word:
+                words[j] = words[j - 1]
                 j -= 1
-            places[j] = word
-    run = INSERTION_PLACES
-    while run < count:
-        merge_runs(places, other, count, run)
-        run *= 2
-        if run < count:
-            merge_runs(other, places, count, run)
-            run *= 2
+            words[j] = word
+    run = INSERTION_ENTRIES
+    there = False
+    while run < count and not stopping(team):  # a pass over ten million words takes some 40 ms
+        if there:
+            _merge_runs(other, words, count, run)
         else:
-            for x in range(count):
-                places[x] = other[x]
+            _merge_runs(words, other, count, run)
+        there = not there
+        run *= 2
+    return there
+
+
+@device
+def sort_places(team: Any, places: Array, other: Array, count: int) -> None:
+    """Sort places[:count]; `other` has room for `count` places."""
+    if sort_runs(team, places, other, count):
+        for x in range(count):
+            places[x] = other[x]

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import calls
-from matchwood.ordering.permutation import as_permutation, inverse
+from matchwood.ordering.permutation import measured
 
 ONE_BIT = 1 << 20  # units of the integers L(d) in one bit
 TABLE_BITS = 16
@@ -158,21 +157,8 @@ def _one(name: str, A: Any, perm: Any, engine: str | None, threads: int | None) 
     return _measure(name, (name,), A, perm, engine, threads)[name]
 
 
-def _measure(
-    name: str,
-    which: tuple[str, ...],
-    A: Any,
-    perm: Any,
-    engine: str | None,
-    threads: int | None,
-) -> dict[str, Any]:
-    call = calls.enter(A, name, engine, threads)
-    view = call.graph.undirected_pattern()
-    place = None
-    if perm is not None:
-        order = as_permutation(perm, view.n, name, call.graph.engine)
-        place = inverse(order).astype(view.indptr.dtype, copy=False)
-    found = call.load(__name__).measure(view, place, which, threads=threads)
+def _measure(name: str, which: tuple[str, ...], *asked: Any) -> dict[str, Any]:
+    found = measured(name, __name__, which, *asked)
     return {key: bits(x) if key.startswith("log") else int(x) for key, x in found.items()}
 
 

@@ -11,6 +11,7 @@ from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 from matchwood.ordering.gap import NAMES, bits, log_array
 from matchwood.ordering.permutation import as_permutation
+from matchwood.ordering.permutation.check import numbers
 
 
 def check_gaps(A: Any, answer: Any, perm: Any = None) -> None:
@@ -44,7 +45,7 @@ def check_gaps(A: Any, answer: Any, perm: Any = None) -> None:
     """
     caller = "check_gaps"
     view = csr.as_graph(A, caller).on("cpu").undirected_pattern()
-    given = [_number(caller, answer, name) for name in NAMES]
+    given = numbers(caller, answer, "Gaps", NAMES, "log")
     place = np.arange(view.n)
     if perm is not None:
         place[as_permutation(perm, view.n, caller, "cpu")] = np.arange(view.n)
@@ -70,13 +71,5 @@ def expected_gaps(view: csr.View, place: Any) -> dict[str, Any]:
         between = np.diff(part)[same]
         gap += int(between.sum())
         log_gap += int(log_array(between).sum())
-    numbers = (length // 2, bits(log_length // 2), gap, bits(log_gap))  # an edge is two arcs
-    return dict(zip(NAMES, numbers, strict=True))
-
-
-def _number(caller: str, answer: Any, name: str) -> Any:
-    if not hasattr(answer, name):
-        raise TypeError(f"{caller}: answer must be Gaps, got {type(answer).__name__}")
-    if name.startswith("log"):
-        return answers.number(caller, name, getattr(answer, name))
-    return answers.whole(caller, name, getattr(answer, name))
+    found = (length // 2, bits(log_length // 2), gap, bits(log_gap))  # an edge is two arcs
+    return dict(zip(NAMES, found, strict=True))

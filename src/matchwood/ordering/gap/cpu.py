@@ -88,7 +88,7 @@ def _measure(
         if sorting:
             for k in range(row.size):
                 mine[k] = places[np.uint64(row[k])]
-            sort_places(mine, other, row.size)
+            sort_places(team, mine, other, row.size)
             gap += _extent(mine[: row.size], places[:0])
             log_gap += _log_gaps(mine[: row.size], logs)
         else:

@@ -17,6 +17,7 @@ from matchwood.arguments import real, seed, shown
 from matchwood.communities.propagation import layer as propagate
 from matchwood.gate import graph as csr
 from matchwood.ordering.gap import log_gap
+from matchwood.ordering.permutation import inverse
 from matchwood.primitives.sort import radix_sort
 
 MAX_ROUNDS = 100
@@ -128,17 +129,10 @@ def find_layers(
     number = seed(caller, rng)
     call = calls.enter(csr.as_graph(A, caller, weight=None), caller, engine, threads)
     found = propagated(call, chosen, number, threads)
-    perm = combined([layer.labels for layer in found], call.graph, threads)
-    xp_labels = _stacked([layer.labels for layer in found])
-    order = tuple(layer.gamma for layer in found)
-    rounds = tuple(layer.rounds for layer in found)
-    return call.back(perm), Layers(order, call.back(xp_labels), rounds)
-
-
-def _stacked(labels: list[Any]) -> Any:
-    from matchwood import engines
-
-    return engines.xp(labels[0]).stack(labels)
+    each = [layer.labels for layer in found]
+    perm, labels = combined(each, call.graph, threads), engines.xp(each[0]).stack(each)
+    order, rounds = tuple(layer.gamma for layer in found), tuple(layer.rounds for layer in found)
+    return call.back(perm), Layers(order, call.back(labels), rounds)
 
 
 def checked_gammas(caller: str, gammas: Any) -> tuple[float, ...]:
@@ -184,8 +178,6 @@ def combined(layers: list[Any], graph: Any, threads: int | None) -> Any:
     unsigned = np.uint32 if kind == np.int32 else np.uint64
     perm = xp.arange(n, dtype=kind)
     for labels in layers:
-        place = xp.empty(n, kind)
-        place[perm] = xp.arange(n, dtype=kind)
-        keys = place[labels[perm]].view(unsigned)
+        keys = inverse(perm)[labels[perm]].view(unsigned)
         perm = radix_sort(keys, perm, threads=threads)[1]
     return perm

@@ -113,7 +113,8 @@ def locality_ordering(
         perm, layers = find_layers(caller, G, GAMMAS, rng, engine, threads)
         counters |= {"layers": len(layers.gammas), "rounds": sum(layers.rounds)}
     else:
-        perm = _by_name(method, G, rng, how)
+        orders = {"degree": degree_order, "hub": hub_order, "shingle": shingle_order}
+        perm = orders[method](G, **how, **({"rng": rng} if method == "shingle" else {}))
     watch.lap("order")
     if refine is not None:
         refined = refine_order(G, perm, metric=refine, fraction=fraction, **how)
@@ -123,9 +124,3 @@ def locality_ordering(
     before, after = gaps(G, **how), gaps(G, perm, **how)
     watch.lap("measure")
     return LocalityOrdering(perm, before, after, counters, watch.seconds, tree, layers)
-
-
-def _by_name(method: str, G: Any, rng: Any, how: dict[str, Any]) -> Any:
-    if method == "shingle":
-        return shingle_order(G, rng=rng, **how)
-    return hub_order(G, **how) if method == "hub" else degree_order(G, **how)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from matchwood import calls
-from matchwood.ordering.permutation import as_permutation, inverse
+from matchwood.ordering.permutation import measured
 
 NAMES = ("bandwidth", "profile", "max_wavefront", "rms_wavefront")
 
@@ -127,22 +126,6 @@ def rms_wavefront(
     return float(_measure("rms_wavefront", NAMES[3:], A, perm, engine, threads)["rms_wavefront"])
 
 
-def _measure(
-    name: str,
-    which: tuple[str, ...],
-    A: Any,
-    perm: Any,
-    engine: str | None,
-    threads: int | None,
-) -> dict[str, Any]:
-    call = calls.enter(A, name, engine, threads)
-    graph = call.graph
-    view = graph.undirected_pattern()
-    place = None
-    if perm is not None:
-        order = as_permutation(perm, graph.n, name, graph.engine)
-        place = inverse(order).astype(view.indptr.dtype, copy=False)
-    if graph.n == 0:
-        return dict.fromkeys(which, 0)
-    found = call.load(__name__).measure(view, place, which, threads=threads)
+def _measure(name: str, which: tuple[str, ...], *asked: Any) -> dict[str, Any]:
+    found = measured(name, __name__, which, *asked)
     return {key: float(x) if key == "rms_wavefront" else int(x) for key, x in found.items()}

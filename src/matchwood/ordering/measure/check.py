@@ -12,6 +12,7 @@ from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 from matchwood.ordering.measure import NAMES
 from matchwood.ordering.permutation import as_permutation
+from matchwood.ordering.permutation.check import numbers
 
 ROUNDING = 1e-12  # relative error of the mean of squares
 
@@ -48,7 +49,7 @@ def check_measures(A: Any, answer: Any, perm: Any = None) -> None:
     caller = "check_measures"
     view = csr.as_graph(A, caller).on("cpu").undirected_pattern()
     n = view.n
-    given = [_number(caller, answer, name) for name in NAMES]
+    given = numbers(caller, answer, "Measures", NAMES, "rms")
     place = np.arange(n)
     if perm is not None:
         place[as_permutation(perm, n, caller, "cpu")] = np.arange(n)
@@ -68,11 +69,3 @@ def check_measures(A: Any, answer: Any, perm: Any = None) -> None:
         slack = ROUNDING * right if name == "rms_wavefront" else 0
         if not abs(value - right) <= slack:
             raise CheckFailed(f"measures: {name} is {value}, but must be {right}")
-
-
-def _number(caller: str, answer: Any, name: str) -> Any:
-    if not hasattr(answer, name):
-        raise TypeError(f"{caller}: answer must be Measures, got {type(answer).__name__}")
-    if name == "rms_wavefront":
-        return answers.number(caller, name, getattr(answer, name))
-    return answers.whole(caller, name, getattr(answer, name))

@@ -80,10 +80,7 @@ def measure(
     sums = np.zeros((team.size, 4), np.int64)
     at = np.empty(0, unsigned) if place is None else place.view(unsigned)
     team.run(_distances, view.indptr, view.indices.view(unsigned), at, begun, fronts, sums)
-    answers: dict[str, Any] = {
-        "bandwidth": int(sums[:, 0].max()),
-        "profile": int(sums[:, 1].sum()),
-    }
+    answers: dict[str, Any] = {"bandwidth": int(sums[:, 0].max()), "profile": int(sums[:, 1].sum())}
     if fronts:
         team.run(_fronts, begun, sums)
         squares = sum(int(low) + (int(high) << 32) for low, high in sums[:, 2:])

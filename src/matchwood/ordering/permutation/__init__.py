@@ -93,6 +93,23 @@ def as_permutation(perm: Any, n: int, name: str, engine: str) -> Any:
     return order
 
 
+def measured(
+    caller: str, package: str, which: tuple[str, ...], A: Any, perm: Any, engine: str | None,
+    threads: int | None,
+) -> dict[str, Any]:  # fmt: skip
+    """What the engines of a package measure of an order; None is the order as it is."""
+    call = calls.enter(A, caller, engine, threads)
+    view = call.graph.undirected_pattern()
+    place = None
+    if perm is not None:
+        order = as_permutation(perm, view.n, caller, call.graph.engine)
+        place = inverse(order).astype(view.indptr.dtype, copy=False)
+    if view.n == 0:
+        return dict.fromkeys(which, 0)
+    found: dict[str, Any] = call.load(package).measure(view, place, which, threads=threads)
+    return found
+
+
 def sorted_places(caller: str, n: int, rows: Any, places: Any) -> Any:
     """The places of each row, ascending, on the GPU; `rows` is the row of each entry, ascending."""
     shift = max(n - 1, 1).bit_length()  # of the row, above the place

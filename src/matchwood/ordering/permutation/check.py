@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import answers, engines
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
-from matchwood.ordering.permutation import as_permutation
+from matchwood.ordering.permutation import as_permutation, inverse
 from matchwood.primitives.sort import radix_sort
 
 
@@ -49,10 +49,11 @@ def check_permuted(A: Any, perm: Any, B: Any) -> None:
     found, values = _matrix(caller, B, n)
     view = G.matrix(caller)
     data = view.data if view.data is not None else np.ones(view.nnz, np.float32)
-    place = np.empty(n, np.int64)
-    place[order] = np.arange(n)
-    expected, origin = _permuted_keys(view, place)
-    given = _keys(found)
+    place = inverse(order)
+    # unlike numpy.argsort, Ctrl-C interrupts this sort
+    bits = max(1, (n * n).bit_length())
+    expected, origin = radix_sort(_keys(view, place).view(np.uint64), bits=bits)
+    expected, given = expected.view(np.int64), _keys(found, np.arange(n))
     parted = answers.first_difference(expected, given)
     if parted is not None:
         k, missing = parted
@@ -101,22 +102,10 @@ def _matrix(caller: str, B: Any, n: int) -> tuple[csr.View, Any]:
     return view, values
 
 
-def _keys(view: csr.View) -> Any:
-    """row * n + column of each entry, ascending."""
-    keys = [u * view.n + v for _, u, v in answers.arcs(view)]
-    return np.concatenate([np.empty(0, np.int64), *keys])
-
-
-def _permuted_keys(view: csr.View, place: Any) -> tuple[Any, Any]:
-    """The keys of A's entries in the other order, ascending, and which entry each is."""
+def _keys(view: csr.View, place: Any) -> Any:
+    """row * n + column of each entry, both by their places."""
     keys = [place[u] * view.n + place[v] for _, u, v in answers.arcs(view)]
-    found = np.concatenate([np.empty(0, np.int64), *keys])
-    if found.size <= answers.BLOCK:
-        origin = np.argsort(found, kind="stable")
-        return found[origin], origin
-    # as numpy.argsort, but Ctrl-C interrupts it
-    ascending, origin = radix_sort(found.view(np.uint64), bits=(view.n * view.n).bit_length())
-    return ascending.view(np.int64), origin
+    return np.concatenate([np.empty(0, np.int64), *keys])
 
 
 def _equal(one: Any, other: Any) -> Any:
@@ -140,6 +129,14 @@ def permutation(caller: str, problem: str, perm: Any, n: int) -> Any:
     if at is not None:
         raise CheckFailed(f"{problem}: vertex {at} is missing")
     return order
+
+
+def numbers(caller: str, answer: Any, kind: str, names: tuple[str, ...], real: str) -> list[Any]:
+    """These fields of an answer: numbers, and whole ones unless the name begins with `real`."""
+    if not all(hasattr(answer, name) for name in names):
+        raise TypeError(f"{caller}: answer must be {kind}, got {type(answer).__name__}")
+    kinds = (answers.number if name.startswith(real) else answers.whole for name in names)
+    return [to(caller, name, getattr(answer, name)) for to, name in zip(kinds, names, strict=True)]
 
 
 def check_ascending(problem: str, order: Any, *keys: Any) -> None:

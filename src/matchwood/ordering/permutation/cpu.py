@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engines.cpu import barrier, crew, device, kernel, share, share_rows, stopping
-from matchwood.ordering.cpu import merge_runs
+from matchwood.engines.cpu import barrier, crew, kernel, share, share_rows, stopping
+from matchwood.ordering.cpu import CHECK_ENTRIES, sort_runs
 
 Array = np.ndarray[Any, Any]
 
-INSERTION_ENTRIES = 32  # entries of a row up to which it is sorted by insertion
 ONE = np.uint64(1)
-CHECK_ENTRIES = 1 << 16  # entries, or words of a sort, between two checks for Ctrl-C: a few ms
 LAST = CHECK_ENTRIES - 1
 
 
@@ -40,31 +38,6 @@ def _lengths(team: Any, indptr: Array, perm: Array, out: Array, sums: Array) -> 
         at += np.int64(indptr[perm[i] + 1]) - np.int64(indptr[perm[i]])
     if hi == n:
         out[n] = at
-
-
-@device
-def _sort(team: Any, words: Array, other: Array, count: int) -> bool:
-    """Sort words[:count], unless the team stops; True when the result is in `other`."""
-    for first in range(0, count, INSERTION_ENTRIES):
-        if first & LAST == 0 and stopping(team):
-            return False
-        for x in range(first + 1, min(first + INSERTION_ENTRIES, count)):
-            word = words[x]
-            j = x
-            while j > first and words[j - 1] > word:
-                words[j] = words[j - 1]
-                j -= 1
-            words[j] = word
-    run = INSERTION_ENTRIES
-    there = False
-    while run < count and not stopping(team):  # a pass over ten million words takes some 40 ms
-        if there:
-            merge_runs(other, words, count, run)
-        else:
-            merge_runs(words, other, count, run)
-        there = not there
-        run *= 2
-    return there
 
 
 @kernel
@@ -89,7 +62,7 @@ def _rows(
                 return
             column = np.uint64(place[indices[first + k]])
             words[k] = (column << shift) | np.uint64(k)
-        found = other if _sort(team, words, other, count) else words
+        found = other if sort_runs(team, words, other, count) else words
         at = np.int64(out_indptr[i])
         for k in range(count):
             if k & LAST == LAST and stopping(team):

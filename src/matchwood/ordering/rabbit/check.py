@@ -9,6 +9,7 @@ import numpy as np
 from matchwood import answers
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
+from matchwood.ordering.permutation import inverse
 from matchwood.ordering.permutation.check import permutation
 from matchwood.primitives.community_merge.check import expected_joins
 
@@ -113,9 +114,7 @@ def _check_joins(view: Any, parent: Any, joined: Any) -> None:
 
 def _check_depth_first(perm: Any, parent: Any, joined: Any) -> None:
     """Check that each vertex follows its parent and all vertices below its elder siblings."""
-    n = perm.size
-    place = np.empty(n, np.int64)
-    place[perm] = np.arange(n)
+    n, place = perm.size, inverse(perm)
     size = _sizes(parent)
     above = np.where(parent == np.arange(n), -1, parent)  # roots are siblings
     order = np.lexsort((np.arange(n), joined, above))

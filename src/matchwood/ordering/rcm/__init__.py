@@ -2,8 +2,8 @@
 
     reference.py   the rule, in plain Python
     check.py       is this the order of the rule?
-    cpu/, gpu/     __init__.py: components, and the choice of a method; a file for each method;
-                   cpu/start.py, gpu/start.py: where a component starts
+    cpu/, gpu/     __init__.py: components, and the choice of a method; gpu/start.py: where a
+                   component starts; the methods
 
 The papers are in the docstring of `reverse_cuthill_mckee`.
 """
@@ -35,7 +35,7 @@ METHODS = {
     "batch_basic": "ranges of the queue, worked on ahead of their turn",
     "batch": "the same, with early signals and several ranges in work per thread",
 }
-"""All methods give the same order; each but "auto" has a file in cpu/."""
+"""All methods give the same order."""
 
 
 def reverse_cuthill_mckee(
@@ -295,14 +295,9 @@ def _wants_stats(name: str, stats: Any) -> bool:
 
 
 def _perm(
-    name: str,
-    A: Any,
-    start: Any,
-    method: str,
-    reverse: bool,
-    engine: str | None,
+    name: str, A: Any, start: Any, method: str, reverse: bool, engine: str | None,
     threads: int | None,
-) -> Any:
+) -> Any:  # fmt: skip
     arguments.one_of(name, "method", method, tuple(METHODS))
     engines.check_threads(threads)
     if start is engine is None and method == "auto":
@@ -315,14 +310,9 @@ def _perm(
 
 
 def _ordering(
-    name: str,
-    A: Any,
-    start: Any,
-    method: str,
-    reverse: bool,
-    engine: str | None,
+    name: str, A: Any, start: Any, method: str, reverse: bool, engine: str | None,
     threads: int | None,
-) -> Ordering:
+) -> Ordering:  # fmt: skip
     arguments.one_of(name, "method", method, tuple(METHODS))
     call = calls.enter(A, name, engine, threads)
     perm, counters = _run(call, start, method, reverse, True, threads)

@@ -20,6 +20,7 @@ from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 from matchwood.ordering.measure.check import check_measures
+from matchwood.ordering.permutation import inverse
 from matchwood.ordering.rcm import as_starts, cuthill_mckee, reference
 from matchwood.traversal import bfs
 
@@ -91,8 +92,7 @@ def check_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = Tru
 
 
 def _check_order(G: csr.Graph, view: csr.View, order: Array, starts: Array | None) -> None:
-    place = np.empty(G.n, np.int64)
-    place[order] = np.arange(G.n)
+    place = inverse(order)
     labels = connected_components(G).labels
     begins = _components_in_turn(order, labels)
     if starts is not None:
@@ -208,8 +208,7 @@ def _least(labels: Array, degree: Array, marked: Array, count: int) -> Array:
 
 def _bands(view: Any, labels: Array, order: Array) -> Array:
     """The bandwidth of each component, in an order that has one after the other."""
-    place = np.empty(view.n, np.int64)
-    place[order] = np.arange(view.n)
+    place = inverse(order.astype(np.int64))
     row = np.repeat(np.arange(view.n), np.diff(view.indptr))
     found = np.zeros(int(labels.max(initial=-1)) + 1, np.int64)
     np.maximum.at(found, labels[row], np.abs(place[row] - place[view.indices]))

@@ -142,7 +142,8 @@ def refine_order(
     view = call.graph.undirected_pattern()
     kind = view.indptr.dtype
     perm = None if order is None else as_permutation(order, view.n, caller, call.graph.engine)
-    place = _places(view, perm)
+    xp = engines.xp(view.indptr)
+    place = xp.arange(view.n, dtype=kind) if perm is None else inverse(perm).astype(kind)
     chosen = chosen_vertices(view, part, threads)
     watch.lap("prepare")
     place, proposed, kept, done = call.load(__name__).refine(
@@ -156,15 +157,6 @@ def refine_order(
     )
     watch.lap("measure")
     return Refinement(call.back(found), before, after, proposed, kept, done, watch.seconds)
-
-
-def _places(view: Any, perm: Any) -> Any:
-    """place[old] = new, in the type of the pattern; an array of its own."""
-    from matchwood import engines
-
-    if perm is None:
-        return engines.xp(view.indptr).arange(view.n, dtype=view.indptr.dtype)
-    return inverse(perm).astype(view.indptr.dtype)
 
 
 def exact_fraction(function: str, value: Any) -> Fraction:

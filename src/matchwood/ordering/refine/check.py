@@ -21,7 +21,7 @@ from matchwood.errors import CheckFailed
 from matchwood.gate import graph as csr
 from matchwood.ordering.gap import log_array
 from matchwood.ordering.gap.check import expected_gaps
-from matchwood.ordering.permutation import as_permutation
+from matchwood.ordering.permutation import as_permutation, inverse
 from matchwood.ordering.permutation.check import permutation
 from matchwood.ordering.refine import AROUND, METRICS, PARTNERS, chosen_vertices, exact_fraction
 
@@ -88,7 +88,7 @@ def check_refinement(
     perm = permutation(caller, PROBLEM, answer, n)
     numbers = [answers.whole(caller, name, getattr(answer, name)) for name in NUMBERS]
     for name, vertices in (("before", given), ("after", perm)):
-        right = expected_gaps(view, _places(vertices))[metric]
+        right = expected_gaps(view, inverse(vertices))[metric]
         value = answers.number(caller, name, getattr(answer, name))
         if type(value) is not type(right) or value != right:
             raise CheckFailed(f"{PROBLEM}: {metric} {name} is {value!r}, but must be {right}")
@@ -96,19 +96,13 @@ def check_refinement(
     if not replay:
         return
     chosen = chosen_vertices(view, part, None)
-    place, *expected = _replayed(view, _places(given), chosen, metric, partners == "median", limit)
+    place, *expected = _replayed(view, inverse(given), chosen, metric, partners == "median", limit)
     for name, value, right in zip(NUMBERS, numbers, expected, strict=True):
         if value != right:
             raise CheckFailed(f"{PROBLEM}: {name} is {value}, but must be {right}")
     at = answers.first(place[perm] != np.arange(n))
     if at is not None:
         raise CheckFailed(f"{PROBLEM}: vertex {perm[at]} has place {at}, not {place[perm[at]]}")
-
-
-def _places(perm: Any) -> Any:
-    place = np.empty(perm.size, np.int64)
-    place[perm] = np.arange(perm.size)
-    return place
 
 
 def _plausible(answer: Any, metric: str, numbers: list[int], moved: int) -> None:

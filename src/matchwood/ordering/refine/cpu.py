@@ -43,7 +43,7 @@ Array = np.ndarray[Any, Any]
 
 ONE = np.uint64(1)
 SCANNED_PLACES = np.uint64(12)  # places of a row up to which it is scanned, not bisected
-HUB_DEGREE = np.uint64(64)  # neighbours; of a larger hub many may have no other neighbour
+HUB_DEGREE = np.uint64(64)  # neighbours; the rows of more are not fetched ahead
 AROUND = (-2, -1, 1, 2)  # as in __init__.py
 CHUNK = 64  # vertices that a member takes at a time
 LEAST, FIRST, MOST = 64, 1024, 1 << 15  # swaps of a window
@@ -140,40 +140,21 @@ def _linear_change(near: Array, begin: Any, end: Any, a: Any, b: Any) -> Any:
 
 
 @device
-def _changes_of_hub(order: Order, k: Any, stop: Any, a: Any, b: Any) -> Any:
-    """`_changes` where many rows may hold a single place, which has no gaps: those are left out."""
+def _changes(order: Order, v: Any, a: Any, b: Any) -> Any:
+    """By how much the rows of v's neighbours fall when v goes from place a to b."""
     total = np.int64(0)
-    while k < stop:
+    first, stop = np.uint64(order.indptr[v]), np.uint64(order.indptr[v + ONE])
+    if stop - first <= HUB_DEGREE:  # where rows lie far apart this is a fifth faster
+        for k in range(first, stop):
+            prefetch(order.near, np.uint64(order.indptr[np.uint64(order.indices[k])]))
+    for k in range(first, stop):
         w = np.uint64(order.indices[k])
         begin, end = np.uint64(order.indptr[w]), np.uint64(order.indptr[w + ONE])
-        if end - begin > ONE:
+        if end - begin > ONE:  # a single place has no gaps
             if order.table.size > 0:
                 total += _log_change(order.near, begin, end, a, b, order.table)
             else:
                 total += _linear_change(order.near, begin, end, a, b)
-        k += ONE
-    return total
-
-
-@device
-def _changes(order: Order, v: Any, a: Any, b: Any) -> Any:
-    """By how much the rows of v's neighbours fall when v goes from place a to b."""
-    total = np.int64(0)
-    k, stop = np.uint64(order.indptr[v]), np.uint64(order.indptr[v + ONE])
-    if stop - k > HUB_DEGREE:
-        return _changes_of_hub(order, k, stop, a, b)
-    while k < stop:  # all rows are fetched at once; where they lie far apart that is a fifth faster
-        prefetch(order.near, np.uint64(order.indptr[np.uint64(order.indices[k])]))
-        k += ONE
-    k = np.uint64(order.indptr[v])
-    while k < stop:
-        w = np.uint64(order.indices[k])
-        begin, end = np.uint64(order.indptr[w]), np.uint64(order.indptr[w + ONE])
-        if order.table.size > 0:
-            total += _log_change(order.near, begin, end, a, b, order.table)
-        elif begin < end:
-            total += _linear_change(order.near, begin, end, a, b)
-        k += ONE
     return total
 
 
@@ -254,7 +235,7 @@ def _sort_rows(team: Any, order: Order, indices: Array, buffers: Array) -> None:
         row, near = indices[begin:end], order.near[begin:end]
         for k in range(row.size):
             near[k] = order.place[np.uint64(row[k])]
-        sort_places(near, buffers[team.rank], row.size)
+        sort_places(team, near, buffers[team.rank], row.size)
 
 
 @device

@@ -25,9 +25,7 @@ from matchwood.forests import linear_forest
 from matchwood.matching import coarsen, weighted_matching
 from matchwood.preconditioners.operator import SetupClock, matrix_on, solving_operator
 from matchwood.primitives.assemble import trusted_assemble as assemble
-from matchwood.primitives.row_reduce import (
-    trusted_strongest_neighbours as strongest_neighbours,
-)
+from matchwood.primitives.row_reduce import trusted_strongest_neighbours as strongest_neighbours
 from matchwood.tridiagonal import block_tridiagonal
 
 FACTOR_OPTIONS = ("rounds", "uncharged", "charge_probability", "rng", "ties")
@@ -168,7 +166,13 @@ class _Pattern(NamedTuple):
 
     @property
     def inside(self) -> float:
-        return _weight_inside(self.blocks)
+        """Weight off the diagonal that the blocks hold."""
+        d = self.blocks[1]
+        if engines.location(d) == "gpu":
+            gpu = engines.load(__name__, "gpu")
+            return gpu.weight_inside(*self.blocks)  # type: ignore[no-any-return]
+        total = sum(float(abs(block).sum(dtype=np.float64)) for block in self.blocks)
+        return total - sum(float(abs(d[:, i, i]).sum(dtype=np.float64)) for i in (0, 1))
 
 
 def _weight_off_diagonal(G: Any) -> float:
@@ -232,15 +236,6 @@ def _blocks_of(
     return engine.blocks(view, place, position, members, threads=threads)  # type: ignore[no-any-return]
 
 
-def _weight_inside(blocks: tuple[Any, Any, Any]) -> float:
-    """Weight off the diagonal that the blocks hold."""
-    if engines.location(blocks[1]) == "gpu":
-        return engines.load(__name__, "gpu").weight_inside(*blocks)  # type: ignore[no-any-return]
-    d = blocks[1]
-    total = sum(float(abs(block).sum(dtype=np.float64)) for block in blocks)
-    return total - sum(float(abs(d[:, i, i]).sum(dtype=np.float64)) for i in (0, 1))
-
-
 # Which vertices share a block
 
 
@@ -302,12 +297,7 @@ def _between_paths(
 
 
 def _alignment(
-    shape: tuple[int, int],
-    lower: Any,
-    here: Any,
-    there: Any,
-    weights: Any,
-    threads: int | None,
+    shape: tuple[int, int], lower: Any, here: Any, there: Any, weights: Any, threads: int | None
 ) -> Any:
     """How the upper path of a couple lies beside the lower one: a number for each lower path.
 

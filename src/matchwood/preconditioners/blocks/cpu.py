@@ -13,17 +13,9 @@ Array = np.ndarray[Any, Any]
 
 @kernel
 def _collect(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    place: Array,
-    position: Array,
-    members: Array,
-    dl: Array,
-    d: Array,
-    du: Array,
-) -> None:
+    team: Any, indptr: Array, indices: Array, data: Array, place: Array, position: Array,
+    members: Array, dl: Array, d: Array, du: Array,
+) -> None:  # fmt: skip
     """`place`: of a vertex, the place of its pair in the order.  `position`: of a pair, its place
     in its path, from 1."""
     pairs = members.shape[0]

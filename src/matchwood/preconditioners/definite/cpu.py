@@ -21,11 +21,8 @@ from matchwood.engines.cpu import crew, device, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
-INDEFINITE, NOT_POSITIVE, LINE_WORDS = (
-    0,
-    1,
-    8,
-)  # columns, and their number: a cache line for each thread
+INDEFINITE, NOT_POSITIVE = 0, 1  # columns of the table
+LINE_WORDS = 8  # its columns: a cache line for each thread
 BISECTIONS = 10  # steps of bisection
 # A fraction.  Iterations of CG to 1e-8, medians, for a margin of 0.01, 0.1 and 0.3: bcsstk10 377,
 # 267, 337, bcsstk13 2011, 1617, 1703, bcsstk19 1551, 1384, 1285.  Adding the entries that were

@@ -93,7 +93,10 @@ def check_spanning_forest(
     joined = _join_forest(G, costs, edges, sequence)
     _check_minimal(costs, order, joined, entries[sequence], ties == "index")
     if hasattr(answer, "components"):
-        check_numbers(caller, answer, G.n, edges, costs.data[entries])
+        check_order(G.n, edges)
+        true, m = costs.data[entries], edges.shape[0]
+        true = sum_of(true) if true.dtype.kind == "i" else scaled_sums(true, m)
+        check_numbers(caller, answer, G.n, m, true)
 
 
 def is_spanning_forest(A: Any, answer: Any, *, maximum: bool = False, ties: str = "index") -> bool:
@@ -117,7 +120,7 @@ def _entries(costs: Costs, edges: Any, weights: Any) -> Any:
     from matchwood.spanning.forest.cpu import find_entries
 
     u, v = np.minimum(*edges.T), np.maximum(*edges.T)
-    entries = find_entries(costs, u, v)
+    entries = find_entries(costs, np.arange(costs.n), u, v, None)
     i = answers.first(entries < 0)
     if i is not None:
         raise CheckFailed(f"spanning forest: ({u[i]}, {v[i]}) is no edge of the graph")
@@ -132,10 +135,8 @@ def _entries(costs: Costs, edges: Any, weights: Any) -> Any:
 
 
 def _sequence(costs: Costs, entries: Any, order: orders.Order) -> Any:
+    """The edges by (code, entry).  Unlike numpy.lexsort, Ctrl-C interrupts it."""
     codes = orders.codes(costs.data[entries], order)
-    if entries.size <= answers.BLOCK:
-        return np.lexsort((entries, codes))
-    # the same sort, and Ctrl-C interrupts it
     _, sequence = radix_sort(entries.astype(np.uint64))
     _, place = radix_sort(codes[sequence])
     return sequence[place]
@@ -275,21 +276,40 @@ def same_weights(true: Any, given: Any) -> Any:
     return fits & (np.where(fits, given, 0).astype(np.int64) == true)
 
 
-def check_numbers(caller: str, answer: Any, n: int, edges: Any, weights: Any) -> None:
-    """Check the order of the edges of a `Forest`, and the numbers that it has besides them."""
-    check_order(n, edges)
-    check_counts(caller, answer, n, edges.shape[0])
-    if weights.dtype.kind == "i":
-        check_whole_total(caller, answer.total, sum_of(weights))
-        return
-    total = answers.number(caller, "total", answer.total)
-    # scaled by a power of two, the sum does not overflow
-    most = float(np.abs(weights).max(initial=0.0))
-    shift = math.frexp(most)[1] + weights.size.bit_length()
-    scaled = np.ldexp(weights.astype(np.float64), -shift)
-    exact, size = float(scaled.sum()), float(np.abs(scaled).sum())
-    if total_is_wrong(total, exact, size, shift, weights.size):
-        raise CheckFailed(f"{PROBLEM}: total is {total}, the weights give {sum_of(weights)}")
+def check_numbers(caller: str, answer: Any, n: int, m: int, true: Any) -> None:
+    """Check the numbers of a `Forest` of m edges; `true` is an exact total, or `scaled_sums`."""
+    vertices = answers.whole(caller, "n", answer.n)
+    if vertices != n:
+        raise CheckFailed(f"{PROBLEM}: n is {vertices}, but the graph has {n} vertices")
+    trees = answers.whole(caller, "components", answer.components)
+    if trees != n - m:
+        raise CheckFailed(
+            f"{PROBLEM}: {trees} components, but {n} vertices and {m} edges make {n - m}"
+        )
+    if isinstance(true, int):
+        total = answers.whole(caller, "total", answer.total)
+        wrong = total != true
+    else:
+        total = answers.number(caller, "total", answer.total)
+        exact, size, shift = true
+        wrong = _is_wrong(total, exact, size, shift, m)
+        with np.errstate(over="ignore"):
+            true = float(np.ldexp(exact, shift))
+    if wrong:
+        raise CheckFailed(f"{PROBLEM}: total is {total}, the weights give {true}")
+
+
+def scaled_sums(weights: Any, count: int, added: Any = lambda parts, op="sum": parts) -> Any:
+    """(sum, sum of sizes, shift) of floats: both times 2^-shift, so that neither overflows.
+
+    `added` adds up the parts of ranks, or takes the "max"; `count` weights in all.
+    """
+    wide = weights.astype(np.float64)
+    most = float(added(np.array([np.abs(wide).max(initial=0.0)]), "max")[0])
+    shift = math.frexp(most)[1] + count.bit_length()
+    scaled = np.ldexp(wide, -shift)
+    exact, size = (float(x) for x in added(np.array([scaled.sum(), np.abs(scaled).sum()])))
+    return exact, size, shift
 
 
 def check_order(n: int, edges: Any) -> None:
@@ -304,26 +324,7 @@ def check_order(n: int, edges: Any) -> None:
         raise CheckFailed(f"{PROBLEM}: edges must ascend, but edge {k + 1} comes before edge {k}")
 
 
-def check_counts(caller: str, answer: Any, n: int, m: int) -> None:
-    """Check the numbers of vertices and trees of a `Forest` of m edges."""
-    vertices = answers.whole(caller, "n", answer.n)
-    if vertices != n:
-        raise CheckFailed(f"{PROBLEM}: n is {vertices}, but the graph has {n} vertices")
-    trees = answers.whole(caller, "components", answer.components)
-    if trees != n - m:
-        raise CheckFailed(
-            f"{PROBLEM}: {trees} components, but {n} vertices and {m} edges make {n - m}"
-        )
-
-
-def check_whole_total(caller: str, total: Any, true: int) -> None:
-    """Raise unless the total of integers is exact."""
-    whole = answers.whole(caller, "total", total)
-    if whole != true:
-        raise CheckFailed(f"{PROBLEM}: total is {whole}, the weights give {true}")
-
-
-def total_is_wrong(total: Any, exact: float, size: float, shift: int, count: int) -> bool:
+def _is_wrong(total: Any, exact: float, size: float, shift: int, count: int) -> bool:
     """Whether a total of floats, added up in any order, is too far from the exact one.
 
     `exact` and `size` are the sums of the weights and of their sizes, times 2^-shift.

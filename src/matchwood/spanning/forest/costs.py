@@ -20,6 +20,8 @@ from matchwood.primitives.extremes import extremes
 from matchwood.primitives.inspect import trusted_values as values
 from matchwood.primitives.transpose import trusted_transpose as transpose
 
+HALF = np.int64(0xFFFF_FFFF)  # the lower half of an integer of 64 bits
+
 
 class Costs(NamedTuple):
     """Symmetric CSR without diagonal, rows ascending, and the range of its values."""
@@ -47,7 +49,7 @@ def undirected_costs(G: csr.Graph, caller: str, maximum: bool) -> Costs:
         return G.keep("costs", lambda: _ones(G.undirected_pattern()))
     # of parallel edges another one may count for each kind of forest
     side = ("_heavy" if maximum else "_light") if G.has_parallel_edges else ""
-    view = G.keep(f"arcs{side}", lambda: arcs(G, caller, maximum, _exact_integers))
+    view = G.keep(f"arcs{side}", lambda: arcs(G, caller, maximum))
     symmetric = (
         G.has_symmetric_pattern
         and G.keep(f"costs_symmetric{side}", lambda: (_symmetric(G, view, caller),))[0]
@@ -75,23 +77,70 @@ def _merged(view: Any, mirror: Any, maximum: bool) -> tuple[Any, Any, Any]:
     return symmetrize.merge(view, mirror, how)
 
 
-def arcs(G: Any, caller: str, maximum: bool, exact_integers: Any) -> csr.View:
+def _raise(error: Exception | None, key: Any) -> None:
+    if error is not None:
+        raise error
+
+
+def _refuse_overflow(G: csr.Graph, data: Any, caller: str) -> None:
+    """Raise unless sums of duplicates fit int64."""
+    largest = max(-int(data.min()), int(data.max())) if data.size else 0
+    if largest * G.longest_row <= np.iinfo(np.int64).max:
+        return
+    wrong = overflowing(G, data)
+    if bool(wrong.any()):
+        row, column = refusals.place(G.directed_pattern(), int(wrong.argmax()))
+        raise ValueError(
+            f"{caller}: sums of integer duplicates must fit int64, got overflow at row {row}, "
+            f"column {column}; scale them"
+        )
+
+
+def overflowing(G: Any, data: Any) -> Any:
+    """Which sums of duplicates do not fit int64.  Halves of 32 bits are added up in float64.
+
+    A sum of fewer than 2^21 halves is exact; of more, one just below the limit may be refused.
+    """
+    high = G.canonical((data >> 32).astype(np.float64)).data
+    low = G.canonical((data & HALF).astype(np.float64)).data
+    high = high + np.floor(low / 2.0**32)
+    return (high < -(2.0**31)) | (high >= 2.0**31)
+
+
+def arcs(
+    G: Any, caller: str, maximum: bool, refuse: Any = _raise,
+    refuse_overflow: Any = _refuse_overflow,
+) -> csr.View:  # fmt: skip
     """The directed values: finite floats, or int64; of parallel edges the one that counts.
 
-    `exact_integers(G, caller, rule)` makes int64 of integers, duplicates joined by the rule.
+    Ranks agree on errors: their `refuse` takes an error or None, and a key.
     """
     rule = ("max" if maximum else "min") if G.has_parallel_edges else None
-    if np.dtype(G.given_values(caller).dtype).kind in "iu":
-        return exact_integers(G, caller, rule or G.rule("sum"))
-    if rule is not None:
-        return G.joined(rule, caller)
-    return G.finite_weights(caller)
+    data = G.given_values(caller)
+    if np.dtype(data.dtype).kind not in "iu":
+        return G.finite_weights(caller) if rule is None else G.joined(rule, caller)
+    rule = rule or G.rule("sum")
+    most = int(data.max()) if data.size and data.dtype.kind == "u" else 0
+    error = None
+    if most > np.iinfo(np.int64).max:
+        error = ValueError(f"{caller}: integer weights must fit int64, got {most}; scale them")
+    refuse(error, -most)
+    data = engines.xp(data).ascontiguousarray(data, dtype=np.int64)
+    if G.ascending:
+        return G.entries()._replace(data=data)
+    if rule == "sum":
+        refuse_overflow(G, data, caller)
+    if G.engine == "cpu":
+        return G.canonical(data, rule)
+    join = engines.load(__package__, "gpu").join_duplicates
+    return csr.View(*join(*G.entries()[:2], data, G.n, rule))
 
 
 def _symmetric(G: csr.Graph, view: csr.View, caller: str) -> bool:
-    """Are the values symmetric, where the pattern is?"""
+    """Are the values symmetric, where the pattern is?  Halves of 32 bits are exact in float64."""
     if view.data.dtype.kind == "i":
-        return _symmetric_integers(view)
+        halves = (half.astype(np.float64) for half in (view.data >> 32, view.data & HALF))
+        return all(values(view.indptr, view.indices, half).symmetric for half in halves)
     if G.has_parallel_edges:
         return values(*view).symmetric
     return G.has_symmetric_values
@@ -108,50 +157,3 @@ def _with_range(indptr: Any, indices: Any, data: Any) -> Costs:
     if data.size == 0:
         return Costs(indptr, indices, data, kind(0), kind(0))
     return Costs(indptr, indices, data, *extremes(data))
-
-
-def _exact_integers(G: csr.Graph, caller: str, rule: str) -> csr.View:
-    """The directed values in int64, duplicates joined by `rule`."""
-    data = G.given_values(caller)
-    most = int(data.max()) if data.size and data.dtype.kind == "u" else 0
-    if most > np.iinfo(np.int64).max:
-        raise ValueError(f"{caller}: integer weights must fit int64, got {most}; scale them")
-    xp = engines.cupy() if G.engine == "gpu" else np
-    data = xp.ascontiguousarray(data, dtype=np.int64)
-    if G.ascending:
-        return G.entries()._replace(data=data)
-    if rule == "sum":
-        _refuse_overflow(G, data, caller)
-    if G.engine == "cpu":
-        return G.canonical(data, rule)
-    join = engines.load(__package__, "gpu").join_duplicates
-    return csr.View(*join(*G.entries()[:2], data, G.n, rule))
-
-
-def _refuse_overflow(G: csr.Graph, data: Any, caller: str) -> None:
-    """Raise unless sums of duplicates fit int64.  Halves of 32 bits are added up in float64.
-
-    A sum of fewer than 2^21 halves is exact; of more, one just below the limit may be refused.
-    """
-    largest = max(-int(data.min()), int(data.max())) if data.size else 0
-    if largest * G.longest_row <= np.iinfo(np.int64).max:
-        return
-    high = G.canonical((data >> 32).astype(np.float64)).data
-    low = G.canonical((data & 0xFFFF_FFFF).astype(np.float64)).data
-    carry = np.floor(low / 2.0**32)
-    wrong = (high + carry < -(2.0**31)) | (high + carry >= 2.0**31)
-    if bool(wrong.any()):
-        row, column = refusals.place(G.directed_pattern(), int(wrong.argmax()))
-        raise ValueError(
-            f"{caller}: sums of integer duplicates must fit int64, got overflow at row {row}, "
-            f"column {column}; scale them"
-        )
-
-
-def _symmetric_integers(view: csr.View) -> bool:
-    """Are the values symmetric, where the pattern is?  Halves of 32 bits are exact in float64."""
-    high = (view.data >> 32).astype(np.float64)
-    if not values(view.indptr, view.indices, high).symmetric:
-        return False
-    low = (view.data & 0xFFFF_FFFF).astype(np.float64)
-    return values(view.indptr, view.indices, low).symmetric

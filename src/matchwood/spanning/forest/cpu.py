@@ -175,23 +175,35 @@ def span(
 
 
 @kernel
-def _find(team: Any, indptr: Array, indices: Array, u: Array, v: Array, entries: Array) -> None:
-    lo, hi = share(team, u.size)
+def _find(
+    team: Any, indptr: Array, indices: Array, names: Array, rows: Array, high: Array, entries: Array
+) -> None:
+    """entries[i] = where the column of that name stands in its row, -1 for nowhere."""
+    lo, hi = share(team, rows.size)
     for i in range(lo, hi):
         if interrupted(team, i):
             return
         entries[i] = -1
-        if u[i] < v[i]:
-            k = upper_entry(indptr, indices, np.int64(u[i]), np.int64(v[i]))
-            if k < np.uint64(indptr[u[i] + 1]) and indices[k] == v[i]:
-                entries[i] = np.int64(k)
+        start, end = np.int64(indptr[rows[i]]), np.int64(indptr[rows[i] + 1])
+        last = end
+        while start < end:
+            middle = (start + end) // 2
+            if names[indices[middle]] < high[i]:
+                start = middle + 1
+            else:
+                end = middle
+        if start < last and names[indices[start]] == high[i]:
+            entries[i] = start
 
 
-def find_entries(costs: Any, u: Array, v: Array) -> Array:
-    """The entry of each edge (u, v), u < v; -1 where there is none."""
-    entries = np.empty(u.size, np.int64)
-    u, v = np.ascontiguousarray(u), np.ascontiguousarray(v)
-    crew(None, work=8 * u.size).run(_find, costs.indptr, costs.indices, u, v, entries)
+def find_entries(view: Any, names: Array, rows: Array, high: Array, threads: int | None) -> Array:
+    """Where the column named high[i] stands in row rows[i]; -1 where it does not.
+
+    The columns of a row ascend by name; those of a whole graph are named by themselves.
+    """
+    entries = np.empty(rows.size, np.int64)
+    team = crew(threads, work=8 * rows.size)
+    team.run(_find, view.indptr, view.indices, names, rows, high, entries)
     return entries
 
 

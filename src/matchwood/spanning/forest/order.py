@@ -34,14 +34,20 @@ class Order(NamedTuple):
     exact: bool  # no bits are dropped
 
 
+def order_of(dtype: Any, maximum: bool, places: int = 64 - PREFIX_BITS) -> Order:
+    """The order of weights of that type by whole codes."""
+    kind = np.dtype(dtype)
+    width, none = 8 * kind.itemsize, np.uint64(0)
+    sign, flip = np.uint64(1 << (width - 1)), np.uint64((1 << width) - 1 if maximum else 0)
+    return Order(kind.kind == "f", sign, flip, none, none, np.uint64(places), True)
+
+
 def make(costs: Any, maximum: bool) -> Order:
     """The order for weights of `costs` (see costs.py)."""
     dtype = np.dtype(costs.data.dtype)
     width = 8 * dtype.itemsize
     places = max(64 - PREFIX_BITS, max(costs.nnz, 1).bit_length())
-    sign = np.uint64(1 << (width - 1))
-    flip = np.uint64((1 << width) - 1 if maximum else 0)
-    raw = Order(dtype.kind == "f", sign, flip, np.uint64(0), np.uint64(0), np.uint64(places), True)
+    raw = order_of(dtype, maximum, places)
     if width == PREFIX_BITS:  # they fit as they are
         base, most = 0, (1 << width) - 1
     else:

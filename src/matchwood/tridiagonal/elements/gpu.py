@@ -14,7 +14,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 
 ZONES_PER_BLOCK = 128  # zones of a thread block in the first round; for block systems half as many
 MOST_REPAIR_BLOCKS = (
@@ -251,7 +251,7 @@ def solve(
     *,
     threads: int | None = None,
 ) -> tuple[Any, int, int]:
-    """The solution for every row of b; the row without a pivot or -1; a verdict (accuracy.py)."""
+    """The solution for every row of b; the row without a pivot or -1; a verdict (check.py)."""
     x = gpu.empty(b.shape, b.dtype, "tridiagonal.solve")
     if d.shape[0] == 0 or b.shape[0] == 0:
         return x, -1, accuracy.RIGHT

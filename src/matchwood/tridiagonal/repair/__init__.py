@@ -1,4 +1,4 @@
-"""Solutions that exceed the limit of accuracy.py: refined, or computed again row after row.
+"""Solutions that exceed the limit of check.py: refined, or computed again row after row.
 
 Where few rows are off, the engines repair them themselves (cpu.py and ../passes.cuh).  Others are
 repaired here.  First they are refined once or twice: the same engine solves for the residual
@@ -18,14 +18,12 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 from matchwood.tridiagonal.repair import cpu
 
 Array = np.ndarray[Any, Any]
 ROUNDS = 2  # refinements, on the engine and on one thread
-WORST_ACCEPTED = (
-    2.0**-10
-)  # a relative residual; with a larger one a vector does not count as a solution
+WORST_ACCEPTED = 2.0**-10  # a relative residual; a vector with a larger one is no solution
 _STEP = 2.0**-149  # distance of neighbouring subnormal float32 numbers
 _LEAST = 2.0**-126  # the smallest float32 number that is not subnormal
 _SIGN = np.uint32(1 << 31)
@@ -132,9 +130,8 @@ def _row_after_row(matrix: Any, b: Any, so_far: _Best) -> tuple[int, _Best]:
             best.refine(solve)
         if best.right or lacking >= 0:
             break
-    if (
-        so_far.x is not None and so_far.worst < WORST_ACCEPTED
-    ):  # else an overflow here must be reported
+    # else an overflow here must be reported
+    if so_far.x is not None and so_far.worst < WORST_ACCEPTED:
         best.offer(np.asarray(engines.moved(so_far.x, "cpu")))
     return lacking, best
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Crew, barrier, crew, device, interrupted, kernel, share
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 
 Array = np.ndarray[Any, Any]
 
@@ -250,7 +250,7 @@ def _repair(
 
 
 def repaired(team: Crew, system: Blocks, rows: int, check: RowCheck) -> int:
-    """Repair the marked rows; returns a verdict of accuracy.py.  A part has `rows` block rows."""
+    """Repair the marked rows; returns a verdict of check.py.  A part has `rows` block rows."""
     n, p = system.d.shape[:2]
     limit, count = check.limit, int(check.off.sum())
     if count > accuracy.few(n * p):
@@ -317,27 +317,11 @@ def _enter(
     powers[at] = power
 
 
-@device
-def _swap(w: Array, powers: Array, i: int, j: int) -> None:
-    for k in range(w.shape[1]):
-        w[i, k], w[j, k] = w[j, k], w[i, k]
-    powers[i], powers[j] = powers[j], powers[i]
-
-
 @kernel
 def _eliminate(
-    team: Any,
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    w: Array,
-    powers: Array,
-    upper: Array,
-    x: Array,
-    lacking: Array,
-    scaled: bool,
-) -> None:
+    team: Any, dl: Array, d: Array, du: Array, b: Array, w: Array, powers: Array, upper: Array,
+    x: Array, lacking: Array, scaled: bool,
+) -> None:  # fmt: skip
     """One thread computes x; `lacking` becomes the first unknown without a pivot."""
     if team.rank > 0:
         return
@@ -356,7 +340,9 @@ def _eliminate(
             if math.ldexp(abs(w[i, 0]), shift) > abs(w[best, 0]):
                 best = i
         if best != 0:
-            _swap(w, powers, 0, best)
+            for k in range(last + 1):
+                w[0, k], w[best, k] = w[best, k], w[0, k]
+            powers[0], powers[best] = powers[best], powers[0]
         if w[0, 0] == 0:
             if lacking[0] < 0:
                 lacking[0] = j

@@ -3,13 +3,12 @@
     children.py      records and steps that all methods share
     serial.py        "serial", and the walk over small components
     cached.py        a graph that fits the caches, in one kernel; the starts of a small graph
-    start.py         the start of a big component
-    leveled.py, unordered.py, batch_basic.py, batch.py     the other methods;
-                     batch_table.py: what the last two share
+    leveled.py       "leveled" and "unordered"
+    batch.py         "batch" and "batch_basic"; batch_table.py: what they share
 
 The rule is in reference.py.  Components are placed in the order of their smallest vertices.  Small
 ones are walked through by one thread, in one kernel however many there are.  A big one interrupts
-the walk; the method asked for orders it.  Where its start is not given, start.py finds it.
+the walk; the method asked for orders it.  `search_and_place` finds its start where none is given.
 """
 
 from __future__ import annotations
@@ -17,22 +16,14 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from matchwood.components import connected_components
-from matchwood.engines.cpu import crew, kernel
+from matchwood.engines.cpu import crew, kernel, share
 from matchwood.ordering.rcm import reference
-from matchwood.ordering.rcm.cpu import (
-    batch,
-    batch_basic,
-    cached,
-    leveled,
-    serial,
-    start,
-    unordered,
-)
+from matchwood.ordering.rcm.cpu import batch, cached, leveled, serial
 from matchwood.ordering.rcm.cpu.batch_table import EVEN_ROW_ENTRIES, Tuning
 from matchwood.ordering.rcm.cpu.cached import order_raw as order_raw
 from matchwood.ordering.rcm.cpu.children import (
@@ -40,6 +31,7 @@ from matchwood.ordering.rcm.cpu.children import (
     BROKEN,
     FACT,
     FREE,
+    PLACED,
     WHOLE,
     Csr,
     Sorter,
@@ -53,8 +45,8 @@ Array = np.ndarray[Any, Any]
 ORDERS: dict[str, Callable[..., None]] = {
     "serial": serial.order,
     "leveled": leveled.order,
-    "unordered": unordered.order,
-    "batch_basic": batch_basic.order,
+    "unordered": leveled.order_by_threads,
+    "batch_basic": batch.order_basic,
     "batch": batch.order,
 }
 METHODS = tuple(ORDERS)
@@ -86,32 +78,27 @@ takes otherwise, in milliseconds: 4 threads 28 and 30, 8 threads 19 and 29, 16 t
 of 64^3, against "leveled": 4.9 and 5.1, 3.6 and 5.1, 4.7 and 5.4.  R-MAT graphs do better by
 levels."""
 
+GUESSES = 16  # free vertices of least degree tried before a component is searched for its own least
+SKEW = 50  # longest row over average row; with more, levels are quicker than orders, as for `bfs`
+
 
 @kernel
 def _reversed(team: Any, queue: Array) -> None:
     reverse_places(team, queue)
 
 
-class RowWords(NamedTuple):
-    """Words of `rows`, about the rows of a pattern."""
-
-    longest: int = 0  # the most entries of one
-    alike: int = 1  # whether most are like the next one
-
-
-ROWS = RowWords()
-
-
 @kernel
 def _look_at_rows(team: Any, indptr: Array, indices: Array, rows: Array) -> None:
-    """Fill `rows`.  `indptr` is unsigned: comparing signed numbers takes twice as long."""
+    """`rows`: the most entries of one, and whether most are like the next one.
+
+    `indptr` is unsigned: comparing signed numbers takes twice as long.
+    """
     most = indptr.dtype.type(0)
     for v in range(np.uint64(indptr.size - 1)):
         row = indptr.dtype.type(indptr[v + np.uint64(1)] - indptr[v])
         if row > most:
             most = row
-    rows[ROWS.longest] = most
-    rows[ROWS.alike] = rows_alike(indptr, indices)
+    rows[0], rows[1] = most, rows_alike(indptr, indices)
 
 
 class Run:
@@ -122,24 +109,19 @@ class Run:
         searched: bool = True,
     ) -> None:  # fmt: skip
         view, loops = _pattern(graph, method, searched)
-        self.view, self.graph, self.caller, self.method, self.stats = (
-            view,
-            graph,
-            caller,
-            method,
-            stats,
-        )
+        self.view, self.graph, self.caller = view, graph, caller
+        self.method, self.stats = method, stats
         self.n, self.kind = view.n, view.indptr.dtype
         self.unsigned = np.uint32 if self.kind == np.int32 else np.uint64
         self.small = reference.is_small(view, loops * view.n)
         self.team = crew(threads, work=view.nnz + view.n)
         self.alone = crew(1, work=(view.nnz + view.n) // STEPS_PER_TEST)
         self.queue = self.places()
-        rows = np.zeros(len(ROWS), np.int64)
+        rows = np.zeros(2, np.int64)
         indices = view.indices.view(self.unsigned)
         self.alone.run(_look_at_rows, view.indptr.view(self.unsigned), indices, rows)
-        self.longest = int(rows[ROWS.longest])
-        guessable = bool(rows[ROWS.alike] or view.nnz > SHORT_ROW_ENTRIES * view.n)
+        self.longest = int(rows[0])
+        guessable = bool(rows[1] or view.nnz > SHORT_ROW_ENTRIES * view.n)
         self.csr = Csr(view.indptr, indices, guessable, np.uint64(loops))
         self.shift = max(1, (self.n - 1).bit_length())
         if self.shift + self.longest.bit_length() > 64:
@@ -158,12 +140,17 @@ class Run:
         self.tuning = Tuning.of(self.team.size)
         self.lists: Array | None = None  # of leveled
         self.ends: Array | None = None
-        self.free: Array | None = None  # of start.find
+        self.free: Array | None = None  # of serial.order_levels
         self._sorters: dict[int, Sorter] = {}
 
     def places(self) -> Array:
         """A queue for all vertices, with memory for one more behind it: see `place_free`."""
         return np.empty(self.n + 1, self.unsigned)[: self.n]
+
+    @functools.cached_property
+    def spare(self) -> Array:
+        """A second queue, for searches."""
+        return self.places()
 
     @functools.cached_property
     def mark(self) -> Array:
@@ -175,11 +162,9 @@ class Run:
         if members not in self._sorters:
             room = max(1, self.longest)
             self._sorters[members] = Sorter(
-                np.uint64(self.shift),
-                np.empty((members, room), np.uint64),
-                np.empty((members, room), np.uint64),
-                np.empty((members, BINS), np.uint64),
-            )
+                np.uint64(self.shift), np.empty((members, room), np.uint64),
+                np.empty((members, room), np.uint64), np.empty((members, BINS), np.uint64),
+            )  # fmt: skip
         return self._sorters[members]
 
     def sorter(self) -> Sorter:
@@ -196,24 +181,20 @@ class Run:
         few = self.method == "auto" and self.csr.indices.size < TEAM_ARCS
         if self.method == "serial" or self.team.size == 1 or few:
             return serial.order
-        return leveled.order if self.method == "leveled" else leveled.order_wide
+        return leveled.order
 
     def orderer(self) -> Callable[..., None]:
         return self.auto() if self.method == "auto" else ORDERS[self.method]
 
     def placer(self) -> Callable[..., None]:
         """The method for a component whose start is given: no search has ordered it already."""
-        if self.method == "auto" and self.suits_batches():
-            return batch.order
-        return self.orderer()
-
-    def suits_batches(self) -> bool:
-        return (
+        suits_batches = (
             self.team.size >= BATCH_THREADS
             and self.csr.indices.size >= max(BATCH_ARCS, BATCH_DEGREE * self.n)
             and self.longest <= EVEN_ROW_ENTRIES
             and not self.csr.loops
         )
+        return batch.order if self.method == "auto" and suits_batches else self.orderer()
 
     def place(self, start: int, at: int, limit: int) -> int:
         """Order the component of a given start; returns where it ends."""
@@ -249,17 +230,10 @@ def _pattern(graph: Any, method: str, searched: bool) -> tuple[Any, int]:
 
 
 def order(
-    graph: Any,
-    starts: Array,
-    method: str,
-    reverse: bool,
-    *,
-    stats: bool = False,
-    threads: int | None = None,
-    caller: str = "reverse_cuthill_mckee",
-    seed: int | None = None,
+    graph: Any, starts: Array, method: str, reverse: bool, *, stats: bool = False,
+    threads: int | None = None, caller: str = "reverse_cuthill_mckee", seed: int | None = None,
     tuning: Tuning | None = None,
-) -> tuple[Array, dict[str, Any]]:
+) -> tuple[Array, dict[str, Any]]:  # fmt: skip
     found = _ordered_at_once(graph, starts, method, reverse, threads, caller)
     if found is not None:
         return found
@@ -310,23 +284,30 @@ def _ordered_at_once(
         return None
     view, loops, longest = _symmetric_pattern(graph)
     small = reference.is_small(view, loops)
-    skewed = longest * view.n >= start.SKEW * view.nnz  # then levels are found faster than orders
+    skewed = longest * view.n >= SKEW * view.nnz  # then levels are found faster than orders
     if view.n + view.nnz > most or view.nnz > most_arcs or (skewed and not small):
         return None
     begun = time.perf_counter()
     found = cached.order(view, loops, longest, small, starts, reverse, caller)
     if found is None:  # `order` says what is wrong
         return None
-    count = found.counts.tolist()
-    levels = count[cached.COUNT.levels]
-    return found.perm, {
-        "method": "serial" if method == "auto" else method,
-        "threads": crew(threads, work=view.nnz + view.n).size,
-        "components": count[cached.COUNT.components],
-        "levels": levels,
-        "front": view.n / max(1, levels),
-        "searches": count[cached.COUNT.searches],
-        "seconds": {"search": 0.0, "order": time.perf_counter() - begun},
+    seconds = {"search": 0.0, "order": time.perf_counter() - begun}
+    components, levels, searches, _ = found.counts.tolist()
+    used = crew(threads, work=view.nnz + view.n).size, components, levels, view.n, searches
+    return found.perm, _counters("serial" if method == "auto" else method, *used, seconds)
+
+
+def _counters(
+    method: str, threads: int, components: Any, levels: Any, n: int, searches: Any, seconds: Any
+) -> dict[str, Any]:
+    return {
+        "method": method,
+        "threads": threads,
+        "components": int(components),
+        "levels": int(levels),
+        "front": n / max(1, int(levels)),
+        "searches": int(searches),
+        "seconds": seconds,
     }
 
 
@@ -341,7 +322,7 @@ def start_of(graph: Any, vertex: int, *, threads: int | None = None) -> int:
     run = Run(graph, "auto", False, threads, caller)
     if run.csr.indptr[vertex + 1] - run.csr.indptr[vertex] == run.csr.loops:
         return vertex
-    start.search_and_place(run, vertex, 0, run.n)
+    search_and_place(run, vertex, 0, run.n)
     return int(run.queue[0])
 
 
@@ -384,7 +365,7 @@ def _walk(run: Run, state: Array, firsts: Array, starts: Array, stop: int) -> No
     while state[STEP.vertex] < stop and state[STEP.place] < run.n:
         begun = time.perf_counter()
         run.alone.run(
-            walk, run.csr, run.mark, run.queue, firsts, starts, state, np.uint64(stop),
+            walk, run.csr, run.mark, run.queue, run.spare, firsts, starts, state, np.uint64(stop),
             np.uint64(SMALL_ARCS), run.sorter(), errors=run.errors,
         )  # fmt: skip
         run.seconds["order"] += time.perf_counter() - begun
@@ -395,7 +376,7 @@ def _walk(run: Run, state: Array, firsts: Array, starts: Array, stop: int) -> No
             end = run.place(int(starts[given]), at, run.n)
             state[STEP.given] += 1
         else:
-            end, searches = start.search_and_place(run, first, at, run.n)
+            end, searches = search_and_place(run, first, at, run.n)
             state[STEP.searches] += searches
         state[STEP.vertex], state[STEP.place] = first + 1, end
         state[STEP.components] += 1
@@ -417,19 +398,110 @@ def _owners(run: Run, starts: Array, threads: int | None) -> tuple[Array, Array]
 
 
 def _counted(run: Run, state: Array) -> dict[str, Any]:
-    levels = int(state[STEP.levels])
     method = run.method
     if method == "auto":
         method = "serial" if run.auto() is serial.order else "leveled"
         if run.placed_by_batches:
             method = "batch"
-    return {
-        "method": method,
-        "threads": run.team.size,
-        "components": int(state[STEP.components]),
-        "levels": levels,
-        "front": run.n / max(1, levels),
-        "searches": int(state[STEP.searches]),
-        "seconds": run.seconds,
-        **run.counters,
-    }
+    components, levels, searches = state[[STEP.components, STEP.levels, STEP.searches]]
+    found = components, levels, run.n, searches, run.seconds
+    return {**_counters(method, run.team.size, *found), **run.counters}
+
+
+# The start of a big component in a graph that is not small, and the order from there: the rule is
+# in the docstring of `pseudo_peripheral_vertex`, after George and Liu.
+#
+# A search for a start needs the levels from a vertex, which the order from there gives as well.  So
+# searches are orders, and the one from the start is kept; as a rule it is the first.  Where levels
+# are found without an order, it is made at the end, from the start.
+
+
+@kernel
+def _least_free(team: Any, indptr: Array, loops: Any, mark: Array, best: Array) -> None:
+    """For each member, the least (degree, vertex) among its free vertices that have neighbours."""
+    lo, hi = share(team, mark.size)
+    least: Any = np.int64(0x7FFFFFFFFFFFFFFF)
+    at: Any = np.int64(-1)
+    for v in range(lo, hi):
+        degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+        if np.int64(loops) < degree < least and mark[v] == FREE:
+            least, at = degree, v
+    best[team.rank, 0], best[team.rank, 1] = least, at
+
+
+def search_and_place(run: Any, first: int, at: int, limit: int) -> tuple[int, int]:
+    """Order the component of `first` from its start; returns its end, and the searches made."""
+    begun = time.perf_counter()
+    facts = run.facts
+    search = _searcher(run)
+    kept, spare = run.queue, run.spare
+    searches = _from_least(run, first, at, limit)
+    about = [FACT.end, FACT.levels, FACT.width, FACT.last]
+    end, levels, width, last = (int(x) for x in facts[about])
+    start = int(kept[at])
+    while True:
+        x = _least(run, kept[last:end])
+        run.set_marks(kept, at, end, FREE)
+        search(run, x, spare, at, end, width)
+        searches += 1
+        if facts[FACT.code] != WHOLE:
+            run.set_marks(kept, at, end, PLACED)
+            facts[[*about, FACT.code]] = end, levels, width, last, WHOLE
+            break
+        run.expect(end)
+        kept, spare, start = spare, kept, x
+        before = levels
+        levels, width, last = (int(x) for x in facts[about[1:]])
+        if levels <= before:
+            break
+    if kept is not run.queue:
+        run.queue[at:end] = kept[at:end]
+    run.seconds["search"] += time.perf_counter() - begun
+    if search is not run.orderer():
+        run.set_marks(run.queue, at, end, FREE)
+        run.place(start, at, end)
+        run.expect(end)
+    return end, searches
+
+
+def _searcher(run: Any) -> Any:
+    """The method for a search: levels alone where a few rows have most entries, else an order."""
+    if run.longest * run.n >= SKEW * run.csr.indices.size:
+        return serial.order_levels
+    return run.auto()
+
+
+def _from_least(run: Any, first: int, at: int, limit: int) -> int:
+    """Order the component of `first` from its vertex of least (degree, vertex).
+
+    Usually the least of all free vertices is in it, so that is tried first.  Returns the searches.
+    """
+    search, tried = _searcher(run), []
+    team = run.alone if run.auto() is serial.order else run.team
+    best = np.empty((team.size, 2), np.int64)
+    found = False
+    for _ in range(GUESSES):
+        team.run(_least_free, run.csr.indptr, run.csr.loops, run.mark, best)
+        guess = int(best[best[:, 0].argmin(), 1])  # argmin takes the first of equals
+        search(run, guess, run.queue, at, limit)
+        found = run.mark[first] == PLACED
+        if found:
+            break
+        tried.append(run.queue[at : int(run.facts[FACT.end])].copy())
+    for members in tried:  # of other components, which are placed later
+        run.mark[members] = FREE
+    if found:
+        return 1 + len(tried)
+    search(run, first, run.queue, at, limit)
+    end = int(run.facts[FACT.end])
+    least = _least(run, run.queue[at:end])
+    run.set_marks(run.queue, at, end, FREE)
+    search(run, least, run.queue, at, end)
+    run.expect(end)
+    return 2 + len(tried)
+
+
+def _least(run: Any, vertices: Array) -> int:
+    v = vertices.astype(np.int64)
+    degree = (run.csr.indptr[v + 1] - run.csr.indptr[v]).astype(np.int64)
+    return int(v[degree == degree.min()].min())

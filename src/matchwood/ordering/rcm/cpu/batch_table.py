@@ -621,11 +621,8 @@ class Batches:
         loads[0] = PARENT_WEIGHT + np.uint64(first)
         self.table = BatchTable(
             scattered(((tuning.batches(n, arcs) + more) * LINE,), np.uint64),
-            np.zeros(SHARED_WORDS, np.uint64),
-            loads,
-            sizes,
-            np.uint64(limit),
-        )
+            np.zeros(SHARED_WORDS, np.uint64), loads, sizes, np.uint64(limit),
+        )  # fmt: skip
         self.lists = ChildLists(
             scattered((members, slots, tuning.room), run.unsigned),
             scattered((members, slots, tuning.parents()), np.uint64),

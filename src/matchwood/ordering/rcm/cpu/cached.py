@@ -41,9 +41,11 @@ from matchwood.ordering.rcm.cpu.serial import (
     TWO,
     ComponentOrder,
     component,
+    keep,
     least,
     release,
     rows_alike,
+    search_start,
     up_to,
 )
 from matchwood.primitives.inspect.cpu import WIDTH, loops_if_symmetric
@@ -109,6 +111,16 @@ def scratch_words(n: int) -> int:
 
 
 @device
+def _sorter(keys: Array, n: Any) -> Sorter:
+    """Buffers to sort children in, for lists of up to (keys.size - BINS) / 2."""
+    longest = keys.size - BINS >> 1
+    shift = ONE
+    while ONE << shift < n:
+        shift += ONE
+    return Sorter(shift, keys[:longest], keys[longest : 2 * longest], keys[2 * longest :])
+
+
+@device
 def _sort_by_degree(indptr: Array, by_degree: Array, count: Array) -> None:
     """The vertices by (degree, vertex); `count` has room for a number for each degree."""
     n = np.uint64(by_degree.size)
@@ -155,14 +167,6 @@ def _last_of_least(indptr: Array, queue: Array, a: Any, b: Any, v: Any) -> Any:
 
 
 @device
-def _keep(mark: Array, queue: Array, best: Array, at: Any, end: Any) -> None:
-    """Copy the best order into the queue, and mark its vertices, of which some may be free."""
-    for k in range(at, end):
-        queue[k] = best[k]
-        mark[best[k]] = PLACED
-
-
-@device
 def try_starts(
     team: Any, csr: Csr, mark: Array, queue: Array, spare: Array, at: Any, first: ComponentOrder,
     sorter: Sorter,
@@ -204,36 +208,8 @@ def try_starts(
             band, levels = new.band, new.levels
             best, other = other, best
             fresh = False
-    _keep(mark, queue, best, at, end)
+    keep(mark, queue, best, at, end)
     return levels, tried
-
-
-@device
-def _search_start(
-    team: Any, csr: Csr, mark: Array, queue: Array, spare: Array, at: Any, first: ComponentOrder,
-    sorter: Sorter,
-) -> tuple[Any, int]:  # fmt: skip
-    """As `try_starts`, by the rule for larger graphs: go on while levels get narrower and more."""
-    end, levels, width, last = first.end, first.levels, first.width, first.last
-    best, other = queue, spare
-    searches = 1
-    while True:
-        x = least(csr.indptr, best, last, end, sorter.shift)
-        release(mark, best, at, end)
-        limits = Limits(end, width, EVERYTHING, EVERYTHING, EVERYTHING, ONE)
-        new = component(team, csr, mark, other, x, at, limits, sorter)
-        searches += 1
-        if stopping(team) or (new.whole and new.end != end):
-            return ZERO, searches
-        if not new.whole:
-            break
-        best, other = other, best
-        more = new.levels > levels
-        levels, width, last = new.levels, new.width, new.last
-        if not more:
-            break
-    _keep(mark, queue, best, at, end)
-    return levels, searches
 
 
 @device
@@ -275,7 +251,7 @@ def _leave_out_loops(indptr: Array, indices: Array, starts: Array, others: Array
 @kernel
 def order_cached(
     team: Any, indptr: Array, indices: Array, pattern: Csr, given: Array, small: bool,
-    reverse: bool, sorter: Sorter, space: Array, mark: Array, perm: Array, counts: Array,
+    reverse: bool, keys: Array, space: Array, mark: Array, perm: Array, counts: Array,
 ) -> None:  # fmt: skip
     """Order all components, those of the `given` starts first.
 
@@ -289,6 +265,7 @@ def order_cached(
     guessable = pattern.guessable or rows_alike(pattern.indptr, pattern.indices)
     csr = Csr(pattern.indptr, pattern.indices, guessable, pattern.loops)
     n = np.uint64(perm.size)
+    sorter = _sorter(keys, n)
     scratch = _scratch(space, n)
     queue, spare, by_degree = scratch.queue, scratch.spare, scratch.by_degree
     for v in range(n):
@@ -319,7 +296,7 @@ def order_cached(
             if small:
                 levels, tried = try_starts(team, csr, mark, queue, spare, at, found, sorter)
             else:
-                levels, tried = _search_start(team, csr, mark, queue, spare, at, found, sorter)
+                levels, tried = search_start(team, csr, mark, queue, spare, at, found, sorter)
             if levels == ZERO and not stopping(team):
                 fail(team, BROKEN, np.int64(start))
                 return
@@ -352,9 +329,6 @@ def order(
     n, m = view.n, view.nnz
     kind: Any = np.uint32 if view.indptr.dtype == np.int32 else np.uint64
     indptr, indices = view.indptr.view(kind), view.indices.view(kind)
-    keys = np.empty(2 * longest + BINS, np.uint64)
-    shift = np.uint64(max(1, (n - 1).bit_length()))
-    sorter = Sorter(shift, keys[:longest], keys[longest : 2 * longest], keys[2 * longest :])
     perm, counts = np.empty(n, view.indptr.dtype), np.zeros(len(COUNT), np.int64)
     space = np.empty(scratch_words(n), kind)
     rows = (indptr, indices)
@@ -362,8 +336,9 @@ def order(
         rows = (np.empty(n + 1, kind), np.empty(m - loops + 1, kind)[: m - loops])
     csr = Csr(*rows, m > LONG_ROW_ENTRIES * n, np.uint64(loops == n))
     crew(1, work=(n + m) // ARCS_PER_STEP).run(
-        order_cached, indptr, indices, csr, given, small, reverse, sorter, space,
-        np.empty(n, np.uint8), perm.view(kind), counts,
+        order_cached, indptr, indices, csr, given, small, reverse,
+        np.empty(2 * longest + BINS, np.uint64), space, np.empty(n, np.uint8), perm.view(kind),
+        counts,
         errors={BROKEN: lambda detail: not_symmetric(caller)},
     )  # fmt: skip
     if counts[COUNT.clash]:
@@ -445,16 +420,9 @@ def order_raw_arrays(
         for k in range(m):
             joined[k] = indices[k]
     table[1, 0] = 1
-    longest = keys.size - BINS >> 1
-    shift = 1
-    while 1 << shift < n:
-        shift += 1
-    sorter = Sorter(
-        np.uint64(shift), keys[:longest], keys[longest : 2 * longest], keys[2 * longest :]
-    )
     rows = joined[:m]
     csr = Csr(starts, rows, m > LONG_ROW_ENTRIES * n, np.uint64(loops == n))
-    order_cached(team, starts, rows, csr, given, True, reverse, sorter, rest, mark, perm, table[2])
+    order_cached(team, starts, rows, csr, given, True, reverse, keys, rest, mark, perm, table[2])
 
 
 def order_raw(A: Any, reverse: bool, caller: str) -> Array | None:

@@ -79,6 +79,12 @@ class FactWords(NamedTuple):
 FACT = FactWords()
 
 
+@device
+def note(facts: Array, end: Any, levels: Any, width: Any, last: Any, code: int) -> None:
+    facts[FACT.end], facts[FACT.levels], facts[FACT.width] = end, levels, width
+    facts[FACT.last], facts[FACT.code] = last, code
+
+
 INSERTION_CHILDREN = np.uint64(32)  # insertion sort up to here is quicker than 256 counters
 DIGIT = np.uint64(8)  # bits of a digit of the radix sort
 BINS = 256  # values of a digit

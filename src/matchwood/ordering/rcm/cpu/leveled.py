@@ -1,4 +1,6 @@
-"""The leveled method: all threads work on one breadth-first level, then wait at a barrier.
+"""Two methods that go by breadth-first levels.
+
+Leveled: all threads work on one level, then wait at a barrier.
 
 The frontier, places begin to end of the queue, is cut into segments.  A segment's parents are read
 in order by one member, which claims free neighbours for the segment and lists them, so the list
@@ -18,6 +20,9 @@ Races.  While claiming, `mark` only goes down, by atomic minimum; at the barrier
 least segment that reached v, whatever the order of arrival.  While settling it is only read.
 While placing, each v is written by the one member that lists it.
 
+Unordered: a breadth-first search finds the levels, then each has its own thread; the second half of
+the file.
+
 K. I. Karantasis, A. Lenharth, D. Nguyen, M. J. Garzarán, K. Pingali. Parallelization of reordering
 algorithms for bandwidth and wavefront reduction. SC 2014. doi:10.1109/SC.2014.80
 """
@@ -32,17 +37,24 @@ from matchwood.engines.cpu import (
     advance,
     atomic_add,
     atomic_min,
+    back_off,
     barrier,
     device,
+    fail,
     kernel,
+    load_acquire,
     load_relaxed,
     next_chunk,
+    stopping,
     store_relaxed,
+    store_release,
 )
 from matchwood.ordering.rcm.cpu.children import (
+    BROKEN,
     CUT,
     EVERYTHING,
     FACT,
+    FREE,
     ONE,
     PLACED,
     WHOLE,
@@ -53,11 +65,14 @@ from matchwood.ordering.rcm.cpu.children import (
     Sorter,
     delay,
     fetch_rows,
+    note,
     own_sorter,
     scattered,
     sort_children,
 )
-from matchwood.ordering.rcm.cpu.serial import follow
+from matchwood.ordering.rcm.cpu.serial import follow, go_on, place_start
+from matchwood.primitives.patterns import not_symmetric
+from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
 
@@ -66,7 +81,7 @@ SEGMENTS_EACH = 8  # segments per member where rows are uneven, to balance the w
 EVEN_ROWS = 64  # entries; where no row is longer, equal numbers of parents are equal work
 WIDE_ARCS = 1 << 14  # arcs from a level; with fewer one member is as quick. bench/ordering/rcm.py
 
-_LINE = 16  # words of two cache lines
+_LINE = 16  # words of two cache lines; what different members write or read is so far apart
 _ARCS = 0  # in `shared`: arcs that leave the next level, three counters in turn
 _SOLO = 3 * _LINE  # in `shared`: what member 0 did alone, two records in turn
 SHARED = 5 * _LINE
@@ -142,28 +157,11 @@ def _settle(
 
 
 @kernel
-def order_narrow(
-    team: Any, csr: Csr, mark: Array, queue: Array, limits: Limits, sorter: Sorter, facts: Array
-) -> None:
-    """Go on from the level in `facts` up to a wide one (code WIDE), by one thread."""
-    begin, end = np.uint64(facts[FACT.last]), np.uint64(facts[FACT.end])
-    levels, width = np.uint64(facts[FACT.levels]), np.uint64(facts[FACT.width])
-    begin, _, levels, width, tail, _, code = follow(
-        team, csr, mark, queue, begin, end, levels, width, limits, sorter
-    )
-    facts[FACT.end], facts[FACT.levels], facts[FACT.width], facts[FACT.last] = (
-        tail, levels, width, begin
-    )  # fmt: skip
-    facts[FACT.code] = code
-    advance(team, np.int64(tail - end))
-
-
-@kernel
 def order_leveled(
     team: Any, csr: Csr, mark: Array, queue: Array, limits: Limits, even: bool, segments: Segments,
     sorters: Sorter, facts: Array, delays: Array,
 ) -> None:  # fmt: skip
-    """Place a component from the wide level in `facts` on; sets `facts` as `order_serial` does.
+    """Place a component from the wide level in `facts` on; sets `facts` as `go_on` does.
 
     Where rows are `even`, the arcs of a level are estimated as its rows times the average.
     """
@@ -261,36 +259,21 @@ def order_leveled(
         end = tail
         step += 1
     if rank == 0:
-        facts[FACT.end], facts[FACT.levels], facts[FACT.width], facts[FACT.last] = (
-            end, levels, width, begin
-        )  # fmt: skip
-        facts[FACT.code] = CUT if width >= most else WHOLE
+        note(facts, end, levels, width, begin, CUT if width >= most else WHOLE)
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int, most: Any = EVERYTHING) -> None:
-    """As `serial.order`; all levels are shared, however narrow."""
-    _order(run, start, queue, at, limit, most, 0)
-
-
-def order_wide(
-    run: Any, start: int, queue: Array, at: int, limit: int, most: Any = EVERYTHING
-) -> None:
-    """As `order`, but narrow levels are left to one member."""
-    _order(run, start, queue, at, limit, most, WIDE_ARCS)
-
-
-def _order(run: Any, start: int, queue: Array, at: int, limit: int, most: Any, wide: int) -> None:
+    """As `serial.order`.  Narrow levels are left to one member, unless "leveled" was asked for."""
+    wide = 0 if run.method == "leveled" else WIDE_ARCS
     team, facts = run.team, run.facts
     even = run.longest <= EVEN_ROWS
     row = run.csr.indices.size // run.n + 1 if even else run.longest
     limits = Limits(
         np.uint64(limit), np.uint64(most), EVERYTHING, EVERYTHING, np.uint64(wide), np.uint64(row)
     )
-    queue[at] = start
-    run.mark[start] = PLACED
-    facts[[FACT.end, FACT.levels, FACT.width, FACT.last]] = at + 1, 1, 1, at
+    place_start(run, start, queue, at)
     if wide:  # a graph without a wide level needs no team, whose waiting members slow down others
-        run.alone.run(order_narrow, run.csr, run.mark, queue, limits, run.sorter(), facts)
+        run.alone.run(go_on, run.csr, run.mark, queue, limits, run.sorter(), facts)
         if facts[FACT.code] != WIDE:
             return
     if run.lists is None:
@@ -303,3 +286,76 @@ def _order(run: Any, start: int, queue: Array, at: int, limit: int, most: Any, w
         order_leveled, run.csr, run.mark, queue, limits, even, segments, run.sorters(team.size),
         facts, run.delays,
     )  # fmt: skip
+
+
+# The unordered method.  The sizes of the levels say where each begins in the order.  Member k takes
+# levels k, k + size, k + 2 size, ...: it reads the vertices of its level as soon as they are placed
+# and places their children, which are the next level, read by the next member in turn.
+#
+# `placed[l]` says how far level l is filled.  Its one writer publishes it with release after the
+# children of a parent, its one reader reads it with acquire, so what is read was written before.  A
+# vertex of level l + 1 is marked only by the member of level l.  No deadlock: the member of the
+# first level that is not finished has finished all its earlier ones, and its input is complete.
+
+
+@kernel
+def order_unordered(
+    team: Any, csr: Csr, level: Array, mark: Array, queue: Array, bounds: Array, placed: Array,
+    sorters: Sorter, delays: Array,
+) -> None:  # fmt: skip
+    """Place all levels; bounds[l] to bounds[l + 1] are the places of level l."""
+    rank = team.rank
+    indptr, indices = csr.indptr, csr.indices
+    sorter = own_sorter(sorters, rank)
+    one = indices.dtype.type(1)
+    for mine in range(rank, bounds.size - 2, team.size):
+        below = level.dtype.type(mine + 1)
+        known = np.uint64(bounds[mine])
+        tail = np.uint64(bounds[mine + 1])
+        for i in range(np.uint64(bounds[mine]), np.uint64(bounds[mine + 1])):
+            checks = 0
+            while i >= known:
+                known = np.uint64(load_acquire(placed, mine * _LINE))
+                if i >= known:
+                    if stopping(team):
+                        return
+                    checks = back_off(checks)
+            if i & np.uint64(4095) == np.uint64(0) and stopping(team):
+                return
+            u = queue[i]
+            head = tail
+            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+                v = indices[k]
+                if level[v] == below and mark[v] == FREE:
+                    mark[v] = PLACED
+                    queue[tail] = v
+                    tail += ONE
+            sort_children(indptr, queue, head, tail - head, sorter)
+            delay(team, delays)
+            if tail > head:
+                store_release(placed, (mine + 1) * _LINE, np.int64(tail))
+        if tail != np.uint64(bounds[mine + 2]):  # the others would wait for the missing ones
+            fail(team, BROKEN, np.int64(mine))
+            return
+        advance(team, bounds[mine + 1] - bounds[mine])
+
+
+def order_by_threads(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
+    level = bfs(run.graph, start, directed=False, engine="cpu", threads=run.team.size).level
+    sizes = np.bincount(level[level >= 0])
+    bounds = np.concatenate(([at], at + np.cumsum(sizes), [0]))[: sizes.size + 1]
+    bounds = np.append(bounds, bounds[-1])  # an empty level behind the last
+    if bounds[-1] > run.n:
+        raise not_symmetric(run.caller)
+    queue[at] = start
+    run.mark[start] = PLACED
+    placed = np.repeat(bounds[:-1], _LINE)
+    placed[0] = at + 1
+    run.team.run(
+        order_unordered, run.csr, level, run.mark, queue, bounds, placed,
+        run.sorters(run.team.size), run.delays, errors=run.errors,
+    )  # fmt: skip
+    pairs = np.append(sizes, 0) + np.append(sizes[1:], (0, 0))
+    run.facts[FACT.end], run.facts[FACT.levels] = bounds[-1], sizes.size
+    run.facts[FACT.width], run.facts[FACT.last] = pairs.max(), bounds[-3]
+    run.facts[FACT.code] = WHOLE

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engines.cpu import advance, device, expanded, fail, kernel, stopping
+from matchwood.engines.cpu import advance, device, expanded, fail, interrupted, kernel, stopping
 from matchwood.ordering.rcm.cpu.children import (
     BROKEN,
     CUT,
@@ -35,6 +35,7 @@ from matchwood.ordering.rcm.cpu.children import (
     Sorter,
     fetch_rows,
     key_of,
+    note,
     sort_children,
 )
 
@@ -184,33 +185,36 @@ def release(mark: Array, queue: Array, a: Any, b: Any) -> None:
 
 
 @kernel
-def order_serial(
-    team: Any, csr: Csr, mark: Array, queue: Array, start: Any, at: Any, limits: Limits,
-    sorter: Sorter, facts: Array,
-) -> None:  # fmt: skip
-    """`component`, for the host."""
+def go_on(
+    team: Any, csr: Csr, mark: Array, queue: Array, limits: Limits, sorter: Sorter, facts: Array
+) -> None:
+    """`follow` from the level in `facts`, for the host, by one thread."""
     if team.rank > 0:
         return
-    found = component(team, csr, mark, queue, start, at, limits, sorter)
-    facts[FACT.end], facts[FACT.levels], facts[FACT.width], facts[FACT.last] = (
-        found.end, found.levels, found.width, found.last
-    )  # fmt: skip
-    facts[FACT.code] = WHOLE if found.whole else CUT
-    advance(team, np.int64(found.end - at))
+    begin, end = np.uint64(facts[FACT.last]), np.uint64(facts[FACT.end])
+    levels, width = np.uint64(facts[FACT.levels]), np.uint64(facts[FACT.width])
+    begin, _, levels, width, tail, _, code = follow(
+        team, csr, mark, queue, begin, end, levels, width, limits, sorter
+    )
+    note(facts, tail, levels, width, begin, code)
+    advance(team, np.int64(tail - end))
+
+
+def place_start(run: Any, start: int, queue: Array, at: int) -> None:
+    """The first level, which is the start, at place `at`; `run` is rcm.cpu.Run."""
+    queue[at] = start
+    run.mark[start] = PLACED
+    run.facts[[FACT.end, FACT.levels, FACT.width, FACT.last]] = at + 1, 1, 1, at
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int, most: Any = EVERYTHING) -> None:
-    """Place the component of `start` from place `at` on; `run` is rcm.cpu.Run.
+    """Place the component of `start` from place `at` on.
 
     Gives up when two neighbouring levels have `most` vertices.
     """
-    limits = Limits(
-        np.uint64(limit), np.uint64(most), EVERYTHING, EVERYTHING, EVERYTHING, np.uint64(1)
-    )
-    run.alone.run(
-        order_serial, run.csr, run.mark, queue, run.unsigned(start), np.uint64(at), limits,
-        run.sorter(), run.facts,
-    )  # fmt: skip
+    place_start(run, start, queue, at)
+    limits = Limits(np.uint64(limit), np.uint64(most), EVERYTHING, EVERYTHING, EVERYTHING, ONE)
+    run.alone.run(go_on, run.csr, run.mark, queue, limits, run.sorter(), run.facts)
 
 
 # The walk over all components
@@ -226,38 +230,44 @@ def least(indptr: Array, queue: Array, a: Any, b: Any, shift: Any) -> Any:
 
 
 @device
-def _search_start(
-    team: Any, csr: Csr, mark: Array, queue: Array, at: Any, end: Any, sorter: Sorter
-) -> tuple[Any, Any]:
-    """Search for the start of a component, whose members are at places at..end, and order it.
+def keep(mark: Array, queue: Array, best: Array, at: Any, end: Any) -> None:
+    """Copy the best order into the queue, and mark its vertices, of which some may be free."""
+    for k in range(at, end):
+        queue[k] = best[k]
+        mark[best[k]] = PLACED
 
-    The rule is `_searched_start` in reference.py.  Returns the number of levels and of searches; no
+
+@device
+def search_start(
+    team: Any, csr: Csr, mark: Array, queue: Array, spare: Array, at: Any, first: ComponentOrder,
+    sorter: Sorter,
+) -> tuple[Any, int]:  # fmt: skip
+    """Go on from start to start while levels get narrower and more.
+
+    The rule is `_searched_start` in reference.py.  The queue holds the order `first`, from the
+    first start; it gets that from the last one.  Returns the number of levels and of searches; no
     levels: the pattern is BROKEN.
     """
-    indptr, shift = csr.indptr, sorter.shift
-    v = least(indptr, queue, at, end, shift)
-    release(mark, queue, at, end)
-    best = component(team, csr, mark, queue, v, at, up_to(end), sorter)
-    last, searches = best.last, 1
-    if best.end != end:
-        return ZERO, searches
-    while not stopping(team):
-        x = least(indptr, queue, last, end, shift)
-        release(mark, queue, at, end)
-        limits = Limits(end, best.width, EVERYTHING, EVERYTHING, EVERYTHING, ONE)
-        new = component(team, csr, mark, queue, x, at, limits, sorter)
+    end, levels, width, last = first.end, first.levels, first.width, first.last
+    best, other = queue, spare
+    searches = 1
+    while True:
+        x = least(csr.indptr, best, last, end, sorter.shift)
+        release(mark, best, at, end)
+        limits = Limits(end, width, EVERYTHING, EVERYTHING, EVERYTHING, ONE)
+        new = component(team, csr, mark, other, x, at, limits, sorter)
         searches += 1
-        if not new.whole:
-            release(mark, queue, at, new.end)
-            again = component(team, csr, mark, queue, v, at, up_to(end), sorter)
-            return best.levels if again.end == end else ZERO, searches
-        if new.end != end:
+        if stopping(team) or (new.whole and new.end != end):
             return ZERO, searches
-        more = new.levels > best.levels
-        v, best, last = x, new, new.last
+        if not new.whole:
+            break
+        best, other = other, best
+        more = new.levels > levels
+        levels, width, last = new.levels, new.width, new.last
         if not more:
             break
-    return best.levels, searches
+    keep(mark, queue, best, at, end)
+    return levels, searches
 
 
 class WalkWords(NamedTuple):
@@ -277,8 +287,8 @@ STEP = WalkWords()
 
 @kernel
 def walk(
-    team: Any, csr: Csr, mark: Array, queue: Array, firsts: Array, starts: Array, state: Array,
-    stop: Any, arcs: Any, sorter: Sorter,
+    team: Any, csr: Csr, mark: Array, queue: Array, spare: Array, firsts: Array, starts: Array,
+    state: Array, stop: Any, arcs: Any, sorter: Sorter,
 ) -> None:  # fmt: skip
     """Place components in the order of their smallest vertices, until one has too many arcs.
 
@@ -320,7 +330,14 @@ def walk(
                 return
             # of two vertices the smaller is the start, which is this one
             if not known and end - at > TWO:
-                levels, searches = _search_start(team, csr, mark, queue, at, end, sorter)
+                begin = least(indptr, queue, at, end, sorter.shift)
+                release(mark, queue, at, end)
+                found = component(team, csr, mark, queue, begin, at, up_to(end), sorter)
+                levels = ZERO
+                if found.end == end:
+                    levels, searches = search_start(
+                        team, csr, mark, queue, spare, at, found, sorter
+                    )
             if stopping(team):  # the order may be incomplete: going on would place vertices twice
                 return
             if levels == ZERO:
@@ -333,3 +350,124 @@ def walk(
         state[STEP.levels] += levels
         state[STEP.searches] += searches
     state[STEP.vertex], state[STEP.place], state[STEP.given] = stop, at, given
+
+
+# Levels alone.  Where a few vertices have most of the arcs, levels are found without an order: an
+# order reads all arcs of the hubs, while here free vertices look for a placed neighbour and stop at
+# the first.  The queue then holds the levels one after the other, each in any order; that is enough
+# for their widths and for the last one.  On R-MAT graphs it takes a third of the time of an order.
+
+
+@device
+def _from_parents(
+    indptr: Array, indices: Array, mark: Array, queue: Array, begin: Any, end: Any, value: Any
+) -> Any:
+    """Place the children of the level at places begin to end behind it; returns their end."""
+    one = indices.dtype.type(1)
+    tail = end
+    for i in range(begin, end):
+        u = queue[i]
+        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+            v = indices[k]
+            if mark[v] == FREE:
+                mark[v] = value
+                queue[tail] = v
+                tail += ONE
+    return tail
+
+
+@device
+def _from_children(
+    indptr: Array, indices: Array, mark: Array, queue: Array, end: Any, value: Any, free: Array,
+    count: int,
+) -> tuple[Any, int]:  # fmt: skip
+    """Place the free vertices with a placed neighbour behind `end`; others stay in the list."""
+    one = indices.dtype.type(1)
+    tail = end
+    left = 0
+    for x in range(count):
+        v = free[x]
+        found = False
+        for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + one])):
+            there = mark[indices[k]]
+            if there != FREE and there != value:
+                found = True
+                break
+        if found:
+            mark[v] = value
+            queue[tail] = v
+            tail += ONE
+        else:
+            free[left] = v
+            left += 1
+    return tail, left
+
+
+@kernel
+def find_levels(
+    team: Any, csr: Csr, mark: Array, queue: Array, start: Any, at: Any, most: Any, free: Array,
+    facts: Array,
+) -> None:  # fmt: skip
+    """Levels of the component of `start`; `facts` as from `go_on`.
+
+    The placed neighbours of a free vertex are in the current level, or were placed in this step;
+    `mark` distinguishes them by two values that alternate.
+
+    Gives up when two neighbouring levels have `most` vertices.  `free` has room for all vertices.
+    """
+    if team.rank > 0:
+        return
+    indptr, indices = csr.indptr, csr.indices
+    n = mark.size
+    value = np.uint8(1)
+    queue[at] = start
+    mark[start] = np.uint8(2)
+    begin, end, levels, width = at, at + ONE, ONE, ONE
+    left = -1  # vertices in the list of free ones; it is made when first needed
+    while True:
+        if stopping(team):
+            return
+        arcs = np.float64(arcs_of(indptr, queue, begin, end))
+        unseen = np.float64(n) - np.float64(end) if left < 0 else np.float64(left)
+        # as in `bfs`: a free vertex reads some indices.size / arcs neighbours
+        if arcs * arcs > unseen * np.float64(indices.size):
+            if left < 0:
+                left = 0
+                for v in range(n):
+                    if interrupted(team, v):
+                        return
+                    if mark[v] == FREE and indptr[v + 1] > indptr[v]:
+                        free[left] = v
+                        left += 1
+            else:
+                kept = 0
+                for x in range(left):
+                    if mark[free[x]] == FREE:
+                        free[kept] = free[x]
+                        kept += 1
+                left = kept
+            tail, left = _from_children(indptr, indices, mark, queue, end, value, free, left)
+        else:
+            tail = _from_parents(indptr, indices, mark, queue, begin, end, value)
+        if tail - begin > width:
+            width = tail - begin
+        if tail == end or width >= most:
+            break
+        levels += ONE
+        begin, end = end, tail
+        value = np.uint8(3) - value
+    for x in range(at, tail):
+        mark[queue[x]] = PLACED
+    note(facts, tail, levels, width, begin, CUT if width >= most else WHOLE)
+
+
+def order_levels(
+    run: Any, start: int, queue: Array, at: int, limit: int, most: Any = EVERYTHING
+) -> None:
+    """As `order`, but the vertices of a level are in any order."""
+    if run.free is None:
+        run.free = np.empty(run.n, run.unsigned)
+    run.alone.run(
+        find_levels, run.csr, run.mark, queue, run.unsigned(start), np.uint64(at),
+        np.uint64(most), run.free, run.facts,
+    )  # fmt: skip

@@ -197,21 +197,15 @@ class _Edges:
 def mark_forest(
     costs: Any, order: orders.Order, method: str, threads: int | None
 ) -> tuple[Array, int]:
-    """Marks of the forest's entries, and rounds; `method` is one of the two."""
-    return (filter_kruskal if method == "filter_kruskal" else kruskal)(costs, order, threads)
+    """Marks of the forest's entries, and rounds.
 
-
-def kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
-    """Marks of the forest's entries, and rounds.  Memory: 32 bytes an edge (float32, int32)."""
+    Memory: 32 bytes an edge (float32, int32); of filter-Kruskal, which has at most log2(m / n) + 2
+    rounds, 20 bytes an edge, 20 more if sorted.
+    """
     edges = _Edges(costs, order, threads)
-    _, sequence = radix_sort(edges.codes, threads=threads)
-    edges.take(sequence)
-    return edges.marks, 1
-
-
-def filter_kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
-    """`kruskal` in at most log2(m / n) + 2 rounds.  Memory: 20 bytes an edge, 20 more if sorted."""
-    edges = _Edges(costs, order, threads)
+    if method == "kruskal":
+        edges.take(radix_sort(edges.codes, threads=threads)[1])
+        return edges.marks, 1
     target, rounds = EDGES_PER_VERTEX * max(costs.n, 1), 0
     while edges.count:
         limit = NO_LIMIT

@@ -21,6 +21,7 @@ gpu.cu for ranks with a GPU.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,8 +33,8 @@ from matchwood.errors import EngineUnavailable
 from matchwood.gate.views import View, ones
 from matchwood.primitives.sort import radix_sort
 from matchwood.spanning.forest import LARGEST_FLOAT, Forest, total_overflows
-from matchwood.spanning.forest.costs import Costs, arcs
-from matchwood.spanning.forest.order import PREFIX_BITS, Order, codes, rows_of
+from matchwood.spanning.forest.costs import HALF, Costs, arcs, overflowing
+from matchwood.spanning.forest.order import codes, order_of, rows_of
 
 PACKAGE = __name__.rpartition(".")[0]
 CALLER = "minimum_spanning_forest"
@@ -137,16 +138,6 @@ def added(comm: Any, weights: Any) -> Any:
 
 
 Array = Any  # NumPy's, or CuPy's where the blocks lie on GPUs
-
-
-def order_of(dtype: Any, maximum: bool) -> Order:
-    """The order of weights of that type by whole codes, the same on all ranks."""
-    kind = np.dtype(dtype)
-    width = 8 * kind.itemsize
-    none = np.uint64(0)
-    flip = np.uint64((1 << width) - 1 if maximum else 0)
-    sign = np.uint64(1 << (width - 1))
-    return Order(kind.kind == "f", sign, flip, none, none, np.uint64(64 - PREFIX_BITS), True)
 
 
 def loops_of(G: Any) -> Any:
@@ -280,15 +271,12 @@ def at_entry_owners(
     kind = G.index_dtype
     given = (grid.row_position(u).astype(kind), low.astype(kind), high.astype(kind), *columns)
     rows, low, high, *found = Routed(G.comm, grid.keeper(u, v), G.threads).send(*given)
-    find_entries = engines.load(__name__, "cpu").find_entries
+    find_entries = engines.load(PACKAGE, "cpu").find_entries
     entries = find_entries(costs, G.original_local, rows.astype(np.int64), high, G.threads)
     return entries, low.astype(np.int64), high.astype(np.int64), found
 
 
 # Weights, by the rules of ../costs.py: the whole matrix decides, and all ranks agree on it.
-
-
-HALF = np.int64(0xFFFF_FFFF)  # the lower half of an integer of 64 bits
 
 
 def block_costs(G: Any, caller: str, maximum: bool) -> Costs:
@@ -308,7 +296,10 @@ def block_costs(G: Any, caller: str, maximum: bool) -> Costs:
         pattern = G.undirected_pattern()
         return G.keep("costs", lambda: _block(pattern._replace(data=ones(pattern.indices))))
     side = ("_heavy" if maximum else "_light") if G.has_parallel_edges else ""
-    view = G.keep(f"arcs{side}", lambda: arcs(G, caller, maximum, _exact_integers))
+    view = G.keep(
+        f"arcs{side}",
+        lambda: arcs(G, caller, maximum, partial(raise_first, G.comm), _refuse_overflow),
+    )
     symmetric = (
         G.has_symmetric_pattern
         and G.keep(f"costs_symmetric{side}", lambda: (_symmetric(G, view),))[0]
@@ -337,34 +328,13 @@ def _symmetric(G: Any, view: View) -> bool:
     return all(bool(G.places.values(view._replace(data=half)).symmetric) for half in halves)
 
 
-def _exact_integers(G: Any, caller: str, rule: str) -> View:
-    """The directed values in int64, duplicates joined by `rule`."""
-    data = G.given_values(caller)
-    error = None
-    if data.dtype.kind == "u" and data.size and int(data.max()) > np.iinfo(np.int64).max:
-        text = f"integer weights must fit int64, got {int(data.max())}; scale them"
-        error = ValueError(f"{caller}: {text}")
-    raise_first(G.comm, error, 0 if error is None else -int(data.max()))
-    data = np.ascontiguousarray(data, dtype=np.int64)
-    if G.ascending:
-        found: View = G.entries()._replace(data=data)
-        return found
-    if rule == "sum":
-        _refuse_overflow(G, data, caller)
-    joined: View = G.canonical(data, rule)
-    return joined
-
-
 def _refuse_overflow(G: Any, data: Any, caller: str) -> None:
-    """Raise unless sums of duplicates fit int64.  Halves of 32 bits are added up in float64."""
+    """Raise on all ranks unless sums of duplicates fit int64."""
     largest = max(-int(data.min()), int(data.max())) if data.size else 0
     longest = int(np.diff(G.entries().indptr).max(initial=0))
     if not any_of(G.comm, largest * longest > np.iinfo(np.int64).max):
         return
-    high = G.canonical((data >> 32).astype(np.float64)).data
-    low = G.canonical((data & HALF).astype(np.float64)).data
-    high = high + np.floor(low / 2.0**32)
-    wrong = np.flatnonzero((high < -(2.0**31)) | (high >= 2.0**31))
+    wrong = np.flatnonzero(overflowing(G, data))
     error, key = None, None
     if wrong.size:
         view = G.directed_pattern()

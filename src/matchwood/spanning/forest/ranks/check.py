@@ -15,7 +15,6 @@ compared.  Vertices keep their component and the last edge so far; owners expand
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -26,14 +25,13 @@ from matchwood.engines.ranks.agreement import raise_first, same
 from matchwood.errors import CheckFailed
 from matchwood.spanning.forest.check import (
     PROBLEM,
-    check_counts,
+    check_numbers,
     check_order,
-    check_whole_total,
     same_weights,
-    total_is_wrong,
+    scaled_sums,
     unpacked,
 )
-from matchwood.spanning.forest.order import codes
+from matchwood.spanning.forest.order import codes, order_of
 from matchwood.spanning.forest.ranks import (
     Edges,
     Rounds,
@@ -41,7 +39,6 @@ from matchwood.spanning.forest.ranks import (
     at_entry_owners,
     block_costs,
     in_order,
-    order_of,
 )
 from matchwood.spanning.forest.ranks.cpu import Ways, first_apart, first_earlier
 
@@ -62,7 +59,11 @@ def check_spanning_forest(G: Any, answer: Any, maximum: bool, exact: bool) -> No
     _raise(G, earlier)
     if complete:
         _together(G, lambda: _check_share(G, given.edges))
-        _check_numbers(G, caller, answer, costs.data[edges.entry])
+        weights = costs.data[edges.entry]
+        m = int(G.comm.allreduce(np.array([weights.size], np.int64))[0])
+        whole = weights.dtype.kind == "i"
+        true = added(G.comm, weights) if whole else scaled_sums(weights, m, G.comm.allreduce)
+        _together(G, lambda: check_numbers(caller, answer, G.n, m, true))
 
 
 def _edges(G: Any, costs: Any, given: Any, maximum: bool) -> Edges:
@@ -210,33 +211,6 @@ def _check_share(G: Any, edges: Array) -> None:
             f"{PROBLEM}: edge ({u}, {v}) must be on the rank that owns {u}, got it on rank "
             f"{G.comm.rank}"
         )
-
-
-def _check_numbers(G: Any, caller: str, answer: Any, weights: Array) -> None:
-    """Check the other fields of a `Forest`; `weights` are the true ones of this rank's block."""
-    m = int(G.comm.allreduce(np.array([weights.size], np.int64))[0])
-    if weights.dtype.kind == "i":
-        true = added(G.comm, weights)
-
-        def judge() -> None:
-            check_counts(caller, answer, G.n, m)
-            check_whole_total(caller, answer.total, true)
-    else:
-        wide = weights.astype(np.float64)
-        most = float(G.comm.allreduce(np.array([np.abs(wide).max(initial=0.0)]), "max")[0])
-        shift = math.frexp(most)[1] + m.bit_length()
-        scaled = np.ldexp(wide, -shift)
-        sums = G.comm.allreduce(np.array([scaled.sum(), np.abs(scaled).sum()]))
-        exact, size = (float(each) for each in sums)
-
-        def judge() -> None:
-            check_counts(caller, answer, G.n, m)
-            total = answers.number(caller, "total", answer.total)
-            if total_is_wrong(total, exact, size, shift, m):
-                given = float(np.ldexp(exact, shift))
-                raise CheckFailed(f"{PROBLEM}: total is {total}, the weights give {given}")
-
-    _together(G, judge)
 
 
 def _together(G: Any, work: Callable[[], Any]) -> Any:

@@ -170,39 +170,7 @@ def first_requests(
     return touched
 
 
-# The loops of check.py: entries looked up, edges compared with those on the way
-
-
-@kernel
-def _find(
-    team: Any, indptr: Array, indices: Array, names: Array, rows: Array, high: Array, entries: Array
-) -> None:
-    """entries[i] = where the column of that name stands in its row, -1 for nowhere."""
-    lo, hi = share(team, rows.size)
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        entries[i] = -1
-        start, end = np.int64(indptr[rows[i]]), np.int64(indptr[rows[i] + 1])
-        last = end
-        while start < end:
-            middle = (start + end) // 2
-            if names[indices[middle]] < high[i]:
-                start = middle + 1
-            else:
-                end = middle
-        if start < last and names[indices[start]] == high[i]:
-            entries[i] = start
-
-
-def find_entries(
-    view: Any, names: Array, rows: Array, high: Array, threads: int | None
-) -> Array:  # fmt: skip
-    """Where the column named high[i] stands in row rows[i] of a block; -1 where it does not."""
-    entries = np.empty(rows.size, np.int64)
-    team = crew(threads, work=8 * rows.size)
-    team.run(_find, view.indptr, view.indices, names, rows, high, entries)
-    return entries
+# The loops of check.py: edges compared with those on the way
 
 
 class Ways(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import barrier, crew, device, interrupted, kernel, share
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 from matchwood.tridiagonal.block.cpu.tiles import (
     BAD,
     CARRIED,
@@ -46,13 +46,7 @@ from matchwood.tridiagonal.elements.cpu import (
     row_without_pivot,
     solve_ends,
 )
-from matchwood.tridiagonal.repair.cpu import (
-    Blocks,
-    RowCheck,
-    clear_marks,
-    new_marks,
-    repaired,
-)
+from matchwood.tridiagonal.repair.cpu import Blocks, RowCheck, clear_marks, new_marks, repaired
 
 Array = np.ndarray[Any, Any]
 
@@ -151,20 +145,6 @@ def store_elements(tile: int, s: Array, elements: Array, columns: int, parts: in
 
 
 @device
-def store_picks(s: Array, picks: Array) -> None:
-    """Keep the pivots of a tile for the second pass."""
-    for k in range(4 * LANES, ROWS * 2 * LANES):
-        picks[k] = np.int8(s[PICKS + k])
-
-
-@device
-def load_picks(s: Array, picks: Array) -> None:
-    """Read the pivots that `store_picks` kept."""
-    for k in range(4 * LANES, ROWS * 2 * LANES):
-        s[PICKS + k] = picks[k]
-
-
-@device
 def store_solution(tile: int, matrix: Matrix, s: Array, columns: Columns) -> None:
     """Store the solution of the tile's rows; that of a dummy unknown has no place."""
     x, row, column, perm = columns.x, columns.row, columns.column, matrix.perm
@@ -200,7 +180,8 @@ def _reduce(team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Works
         load_tile(tile, matrix, columns, s)
         reduce_tile(s, columns.number)
         store_elements(tile, s, ends.elements, columns.number, parts)
-        store_picks(s, room.picks[tile])
+        for k in range(4 * LANES, ROWS * 2 * LANES):
+            room.picks[tile, k] = np.int8(s[PICKS + k])
         for lane in range(LANES):
             if s[BAD + lane] > 0:
                 report(ends.fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
@@ -235,7 +216,8 @@ def _substitute(
         if interrupted(team, tile << 6):
             return
         load_tile(tile, matrix, columns, s)
-        load_picks(s, room.picks[tile])
+        for k in range(4 * LANES, ROWS * 2 * LANES):
+            s[PICKS + k] = room.picks[tile, k]
         substitute_tile(tile, s, ends, columns.number)
         store_solution(tile, matrix, s, columns)
         if check.limit > 0:
@@ -256,14 +238,9 @@ def _solve(
 
 
 def solve(
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    perm: Array | None = None,
-    *,
+    dl: Array, d: Array, du: Array, b: Array, perm: Array | None = None, *,
     threads: int | None = None,
-) -> tuple[Array, int, int]:
+) -> tuple[Array, int, int]:  # fmt: skip
     """The solution for every row of b; the block row without a pivot or -1; a verdict.
 
     Computed in double precision.  A row of b has one equation of a block row after the other.

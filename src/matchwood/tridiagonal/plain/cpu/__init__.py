@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import barrier, crew, device, expanded, interrupted, kernel, share
-from matchwood.tridiagonal import accuracy
+from matchwood.tridiagonal import check as accuracy
 from matchwood.tridiagonal.elements.cpu import (
     LARGE,
     Columns,
@@ -351,14 +351,6 @@ def _residual(s: Array, at: int, side: int, x: int) -> Any:
     return abs((left + middle) + (right - b)), size
 
 
-@device
-def _round(s: Array, columns: Columns) -> None:
-    """Round the solutions as x does, where they are stored."""
-    kind = columns.x.dtype.type
-    for k in range(ROWS * WIDTH):
-        s[FOUND + WIDTH + k] = kind(s[FOUND + WIDTH + k])
-
-
 @expanded
 def _add_off(s: Array, at: int, to: int, k: int, limit: float) -> None:
     """Count the row at `at` in s[to] where right-hand side k of the row is off."""
@@ -388,8 +380,9 @@ def _count_off(s: Array, limit: float) -> None:
 @device
 def mark_columns(tile: int, s: Array, columns: Columns, check: RowCheck, rank: int) -> None:
     """Mark the rows of a tile that are off, and count them."""
-    if columns.x.itemsize < s.itemsize:
-        _round(s, columns)
+    if columns.x.itemsize < s.itemsize:  # round the solutions as x does, where they are stored
+        for k in range(ROWS * WIDTH):
+            s[FOUND + WIDTH + k] = columns.x.dtype.type(s[FOUND + WIDTH + k])
     _count_off(s, check.limit)
     for c in range(columns.number):
         marks = check.marks[c]
@@ -516,15 +509,10 @@ def _solve_columns(
 
 
 def solve(
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    perm: Array | None = None,
-    *,
+    dl: Array, d: Array, du: Array, b: Array, perm: Array | None = None, *,
     threads: int | None = None,
-) -> tuple[Array, int, int]:
-    """The solution for every row of b; the row without a pivot or -1; a verdict (accuracy.py).
+) -> tuple[Array, int, int]:  # fmt: skip
+    """The solution for every row of b; the row without a pivot or -1; a verdict (check.py).
 
     With `perm` the solution is not checked.  Rows of b that are to be reordered are solved one
     after the other, unless b is in Fortran order: each number has a cache line of its own.
