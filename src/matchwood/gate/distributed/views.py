@@ -16,9 +16,9 @@ from matchwood.gate import inputs
 from matchwood.gate.distributed import collecting, sources
 from matchwood.gate.distributed.sources import Source
 from matchwood.gate.views import View
-from matchwood.primitives.assemble.cpu import merge_duplicates
+from matchwood.primitives.assemble.cpu import distinct_before, merge_duplicates
 from matchwood.primitives.inspect import Symmetry, Values, keys
-from matchwood.primitives.symmetrize.cpu import GREATEST, LEAST, WAYS, merge
+from matchwood.primitives.symmetrize.cpu import GREATEST, LEAST, WAYS, merge, without_loops
 from matchwood.primitives.transpose.cpu import NO_DATA
 
 RULES = {**WAYS, "least": LEAST, "greatest": GREATEST}
@@ -165,17 +165,14 @@ class Blocks:
         indices -= indices.dtype.type(shift)
         kind = self.agreed_kind(kind, indices.size)
         found = View(indptr.astype(kind, copy=False), self.to_local(indices, kind), values)
-        found = View(*self._cpu().without_loops(*found, self.threads))
-        return found if view.data is not None else found._replace(data=None)
+        return self.without_loops(found if view.data is not None else found._replace(data=None))
 
     def agreed_kind(self, kind: Any, entries: int) -> Any:
         """The type of indices, wider where a rank has more entries than it can count."""
         return np.dtype(np.int64) if self.most(entries) > np.iinfo(kind).max else np.dtype(kind)
 
     def without_loops(self, view: View) -> View:
-        data = NO_DATA if view.data is None else view.data
-        found = View(*self._cpu().without_loops(view.indptr, view.indices, data, self.threads))
-        return found if view.data is not None else found._replace(data=None)
+        return View(*without_loops(*view, zeros=True, threads=self.threads))
 
     def mirror(self, view: View) -> View:
         lengths = np.diff(view.indptr)
@@ -194,8 +191,7 @@ class Blocks:
 
     def distinct(self, view: View) -> int:
         """Entries of this rank, equal ones counted once."""
-        found: int = self._cpu().distinct(view.indptr, view.indices, self.threads)
-        return found
+        return int(distinct_before(view.indptr, view.indices, self.threads)[-1])
 
     # Errors, the same on all ranks
 
