@@ -1,7 +1,7 @@
 """What an exchange does on its own rank.
 
 by_destination, joined        sort what is sent; join what was received for one place
-by_owner, by_position, taken  arrays over a group whose vertices lie in stripes
+reordered, taken              arrays over a group whose vertices lie in stripes
 distinct, keep_least          the numbers of an array; the least value for each place
 """
 
@@ -80,6 +80,13 @@ def _counts(destinations: Array, parts: int, team: Crew) -> Array:
     return counts
 
 
+@device
+def _combined(how: int, a: Any, b: Any) -> Any:
+    if how == SUM:
+        return a + b
+    return min(a, b) if how == LEAST else max(a, b)
+
+
 @kernel
 def _join(
     team: Any, places: Array, values: Array, how: int, seen: Array, joined: Array, found: Array
@@ -99,12 +106,8 @@ def _join(
             seen[at] = True
             joined[at] = value
             count += 1
-        elif how == SUM:
-            joined[at] += value
-        elif how == LEAST:
-            joined[at] = min(joined[at], value)
         else:
-            joined[at] = max(joined[at], value)
+            joined[at] = _combined(how, joined[at], value)
     found[team.rank] = count
 
 
@@ -138,12 +141,8 @@ def _join_runs(
             at += 1
             out_places[at] = places[k]
             out_values[at] = value
-        elif how == SUM:
-            out_values[at] += value
-        elif how == LEAST:
-            out_values[at] = min(out_values[at], value)
         else:
-            out_values[at] = max(out_values[at], value)
+            out_values[at] = _combined(how, out_values[at], value)
     found[0] = at + 1
     barrier(team)
 
@@ -245,16 +244,6 @@ def rows_with_entries(indptr: Array, grid: Any) -> Array:
     return words
 
 
-def by_owner(values: Array, counts: list[int], threads: int | None) -> Array:
-    """An array by position, ordered by owner; rank s has counts[s] elements, rank 0 the most."""
-    return _moved(values, counts, True, threads)
-
-
-def by_position(flat: Array, counts: list[int], threads: int | None) -> Array:
-    """The inverse of `by_owner`."""
-    return _moved(flat, counts, False, threads)
-
-
 def places_by_owner(positions: Array, counts: list[int]) -> Array:
     """Where these positions are in what the ranks have, one after the other; unsigned."""
     parts, starts = len(counts), (np.cumsum(counts) - counts).astype(positions.dtype)
@@ -268,7 +257,8 @@ def taken(values: Array, places: Array, threads: int | None) -> Array:
     return out
 
 
-def _moved(values: Array, counts: list[int], by_owner: bool, threads: int | None) -> Array:
+def reordered(values: Array, counts: list[int], by_owner: bool, threads: int | None) -> Array:
+    """An array by position, ordered by owner, or back; rank s has counts[s], rank 0 the most."""
     out = np.empty_like(values)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     word = np.dtype(f"u{values.itemsize}")

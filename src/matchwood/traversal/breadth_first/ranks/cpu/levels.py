@@ -40,7 +40,6 @@ from matchwood.traversal.breadth_first.ranks.cpu.messages import (
     Gaps,
     Names,
     Offers,
-    Parents,
     Queue,
     close,
     column_bit,
@@ -115,29 +114,6 @@ def _lower(rows: Outward, u: Any, name: Any, columns: Columns) -> None:
             atomic_min(columns.best, v, name)
 
 
-@expanded
-def _follow_one(team: Any, rows: Outward, u: Any, columns: Columns, found: Queue) -> None:
-    """Follow the only row of the frontier, whose entries members share; its columns are seen."""
-    alone, buffer, at = team.size == 1, found.buffers[team.rank], 0
-    begin = np.int64(rows.indptr[u])
-    lo, hi = share(team, np.int64(rows.indptr[u + ONE]) - begin)
-    for k in range(np.uint64(begin + lo), np.uint64(begin + hi)):
-        if interrupted(team, k):
-            break
-        v = rows.indices[k]
-        if not alone:
-            if claim_bit(columns.seen, np.int64(v)):
-                at = push(buffer, at, v, found.vertices, found.tail)
-        elif not has(columns.seen, v):
-            columns.seen[np.uint64(v) >> np.uint64(6)] |= ONE << (np.uint64(v) & np.uint64(63))
-            found.vertices[at] = v
-            at += 1
-    if alone:
-        found.tail[0] = at
-    else:
-        flush(buffer, at, found.vertices, found.tail)
-
-
 @device
 def follow(
     team: Any, rows: Outward, frontier: Array, names: Names, columns: Columns, found: Queue
@@ -180,15 +156,10 @@ def top_down(
     if barrier(team):
         return
     listed = frontier.vertices[: frontier.tail[0]]
-    if listed.size == 1:
-        _follow_one(team, rows, np.uint64(listed[0]), columns, found)
-    else:
-        follow(team, rows, listed, names, columns, found)
+    follow(team, rows, listed, names, columns, found)
     if barrier(team):
         return
-    only = columns.best.dtype.type(row_name(names, listed[0]) if listed.size == 1 else NONE)
-    parents = Parents(listed.size == 1, only, columns.best)
-    offer_columns(team, found.vertices[: found.tail[0]], names.shape, columns, parents, offers)
+    offer_columns(team, found.vertices[: found.tail[0]], names.shape, columns, offers)
 
 
 # Bottom up

@@ -310,14 +310,6 @@ class Offers(NamedTuple):
     size: Array
 
 
-class Parents(NamedTuple):
-    """The parents of columns."""
-
-    same: bool  # whether all have the parent `only`
-    only: Any
-    best: Array  # else their parents, by local id
-
-
 @device
 def words_for(places: int, words: Array) -> int:
     """Words of a bitmap that has one bit for each place."""
@@ -464,14 +456,10 @@ def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> No
 
 
 @expanded
-def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: int) -> None:
+def _parents_behind(team: Any, best: Array, offers: Offers, s: int, start: int) -> None:
     """Write the parents of this member's words behind the bits of the message for rank s."""
     words = offers.words
     kind, size = words.dtype.type, words_for(offers.size[s], words)
-    if parents.same:
-        lo, hi = share(team, offers.counts[team.size, s])
-        words[start + size + lo : start + size + hi] = parents.only
-        return
     lo, hi = share(team, size)
     at = np.uint64(start + size)
     for w in range(start, start + lo):
@@ -483,13 +471,13 @@ def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: 
         while left != kind(0):
             k = w * word_bits(words) + np.int64(trailing_zeros(left))
             left &= left - kind(1)
-            words[at] = parents.best[np.uint64(offers.base[s] + k * offers.step[s])]
+            words[at] = best[np.uint64(offers.base[s] + k * offers.step[s])]
             at += ONE
 
 
 @device
 def offer_columns(
-    team: Any, found: Array, shape: GridShape, columns: Columns, parents: Parents, offers: Offers
+    team: Any, found: Array, shape: GridShape, columns: Columns, offers: Offers
 ) -> None:
     """Write a message for each rank of the column, and mark these columns as seen."""
     words = offers.words
@@ -499,8 +487,7 @@ def offer_columns(
     if barrier(team):
         return
     _begin_messages(team, offers, starts, ends)
-    if not parents.same:
-        _see_columns(team, found, columns)
+    _see_columns(team, found, columns)
     if barrier(team):
         return
     totals = offers.counts[team.size]
@@ -513,8 +500,7 @@ def offer_columns(
         if total < words_for(offers.size[s], words):
             ends[s] -= 1
             words[start + ends[s]] = kind(k)
-            best = parents.only if parents.same else parents.best[found[i]]
-            words[start + total + ends[s]] = best
+            words[start + total + ends[s]] = columns.best[found[i]]
         elif team.size == 1:
             words[start + np.int64(k // width)] |= kind(ONE << (k % width))
         else:
@@ -523,4 +509,4 @@ def offer_columns(
         return
     for s in range(offers.size.size):
         if totals[s] >= words_for(offers.size[s], words):
-            _parents_behind(team, parents, offers, s, starts[s])
+            _parents_behind(team, columns.best, offers, s, starts[s])
