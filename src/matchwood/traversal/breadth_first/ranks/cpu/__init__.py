@@ -65,7 +65,6 @@ class Steps:
         self.inward = _inward(G, inward, into, self.names, same, threads)
         self.reachable = _reachable(G, into, same)
         self.of_rows, self.of_columns = _stripes(of_rows(grid)), _stripes(of_columns(grid))
-        self.gaps = G.keep("bfs, gaps", lambda: messages.gaps(int(grid.C)))
         self.level, self.parent = (np.empty(grid.owned, word) for _ in range(2))
         self.open = into.copy()
         self._make_room(word, into.shape)
@@ -74,7 +73,7 @@ class Steps:
     def _make_room(self, word: Any, shape: tuple[int, int]) -> None:
         """Scratch.  A level goes one way: what both need lies in the same place."""
         grid, (stripes, words) = self.grid, shape
-        bits = words_of_bits(grid.n_local, np.uint64) + messages.spare_words(grid.C)
+        bits = words_of_bits(grid.n_local, np.uint64)
         longest = max(grid.n_rows, grid.n_columns)
         index, places = self.outward.indices.dtype, stripes * words * messages.WORD
         queues = (grid.n_rows + 1 + grid.n_columns) * index.itemsize
@@ -169,8 +168,8 @@ class Steps:
             self.level, self.parent, self.reached, reached_now, listed, self.outward.indptr
         )
         self._team(2 * received.size).run(
-            levels.accept, received, _starts(counts), depth, own, self.columns, self.gaps,
-            self.grid.shape, totals,
+            levels.accept, received, _starts(counts), depth, own, self.columns, self.grid.shape,
+            totals,
         )  # fmt: skip
         reached, self.entries = totals.tolist()
         self.frontier_words = (

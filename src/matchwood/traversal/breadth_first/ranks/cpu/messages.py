@@ -56,13 +56,6 @@ class FrontierMessages(NamedTuple):
     size: Array
 
 
-class Gaps(NamedTuple):
-    """A table that puts gaps between the bits of a byte, or of fewer bits."""
-
-    table: Array  # (256,) the bits of each byte with the gaps
-    width: int  # bits that are looked up at a time
-
-
 class Columns(NamedTuple):
     """What a rank knows of columns, by their local ids."""
 
@@ -77,20 +70,6 @@ class Queue(NamedTuple):
     vertices: Array
     tail: Array
     buffers: Array  # one row for each member
-
-
-def gaps(step: int) -> Gaps:
-    """The table for bits that are moved `step` places apart."""
-    width = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
-    table, every = np.zeros(256, np.uint64), np.arange(256)
-    for k in range(width):
-        table[every >> k & 1 == 1] |= np.uint64(1 << (k * step))
-    return Gaps(table, width)
-
-
-def spare_words(step: int) -> int:
-    """Words that `spread_bits` may touch behind those that have bits."""
-    return step + 1  # a last word of up to 64 places may have one alone
 
 
 @expanded
@@ -221,37 +200,6 @@ def list_rows(team: Any, sent: FrontierMessages, full: Array, indptr: Array, row
 
 
 @expanded
-def spread_bits(
-    gaps: Gaps, words: Array, lo: int, hi: int, base: Any, step: Any, into: Array
-) -> None:
-    """Set the bits of words lo .. hi in `into`, with gaps between them.
-
-    Place k is bit base + k step there.  Bits are collected until a word of `into` is complete.
-    Caller: there are `spare_words` words behind those that have bits.
-    """
-    width, table = np.uint64(gaps.width), gaps.table
-    mask, bits = (ONE << width) - ONE, np.uint64(word_bits(words))
-    v = np.uint64(base) + np.uint64(lo) * bits * np.uint64(step)
-    at, joined = v >> np.uint64(6), NONE
-    for i in range(lo, hi):
-        left = np.uint64(words[i])
-        for _ in range(bits // width):
-            piece, shift = table[left & mask], v & np.uint64(63)
-            joined |= piece << shift
-            left >>= width
-            v += width * np.uint64(step)
-            if v >> np.uint64(6) != at:
-                into[at] |= joined
-                joined = (piece >> ONE) >> (np.uint64(63) - shift)
-                if v >> np.uint64(6) != at + ONE:
-                    into[at + ONE] |= joined
-                    joined = NONE
-                at = v >> np.uint64(6)
-    if joined != NONE:  # else the word may be another member's
-        into[at] |= joined
-
-
-@expanded
 def set_columns(team: Any, sent: FrontierMessages, shift: Any, frontier: Array) -> None:
     """Set the frontier's bits of the columns sent.  Caller: the frontier is 0."""
     for s in range(sent.size.size):
@@ -364,23 +312,9 @@ def _places_before(found: FoundRows, s: int, chunk: int) -> Any:
     return count
 
 
-@device
-def parents_begin(found: FoundRows, s: int, offers: Offers) -> Any:
-    """Where the parents of stripe s begin if it has many; those before it are complete."""
-    at = np.int64(0)
-    for before in range(s):
-        total = _places_before(found, before, found.counts.shape[1])
-        at += message_size(total, offers.size[before], offers.words)
-    return at + words_for(offers.size[s], offers.words)
-
-
 @expanded
 def offer_rows(team: Any, found: FoundRows, offers: Offers) -> None:
-    """Write a message for each stripe of the row group: places, then parents.
-
-    A member that is alone has already written parents, to where they begin behind bits.  Where they
-    follow a list instead they are moved, before the next message is written there.
-    """
+    """Write a message for each stripe of the row group: places, then parents."""
     words, chunks = offers.words, found.counts.shape[1]
     lo, hi = share(team, chunks)
     first, last = lo * WORDS, min(hi * WORDS, found.bits.shape[1])
@@ -389,16 +323,12 @@ def offer_rows(team: Any, found: FoundRows, offers: Offers) -> None:
         if interrupted(team, 0):
             return
         before, total = _places_before(found, s, lo), _places_before(found, s, chunks)
-        bits = words_for(offers.size[s], words)
-        if team.size == 1 and total < bits:
-            _copy(words[start + bits : start + bits + total], words[start + total :])
         size = _pack_places(found, s, first, last, before, total, offers, start)
-        if team.size > 1:
-            at = start + size + before
-            for chunk in range(lo, hi):
-                count, from_place = found.counts[s, chunk], chunk * PLACES
-                _copy(found.parents[s, from_place : from_place + count], words[at:])
-                at += count
+        at = start + size + before
+        for chunk in range(lo, hi):
+            count, from_place = found.counts[s, chunk], chunk * PLACES
+            _copy(found.parents[s, from_place : from_place + count], words[at:])
+            at += count
         start += size + total
         if team.rank == 0:
             offers.counts[team.size, s] = total
