@@ -242,9 +242,10 @@ def _run(
 
     A block that is not sound is an error in the name of `function`.
     """
-    indptr, indices, data = (None if a is None else np.ascontiguousarray(a) for a in arrays)
+    given: Any = [None if a is None else np.ascontiguousarray(a) for a in arrays]
+    indptr, indices, data = given
     team = crew(threads, work=cost * indices.size + indptr.size)
-    errors = {BROKEN: lambda detail: fault(function, indptr, indices, columns)}
+    errors: Any = {BROKEN: lambda detail: fault(function, indptr, indices, columns)}
     team.run(work, indptr, indices, data, columns, x, out, errors=errors)
 
 
