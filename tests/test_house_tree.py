@@ -253,7 +253,7 @@ BUDGET: dict[str, int] = {
     "engines": 12162,
     "factors": 3732,
     "forests": 2487,
-    "gate": 4779,
+    "gate": 4680,
     "generators": 3693,
     "independent": 1356,
     "io": 4428,
@@ -263,11 +263,11 @@ BUDGET: dict[str, int] = {
     "networkx_backend": 1830,
     "ordering": 12241,
     "preconditioners": 1894,
-    "primitives": 13276,
-    "ranking": 2695,
+    "primitives": 13220,
+    "ranking": 2645,
     "report": 2520,
     "spanning": 4258,
-    "traversal": 4670,
+    "traversal": 4499,
     "tridiagonal": 5882,
 }
 

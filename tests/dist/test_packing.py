@@ -7,11 +7,12 @@ import pytest
 
 import matchwood
 from matchwood import dist
-from matchwood.engines.ranks.exchanges import cpu, packing
 from matchwood.engines.ranks.exchanges.cpu import distinct, keep_least
 from matchwood.engines.ranks.exchanges.packing import (
+    bits_of,
     pack_marks,
     pack_values,
+    places_of,
     unpack_marks,
     unpack_values,
     words_of_bits,
@@ -30,9 +31,9 @@ def test_what_was_packed_comes_out(kind):
             assert words.dtype == kind
             assert words.size <= min(places.size, words_of_bits(size, kind))
             assert np.array_equal(unpack_marks(words, size), places)
-            bits = cpu.bits_of(places, words_of_bits(size, kind), kind)
-            assert np.array_equal(packing.bits_of_array(places, bits.size, kind), bits)
-            assert np.array_equal(packing.places_of_array(bits, size), places)
+            bits = bits_of(places, words_of_bits(size, kind), kind)
+            assert bits.size == words_of_bits(size, kind)
+            assert np.array_equal(places_of(bits, size), places)
             values = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, places.size, kind)
             words = pack_values(places, values, size)
             assert words.dtype == kind

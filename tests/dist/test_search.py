@@ -9,8 +9,6 @@ import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import matchwood
 from graphs import ZOO, grid, path, rmat
@@ -24,7 +22,6 @@ from matchwood.engines.ranks.grid import Grid, GridShape
 from matchwood.traversal.breadth_first.ranks import cpu as rank_steps
 from matchwood.traversal.breadth_first.ranks.cpu import levels, messages
 from spread_graphs import CREW, FEW_GRIDS, GRIDS, SHAPES, slab, tried, zoo_on
-from strategies import graphs
 
 LONG = ("long path", "shuffled path", "thin grid")  # hundreds of levels
 
@@ -262,7 +259,7 @@ def test_open_rows_find_their_first_column(threads, share):
 
     @njit
     def searched(team, rows, frontier, names, open, found, offers):
-        search(team, rows, frontier, names, open, found, offers)
+        search(team, rows, frontier, names, open, found)
         if not barrier(team):
             offer(team, found, offers)
 
@@ -311,33 +308,9 @@ def test_open_rows_find_their_first_column(threads, share):
             at += message.size
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_members_share_the_only_row(threads):
-    """Columns that were seen before are not found again, and each is found once."""
-    rng = np.random.default_rng(threads)
-    follow = remade(levels._follow_one)
-    for size in (0, 1, 3, 700, 5000):
-        columns = np.sort(rng.choice(20_000, size, False)).astype(np.uint32)
-        indptr = np.array([0, 2, 2 + size, 2 + size], np.int32)
-        indices = np.concatenate([[7, 9], columns]).astype(np.uint32)
-        before, fresh = rng.integers(0, 1 << 63, (2, 313), np.uint64)
-        known = messages.Columns(before.copy(), fresh.copy(), np.empty(0, np.uint32))
-        team = crew(threads, work=10**9)
-        found = rank_steps._queue(np.empty(size, np.uint32), team)
-        outward = levels.Outward(indptr, indices, np.empty((0, 0), np.uint64))
-        team.run(follow, outward, np.uint64(1), known, found)
-        was = np.unpackbits(before.view(np.uint8), bitorder="little")
-        new = columns[was[columns] == 0]
-        assert np.array_equal(np.sort(found.vertices[: found.tail[0]]), new)
-        was[columns] = 1
-        assert np.array_equal(np.unpackbits(known.seen.view(np.uint8), bitorder="little"), was)
-        assert np.array_equal(known.fresh, fresh)
-
-
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
-@pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
-def test_columns_are_packed_by_any_team(kind, share, same):
+def test_columns_are_packed_by_any_team(kind, share):
     """Messages are those of `pack_values`, whose lists may be in another order."""
     rng = np.random.default_rng(3)
     layout = Grid(20_003, 3, 2, 3)  # rank 3 of 3 x 2
@@ -351,9 +324,6 @@ def test_columns_are_packed_by_any_team(kind, share, same):
         seen, fresh = np.zeros((2, -(-layout.n_local // 64)), np.uint64)
         np.bitwise_or.at(fresh, found // 64, np.uint64(1) << np.uint64(found % 64))
         best = rng.integers(0, layout.n, layout.n_local).astype(kind)
-        parents = messages.Parents(same, kind(4711), best.copy())
-        if same:
-            best[:] = 4711
         marked, known = fresh.copy(), messages.Columns(seen, fresh, best)
         team = crew(threads, work=10**9)
         expected = [pack_values(k, best[ids[k]], ids.size) for ids, k in pairs]
@@ -363,7 +333,7 @@ def test_columns_are_packed_by_any_team(kind, share, same):
         counts = np.empty((threads + 1, width), np.int64)
         starts = np.empty((threads, 2, width), np.int64)
         offers = messages.Offers(words, counts, starts, *rank_steps._stripes(listed))
-        team.run(offer, found, layout.shape, known, parents, offers)
+        team.run(offer, found, layout.shape, known, offers)
         assert counts[-1, : layout.R].tolist() == [k.size for k in some]
         for message, right, (_, _, size) in zip(
             np.split(words, np.cumsum(sizes)[:-1]), expected, listed, strict=True
@@ -372,9 +342,8 @@ def test_columns_are_packed_by_any_team(kind, share, same):
             order = np.argsort(got[0])
             assert np.array_equal(got[0][order], want[0])
             assert np.array_equal(got[1][order], want[1])
-        if not same:  # else they were seen when they were found
-            assert np.array_equal(seen, marked)
-            assert not fresh.any()
+        assert np.array_equal(seen, marked)
+        assert not fresh.any()
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -417,48 +386,6 @@ def test_few_vertices_that_are_left_are_looked_for(monkeypatch):
     compared([A], ((2, 2),), [(int(np.diff(A.indptr).argmax()), {})])
     last = max(k for k, way in enumerate(ways) if way == "bottom_up")
     assert sizes[last] < A.shape[0] // 18
-
-
-@pytest.mark.parametrize("step", [1, 2, 3, 9, 10, 21, 22, 63, 64, 100])
-def test_bits_with_gaps(step):
-    """Wherever they begin, and however far they are apart."""
-    rng = np.random.default_rng(step)
-    spread_bits = messages.spread_bits
-
-    @njit
-    def run(gaps, words, lo, base, step, into):
-        spread_bits(gaps, words, lo, words.size, base, step, into)
-
-    for base in (0, 1, 63, 64, 137):
-        words = rng.integers(0, 1 << 64, 5, np.uint64, endpoint=False)
-        words[1], words[3] = 0, np.uint64(1) << np.uint64(63)
-        places = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
-        last = base + step * int(places[-1])
-        got = np.zeros(last // 64 + 1 + messages.spare_words(step), np.uint64)
-        kept = rng.integers(0, last + 1, 3)
-        np.bitwise_or.at(got, kept // 64, np.uint64(1) << (kept % 64).astype(np.uint64))
-        run(messages.gaps(step), words, 2, base, step, got)
-        run(messages.gaps(step), words[:2], 0, base, step, got)
-        found = np.flatnonzero(np.unpackbits(got.view(np.uint8), bitorder="little"))
-        assert np.array_equal(found, np.union1d(kept, base + step * places))
-
-
-@given(graphs(max_n=300), st.data())
-@settings(max_examples=15)
-def test_random_graphs_by_teams(A: sp.csr_array, data: st.DataObject) -> None:
-    n = A.shape[0]
-    sources = data.draw(st.lists(st.integers(0, n - 1), max_size=60)) if n else []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(CREW, "TOGETHER", 0)
-        compared([A], ((2, 2), (1, 3)), [(sources, {"threads": 3})])
-
-
-@given(graphs(max_n=40), st.integers(0, 5), st.data())
-@settings(max_examples=25)
-def test_random_graphs(A: sp.csr_array, limit: int, data: st.DataObject) -> None:
-    n = A.shape[0]
-    sources = data.draw(st.lists(st.integers(0, n - 1), max_size=4)) if n else []
-    compared([A], ((2, 2), (1, 5), (3, 2)), [(sources, {"depth_limit": limit}), (sources, {})])
 
 
 @pytest.mark.slow  # compiles every kernel once more

@@ -9,6 +9,7 @@ import numpy as np
 from matchwood import arguments, engines
 from matchwood.gate import inputs
 from matchwood.primitives.inspect import Structure
+from matchwood.primitives.patterns import error_of
 
 INT32_MAX = np.iinfo(np.int32).max
 
@@ -38,24 +39,9 @@ def refuse_length(indptr: Any, rows: int, caller: str) -> None:
 
 
 def refuse_fault(facts: Structure, indptr: Any, indices: Any, columns: int, caller: str) -> None:
-    at = facts.at
-    if facts.fault == "indptr_start":
-        raise ValueError(f"{caller}: indptr must start at 0, got {int(indptr[0])}")
-    if facts.fault == "indptr_order":
-        raise ValueError(
-            f"{caller}: indptr must not decrease, got {int(indptr[at])} and then "
-            f"{int(indptr[at + 1])} at row {at}"
-        )
-    if facts.fault == "indptr_end":
-        raise ValueError(
-            f"{caller}: indptr must end at the number of indices, {indices.shape[0]}, "
-            f"got {int(indptr[-1])}"
-        )
-    if facts.fault == "index_range":
-        raise ValueError(
-            f"{caller}: indices must be within 0..{columns - 1}, "
-            f"got {int(indices[at])} at entry {at}"
-        )
+    error = error_of(caller, facts, indptr, indices, columns)
+    if error is not None:
+        raise error
 
 
 def place(view: Any, at: int) -> tuple[int, int]:
@@ -63,12 +49,14 @@ def place(view: Any, at: int) -> tuple[int, int]:
     return row, int(view.indices[at])
 
 
-def raise_infinite(view: Any, at: int, caller: str) -> NoReturn:
-    row, column = place(view, at)
-    raise ValueError(
-        f"{caller}: weights must be finite, got {float(view.data[at])} at row {row}, "
-        f"column {column}"
+def infinite(caller: str, value: float, row: int, column: int) -> ValueError:
+    return ValueError(
+        f"{caller}: weights must be finite, got {value} at row {row}, column {column}"
     )
+
+
+def raise_infinite(view: Any, at: int, caller: str) -> NoReturn:
+    raise infinite(caller, float(view.data[at]), *place(view, at))
 
 
 def refuse_infinite(view: Any, caller: str) -> None:
@@ -80,12 +68,18 @@ def refuse_infinite(view: Any, caller: str) -> None:
 def refuse_overflow(given: Any, sums: Any, integers: bool, caller: str) -> None:
     """Raise if a sum of finite duplicates overflows, or a sum of integers is not exact."""
     limit = float(np.finfo(sums.dtype).max)
-    if sums.size and not bool((abs(sums) <= limit).all()) and bool((abs(given) <= limit).all()):
+    over = not bool((abs(sums) <= limit).all()) and bool((abs(given) <= limit).all())
+    refuse_sums(over, float(abs(sums).max()) if integers and sums.size else 0.0, caller)
+
+
+def refuse_sums(over: bool, largest: float, caller: str) -> None:
+    """Raise where sums of duplicates overflow; `largest` is that of integers, 0 of floats."""
+    if over:
         raise ValueError(f"{caller}: duplicates must have a finite sum, got overflow; scale them")
-    if integers and sums.size and float(abs(sums).max()) > inputs.EXACT:
+    if largest > inputs.EXACT:
         raise ValueError(
             f"{caller}: sums of integer duplicates must be exact in float64, at most 2**53 in "
-            f"size, got {float(abs(sums).max()):.17g}; scale them or pass floats"
+            f"size, got {largest:.17g}; scale them or pass floats"
         )
 
 
@@ -93,11 +87,14 @@ def refuse_overflow_of_directions(view: Any, caller: str) -> None:
     """Raise unless all |a_ij| + |a_ji| are finite."""
     good = abs(view.data) <= float(np.finfo(view.data.dtype).max)
     if not bool(good.all()):
-        row, column = place(view, int(good.argmin()))
-        raise ValueError(
-            f"{caller}: |a_ij| + |a_ji| must be finite, got overflow at row {row}, "
-            f"column {column}; scale the weights"
-        )
+        raise overflow_of_directions(caller, *place(view, int(good.argmin())))
+
+
+def overflow_of_directions(caller: str, row: int, column: int) -> ValueError:
+    return ValueError(
+        f"{caller}: |a_ij| + |a_ji| must be finite, got overflow at row {row}, "
+        f"column {column}; scale the weights"
+    )
 
 
 def refuse_duplicates(indptr: Any, indices: Any, caller: str) -> NoReturn:
@@ -107,7 +104,11 @@ def refuse_duplicates(indptr: Any, indices: Any, caller: str) -> NoReturn:
     order = np.lexsort((indices, rows))
     rows, cols = rows[order], indices[order]
     at = int(((rows[1:] == rows[:-1]) & (cols[1:] == cols[:-1])).argmax())
-    raise ValueError(
+    raise duplicate(caller, int(rows[at]), int(cols[at]))
+
+
+def duplicate(caller: str, row: int, column: int) -> ValueError:
+    return ValueError(
         f"{caller}: entries must be given once with duplicates='error', "
-        f"got ({int(rows[at])}, {int(cols[at])}) more than once"
+        f"got ({row}, {column}) more than once"
     )

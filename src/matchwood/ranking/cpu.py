@@ -81,14 +81,9 @@ class WindowShapes(NamedTuple):
 
 @kernel
 def _by_length(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    starts: Array,
-    found: WindowShapes,
-    counts: Array,
+    team: Any, indptr: Array, indices: Array, starts: Array, found: WindowShapes, counts: Array,
     far: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Sort the vertices of each window by the length of their rows, near ones first; find its base.
 
     counts[member] and far[member] are a member's own.
@@ -282,14 +277,9 @@ def _pull_rows(
 
 @device
 def _pull_rows_by_weight(
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    order: Array,
-    given: Array,
-    sums: Array,
+    indptr: Array, indices: Array, weights: Array, order: Array, given: Array, sums: Array,
     zero: Any,
-) -> None:
+) -> None:  # fmt: skip
     for at in range(order.size):
         v = np.uint64(order[at])
         k, end = np.uint64(indptr[v]), np.uint64(indptr[v + ONE])
@@ -303,15 +293,9 @@ def _pull_rows_by_weight(
 
 @device
 def pull_window(
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    plan: Plan,
-    window: int,
-    given: Array,
-    sums: Array,
-    zero: Any,
-) -> None:
+    indptr: Array, indices: Array, weights: Array, plan: Plan, window: int, given: Array,
+    sums: Array, zero: Any,
+) -> None:  # fmt: skip
     """The sums of all rows of a window; `sums` has a word for each of them."""
     first, last = plan.starts[window], plan.starts[window + 1]
     rows, order = indptr[first : last + 1], plan.order[first:last]
@@ -455,19 +439,9 @@ class State(NamedTuple):
 
 @kernel
 def _iterate(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    share: Array,
-    jumps: Jumps,
-    plan: Plan,
-    state: State,
-    damping: Any,
-    tol: float,
-    most: int,
-    loses: bool,
-) -> None:
+    team: Any, indptr: Array, indices: Array, weights: Array, share: Array, jumps: Jumps,
+    plan: Plan, state: State, damping: Any, tol: float, most: int, loses: bool,
+) -> None:  # fmt: skip
     n, windows = share.size, plan.starts.size - 1
     scores, buffer = state.scores, state.buffers[team.rank]
     zero = damping - damping  # in the type of the scores

@@ -12,6 +12,7 @@ is closed then, together with all that were split from it.
 from __future__ import annotations
 
 import abc
+import copy
 import functools
 import os
 import pickle
@@ -150,8 +151,7 @@ def collective(method: Method) -> Method:
 def too_late(operation: str, session: Session) -> Exception:
     """The error of a call after the communicator was closed."""
     if session.failure is not None:
-        old = session.failure
-        return RankFailed(old.rank, old.type, old.message, old.traceback)
+        return copy.copy(session.failure)
     return ValueError(f"{operation}: the communicator is closed; world() gives a new one")
 
 

@@ -8,6 +8,7 @@ which costs less than to wait again.
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import threading
 import time
@@ -173,8 +174,7 @@ class Rendezvous:
     def failure_again(self) -> RankFailed:
         """The failure as a new exception: each rank raises one of its own."""
         assert self.failure is not None
-        old = self.failure
-        return RankFailed(old.rank, old.type, old.message, old.traceback)
+        return copy.copy(self.failure)
 
     def leave(self, rank: int) -> None:
         """Note that the rank has returned: a meeting that waits for it fails."""

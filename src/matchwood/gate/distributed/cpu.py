@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engines.cpu import crew, device, interrupted, kernel, share, share_rows
+from matchwood.engines.cpu import crew, device, interrupted, kernel, share
 from matchwood.primitives.hashing.cpu import mix64
 
 Array = np.ndarray[Any, Any]
-
-LINE_WORDS = 8  # of a member, so that members share no cache line
 
 # The ranks that keep entries
 
@@ -94,79 +92,6 @@ def permute(
 
 
 # Over a block
-
-
-@kernel
-def _count_without_loops(team: Any, indptr: Array, indices: Array, lengths: Array) -> None:
-    lo, hi = share_rows(team, indptr)
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        count = 0
-        for k in range(indptr[i], indptr[i + 1]):
-            count += indices[k] != i
-        lengths[i + 1] = count
-
-
-@kernel
-def _write_without_loops(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    out_indptr: Array,
-    out_indices: Array,
-    out_data: Array,
-) -> None:
-    with_data = data.size > 0
-    lo, hi = share_rows(team, indptr)
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        place = np.int64(out_indptr[i])
-        for k in range(indptr[i], indptr[i + 1]):
-            if indices[k] != i:
-                out_indices[place] = indices[k]
-                if with_data:
-                    out_data[place] = data[k]
-                place += 1
-
-
-def without_loops(
-    indptr: Array, indices: Array, data: Array, threads: int | None
-) -> tuple[Array, Array, Array]:
-    """The entries off the diagonal; the arrays themselves where all are.  Empty data is none."""
-    team = crew(threads, work=indices.size + indptr.size)
-    lengths = np.zeros(indptr.size, np.int64)
-    team.run(_count_without_loops, indptr, indices, lengths)
-    total = int(lengths.sum())
-    if total == indices.size:
-        return indptr, indices, data
-    out_indptr = np.cumsum(lengths).astype(indptr.dtype)
-    out_indices = np.empty(total, indices.dtype)
-    out_data = np.empty(total if data.size else 0, data.dtype)
-    team.run(_write_without_loops, indptr, indices, data, out_indptr, out_indices, out_data)
-    return out_indptr, out_indices, out_data
-
-
-@kernel
-def _distinct(team: Any, indptr: Array, indices: Array, table: Array) -> None:
-    lo, hi = share_rows(team, indptr)
-    count = 0
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        for k in range(indptr[i], indptr[i + 1]):
-            count += k == indptr[i] or indices[k] != indices[k - 1]
-    table[team.rank, 0] = count
-
-
-def distinct(indptr: Array, indices: Array, threads: int | None) -> int:
-    """Entries of sorted rows, equal ones counted once."""
-    team = crew(threads, work=indices.size + indptr.size)
-    table = np.zeros((team.size, LINE_WORDS), np.int64)
-    team.run(_distinct, indptr, indices, table)
-    return int(table[:, 0].sum())
 
 
 @kernel

@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from matchwood import engines
-from matchwood.gate import inputs
+from matchwood.gate import inputs, refusals
 from matchwood.gate.distributed import collecting, sources
 from matchwood.gate.distributed.sources import Source
 from matchwood.gate.views import View
-from matchwood.primitives.assemble.cpu import merge_duplicates
+from matchwood.primitives.assemble.cpu import distinct_before, merge_duplicates
 from matchwood.primitives.inspect import Symmetry, Values, keys
-from matchwood.primitives.symmetrize.cpu import GREATEST, LEAST, WAYS, merge
+from matchwood.primitives.symmetrize.cpu import GREATEST, LEAST, WAYS, merge, without_loops
 from matchwood.primitives.transpose.cpu import NO_DATA
 
 RULES = {**WAYS, "least": LEAST, "greatest": GREATEST}
@@ -165,17 +165,14 @@ class Blocks:
         indices -= indices.dtype.type(shift)
         kind = self.agreed_kind(kind, indices.size)
         found = View(indptr.astype(kind, copy=False), self.to_local(indices, kind), values)
-        found = View(*self._cpu().without_loops(*found, self.threads))
-        return found if view.data is not None else found._replace(data=None)
+        return self.without_loops(found if view.data is not None else found._replace(data=None))
 
     def agreed_kind(self, kind: Any, entries: int) -> Any:
         """The type of indices, wider where a rank has more entries than it can count."""
         return np.dtype(np.int64) if self.most(entries) > np.iinfo(kind).max else np.dtype(kind)
 
     def without_loops(self, view: View) -> View:
-        data = NO_DATA if view.data is None else view.data
-        found = View(*self._cpu().without_loops(view.indptr, view.indices, data, self.threads))
-        return found if view.data is not None else found._replace(data=None)
+        return View(*without_loops(*view, zeros=True, threads=self.threads))
 
     def mirror(self, view: View) -> View:
         lengths = np.diff(view.indptr)
@@ -194,8 +191,7 @@ class Blocks:
 
     def distinct(self, view: View) -> int:
         """Entries of this rank, equal ones counted once."""
-        found: int = self._cpu().distinct(view.indptr, view.indices, self.threads)
-        return found
+        return int(distinct_before(view.indptr, view.indices, self.threads)[-1])
 
     # Errors, the same on all ranks
 
@@ -206,10 +202,7 @@ class Blocks:
         starts = view.indptr[:-1]
         twice[starts[starts < view.nnz]] = False
         row, column, _ = self._first(view._replace(data=np.zeros(view.nnz)), twice)
-        raise ValueError(
-            f"{caller}: entries must be given once with duplicates='error', "
-            f"got ({row}, {column}) more than once"
-        )
+        raise refusals.duplicate(caller, row, column)
 
     def refuse_infinite(self, view: View, caller: str) -> None:
         good = abs(view.data) < np.inf  # false for NaN
@@ -219,9 +212,7 @@ class Blocks:
     def raise_infinite(self, view: View, caller: str) -> NoReturn:
         """Raise the error that an entry is not finite, the first by row and column."""
         row, column, value = self._first(view, ~(abs(view.data) < np.inf))
-        raise ValueError(
-            f"{caller}: weights must be finite, got {value} at row {row}, column {column}"
-        )
+        raise refusals.infinite(caller, value, row, column)
 
     def _first(self, view: View, bad: Any) -> tuple[int, int, float]:
         """(row, column, value) of the first bad entry of all ranks; there must be one."""
@@ -232,7 +223,9 @@ class Blocks:
             where = where[rows == rows.min()]
             at = where[0]  # columns of a row are ascending
             mine = (int(rows.min()), int(self.names[view.indices[at]]), float(view.data[at]))
-        return _least(self.comm.objects(mine))
+        found = [each for each in self.comm.objects(mine) if each is not None]
+        first: tuple[int, int, float] = min(found, key=lambda each: each[:2])
+        return first
 
     def _refuse_large(self, values: Any, caller: str) -> None:
         """Raise where integers of any rank are not exact in float64."""
@@ -249,29 +242,11 @@ class Blocks:
         unsound = not bool((abs(given) <= limit).all())
         largest = float(abs(sums).max()) if integers and sums.size else 0.0
         facts = self.comm.allreduce(np.array([float(over), float(unsound), largest]), "max")
-        if facts[0] and not facts[1]:
-            raise ValueError(
-                f"{caller}: duplicates must have a finite sum, got overflow; scale them"
-            )
-        if integers and facts[2] > inputs.EXACT:
-            raise ValueError(
-                f"{caller}: sums of integer duplicates must be exact in float64, at most 2**53 in "
-                f"size, got {facts[2]:.17g}; scale them or pass floats"
-            )
+        refusals.refuse_sums(bool(facts[0]) and not facts[1], float(facts[2]), caller)
 
     def refuse_overflow_of_directions(self, view: View, caller: str) -> None:
         """Raise unless all |a_ij| + |a_ji| are finite."""
         bad = ~(abs(view.data) <= float(np.finfo(view.data.dtype).max))
         if bool(self.comm.allreduce(np.array([bad.any()]), "or")[0]):
             row, column, _ = self._first(view, bad)
-            raise ValueError(
-                f"{caller}: |a_ij| + |a_ji| must be finite, got overflow at row {row}, "
-                f"column {column}; scale the weights"
-            )
-
-
-def _least(found: list[Any]) -> tuple[int, int, float]:
-    first: tuple[int, int, float] = min(
-        (each for each in found if each is not None), key=lambda each: each[:2]
-    )
-    return first
+            raise refusals.overflow_of_directions(caller, row, column)

@@ -55,15 +55,6 @@ def _by_column(
                 out_data[place] = data[k]
 
 
-@device
-def _distinct(indptr: Array, indices: Array, i: int) -> int:
-    count = 0
-    for k in range(indptr[i], indptr[i + 1]):
-        if k == indptr[i] or indices[k] != indices[k - 1]:
-            count += 1
-    return count
-
-
 @kernel
 def _count_distinct(team: Any, indptr: Array, indices: Array, out_indptr: Array) -> None:
     """out_indptr[i + 1] = distinct columns of row i."""
@@ -71,7 +62,11 @@ def _count_distinct(team: Any, indptr: Array, indices: Array, out_indptr: Array)
     for i in range(lo, hi):
         if interrupted(team, i):
             return
-        out_indptr[i + 1] = _distinct(indptr, indices, i)
+        count = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            if k == indptr[i] or indices[k] != indices[k - 1]:
+                count += 1
+        out_indptr[i + 1] = count
 
 
 # How entries that are given more than once are joined; the same numbers as in gpu.cu.  Of equal
@@ -114,14 +109,20 @@ def _merge(
                 out_data[place] = _joined(how, out_data[place], data[k])
 
 
+def distinct_before(indptr: Array, indices: Array, threads: int | None) -> Array:
+    """How many entries the rows before each one have, equal neighbours counted once."""
+    found = np.zeros_like(indptr)
+    team = crew(threads, work=indices.size + indptr.size)
+    team.run(_count_distinct, indptr, indices, found)
+    return np.cumsum(found, out=found)
+
+
 def merge_duplicates(
     indptr: Array, indices: Array, data: Array | None, *, reduce: str, threads: int | None = None
 ) -> tuple[Array, Array, Array | None]:
     """Join equal neighbours in sorted rows; the arrays themselves where there are none."""
     team = crew(threads, work=indices.size + indptr.size)
-    out_indptr = np.zeros_like(indptr)
-    team.run(_count_distinct, indptr, indices, out_indptr)
-    np.cumsum(out_indptr, out=out_indptr)
+    out_indptr = distinct_before(indptr, indices, threads)
     m = int(out_indptr[-1])
     if m == indices.size:
         return indptr, indices, data

@@ -148,36 +148,6 @@ def contract(
     return Contracted(*engines.call(__name__, caller, arrays, engine, **options))
 
 
-def trusted_contract(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    inner: Any,
-    labels: Any,
-    count: int,
-    *,
-    engine: str,
-    threads: int | None = None,
-    ordered: bool = True,
-    most: int | None = None,
-) -> Contracted:
-    """`contract` with its diagonal of a symmetric matrix whose arrays have passed a gate.
-
-    The arrays are where that engine reads them, and the labels are of the type of the indices.
-    Without `ordered` the rows may be unsorted, which saves the CPU a pass: for integers only,
-    since floating sums are made exactly symmetric in that pass.  Where no sum of integers is above
-    `most`, the CPU returns them as int32 if they fit: less to read.
-    """
-    module = engines.load(__name__, engine)
-    limits = {"most": most} if engine == "cpu" else {}
-    return Contracted(
-        *module.contract(
-            indptr, indices, data, inner, labels, count,
-            loops=True, symmetric=True, threads=threads, ordered=ordered, **limits,
-        )
-    )  # fmt: skip
-
-
 def trusted_contract_measured(
     indptr: Any,
     indices: Any,
@@ -191,20 +161,20 @@ def trusted_contract_measured(
     most: int | None = None,
     longest: int,
 ) -> tuple[Contracted, int, int]:
-    """(`trusted_contract` of integers, rows unsorted; the longest row; the rows with entries).
+    """(`contract` with its diagonal, the longest row, the rows with entries), for integers.
 
-    `longest` is the length of the longest row of the given matrix.
+    The matrix is symmetric, its arrays have passed a gate and are where that engine reads them, and
+    the labels are of the type of the indices.  Rows may be unsorted, which saves the CPU a pass.
+    Where no sum is above `most`, the CPU returns int32 if that fits: less to read.  `longest` is
+    the length of the longest row of the given matrix.
     """
+    module = engines.load(__name__, engine)
+    arrays = (indptr, indices, data, inner, labels, count)
     if engine == "gpu":
-        module = engines.load(__name__, engine)
-        made, *facts = module.contract_measured(
-            indptr, indices, data, inner, labels, count, longest
-        )
+        made, *facts = module.contract_measured(*arrays, longest)
         return Contracted(*made), facts[0], facts[1]
-    found = trusted_contract(
-        indptr, indices, data, inner, labels, count,
-        engine=engine, threads=threads, ordered=False, most=most,
-    )  # fmt: skip
+    options = {"threads": threads, "ordered": False, **({"most": most} if engine == "cpu" else {})}
+    found = Contracted(*module.contract(*arrays, loops=True, symmetric=True, **options))
     lengths = np.diff(found.indptr)
     return found, int(lengths.max()) if count else 0, int(np.count_nonzero(lengths))
 

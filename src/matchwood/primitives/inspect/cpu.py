@@ -364,12 +364,13 @@ def values_and_loops(
     threads: int | None = None,
 ) -> tuple[Values, int | None]:  # fmt: skip
     """`values`, and the number of loops; None for these where an entry is not finite."""
-    table, bad, least, most = _value_table((indptr, indices, data), None, key, threads)
+    view = (indptr, indices, data)
+    bad, least, most, sums = value_sums(view, None, key or keys.key(), threads)
     if bad >= 0:
         return Values(False, bad, 0.0, 0.0, 0, False, False), None
     if least > most:
         least = most = 0.0
-    zeros, one, two, loops, negative = (int(table[:, k].sum()) for k in _COUNTED)
+    zeros, one, two, loops, negative = sums
     return Values(True, -1, least, most, zeros, one == two == 0, negative > 0), loops
 
 
@@ -380,26 +381,16 @@ def value_sums(
 
     Least, most and zeros are those off the diagonal.
     """
-    table, bad, least, most = _value_table(view, names, key, threads)
-    return bad, least, most, [int(table[:, k].sum()) for k in _COUNTED]
-
-
-def _value_table(
-    view: tuple[Array, Array, Array],
-    names: Array | None,
-    key: keys.Key | None,
-    threads: int | None,
-) -> tuple[Array, int, float, float]:
-    """(what each member found, an entry that is not finite or -1, least, most)."""
     indptr, indices, data = view
     team = _hashing_team(indptr, indices, threads)
     table = np.zeros((team.size, WIDTH), np.int64)
     ranges = np.zeros((team.size, WIDTH))
     bits = data.view(np.uint32 if data.itemsize == 4 else np.uint64)
-    team.run(_values, indptr, indices, data, bits, names, key or keys.key(), table, ranges)
+    team.run(_values, indptr, indices, data, bits, names, key, table, ranges)
     bad = table[table[:, _BAD] >= 0, _BAD]
     least, most = float(ranges[:, 0].min()), float(ranges[:, 1].max())
-    return table, int(bad.min()) if bad.size else -1, least, most
+    sums = [int(table[:, k].sum()) for k in _COUNTED]
+    return int(bad.min()) if bad.size else -1, least, most, sums
 
 
 # The words of an array: see `checksum` of __init__.py.

@@ -32,6 +32,8 @@ from matchwood.primitives.inspect import fault
 from matchwood.primitives.patterns import ANY
 from matchwood.primitives.row_reduce import Operation, lowest
 
+Array = np.ndarray[Any, Any]
+
 ROWS = 1 << 10  # rows between two checks of the stop word
 BROKEN = 1  # code of the failure: the arrays are not CSR
 
@@ -187,8 +189,10 @@ def _smaller(best: Any, term: Any) -> Any:
 
 
 @kernel
-def _minimum(team: Team, indptr: Any, indices: Any, columns: int, x: Any, out: Any) -> None:
-    reduce_rows(team, indptr, indices, None, columns, x, out, _own_label, _label, _smaller, _put)
+def _minimum(
+    team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any
+) -> None:
+    reduce_rows(team, indptr, indices, data, columns, x, out, _own_label, _label, _smaller, _put)
 
 
 @device
@@ -207,8 +211,10 @@ def _larger(best: Any, term: Any) -> Any:
 
 
 @kernel
-def _maximum(team: Team, indptr: Any, indices: Any, columns: int, x: Any, out: Any) -> None:
-    reduce_rows(team, indptr, indices, None, columns, x, out, _lowest, _value, _larger, _put)
+def _maximum(
+    team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any
+) -> None:
+    reduce_rows(team, indptr, indices, data, columns, x, out, _lowest, _value, _larger, _put)
 
 
 @functools.lru_cache(maxsize=64)
@@ -228,9 +234,24 @@ def _kernel_of(operation: Operation) -> Any:
     return _operation
 
 
+def _run(
+    work: Any, function: str, arrays: tuple[Any, Any, Any], columns: int, x: Any, out: Any, *,
+    threads: int | None, cost: int = 1,
+) -> None:  # fmt: skip
+    """Run a kernel over (indptr, indices, data); `cost` is that of an entry, in steps of a team.
+
+    A block that is not sound is an error in the name of `function`.
+    """
+    given: Any = [None if a is None else np.ascontiguousarray(a) for a in arrays]
+    indptr, indices, data = given
+    team = crew(threads, work=cost * indices.size + indptr.size)
+    errors: Any = {BROKEN: lambda detail: fault(function, indptr, indices, columns)}
+    team.run(work, indptr, indices, data, columns, x, out, errors=errors)
+
+
 def run_operation(
-    operation: Operation, indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any],
-    data: np.ndarray[Any, Any] | None, x: Any, out: Any, *, threads: int | None = None,
+    operation: Operation, indptr: Array, indices: Array, data: Array | None, x: Any, out: Any, *,
+    threads: int | None = None,
 ) -> None:  # fmt: skip
     """See matchwood.primitives.row_reduce.reduce_rows."""
     team = crew(threads, work=indices.size + indptr.size)
@@ -238,72 +259,51 @@ def run_operation(
 
 
 def spmv(
-    indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], data: np.ndarray[Any, Any] | None,
-    x: np.ndarray[Any, Any], *, dtype: Any, accumulator: Any, threads: int | None = None,
-) -> np.ndarray[Any, Any]:  # fmt: skip
+    indptr: Array, indices: Array, data: Array | None, x: Array, *, dtype: Any, accumulator: Any,
+    threads: int | None = None,
+) -> Array:  # fmt: skip
     """See matchwood.primitives.row_reduce.spmv."""
-    y = np.empty(indptr.size - 1, dtype)
-    zero = np.dtype(accumulator).type(0)
-    team = crew(threads, work=indices.size + indptr.size)
-    arrays = _contiguous(indptr, indices, data)
-    x = np.ascontiguousarray(x)
-    team.run(
-        _spmv, *arrays, x.size, (x, zero), y, errors=_errors("spmv", arrays[0], arrays[1], x.size)
-    )
+    y, zero = np.empty(indptr.size - 1, dtype), np.dtype(accumulator).type(0)
+    given = (np.ascontiguousarray(x), zero)
+    _run(_spmv, "spmv", (indptr, indices, data), x.size, given, y, threads=threads)
     return y
 
 
 def strongest_neighbours(
-    indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], data: np.ndarray[Any, Any], n: int,
-    *, threads: int | None = None,
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:  # fmt: skip
+    indptr: Array, indices: Array, data: Array, n: int, *, threads: int | None = None
+) -> tuple[Array, Array]:
     """See matchwood.primitives.row_reduce.strongest_neighbours."""
     columns = np.empty((indptr.size - 1, n), indices.dtype)
     weights = np.empty((indptr.size - 1, n), data.dtype)
     empty = ((lowest(data.dtype),) * n, (-1,) * n)
-    team = crew(threads, work=2 * indices.size + indptr.size)
-    arrays = _contiguous(indptr, indices, data)
-    errors = _errors("strongest_neighbours", arrays[0], arrays[1], ANY)
-    team.run(_strongest, *arrays, ANY, empty, (columns, weights), errors=errors)
+    arrays, out = (indptr, indices, data), (columns, weights)
+    _run(_strongest, "strongest_neighbours", arrays, ANY, empty, out, threads=threads, cost=2)
     return columns, weights
 
 
 def minimum_label(
-    indptr: np.ndarray[Any, Any],
-    indices: np.ndarray[Any, Any],
-    label: np.ndarray[Any, Any],
-    *,
-    threads: int | None = None,
-) -> np.ndarray[Any, Any]:
+    indptr: Array, indices: Array, label: Array, *, threads: int | None = None
+) -> Array:
     """See matchwood.primitives.row_reduce.minimum_label."""
-    smallest = np.empty_like(label)
-    team = crew(threads, work=indices.size + indptr.size)
-    indptr, indices, label = _contiguous(indptr, indices, label)
-    errors = _errors("minimum_label", indptr, indices, label.size)
-    team.run(_minimum, indptr, indices, label.size, label, smallest, errors=errors)
+    smallest, label = np.empty_like(label), np.ascontiguousarray(label)
+    arrays = (indptr, indices, None)
+    _run(_minimum, "minimum_label", arrays, label.size, label, smallest, threads=threads)
     return smallest
 
 
 def maximum_neighbour(
-    indptr: np.ndarray[Any, Any],
-    indices: np.ndarray[Any, Any],
-    x: np.ndarray[Any, Any],
-    *,
-    threads: int | None = None,
-) -> np.ndarray[Any, Any]:
+    indptr: Array, indices: Array, x: Array, *, threads: int | None = None
+) -> Array:
     """See matchwood.primitives.row_reduce.maximum_neighbour."""
     largest = np.empty(indptr.size - 1, x.dtype)
-    team = crew(threads, work=indices.size + indptr.size)
-    indptr, indices, x = _contiguous(indptr, indices, x)
-    errors = _errors("maximum_neighbour", indptr, indices, x.size)
-    team.run(_maximum, indptr, indices, x.size, (x, lowest(x.dtype)), largest, errors=errors)
+    given = (np.ascontiguousarray(x), lowest(x.dtype))
+    _run(
+        _maximum,
+        "maximum_neighbour",
+        (indptr, indices, None),
+        x.size,
+        given,
+        largest,
+        threads=threads,
+    )
     return largest
-
-
-def _contiguous(*arrays: Any) -> Any:
-    return tuple(None if a is None else np.ascontiguousarray(a) for a in arrays)
-
-
-def _errors(function: str, indptr: Any, indices: Any, columns: int) -> dict[int, Any]:
-    """What to raise when a kernel has found a block that is not sound."""
-    return {BROKEN: lambda detail: fault(function, indptr, indices, columns)}

@@ -32,6 +32,24 @@ UNSIGNED, SIGNED, FLOATING = 0, 1, 2
 _KINDS = {"u": UNSIGNED, "i": SIGNED, "f": FLOATING}
 
 
+class Scratch(NamedTuple):
+    """What members share in a pass."""
+
+    differing: Any  # (members, 16): bits in which keys differ, a cache line for each member
+    counts: Any  # (members, DIGITS)
+    places: Any  # (members, DIGITS)
+    bounds: Any  # (DIGITS + 1,): where ranges begin, the result
+
+
+def scratch(members: int) -> Scratch:
+    return Scratch(
+        np.zeros((members, 16), np.uint64),
+        np.empty((members, DIGITS), np.int64),
+        np.empty((members, DIGITS), np.int64),
+        np.empty(DIGITS + 1, np.int64),
+    )
+
+
 class Buffers(NamedTuple):
     """Room for two sets of all pairs, between which passes alternate."""
 
@@ -64,57 +82,95 @@ def _decode(code: Any, kind: int, ones: Any) -> Any:
 
 
 @device
-def _encode_share(team: Team, keys: Any, kind: int, ones: Any, codes: Any) -> Any:
-    """The bits in which the keys of this member's share differ from the first key of all.
-
-    Keys that are not unsigned already are also written to `codes`, encoded.
-    """
+def differing_bits(team: Team, keys: Any) -> Any:
+    """The bits in which keys of this member's share differ from the first key of all."""
     lo, hi = share(team, keys.size)
-    differing = np.uint64(0)
+    found = np.uint64(0)
     if keys.size == 0:
-        return differing
-    first = _encode(keys[0], kind, ones)
-    for start in range(lo, hi, BLOCK):
-        if stopping(team):
-            break
-        source = keys[start : min(start + BLOCK, hi)]
-        target = codes[start : min(start + BLOCK, hi)]
-        if kind == UNSIGNED:
-            for i in range(source.size):
-                differing |= source[i] ^ first
-        else:
-            for i in range(source.size):
-                code = _encode(source[i], kind, ones)
-                differing |= code ^ first
-                target[i] = code
-    return differing
-
-
-@device
-def _move_by_digit(
-    team: Team, keys: Any, payload: Any, shift: Any, bits: Any, counts: Any, places: Any,
-    out_keys: Any, out_payload: Any,
-) -> bool:  # fmt: skip
-    """A pass by the digit of `bits` at `shift`; `payload` None: positions.  True: team stops."""
-    mine = counts[team.rank]
-    mine[:] = 0
-    lo, hi = share(team, keys.size)
-    digit_mask = (bits >> shift) & np.uint64(DIGITS - 1)
+        return found
+    first = np.uint64(keys[0])
     for start in range(lo, hi, BLOCK):
         if stopping(team):
             break
         block = keys[start : min(start + BLOCK, hi)]
         for i in range(block.size):
-            mine[(block[i] >> shift) & digit_mask] += 1
+            found |= np.uint64(block[i]) ^ first
+    return found
+
+
+@device
+def all_differing(team: Team, scratch: Scratch) -> Any:
+    """The bits in which any keys differ: of all members, after a barrier."""
+    found = np.uint64(0)
+    for rank in range(team.size):
+        found |= scratch.differing[rank, 0]
+    return found
+
+
+@device
+def _encode_share(team: Team, keys: Any, kind: int, ones: Any, codes: Any) -> Any:
+    """The bits in which the keys of this member's share differ from the first key of all.
+
+    Keys that are not unsigned already are also written to `codes`, encoded.
+    """
+    if kind == UNSIGNED or keys.size == 0:
+        return differing_bits(team, keys)
+    lo, hi = share(team, keys.size)
+    differing, first = np.uint64(0), _encode(keys[0], kind, ones)
+    for start in range(lo, hi, BLOCK):
+        if stopping(team):
+            break
+        source = keys[start : min(start + BLOCK, hi)]
+        target = codes[start : min(start + BLOCK, hi)]
+        for i in range(source.size):
+            code = _encode(source[i], kind, ones)
+            differing |= code ^ first
+            target[i] = code
+    return differing
+
+
+@device
+def _write_places(team: Team, keys: Any, shift: Any, mask: Any, scratch: Scratch) -> bool:
+    """Note where this member writes the keys of each digit; member 0 notes where ranges begin.
+
+    All members count the digits of their shares first.  True: the team stops.
+    """
+    mine = scratch.counts[team.rank]
+    mine[:] = 0
+    lo, hi = share(team, keys.size)
+    for start in range(lo, hi, BLOCK):
+        if stopping(team):
+            break
+        block = keys[start : min(start + BLOCK, hi)]
+        for i in range(block.size):
+            mine[(np.uint64(block[i]) >> shift) & mask] += 1
     if barrier(team):
         return True
-    place = places[team.rank]
+    place = scratch.places[team.rank]
     before = np.int64(0)
     for digit in range(DIGITS):
+        if team.rank == 0:
+            scratch.bounds[digit] = before
         for rank in range(team.size):
             if rank == team.rank:
                 place[digit] = before
-            before += counts[rank, digit]
+            before += scratch.counts[rank, digit]
+    if team.rank == 0:
+        scratch.bounds[DIGITS] = before
+    return False
+
+
+@device
+def _move_by_digit(
+    team: Team, keys: Any, payload: Any, shift: Any, bits: Any, scratch: Scratch, out_keys: Any,
+    out_payload: Any,
+) -> bool:  # fmt: skip
+    """A pass by the digit of `bits` at `shift`; `payload` None: positions.  True: team stops."""
+    digit_mask = (bits >> shift) & np.uint64(DIGITS - 1)
+    if _write_places(team, keys, shift, digit_mask, scratch):
+        return True
+    place = scratch.places[team.rank]
+    lo, hi = share(team, keys.size)
     for start in range(lo, hi, BLOCK):
         if stopping(team):
             break
@@ -138,34 +194,30 @@ def _move_by_digit(
 
 @kernel
 def _sort(
-    team: Team, keys: Any, payload: Any, kind: int, ones: Any, bits: Any, counts: Any, places: Any,
-    differing: Any, buffers: Buffers, passes: Any,
+    team: Team, keys: Any, payload: Any, kind: int, ones: Any, bits: Any, scratch: Scratch,
+    buffers: Buffers, passes: Any,
 ) -> None:  # fmt: skip
     """Sort by the bits in `bits`; passes[0] says how many passes it took.
 
     After an odd number the result is in what was passed as a, after an even number (or none) in b.
-    `differing` has a line of words for each member.
     """
     keys_a, payload_a, keys_b, payload_b = buffers
-    differing[team.rank, 0] = _encode_share(team, keys, kind, ones, keys_b)
+    scratch.differing[team.rank, 0] = _encode_share(team, keys, kind, ones, keys_b)
     if barrier(team):
         return
-    left = np.uint64(0)
-    for rank in range(team.size):
-        left |= differing[rank, 0]
-    left &= bits
+    left = all_differing(team, scratch) & bits
     done = 0
     if left != 0:
         shift = trailing_zeros(left)
         left &= ~(np.uint64(DIGITS - 1) << shift)
         source = keys if kind == UNSIGNED else keys_b
-        if _move_by_digit(team, source, payload, shift, bits, counts, places, keys_a, payload_a):
+        if _move_by_digit(team, source, payload, shift, bits, scratch, keys_a, payload_a):
             return
         done = 1
     while left != 0:
         shift = trailing_zeros(left)
         left &= ~(np.uint64(DIGITS - 1) << shift)
-        if _move_by_digit(team, keys_a, payload_a, shift, bits, counts, places, keys_b, payload_b):
+        if _move_by_digit(team, keys_a, payload_a, shift, bits, scratch, keys_b, payload_b):
             return
         keys_a, keys_b = keys_b, keys_a  # the result is always in a
         payload_a, payload_b = payload_b, payload_a
@@ -201,13 +253,12 @@ def sort_pairs(
         payload = np.ascontiguousarray(payload)
     buffers = Buffers(*(np.empty(n, kind) for kind in (unsigned.dtype, carried) * 2))
     team = crew(threads, work=4 * n)
-    counts = np.empty((2, team.size, DIGITS), np.int64)
-    differing = np.zeros((team.size, 16), np.uint64)
     passes = np.zeros(1, np.int64)
     ones = np.uint64((1 << width) - 1)
     looked_at = np.uint64((1 << (width if bits is None else bits)) - 1)
     kind = _KINDS[keys.dtype.kind]
-    team.run(_sort, unsigned, payload, kind, ones, looked_at, *counts, differing, buffers, passes)
+    words = scratch(team.size)
+    team.run(_sort, unsigned, payload, kind, ones, looked_at, words, buffers, passes)
     result = buffers[:2] if passes[0] % 2 else buffers[2:]
     return result[0].view(keys.dtype), result[1]
 
@@ -234,41 +285,6 @@ def undivided(team: Crew) -> int:
     return MEMBER_KEYS if team.size == 1 else TEAM_KEYS
 
 
-class Scratch(NamedTuple):
-    """What members share in a pass."""
-
-    differing: Any  # (members, 16): bits in which keys differ, a cache line for each member
-    counts: Any  # (members, DIGITS)
-    places: Any  # (members, DIGITS)
-    bounds: Any  # (DIGITS + 1,): where ranges begin, the result
-
-
-def scratch(members: int) -> Scratch:
-    return Scratch(
-        np.zeros((members, 16), np.uint64),
-        np.empty((members, DIGITS), np.int64),
-        np.empty((members, DIGITS), np.int64),
-        np.empty(DIGITS + 1, np.int64),
-    )
-
-
-@device
-def differing_bits(team: Team, keys: Any) -> Any:
-    """The bits in which keys of this member's share differ from the first key of all."""
-    lo, hi = share(team, keys.size)
-    found = np.uint64(0)
-    if keys.size == 0:
-        return found
-    first = np.uint64(keys[0])
-    for start in range(lo, hi, BLOCK):
-        if stopping(team):
-            break
-        block = keys[start : min(start + BLOCK, hi)]
-        for i in range(block.size):
-            found |= np.uint64(block[i]) ^ first
-    return found
-
-
 @device
 def leading_digit(differing: Any) -> Any:
     """The shift that brings the leading DIGIT_BITS of the differing bits to the bottom."""
@@ -276,22 +292,6 @@ def leading_digit(differing: Any) -> Any:
         return np.uint64(0)
     top = np.int64(64) - np.int64(leading_zeros(differing))
     return np.uint64(max(np.int64(0), top - DIGIT_BITS))
-
-
-@device
-def _write_places(team: Team, scratch: Scratch) -> None:
-    """Note where this member writes the keys of each digit; member 0 notes where ranges begin."""
-    place = scratch.places[team.rank]
-    before = np.int64(0)
-    for digit in range(DIGITS):
-        if team.rank == 0:
-            scratch.bounds[digit] = before
-        for rank in range(team.size):
-            if rank == team.rank:
-                place[digit] = before
-            before += scratch.counts[rank, digit]
-    if team.rank == 0:
-        scratch.bounds[DIGITS] = before
 
 
 @device
@@ -304,23 +304,8 @@ def find_places(team: Team, keys: Any, scratch: Scratch) -> Any:
     scratch.differing[team.rank, 0] = differing_bits(team, keys)
     if barrier(team):
         return np.uint64(0), True
-    differing = np.uint64(0)
-    for rank in range(team.size):
-        differing |= scratch.differing[rank, 0]
-    shift, mask = leading_digit(differing), np.uint64(DIGITS - 1)
-    mine = scratch.counts[team.rank]
-    mine[:] = 0
-    lo, hi = share(team, keys.size)
-    for start in range(lo, hi, BLOCK):
-        if stopping(team):
-            break
-        block = keys[start : min(start + BLOCK, hi)]
-        for i in range(block.size):
-            mine[(np.uint64(block[i]) >> shift) & mask] += 1
-    if barrier(team):
-        return shift, True
-    _write_places(team, scratch)
-    return shift, False
+    shift = leading_digit(all_differing(team, scratch))
+    return shift, _write_places(team, keys, shift, np.uint64(DIGITS - 1), scratch)
 
 
 @kernel

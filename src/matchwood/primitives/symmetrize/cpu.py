@@ -127,24 +127,28 @@ def union_with_transpose(
 
 
 @kernel
-def _count_kept(team: Any, indptr: Array, indices: Array, data: Array, lengths: Array) -> None:
-    with_data = data.size > 0
+def _count_kept(
+    team: Any, indptr: Array, indices: Array, data: Array, zeros: bool, lengths: Array
+) -> None:
+    """Count the entries off the diagonal; those of weight zero too where `zeros`."""
+    all_kept = zeros or data.size == 0
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):
         if interrupted(team, i):
             return
         count = 0
         for k in range(indptr[i], indptr[i + 1]):
-            if indices[k] != i and (not with_data or data[k] != 0):
+            if indices[k] != i and (all_kept or data[k] != 0):
                 count += 1
         lengths[i + 1] = count
 
 
 @kernel
 def _write_kept(
-    team: Any, indptr: Array, indices: Array, data: Array, out_indptr: Array, out_indices: Array,
-    out_data: Array,
+    team: Any, indptr: Array, indices: Array, data: Array, zeros: bool, out_indptr: Array,
+    out_indices: Array, out_data: Array,
 ) -> None:  # fmt: skip
+    """Write what `_count_kept` counts; without `zeros` the magnitudes of the values."""
     with_data = data.size > 0
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):
@@ -152,24 +156,36 @@ def _write_kept(
             return
         place = np.int64(out_indptr[i])
         for k in range(indptr[i], indptr[i + 1]):
-            if indices[k] != i and (not with_data or data[k] != 0):
+            if indices[k] != i and (zeros or not with_data or data[k] != 0):
                 out_indices[place] = indices[k]
                 if with_data:
-                    out_data[place] = abs(data[k])
+                    out_data[place] = data[k] if zeros else abs(data[k])
                 place += 1
 
 
 def magnitudes(
     indptr: Array, indices: Array, data: Array | None, *, threads: int | None = None
 ) -> tuple[Array, Array, Array | None]:
+    return without_loops(indptr, indices, data, zeros=False, threads=threads)
+
+
+def without_loops(
+    indptr: Array, indices: Array, data: Array | None, *, zeros: bool, threads: int | None = None
+) -> tuple[Array, Array, Array | None]:
+    """The entries off the diagonal; without `zeros` only weights other than 0, as magnitudes.
+
+    With `zeros`, the arrays themselves where no entry is on the diagonal.
+    """
     team = crew(threads, work=indices.size + indptr.size)
     values = NO_DATA if data is None else data
     lengths = np.zeros_like(indptr)
-    team.run(_count_kept, indptr, indices, values, lengths)
+    team.run(_count_kept, indptr, indices, values, zeros, lengths)
+    if zeros and int(lengths.sum(dtype=np.int64)) == indices.size:
+        return indptr, indices, data
     out_indptr, out_indices = _with_room(lengths, indices)
     out_data = NO_DATA if data is None else np.empty(out_indices.size, data.dtype)
     if out_indices.size:
-        team.run(_write_kept, indptr, indices, values, out_indptr, out_indices, out_data)
+        team.run(_write_kept, indptr, indices, values, zeros, out_indptr, out_indices, out_data)
     return out_indptr, out_indices, None if data is None else out_data
 
 

@@ -107,47 +107,34 @@ def add_up(sums: Sums, rank: int, rows: Rows, v: Any) -> int:
 
 
 @device
-def gather(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any, found: int) -> int:
-    """Add the row of v to a list of `found` labels; returns how many it has then."""
+def _gather(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> int:
+    """List the labels around v; returns how many.  Their places are set."""
     place, label, weight = scratch.place[rank], scratch.label[rank], scratch.weight[rank]
-    one = np.uint64(1)
+    one, weighted = np.uint64(1), rows.data.size > 0
     zero, unit = weight.dtype.type(0), weight.dtype.type(1)
     begin = np.uint64(rows.indptr[np.uint64(v)])
-    end = np.uint64(rows.indptr[np.uint64(v) + one])
-    count = np.uint64(found)
+    count = np.uint64(0)
     # Without branches: whether a label is new cannot be predicted.
-    if rows.data.size > 0:
-        for k in range(begin, end):
-            c = labels[rows.indices[k]]
-            at = np.uint64(place[c])
-            new = at == 0
-            slot = select(new, count, at - one)
-            before = select(new, zero, weight[slot])
-            label[slot] = c
-            weight[slot] = before + rows.data[k]
-            place[c] = slot + one
-            count += np.uint64(new)
-    else:
-        for k in range(begin, end):
-            c = labels[rows.indices[k]]
-            at = np.uint64(place[c])
-            new = at == 0
-            slot = select(new, count, at - one)
-            before = select(new, zero, weight[slot])
-            label[slot] = c
-            weight[slot] = before + unit
-            place[c] = slot + one
-            count += np.uint64(new)
+    for k in range(begin, np.uint64(rows.indptr[np.uint64(v) + one])):
+        c = labels[rows.indices[k]]
+        at = np.uint64(place[c])
+        new = at == 0
+        slot = select(new, count, at - one)
+        before = select(new, zero, weight[slot])
+        label[slot] = c
+        weight[slot] = before + (rows.data[k] if weighted else unit)
+        place[c] = slot + one
+        count += np.uint64(new)
     return np.int64(count)
 
 
 @device
-def search(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any, found: int) -> int:
-    """`gather` for short lists: labels are looked for one by one, and no places are set."""
+def _search(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> int:
+    """`_gather` for short rows: labels are looked for one by one, and no places are set."""
     label, weight = scratch.label[rank], scratch.weight[rank]
     begin = np.uint64(rows.indptr[np.uint64(v)])
     end = np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)])
-    count = np.uint64(found)
+    count = np.uint64(0)
     for k in range(begin, end):
         c = labels[rows.indices[k]]
         at = np.uint64(0)
@@ -168,18 +155,12 @@ def tally_row(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any) ->
     """The labels around v and their weights; the places are free again afterwards."""
     one = np.uint64(1)
     if rows.indptr[np.uint64(v) + one] - rows.indptr[np.uint64(v)] <= SHORT_ROW:
-        return search(scratch, rank, rows, labels, v, 0)
-    found = gather(scratch, rank, rows, labels, v, 0)
-    clear_list(scratch, rank, found)
-    return found
-
-
-@device
-def clear_list(scratch: Scratch, rank: int, found: int) -> None:
-    """Empty the list, so that the next row can be added up."""
+        return _search(scratch, rank, rows, labels, v)
+    found = _gather(scratch, rank, rows, labels, v)
     place, label = scratch.place[rank], scratch.label[rank]
     for i in range(found):
         place[label[i]] = 0
+    return found
 
 
 # Sums by label that a team makes together, where many vertices may have the same label.

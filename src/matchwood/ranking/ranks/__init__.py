@@ -81,8 +81,8 @@ def iterate(
             module.pull_by_owner(problem.block, given, counts, sums, threads)
             pulled = sums if row.size == 1 else row.reduce_scatter(sums, counts)
         else:
-            given = expanded(G, scorer.given)
-            pulled = folded(G, module.pull(problem.block, given, threads))
+            given = G.exchange.expand_by_kind(scorer.given)
+            pulled = G.exchange.fold_by_kind(module.pull(problem.block, given, threads))
         mass = asked.damping * lost
         change = scorer.step(pulled, asked.damping, mass, 1.0 / G.n, problem.loses)
         error, lost = added_up(G, change, scorer.lost)
@@ -108,7 +108,7 @@ def given_in_order(G: Any, module: Any, block: Any, own: Any, order: Any) -> Any
     """What the vertices of the column group give, in the order of the block."""
     if order is not None:
         return G.exchange.expand_at(own, order)
-    return module.in_order(block, expanded(G, own))
+    return module.in_order(block, G.exchange.expand(own))
 
 
 def added_up(G: Any, *numbers: float) -> list[float]:
@@ -121,25 +121,6 @@ def added_up(G: Any, *numbers: float) -> list[float]:
         sums = comm.allgather(sums).reshape(comm.size, -1).sum(axis=0)
     found: list[float] = sums.tolist()
     return found
-
-
-def folded(G: Any, sums: Any) -> Any:
-    """The sums of the row group, added up at the owners."""
-    if G.exchange.kind == "thesis":
-        whole = G.exchange.row.allreduce(sums, "sum")
-        return engines.xp(sums).ascontiguousarray(whole[G.grid.owned_rows])
-    return G.exchange.fold(sums, "sum")
-
-
-def expanded(G: Any, own: Any) -> Any:
-    """What all vertices of the column group give."""
-    if G.exchange.kind != "thesis":
-        return G.exchange.expand(own)
-    column = G.exchange.column
-    parts = [
-        column.broadcast(own if root == column.rank else None, root) for root in range(column.size)
-    ]
-    return G.grid.join_columns(parts, engines.xp(own).empty(G.grid.n_columns, own.dtype))
 
 
 def problem_of(G: Any, asked: Options, caller: str, threads: int | None) -> Problem:

@@ -67,7 +67,8 @@ def _check_scores(
 
     def step(x: Any) -> Any:
         (lost,) = ranks.added_up(G, float(x[problem.share == 0].sum()))
-        pulled = ranks.folded(G, pull(block, ranks.expanded(G, x * problem.share), G.threads))
+        given = G.exchange.expand_by_kind(x * problem.share)
+        pulled = G.exchange.fold_by_kind(pull(block, given, G.threads))
         return asked.damping * (pulled + lost * q) + (1 - asked.damping) * p
 
     def size(x: Any) -> float:

@@ -206,15 +206,9 @@ def _add_unit(tiles: Tiles, unit: int, given: Array, sums: Array, zero: Any) -> 
 
 @kernel
 def _pull_tiles(
-    team: Any,
-    tiles: Tiles,
-    indptr: Array,
-    given: Array,
-    full_sums: Array,
-    sums: Array,
-    firsts: Array,
-    zero: Any,
-) -> None:
+    team: Any, tiles: Tiles, indptr: Array, given: Array, full_sums: Array, sums: Array,
+    firsts: Array, zero: Any,
+) -> None:  # fmt: skip
     """Row v is element v div parts of the part that begins at firsts[v mod parts] in `sums`."""
     windows, most = tiles.rows.size - 1, tiles.cuts.size - 2
     for tile in range(most + 1):

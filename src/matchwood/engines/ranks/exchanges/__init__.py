@@ -80,7 +80,7 @@ class Exchange:
             return values.copy()
         if self._striped(values):
             counts = self.grid.row_counts
-            flat = cpu.by_owner(np.ascontiguousarray(values), counts, self.threads)
+            flat = cpu.reordered(np.ascontiguousarray(values), counts, True, self.threads)
             return self.row.reduce_scatter(flat, counts, op)
         parts = self.grid.split_rows(values)
         counts = [int(part.shape[0]) for part in parts]
@@ -116,31 +116,34 @@ class Exchange:
         even = min(counts) == max(counts)
         flat = comm.allgather(own) if even else comm.allgatherv(own)[0]
         if self._striped(flat):
-            return cpu.by_position(flat, counts, self.threads)
+            return cpu.reordered(flat, counts, False, self.threads)
         ends = np.cumsum([0, *counts])
         parts = [flat[ends[k] : ends[k + 1]] for k in range(comm.size)]
         return join(parts, engines.xp(own).empty(int(ends[-1]), own.dtype))
 
     def pull(self, values: Any, op: str = "sum") -> Any:
         """Values over the column group from values over the row group: fold, then expand."""
-        if self.kind == "thesis":
-            return self._pull_as_thesis(values, op)
-        return self.expand(self.fold(values, op))
+        return self.expand_by_kind(self.fold_by_kind(values, op))
 
-    def _pull_as_thesis(self, values: Any, op: str) -> Any:
-        """An allreduce in the row, then one broadcast from each rank of the column."""
+    def fold_by_kind(self, values: Any, op: str = "sum") -> Any:
+        """`fold`; as the thesis does it, by an allreduce in the row."""
+        if self.kind != "thesis":
+            return self.fold(values, op)
         whole = self.row.allreduce(values, op) if self.row.size > 1 else values
-        own = engines.xp(values).ascontiguousarray(whole[self.grid.owned_rows])
-        nothing = own[:0]
+        return engines.xp(values).ascontiguousarray(whole[self.grid.owned_rows])
+
+    def expand_by_kind(self, own: Any) -> Any:
+        """`expand`; as the thesis does it, by one broadcast from each rank of the column."""
+        if self.kind != "thesis":
+            return self.expand(own)
         parts = [
             self.column.broadcast(own if root == self.column.rank else None, root)
             if count and self.column.size > 1
-            else (own if root == self.column.rank else nothing)
+            else (own if root == self.column.rank else own[:0])
             for root, count in enumerate(self.grid.column_counts)
         ]
-        return self.grid.join_columns(
-            parts, engines.xp(values).empty(self.grid.n_columns, values.dtype)
-        )
+        whole = engines.xp(own).empty(self.grid.n_columns, own.dtype)
+        return self.grid.join_columns(parts, whole)
 
     # Sparse
 

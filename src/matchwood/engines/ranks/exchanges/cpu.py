@@ -1,9 +1,8 @@
 """What an exchange does on its own rank.
 
 by_destination, joined        sort what is sent; join what was received for one place
-by_owner, by_position, taken  arrays over a group whose vertices lie in stripes
+reordered, taken              arrays over a group whose vertices lie in stripes
 distinct, keep_least          the numbers of an array; the least value for each place
-bits_of, places_of            lists of places as bits, and back
 """
 
 from __future__ import annotations
@@ -81,6 +80,13 @@ def _counts(destinations: Array, parts: int, team: Crew) -> Array:
     return counts
 
 
+@device
+def _combined(how: int, a: Any, b: Any) -> Any:
+    if how == SUM:
+        return a + b
+    return min(a, b) if how == LEAST else max(a, b)
+
+
 @kernel
 def _join(
     team: Any, places: Array, values: Array, how: int, seen: Array, joined: Array, found: Array
@@ -100,12 +106,8 @@ def _join(
             seen[at] = True
             joined[at] = value
             count += 1
-        elif how == SUM:
-            joined[at] += value
-        elif how == LEAST:
-            joined[at] = min(joined[at], value)
         else:
-            joined[at] = max(joined[at], value)
+            joined[at] = _combined(how, joined[at], value)
     found[team.rank] = count
 
 
@@ -139,12 +141,8 @@ def _join_runs(
             at += 1
             out_places[at] = places[k]
             out_values[at] = value
-        elif how == SUM:
-            out_values[at] += value
-        elif how == LEAST:
-            out_values[at] = min(out_values[at], value)
         else:
-            out_values[at] = max(out_values[at], value)
+            out_values[at] = _combined(how, out_values[at], value)
     found[0] = at + 1
     barrier(team)
 
@@ -246,16 +244,6 @@ def rows_with_entries(indptr: Array, grid: Any) -> Array:
     return words
 
 
-def by_owner(values: Array, counts: list[int], threads: int | None) -> Array:
-    """An array by position, ordered by owner; rank s has counts[s] elements, rank 0 the most."""
-    return _moved(values, counts, True, threads)
-
-
-def by_position(flat: Array, counts: list[int], threads: int | None) -> Array:
-    """The inverse of `by_owner`."""
-    return _moved(flat, counts, False, threads)
-
-
 def places_by_owner(positions: Array, counts: list[int]) -> Array:
     """Where these positions are in what the ranks have, one after the other; unsigned."""
     parts, starts = len(counts), (np.cumsum(counts) - counts).astype(positions.dtype)
@@ -269,7 +257,8 @@ def taken(values: Array, places: Array, threads: int | None) -> Array:
     return out
 
 
-def _moved(values: Array, counts: list[int], by_owner: bool, threads: int | None) -> Array:
+def reordered(values: Array, counts: list[int], by_owner: bool, threads: int | None) -> Array:
+    """An array by position, ordered by owner, or back; rank s has counts[s], rank 0 the most."""
     out = np.empty_like(values)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     word = np.dtype(f"u{values.itemsize}")
@@ -278,7 +267,7 @@ def _moved(values: Array, counts: list[int], by_owner: bool, threads: int | None
 
 
 # Which numbers there are in an array, by a hash table; and the least value for each place.
-# By one thread: quicker than a sort, and than NumPy's ``minimum.at``.
+# By one thread: quicker than a sort.
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: takes near numbers apart
 EMPTY = -1
@@ -329,69 +318,6 @@ def distinct(values: Array) -> tuple[Array, Array]:
     return firsts[: int(count[0])], back
 
 
-@kernel
-def _keep_least(team: Any, least: Array, places: Array, values: Array) -> None:
-    if team.rank > 0:
-        return
-    for i in range(places.size):
-        if interrupted(team, i):
-            return
-        least[places[i]] = min(least[places[i]], values[i])
-
-
 def keep_least(least: Array, places: Array, values: Array) -> None:
     """Lower ``least[places[i]]`` to ``values[i]``, for every i."""
-    crew(1, work=places.size).run(_keep_least, least, places, values)
-
-
-# One bit for each place: set the bits of a list, list the bits that are set; by one thread.
-
-
-def _unsigned(words: Array) -> Array:
-    return words.view(np.uint32 if words.dtype.itemsize == 4 else np.uint64)
-
-
-@kernel
-def _set(team: Any, places: Array, words: Array) -> None:
-    if team.rank > 0:
-        return
-    one = words.dtype.type(1)
-    width = 8 * words.itemsize
-    for i in range(places.size):
-        if interrupted(team, i):
-            return
-        words[places[i] // width] |= one << words.dtype.type(places[i] % width)
-
-
-def bits_of(places: Array, words: int, kind: Any) -> Array:
-    """`words` words of the type `kind`, with the bits of these places set."""
-    found = np.zeros(words, kind)
-    crew(1, work=places.size).run(_set, places, _unsigned(found))
-    return found
-
-
-@kernel
-def _list(team: Any, words: Array, places: Array, count: Array) -> None:
-    if team.rank > 0:
-        return
-    width = 8 * words.itemsize
-    at: Any = np.int64(0)
-    for k in range(words.size):
-        if interrupted(team, k):
-            return
-        word = words[k]
-        if word == 0:
-            continue
-        for bit in range(width):
-            # written even where the bit is not set: no branch that may be mispredicted
-            places[at] = k * width + bit
-            at += np.int64((word >> words.dtype.type(bit)) & words.dtype.type(1))
-    count[0] = at
-
-
-def places_of(words: Array, size: int) -> Array:
-    """The places below `size` whose bits are set, ascending."""
-    places, count = np.empty(size + 1, np.int64), np.zeros(1, np.int64)
-    words = _unsigned(np.ascontiguousarray(words))
-    crew(1, work=size).run(_list, words, places, count)
-    return places[: int(count[0])]
+    np.minimum.at(least, places, values)

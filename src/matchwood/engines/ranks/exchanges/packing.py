@@ -4,7 +4,7 @@ Marked places travel as a list, or as one bit for each place where that is short
 with a value each travel as two lists, or as the bits and the values.  The length says which, so
 there is no header: a list is always shorter than the bits would be.
 
-Words have the type of the vertices, int32 or int64.  Arrays are NumPy's; marks may be CuPy's.
+Words have the type of the vertices, int32 or int64.  Arrays are NumPy's, or CuPy's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.engines.ranks.exchanges import cpu
 
 Array = np.ndarray[Any, Any]
 
@@ -29,17 +28,13 @@ def pack_marks(places: Array, size: int, kind: Any) -> Array:
     """Words for ascending places below `size`."""
     if places.size < words_of_bits(size, kind):
         return places.astype(kind)
-    if engines.location(places) == "gpu":
-        return bits_of_array(places, words_of_bits(size, kind), kind)
-    return cpu.bits_of(places, words_of_bits(size, kind), kind)
+    return bits_of(places, words_of_bits(size, kind), kind)
 
 
 def unpack_marks(words: Array, size: int) -> Array:
     if words.size < words_of_bits(size, words.dtype):
         return words.astype(np.int64)
-    if engines.location(words) == "gpu":
-        return places_of_array(words, size)
-    return cpu.places_of(words, size)
+    return places_of(words, size)
 
 
 def pack_values(places: Array, values: Array, size: int) -> Array:
@@ -48,7 +43,7 @@ def pack_values(places: Array, values: Array, size: int) -> Array:
     bits = words_of_bits(size, kind)
     if places.size < bits:
         return np.concatenate([places.astype(kind), values])
-    return np.concatenate([cpu.bits_of(places, bits, kind), values])
+    return np.concatenate([bits_of(places, bits, kind), values])
 
 
 def unpack_values(words: Array, size: int) -> tuple[Array, Array]:
@@ -57,22 +52,19 @@ def unpack_values(words: Array, size: int) -> tuple[Array, Array]:
     if words.size < 2 * bits:
         half = words.size // 2
         return words[:half].astype(np.int64), words[half:]
-    return cpu.places_of(words[:bits], size), words[bits:]
+    return places_of(words[:bits], size), words[bits:]
 
 
-# The bits of cpu.py by functions of arrays: for CuPy; tests call them with NumPy arrays
-
-
-def bits_of_array(places: Any, words: int, kind: Any) -> Any:
+def bits_of(places: Any, words: int, kind: Any) -> Any:
     """`words` words of the type `kind`, with the bits of these places set."""
     xp = engines.xp(places)
-    bits = xp.zeros(words * 8 * np.dtype(kind).itemsize, np.uint8)
-    bits[places] = 1
+    bits = xp.zeros(words * 8 * np.dtype(kind).itemsize, np.bool_)
+    bits[places] = True
     return xp.packbits(bits, bitorder="little").view(kind)
 
 
-def places_of_array(words: Any, size: int) -> Any:
+def places_of(words: Any, size: int) -> Any:
     """The places below `size` whose bits are set, ascending."""
     xp = engines.xp(words)
     bits = xp.unpackbits(xp.ascontiguousarray(words).view(np.uint8), bitorder="little")
-    return xp.flatnonzero(bits[:size])
+    return xp.flatnonzero(bits[:size].view(np.bool_))

@@ -125,13 +125,13 @@ class Mpi(Polled):
         """Start an operation and wait for it.  The arrays outlive it, even where it never ends."""
         self._held = arrays
         request = post()
-        self._wait(request.Test)
+        self.wait_until(request.Test)
         self._held = None
 
     def _finish_all(self, requests: list[Any], *arrays: Any) -> None:
         self._held = (requests, arrays)
         test = self._mpi.Request.Testall
-        self._wait(lambda: test(requests))
+        self.wait_until(lambda: test(requests))
         self._held = None
 
     def _type(self, itemsize: int) -> Any:
@@ -206,7 +206,7 @@ class Mpi(Polled):
         result[place : place + length] = array[own : own + length]
         staging.settle(result)
         test = self._mpi.Request.Testall
-        self._wait(lambda: test(requests))
+        self.wait_until(lambda: test(requests))
         self._held = None
 
     def _parts(self, array: Any, start: int, length: int) -> list[Any]:

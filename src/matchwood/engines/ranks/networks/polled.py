@@ -21,6 +21,7 @@ from __future__ import annotations
 import abc
 import atexit
 import contextlib
+import copy
 import os
 import pickle
 import time
@@ -204,7 +205,7 @@ class Polled(Communicator):
             place, text = found
             raise RankFailed(self.members[place], "ValueError", text)
 
-    def _wait(self, done: Callable[[], Any]) -> None:
+    def wait_until(self, done: Callable[[], Any]) -> None:
         """Return when `done()` is true; raise when a rank has failed or the time is over."""
         if done():
             return
@@ -247,15 +248,10 @@ class Polled(Communicator):
     def raw_allreduce(self, array: Any, op: str) -> Any:
         return super().raw_allreduce(array, op)
 
-    def wait_until(self, done: Callable[[], Any]) -> None:
-        """Return when `done()` is true, and receive notices meanwhile."""
-        self._wait(done)
-
     def _raise_failures(self) -> None:
         control = self._control
         if control.failure is not None:
-            old = control.failure
-            raise RankFailed(old.rank, old.type, old.message, old.traceback)
+            raise copy.copy(control.failure)
         if control.left and self.path != CLOSING:
             gone = control.gone(self.members, self.path, control.entered.get(self.path, 0))
             if gone is not None:
@@ -289,7 +285,7 @@ class Polled(Communicator):
             control.leave()
             self.path = CLOSING
             control.entered[CLOSING] = 1  # ranks that have not closed count as missing
-            self._wait(lambda: len(control.left) == control.size - 1)
+            self.wait_until(lambda: len(control.left) == control.size - 1)
         except BaseException as error:
             self.raw_fail(error)
             raise

@@ -99,7 +99,7 @@ class Torch(Polled):
     def _finish(self, works: Sequence[Any], *arrays: Any) -> None:
         """Wait for operations that were started; their errors are raised here."""
         self._held = (works, arrays)
-        self._wait(lambda: all(work.is_completed() for work in works))
+        self.wait_until(lambda: all(work.is_completed() for work in works))
         try:
             for work in works:
                 work.wait()

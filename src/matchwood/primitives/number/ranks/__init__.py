@@ -16,7 +16,8 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines.ranks.exchanges import Routed
-from matchwood.engines.ranks.exchanges.cpu import distinct, keep_least, places_of
+from matchwood.engines.ranks.exchanges.cpu import distinct, keep_least
+from matchwood.engines.ranks.exchanges.packing import places_of
 from matchwood.engines.ranks.exchanges.routing import ask
 from matchwood.primitives.number.ranks import cpu
 

@@ -31,12 +31,16 @@ from matchwood.engines.cpu import (
     kernel,
     load_relaxed,
     next_chunk,
-    share,
     workspace,
 )
 from matchwood.engines.cpu.hints import prefetch
-from matchwood.engines.ranks.exchanges.cpu import bits_of, places_of, rows_with_entries
-from matchwood.engines.ranks.exchanges.packing import pack_values, words_of_bits
+from matchwood.engines.ranks.exchanges.cpu import rows_with_entries
+from matchwood.engines.ranks.exchanges.packing import (
+    bits_of,
+    pack_values,
+    places_of,
+    words_of_bits,
+)
 from matchwood.engines.ranks.exchanges.routing import to_group
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.traversal.breadth_first.ranks.cpu import levels, messages
@@ -61,7 +65,6 @@ class Steps:
         self.inward = _inward(G, inward, into, self.names, same, threads)
         self.reachable = _reachable(G, into, same)
         self.of_rows, self.of_columns = _stripes(of_rows(grid)), _stripes(of_columns(grid))
-        self.gaps = G.keep("bfs, gaps", lambda: messages.gaps(int(grid.C)))
         self.level, self.parent = (np.empty(grid.owned, word) for _ in range(2))
         self.open = into.copy()
         self._make_room(word, into.shape)
@@ -70,7 +73,7 @@ class Steps:
     def _make_room(self, word: Any, shape: tuple[int, int]) -> None:
         """Scratch.  A level goes one way: what both need lies in the same place."""
         grid, (stripes, words) = self.grid, shape
-        bits = words_of_bits(grid.n_local, np.uint64) + messages.spare_words(grid.C)
+        bits = words_of_bits(grid.n_local, np.uint64)
         longest = max(grid.n_rows, grid.n_columns)
         index, places = self.outward.indices.dtype, stripes * words * messages.WORD
         queues = (grid.n_rows + 1 + grid.n_columns) * index.itemsize
@@ -165,8 +168,8 @@ class Steps:
             self.level, self.parent, self.reached, reached_now, listed, self.outward.indptr
         )
         self._team(2 * received.size).run(
-            levels.accept, received, _starts(counts), depth, own, self.columns, self.gaps,
-            self.grid.shape, totals,
+            levels.accept, received, _starts(counts), depth, own, self.columns, self.grid.shape,
+            totals,
         )  # fmt: skip
         reached, self.entries = totals.tolist()
         self.frontier_words = (
@@ -328,38 +331,6 @@ def _bottom_up(
 
 
 @kernel
-def _see(team: Any, indptr: Array, rows: Array, level: int, when: Array, arcs: Array) -> None:
-    lo, hi = share(team, rows.size)
-    total = np.int64(0)
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        when[rows[i]] = level
-        total += indptr[rows[i] + 1] - indptr[rows[i]]
-    atomic_add(arcs, 0, total)
-
-
-@kernel
-def _collect(
-    team: Any, when: Array, best: Array, stripe: Any, level: int, places: Array, values: Array,
-    count: Array,
-) -> None:  # fmt: skip
-    if team.rank > 0:
-        return
-    base, step, size = stripe
-    tail = 0
-    for k in range(size):
-        if interrupted(team, k):
-            return
-        v = base + k * step
-        if when[v] == level:
-            places[tail] = k
-            values[tail] = best[v]
-            tail += 1
-    count[0] = tail
-
-
-@kernel
 def _accept(
     team: Any, places: Array, offers: Array, depth: int, level: Array, parent: Array, fresh: Array,
     tail: Array,
@@ -407,12 +378,9 @@ class Block:
 
     def see(self, rows: Array, depth: int) -> int:
         """Give these rows the level `depth`; returns how many entries they have."""
-        arcs = np.zeros(1, np.int64)
-        if rows.size:
-            crew(self.threads, work=2 * rows.size).run(
-                _see, self.outward[0], rows, depth, self.when, arcs
-            )
-        self.arcs = int(arcs[0])
+        self.when[rows] = depth
+        indptr = self.outward[0]
+        self.arcs = int((indptr[rows + 1] - indptr[rows]).sum())
         return self.arcs
 
     def frontier(self, columns: Array) -> Array:
@@ -436,11 +404,9 @@ class Block:
 
     def collect(self, stripe: tuple[int, int, int], depth: int) -> tuple[Array, Array]:
         """(k, parents), ascending, of the vertices base + k step of level `depth`, k < size."""
-        size = stripe[2]
-        places, values = np.empty(size, np.int64), np.empty(size, self.best.dtype)
-        count = np.zeros(1, np.int64)
-        crew(1, work=size).run(_collect, self.when, self.best, stripe, depth, places, values, count)
-        return places[: int(count[0])], values[: int(count[0])]
+        base, step, size = stripe
+        places = np.flatnonzero(self.when[base:][::step][:size] == depth)
+        return places, self.best[base + places * step]
 
     def bottom_up(self, frontier: Array, depth: int) -> None:
         """Rows that are not seen yet and have a column of the frontier get a level and a parent.

@@ -37,10 +37,8 @@ from matchwood.traversal.breadth_first.ranks.cpu.messages import (
     Columns,
     FoundRows,
     FrontierMessages,
-    Gaps,
     Names,
     Offers,
-    Parents,
     Queue,
     close,
     column_bit,
@@ -49,10 +47,8 @@ from matchwood.traversal.breadth_first.ranks.cpu.messages import (
     list_rows,
     offer_columns,
     offer_rows,
-    parents_begin,
     row_name,
     set_columns,
-    spread_bits,
     word_of,
     words_for,
 )
@@ -115,29 +111,6 @@ def _lower(rows: Outward, u: Any, name: Any, columns: Columns) -> None:
             atomic_min(columns.best, v, name)
 
 
-@expanded
-def _follow_one(team: Any, rows: Outward, u: Any, columns: Columns, found: Queue) -> None:
-    """Follow the only row of the frontier, whose entries members share; its columns are seen."""
-    alone, buffer, at = team.size == 1, found.buffers[team.rank], 0
-    begin = np.int64(rows.indptr[u])
-    lo, hi = share(team, np.int64(rows.indptr[u + ONE]) - begin)
-    for k in range(np.uint64(begin + lo), np.uint64(begin + hi)):
-        if interrupted(team, k):
-            break
-        v = rows.indices[k]
-        if not alone:
-            if claim_bit(columns.seen, np.int64(v)):
-                at = push(buffer, at, v, found.vertices, found.tail)
-        elif not has(columns.seen, v):
-            columns.seen[np.uint64(v) >> np.uint64(6)] |= ONE << (np.uint64(v) & np.uint64(63))
-            found.vertices[at] = v
-            at += 1
-    if alone:
-        found.tail[0] = at
-    else:
-        flush(buffer, at, found.vertices, found.tail)
-
-
 @device
 def follow(
     team: Any, rows: Outward, frontier: Array, names: Names, columns: Columns, found: Queue
@@ -180,15 +153,10 @@ def top_down(
     if barrier(team):
         return
     listed = frontier.vertices[: frontier.tail[0]]
-    if listed.size == 1:
-        _follow_one(team, rows, np.uint64(listed[0]), columns, found)
-    else:
-        follow(team, rows, listed, names, columns, found)
+    follow(team, rows, listed, names, columns, found)
     if barrier(team):
         return
-    only = columns.best.dtype.type(row_name(names, listed[0]) if listed.size == 1 else NONE)
-    parents = Parents(listed.size == 1, only, columns.best)
-    offer_columns(team, found.vertices[: found.tail[0]], names.shape, columns, parents, offers)
+    offer_columns(team, found.vertices[: found.tail[0]], names.shape, columns, offers)
 
 
 # Bottom up
@@ -423,13 +391,11 @@ def _mark_found(full: Array, open: Array, near: ChunkNotes, words: Any, bits: Ar
 
 @device
 def search_rows(
-    team: Any, rows: Inward, frontier: Array, names: Names, open: Array, found: FoundRows,
-    offers: Offers,
-) -> None:  # fmt: skip
-    """Members take the words of a chunk.  One that is alone writes parents into the messages."""
+    team: Any, rows: Inward, frontier: Array, names: Names, open: Array, found: FoundRows
+) -> None:
+    """Members take the words of a chunk."""
     stripes, chunks = rows.starts.shape
     near = ChunkNotes(found.near[team.rank], found.entries[team.rank], found.late[team.rank])
-    at, alone = np.int64(0), team.size == 1
     taken = next_chunk(team, stripes * chunks, 1)
     while taken >= 0:
         s, chunk = taken // chunks, taken % chunks
@@ -440,15 +406,8 @@ def search_rows(
             base, late = np.uint64(first * WORD * stripes + s), _list_late(full, near)
             _try_others(rows, frontier, names, base, late, near)
         _mark_found(full, mine, near, words, bits)
-        if alone:
-            if chunk == 0:
-                at = parents_begin(found, s, offers)
-            count = _write_parents(names, words, near, offers.words[at:])
-            at += count
-        else:
-            parents = found.parents[s, first * WORD : end * WORD]
-            count = _write_parents(names, words, near, parents)
-        found.counts[s, chunk] = count
+        parents = found.parents[s, first * WORD : end * WORD]
+        found.counts[s, chunk] = _write_parents(names, words, near, parents)
         taken = next_chunk(team, stripes * chunks, 1)
 
 
@@ -466,7 +425,7 @@ def bottom_up(
     set_columns(team, sent.columns, names.shift, frontier)
     if barrier(team):
         return
-    search_rows(team, rows, frontier, names, open, found, offers)
+    search_rows(team, rows, frontier, names, open, found)
     if barrier(team):
         return
     offer_rows(team, found, offers)
@@ -526,13 +485,6 @@ def _accept_bits(
         offered, known = word_of(bits, w), own.reached[w]
         own.reached_now[w] |= offered & ~known
         base = np.uint64(w * WORD)
-        if offered & known == NONE:  # mostly
-            while offered != NONE:
-                k = base + trailing_zeros(offered)
-                own.parent[k] = min(own.parent[k], parents[at])
-                offered &= offered - ONE
-                at += ONE
-            continue
         while offered != NONE:
             b = trailing_zeros(offered)
             if (known >> b) & ONE == NONE:
@@ -550,8 +502,7 @@ def _entries(own: OwnVertices, k: Any, shape: GridShape) -> Any:
 
 @device
 def _settle(
-    team: Any, own: OwnVertices, depth: int, columns: Columns, gaps: Gaps, shape: GridShape,
-    lo: int, hi: int,
+    team: Any, own: OwnVertices, depth: int, columns: Columns, shape: GridShape, lo: int, hi: int
 ) -> Any:  # fmt: skip
     """Set the levels of those reached in words lo .. hi; returns their number and entries.
 
@@ -562,9 +513,6 @@ def _settle(
     below, count, arcs = own.level.dtype.type(depth), np.int64(0), np.int64(0)
     for w in range(lo, hi):
         count += np.int64(count_ones(own.reached_now[w]))
-    many = count > hi - lo
-    if many:
-        spread_bits(gaps, own.reached_now, lo, hi, shape.c, shape.C, columns.seen)
     sampled, entries, after, low = count > COUNTED_VERTICES, np.int64(0), lo, True
     apart = max(SAMPLED, (hi - lo) // SAMPLES)
     for w in range(lo, hi):
@@ -586,9 +534,8 @@ def _settle(
             own.level[k] = below
             if not sampled:
                 arcs += _entries(own, k, shape)
-            if not many:
-                v = k * shape.C + shape.c
-                columns.seen[v >> np.uint64(6)] |= ONE << (v & np.uint64(63))
+            v = k * shape.C + shape.c
+            columns.seen[v >> np.uint64(6)] |= ONE << (v & np.uint64(63))
     return count, arcs
 
 
@@ -606,7 +553,7 @@ def _list_reached(own: OwnVertices) -> None:
 @kernel
 def accept(
     team: Any, words: Array, starts: Array, depth: int, own: OwnVertices, columns: Columns,
-    gaps: Gaps, shape: GridShape, totals: Array,
+    shape: GridShape, totals: Array,
 ) -> None:  # fmt: skip
     """Take the smallest of the parents that are offered.
 
@@ -622,7 +569,7 @@ def accept(
             _accept_list(own, offered[:half], offered[half:], lo, hi)
         else:
             _accept_bits(team, own, offered[:size], offered[size:], lo, hi)
-    count, arcs = _settle(team, own, depth, columns, gaps, shape, lo, hi)
+    count, arcs = _settle(team, own, depth, columns, shape, lo, hi)
     atomic_add(totals, 0, count)
     atomic_add(totals, 1, arcs)
     if barrier(team):

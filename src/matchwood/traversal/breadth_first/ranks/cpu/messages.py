@@ -56,13 +56,6 @@ class FrontierMessages(NamedTuple):
     size: Array
 
 
-class Gaps(NamedTuple):
-    """A table that puts gaps between the bits of a byte, or of fewer bits."""
-
-    table: Array  # (256,) the bits of each byte with the gaps
-    width: int  # bits that are looked up at a time
-
-
 class Columns(NamedTuple):
     """What a rank knows of columns, by their local ids."""
 
@@ -77,20 +70,6 @@ class Queue(NamedTuple):
     vertices: Array
     tail: Array
     buffers: Array  # one row for each member
-
-
-def gaps(step: int) -> Gaps:
-    """The table for bits that are moved `step` places apart."""
-    width = next(width for width in (8, 4, 2, 1) if (width - 1) * step < WORD)
-    table, every = np.zeros(256, np.uint64), np.arange(256)
-    for k in range(width):
-        table[every >> k & 1 == 1] |= np.uint64(1 << (k * step))
-    return Gaps(table, width)
-
-
-def spare_words(step: int) -> int:
-    """Words that `spread_bits` may touch behind those that have bits."""
-    return step + 1  # a last word of up to 64 places may have one alone
 
 
 @expanded
@@ -221,37 +200,6 @@ def list_rows(team: Any, sent: FrontierMessages, full: Array, indptr: Array, row
 
 
 @expanded
-def spread_bits(
-    gaps: Gaps, words: Array, lo: int, hi: int, base: Any, step: Any, into: Array
-) -> None:
-    """Set the bits of words lo .. hi in `into`, with gaps between them.
-
-    Place k is bit base + k step there.  Bits are collected until a word of `into` is complete.
-    Caller: there are `spare_words` words behind those that have bits.
-    """
-    width, table = np.uint64(gaps.width), gaps.table
-    mask, bits = (ONE << width) - ONE, np.uint64(word_bits(words))
-    v = np.uint64(base) + np.uint64(lo) * bits * np.uint64(step)
-    at, joined = v >> np.uint64(6), NONE
-    for i in range(lo, hi):
-        left = np.uint64(words[i])
-        for _ in range(bits // width):
-            piece, shift = table[left & mask], v & np.uint64(63)
-            joined |= piece << shift
-            left >>= width
-            v += width * np.uint64(step)
-            if v >> np.uint64(6) != at:
-                into[at] |= joined
-                joined = (piece >> ONE) >> (np.uint64(63) - shift)
-                if v >> np.uint64(6) != at + ONE:
-                    into[at + ONE] |= joined
-                    joined = NONE
-                at = v >> np.uint64(6)
-    if joined != NONE:  # else the word may be another member's
-        into[at] |= joined
-
-
-@expanded
 def set_columns(team: Any, sent: FrontierMessages, shift: Any, frontier: Array) -> None:
     """Set the frontier's bits of the columns sent.  Caller: the frontier is 0."""
     for s in range(sent.size.size):
@@ -310,14 +258,6 @@ class Offers(NamedTuple):
     size: Array
 
 
-class Parents(NamedTuple):
-    """The parents of columns."""
-
-    same: bool  # whether all have the parent `only`
-    only: Any
-    best: Array  # else their parents, by local id
-
-
 @device
 def words_for(places: int, words: Array) -> int:
     """Words of a bitmap that has one bit for each place."""
@@ -372,23 +312,9 @@ def _places_before(found: FoundRows, s: int, chunk: int) -> Any:
     return count
 
 
-@device
-def parents_begin(found: FoundRows, s: int, offers: Offers) -> Any:
-    """Where the parents of stripe s begin if it has many; those before it are complete."""
-    at = np.int64(0)
-    for before in range(s):
-        total = _places_before(found, before, found.counts.shape[1])
-        at += message_size(total, offers.size[before], offers.words)
-    return at + words_for(offers.size[s], offers.words)
-
-
 @expanded
 def offer_rows(team: Any, found: FoundRows, offers: Offers) -> None:
-    """Write a message for each stripe of the row group: places, then parents.
-
-    A member that is alone has already written parents, to where they begin behind bits.  Where they
-    follow a list instead they are moved, before the next message is written there.
-    """
+    """Write a message for each stripe of the row group: places, then parents."""
     words, chunks = offers.words, found.counts.shape[1]
     lo, hi = share(team, chunks)
     first, last = lo * WORDS, min(hi * WORDS, found.bits.shape[1])
@@ -397,16 +323,12 @@ def offer_rows(team: Any, found: FoundRows, offers: Offers) -> None:
         if interrupted(team, 0):
             return
         before, total = _places_before(found, s, lo), _places_before(found, s, chunks)
-        bits = words_for(offers.size[s], words)
-        if team.size == 1 and total < bits:
-            _copy(words[start + bits : start + bits + total], words[start + total :])
         size = _pack_places(found, s, first, last, before, total, offers, start)
-        if team.size > 1:
-            at = start + size + before
-            for chunk in range(lo, hi):
-                count, from_place = found.counts[s, chunk], chunk * PLACES
-                _copy(found.parents[s, from_place : from_place + count], words[at:])
-                at += count
+        at = start + size + before
+        for chunk in range(lo, hi):
+            count, from_place = found.counts[s, chunk], chunk * PLACES
+            _copy(found.parents[s, from_place : from_place + count], words[at:])
+            at += count
         start += size + total
         if team.rank == 0:
             offers.counts[team.size, s] = total
@@ -464,14 +386,10 @@ def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> No
 
 
 @expanded
-def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: int) -> None:
+def _parents_behind(team: Any, best: Array, offers: Offers, s: int, start: int) -> None:
     """Write the parents of this member's words behind the bits of the message for rank s."""
     words = offers.words
     kind, size = words.dtype.type, words_for(offers.size[s], words)
-    if parents.same:
-        lo, hi = share(team, offers.counts[team.size, s])
-        words[start + size + lo : start + size + hi] = parents.only
-        return
     lo, hi = share(team, size)
     at = np.uint64(start + size)
     for w in range(start, start + lo):
@@ -483,13 +401,13 @@ def _parents_behind(team: Any, parents: Parents, offers: Offers, s: int, start: 
         while left != kind(0):
             k = w * word_bits(words) + np.int64(trailing_zeros(left))
             left &= left - kind(1)
-            words[at] = parents.best[np.uint64(offers.base[s] + k * offers.step[s])]
+            words[at] = best[np.uint64(offers.base[s] + k * offers.step[s])]
             at += ONE
 
 
 @device
 def offer_columns(
-    team: Any, found: Array, shape: GridShape, columns: Columns, parents: Parents, offers: Offers
+    team: Any, found: Array, shape: GridShape, columns: Columns, offers: Offers
 ) -> None:
     """Write a message for each rank of the column, and mark these columns as seen."""
     words = offers.words
@@ -499,8 +417,7 @@ def offer_columns(
     if barrier(team):
         return
     _begin_messages(team, offers, starts, ends)
-    if not parents.same:
-        _see_columns(team, found, columns)
+    _see_columns(team, found, columns)
     if barrier(team):
         return
     totals = offers.counts[team.size]
@@ -513,8 +430,7 @@ def offer_columns(
         if total < words_for(offers.size[s], words):
             ends[s] -= 1
             words[start + ends[s]] = kind(k)
-            best = parents.only if parents.same else parents.best[found[i]]
-            words[start + total + ends[s]] = best
+            words[start + total + ends[s]] = columns.best[found[i]]
         elif team.size == 1:
             words[start + np.int64(k // width)] |= kind(ONE << (k % width))
         else:
@@ -523,4 +439,4 @@ def offer_columns(
         return
     for s in range(offers.size.size):
         if totals[s] >= words_for(offers.size[s], words):
-            _parents_behind(team, parents, offers, s, starts[s])
+            _parents_behind(team, columns.best, offers, s, starts[s])
