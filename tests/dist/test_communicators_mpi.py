@@ -81,7 +81,7 @@ from matchwood.engines.cpu import crew, kernel, members
 
 @kernel
 def nothing(team, x):
-    x[team.rank] = 1
+    x[team.me] = 1
 
 def where(count):
     crew(count, work=1 << 20).run(nothing, np.zeros(count))

@@ -98,8 +98,8 @@ def _push_odd(team, n, queue, tail, buffers):
     count = 0
     for v in range(lo, hi):
         if v % 2 == 1:
-            count = push(buffers[team.rank], count, v, queue, tail)
-    flush(buffers[team.rank], count, queue, tail)
+            count = push(buffers[team.me], count, v, queue, tail)
+    flush(buffers[team.me], count, queue, tail)
 
 
 @looped("n", [0, 1, 2 * BUFFER, 2 * BUFFER + 1, 50_000])
@@ -134,12 +134,12 @@ def _set_and_test(team, n, bitmap, seen):
     clear_bitmap(team, bitmap)
     if barrier(team):
         return
-    for v in range(team.rank, n, team.size):  # neighbours in a word belong to different members
+    for v in range(team.me, n, team.size):  # neighbours in a word belong to different members
         if v % 3 == 0:
             set_bit(bitmap, v)
     if barrier(team):
         return
-    for v in range(team.rank, n, team.size):
+    for v in range(team.me, n, team.size):
         seen[v] = has_bit(bitmap, v)
 
 
@@ -157,7 +157,7 @@ def _round_trip(team, queue, bitmap, back, counts, total):
     if barrier(team):
         return
     found = list_bitmap(team, bitmap, back, counts)
-    if team.rank == 0:
+    if team.me == 0:
         total[0] = found
 
 

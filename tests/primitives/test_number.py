@@ -26,7 +26,7 @@ def _all(team, up, numbers, sums):
 @kernel
 def _wanted(team, root, offers, numbers, sums):
     total = number_wanted(team, root, root.size, offers, False, numbers, sums)
-    if team.rank == 0:
+    if team.me == 0:
         sums[team.size] = total
 
 

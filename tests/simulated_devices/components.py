@@ -77,7 +77,7 @@ def flatten(team: Team, parent: Array) -> None:
 @kernel
 def most_frequent(team: Team, parent: Array, found: Array) -> None:
     """found[0] = the root of most of a sample, by one member; a wrong guess costs traffic only."""
-    if team.rank > 0:
+    if team.me > 0:
         return
     champion, votes = parent[0], 0
     for i in range(0, parent.size, max(1, parent.size // SAMPLES)):

@@ -173,7 +173,7 @@ def _propose(
     wanted: Array, counters: Array,
 ) -> None:  # fmt: skip
     """One member: own vertices propose from their lists; `wanted` gets those that lack some."""
-    if team.rank > 0:
+    if team.me > 0:
         return
     n, missing, changed = rule.n, 0, 0
     for u in range(rule.lo, rule.hi):
@@ -213,7 +213,7 @@ def _propose(
 @kernel
 def _count_proposals(team: Team, rule: Rule, proposals: Array, counters: Array) -> None:
     """Count the proposals of own vertices in counters[PROPOSED].  One member works."""
-    if team.rank > 0:
+    if team.me > 0:
         return
     count = 0
     for i in range(rule.lo * rule.n, rule.hi * rule.n):
@@ -229,7 +229,7 @@ def _confirm(team: Team, rule: Rule, places: ProposalState, counters: Array) -> 
 
     First the neighbours of own vertices are stored, then all are counted; proposals do not change.
     """
-    if team.rank > 0:
+    if team.me > 0:
         return
     n, vertices, confirmed = rule.n, places.taken.size, 0
     for u in range(vertices):

@@ -135,7 +135,7 @@ def pack(
 @kernel
 def queue_own(team: Team, own: Partition, only_free: bool, queue: Array, counters: Array) -> None:
     """Queue the vertices of the partition whose lists are not empty.  One member works."""
-    if team.rank > 0:
+    if team.me > 0:
         return
     count = 0
     for u in range(own.lo, own.hi):
@@ -157,7 +157,7 @@ def point(
     Those that point now are appended to `queue`, which may be the same memory as `source`; those
     whose rows must travel to `wanted`.  One member works.
     """
-    if team.rank > 0:
+    if team.me > 0:
         return
     state, lo = own.state, own.lo
     pointed, missing = counters[POINTED], counters[WANTED]
@@ -204,7 +204,7 @@ def settle(
     team: Team, everyone: bool, changed: Array, own: Partition, queue: Array, counters: Array
 ) -> None:
     """Match those of `changed`, or of all vertices, that point at each other.  One member works."""
-    if team.rank > 0:
+    if team.me > 0:
         return
     state = own.state
     count, matched = counters[QUEUED], counters[MATCHED]

@@ -41,7 +41,7 @@ def _add(team, cell, seen):
     if barrier(team):  # start together
         return
     for i in range(seen.shape[1]):
-        seen[team.rank, i] = atomic_add(cell, 1, 1)
+        seen[team.me, i] = atomic_add(cell, 1, 1)
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
@@ -55,7 +55,7 @@ def test_add_counts_every_call_and_returns_the_value_before(dtype):
 @kernel
 def _extremes(team, values, least, most, wrong):
     for i in range(values.shape[1]):
-        value = values[team.rank, i]
+        value = values[team.me, i]
         if atomic_min(least, 0, value) < load_relaxed(least, 0):
             atomic_add(wrong, 0, 1)  # a minimum went up
         if atomic_max(most, 0, value) > load_relaxed(most, 0):
@@ -103,7 +103,7 @@ def _claim(team, marks, mine):
         return
     for i in range(marks.size):
         if atomic_cas(marks, i, 0, 1) == 0:
-            mine[team.rank, i] = 1
+            mine[team.me, i] = 1
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, *NUMBERS])
@@ -117,7 +117,7 @@ def test_compare_and_swap_has_one_winner(dtype):
 @kernel
 def _trade(team, cell, hands, times):
     for _ in range(times):
-        hands[team.rank] = atomic_exchange(cell, 0, hands[team.rank])
+        hands[team.me] = atomic_exchange(cell, 0, hands[team.me])
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
@@ -130,7 +130,7 @@ def test_exchange_neither_loses_nor_copies(dtype):
 @kernel
 def _set_bits(team, words, bits):
     width = words.itemsize * 8
-    for i in range(team.rank, bits, team.size):  # neighbours' bits lie in the same word
+    for i in range(team.me, bits, team.size):  # neighbours' bits lie in the same word
         atomic_or(words, i // width, words.dtype.type(1) << words.dtype.type(i % width))
 
 
@@ -148,7 +148,7 @@ def test_or_sets_all_bits(dtype):
 def _publish(team, flag, message, rounds, wrong):
     """Rank 0 writes the message, then the flag; the others read the flag, then the message."""
     for step in range(1, rounds + 1):
-        if team.rank == 0:
+        if team.me == 0:
             for i in range(message.size):
                 message[i] = step
             store_release(flag, 0, step)
@@ -174,7 +174,7 @@ def test_what_was_written_before_a_release_is_seen_after_the_acquire(dtype):
 
 @kernel
 def _copy(team, source, target):
-    for i in range(team.rank, source.size, team.size):
+    for i in range(team.me, source.size, team.size):
         store_relaxed(target, i, load_relaxed(source, i))
 
 

@@ -15,7 +15,7 @@ from support import cores
 def _meet(team, rounds, slots, wrong):
     """Each round all write their slot, meet, and read everybody's."""
     for step in range(rounds):
-        slots[team.rank] = step
+        slots[team.me] = step
         if barrier(team):
             return
         for rank in range(team.size):
@@ -36,12 +36,12 @@ def test_nobody_runs_ahead_of_a_barrier(size):
 
 @kernel
 def _record_shares(team, n, bounds):
-    bounds[team.rank, 0], bounds[team.rank, 1] = share(team, n)
+    bounds[team.me, 0], bounds[team.me, 1] = share(team, n)
 
 
 @kernel
 def _record_rows(team, indptr, bounds):
-    bounds[team.rank, 0], bounds[team.rank, 1] = share_rows(team, indptr)
+    bounds[team.me, 0], bounds[team.me, 1] = share_rows(team, indptr)
 
 
 def _assert_covers(bounds, n):

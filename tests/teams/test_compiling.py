@@ -17,12 +17,12 @@ class Single(NamedTuple):
 @kernel
 def add_first(team, record, numbers):
     """A record's first number goes to the member's place."""
-    numbers[team.rank] += record.first[0]
+    numbers[team.me] += record.first[0]
 
 
 @kernel
 def apply(team, function, numbers):
-    numbers[team.rank] = function(numbers[team.rank])
+    numbers[team.me] = function(numbers[team.me])
 
 
 @device

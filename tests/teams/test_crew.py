@@ -47,7 +47,7 @@ def _sum(team, x, total):
         start = next_chunk(team, x.size, 64)
     if barrier(team):
         return
-    if team.rank == 0:
+    if team.me == 0:
         total[1] = total[0]
     if barrier(team):
         return
@@ -192,8 +192,8 @@ def test_no_cgroups_is_no_quota(tmp_path):
 
 @kernel
 def _fail(team, who, code, detail):
-    if team.rank == who or who < 0:
-        fail(team, code, detail + team.rank)
+    if team.me == who or who < 0:
+        fail(team, code, detail + team.me)
         return
     while not barrier(team):  # the others would wait here for ever
         pass
@@ -226,7 +226,7 @@ def test_a_code_without_a_name_still_raises():
 
 @kernel
 def _raise(team):
-    if team.rank == 0:
+    if team.me == 0:
         raise ValueError("from inside")
     while not barrier(team):
         pass
@@ -244,7 +244,7 @@ def test_an_exception_in_a_kernel_stops_the_others_and_arrives(threads):
 @kernel
 def _work(team, steps):
     """Takes about `steps` ms (each step sums up a while), counting."""
-    if team.rank == 0:
+    if team.me == 0:
         expect(team, steps)
     if barrier(team):
         return

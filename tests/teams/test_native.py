@@ -55,7 +55,7 @@ def way(request, monkeypatch):
 @kernel
 def _describe(team, a, found):
     """Where an array lies and how large it is, as rank 1 sees it."""
-    if team.rank == 1:
+    if team.me == 1:
         found[0], found[1], found[2], found[3] = a.ctypes.data, a.size, a.itemsize, a.ndim
         for k in range(a.ndim):
             found[4 + k], found[8 + k] = a.shape[k], a.strides[k]
@@ -63,7 +63,7 @@ def _describe(team, a, found):
 
 @kernel
 def _add_up(team, a, total):
-    if team.rank == 1:
+    if team.me == 1:
         for x in a.flat:
             total[0] += x
 
@@ -143,7 +143,7 @@ def test_read_only_arrays_need_no_code_of_their_own(way):
 
 @kernel
 def _keep(team, value, places):
-    places[team.rank] = value
+    places[team.me] = value
 
 
 VALUES = [
@@ -179,12 +179,12 @@ class Pair(NamedTuple):
 @kernel
 def _take_apart(team, nothing, pair, nested, places):
     if nothing is None:
-        places[team.rank, 0] = pair.first[1]
-        places[team.rank, 1] = pair.second.second
-        places[team.rank, 2] = nested[0][1][0]
-        places[team.rank, 3] = nested[1].first[team.rank]
-        places[team.rank, 4] = len(nested[2])
-        places[team.rank, 5] = nested[3][2]
+        places[team.me, 0] = pair.first[1]
+        places[team.me, 1] = pair.second.second
+        places[team.me, 2] = nested[0][1][0]
+        places[team.me, 3] = nested[1].first[team.me]
+        places[team.me, 4] = len(nested[2])
+        places[team.me, 5] = nested[3][2]
 
 
 def test_tuples_and_records_arrive(way):
@@ -201,16 +201,16 @@ def test_tuples_and_records_arrive(way):
 def _mix(team, first, a, second, b, third, places):
     k = 0
     for x in first:
-        places[team.rank, k] = x
+        places[team.me, k] = x
         k += 1
     for x in second:
-        places[team.rank, k] = x
+        places[team.me, k] = x
         k += 1
     for x in third:
-        places[team.rank, k] = x
+        places[team.me, k] = x
         k += 1
-    places[team.rank, k] = a[team.rank]
-    places[team.rank, k + 1] = b[team.rank, 1]
+    places[team.me, k] = a[team.me]
+    places[team.me, k + 1] = b[team.me, 1]
 
 
 @looped("count", [1, 2, 5, 7, 8, 9, 20])
@@ -230,7 +230,7 @@ def test_more_numbers_than_registers(way, count):
 def _first_of_each(team, arrays, places):
     k = 0
     for a in arrays:
-        places[team.rank, k] = a[0]
+        places[team.me, k] = a[0]
         k += 1  # noqa: SIM113  Numba unrolls the loop over a tuple
 
 
@@ -251,12 +251,12 @@ def _doubled(x):
 
 @kernel
 def _apply(team, function, x):
-    x[team.rank] = function(x[team.rank])
+    x[team.me] = function(x[team.me])
 
 
 @kernel
 def _keep_field(team, record, places):
-    places[team.rank] = record.first
+    places[team.me] = record.first
 
 
 def test_what_is_not_plain_comes_through_python():
@@ -453,7 +453,7 @@ def test_a_run_keeps_its_arrays_alive_and_an_idle_member_does_not():
 
 @kernel
 def _raise(team, which):
-    if team.rank == which:
+    if team.me == which:
         if which == 0:
             raise ValueError("from inside", 3)
         if which == 1:
@@ -480,7 +480,7 @@ def test_an_index_out_of_bounds_is_an_error_where_numba_tests_it(tmp_path):
 
     @kernel
     def read(team, x, i):
-        x[0] = x[i + team.rank]
+        x[0] = x[i + team.me]
         if barrier(team):
             return
 

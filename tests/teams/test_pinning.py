@@ -22,10 +22,10 @@ LARGE = 1 << 20
 
 @kernel
 def _add(team, counts):
-    counts[team.rank] += team.rank + 1
+    counts[team.me] += team.me + 1
     if barrier(team):
         return
-    if team.rank == 0:
+    if team.me == 0:
         counts[team.size] = counts[: team.size].sum()
 
 

@@ -22,7 +22,7 @@ ROWS = 256  # made together; all columns of so many rows fit the scratch
 
 @kernel
 def _all_pairs(team: Team, elements: Elements, count: int, spaces: Scratch, total: Any) -> None:
-    space = mine(spaces, team.rank)
+    space = mine(spaces, team.me)
     for c in range(count):
         space.sides.columns[c] = c
     for first in range(0, count, ROWS):

@@ -29,13 +29,13 @@ _clock = types.ExternalFunction("clock_gettime", types.intc(types.intc, types.in
 @kernel
 def _tell_time(team: Any, begun: Any) -> None:
     """Rank r writes seconds and nanoseconds."""
-    _clock(MONOTONIC, begun[team.rank].ctypes.data)
+    _clock(MONOTONIC, begun[team.me].ctypes.data)
 
 
 @kernel
 def _tell_time_and_take_arrays(team: Any, begun: Any, arrays: Any) -> None:
-    _clock(MONOTONIC, begun[team.rank].ctypes.data)
-    arrays[0][team.rank] = arrays[-1].size
+    _clock(MONOTONIC, begun[team.me].ctypes.data)
+    arrays[0][team.me] = arrays[-1].size
 
 
 def measured(threads: int, arrays: int, pause: float, rounds: int = ROUNDS) -> dict[str, Any]:

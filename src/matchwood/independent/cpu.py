@@ -91,7 +91,7 @@ def _settle(
     a chain is longer, its beginning is dropped.  Then v is not decided yet, but STACK_VERTICES
     others are, and the caller calls again.
     """
-    base = np.int64(team.rank) * STACK_VERTICES
+    base = np.int64(team.me) * STACK_VERTICES
     depth, floor = np.int64(0), np.int64(0)
     waiting[base] = v
     places[base] = indptr[np.uint64(v)]
@@ -240,9 +240,9 @@ def _sample(
                 drawn += 1
             elif x < least or (x == least and np.uint64(v) < nearest):
                 least, nearest = x, np.uint64(v)
-        words[team.rank, 0] = np.uint64(drawn)
-        words[team.rank, 1] = least
-        words[team.rank, 2] = nearest
+        words[team.me, 0] = np.uint64(drawn)
+        words[team.me, 1] = least
+        words[team.me, 2] = nearest
         if barrier(team):
             return
         total = np.uint64(0)
@@ -252,7 +252,7 @@ def _sample(
             if x < least or (x == least and v < nearest):
                 least, nearest = x, v
         if total == np.uint64(0):
-            if team.rank == 0:
+            if team.me == 0:
                 store_relaxed(state, nearest, DRAWN)
             if barrier(team):
                 return
@@ -307,14 +307,14 @@ def _sample(
                 kept += 1
         advance(team, size - kept)
         size = kept
-        words[team.rank, 3] = np.uint64(size)
+        words[team.me, 3] = np.uint64(size)
         if barrier(team):
             return
         left = 0
         for member in range(team.size):
             left += np.int64(words[member, 3])
         rounds += 1
-    if team.rank == 0:
+    if team.me == 0:
         result[0] = rounds
 
 

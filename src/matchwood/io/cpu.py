@@ -259,7 +259,7 @@ def _bytes(team: Team, text: Array, start: int) -> Any:
     """This member's share of the bytes from `start`: whole words but for the last of all."""
     lo, hi = share(team, text.size // WORD)
     lo, hi = lo * WORD, hi * WORD
-    if team.rank == team.size - 1:
+    if team.me == team.size - 1:
         hi = text.size
     return max(lo, start), max(hi, start)
 
@@ -277,8 +277,8 @@ def own_lines(team: Team, text: Array, start: int) -> Any:
 @device
 def before(team: Team, counts: Array) -> int:
     total = 0
-    for rank in range(team.rank):
-        total += counts[rank]
+    for me in range(team.me):
+        total += counts[me]
     return total
 
 
@@ -326,7 +326,7 @@ def count_lines(
     text has a newline.  Five times as fast as byte by byte.
     """
     lo, hi = _bytes(team, text, start)
-    counts[team.rank] = 0
+    counts[team.me] = 0
     if lo == hi:
         return
     count = 1 if lo == start or text[lo - 1] == 10 else 0
@@ -353,7 +353,7 @@ def count_lines(
                 return
             for p in range(block, min(block + WORDS_PER_LOOK, hi)):
                 count -= (p == start or text[p - 1] == 10) and text[p] == comment
-    counts[team.rank] = count
+    counts[team.me] = count
 
 
 @kernel
@@ -462,12 +462,12 @@ def records(
         if code == 0:
             k += 1
             p = q + 1
-    found[team.rank, COUNT] = k - first
-    found[team.rank, U_MAX] = u_max
-    found[team.rank, V_MAX] = v_max
-    found[team.rank, ASK] = ask
-    problem[team.rank, 0] = code
-    problem[team.rank, 1] = where
+    found[team.me, COUNT] = k - first
+    found[team.me, U_MAX] = u_max
+    found[team.me, V_MAX] = v_max
+    found[team.me, ASK] = ask
+    problem[team.me, 0] = code
+    problem[team.me, 1] = where
 
 
 @device
@@ -529,9 +529,9 @@ def check_table(
         if code == 0:
             lines += 1
             p = q + 1
-    found[team.rank, COUNT] = lines
-    problem[team.rank, 0] = code
-    problem[team.rank, 1] = where
+    found[team.me, COUNT] = lines
+    problem[team.me, 0] = code
+    problem[team.me, 1] = where
 
 
 def new_crew(text: Array, threads: int | None) -> Any:
@@ -603,8 +603,8 @@ def measure_rows(
             code, where = WRONG_LINE, start
             break
         row += 1
-    problem[team.rank, 0] = code
-    problem[team.rank, 1] = where
+    problem[team.me, 0] = code
+    problem[team.me, 1] = where
 
 
 @kernel
@@ -671,6 +671,6 @@ def read_rows(
         if code == 0:
             p = skip_line(text, p)
             row += 1
-    found[team.rank, ASK] = ask
-    problem[team.rank, 0] = code
-    problem[team.rank, 1] = where
+    found[team.me, ASK] = ask
+    problem[team.me, 0] = code
+    problem[team.me, 1] = where

@@ -88,7 +88,7 @@ def _by_length(
 
     counts[member] and far[member] are a member's own.
     """
-    mine, is_far = counts[team.rank], far[team.rank]
+    mine, is_far = counts[team.me], far[team.me]
     window = next_chunk(team, starts.size - 1, 1)
     while window >= 0:
         first, last = starts[window], starts[window + 1]
@@ -443,7 +443,7 @@ def _iterate(
     plan: Plan, state: State, damping: Any, tol: float, most: int, loses: bool,
 ) -> None:  # fmt: skip
     n, windows = share.size, plan.starts.size - 1
-    scores, buffer = state.scores, state.buffers[team.rank]
+    scores, buffer = state.scores, state.buffers[team.me]
     zero = damping - damping  # in the type of the scores
     window = next_chunk(team, windows, 1)
     while window >= 0:
@@ -477,7 +477,7 @@ def _iterate(
             return
         if asked:
             error = total(state.changes[now])
-            if team.rank == 0:
+            if team.me == 0:
                 state.result[0], state.result[1] = iteration + 1, error
             if error < tol * n:
                 return

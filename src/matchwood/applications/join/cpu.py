@@ -509,14 +509,14 @@ def _copy(source: Any, target: Any) -> None:
 @kernel
 def collect(team: Team, work: Members, starts: Any, filled: Any, pairs: Raw) -> None:
     """Each member copies its pairs to starts[member] among all pairs."""
-    first, count = starts[team.rank], filled[team.rank]
+    first, count = starts[team.me], filled[team.me]
     for at in range(0, count, COPIED_PAIRS):
         if stopping(team):
             return
         end = min(at + COPIED_PAIRS, count)
-        _copy(work.left[team.rank, at:end], pairs.left[first + at : first + end])
-        _copy(work.right[team.rank, at:end], pairs.right[first + at : first + end])
-        _copy(work.weight[team.rank, at:end], pairs.weight[first + at : first + end])
+        _copy(work.left[team.me, at:end], pairs.left[first + at : first + end])
+        _copy(work.right[team.me, at:end], pairs.right[first + at : first + end])
+        _copy(work.weight[team.me, at:end], pairs.weight[first + at : first + end])
 
 
 # The best partners of each left record

@@ -183,7 +183,7 @@ def _move(
         atomic_add(moves, r, moved)
         if barrier(team):
             return
-        if team.rank == 0:
+        if team.me == 0:
             done[0] = r + 1
         if load_relaxed(moves, r) <= numbers.enough:
             break
@@ -350,7 +350,7 @@ def _choose_parts(team: Any, rows: Rows, parts: Parts, sums: Sums, split: Split,
                 continue
             if not _tied(parts, parts.inside[v], parts.strength[v], parts.labels[v]):
                 continue
-            target = _best_part(rows, parts, sums, team.rank, split.number, turn, v)
+            target = _best_part(rows, parts, sums, team.me, split.number, turn, v)
             if target != v:
                 parts.target[v] = target
                 split.order[place] = v

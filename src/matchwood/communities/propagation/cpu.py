@@ -204,7 +204,7 @@ def _propagate(
             moved = _careful_round(team, rows, state, split.order, sums, numbers.gamma)
         if moved < 0:
             return
-        if team.rank == 0:
+        if team.me == 0:
             store_relaxed(moves, (r + 1) % 3, 0)
             done[0] = r + 1
         atomic_add(moves, r % 3, moved)

@@ -42,7 +42,7 @@ def _totals(
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
                 total += labels[rows.indices[k]] == own
     empty_local_sums(team, pockets, volumes, none)
-    inside[team.rank] = total
+    inside[team.me] = total
 
 
 def totals(level: Level, labels: Array, count: int, threads: int | None = None) -> tuple[int, Any]:

@@ -59,7 +59,7 @@ def split_of(
 def split_round(team: Any, split: Split, round_number: Any) -> bool:
     """Sort the vertices by sub-round.  True: the team stops."""
     n, parts = split.order.size, split.begins.size - 1
-    mine, places = split.counts[team.rank], split.places[team.rank]
+    mine, places = split.counts[team.me], split.places[team.me]
     for p in range(parts):
         mine[p] = 0
     lo, hi = share(team, n)
@@ -79,13 +79,13 @@ def split_round(team: Any, split: Split, round_number: Any) -> bool:
         return True
     place = np.int64(0)
     for p in range(parts):
-        if team.rank == 0:
+        if team.me == 0:
             split.begins[p] = place
         for member in range(team.size):
-            if member == team.rank:
+            if member == team.me:
                 places[p] = place
             place += split.counts[member, p]
-    if team.rank == 0:
+    if team.me == 0:
         split.begins[parts] = place
     for i in range(lo, hi):
         v = split.only[i] if some else split.order.dtype.type(i)
@@ -118,9 +118,9 @@ def choose(
             if state.active[v] != ACTIVE:
                 continue
             state.active[v] = 0
-            if not labels_around(sums, team.rank, rows, state.labels, v):
+            if not labels_around(sums, team.me, rows, state.labels, v):
                 continue
-            target = best(rows, state, sums, team.rank, numbers, v)
+            target = best(rows, state, sums, team.me, numbers, v)
             if target != state.labels[v]:
                 state.target[v] = target
                 order[place] = v

@@ -98,7 +98,7 @@ def _first_neighbours(
             root = parent[root]
         parent[v] = root
         trees += (root == me) & (filled | (not symmetric))  # else others may point at it
-    sums[team.rank] = trees
+    sums[team.me] = trees
     if barrier(team):
         return False
     if team.size > 1:
@@ -156,7 +156,7 @@ def _afforest(
             trees = 0
             for v in range(lo, hi):
                 trees += parent[v] == v
-            sums[team.rank] = trees
+            sums[team.me] = trees
             if barrier(team):
                 return
             done = _at_most_one(team, sums)
@@ -199,7 +199,7 @@ def _fastsv(
     done = False
     rounds = 0
     while not done:
-        if team.rank == 0:
+        if team.me == 0:
             store_relaxed(changes, (rounds + 1) % 3, 0)
         for u in range(first, last):
             if interrupted(team, u):
@@ -234,7 +234,7 @@ def _fastsv(
             return
         done = load_relaxed(changes, rounds % 3) == 0
         rounds += 1
-    if team.rank == 0:
+    if team.me == 0:
         changes[3] = rounds
     number_roots(team, parent, labels, sums)
 

@@ -350,26 +350,26 @@ class _PythonRun:
 
     def begin(self, members: list[Member]) -> None:
         """Send the members to work, numbered by their place in the list."""
-        for rank, member in enumerate(members):
-            member.assign(functools.partial(self._task, rank))
+        for me, member in enumerate(members):
+            member.assign(functools.partial(self._task, me))
 
     def alone(self) -> None:
         """Run a team of one in this thread."""
         self._task(0)
 
-    def _task(self, rank: int) -> None:
-        if self._runner.setdefault(rank, "member") != "member":
+    def _task(self, me: int) -> None:
+        if self._runner.setdefault(me, "member") != "member":
             return  # cancelled before this member began
         error: BaseException | None = None
         try:
-            self._kernel(Team(rank, self._size, self._words), *self._args)
+            self._kernel(Team(me, self._size, self._words), *self._args)
         except BaseException as caught:
             error = caught
         with self._lock:
             if error is not None:
                 self.error = self.error or error
                 self._words[STOP] = 1
-            self._ended.add(rank)
+            self._ended.add(me)
             if len(self._ended) == self._size:
                 self._running.release()
 

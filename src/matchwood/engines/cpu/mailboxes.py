@@ -58,7 +58,7 @@ _LINE = 16  # words: 128 bytes, so that nobody else's data lies in the same cach
 # A mailbox
 STATE = _LINE
 RECORD = _LINE + 1  # address of the record
-RANK = _LINE + 2
+NUMBER = _LINE + 2
 BIT = _LINE + 3  # the member's bit at the bell
 LOOKS = _LINE + 4  # how often it looks at its mailbox after a kernel before it sleeps
 MAILBOX_WORDS = 3 * _LINE
@@ -72,7 +72,7 @@ STATUS = _LINE + 2  # Numba's, of the first member that raised an exception
 DETAIL = _LINE + 3  # address of that exception
 REALS = 2 * _LINE  # arguments in registers for floating-point numbers
 SLOTS = 3 * _LINE  # all other arguments
-TEAM_WORDS = SLOTS + 6  # before it: rank, size; owner, parent, elements, bytes of an element
+TEAM_WORDS = SLOTS + 6  # before it: number, size; owner, parent, elements, bytes of an element
 VALUES = SLOTS + MOST_WORDS  # values from which `start` fills the slots
 
 FINE = (0, -2)  # Numba's status where nothing was raised
@@ -103,10 +103,10 @@ def words_at(typingctx: Any, address: Any, count: Any) -> Any:
 
 
 @intrinsic
-def call_at(typingctx: Any, function: Any, rank: Any, floats: Any, integers: Any) -> Any:
+def call_at(typingctx: Any, function: Any, me: Any, floats: Any, integers: Any) -> Any:
     """Call a kernel: returns Numba's status, and the address of what was raised.
 
-    All are addresses but for `rank`, which stands for the first of the integers.
+    All are addresses but for `me`, which stands for the first of the integers.
     """
     word, double, address = ir.IntType(64), ir.DoubleType(), ir.IntType(8).as_pointer()
 
@@ -115,7 +115,7 @@ def call_at(typingctx: Any, function: Any, rank: Any, floats: Any, integers: Any
         builder.store(address(None), raised)
         rest = _loaded(builder, word, args[3], MOST_WORDS)[1:]
         doubles = _loaded(builder, double, args[2], FLOATS)
-        inside = REGISTERS - 3  # in registers, as are result, raised and rank
+        inside = REGISTERS - 3  # in registers, as are result, raised and me
         kinds = [
             *2 * [address.as_pointer()], *(1 + inside) * [word], *FLOATS * [double],
             *(len(rest) - inside) * [word],
@@ -180,7 +180,7 @@ def attend(mailbox: Any, bell: Any) -> None:
         state = load_acquire(mailbox, STATE)
         if state & POSTED:
             if atomic_cas(mailbox, STATE, state, state - POSTED) == state:
-                _work(words_at(mailbox[RECORD], TEAM_WORDS + 1), mailbox[RANK])
+                _work(words_at(mailbox[RECORD], TEAM_WORDS + 1), mailbox[NUMBER])
                 looks = 0
         elif state & CALLED:
             if atomic_cas(mailbox, STATE, state, state - CALLED) == state:
@@ -195,9 +195,9 @@ def attend(mailbox: Any, bell: Any) -> None:
 
 
 @device
-def _work(record: Any, rank: int) -> None:
+def _work(record: Any, me: int) -> None:
     start = record.ctypes.data
-    status, detail = call_at(record[FUNCTION], rank, start + 8 * REALS, start + 8 * SLOTS)
+    status, detail = call_at(record[FUNCTION], me, start + 8 * REALS, start + 8 * SLOTS)
     if status not in FINE:
         if atomic_cas(record, STATUS, 0, status) == 0:
             record[DETAIL] = detail
@@ -231,10 +231,10 @@ def start(plan: Any, record: Any, mailboxes: Any, bell: Any, most_looks: int) ->
     record[LEFT] = mailboxes.size
     record[OVER] = 0
     bits = 0
-    for rank in range(mailboxes.size):
-        mailbox = words_at(mailboxes[rank], MAILBOX_WORDS)
+    for me in range(mailboxes.size):
+        mailbox = words_at(mailboxes[me], MAILBOX_WORDS)
         mailbox[RECORD] = record.ctypes.data
-        mailbox[RANK] = rank
+        mailbox[NUMBER] = me
         mailbox[LOOKS] = most_looks
         if _flag(mailbox, POSTED) & ASLEEP:
             bits |= mailbox[BIT]
@@ -299,8 +299,8 @@ def cancel(record: Any, mailboxes: Any) -> None:
     if load_acquire(record, OVER) == 1:
         return  # over, or not started
     store_release(words_at(record[TEAM_WORDS], WORDS), STOP, 1)
-    for rank in range(mailboxes.size):
-        mailbox = words_at(mailboxes[rank], MAILBOX_WORDS)
+    for me in range(mailboxes.size):
+        mailbox = words_at(mailboxes[me], MAILBOX_WORDS)
         state = load_acquire(mailbox, STATE)
         while state & POSTED:
             seen = atomic_cas(mailbox, STATE, state, state - POSTED)

@@ -310,7 +310,7 @@ def machine_code() -> dict[str, Any]:
 
 @kernel
 def _probe(team: Any, matrix: Any, numbers: Any, reals: Any, found: Any) -> None:
-    found[0], found[1], found[2] = team.rank, team.size, team.words.size
+    found[0], found[1], found[2] = team.me, team.size, team.words.size
     found[3], found[4], found[5] = matrix.shape[0], matrix.shape[1], matrix.size
     found[6], found[7] = matrix[1, 2], matrix.itemsize
     found[8], found[9], found[10] = numbers[0], numbers[1][1], numbers[2]

@@ -74,8 +74,8 @@ def arrange(members: Sequence[Placed], kernel: bool) -> None:
         and len(members) == len(found.cpus)
         and os.sched_getaffinity(0) == found.allowed
     )
-    for rank, member in enumerate(members):
-        cpu = found.cpus[rank] if stay and found is not None else ANYWHERE
+    for me, member in enumerate(members):
+        cpu = found.cpus[me] if stay and found is not None else ANYWHERE
         if member.cpu != cpu:
             _move(member, cpu)
 

@@ -55,9 +55,9 @@ SLEEP_US = 50  # microseconds; this delay is small compared with YIELDS yields
 
 
 class Team(NamedTuple):
-    """One member's handle: its number (`rank`), the team's size, and the words all share."""
+    """One member's handle: its number (`me`), the team's size, and the words all share."""
 
-    rank: int
+    me: int
     size: int
     words: np.ndarray[Any, Any]
 
@@ -146,15 +146,15 @@ def barrier(team: Team) -> bool:
 def share(team: Team, n: int) -> tuple[int, int]:
     """This member's range of 0..n, the same at every call.  Lengths differ by at most one."""
     each, rest = n // team.size, n % team.size
-    lo = team.rank * each + min(team.rank, rest)
-    return lo, lo + each + (1 if team.rank < rest else 0)
+    lo = team.me * each + min(team.me, rest)
+    return lo, lo + each + (1 if team.me < rest else 0)
 
 
 @device
 def share_rows(team: Team, indptr: np.ndarray[Any, Any]) -> tuple[int, int]:
     """This member's range of rows, such that all have about the same number of entries."""
     n = indptr.size - 1
-    return _row_at(indptr, n, team.rank, team.size), _row_at(indptr, n, team.rank + 1, team.size)
+    return _row_at(indptr, n, team.me, team.size), _row_at(indptr, n, team.me + 1, team.size)
 
 
 @device

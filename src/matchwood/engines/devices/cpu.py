@@ -105,7 +105,7 @@ def _fill(team: Team, moves: Array, firsts: Array, slots: int, words: Array) -> 
         _copy_chunks(team, moves[firsts[turn] : firsts[turn + 1]])
         if barrier(team) or _ends(team, words):
             return
-        if team.rank == 0:
+        if team.me == 0:
             store_release(words, FILLED, turn + 1)
 
 
@@ -150,7 +150,7 @@ def _find_rows(team: Team, indptr: Array, ids: Array, begin: Array, length: Arra
 @kernel
 def _count_degrees(team: Team, indptr: Array, counts: Array) -> None:
     lo, hi = share(team, indptr.size - 1)
-    most, own = counts.shape[1] - 1, counts[team.rank]
+    most, own = counts.shape[1] - 1, counts[team.me]
     for i in range(lo, hi):
         if interrupted(team, i):
             return

@@ -19,7 +19,7 @@ def _list_edges(team: Team, indptr: Array, indices: Array, data: Array, starts: 
                 fill: bool, u: Array, v: Array, w: Array) -> None:  # fmt: skip
     """Count (into starts[member + 1]), or with `fill` write, the entries above the diagonal."""
     lo, hi = share_rows(team, indptr)
-    at = starts[team.rank] if fill else 0
+    at = starts[team.me] if fill else 0
     for i in range(natural(lo), hi):
         if interrupted(team, i):
             return
@@ -31,7 +31,7 @@ def _list_edges(team: Team, indptr: Array, indices: Array, data: Array, starts: 
                     w[at] = data[k]
                 at += 1
     if not fill:
-        starts[team.rank + 1] = at
+        starts[team.me + 1] = at
 
 
 @kernel

@@ -500,7 +500,7 @@ def _rounds(
         if barrier(team):
             return
         proposed, size = propose_by(team, mine[:size], k == 0, charged, rule, rows, places)
-        tally[team.rank, PROPOSED] = proposed
+        tally[team.me, PROPOSED] = proposed
         if barrier(team):
             return
         k += 1
@@ -512,7 +512,7 @@ def _rounds(
             rejected, size = _confirm_two(team, mine[:size], places)
         else:
             rejected, size = _confirm(team, mine[:size], n, places)
-        tally[team.rank, REJECTED] = rejected
+        tally[team.me, REJECTED] = rejected
         if barrier(team):
             return
         idle = idle + 1 if _total(tally, REJECTED) == proposed else 0
@@ -522,7 +522,7 @@ def _rounds(
         _sort_pairs(team, lo, hi, places)
     else:
         _sort_rows(team, lo, hi, rule, places)
-    if team.rank == 0:
+    if team.me == 0:
         result[0] = k
         result[1] = maximal
 

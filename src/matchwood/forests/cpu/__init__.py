@@ -93,8 +93,8 @@ def _number(
     n = marks.size
     lo, hi = share(team, n)
     start = np.int64(0)
-    for rank in range(team.rank):
-        start += tally[rank]
+    for me in range(team.me):
+        start += tally[me]
     for v in range(natural(lo), hi):
         length = lengths[v]
         if length > 0:

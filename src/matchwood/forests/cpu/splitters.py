@@ -240,7 +240,7 @@ def follow(team: Team, table: Array, trails: Trails, nodes: Nodes, all_walks: Ar
     marks, lengths, vertices = trails.marks, trails.lengths, nodes.vertices
     n = marks.size
     slots = 2 * vertices.size
-    walks = all_walks[team.rank]
+    walks = all_walks[team.me]
     lo, hi = share(team, n)
     for i in range(natural(lo), hi):
         if interrupted(team, i):
@@ -249,14 +249,14 @@ def follow(team: Team, table: Array, trails: Trails, nodes: Nodes, all_walks: Ar
         lengths[i] = 0
     if barrier(team):
         return
-    if team.rank == 0:
+    if team.me == 0:
         for node in range(vertices.size):
             marks[natural(np.int64(vertices[node]))] = ~node
     if barrier(team):
         return
     # first this thread's slots, then chunks of vertices, last an empty turn that ends all walks
     active: Any = 0
-    v: Any = np.int64(team.rank)
+    v: Any = np.int64(team.me)
     end: Any = np.int64(slots)
     step, of_nodes, last = np.int64(team.size), True, False
     while True:
@@ -470,10 +470,10 @@ def _survey_stretches(
     """The weakest edge of each stretch of cycles with nodes.  True: the team stops."""
     slots = 2 * nodes.vertices.size
     active = 0
-    for slot in range(team.rank, slots + team.size):
+    for slot in range(team.me, slots + team.size):
         last = slot >= slots  # finish the surveys that have begun
         if not last:
-            if slot % team.size != team.rank:
+            if slot % team.size != team.me:
                 continue
             if nodes.state[slot // 2] != ON_CYCLE or slot > nodes.links[slot]:
                 continue
@@ -529,7 +529,7 @@ def _count(team: Team, lengths: Array, tally: Array) -> bool:
     total = np.int64(0)
     for v in range(natural(lo), hi):
         total += lengths[v]
-    tally[team.rank] = total
+    tally[team.me] = total
     return barrier(team)
 
 
@@ -540,23 +540,23 @@ def resolve(
 ) -> None:  # fmt: skip
     """Find the positions of nodes and cut the cycles; completes all records and `tally`."""
     n = trails.marks.size
-    surveys = Surveys(all_surveys.walks[team.rank], all_surveys.bests[team.rank])
-    if team.rank == 0:
+    surveys = Surveys(all_surveys.walks[team.me], all_surveys.bests[team.me])
+    if team.me == 0:
         cuts.counters[CYCLES_WITH_NODES] = _rank_nodes(trails, nodes)
     if barrier(team):
         return
     if cuts.counters[CYCLES_WITH_NODES] != 0:
         if _survey_stretches(team, factor, trails, nodes, surveys, cuts, stretches):
             return
-        if team.rank == 0:
+        if team.me == 0:
             _rank_cycle_nodes(trails, nodes, stretches, cuts)
         if barrier(team):
             return
     if _count(team, trails.lengths, tally):
         return
     total = 0
-    for rank in range(team.size):
-        total += tally[rank]
+    for me in range(team.size):
+        total += tally[me]
     if total == n:
         return
     if _survey_rings(team, factor, trails, surveys, cuts, stretches):

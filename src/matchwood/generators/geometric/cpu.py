@@ -74,7 +74,7 @@ def _sort_into_cells(team: Any, points: Array, to: Cells, cursor: Array) -> None
             atomic_add(starts, _cell(points, v, width, cells) + 1, 1)
     if barrier(team):
         return
-    if team.rank == 0:
+    if team.me == 0:
         for c in range(1, starts.size):
             starts[c] += starts[c - 1]
     if barrier(team):

@@ -195,7 +195,7 @@ def _fill_row(
     no branch, which would be mispredicted half of the time.
     """
     size = np.uint64(n)
-    mine = line[team.rank]
+    mine = line[team.me]
     rows = indptr.size - 1
     while True:
         start = next_chunk(team, rows, ROWS)

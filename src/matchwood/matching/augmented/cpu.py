@@ -569,7 +569,7 @@ def _wake(
     team: Team, state: State, scale: Scale, lists: WorkLists, wanted: Wanted, turn: int
 ) -> bool:
     """Make the next queue: losers, changed units, and neighbours that may gain by the change."""
-    shared, buffer, count = lists.shared, lists.buffers[team.rank], 0
+    shared, buffer, count = lists.shared, lists.buffers[team.me], 0
     queue, tail = lists.queues[turn], shared[_QUEUED + turn * _LINE :]
     mate, price, free = state.mate, state.price, ~state.mate.dtype.type(0)
     lo, hi = share(team, shared[_CANDIDATES])
@@ -626,7 +626,7 @@ def _augment(
         waiting = shared[_QUEUED + turn * _LINE]
         if barrier(team):  # all members have read the lengths
             return
-        if team.rank == 0:
+        if team.me == 0:
             shared[_CHANGED], shared[_CANDIDATES] = 0, 0
             shared[_QUEUED + (1 - turn) * _LINE] = 0
         if barrier(team):
@@ -635,7 +635,7 @@ def _augment(
         if _choose_queued(team, queue, state, weighing, lists, wanted):
             return
         size, turn = shared[_CANDIDATES], 1 - turn
-    if team.rank == 0:
+    if team.me == 0:
         shared[_ROUNDS] = rounds
     sum_blocks(team, state.own, sums)
 

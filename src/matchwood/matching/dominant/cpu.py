@@ -214,11 +214,11 @@ def _match(
     n = pointer.size
     kind, nobody = pointer.dtype.type, _nobody(pointer)
     expect(team, n)
-    buffer = buffers[team.rank]
+    buffer = buffers[team.me]
     turn, rounds, size = 0, 0, n
     alone = False  # member 0 works, the others wait for it
     while size > 0:
-        if alone and team.rank > 0:
+        if alone and team.me > 0:
             if barrier(team):
                 return
             size, turn, rounds = shared[_SIZE], shared[_TURN], shared[_MATCHED]
@@ -226,7 +226,7 @@ def _match(
             continue
         queue, others = queues[turn], queues[1 - turn]
         tail = shared[_TAILS + (1 - turn) * _LINE :]
-        if team.rank == 0:
+        if team.me == 0:
             tail[0] = 0
 
         if rounds == 0:  # the queue would be 0 .. n - 1

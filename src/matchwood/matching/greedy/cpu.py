@@ -95,7 +95,7 @@ def _collect(
     free = ~mate.dtype.type(0)
     indptr, indices, weights = rows
     ends, heavy, tail = batch
-    mine, mine_weights = buffers.ends[team.rank], buffers.weights[team.rank]
+    mine, mine_weights = buffers.ends[team.me], buffers.weights[team.me]
     count, largest = 0, low
     chunk = next_chunk(team, n, CHUNK)
     while chunk >= 0:
@@ -119,7 +119,7 @@ def _collect(
                         count = _append(mine, mine_weights, count, ends, heavy, tail)
         chunk = next_chunk(team, n, CHUNK)
     _append(mine, mine_weights, count, ends, heavy, tail)
-    most[team.rank, 0] = largest
+    most[team.me, 0] = largest
 
 
 @kernel
@@ -141,7 +141,7 @@ def _count_long_runs(team: Team, keys: Array, sums: Array) -> None:
         late, early = keys[lo:hi], keys[lo - LONGEST_RUN : hi - LONGEST_RUN]
         for i in range(late.size):
             long += late[i] == early[i]
-    sums[team.rank] = long
+    sums[team.me] = long
 
 
 @kernel
@@ -180,7 +180,7 @@ def _sort_ties(
 def _take(team: Team, perm: Array, batch: Array, heavy: Array, mate: Array, matched: Array) -> None:
     """Go through the edges of the batch in order, and take each whose ends are both free."""
     free = ~mate.dtype.type(0)
-    if team.rank > 0:
+    if team.me > 0:
         return
     for i in range(perm.size):
         if interrupted(team, i):

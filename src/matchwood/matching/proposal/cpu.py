@@ -179,7 +179,7 @@ def _begin(team: Team, indptr: Array, seed: Any, threshold: Any, live_state: Ver
                 live[first + kept] = i
                 kept += 1
         sizes[chunk] = kept
-        _colour(live[first : first + kept], words[team.rank], r, threshold, state)
+        _colour(live[first : first + kept], words[team.me], r, threshold, state)
         chunk = next_chunk(team, sizes.size, 1)
 
 
@@ -258,7 +258,7 @@ def _rounds(
                         got += 1
             sizes[chunk] = kept
             stay += kept
-            _colour(part[:kept], words[team.rank], r, threshold, state)
+            _colour(part[:kept], words[team.me], r, threshold, state)
             chunk = next_chunk(team, sizes.size, 1)
         atomic_add(matched, number, got)
         atomic_add(left, number, stay)

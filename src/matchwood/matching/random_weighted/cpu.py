@@ -44,7 +44,7 @@ def _visit(
     """Visit all vertices.  `weight` is `matched` as floats.  Caller: mate all ones, matched 0."""
     free = ~mate.dtype.type(0)
     expect(team, order.size)
-    for i in range(order.size if team.rank == 0 else 0):
+    for i in range(order.size if team.me == 0 else 0):
         if interrupted(team, i):
             return
         if i & 4095 == 0:

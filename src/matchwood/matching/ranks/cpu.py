@@ -48,7 +48,7 @@ def _first_undominated(
     """
     indptr, indices, data = view
     lo, hi = share_rows(team, indptr)
-    first = found[team.rank]
+    first = found[team.me]
     for i in range(lo, hi):
         if interrupted(team, i):
             return
@@ -67,7 +67,7 @@ def _first_undominated(
                     blocked |= prefers_tied(other, mate[end], u, v, ties.seed, ties.by_hash)
             if not blocked and (first[0] < 0 or (u, v) < (first[0], first[1])):
                 first[0], first[1] = u, v
-                weights[team.rank] = w
+                weights[team.me] = w
 
 
 def first_undominated(

@@ -75,7 +75,7 @@ def _measure(
     """Add up the measures that are wanted; `places` is empty for the order as it is."""
     lo, hi = share_rows(team, indptr)
     sorting = wanted.log_gap and places.size > 0
-    mine, other = buffers[team.rank, 0], buffers[team.rank, 1]
+    mine, other = buffers[team.me, 0], buffers[team.me, 1]
     arrangement = log_arrangement = gap = log_gap = np.int64(0)
     for u in range(lo, hi):
         if interrupted(team, u):
@@ -96,8 +96,8 @@ def _measure(
                 gap += _extent(row, places)
             if wanted.log_gap:
                 log_gap += _log_gaps(row, logs)
-    sums[team.rank, 0], sums[team.rank, 1] = arrangement, log_arrangement
-    sums[team.rank, 2], sums[team.rank, 3] = gap, log_gap
+    sums[team.me, 0], sums[team.me, 1] = arrangement, log_arrangement
+    sums[team.me, 2], sums[team.me, 3] = gap, log_gap
 
 
 def measure(

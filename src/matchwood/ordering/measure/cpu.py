@@ -43,7 +43,7 @@ def _distances(
         total += at - first
         if fronts:
             atomic_add(begun, first, 1)
-    sums[team.rank, 0], sums[team.rank, 1] = widest, total
+    sums[team.me, 0], sums[team.me, 1] = widest, total
 
 
 @kernel
@@ -53,11 +53,11 @@ def _fronts(team: Any, begun: Array, sums: Array) -> None:
     total = np.int64(0)
     for i in range(lo, hi):
         total += begun[i]
-    sums[team.rank, 0] = total
+    sums[team.me, 0] = total
     if barrier(team):
         return
     active = -np.int64(lo)  # rows that ended before lo
-    for member in range(team.rank):
+    for member in range(team.me):
         active += sums[member, 0]
     widest = low = high = np.int64(0)
     for i in range(lo, hi):
@@ -67,7 +67,7 @@ def _fronts(team: Any, begun: Array, sums: Array) -> None:
         low += square & 0xFFFFFFFF
         high += square >> 32
         active -= 1
-    sums[team.rank, 1], sums[team.rank, 2], sums[team.rank, 3] = widest, low, high
+    sums[team.me, 1], sums[team.me, 2], sums[team.me, 3] = widest, low, high
 
 
 def measure(

@@ -27,11 +27,11 @@ def _lengths(team: Any, indptr: Array, perm: Array, out: Array, sums: Array) -> 
     total = np.int64(0)
     for i in range(lo, hi):
         total += np.int64(indptr[perm[i] + 1]) - np.int64(indptr[perm[i]])
-    sums[team.rank] = total
+    sums[team.me] = total
     if barrier(team):
         return
     at = np.int64(0)
-    for member in range(team.rank):
+    for member in range(team.me):
         at += sums[member]
     for i in range(lo, hi):
         out[i] = at
@@ -45,7 +45,7 @@ def _rows(
     team: Any, indptr: Array, indices: Array, data: Array, perm: Array, place: Array,
     out_indptr: Array, out_indices: Array, out_data: Array, shift: Any, buffers: Array,
 ) -> None:  # fmt: skip
-    words, other = buffers[team.rank, 0], buffers[team.rank, 1]
+    words, other = buffers[team.me, 0], buffers[team.me, 1]
     mask = (ONE << shift) - ONE
     lo, hi = share_rows(team, out_indptr)
     since = np.int64(0)  # entries since the last check

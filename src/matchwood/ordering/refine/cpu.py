@@ -235,7 +235,7 @@ def _sort_rows(team: Any, order: Order, indices: Array, buffers: Array) -> None:
         row, near = indices[begin:end], order.near[begin:end]
         for k in range(row.size):
             near[k] = order.place[np.uint64(row[k])]
-        sort_places(team, near, buffers[team.rank], row.size)
+        sort_places(team, near, buffers[team.me], row.size)
 
 
 @device
@@ -366,7 +366,7 @@ def _complete(team: Any, order: Order, sequence: Sequence, kept: Array) -> None:
         kept[0] = mine
         return
     while True:
-        if team.rank == 0:
+        if team.me == 0:
             mine += _next_window(team, order, sequence)
         if barrier(team):
             return
@@ -388,7 +388,7 @@ def _complete(team: Any, order: Order, sequence: Sequence, kept: Array) -> None:
                 sequence.window[k] = NONE
         if barrier(team):
             return
-    kept[team.rank] = mine
+    kept[team.me] = mine
 
 
 def refine(

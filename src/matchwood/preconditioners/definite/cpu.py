@@ -116,7 +116,7 @@ def _examine(
 ) -> None:
     """Count the paths that are not definite; with `change`, part[k] becomes the factor of the path
     that begins at k, if it needs one.  Caller: `part` is -1 everywhere."""
-    line = table[team.rank]
+    line = table[team.me]
     lo, hi = share(team, d.shape[0])
     for k in range(lo, hi):
         if interrupted(team, k):

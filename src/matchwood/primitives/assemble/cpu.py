@@ -19,7 +19,7 @@ def _by_column(
 ) -> None:  # fmt: skip
     """Stable counting sort by column of the list, followed by its mirror when `symmetric`."""
     m = rows.size
-    mine = counts[team.rank]
+    mine = counts[team.me]
     mine[:] = 0
     lo, hi = share(team, 2 * m if symmetric else m)
     for k in range(lo, min(hi, m)):

@@ -113,13 +113,13 @@ def _trees(
         parent[v] = target[v]
         if target[v] == v:
             count += 1
-    counts[team.rank] = count
+    counts[team.me] = count
     if barrier(team):
         return
     at = 0
-    for member in range(team.rank):
+    for member in range(team.me):
         at += counts[member]
-    if team.rank == team.size - 1:
+    if team.me == team.size - 1:
         counts[team.size] = at + count
     for v in range(lo, hi):
         if parent[v] == v:

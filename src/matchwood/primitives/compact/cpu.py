@@ -34,14 +34,14 @@ def _count(team: Team, mask: Any, counts: Any) -> None:
         if stopping(team):
             return
         kept += _kept(mask[start : min(start + _LOOK, hi)])
-    counts[team.rank, 0] = kept
+    counts[team.me, 0] = kept
 
 
 @kernel
 def _write(team: Team, mask: Any, values: Any, starts: Any, kept: Any) -> None:
     """Fill this member's part of `kept` from its share of `values`, or of positions if None."""
     lo, hi = share(team, mask.size)
-    place, end = np.uint64(starts[team.rank]), np.uint64(starts[team.rank + 1])
+    place, end = np.uint64(starts[team.me]), np.uint64(starts[team.me + 1])
     for start in range(lo, hi, _BLOCK):
         if (start - lo) % _LOOK == 0 and stopping(team):
             return

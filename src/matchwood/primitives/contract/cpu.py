@@ -85,16 +85,16 @@ def _list_entries(team: Any, matrix: Csr, labels: Array, symmetric: bool, out: L
             return
         for k in range(np.uint64(matrix.indptr[u]), np.uint64(matrix.indptr[u + 1])):
             count += _kept(labels[u], labels[matrix.indices[k]], symmetric)
-    out.sums[team.rank] = count
+    out.sums[team.me] = count
     if barrier(team):
         return
     place = np.int64(0)
-    for member in range(team.rank):
+    for member in range(team.me):
         place += out.sums[member]
     if place + count > out.rows.size:
         fail(team, NOT_SYMMETRIC, place + count)
         return
-    if team.rank == team.size - 1:
+    if team.me == team.size - 1:
         out.sums[team.size] = place + count
     with_data = matrix.data.size > 0
     for u in range(lo, hi):
@@ -147,18 +147,18 @@ def _number_pairs(
     first = 0
     for v in range(lo, hi):
         first += mate[v] < 0 or mate[v] > v
-    sums[team.rank] = first
+    sums[team.me] = first
     if barrier(team):
         return
     number = 0
-    for member in range(team.rank):
+    for member in range(team.me):
         number += sums[member]
     for v in range(lo, hi):
         if mate[v] < 0 or mate[v] > v:
             label[v] = number
             weights[number] = members[v] + (members[mate[v]] if mate[v] >= 0 else 0)
             number += 1
-    if team.rank == team.size - 1:
+    if team.me == team.size - 1:
         sums[team.size] = number
     if barrier(team):
         return
@@ -228,7 +228,7 @@ def _group(
     team: Any, labels: Array, counts: Array, sums: Array, starts: Array, members: Array
 ) -> None:
     """members[starts[c] : starts[c + 1]] = the vertices with label c, ascending."""
-    mine = counts[team.rank]
+    mine = counts[team.me]
     mine[:] = 0
     lo, hi = share(team, labels.size)
     for v in range(np.uint64(lo), np.uint64(hi)):
@@ -270,14 +270,14 @@ def _fetch(rows: Rows, members: Array, i: Any) -> None:
 
 @expanded
 def _add_row(
-    rows: Rows, labels: Array, v: Any, table: Table, rank: int, listed: Array, place: Any
+    rows: Rows, labels: Array, v: Any, table: Table, me: int, listed: Array, place: Any
 ) -> Any:
     """Add row v to the totals; new labels are listed from `place` on.  Returns where that ends.
 
     In blocks, labels first, so that no read waits for a write just before it; without branches,
     since whether a label is new cannot be predicted.
     """
-    total, seen, label = table.total[rank], table.seen[rank], table.label[rank]
+    total, seen, label = table.total[me], table.seen[me], table.label[me]
     begin = np.uint64(rows.indptr[np.uint64(v)])
     end = np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)])
     while begin < end:
@@ -313,7 +313,7 @@ def _add_up(
     No member writes into another's memory: a row never lists more labels than it has entries.
     """
     count = diagonal.size
-    total, seen = table.total[team.rank], table.seen[team.rank]
+    total, seen = table.total[team.me], table.seen[team.me]
     free = end = np.int64(0)  # of this member's slab
     chunk = next_chunk(team, count, CHUNK)
     while chunk >= 0:
@@ -337,7 +337,7 @@ def _add_up(
                 if interrupted(team, np.int64(i)):
                     return
                 _fetch(rows, members, i)
-                place = _add_row(rows, labels, members[i], table, team.rank, out.indices, place)
+                place = _add_row(rows, labels, members[i], table, team.me, out.indices, place)
                 if inner.size > 0:
                     within += inner[members[i]]
             diagonal[c] = within + total[c]

@@ -73,7 +73,7 @@ def _survey(
             if k > 0:
                 a, b = min(u[k - 1], v[k - 1]), min(u[k], v[k])
                 late += a > b or (a == b and max(u[k - 1], v[k - 1]) > max(u[k], v[k]))
-    faults[team.rank] = late
+    faults[team.me] = late
 
 
 @device
@@ -93,7 +93,7 @@ def _count_tied(team: Team, keys: Array, sums: Array) -> None:
             return
         for k in range(start, min(start + BLOCK, hi)):
             tied += _is_tied(keys, k)
-    sums[team.rank] = tied
+    sums[team.me] = tied
 
 
 @kernel
@@ -103,7 +103,7 @@ def _gather_tied(
 ) -> None:  # fmt: skip
     """List the tied edges: their places in the order, their inverted hashes, 0, 1, ..."""
     lo, hi = share(team, keys.size)
-    at = before[team.rank]
+    at = before[team.me]
     for start in range(lo, hi, BLOCK):
         if stopping(team):
             return
@@ -124,11 +124,11 @@ def _number_runs(
     count = 0
     for i in range(lo, hi):
         count += i > 0 and keys[places[i]] != keys[places[i - 1]]
-    sums[team.rank] = count
+    sums[team.me] = count
     if barrier(team):
         return
     run = 0
-    for member in range(team.rank):
+    for member in range(team.me):
         run += sums[member]
     for i in range(lo, hi):
         run += i > 0 and keys[places[i]] != keys[places[i - 1]]

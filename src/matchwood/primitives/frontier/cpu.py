@@ -117,14 +117,14 @@ def list_bitmap(team: Team, bitmap: Any, queue: Any, counts: Any) -> int:
     marked = np.uint64(0)
     for word in bitmap[lo:hi]:
         marked += count_ones(word)
-    counts[team.rank, 0] = np.int64(marked)
+    counts[team.me, 0] = np.int64(marked)
     if barrier(team):
         return -1
     place, total = 0, 0
-    for rank in range(team.size):
-        if rank < team.rank:
-            place += counts[rank, 0]
-        total += counts[rank, 0]
+    for me in range(team.size):
+        if me < team.me:
+            place += counts[me, 0]
+        total += counts[me, 0]
     place = np.uint64(place)
     for w in range(lo, hi):
         word = bitmap[w]
@@ -175,7 +175,7 @@ def _count(team: Team, bitmap: Any, totals: Any) -> None:
     marked = np.uint64(0)
     for word in bitmap[lo:hi]:
         marked += count_ones(word)
-    totals[team.rank] = marked
+    totals[team.me] = marked
 
 
 @kernel

@@ -82,9 +82,9 @@ def _name(names: Any, v: Any) -> Any:
 def _sound_indptr(team: Any, indptr: Array, entries: int, table: Array) -> bool:
     """Look for faults in indptr, all members together; False when there is one."""
     rows = indptr.size - 1
-    line = table[team.rank]
+    line = table[team.me]
     lo, hi = share(team, rows)
-    if team.rank == 0 and indptr[0] != 0:
+    if team.me == 0 and indptr[0] != 0:
         line[_FAULT] = 1
     else:
         falls = 0
@@ -95,7 +95,7 @@ def _sound_indptr(team: Any, indptr: Array, entries: int, table: Array) -> bool:
                 line[_FAULT] = 2
                 line[_AT] = i
                 break
-    if team.rank == team.size - 1 and line[_FAULT] == 0 and indptr[rows] != entries:
+    if team.me == team.size - 1 and line[_FAULT] == 0 and indptr[rows] != entries:
         line[_FAULT] = 3
         line[_AT] = rows
     if barrier(team):
@@ -115,7 +115,7 @@ def _validate(team: Any, indptr: Array, indices: Array, n: int, table: Array) ->
     """
     if not _sound_indptr(team, indptr, indices.size, table):
         return
-    line = table[team.rank]
+    line = table[team.me]
     lo, hi = share_rows(team, indptr)
     first, last = np.uint64(indptr[lo]), np.uint64(indptr[hi])
     largest = indices.dtype.type(0)
@@ -146,7 +146,7 @@ def _validate(team: Any, indptr: Array, indices: Array, n: int, table: Array) ->
 @kernel
 def _symmetry(team: Any, indptr: Array, indices: Array, names: Any, key: Any, table: Array) -> None:
     """Add up x'Ay - y'Ax, and count loops."""
-    line = table[team.rank]
+    line = table[team.me]
     lo, hi = share_rows(team, indptr)
     loops = 0
     sum1 = sum2 = _ZERO
@@ -311,7 +311,7 @@ def _values(
     team: Any, indptr: Array, indices: Array, data: Array, bits: Array, names: Any, key: Any,
     table: Array, ranges: Array,
 ) -> None:  # fmt: skip
-    line = table[team.rank]
+    line = table[team.me]
     line[_BAD] = -1
     lo, hi = share_rows(team, indptr)
     least, most = np.inf, -np.inf
@@ -343,8 +343,8 @@ def _values(
         a, b, c, d = vertex_numbers(key, _name(names, i))
         sum1 += a * y1 - b * x1
         sum2 += c * y2 - d * x2
-    ranges[team.rank, 0] = least
-    ranges[team.rank, 1] = most
+    ranges[team.me, 0] = least
+    ranges[team.me, 1] = most
     line[_ZEROS] = zeros
     line[_VLOOPS] = loops
     line[_NEGATIVE_LOOPS] = negative_loops
@@ -413,8 +413,8 @@ def _sum_words(team: Any, words: Array, sums: Array) -> None:
             u = np.uint64(words[k]) * _SPREAD
             one += u ^ (u >> _S32)
             two += one  # so the first word counts most often; products are slow on some CPUs
-    sums[team.rank, 0] = one
-    sums[team.rank, 1] = two + one * np.uint64(words.size - hi)
+    sums[team.me, 0] = one
+    sums[team.me, 1] = two + one * np.uint64(words.size - hi)
 
 
 def word_sums(words: Array, *, threads: int | None = None) -> tuple[int, int]:

@@ -67,12 +67,12 @@ def number_wanted(
     count = 0
     for v in range(lo, hi):
         count += root[v] == v and (every or offers[v] != NO_OFFER)
-    sums[team.rank] = count
+    sums[team.me] = count
     if barrier(team):
         return np.int64(-1)
     number = total = np.int64(0)
     for member in range(team.size):
-        if member == team.rank:
+        if member == team.me:
             number = total
         total += sums[member]
     if total == 1:
@@ -94,7 +94,7 @@ def number_wanted(
 def number_roots(team: Any, root: Array, numbers: Array, sums: Array) -> None:
     """`number_wanted` for all roots; sums[team.size] = how many there are."""
     total = number_wanted(team, root, root.size, root, True, numbers, sums)
-    if team.rank == team.size - 1 and total >= 0:
+    if team.me == team.size - 1 and total >= 0:
         sums[team.size] = total
 
 

@@ -84,8 +84,8 @@ def _orient(team: Team, table: Array, links: Array, bad: Array) -> None:
 @device
 def _changed(tally: Array, turn: int) -> int:
     total = 0
-    for rank in range(tally.shape[0]):
-        total += tally[rank, turn]
+    for me in range(tally.shape[0]):
+        total += tally[me, turn]
     return total
 
 
@@ -141,7 +141,7 @@ def _doubling_with(op_of_user: Any) -> Any:
                         mine = combined
                     next_to[slot] = ahead
                     next_total[slot] = mine
-            tally[team.rank, turn % 3] = count
+            tally[team.me, turn % 3] = count
             if barrier(team):
                 return
             turn += 1
@@ -152,7 +152,7 @@ def _doubling_with(op_of_user: Any) -> Any:
                 left = count
                 break
             left = count
-        if team.rank == 0:
+        if team.me == 0:
             result[0], result[1], result[2] = turn % 2, left, turn
 
     return _double
@@ -252,7 +252,7 @@ def _splitters_with(op_of_user: Any) -> tuple[Any, Any, Any]:
     ) -> None:  # fmt: skip
         """end[slot], behind[slot]: the end of the path on that side of a node, and all values up to
         it.  On a cycle `end` becomes ~(its smallest vertex)."""
-        if team.rank > 0:
+        if team.me > 0:
             return
         for k in range(to.size):
             end[k] = UNKNOWN
@@ -376,11 +376,11 @@ def splitters(
     slots = 2 * nodes.size
     to, least, end = (np.empty(slots, links.dtype) for _ in range(3))
     total, behind = np.empty(slots, values.dtype), np.empty(slots, values.dtype)
-    walk_stretches, rank, distribute = _splitters_with(op)
+    walk_stretches, me, distribute = _splitters_with(op)
     team = crew(threads, work=8 * n)
     if slots:
         team.run(walk_stretches, links, values, nodes, number, to, total, least)
-        crew(1, work=4 * slots).run(rank, nodes, to, total, least, end, behind)
+        crew(1, work=4 * slots).run(me, nodes, to, total, least, end, behind)
     ends, reduced = np.full(2 * n, UNREACHED, links.dtype), np.empty(2 * n, values.dtype)
     smallest = np.zeros(n, np.uint8)
     team.run(

@@ -64,7 +64,7 @@ def reduce_rows(
 ) -> None:  # fmt: skip
     """Reduce this member's share of the rows; see __init__.py.  `data` None: `multiply` gets 1."""
     lo, hi = share_rows(team, indptr)
-    if team.rank == 0:
+    if team.me == 0:
         lo = 0  # with a broken indptr the search may end elsewhere; here all rows are checked
     for start in range(natural(lo), hi, ROWS):
         if stopping(team):

@@ -31,22 +31,22 @@ def _scan(team: Team, counts: Any, offsets: Any, limit: int, sums: Any) -> None:
         for i in range(block.size):
             total += block[i]
             least = min(least, np.int64(block[i]))
-    sums[team.rank, _SUM] = total
-    sums[team.rank, _LEAST] = least
+    sums[team.me, _SUM] = total
+    sums[team.me, _LEAST] = least
     if barrier(team):
         return
     running = np.int64(0)
     whole = np.int64(0)
     least = np.int64(0)
-    for rank in range(team.size):
-        if rank < team.rank:
-            running += sums[rank, _SUM]
-        whole += sums[rank, _SUM]
-        least = min(least, sums[rank, _LEAST])
+    for me in range(team.size):
+        if me < team.me:
+            running += sums[me, _SUM]
+        whole += sums[me, _SUM]
+        least = min(least, sums[me, _LEAST])
     if least == 0 and whole > limit:  # nothing negative: the last sum is the largest
         fail(team, _TOO_LARGE, 0)
         return
-    if team.rank == 0:
+    if team.me == 0:
         offsets[0] = 0
     for start in range(lo, hi, BLOCK):
         if stopping(team):

@@ -102,8 +102,8 @@ def differing_bits(team: Team, keys: Any) -> Any:
 def all_differing(team: Team, scratch: Scratch) -> Any:
     """The bits in which any keys differ: of all members, after a barrier."""
     found = np.uint64(0)
-    for rank in range(team.size):
-        found |= scratch.differing[rank, 0]
+    for me in range(team.size):
+        found |= scratch.differing[me, 0]
     return found
 
 
@@ -135,7 +135,7 @@ def _write_places(team: Team, keys: Any, shift: Any, mask: Any, scratch: Scratch
 
     All members count the digits of their shares first.  True: the team stops.
     """
-    mine = scratch.counts[team.rank]
+    mine = scratch.counts[team.me]
     mine[:] = 0
     lo, hi = share(team, keys.size)
     for start in range(lo, hi, BLOCK):
@@ -146,16 +146,16 @@ def _write_places(team: Team, keys: Any, shift: Any, mask: Any, scratch: Scratch
             mine[(np.uint64(block[i]) >> shift) & mask] += 1
     if barrier(team):
         return True
-    place = scratch.places[team.rank]
+    place = scratch.places[team.me]
     before = np.int64(0)
     for digit in range(DIGITS):
-        if team.rank == 0:
+        if team.me == 0:
             scratch.bounds[digit] = before
-        for rank in range(team.size):
-            if rank == team.rank:
+        for me in range(team.size):
+            if me == team.me:
                 place[digit] = before
-            before += scratch.counts[rank, digit]
-    if team.rank == 0:
+            before += scratch.counts[me, digit]
+    if team.me == 0:
         scratch.bounds[DIGITS] = before
     return False
 
@@ -169,7 +169,7 @@ def _move_by_digit(
     digit_mask = (bits >> shift) & np.uint64(DIGITS - 1)
     if _write_places(team, keys, shift, digit_mask, scratch):
         return True
-    place = scratch.places[team.rank]
+    place = scratch.places[team.me]
     lo, hi = share(team, keys.size)
     for start in range(lo, hi, BLOCK):
         if stopping(team):
@@ -202,7 +202,7 @@ def _sort(
     After an odd number the result is in what was passed as a, after an even number (or none) in b.
     """
     keys_a, payload_a, keys_b, payload_b = buffers
-    scratch.differing[team.rank, 0] = _encode_share(team, keys, kind, ones, keys_b)
+    scratch.differing[team.me, 0] = _encode_share(team, keys, kind, ones, keys_b)
     if barrier(team):
         return
     left = all_differing(team, scratch) & bits
@@ -234,7 +234,7 @@ def _sort(
         result = keys_a[lo:hi]
         for i in range(result.size):
             result[i] = _decode(result[i], kind, ones)
-    if team.rank == 0:
+    if team.me == 0:
         passes[0] = done
 
 
@@ -301,7 +301,7 @@ def find_places(team: Team, keys: Any, scratch: Scratch) -> Any:
     The digit is made of the leading bits in which keys differ.  All members count the digits of
     their shares, which says where each writes (`scratch.places`), and where ranges begin.
     """
-    scratch.differing[team.rank, 0] = differing_bits(team, keys)
+    scratch.differing[team.me, 0] = differing_bits(team, keys)
     if barrier(team):
         return np.uint64(0), True
     shift = leading_digit(all_differing(team, scratch))
@@ -314,7 +314,7 @@ def _divide(team: Team, keys: Any, out: Any, scratch: Scratch) -> None:
     shift, stop = find_places(team, keys, scratch)
     if stop:
         return
-    place, mask = scratch.places[team.rank], np.uint64(DIGITS - 1)
+    place, mask = scratch.places[team.me], np.uint64(DIGITS - 1)
     lo, hi = share(team, keys.size)
     for start in range(lo, hi, BLOCK):
         if stopping(team):

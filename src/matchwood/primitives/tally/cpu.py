@@ -74,9 +74,9 @@ def sums_of(members: int, labels: int, longest: int, rows: Rows, most: int) -> S
 
 
 @expanded
-def labels_around(sums: Sums, rank: int, rows: Rows, labels: Array, v: Any) -> bool:
+def labels_around(sums: Sums, me: int, rows: Rows, labels: Array, v: Any) -> bool:
     """sums.label[rank] = the labels of the entries of row v.  False: they are all the one of v."""
-    label = sums.label[rank]
+    label = sums.label[me]
     begin = np.uint64(rows.indptr[np.uint64(v)])
     row = rows.indices[begin : np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)])]
     own = labels[np.uint64(v)]
@@ -89,12 +89,12 @@ def labels_around(sums: Sums, rank: int, rows: Rows, labels: Array, v: Any) -> b
 
 
 @expanded
-def add_up(sums: Sums, rank: int, rows: Rows, v: Any) -> int:
+def add_up(sums: Sums, me: int, rows: Rows, v: Any) -> int:
     """Add the weights of row v to the totals of its `labels_around`; returns its entries.
 
     The caller sets each total that it reads to 0: a label that stands in the row twice has 0 then.
     """
-    total, label = sums.total[rank], sums.label[rank]
+    total, label = sums.total[me], sums.label[me]
     begin = np.uint64(rows.indptr[np.uint64(v)])
     length = np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)]) - begin
     if rows.data.size > 0:
@@ -107,9 +107,9 @@ def add_up(sums: Sums, rank: int, rows: Rows, v: Any) -> int:
 
 
 @device
-def _gather(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> int:
+def _gather(scratch: Scratch, me: int, rows: Rows, labels: Array, v: Any) -> int:
     """List the labels around v; returns how many.  Their places are set."""
-    place, label, weight = scratch.place[rank], scratch.label[rank], scratch.weight[rank]
+    place, label, weight = scratch.place[me], scratch.label[me], scratch.weight[me]
     one, weighted = np.uint64(1), rows.data.size > 0
     zero, unit = weight.dtype.type(0), weight.dtype.type(1)
     begin = np.uint64(rows.indptr[np.uint64(v)])
@@ -129,9 +129,9 @@ def _gather(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> i
 
 
 @device
-def _search(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> int:
+def _search(scratch: Scratch, me: int, rows: Rows, labels: Array, v: Any) -> int:
     """`_gather` for short rows: labels are looked for one by one, and no places are set."""
-    label, weight = scratch.label[rank], scratch.weight[rank]
+    label, weight = scratch.label[me], scratch.weight[me]
     begin = np.uint64(rows.indptr[np.uint64(v)])
     end = np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)])
     count = np.uint64(0)
@@ -151,13 +151,13 @@ def _search(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> i
 
 
 @device
-def tally_row(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> int:
+def tally_row(scratch: Scratch, me: int, rows: Rows, labels: Array, v: Any) -> int:
     """The labels around v and their weights; the places are free again afterwards."""
     one = np.uint64(1)
     if rows.indptr[np.uint64(v) + one] - rows.indptr[np.uint64(v)] <= SHORT_ROW:
-        return _search(scratch, rank, rows, labels, v)
-    found = _gather(scratch, rank, rows, labels, v)
-    place, label = scratch.place[rank], scratch.label[rank]
+        return _search(scratch, me, rows, labels, v)
+    found = _gather(scratch, me, rows, labels, v)
+    place, label = scratch.place[me], scratch.label[me]
     for i in range(found):
         place[label[i]] = 0
     return found
@@ -205,7 +205,7 @@ def add_by_label(
         if count != 0:
             counts[label] += counts.dtype.type(count)
         return
-    mine = local_sums[team.rank]
+    mine = local_sums[team.me]
     slot = np.uint64(label) & np.uint64(LOCAL_LABELS - 1)
     if mine[slot] != np.int64(label):
         _put(mine, slot, sums, counts)
@@ -219,6 +219,6 @@ def empty_local_sums(team: Any, local_sums: Array, sums: Array, counts: Array) -
     """Add all local sums of this member to the shared words."""
     if team.size == 1:
         return
-    mine = local_sums[team.rank]
+    mine = local_sums[team.me]
     for slot in range(LOCAL_LABELS):
         _put(mine, slot, sums, counts)

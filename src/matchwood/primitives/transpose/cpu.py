@@ -30,11 +30,11 @@ def first_places(team: Any, counts: Array, indptr: Array, sums: Array) -> bool:
     for member in range(team.size):
         for j in range(lo, hi):
             total += counts[member, j]
-    sums[team.rank] = total
+    sums[team.me] = total
     if barrier(team):
         return True
     place = np.int64(0)
-    for member in range(team.rank):
+    for member in range(team.me):
         place += sums[member]
     for j in range(lo, hi):
         indptr[j] = place
@@ -42,7 +42,7 @@ def first_places(team: Any, counts: Array, indptr: Array, sums: Array) -> bool:
             count = counts[member, j]
             counts[member, j] = place
             place += count
-    if team.rank == team.size - 1:
+    if team.me == team.size - 1:
         indptr[columns] = place
     return barrier(team)
 
@@ -52,7 +52,7 @@ def _transpose(
     team: Any, indptr: Array, indices: Array, data: Array, counts: Array, sums: Array,
     t_indptr: Array, t_indices: Array, t_data: Array,
 ) -> None:  # fmt: skip
-    mine = counts[team.rank]
+    mine = counts[team.me]
     mine[:] = 0
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):

@@ -118,7 +118,7 @@ def _measure(
 ) -> None:  # fmt: skip
     """sizes[:, unit] = the numbers of its entries, rows and runs."""
     windows = tiles.rows.size - 1
-    lengths, by_length = scratch.lengths[team.rank], scratch.by_length[team.rank]
+    lengths, by_length = scratch.lengths[team.me], scratch.by_length[team.me]
     window = next_chunk(team, windows, 1)
     while window >= 0:
         first, last = tiles.rows[window], tiles.rows[window + 1]
@@ -137,7 +137,7 @@ def _measure(
 @kernel
 def _write(team: Any, indptr: Array, codes: Array, tiles: Tiles, scratch: Scratch) -> None:
     windows = tiles.rows.size - 1
-    lengths, by_length = scratch.lengths[team.rank], scratch.by_length[team.rank]
+    lengths, by_length = scratch.lengths[team.me], scratch.by_length[team.me]
     window = next_chunk(team, windows, 1)
     while window >= 0:
         first, last = tiles.rows[window], tiles.rows[window + 1]
@@ -339,7 +339,7 @@ def _pull_windows(
     window = next_chunk(team, plan.starts.size - 1, 1)
     while window >= 0:
         first, last = plan.starts[window], plan.starts[window + 1]
-        buffer = buffers[team.rank, : last - first]
+        buffer = buffers[team.me, : last - first]
         pull_window(block.indptr, block.columns, block.weights, plan, window, given, buffer, zero)
         place, part = np.uint64(first) // parts, np.uint64(first) % parts
         for i in range(buffer.size):
@@ -352,7 +352,7 @@ def _pull_windows(
 
 @kernel
 def _give(team: Any, owned: Owned, zero: Any) -> None:
-    n, buffer = owned.scores.size, owned.buffers[team.rank]
+    n, buffer = owned.scores.size, owned.buffers[team.me]
     window = next_chunk(team, owned.lost.size, 1)
     while window >= 0:
         first, last = window * WINDOW, min((window + 1) * WINDOW, n)
@@ -367,7 +367,7 @@ def _score(
     team: Any, owned: Owned, sums: Array, damping: Any, mass: float, even: float, loses: bool
 ) -> None:
     """`sums` are what the own vertices receive; they are overwritten."""
-    n, buffer = owned.scores.size, owned.buffers[team.rank]
+    n, buffer = owned.scores.size, owned.buffers[team.me]
     zero = damping - damping  # in the type of the scores
     window = next_chunk(team, owned.lost.size, 1)
     while window >= 0:

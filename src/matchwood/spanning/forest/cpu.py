@@ -113,13 +113,13 @@ def _collect(
     count = 0
     for i in range(lo, hi):
         count += np.int64(count_ones(marks[i]))
-    sums[team.rank] = count
+    sums[team.me] = count
     if barrier(team):
         return
     place = 0
-    for member in range(team.rank):
+    for member in range(team.me):
         place += sums[member]
-    if team.rank == team.size - 1:
+    if team.me == team.size - 1:
         sums[team.size] = place + count
     if place + count > edges.shape[0]:
         fail(team, BROKEN, place + count)
@@ -220,7 +220,7 @@ def _link(team: Any, u: Array, v: Array, parent: Array, link: Array, cycle: Arra
 
     Sizes are kept in `link` of roots, negative.  One member works; no paths are shortened.
     """
-    if team.rank > 0:
+    if team.me > 0:
         return
     for x in range(parent.size):
         parent[x] = x

@@ -293,7 +293,7 @@ def solve_ends(team: Any, e: Ends, p: int) -> bool:
     p is the size of a block.  It is given as a constant: the compiler then knows how long the loops
     are, which saves a third of the time.
     """
-    w = e.work[team.rank]
+    w = e.work[team.me]
     levels = e.starts.size - 1
     for level in range(1, levels):
         below, size = e.starts[level - 1], e.starts[level] - e.starts[level - 1]
@@ -309,7 +309,7 @@ def solve_ends(team: Any, e: Ends, p: int) -> bool:
                 report(e.fault, level, min(row, e.n - 1))
         if barrier(team):
             return True
-    if team.rank == 0:
+    if team.me == 0:
         lacking = _solve_last(e.elements[e.starts[levels - 1]], e.ends, w, p)
         if lacking >= 0:
             report(e.fault, levels, 0 if lacking < p else e.n - 1)

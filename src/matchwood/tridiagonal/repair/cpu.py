@@ -229,7 +229,7 @@ def _repair(
     """Two rounds over all zones; found[member] combines the results of `_repair_part`."""
     n, parts = system.d.shape[0], marks.shape[0]
     zone = ZONE_ROWS // rows  # parts of a zone
-    r = room[team.rank]
+    r = room[team.me]
     for shift in range(0, zone, zone // 2):
         left = 0
         lo, hi = share(team, (parts + shift + zone - 1) // zone)
@@ -243,8 +243,8 @@ def _repair(
                 own = (free, fixed)
                 more, worst = _repair_part(system, marks[part], part * rows, own, limit, r)
                 left += more
-                found[team.rank, 1] = max(found[team.rank, 1], worst)
-        found[team.rank, 0] = left
+                found[team.me, 1] = max(found[team.me, 1], worst)
+        found[team.me, 0] = left
         if barrier(team):
             return
 
@@ -323,7 +323,7 @@ def _eliminate(
     x: Array, lacking: Array, scaled: bool,
 ) -> None:  # fmt: skip
     """One thread computes x; `lacking` becomes the first unknown without a pivot."""
-    if team.rank > 0:
+    if team.me > 0:
         return
     size, reach, last = x.size, w.shape[0] - 1, w.shape[1] - 1
     for i in range(reach):

@@ -69,7 +69,7 @@ def _key(left: Any, right: Any, shift: int) -> Any:
 @kernel
 def _count(team: Team, left: Any, right: Any, how: Keys, counts: Any) -> None:
     """Add the pairs of each member's share to its counts."""
-    mine, shift = counts[team.rank], np.uint64(how.bucket)
+    mine, shift = counts[team.me], np.uint64(how.bucket)
     lo, hi = share(team, left.size)
     for start in range(lo, hi, BLOCK):
         if stopping(team):
@@ -84,7 +84,7 @@ def _move(
     team: Team, left: Any, right: Any, weight: Any, how: Keys, places: Any, keys: Any, weights: Any
 ) -> None:
     """Write each member's share to its places, which advance with each pair."""
-    mine, shift = places[team.rank], np.uint64(how.bucket)
+    mine, shift = places[team.me], np.uint64(how.bucket)
     lo, hi = share(team, left.size)
     for start in range(lo, hi, BLOCK):
         if stopping(team):
@@ -193,7 +193,7 @@ def _finish(
     answer: Answer,
 ) -> None:
     """Sort each bucket (unless `sorts` is False), then write its rows and scores."""
-    counts = all_counts[team.rank]
+    counts = all_counts[team.me]
     scored = answer.score.size > 0
     while True:
         bucket = next_chunk(team, starts.size - 1, 1)

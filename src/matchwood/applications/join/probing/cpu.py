@@ -360,11 +360,11 @@ def _probe(
     work: Members,
 ) -> int:
     """All pairs of one left record.  -1: done; else the number of candidates decided so far."""
-    rank = team.rank
-    counts, state = work.counts[rank], work.state[rank]
-    sums = Sums(work.got[rank], work.bound[rank], work.found[rank])
-    known = Known(work.keys[rank], work.weights[rank], work.rows[rank], work.columns[rank])
-    out_left, out_right, out_weight = work.left[rank], work.right[rank], work.weight[rank]
+    me = team.me
+    counts, state = work.counts[me], work.state[me]
+    sums = Sums(work.got[me], work.bound[me], work.found[me])
+    known = Known(work.keys[me], work.weights[me], work.rows[me], work.columns[me])
+    out_left, out_right, out_weight = work.left[me], work.right[me], work.weight[me]
     row = places.rows[item]
     first, last = places.lows[item], places.highs[item]
     size = size_of(corpus.left, row)
@@ -430,7 +430,7 @@ def take_chunk(places: ProbeOrder, words: Any, state: Any) -> bool:
 def begin(team: Team, places: ProbeOrder, before: int) -> None:
     """Announce the work: all items, of which calls before this one have done some."""
     expect(team, places.rows.size)
-    if team.rank == 0:
+    if team.me == 0:
         advance(team, before)
 
 
@@ -464,8 +464,8 @@ def join_all(
     before: int,
 ) -> None:
     """Probe all items, from where the call before ended."""
-    space = mine(scratch, team.rank)
-    state = work.state[team.rank]
+    space = mine(scratch, team.me)
+    state = work.state[team.me]
     begin(team, places, before)
     while True:
         item = item_at_work(team, places, words, state)
@@ -519,9 +519,9 @@ def _is_better(weight: int, total: int, row: int, weight2: int, total2: int, row
 
 
 @device
-def _insert(kept: Kept, rank: int, count: int, row: int, weight: int, total: int) -> int:
+def _insert(kept: Kept, me: int, count: int, row: int, weight: int, total: int) -> int:
     """Insert a partner in order, dropping the last where there are more than `most`."""
-    rows, weights, sums = kept.rows[rank], kept.weights[rank], kept.sums[rank]
+    rows, weights, sums = kept.rows[me], kept.weights[me], kept.sums[me]
     at = count
     while at > 0 and _is_better(weight, total, row, weights[at - 1], sums[at - 1], rows[at - 1]):
         if at < kept.most:
@@ -545,10 +545,10 @@ def _best_of(
     kept: Kept,
 ) -> int:
     """The number of partners kept; below 0: the team stops, or a pair did not fit."""
-    rank = team.rank
-    counts = work.counts[rank]
-    sums = Sums(work.got[rank], work.bound[rank], work.found[rank])
-    known = Known(work.keys[rank], work.weights[rank], work.rows[rank], work.columns[rank])
+    me = team.me
+    counts = work.counts[me]
+    sums = Sums(work.got[me], work.bound[me], work.found[me])
+    known = Known(work.keys[me], work.weights[me], work.rows[me], work.columns[me])
     row = places.rows[item]
     size = size_of(corpus.left, row)
     window = sums.found.size
@@ -584,15 +584,15 @@ def _best_of(
             at_least = Rule(least, rule.prefix, rule.level, rule.edit, rule.itself, rule.unequal)
             verdict, weight = decided(team, corpus, row, other, at_least, how, space, known, counts)
             if verdict == NO_ROOM:
-                work.state[rank, OVERFLOW] = max(work.state[rank, OVERFLOW], weight)
+                work.state[me, OVERFLOW] = max(work.state[me, OVERFLOW], weight)
             if verdict < 0:
                 return verdict
             if not verdict & ACCEPTED or weight <= 0:
                 continue
             theirs = size_of(corpus.right, other)
-            count = _insert(kept, rank, count, other, weight, size + theirs)
+            count = _insert(kept, me, count, other, weight, size + theirs)
             if count == kept.most:
-                worst = float(kept.weights[rank, count - 1]) / ONE / kept.sums[rank, count - 1]
+                worst = float(kept.weights[me, count - 1]) / ONE / kept.sums[me, count - 1]
                 least = max(rule.share, worst - MARGIN)
     return count
 
@@ -610,8 +610,8 @@ def join_best(
     words: Any,
     before: int,
 ) -> None:
-    space = mine(spaces, team.rank)
-    state = work.state[team.rank]
+    space = mine(spaces, team.me)
+    state = work.state[team.me]
     begin(team, places, before)
     while True:
         item = item_at_work(team, places, words, state)
@@ -625,13 +625,13 @@ def join_best(
             return
         at = state[FILLED]
         if count == NO_ROOM:  # the host does this record again, with more room
-            work.left[team.rank, at] = places.rows[item]
-            work.weight[team.rank, at] = NO_ROOM
+            work.left[team.me, at] = places.rows[item]
+            work.weight[team.me, at] = NO_ROOM
             state[FILLED] = at + 1
         else:
             for i in range(count):
-                work.left[team.rank, at + i] = places.rows[item]
-                work.right[team.rank, at + i] = kept.rows[team.rank, i]
-                work.weight[team.rank, at + i] = kept.weights[team.rank, i]
+                work.left[team.me, at + i] = places.rows[item]
+                work.right[team.me, at + i] = kept.rows[team.me, i]
+                work.weight[team.me, at + i] = kept.weights[team.me, i]
             state[FILLED] = at + count
         end_item(team, state)

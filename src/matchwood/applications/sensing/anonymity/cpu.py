@@ -45,7 +45,7 @@ def pack_places(team: Team, addresses: Array, packed: Array, falls: Array) -> No
             packed[k] = (np.uint64(address) << _HALF) | np.uint64(k)
             found += address < before
             before = address
-    falls[team.rank] = found
+    falls[team.me] = found
 
 
 def sorted_with_places(addresses: Array, threads: int | None) -> Array:

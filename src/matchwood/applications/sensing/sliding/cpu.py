@@ -228,7 +228,7 @@ def _slide(team: Team, src: Any, dst: Any, stride: int, scratch: Scratch, out: A
     if lo == hi:
         return
     sets, ring, counts = (
-        scratch.entries[team.rank], scratch.ring[team.rank], scratch.levels[team.rank]
+        scratch.entries[team.me], scratch.ring[team.me], scratch.levels[team.me]
     )  # fmt: skip
     levels = Levels(counts[0], counts[1], counts[2], counts[3], counts[4])
     window, slots = np.uint64(ring.shape[1]), np.uint64(sets.shape[2] // 2)

@@ -445,7 +445,7 @@ def _walk_matrix(team: Team, indptr: Any, counts: Any, found: Any) -> None:
             max_fan, at_fan = fan, np.int64(1)
         elif fan == max_fan:
             at_fan += 1
-    row = found[team.rank]
+    row = found[team.me]
     row[PACKETS], row[SOURCES] = total, hi - lo
     row[LINKS] = indptr[hi] - indptr[lo]
     row[MAX_LINK], row[AT_LINK] = max_link, at_link
@@ -505,7 +505,7 @@ def _count_values(team: Team, values: Any, counts: Any) -> None:
     Most values are 1, and their counter is in a register: one in memory takes five cycles.
     """
     lo, hi = share(team, values.size)
-    row = counts[team.rank]
+    row = counts[team.me]
     top, ones = row.size - 1, 0
     for start in range(lo, hi, BLOCK):
         if stopping(team):

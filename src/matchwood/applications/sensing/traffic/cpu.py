@@ -101,7 +101,7 @@ def _divide_packets(team: Team, src: Any, dst: Any, out: Any, words: Scratch) ->
     shift, stop = find_places(team, src, words)
     if stop:
         return
-    place, mask = words.places[team.rank], np.uint64(DIGITS - 1)
+    place, mask = words.places[team.me], np.uint64(DIGITS - 1)
     lo, hi = share(team, src.size)
     for start in range(lo, hi, BLOCK):
         if stopping(team):
@@ -473,14 +473,14 @@ def _look_at(team: Team, counts: Any, found: Any) -> None:
     for i in range(part.size):
         most = max(most, part[i])
         several += np.int64(part[i] > 1)
-    found[team.rank, 0], found[team.rank, 1] = most, several
+    found[team.me, 0], found[team.me, 1] = most, several
 
 
 @kernel
 def _write_extras(team: Team, destinations: Any, counts: Any, places: Any, extras: Any) -> None:
     """(destination, packets - 1) of this member's links with several packets, from its place on."""
     lo, hi = share(team, counts.size)
-    values, packets, at = destinations[lo:hi], counts[lo:hi], np.uint64(places[team.rank])
+    values, packets, at = destinations[lo:hi], counts[lo:hi], np.uint64(places[team.me])
     for i in range(packets.size):
         if packets[i] > 1:
             extras[at] = (np.uint64(values[i]) << HALF) | np.uint64(packets[i] - 1)

@@ -156,16 +156,16 @@ def _add_up_all(
     chunk = next_chunk(team, vertices.size, CHUNK)
     while chunk >= 0:
         for i in range(chunk, min(chunk + CHUNK, vertices.size)):
-            if _only_label(table, team.rank, rows, labels, vertices[i]):
+            if _only_label(table, team.me, rows, labels, vertices[i]):
                 size = 1
             elif dense:
-                size = tally_row(table, team.rank, rows, labels, vertices[i])
+                size = tally_row(table, team.me, rows, labels, vertices[i])
             else:
-                size = _add_up(table, team.rank, rows, labels, vertices[i])
+                size = _add_up(table, team.me, rows, labels, vertices[i])
             at = begins[i]
             for k in range(size):
-                found[0][at + k] = table.label[team.rank, k]
-                found[1][at + k] = table.weight[team.rank, k]
+                found[0][at + k] = table.label[team.me, k]
+                found[1][at + k] = table.weight[team.me, k]
             counts[i] = size
         chunk = next_chunk(team, vertices.size, CHUNK)
 
@@ -230,8 +230,8 @@ def _decide(team: Any, lists: Any, own: Array, table: Scratch, targets: Array) -
     chunk = next_chunk(team, own.size, CHUNK)
     while chunk >= 0:
         for j in range(chunk, min(chunk + CHUNK, own.size)):
-            found = _join(table, team.rank, lists, j)
-            label, weight = table.label[team.rank], table.weight[team.rank]
+            found = _join(table, team.me, lists, j)
+            label, weight = table.label[team.me], table.weight[team.me]
             best, inside = np.uint64(own[j]), np.int64(0)
             for i in range(found):
                 if np.uint64(label[i]) == best:
@@ -252,10 +252,10 @@ def _weigh(team: Any, lists: Any, own: Array, table: Scratch, inside: Array, mos
     chunk = next_chunk(team, own.size, CHUNK)
     while chunk >= 0:
         for j in range(chunk, min(chunk + CHUNK, own.size)):
-            found = _join(table, team.rank, lists, j)
+            found = _join(table, team.me, lists, j)
             inside[j], most[0, j], most[1, j] = 0, 0, own[j]
             for i in range(found):
-                weight, c = table.weight[team.rank, i], np.int64(table.label[team.rank, i])
+                weight, c = table.weight[team.me, i], np.int64(table.label[team.me, i])
                 if c == own[j]:
                     inside[j] = weight
                 if weight > most[0, j] or (weight == most[0, j] and c < most[1, j]):
@@ -376,7 +376,7 @@ def _add_inside(team: Any, rows: Rows, labels: Array, n: int, sums: Array) -> No
         for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
             if labels[rows.indices[k]] == own:
                 total += rows.data[k] if rows.data.size > 0 else np.int64(1)
-    sums[team.rank] = total
+    sums[team.me] = total
 
 
 def inside(rows: Rows, labels: Array, n: int, threads: int | None) -> int:

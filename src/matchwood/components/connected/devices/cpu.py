@@ -32,7 +32,7 @@ def _gather(team: Team, indptr: Array, indices: Array, lo: int, none: Any, two: 
         two[2 * i] = one if degree > 0 else none
         two[2 * i + 1] = none if degree < 2 else other if degree == 2 else ~other
         sent += min(degree, np.int64(2))
-    counts[team.rank * LINE] = sent
+    counts[team.me * LINE] = sent
 
 
 def no_vertex(kind: Any) -> int:

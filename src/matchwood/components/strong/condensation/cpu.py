@@ -20,7 +20,7 @@ def _levels(
     A vertex enters the queue when its last arc is taken away, by the vertex of the highest level
     that leads to it: the queue is in the order of levels.
     """
-    if team.rank > 0:
+    if team.me > 0:
         return
     n = level.size
     arcs_to[:] = 0

@@ -265,14 +265,14 @@ def find_by_colours(
         lo, hi = share(team, size)
         for i in range(lo, hi):
             colour[listed[i]] = listed[i]
-        if team.rank == 0:
+        if team.me == 0:
             for i in range(3):
                 shared[i * LINE] = 0
         if barrier(team):
             return
         settled = False
         for _ in range(PASSES):
-            if team.rank == 0:
+            if team.me == 0:
                 store_relaxed(shared, (step + 1) % 3 * LINE, 0)
             changed = _spread(team, into, mark, listed, size, colour)
             atomic_add(shared, step % 3 * LINE, changed)
@@ -293,7 +293,7 @@ def find_by_colours(
             chunk = next_chunk(team, size, COLOUR_CHUNK)
         if barrier(team):
             return
-    if team.rank == 0:
+    if team.me == 0:
         sums[team.size] = rounds
 
 
@@ -410,7 +410,7 @@ def find_by_tasks(
     lo, hi = share(team, mark.size)
     for v in range(lo, hi):
         task[v] = kind(0) if mark[v] == OPEN else kind(-1)
-    if team.rank == 0:
+    if team.me == 0:
         for i in range(3):
             shared[i * LINE] = 0
         if size > 0:
@@ -426,7 +426,7 @@ def find_by_tasks(
         if total == 0:
             break
         rounds = turn + 1
-        if team.rank == 0:
+        if team.me == 0:
             store_relaxed(shared, (turn + 2) % 3 * LINE, 0)
         chunk = next_chunk(team, total, 1)
         while chunk >= 0:
@@ -449,7 +449,7 @@ def find_by_tasks(
             chunk = next_chunk(team, total, 1)
         if barrier(team):
             return
-    if team.rank == 0:
+    if team.me == 0:
         sums[team.size] = rounds
 
 
@@ -470,7 +470,7 @@ def _finish(
         low[v] = kind(0) if mark[v] == OPEN else kind(-1)
     if barrier(team):
         return
-    if team.rank == 0:
+    if team.me == 0:
         tarjan(team, out, low, following, queue, parent)
     if barrier(team):
         return

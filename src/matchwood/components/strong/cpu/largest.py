@@ -172,7 +172,7 @@ def _queue_new(
 @device
 def _open_slot(team: Any, shared: Array, step: int) -> int:
     """The counters of this step; member 0 empties the next ones, which no member uses now."""
-    if team.rank == 0:
+    if team.me == 0:
         after = (step + 1) % 3 * LINE
         store_relaxed(shared, TAIL + after, 0)
         store_relaxed(shared, ARCS + after, 0)
@@ -197,10 +197,10 @@ def reach(
     m = np.int64(indptr[n])
     each = max(np.int64(1), m // n)
     few = ARCS_ALONE // each + 1
-    buffer = buffers[team.rank]
+    buffer = buffers[team.me]
     step = 0
     slot = _open_slot(team, shared, step)
-    if team.rank == 0:
+    if team.me == 0:
         for i in range(3):
             shared[TAIL + i * LINE] = 0
             shared[ARCS + i * LINE] = 0
@@ -240,7 +240,7 @@ def reach(
             step += 1
             _open_slot(team, shared, step)
             at = SOLO + step % 2 * LINE
-            if team.rank == 0:
+            if team.me == 0:
                 shared[at], shared[at + 1], shared[at + 3] = _search_alone(
                     team, ahead, mark, open_, open_ | bit, queue, start, end, few, budget, levels
                 )  # fmt: skip
@@ -329,7 +329,7 @@ def _start(
             score = _score(out, into, v)
             if score > best:
                 best, pivot = score, np.int64(v)
-    scores[team.rank], pivots[team.rank] = best, pivot
+    scores[team.me], pivots[team.me] = best, pivot
 
 
 @device
@@ -375,7 +375,7 @@ def _finish_largest(team: Any, mark: Array, parent: Array, sums: Array) -> None:
         if mark[v] == both:
             least = np.int64(v)
             break
-    sums[team.rank] = least
+    sums[team.me] = least
     if barrier(team):
         return
     for member in range(team.size):
@@ -401,7 +401,7 @@ def find_largest(
     pivot = _best_pivot(team, scores, pivots)
     found = False
     if pivot >= 0:
-        if team.rank == 0:
+        if team.me == 0:
             shared[PROBED] = np.int64(
                 probe(team, out, mark, pivot, PROBED_VERTICES, queue)
                 and probe(team, into, mark, pivot, PROBED_VERTICES, queue)
@@ -431,5 +431,5 @@ def find_largest(
     else:
         lo, hi = share(team, n)
         mark[lo:hi] = OPEN
-    if team.rank == 0:
+    if team.me == 0:
         shared[FOUND] = np.int64(found)

@@ -61,13 +61,13 @@ def list_open(team: Any, mark: Array, listed: Array, sums: Array) -> Any:
     count = 0
     for v in range(lo, hi):
         count += mark[v] == OPEN
-    sums[team.rank] = count
+    sums[team.me] = count
     if barrier(team):
         return -1
     at = np.int64(0)
     total = np.int64(0)
     for member in range(team.size):
-        if member == team.rank:
+        if member == team.me:
             at = total
         total += sums[member]
     for v in range(np.uint64(lo), np.uint64(hi)):

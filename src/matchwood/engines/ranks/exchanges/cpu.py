@@ -34,7 +34,7 @@ REDUCTIONS = {"sum": SUM, "min": LEAST, "max": GREATEST}
 @kernel
 def _count(team: Any, destinations: Array, counts: Array) -> None:
     """counts[member, d]: how many of the member's share go to d."""
-    mine = counts[team.rank]
+    mine = counts[team.me]
     mine[:] = 0
     lo, hi = share(team, destinations.size)
     for k in range(lo, hi):
@@ -46,7 +46,7 @@ def _count(team: Any, destinations: Array, counts: Array) -> None:
 @kernel
 def _place(team: Any, destinations: Array, firsts: Array, order: Array) -> None:
     """Write the elements for d to order[firsts[member, d]:], in the order in which they were."""
-    mine = firsts[team.rank]
+    mine = firsts[team.me]
     lo, hi = share(team, destinations.size)
     for k in range(lo, hi):
         if interrupted(team, k):
@@ -108,7 +108,7 @@ def _join(
             count += 1
         else:
             joined[at] = _combined(how, joined[at], value)
-    found[team.rank] = count
+    found[team.me] = count
 
 
 @kernel
@@ -118,7 +118,7 @@ def _compact(
     """The places that were seen and their values, ascending."""
     lo, hi = share(team, seen.size)
     at = 0
-    for member in range(team.rank):
+    for member in range(team.me):
         at += found[member]
     for place in range(lo, hi):
         if seen[place]:
@@ -224,7 +224,7 @@ def _take(team: Any, values: Array, places: Array, out: Array) -> None:
 
 @kernel
 def _with_entries(team: Any, indptr: Array, rows: int, words: Array) -> None:
-    if team.rank > 0:
+    if team.me > 0:
         return
     s, place = 0, 0
     for v in range(rows):
@@ -283,7 +283,7 @@ def _number(
     team: Any, values: Array, shift: Any, table: Array, firsts: Array, back: Array, count: Array
 ) -> None:
     """One member.  table[slot]: the number of the value there; firsts[number]: its first place."""
-    if team.rank > 0:
+    if team.me > 0:
         return
     mask = table.size - 1
     found = np.int64(0)

@@ -98,7 +98,7 @@ def _start(team: Team, rows: Pattern, mate: Array, degree: Array, stack: Array) 
     """First fit, or where that leaves many, Karp and Sipser's rule.  Caller: mate all ones."""
     n, kind = mate.size, mate.dtype.type
     nobody = ~kind(0)
-    if team.rank > 0 or _first_fit(team, rows, mate):
+    if team.me > 0 or _first_fit(team, rows, mate):
         return
     for v in range(np.uint64(n)):
         mate[v] = nobody
@@ -232,7 +232,7 @@ def _search(team: Team, root: Any, rows: Pattern, mate: Array, search: Search) -
 @kernel
 def _search_all(team: Team, rows: Pattern, mate: Array, search: Search, found: Array) -> None:
     """Search from all free vertices; found[1]: stopped early.  Caller: labels 0, base[v] = v."""
-    if team.rank > 0:
+    if team.me > 0:
         return
     nobody = ~mate.dtype.type(0)
     for v in range(np.uint64(mate.size)):

@@ -157,7 +157,7 @@ def _colour(
     n = np.uint64(side.size)
     start, head, tail = np.uint64(0), np.uint64(0), np.uint64(0)
     while True:
-        if team.rank == 0:
+        if team.me == 0:
             start, head, tail = _narrow_levels(
                 team, rows, side, queue, start, head, tail, shared[_ODD:]
             )
@@ -166,7 +166,7 @@ def _colour(
                 shared[_HEAD] = shared[_TAIL]
         if barrier(team) or shared[_HEAD] == shared[_TAIL]:
             return
-        if _wide_level(team, rows, side, queue, buffers[team.rank], shared) or shared[_ODD]:
+        if _wide_level(team, rows, side, queue, buffers[team.me], shared) or shared[_ODD]:
             return
         head, tail = tail, np.uint64(shared[_TAIL])
 
@@ -238,7 +238,7 @@ def _plant(team: Team, side: Array, mate: Array, trees: Trees, lists: TreeLists)
     kind = mate.dtype.type
     nobody = ~kind(0)
     roots, tail = lists.frontiers[0], lists.shared[_FRONTIER:]
-    buffer, count = lists.buffers[team.rank], 0
+    buffer, count = lists.buffers[team.me], 0
     lo, hi = share(team, mate.size)
     for v in range(np.uint64(lo), np.uint64(hi)):
         trees.above[v] = trees.end[v] = nobody
@@ -255,7 +255,7 @@ def _grow(
 ) -> bool:
     above, nobody = trees.above, ~trees.end.dtype.type(0)
     taken, tail = lists.taken[turn], lists.shared[_TAKEN + turn * _LINE :]
-    buffer, count = lists.buffers[team.rank], 0
+    buffer, count = lists.buffers[team.me], 0
     chunk = next_chunk(team, frontier.size, ROW_CHUNK)
     while chunk >= 0:
         for i in range(np.uint64(chunk), np.uint64(min(chunk + ROW_CHUNK, frontier.size))):
@@ -287,8 +287,8 @@ def _attach(
     shared, above = lists.shared, trees.above
     nobody = ~mate.dtype.type(0)
     frontier, tail = lists.frontiers[following], shared[_FRONTIER + following * _LINE :]
-    buffer, count = lists.buffers[team.rank], 0
-    if team.rank == 0:  # all members have read it
+    buffer, count = lists.buffers[team.me], 0
+    if team.me == 0:  # all members have read it
         shared[_FRONTIER + (1 - following) * _LINE] = 0
     lo, hi = share(team, claimed.size)
     for i in range(np.uint64(lo), np.uint64(hi)):
@@ -326,8 +326,8 @@ def _sort_out(team: Team, trees: Trees, lists: TreeLists, turn: int) -> None:
     """List vertices of trees that stay for the next phase, and the others as loose."""
     shared, nobody = lists.shared, ~trees.end.dtype.type(0)
     kept, tail = lists.taken[1 - turn], shared[_TAKEN + (1 - turn) * _LINE :]
-    buffer, count = lists.buffers[team.rank], 0
-    other, many = lists.buffers[team.size + team.rank], 0
+    buffer, count = lists.buffers[team.me], 0
+    other, many = lists.buffers[team.size + team.me], 0
     lo, hi = share(team, shared[_TAKEN + turn * _LINE])
     for i in range(np.uint64(lo), np.uint64(hi)):
         y = lists.taken[turn, i]
@@ -361,7 +361,7 @@ def _graft(
 ) -> bool:
     above, nobody = trees.above, ~trees.end.dtype.type(0)
     taken, tail = lists.taken[turn], lists.shared[_TAKEN + turn * _LINE :]
-    buffer, count = lists.buffers[team.rank], 0
+    buffer, count = lists.buffers[team.me], 0
     chunk = next_chunk(team, loose.size, ROW_CHUNK)
     while chunk >= 0:
         for i in range(np.uint64(chunk), np.uint64(min(chunk + ROW_CHUNK, loose.size))):
@@ -414,7 +414,7 @@ def _phases(
         anew = stays * LOOSE_PER_STAYING < loose.size
         if barrier(team):  # all members have read the lengths
             return
-        if team.rank == 0:
+        if team.me == 0:
             shared[_PHASES] += 1
             shared[_DONE] = shared[_LOOSE] = shared[_TAKEN + (1 - turn) * _LINE] = 0
             if anew:

@@ -426,7 +426,7 @@ def _least_free(team: Any, indptr: Array, loops: Any, mark: Array, best: Array) 
         degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
         if np.int64(loops) < degree < least and mark[v] == FREE:
             least, at = degree, v
-    best[team.rank, 0], best[team.rank, 1] = least, at
+    best[team.me, 0], best[team.me, 1] = least, at
 
 
 def search_and_place(run: Any, first: int, at: int, limit: int) -> tuple[int, int]:

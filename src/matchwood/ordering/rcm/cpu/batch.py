@@ -216,7 +216,7 @@ def _write(w: Worker, slot: Array, found: Array) -> None:
 @expanded
 def _finish_batch(w: Worker, slot: Array, decision: Any) -> None:
     """WRITTEN, and the overhang is too: do with the children what was decided; IDLE."""
-    words, rank, size = w.table.words, w.team.rank, w.team.size
+    words, me, size = w.table.words, w.team.me, w.team.size
     lap(w.watch, COUNT.in_stall)
     b = slot[SLOT.b]
     mine = line(b)
@@ -224,7 +224,7 @@ def _finish_batch(w: Worker, slot: Array, decision: Any) -> None:
     pos = words[mine + WORD.pos] - over
     tail = pos + over + slot[SLOT.children]
     following = words[mine + WORD.next]
-    atomic_add(w.table.loads, 16 * rank, ZERO - slot[SLOT.weight])
+    atomic_add(w.table.loads, 16 * me, ZERO - slot[SLOT.weight])
     if decision == LEFT:
         store_release(words, mine + BEHIND + WORD.state, COMPLETED)
         lap(w.watch, COUNT.in_signal)
@@ -236,7 +236,7 @@ def _finish_batch(w: Worker, slot: Array, decision: Any) -> None:
             arcs -= words[behind + WORD.over_arcs]
             store_release(words, behind + WORD.state, COMPLETED)
         made = words[mine + WORD.made]
-        cut(w.csr.indptr, w.queue, pos, tail, arcs, w.table, following, made, rank, size)
+        cut(w.csr.indptr, w.queue, pos, tail, arcs, w.table, following, made, me, size)
         w.watch.counts[COUNT.generated] += made
         lap(w.watch, COUNT.in_output)
     elif decision == LONE:
@@ -248,7 +248,7 @@ def _finish_batch(w: Worker, slot: Array, decision: Any) -> None:
         else:
             made = batches_for(tail - pos, arcs, size_of(tail - pos, w.table.sizes))
             resume(w.table, b + ONE, tail, following + made)
-            cut(w.csr.indptr, w.queue, pos, tail, arcs, w.table, following, made, rank, size)
+            cut(w.csr.indptr, w.queue, pos, tail, arcs, w.table, following, made, me, size)
             w.watch.counts[COUNT.generated] += made
         lap(w.watch, COUNT.in_output)
     slot[SLOT.stage] = IDLE
@@ -334,14 +334,14 @@ def order_batch(
     lists: ChildLists, sorters: Sorter, watches: Watch, all_slots: Array, reverse: bool,
 ) -> None:  # fmt: skip
     """Place the component of `start` from `at` on; once all is placed, `reverse` if asked for."""
-    rank = team.rank
-    words, shared, slots = table.words, table.shared, all_slots[rank]
+    me = team.me
+    words, shared, slots = table.words, table.shared, all_slots[me]
     ahead = ZERO  # lower batches are taken by their owners; this one may be ours
     checks = 0
     if begin_all(team, start, at, claim, queue, words):
         return
-    watch = own_watch(watches, rank)
-    w = Worker(team, csr, queue, claim, table, own_sorter(sorters, rank), watch)
+    watch = own_watch(watches, me)
+    w = Worker(team, csr, queue, claim, table, own_sorter(sorters, me), watch)
     while True:
         moved = False
         busy = 0
@@ -373,8 +373,8 @@ def order_batch(
             if stage <= BEGUN and b > first:
                 busy += 1
                 continue
-            found = lists.wide if wide else lists.found[rank, s]
-            ends = lists.wide_ends if wide else lists.ends[rank, s]
+            found = lists.wide if wide else lists.found[me, s]
+            ends = lists.wide_ends if wide else lists.ends[me, s]
             if _go_on(w, slot, found, ends, turn):
                 moved = True
             if slot[SLOT.stage] == IDLE:
@@ -389,7 +389,7 @@ def order_batch(
             elif line(ahead) < np.uint64(words.size):
                 mine = line(ahead)
                 if load_acquire(words, mine + WORD.ready) > ZERO:
-                    if words[mine + WORD.owner] == np.uint64(rank):
+                    if words[mine + WORD.owner] == np.uint64(me):
                         _take(w, slots[vacant], ahead, np.uint64(lists.found.shape[2]))
                     ahead += ONE
                     moved = True
@@ -449,13 +449,13 @@ def order_batch_basic(
     lists: ChildLists, sorters: Sorter, watches: Watch,
 ) -> None:  # fmt: skip
     """Place the component of `start` from place `at` on."""
-    rank = team.rank
+    me = team.me
     indptr, words, sizes = csr.indptr, table.words, table.sizes
-    sorter = own_sorter(sorters, rank)
-    ends = lists.ends[rank, 0]
+    sorter = own_sorter(sorters, me)
+    ends = lists.ends[me, 0]
     if begin_all(team, start, at, claim, queue, words):
         return
-    watch = own_watch(watches, rank)
+    watch = own_watch(watches, me)
     counts, delays = watch.counts, watch.delays
     while not stopping(team):
         b = atomic_add(table.shared, SHARED.head, ONE)
@@ -474,7 +474,7 @@ def order_batch_basic(
             if not _take_wide_list(team, table, mine):
                 return
             lap(watch, COUNT.in_stall)
-        found = lists.wide if wide else lists.found[rank, 0]
+        found = lists.wide if wide else lists.found[me, 0]
         _, count = discover(
             csr, claim, queue, begin, begin, end, b, wide, EVERYTHING, found, ends, ZERO
         )
@@ -507,7 +507,7 @@ def order_batch_basic(
             queue[pos + x] = found[x]
         if wide:
             store_release(table.shared, SHARED.wide_taken, ZERO)
-        cut(indptr, queue, pos, pos + left, arcs, table, following, made, rank, team.size)
+        cut(indptr, queue, pos, pos + left, arcs, table, following, made, me, team.size)
         counts[COUNT.generated] += made
         advance(team, np.int64(left))
         lap(watch, COUNT.in_output)

@@ -325,9 +325,9 @@ class Watch(NamedTuple):
 
 
 @device
-def own_watch(watches: Watch, rank: int) -> Watch:
+def own_watch(watches: Watch, me: int) -> Watch:
     """The watch of one member; its clock starts now."""
-    counts = watches.counts[rank]
+    counts = watches.counts[me]
     if watches.timed:
         counts[COUNT.since] = ticks()
     return Watch(counts, watches.timed, watches.delays)
@@ -385,7 +385,7 @@ def publish(words: Array, b: Any, begin: Any, end: Any, owner: Any) -> None:
 
 @device
 def _hand_out(
-    table: BatchTable, b: Any, begin: Any, end: Any, weight: Any, rank: int, size: int
+    table: BatchTable, b: Any, begin: Any, end: Any, weight: Any, me: int, size: int
 ) -> None:
     """Let batch b be taken by the worker that makes it, unless another has clearly less to do.
 
@@ -393,8 +393,8 @@ def _hand_out(
     three times as long on a mesh.  But a worker that has two batches where others have one makes
     them all wait.
     """
-    owner = rank
-    most = load_relaxed(table.loads, 16 * rank)
+    owner = me
+    most = load_relaxed(table.loads, 16 * me)
     if most > weight // np.uint64(2):
         most -= weight // np.uint64(2)
         for k in range(size):
@@ -408,7 +408,7 @@ def _hand_out(
 @device
 def cut(
     indptr: Array, queue: Array, begin: Any, end: Any, arcs: Any, table: BatchTable, b: Any,
-    count: Any, rank: int, size: int,
+    count: Any, me: int, size: int,
 ) -> None:  # fmt: skip
     """Make batches b to b + count of the places begin to end, of equal weights.
 
@@ -423,7 +423,7 @@ def cut(
         while made < count:
             last = begin + (end - begin) * (made + ONE) // count
             weight = weight_of(last - first, (last - first) * row)
-            _hand_out(table, b + made, first, last, weight, rank, size)
+            _hand_out(table, b + made, first, last, weight, me, size)
             first = last
             made += ONE
         return
@@ -434,11 +434,11 @@ def cut(
         weight += own
         # the batch is full when its share of the weight is reached
         while made + ONE < count and passed * count >= total * (made + ONE):
-            _hand_out(table, b + made, first, i + ONE, weight, rank, size)
+            _hand_out(table, b + made, first, i + ONE, weight, me, size)
             first, weight = i + ONE, ZERO
             made += ONE
     while made < count:
-        _hand_out(table, b + made, first, end, weight, rank, size)
+        _hand_out(table, b + made, first, end, weight, me, size)
         first, weight = end, ZERO
         made += ONE
 
@@ -597,7 +597,7 @@ def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, words:
         claim[queue[i]] = claim.dtype.type(0)
     if barrier(team):
         return True
-    if team.rank == 0:
+    if team.me == 0:
         queue[at] = start
         claim[start] = claim.dtype.type(0)
         words[WORD.turn], words[WORD.met_turn], words[WORD.met_count] = ONE, ONE, ONE

@@ -258,7 +258,7 @@ def order_cached(
     Others try starts if the graph is `small`, else they search.  `pattern` has the arrays given, or
     room for them without loops; it is guessable where its rows are long, and perhaps elsewhere.
     """
-    if team.rank > 0:
+    if team.me > 0:
         return
     if indices.size > pattern.indices.size:
         _leave_out_loops(indptr, indices, pattern.indptr, pattern.indices)

@@ -51,8 +51,8 @@ class Sorter(NamedTuple):
 
 
 @device
-def own_sorter(sorters: Sorter, rank: int) -> Sorter:
-    return Sorter(sorters.shift, sorters.keys[rank], sorters.other[rank], sorters.bins[rank])
+def own_sorter(sorters: Sorter, me: int) -> Sorter:
+    return Sorter(sorters.shift, sorters.keys[me], sorters.other[me], sorters.bins[me])
 
 
 class Limits(NamedTuple):
@@ -207,7 +207,7 @@ def delay(team: Any, delays: Array) -> None:
     """Wait for a random time when a test asks for it; `delays` holds a random state per member."""
     if delays.size == 0:
         return
-    at = team.rank * 16
+    at = team.me * 16
     x = delays[at]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)

@@ -165,11 +165,11 @@ def order_leveled(
 
     Where rows are `even`, the arcs of a level are estimated as its rows times the average.
     """
-    rank = team.rank
+    me = team.me
     indptr, indices = csr.indptr, csr.indices
-    found, ends, shared = segments.lists[rank], segments.ends, segments.shared
+    found, ends, shared = segments.lists[me], segments.ends, segments.shared
     counts, members, firsts = segments.children, segments.member, segments.first
-    sorter = own_sorter(sorters, rank)
+    sorter = own_sorter(sorters, me)
     limit, most, wide = limits.places, limits.width, limits.wide
     begin, end = np.uint64(facts[FACT.last]), np.uint64(facts[FACT.end])
     levels, width = np.uint64(facts[FACT.levels]), np.uint64(facts[FACT.width])
@@ -180,11 +180,11 @@ def order_leveled(
         return
     while begin < end and end < limit and width < most:
         size = end - begin
-        if rank == 0:
+        if me == 0:
             store_relaxed(shared, _ARCS + (step + 1) % 3, ZERO)
         if arcs < wide:
             solo = shared[_SOLO + step % 2 * _LINE : _SOLO + (step % 2 + 1) * _LINE]
-            if rank == 0:
+            if me == 0:
                 solo[SOLO.begin], _, solo[SOLO.levels], solo[SOLO.width], tail, _, code = follow(
                     team, csr, mark, queue, begin, end, levels, width, limits, sorter
                 )
@@ -206,10 +206,10 @@ def order_leveled(
         count = np.int64((size + each - ONE) // each)
         tail = ZERO
         # a member takes the part it had before, whose neighbourhood is still in its cache
-        segment = rank if even else next_chunk(team, count, 1)
+        segment = me if even else next_chunk(team, count, 1)
         while 0 <= segment < count:
             lo = begin + np.uint64(segment) * each
-            members[segment], firsts[segment] = rank, tail
+            members[segment], firsts[segment] = me, tail
             tail = _claim(
                 csr, mark, queue, begin, lo, min(lo + each, end), segment, found, tail, ends
             )
@@ -218,7 +218,7 @@ def order_leveled(
         if barrier(team):
             return
         for segment in range(count):
-            if members[segment] == rank:
+            if members[segment] == me:
                 lo = begin + np.uint64(segment) * each
                 first = np.uint64(firsts[segment])
                 last = _settle(
@@ -233,7 +233,7 @@ def order_leveled(
         mine = ZERO
         for segment in range(count):
             children = np.uint64(counts[segment])
-            if members[segment] == rank:
+            if members[segment] == me:
                 first = np.uint64(firsts[segment])
                 for x in range(children):
                     v = found[first + x]
@@ -247,7 +247,7 @@ def order_leveled(
         if barrier(team):
             return
         arcs = (tail - end) * average if even else load_relaxed(shared, _ARCS + step % 3)
-        if rank == 0:
+        if me == 0:
             advance(team, np.int64(tail - end))
         if tail - begin > width:
             width = tail - begin
@@ -258,7 +258,7 @@ def order_leveled(
             break
         end = tail
         step += 1
-    if rank == 0:
+    if me == 0:
         note(facts, end, levels, width, begin, CUT if width >= most else WHOLE)
 
 
@@ -304,11 +304,11 @@ def order_unordered(
     sorters: Sorter, delays: Array,
 ) -> None:  # fmt: skip
     """Place all levels; bounds[l] to bounds[l + 1] are the places of level l."""
-    rank = team.rank
+    me = team.me
     indptr, indices = csr.indptr, csr.indices
-    sorter = own_sorter(sorters, rank)
+    sorter = own_sorter(sorters, me)
     one = indices.dtype.type(1)
-    for mine in range(rank, bounds.size - 2, team.size):
+    for mine in range(me, bounds.size - 2, team.size):
         below = level.dtype.type(mine + 1)
         known = np.uint64(bounds[mine])
         tail = np.uint64(bounds[mine + 1])

@@ -189,7 +189,7 @@ def go_on(
     team: Any, csr: Csr, mark: Array, queue: Array, limits: Limits, sorter: Sorter, facts: Array
 ) -> None:
     """`follow` from the level in `facts`, for the host, by one thread."""
-    if team.rank > 0:
+    if team.me > 0:
         return
     begin, end = np.uint64(facts[FACT.last]), np.uint64(facts[FACT.end])
     levels, width = np.uint64(facts[FACT.levels]), np.uint64(facts[FACT.width])
@@ -296,7 +296,7 @@ def walk(
     components whose start is given, ascending, and `starts` those starts.  Other components search
     for theirs.
     """
-    if team.rank > 0:
+    if team.me > 0:
         return
     indptr, indices = csr.indptr, csr.indices
     one = indices.dtype.type(1)
@@ -415,7 +415,7 @@ def find_levels(
 
     Gives up when two neighbouring levels have `most` vertices.  `free` has room for all vertices.
     """
-    if team.rank > 0:
+    if team.me > 0:
         return
     indptr, indices = csr.indptr, csr.indices
     n = mark.size

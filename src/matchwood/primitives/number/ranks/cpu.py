@@ -52,8 +52,8 @@ def _mark_roots(
                 tail += ONE
         roots[w] = bits
         found += np.uint64(count_ones(bits))
-    counts[team.rank, 0] = found
-    counts[team.rank, 1], counts[team.rank, 2] = lo, tail
+    counts[team.me, 0] = found
+    counts[team.me, 1], counts[team.me, 2] = lo, tail
 
 
 def mark_roots(
@@ -79,16 +79,16 @@ def _number_roots(team: Any, roots: Array, rank: int, numbers: Array, sums: Arra
     words, p = roots.shape
     lo, hi = share(team, words)
     mine = np.int64(0)
-    for w in range(lo, hi if team.rank + 1 < team.size else lo):  # the last one's are not needed
+    for w in range(lo, hi if team.me + 1 < team.size else lo):  # the last one's are not needed
         if interrupted(team, w):
             return
         for s in range(p):
             mine += np.int64(count_ones(roots[w, s]))
-    sums[team.rank] = mine
+    sums[team.me] = mine
     if barrier(team):
         return
     total = np.int64(0)
-    for member in range(team.rank):
+    for member in range(team.me):
         total += sums[member]
     for w in range(lo, hi):
         if interrupted(team, w):
@@ -161,7 +161,7 @@ def _lower_own(
     others: Array, count: Array,
 ) -> None:  # fmt: skip
     """One member.  own[i]: the place of label i, any place where it is not an own vertex."""
-    if team.rank > 0:
+    if team.me > 0:
         return
     tail = np.int64(0)
     for i in range(labels.size):

@@ -148,9 +148,9 @@ def _share_upper(team: Any, n: int, blocks: Array) -> Any:
     edges = work = np.int64(0)
     for i in range(BLOCKS):
         row = _first_row(i, n)
-        if lo == n and work >= total // team.size * team.rank:
+        if lo == n and work >= total // team.size * team.me:
             lo, start = row, edges
-        if team.rank < team.size - 1 and work >= total // team.size * (team.rank + 1):
+        if team.me < team.size - 1 and work >= total // team.size * (team.me + 1):
             hi = row
             break
         edges += blocks[i]
@@ -345,7 +345,7 @@ def _boruvka(
             return
         end = _list_edges(team, rows, order, light, lo, hi, trees, start, edges)
         while True:
-            sums[1, team.rank] = end - start
+            sums[1, team.me] = end - start
             if barrier(team):
                 return
             left = 0
@@ -381,7 +381,7 @@ def _boruvka(
         light = np.uint64(EVERYTHING)  # of the light ones none joins two trees any more
         for v in range(v_lo, v_hi):
             tree[v] = first[tree[v]]
-    if team.rank == 0:
+    if team.me == 0:
         rounds[0] = count
 
 

@@ -51,12 +51,12 @@ def _list_edges(
         own = indices.dtype.type(u)
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
             count += indices[k] > own
-    sums[team.rank] = count
+    sums[team.me] = count
     if barrier(team):
         return
     place = total = 0
     for member in range(team.size):
-        place += sums[member] if member < team.rank else 0
+        place += sums[member] if member < team.me else 0
         total += sums[member]
     if total != u_out.size:
         fail(team, BROKEN, total)
@@ -79,7 +79,7 @@ def _take(
     team: Any, sequence: Array, u: Array, v: Array, entries: Array, parent: Array, marks: Array
 ) -> None:
     """Join the ends of edges in this sequence and mark those that were apart; one member does."""
-    if team.rank > 0:
+    if team.me > 0:
         return
     for i in range(sequence.size):
         if interrupted(team, i):
@@ -129,17 +129,17 @@ def _split(
         taken += codes[i] <= limit
         place += 1
     kept = place - lo
-    sums[0, team.rank] = kept
-    sums[1, team.rank] = taken
+    sums[0, team.me] = kept
+    sums[1, team.me] = taken
     if barrier(team):
         return
     start = at = 0
-    for member in range(team.rank):
+    for member in range(team.me):
         start += sums[0, member]
         at += sums[1, member]
     # Parts move down in turn, since one may move to where another still is.
     for member in range(team.size):
-        if member == team.rank:
+        if member == team.me:
             for i in range(kept):
                 u[start + i] = u[lo + i]
                 v[start + i] = v[lo + i]
@@ -151,7 +151,7 @@ def _split(
         if codes[i] <= limit:
             chosen[at] = i
             at += 1
-    if team.rank == team.size - 1:
+    if team.me == team.size - 1:
         sums[0, team.size] = start + kept
         sums[1, team.size] = at
 

@@ -56,7 +56,7 @@ def _list_edges(
     lo, hi = share(team, sequence.size)
     place = 0
     if write:
-        for member in range(team.rank):
+        for member in range(team.me):
             place += counts[member]
     first = place
     for i in range(lo, hi):
@@ -72,7 +72,7 @@ def _list_edges(
                     code[place] = code_of(order, bits[k])
                 place += 1
     if not write:
-        counts[team.rank] = place - first
+        counts[team.me] = place - first
 
 
 def list_edges(
@@ -109,7 +109,7 @@ def _join(
 
     One member works: an edge depends on all before it.
     """
-    if team.rank > 0:
+    if team.me > 0:
         return
     place = 0
     for i in range(a.size):
@@ -201,7 +201,7 @@ def _compare(
     Of the edges whose ends this round joined; found has its ends, and those of that last one.
     """
     indptr, indices, bits = rows
-    first = found[team.rank]
+    first = found[team.me]
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):
         if interrupted(team, i):
@@ -221,7 +221,7 @@ def _compare(
             if wrong and (first[0] < 0 or (u, v) < (first[0], first[1])):
                 first[0], first[1] = u, v
                 first[2], first[3] = ways.low[last], ways.high[last]
-                entry[team.rank] = k
+                entry[team.me] = k
 
 
 def first_earlier(
@@ -242,7 +242,7 @@ def _apart(
     team: Any, indptr: Array, indices: Array, names: Array, label: Array, found: Array
 ) -> None:
     """found[member] = the first entry (u, v) whose ends are in different components."""
-    first = found[team.rank]
+    first = found[team.me]
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):
         if interrupted(team, i):

@@ -129,7 +129,7 @@ def _stars(
             if parent[i] == r and star[i] and chosen[i] != no_vertex:
                 above[i] = parent[indices[at[chosen[i]]]]
                 hooked += 1
-        sums[team.rank] = hooked
+        sums[team.me] = hooked
         if barrier(team):
             return
         total = 0
@@ -163,7 +163,7 @@ def _stars(
             changed += grand != parent[i]
             parent[i] = grand
             star[i] = 1
-        sums[team.size + team.rank] = changed
+        sums[team.size + team.me] = changed
         if barrier(team):
             return
         for member in range(team.size):
@@ -187,7 +187,7 @@ def _stars(
                 store_relaxed(star, i, 0)
         if barrier(team):
             return
-    if team.rank == 0:
+    if team.me == 0:
         rounds[0] = count
 
 

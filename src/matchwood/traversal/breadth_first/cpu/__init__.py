@@ -92,7 +92,7 @@ def _open_slot(team: Any, shared: Array, step: int) -> int:
 
     Every step must open its slot, used or not: a slot left out would be found full later.
     """
-    if team.rank == 0:
+    if team.me == 0:
         after = (step + 1) % 3 * _LINE
         store_relaxed(shared, _FOUND + after, 0)
         store_relaxed(shared, _FOUND + after + 1, 0)
@@ -146,7 +146,7 @@ def _search(
     arcs = work = size * each  # of the frontier: for the direction; for sharing the work
     if longest > EVEN_ROW_ENTRIES and size < ALONE_ARCS:  # now, while no member writes to the pool
         work = max(np.int64(size), count_arcs(rows, pool[0], size))
-    if team.rank == 0:
+    if team.me == 0:
         for i in range(size):
             level[pool[0, i]] = 0
             parent[pool[0, i]] = pool[0, i]
@@ -188,16 +188,16 @@ def _search(
                 bits = 1 - bits
                 depth += 1
                 step += 1
-                if team.rank == 0:
+                if team.me == 0:
                     advance(team, size)
             _open_slot(team, shared, step)
             sizes, after = sums[step % 2], sums[(step + 1) % 2]
-            sizes[team.rank] = count_bits(team, bitmaps[bits])
+            sizes[team.me] = count_bits(team, bitmaps[bits])
             if barrier(team):
                 return
             place, size = place_of(team, sizes)
             bitmap_to_queue(team, bitmaps[bits], pool[side], place)
-            if team.rank == 0:
+            if team.me == 0:
                 all_to_first(blocks, after, side, size)
             if barrier(team):
                 return
@@ -206,7 +206,7 @@ def _search(
         elif work < few:
             at = _SOLO + step % 2 * _LINE
             solo = shared[at : at + _LINE]
-            if team.rank == 0:
+            if team.me == 0:
                 gather(pool, blocks, sizes, side)
                 solo[0], solo[1], solo[2], solo[3], solo[4], solo[5] = alone(
                     team, rows, marks, rules, pool, 1 - side, size, depth, reached
@@ -219,7 +219,7 @@ def _search(
             work = solo[5]
         else:
             taken = shared[_BLOCKS + slot * _LINE : _BLOCKS + (slot + 1) * _LINE]
-            after[team.rank], mine = top_down(
+            after[team.me], mine = top_down(
                 team, rows, marks, rules, depth, size, queues, sizes, side, taken
             )
             if not late:
@@ -232,10 +232,10 @@ def _search(
             reached += size
             depth += 1
             side = 1 - side
-            if team.rank == 0:
+            if team.me == 0:
                 advance(team, size)
         step += 1
-    if team.rank == 0:
+    if team.me == 0:
         shared[_DEEPEST] = max(0, depth if size > 0 else depth - 1)
     if late:
         _find_parents(team, inward, marks)

@@ -359,7 +359,7 @@ def _place_after(blocks: Array, count: int) -> Any:
 @device
 def _expand(
     rows: Pattern, marks: Marks, late: bool, below: Any, frontier: Array, lo: int, hi: int,
-    queues: Queues, side: int, rank: int, count: int, taken: Array,
+    queues: Queues, side: int, me: int, count: int, taken: Array,
 ) -> Any:  # fmt: skip
     """Follow the arcs of frontier[lo:hi]; what is found goes to blocks of the other side.
 
@@ -367,7 +367,7 @@ def _expand(
     before; returns how many afterwards, and the arcs of those that were added (not counted when
     `late`).  Long rows are put aside, in queues.long; taken[1] counts them.
     """
-    found, blocks = queues.pool[1 - side], queues.blocks[1 - side, rank]
+    found, blocks = queues.pool[1 - side], queues.blocks[1 - side, me]
     at = _place_after(blocks, count)
     arcs = np.int64(0)
     n = marks.level.size
@@ -391,7 +391,7 @@ def _expand_long(
     taken: Array,
 ) -> Any:  # fmt: skip
     """Follow the arcs of the long rows, of each row a share; returns as `_expand`."""
-    found, blocks = queues.pool[1 - side], queues.blocks[1 - side, team.rank]
+    found, blocks = queues.pool[1 - side], queues.blocks[1 - side, team.me]
     at = _place_after(blocks, count)
     arcs = np.int64(0)
     for i in range(load_relaxed(taken, 1)):
@@ -411,7 +411,7 @@ def _expand_long(
 @device
 def _expand_part(
     rows: Pattern, marks: Marks, late: bool, below: Any, lo: int, hi: int, queues: Queues,
-    sizes: Array, side: int, rank: int, count: int, taken: Array,
+    sizes: Array, side: int, me: int, count: int, taken: Array,
 ) -> Any:  # fmt: skip
     """`_expand` for the vertices lo .. hi of the whole frontier, whichever members found them."""
     arcs: Any = np.int64(0)
@@ -425,7 +425,7 @@ def _expand_part(
             at = queues.blocks[side, member, i // BLOCK] * BLOCK + i % BLOCK
             count, more = _expand(
                 rows, marks, late, below, frontier, at, at + stop - i,
-                queues, side, rank, count, taken,
+                queues, side, me, count, taken,
             )  # fmt: skip
             arcs += more
             i = stop
@@ -444,7 +444,7 @@ def top_down(
     if rules.even:
         lo, hi = share(team, size)
         return _expand_part(
-            rows, marks, late, below, lo, hi, queues, sizes, side, team.rank, 0, taken
+            rows, marks, late, below, lo, hi, queues, sizes, side, team.me, 0, taken
         )
     count = 0
     arcs = np.int64(0)
@@ -453,7 +453,7 @@ def top_down(
     while chunk >= 0:
         end = min(chunk + each, size)
         count, more = _expand_part(
-            rows, marks, late, below, chunk, end, queues, sizes, side, team.rank, count, taken
+            rows, marks, late, below, chunk, end, queues, sizes, side, team.me, count, taken
         )
         arcs += more
         chunk = next_chunk(team, size, each)
@@ -487,7 +487,7 @@ def place_of(team: Any, sizes: Array) -> Any:
     """How many vertices the members before this one found, and all of them."""
     before = total = np.int64(0)
     for member in range(team.size):
-        if member == team.rank:
+        if member == team.me:
             before = total
         total += sizes[member]
     return before, total

@@ -172,7 +172,7 @@ class Workspace(NamedTuple):
 @device
 def _reduce(team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace) -> None:
     """Compute the element of every part."""
-    s, parts = room.scratch[team.rank], ends.ends.shape[1] - 1
+    s, parts = room.scratch[team.me], ends.ends.shape[1] - 1
     lo, hi = share(team, room.picks.shape[0])
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
@@ -210,7 +210,7 @@ def _substitute(
     team: Any, matrix: Matrix, columns: Columns, ends: Array, room: Workspace, check: RowCheck
 ) -> None:
     """Compute the inner unknowns of every part; with a limit, mark block rows that are off."""
-    s = room.scratch[team.rank]
+    s = room.scratch[team.me]
     lo, hi = share(team, room.picks.shape[0])
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
@@ -223,7 +223,7 @@ def _substitute(
         if check.limit > 0:
             for column in range(columns.number):
                 round_solution(s, column, columns.x)
-                check.off[column, team.rank] += _mark(tile, s, column, check)
+                check.off[column, team.me] += _mark(tile, s, column, check)
 
 
 @kernel

@@ -378,7 +378,7 @@ def _count_off(s: Array, limit: float) -> None:
 
 
 @device
-def mark_columns(tile: int, s: Array, columns: Columns, check: RowCheck, rank: int) -> None:
+def mark_columns(tile: int, s: Array, columns: Columns, check: RowCheck, me: int) -> None:
     """Mark the rows of a tile that are off, and count them."""
     if columns.x.itemsize < s.itemsize:  # round the solutions as x does, where they are stored
         for k in range(ROWS * WIDTH):
@@ -389,7 +389,7 @@ def mark_columns(tile: int, s: Array, columns: Columns, check: RowCheck, rank: i
         for lane in range(min(LANES, marks.shape[0] - tile * LANES)):
             mark, count = marks[tile * LANES + lane], int(s[OFF + c * LANES + lane])
             clear_marks(mark)
-            check.off[c, rank] += count
+            check.off[c, me] += count
             if count > 0:
                 for j in range(ROWS):
                     at = j * WIDTH + c * LANES + lane
@@ -421,7 +421,7 @@ def _report(tile: int, s: Array, fault: Array) -> None:
 @device
 def _reduce(team: Any, rows: RowSystem, ends: Ends, room: Workspace) -> None:
     """Compute the element of every part."""
-    s, parts = room.scratch[team.rank], room.choices.shape[0]
+    s, parts = room.scratch[team.me], room.choices.shape[0]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
@@ -437,7 +437,7 @@ def _substitute(
     team: Any, rows: RowSystem, ends: Array, room: Workspace, x: Array, check: RowCheck
 ) -> None:
     """Compute the inner unknowns of every part; with a limit, mark the rows that are off."""
-    s, parts = room.scratch[team.rank], room.choices.shape[0]
+    s, parts = room.scratch[team.me], room.choices.shape[0]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
@@ -450,7 +450,7 @@ def _substitute(
             for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
                 mark = check.marks[part]
                 off = mark_off(part, rows, x, ends, check.limit, mark)
-                check.off[team.rank] += off
+                check.off[team.me] += off
 
 
 @kernel
@@ -469,7 +469,7 @@ def _reduce_columns(
     team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace
 ) -> None:
     """`_reduce` for a group of right-hand sides."""
-    s, parts = room.scratch[team.rank], room.choices.shape[0]
+    s, parts = room.scratch[team.me], room.choices.shape[0]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
@@ -485,7 +485,7 @@ def _substitute_columns(
     team: Any, matrix: Matrix, columns: Columns, ends: Array, room: Workspace, check: RowCheck
 ) -> None:
     """`_substitute` for a group of right-hand sides."""
-    s, parts = room.scratch[team.rank], room.choices.shape[0]
+    s, parts = room.scratch[team.me], room.choices.shape[0]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
@@ -494,7 +494,7 @@ def _substitute_columns(
         substitute_columns(tile, s, ends, room.choices)
         store_solutions(tile, matrix, s, columns)
         if check.limit > 0:
-            mark_columns(tile, s, columns, check, team.rank)
+            mark_columns(tile, s, columns, check, team.me)
 
 
 @kernel

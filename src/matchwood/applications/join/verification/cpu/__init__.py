@@ -648,8 +648,8 @@ def verify_pairs(
     weights: np.ndarray,  # int64[count]
 ) -> None:
     """Write verdict and weight of each pair (left record, right record)."""
-    own = mine(space, team.rank)
-    if team.rank == 0:
+    own = mine(space, team.me)
+    if team.me == 0:
         expect(team, pairs.shape[0])
     while True:
         first = next_chunk(team, pairs.shape[0], CHUNK)

@@ -148,24 +148,24 @@ def least_weight(share: float, left: int, right: int) -> Any:
 
 
 @inlined
-def mine(scratch: Scratch, rank: int) -> Scratch:
+def mine(scratch: Scratch, me: int) -> Scratch:
     """The arrays of one member of the team."""
     a, b, c, d = scratch.sides, scratch.table, scratch.edges, scratch.solver
     e, f, g = scratch.stack, scratch.pattern, scratch.lanes
     return Scratch(
-        Sides(a.rows[rank], a.columns[rank]),
-        Table(b.slots[rank], b.entries[rank], b.shared[rank], b.touched[rank], b.present[rank]),
+        Sides(a.rows[me], a.columns[me]),
+        Table(b.slots[me], b.entries[me], b.shared[me], b.touched[me], b.present[me]),
         Edges(
-            c.starts[rank], c.columns[rank], c.weights[rank], c.row_best[rank], c.row_choice[rank],
-            c.column_best[rank], c.column_choice[rank],
+            c.starts[me], c.columns[me], c.weights[me], c.row_best[me], c.row_choice[me],
+            c.column_best[me], c.column_choice[me],
         ),
         Solver(
-            d.row_mate[rank], d.column_mate[rank], d.row_dual[rank], d.column_dual[rank],
-            d.distance[rank], d.reached_from[rank], d.reached[rank], d.order[rank],
+            d.row_mate[me], d.column_mate[me], d.row_dual[me], d.column_dual[me],
+            d.distance[me], d.reached_from[me], d.reached[me], d.order[me],
         ),
-        Stack(e.rows[rank], e.columns[rank], e.weights[rank]),
-        Pattern(f.direct[rank], f.keys[rank], f.words[rank], f.steps[rank]),
-        Lanes(g.table[rank], g.state[rank], g.tops[rank], g.lengths[rank], g.ratios[rank]),
+        Stack(e.rows[me], e.columns[me], e.weights[me]),
+        Pattern(f.direct[me], f.keys[me], f.words[me], f.steps[me]),
+        Lanes(g.table[me], g.state[me], g.tops[me], g.lengths[me], g.ratios[me]),
     )  # fmt: skip
 
 

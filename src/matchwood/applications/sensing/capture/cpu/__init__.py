@@ -108,31 +108,31 @@ def scan(
     limit, target, alike = state[LIMIT], state[TARGET], state[ALIKE]
     side, length = 0, 0
     while status == GOES_ON and position < limit and filled < target:
-        row = parts.rows[side, team.rank]
+        row = parts.rows[side, team.me]
         many = _alike_records(team, form, limit - position, target - filled, filled, out, alike)
         now = Round(position, limit, filled, length, alike, many)
         _parse_part(team, data, form, table, out, parts, now, row)
         if barrier(team):
             return
         start, first, mine, valid, records = position, filled, -1, True, 0
-        for rank in range(team.size):
-            part = parts.rows[side, rank]
+        for me in range(team.size):
+            part = parts.rows[side, me]
             valid = valid and status == GOES_ON and part[BEGIN] == position and position < limit
             if many > 0:  # its packets are at their place, and no other's were written over them
-                valid = valid and filled == first + rank * many and part[COUNT] <= many
+                valid = valid and filled == first + me * many and part[COUNT] <= many
             if valid:
-                if rank == team.rank:
+                if me == team.me:
                     mine = filled
                 position, status = part[END], part[STATUS]
                 filled += part[COUNT]
                 records += part[COUNT]
                 for reason in range(REASONS):
                     records += part[SKIPPED + reason]
-                    if team.rank == 0:
+                    if team.me == 0:
                         state[TALLY + reason] += part[SKIPPED + reason]
-        if many == 0 and mine >= 0 and team.rank > 0:
-            _copy(parts.scratch, (team.rank - 1) * parts.each, row[COUNT], out, mine)
-        if team.rank == 0:
+        if many == 0 and mine >= 0 and team.me > 0:
+            _copy(parts.scratch, (team.me - 1) * parts.each, row[COUNT], out, mine)
+        if team.me == 0:
             advance(team, position - start)
         if records > 0:  # all members have walked the same parts, so all know the same length
             length = (position - start) // records
@@ -142,7 +142,7 @@ def scan(
             equal = 0 < records == filled - first and length * records == position - start
             alike = length if equal and length < LONG_RECORD else 0
         side = 1 - side
-    if team.rank == 0:
+    if team.me == 0:
         state[POSITION], state[FILLED], state[OUTCOME] = position, filled, status
         state[ALIKE] = alike
 
@@ -198,18 +198,18 @@ def _parse_part(
     for word in range(ROW_WORDS):
         row[word] = 0
     row[BEGIN] = -1
-    beside = now.many == 0 and team.rank > 0
+    beside = now.many == 0 and team.me > 0
     if now.many > 0:
-        begin = now.position + team.rank * now.many * now.alike
-        stop, at = begin + now.many * now.alike, now.filled + team.rank * now.many
+        begin = now.position + team.me * now.many * now.alike
+        stop, at = begin + now.many * now.alike, now.filled + team.me * now.many
     else:
         begin, stop = _guessed_part(team, data, form, table, now)
-        at = (team.rank - 1) * parts.each if beside else now.filled
+        at = (team.me - 1) * parts.each if beside else now.filled
     if begin < 0:
         return
     if now.length >= LONG_RECORD:
         link = -1 if form.blocks else table.link[0]
-        row[SEEN] = _hop_ahead(data, begin, stop, form, link, parts.lanes[team.rank])
+        row[SEEN] = _hop_ahead(data, begin, stop, form, link, parts.lanes[team.me])
     position, place, status = begin, at, GOES_ON
     goal = parts.scratch if beside else out
     while position < stop and status == GOES_ON and not stopping(team):
@@ -230,13 +230,13 @@ def _guessed_part(team: Team, data: Array, form: Format, table: Table, now: Roun
     if team.size > 1 and 0 < now.length < LONG_RECORD:
         more = form.part // FIRST_PART // 4 * 4  # blocks begin at multiples of 4
     begin, stop = now.position, now.position + form.part + more
-    if team.rank > 0:
-        begin = stop + (team.rank - 1) * form.part
+    if team.me > 0:
+        begin = stop + (team.me - 1) * form.part
         stop = begin + form.part
     stop = min(stop, now.limit)
     if begin >= now.limit:
         return np.int64(-1), stop
-    if team.rank > 0:
+    if team.me > 0:
         if form.blocks:
             begin = guess_block(data, begin, stop, now.limit, form)
         else:

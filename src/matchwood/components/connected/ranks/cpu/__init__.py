@@ -132,8 +132,8 @@ def _list_members(
                 places[paired] = k
                 names[paired] = least[t]
                 paired += 1
-        counts[team.rank, s, 0] = marked - at
-        counts[team.rank, s, 1] = paired - at
+        counts[team.me, s, 0] = marked - at
+        counts[team.me, s, 1] = paired - at
 
 
 def list_members(
@@ -188,7 +188,7 @@ def _hook(
     parent = own.parent
     kind = parent.dtype.type
     p, rank = kind(own.p), kind(own.rank)
-    mine = recent[team.rank]
+    mine = recent[team.me]
     mine[:] = -1
     lo, hi = share(team, places.size)
     last = labels.size - 1
@@ -217,7 +217,7 @@ def _hook(
                 break
             k = np.int64(high // p)
             a = low
-    counts[team.rank] = tail - lo
+    counts[team.me] = tail - lo
 
 
 def hook(own: OwnParents, places: Array, labels: Array, threads: int | None) -> tuple[Array, Array]:
@@ -273,7 +273,7 @@ def _climb(
                 places[tail] = k
                 parents[tail] = up
                 tail += 1
-    ends[team.rank, 0], ends[team.rank, 1] = begin, tail
+    ends[team.me, 0], ends[team.me, 1] = begin, tail
 
 
 def climb(own: OwnParents, head: int, threads: int | None) -> tuple[Array, Array]:

@@ -154,7 +154,7 @@ def _join(
 ) -> None:  # fmt: skip
     """Join the entries of these turns in each row of the stripe: counted from both ends."""
     parent, first, other = joined
-    ends = other[team.rank]
+    ends = other[team.me]
     if turns[0] == 0:
         lo, hi = share(team, parent.size)
         for v in range(lo, hi):
@@ -225,7 +225,7 @@ def _mark(
                 at += step
             words[1 + s, w] = bits
             marked += count_ones(bits)
-    counts[team.rank] = marked
+    counts[team.me] = marked
 
 
 def _champion(joined: Joined, indptr: Array, stripe: Stripe, turns: int) -> tuple[Any, bool]:
@@ -361,10 +361,10 @@ def _leave(
                 b = trailing_zeros(left)
                 left &= left - np.uint64(1)
                 u = np.uint64((w * WORD + np.int64(b)) * parts + part)
-                if _row(u, indptr, indices, grid, known.columns, pairs, team.rank):
+                if _row(u, indptr, indices, grid, known.columns, pairs, team.me):
                     bits |= np.uint64(1) << np.uint64(b)
             touched[part, w] = bits
-        if pairs.counts[team.rank] >= pairs.highs.shape[1]:
+        if pairs.counts[team.me] >= pairs.highs.shape[1]:
             return
 
 

@@ -237,7 +237,7 @@ def propose(
     if begin_records(team, out):
         return
     stripes = block.rows.indices.dtype.type(C)
-    bits, places = out.bits[team.rank], out.places[team.rank]
+    bits, places = out.bits[team.me], out.places[team.me]
     done, part = 0, next_chunk(team, parts, 1)
     while part >= 0:
         done, stop = begin_part(team, out, done, part), part * PASS + progress.counts[part]
@@ -284,7 +284,7 @@ def _propose_again(
     """As `propose`: find another candidate for the rows of a part, queue[lo:hi]."""
     C, none = block.rows.indices.dtype.type(out.receivers), nobody(block.rows.indices)
     columns = Columns(progress.taken, block.names)
-    places, bits = out.places[team.rank], out.bits[team.rank]
+    places, bits = out.places[team.me], out.bits[team.me]
     plain, listed = team.size == 1, progress.waiting.size > 0
     for i in range(lo, hi):
         if interrupted(team, np.int64(i)):
@@ -313,7 +313,7 @@ def _take(
     size = news.ends[s] - start
     width = 8 * news.words.itemsize
     bitmap = size == (news.owned[s] + width - 1) // width
-    buffer = fresh.buffers[team.rank]
+    buffer = fresh.buffers[team.me]
     base, stride = news.base[s], news.stride[s]
     lo, hi = share(team, size)
     for i in range(start + lo, start + hi):
@@ -370,9 +370,9 @@ def _those_that_waited(team: Team, progress: Progress, fresh: Queue, queue: Queu
         progress.waiting[v] = none
         while u != none:
             if not is_taken(progress.taken, u):
-                count = push(queue.buffers[team.rank], count, u, queue.vertices, queue.tail)
+                count = push(queue.buffers[team.me], count, u, queue.vertices, queue.tail)
             u = progress.following[u]
-    flush(queue.buffers[team.rank], count, queue.vertices, queue.tail)
+    flush(queue.buffers[team.me], count, queue.vertices, queue.tail)
     return barrier(team)
 
 
@@ -396,7 +396,7 @@ def wake(
     count = 0
     for s in range(of_columns.owned.size):
         count = _take(team, of_columns, s, progress, listed, fresh, count)
-    flush(fresh.buffers[team.rank], count, fresh.vertices, fresh.tail)
+    flush(fresh.buffers[team.me], count, fresh.vertices, fresh.tail)
     for s in range(of_rows.owned.size):
         if s != own:
             _take(team, of_rows, s, progress, False, fresh, 0)

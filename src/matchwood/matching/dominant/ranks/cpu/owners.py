@@ -163,7 +163,7 @@ def begin_records(team: Team, out: SendBuffer) -> bool:
     """Wait for all counts, then set where the records of part 0 begin; True: the team stops."""
     if barrier(team):
         return True
-    places, start = out.places[team.rank], np.int64(0)
+    places, start = out.places[team.me], np.int64(0)
     for turn in range(out.receivers + 1):
         d = turn if turn < out.receivers else out.own
         if turn != out.own:
@@ -179,7 +179,7 @@ def begin_part(team: Team, out: SendBuffer, done: Any, part: Any) -> Any:
 
     Writing the records of a part advances `places` past that part itself.
     """
-    places = out.places[team.rank]
+    places = out.places[team.me]
     for other in range(done, part):
         for d in range(out.receivers):
             places[d] += out.counts[other, d]
@@ -292,7 +292,7 @@ def _store(
         stretches(received),
     )
     renamed, alone = candidates.ids.size > 0, team.size == 1
-    buffer, count = queues.buffers[0, team.rank], 0
+    buffer, count = queues.buffers[0, team.me], 0
     number = next_chunk(team, total, 1)
     while number >= 0:
         records, start, end, c = stretch_of(received, number)
@@ -338,7 +338,7 @@ def choose(
             return
         changed = owned.queue[: queues.queued[0]]
     total = changed.size if round_ > 1 else owned.queue.size
-    matched, buffer = 0, queues.buffers[1, team.rank]
+    matched, buffer = 0, queues.buffers[1, team.me]
     parts = out.counts.shape[0]
     part = next_chunk(team, parts, 1)
     while part >= 0:
@@ -371,7 +371,7 @@ def choose(
     flush(buffer, matched, owned.matched, queues.matched)
     if begin_records(team, out):
         return
-    places = out.places[team.rank]
+    places = out.places[team.me]
     done, part = 0, next_chunk(team, parts, 1)
     while part >= 0:
         done = begin_part(team, out, done, part)
@@ -416,7 +416,7 @@ def _wait_for(owned: Owned, k: Any, name: Any, w: Any, ties: Ties, alone: bool) 
 def _settle(team: Team, received: Received, ties: Ties, owned: Owned, queues: Queues) -> None:
     """Settle all packets: match the vertex, or let the sender wait for it."""
     alone, step, total = team.size == 1, np.uint64(received.width), stretches(received)
-    matched, buffer = 0, queues.buffers[1, team.rank]
+    matched, buffer = 0, queues.buffers[1, team.me]
     number = next_chunk(team, total, 1)
     while number >= 0:
         packets, start, end, _ = stretch_of(received, number)

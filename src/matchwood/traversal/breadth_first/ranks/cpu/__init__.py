@@ -335,7 +335,7 @@ def _accept(
     team: Any, places: Array, offers: Array, depth: int, level: Array, parent: Array, fresh: Array,
     tail: Array,
 ) -> None:  # fmt: skip
-    if team.rank > 0:
+    if team.me > 0:
         return
     at = tail[0]
     for i in range(places.size):

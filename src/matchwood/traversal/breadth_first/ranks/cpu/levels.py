@@ -116,7 +116,7 @@ def follow(
     team: Any, rows: Outward, frontier: Array, names: Names, columns: Columns, found: Queue
 ) -> None:
     """Follow the entries of these rows; columns that are new go to `found`, with their parents."""
-    kind, alone, buffer = columns.best.dtype.type, team.size == 1, found.buffers[team.rank]
+    kind, alone, buffer = columns.best.dtype.type, team.size == 1, found.buffers[team.me]
     at = 0
     chunk = next_chunk(team, frontier.size, CHUNK)
     while chunk >= 0:
@@ -395,7 +395,7 @@ def search_rows(
 ) -> None:
     """Members take the words of a chunk."""
     stripes, chunks = rows.starts.shape
-    near = ChunkNotes(found.near[team.rank], found.entries[team.rank], found.late[team.rank])
+    near = ChunkNotes(found.near[team.me], found.entries[team.me], found.late[team.me])
     taken = next_chunk(team, stripes * chunks, 1)
     while taken >= 0:
         s, chunk = taken // chunks, taken % chunks
@@ -574,5 +574,5 @@ def accept(
     atomic_add(totals, 1, arcs)
     if barrier(team):
         return
-    if team.rank == 0 and totals[0] < own.listed.size:
+    if team.me == 0 and totals[0] < own.listed.size:
         _list_reached(own)

@@ -141,7 +141,7 @@ def close(team: Any, sent: FrontierMessages, open: Array) -> None:
             lo, hi = share(team, (words.size + 1) // 2)
             for i in range(lo, hi):
                 open[s, i] &= ~word_of(words, i)
-        elif team.rank == 0:
+        elif team.me == 0:
             for i in range(words.size):
                 k = np.uint64(words[i])
                 open[s, k >> np.uint64(6)] &= ~(ONE << (k & np.uint64(63)))
@@ -189,7 +189,7 @@ def list_rows(team: Any, sent: FrontierMessages, full: Array, indptr: Array, row
     full[s]: the bits of those of stripe s that have some.  Caller: rows.tail is 0, and there is
     room for one row more.
     """
-    alone, buffer = team.size == 1, rows.buffers[team.rank]
+    alone, buffer = team.size == 1, rows.buffers[team.me]
     at = np.int64(0)
     for s in range(sent.size.size):
         at = _each_place(team, sent, s, _list_row, (full, indptr, rows, buffer, alone), at)
@@ -211,7 +211,7 @@ def set_columns(team: Any, sent: FrontierMessages, shift: Any, frontier: Array) 
             lo, hi = share(team, (words.size + 1) // 2)
             for i in range(lo, hi):
                 into[i] = word_of(words, i)
-        elif team.rank == 0:
+        elif team.me == 0:
             for i in range(words.size):
                 k = first + np.uint64(words[i])
                 frontier[k >> np.uint64(6)] |= ONE << (k & np.uint64(63))
@@ -330,7 +330,7 @@ def offer_rows(team: Any, found: FoundRows, offers: Offers) -> None:
             _copy(found.parents[s, from_place : from_place + count], words[at:])
             at += count
         start += size + total
-        if team.rank == 0:
+        if team.me == 0:
             offers.counts[team.size, s] = total
 
 
@@ -354,7 +354,7 @@ def _see_columns(team: Any, found: Array, columns: Columns) -> None:
 @expanded
 def _count_columns(team: Any, found: Array, shape: GridShape, offers: Offers) -> None:
     """Count how many of this member's share of the columns each rank owns."""
-    mine = offers.counts[team.rank]
+    mine = offers.counts[team.me]
     mine[:] = 0
     lo, hi = share(team, found.size)
     for i in range(lo, hi):
@@ -373,14 +373,14 @@ def _begin_messages(team: Any, offers: Offers, starts: Array, ends: Array) -> No
         total = np.int64(0)
         for member in range(team.size):
             total += counts[member, s]
-            if member == team.rank:
+            if member == team.me:
                 ends[s] = total
         starts[s] = start
         size = words_for(offers.size[s], words)
         if total >= size:
             lo, hi = share(team, size)
             words[start + lo : start + hi] = words.dtype.type(0)
-        if team.rank == 0:
+        if team.me == 0:
             counts[team.size, s] = total
         start += message_size(total, offers.size[s], words)
 
@@ -412,7 +412,7 @@ def offer_columns(
     """Write a message for each rank of the column, and mark these columns as seen."""
     words = offers.words
     kind, width = words.dtype.type, np.uint64(word_bits(words))
-    starts, ends = offers.starts[team.rank, 0], offers.starts[team.rank, 1]
+    starts, ends = offers.starts[team.me, 0], offers.starts[team.me, 1]
     _count_columns(team, found, shape, offers)
     if barrier(team):
         return
