@@ -35,6 +35,7 @@ struct alignas(16) uint4 {
 #define __forceinline__ inline
 #define __noinline__
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 // Each thread of a block is a context of its own; a barrier goes on to the next.
 constexpr int MOST = 256, STACK = 1 << 17;

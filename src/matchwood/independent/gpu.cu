@@ -454,7 +454,7 @@ struct SampleSpace {
 template <typename I>
 __global__ void __launch_bounds__(BLOCK) sample(
     I n, const I* indptr, const I* indices, unsigned long long seed, long long done, int rounds, int tile, I room,
-    unsigned char* state, const SampleSpace<I> space, unsigned long long* words, unsigned int* gate)
+    unsigned char* state, const __grid_constant__ SampleSpace<I> space, unsigned long long* words, unsigned int* gate)
 {
     I *const degree = space.degree, *const hub = space.hub;
     GridBarrier grid(gate);

@@ -454,7 +454,7 @@ struct RepairRound {
 // last round are reported, and so are rows that were off by more than `far`.
 template <int P, typename T>
 __global__ void repair(long long n, const T* dl, const T* d, const T* du, const T* b, T* x, unsigned* marks,
-                       long long parts, const RepairRound r, unsigned long long* status)
+                       long long parts, const __grid_constant__ RepairRound r, unsigned long long* status)
 {
     extern __shared__ double triangles[];
     Repairer<P, T> repairer = {n, dl, d, du, b, x, triangles + REPAIR_LIST + threadIdx.x, r.limit};
@@ -569,9 +569,10 @@ struct Limits {
 
 template <typename T, typename I, bool CHECK>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b, const Reduced<T> reduced,
-                                const T* __restrict__ ends, const I* __restrict__ perm, T* __restrict__ x,
-                                const Limits<T> limits, unsigned* marks, unsigned long long* status)
+                                const T* __restrict__ du, const T* __restrict__ b,
+                                const __grid_constant__ Reduced<T> reduced, const T* __restrict__ ends,
+                                const I* __restrict__ perm, T* __restrict__ x,
+                                const __grid_constant__ Limits<T> limits, unsigned* marks, unsigned long long* status)
 {
     constexpr int P = Rows<T>::P, BLOCK = Rows<T>::BLOCK, RIGHT_CHUNKS = Rows<T>::RIGHT_CHUNKS;
     extern __shared__ Chunk tile[];

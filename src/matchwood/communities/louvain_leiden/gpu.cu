@@ -98,7 +98,7 @@ struct Moving {
 
 // One thread to a vertex: volumes and sizes, which are 0 before; all are active.
 template <typename I>
-__global__ void start_moving(I n, const Moving<I, ManyBlocks> rule)
+__global__ void start_moving(I n, const __grid_constant__ Moving<I, ManyBlocks> rule)
 {
     long long v = global_thread();
     if (v >= n) return;
@@ -112,8 +112,9 @@ __global__ void start_moving(I n, const Moving<I, ManyBlocks> rule)
 // A round whose vertices have been dealt out.
 template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
-    move_round(const LabelRows<I, C> rows, int parts, const I* order, const I* begins, const Moving<I, ManyBlocks> rule,
-               const Hubs<I> hubs, unsigned int* gate, unsigned long long* moved)
+    move_round(const __grid_constant__ LabelRows<I, C> rows, int parts, const I* order, const I* begins,
+               const __grid_constant__ Moving<I, ManyBlocks> rule, const __grid_constant__ Hubs<I> hubs,
+               unsigned int* gate, unsigned long long* moved)
 {
     __shared__ I keys[SHARED_SLOTS];
     __shared__ C weights[SHARED_SLOTS];
@@ -161,9 +162,9 @@ __device__ __forceinline__ void move_alike(I n, const LabelRows<I, C>& rows, int
 
 template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
-    move_rounds(I n, const LabelRows<I, C> rows, int parts, unsigned long long start, unsigned long long first, int rounds,
-                unsigned long long enough, I* order, I* counts, const Moving<I, ManyBlocks> rule, unsigned int* gate,
-                unsigned long long* moved)
+    move_rounds(I n, const __grid_constant__ LabelRows<I, C> rows, int parts, unsigned long long start,
+                unsigned long long first, int rounds, unsigned long long enough, I* order, I* counts,
+                const __grid_constant__ Moving<I, ManyBlocks> rule, unsigned int* gate, unsigned long long* moved)
 {
     extern __shared__ long long space[];
     __shared__ I keys[SHARED_SLOTS];
@@ -176,8 +177,9 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
 // the vertices know.  The tables are first in shared memory, for they must be aligned.
 template <typename I, typename C>
 __global__ void __launch_bounds__(SMALL_BLOCK, 1)
-    move_small(I n, const LabelRows<I, C> rows, int parts, unsigned long long start, unsigned long long first, int rounds,
-               unsigned long long enough, I* order, I* counts, const Moving<I, OneBlock> rule, unsigned long long* moved)
+    move_small(I n, const __grid_constant__ LabelRows<I, C> rows, int parts, unsigned long long start,
+               unsigned long long first, int rounds, unsigned long long enough, I* order, I* counts,
+               const __grid_constant__ Moving<I, OneBlock> rule, unsigned long long* moved)
 {
     extern __shared__ long long space[];
     constexpr int SLOTS = WARP_SLOTS * (SMALL_BLOCK / WARP);
@@ -280,7 +282,7 @@ struct Joining {
 template <typename I>
 __global__ void start_parts(I n, const I* __restrict__ indptr, const I* __restrict__ indices,
                             const long long* __restrict__ data, const I* __restrict__ labels,
-                            const long long* __restrict__ strength, const Joining<I> rule)
+                            const long long* __restrict__ strength, const __grid_constant__ Joining<I> rule)
 {
     long long v = global_thread() / WARP;
     if (v >= n) return;
@@ -299,8 +301,8 @@ __global__ void start_parts(I n, const I* __restrict__ indptr, const I* __restri
 
 template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
-    join_parts(const LabelRows<I, C> rows, const I* order, const I* begins, Joining<I> rule, const Hubs<I> hubs,
-               unsigned int* gate)
+    join_parts(const __grid_constant__ LabelRows<I, C> rows, const I* order, const I* begins, Joining<I> rule,
+               const __grid_constant__ Hubs<I> hubs, unsigned int* gate)
 {
     __shared__ I keys[SHARED_SLOTS];
     __shared__ C weights[SHARED_SLOTS];

@@ -60,8 +60,9 @@ struct Heaviest {
 
 template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
-    split_round(const LabelRows<I, C> rows, int parts, const I* order, const I* begins, const Heaviest<I> rule,
-                const Hubs<I> hubs, unsigned int* gate, unsigned long long* moved)
+    split_round(const __grid_constant__ LabelRows<I, C> rows, int parts, const I* order, const I* begins,
+                const __grid_constant__ Heaviest<I> rule, const __grid_constant__ Hubs<I> hubs, unsigned int* gate,
+                unsigned long long* moved)
 {
     __shared__ I keys[SHARED_SLOTS];
     __shared__ C weights[SHARED_SLOTS];
@@ -88,8 +89,9 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
 // `first` of a vertex that wants to move: no neighbour that wants to is before it by hash.
 template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
-    careful_round(const LabelRows<I, C> rows, const I* order, const I* begins, const Heaviest<I> rule, unsigned char* first,
-                  const Hubs<I> hubs, unsigned int* gate, unsigned long long* moved)
+    careful_round(const __grid_constant__ LabelRows<I, C> rows, const I* order, const I* begins,
+                  const __grid_constant__ Heaviest<I> rule, unsigned char* first, const __grid_constant__ Hubs<I> hubs,
+                  unsigned int* gate, unsigned long long* moved)
 {
     __shared__ I keys[SHARED_SLOTS];
     __shared__ C weights[SHARED_SLOTS];

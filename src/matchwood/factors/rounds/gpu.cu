@@ -338,8 +338,8 @@ struct Span {
 template <typename I, typename W, int N, bool HASH, int TILE>
 __global__ void __launch_bounds__(PROPOSAL_BLOCK, BLOCKS<W, N, HASH>)
 rounds(I rows, I tiles, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,
-       const I* __restrict__ tile_row, const I* __restrict__ tile_entry, const Places<I, W> places, const Rule rule,
-       const Span span, int* flags)
+       const I* __restrict__ tile_row, const I* __restrict__ tile_entry, const __grid_constant__ Places<I, W> places,
+       const __grid_constant__ Rule rule, const __grid_constant__ Span span, int* flags)
 {
     __shared__ TileSpace<I, W, N, HASH, TILE> space;
     Problem<I, W> p{places, indptr, indices, data, tile_row, tile_entry, rule.seed, rule.n};

@@ -72,9 +72,10 @@ struct Cells {
 // cols.  Cells in a line along x are neighbours in the numbering, so a point is compared with one range of
 // slots for each of the lines around it, beginning with its own.
 template <typename I, bool COUNTING>
-__global__ void join(long long n, int dim, const Cells cells, unsigned long long limit, const long long* __restrict__ starts,
-                     const I* __restrict__ vertex, const int* __restrict__ placed,
-                     long long* __restrict__ counts, I* __restrict__ rows, I* __restrict__ cols)
+__global__ void join(long long n, int dim, const __grid_constant__ Cells cells, unsigned long long limit,
+                     const long long* __restrict__ starts, const I* __restrict__ vertex,
+                     const int* __restrict__ placed, long long* __restrict__ counts, I* __restrict__ rows,
+                     I* __restrict__ cols)
 {
     long long slot = global_thread();
     if (slot >= n) return;

@@ -216,8 +216,9 @@ __device__ __forceinline__ unsigned int round_number(long long k, unsigned long 
 // Three blocks per multiprocessor instead of two: R-MAT 22 1.19 against 1.33 ms.
 template <typename I, typename W, bool WEIGHTED, bool ORDERED>
 __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
-    I n, const I* indptr, const I* indices, const W* data, const Preference<I> prefer, unsigned long long seed,
-    unsigned long long threshold, int rounds, const Proposals<I> proposals, const Live<I> live, const Progress progress)
+    I n, const I* indptr, const I* indices, const W* data, const __grid_constant__ Preference<I> prefer,
+    unsigned long long seed, unsigned long long threshold, int rounds, const __grid_constant__ Proposals<I> proposals,
+    const __grid_constant__ Live<I> live, const __grid_constant__ Progress progress)
 {
     using U = typename Unsigned<I>::type;
     constexpr U NONE = ~U(0);

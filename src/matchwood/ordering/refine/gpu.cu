@@ -177,7 +177,7 @@ __device__ __forceinline__ I partner_of(const PlacedGraph<I>& order, I n, I u, I
 template <typename I>
 __global__ void __launch_bounds__(BLOCK)
     evaluate(I n, long long first, long long last, const I* chosen, const long long* starts, const I* owner,
-             const I* vertex, const PlacedGraph<I> order, long long* gain, unsigned long long* best)
+             const I* vertex, const __grid_constant__ PlacedGraph<I> order, long long* gain, unsigned long long* best)
 {
     long long warps = all_threads() / WARP;
     for (long long item = first + global_thread() / WARP; item < last; item += warps) {
@@ -194,7 +194,8 @@ __global__ void __launch_bounds__(BLOCK)
 // partner[k]: the smallest partner of those that gain most; n at first, and where none gains.
 template <typename I>
 __global__ void choose(I n, long long items, const I* chosen, const long long* starts, const I* owner, const I* vertex,
-                       const PlacedGraph<I> order, const long long* gain, const unsigned long long* best, I* partner)
+                       const __grid_constant__ PlacedGraph<I> order, const long long* gain,
+                       const unsigned long long* best, I* partner)
 {
     for (long long item = global_thread(); item < items; item += all_threads()) {
         I k = owner[item];
@@ -228,8 +229,9 @@ __device__ __forceinline__ bool holds_all(
 // Stops after `cycles`, and goes on when launched again.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK)
-    complete(I n, long long swaps, long long window, const I* first, const I* second, const PlacedGraph<I> order,
-             unsigned long long* claims, unsigned char* done, long long cycles, unsigned long long* words)
+    complete(I n, long long swaps, long long window, const I* first, const I* second,
+             const __grid_constant__ PlacedGraph<I> order, unsigned long long* claims, unsigned char* done,
+             long long cycles, unsigned long long* words)
 {
     GridBarrier gate(reinterpret_cast<unsigned int*>(words + GATE));
     long long began = clock64(), warps = all_threads() / WARP, me = global_thread() / WARP;

@@ -115,7 +115,7 @@ template <typename I, int WIDTH>
 __global__ void __launch_bounds__(BLOCK)
     join_rows(I n, const I* __restrict__ indptr, const I* __restrict__ indices, const long long* __restrict__ weights,
               const long long* __restrict__ volume, const I* __restrict__ names, double total, double resolution,
-              I* target, const Pieces<I> pieces)
+              I* target, const __grid_constant__ Pieces<I> pieces)
 {
     Communities<I> all{indptr, indices, weights, volume, names, total, resolution};
     long long r = global_thread() / WIDTH;
@@ -136,7 +136,7 @@ template <typename I>
 __global__ void __launch_bounds__(BLOCK)
     join_pieces(const I* __restrict__ indptr, const I* __restrict__ indices, const long long* __restrict__ weights,
                 const long long* __restrict__ volume, const I* __restrict__ names, double total, double resolution,
-                const Pieces<I> pieces)
+                const __grid_constant__ Pieces<I> pieces)
 {
     __shared__ Pick<I> found[BLOCK / WARP];
     Communities<I> all{indptr, indices, weights, volume, names, total, resolution};
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(BLOCK)
 template <typename I>
 __global__ void __launch_bounds__(BLOCK)
     join_long(const I* __restrict__ indptr, const long long* __restrict__ volume, const I* __restrict__ names,
-              const Pieces<I> pieces, I* target)
+              const __grid_constant__ Pieces<I> pieces, I* target)
 {
     Communities<I> all{indptr, nullptr, nullptr, volume, names, 0.0, 0.0};
     for (long long k = global_thread() / WARP; k < (long long)pieces.words[LONG_ROWS]; k += all_threads() / WARP) {

@@ -567,7 +567,8 @@ struct Search {
 // Stops after `most_rounds` rounds and is launched again: between launches the host can stop it.
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(BLOCK, 1024 / BLOCK) search(
-    const Graph<I> graph, const I* sources, I n_sources, I limit, I most_rounds, unsigned long long* control)
+    const __grid_constant__ Graph<I> graph, const I* sources, I n_sources, I limit, I most_rounds,
+    unsigned long long* control)
 {
     __shared__ Local<I> local;
     RollCall roll;

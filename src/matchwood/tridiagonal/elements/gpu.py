@@ -14,6 +14,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
+from matchwood.engines.gpu.launch import Packing
 from matchwood.tridiagonal import check as accuracy
 
 ZONES_PER_BLOCK = 128  # zones of a thread block in the first round; for block systems half as many
@@ -78,9 +79,9 @@ def return_status(status: Any) -> None:
         _spare[status.device_words.device.id].append(status)
 
 
-def _struct(*kinds: Any) -> Any:
+def _struct(*kinds: Any) -> Packing:
     """A struct of CUDA with such fields."""
-    return np.dtype([(f"field{k}", kind) for k, kind in enumerate(kinds)], align=True)
+    return Packing(np.dtype([(f"field{k}", kind) for k, kind in enumerate(kinds)], align=True))
 
 
 REDUCED = _struct(np.uint64, np.int64, np.int64)
@@ -139,7 +140,7 @@ class Solver:
         )
         limit = accuracy.limit(self.dtype)
         limits = (limit, accuracy.few(n * p), accuracy.by_chance(n, p))
-        self._limits = np.array(limits, _struct(self.dtype, np.int32, np.int32))
+        self._limits = _struct(self.dtype, np.int32, np.int32)(limits)
         self._repairs = self._repair_rounds(source, p, limit, limit * accuracy.worst_by_chance(n))
         self._unread = gpu.Status()
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))
@@ -165,7 +166,7 @@ class Solver:
         self._solve_ends(block, elements, total, n, word)
         right = right if perm is None else gathered
         ends = self._place(block, "ends0")
-        made = np.array((elements, total, parts), REDUCED)
+        made = REDUCED((elements, total, parts))
         marks = self._place(block, "marks")
         known = (n, *matrix, right, made, ends, order, out, self._limits, marks, word)
         substitute = k.substitute_rows if status is None else k.substitute_and_check
@@ -191,7 +192,7 @@ class Solver:
             each = ZONES_PER_BLOCK // p if step == 0 else one.threads
             blocks = -(-zones // each)
             counts = (step, self.rows, *sizes, each, one.least, one.most)
-            packed = np.array((*counts, limit, far), ROUND)
+            packed = ROUND((*counts, limit, far))
             triangle = (2 * one.most + 1) * p * (3 * p + 1)
             room = 8 * (source.constant("REPAIR_LIST") + one.threads * triangle)
             blocks = blocks if step == 0 else min(blocks, MOST_REPAIR_BLOCKS)

@@ -50,7 +50,7 @@ struct Local {
 
 // One thread to a local vertex.  Trees are flat; least is larger than any vertex before.
 template <typename I, typename V>
-__global__ void find_least(I n, const Local<I, V> local, const I* parent, V* least)
+__global__ void find_least(I n, const __grid_constant__ Local<I, V> local, const I* parent, V* least)
 {
     long long v = global_thread();
     if (v >= n) return;
@@ -69,8 +69,9 @@ struct Stripe {
 // One thread to a place, rounded up to whole words.  counts[s]: the pairs of this owner, the s-th.
 // The words: the smallest vertex of the largest tree, -1 where no vertex has an edge; `bits` words of bits; pairs.
 template <typename I, typename V>
-__global__ void report(const Stripe<I> stripe, int s, int owner, int p, long long bits, const I* parent, const I* largest,
-                       const V* least, V* words, unsigned long long* counts, long long* head)
+__global__ void report(const __grid_constant__ Stripe<I> stripe, int s, int owner, int p, long long bits,
+                       const I* parent, const I* largest, const V* least, V* words, unsigned long long* counts,
+                       long long* head)
 {
     long long k = global_thread();
     I giant = *largest < 0 ? I(-1) : parent[*largest];
@@ -92,7 +93,7 @@ __global__ void report(const Stripe<I> stripe, int s, int owner, int p, long lon
 }
 
 template <typename I, typename V>
-__global__ void report_all(const Stripe<I> stripe, const I* parent, const V* least, V* words)
+__global__ void report_all(const __grid_constant__ Stripe<I> stripe, const I* parent, const V* least, V* words)
 {
     long long k = global_thread();
     if (k < stripe.size) words[k] = least[parent[stripe.vertex(k)]];
@@ -158,7 +159,8 @@ __device__ __forceinline__ void hook(V k, V a, bool wanted, V p, V rank, V* pare
 
 // One thread to an own place: it is under *head where its bit is set.
 template <typename V>
-__global__ void hook_marks(V owned, V p, V rank, const V* head, const V* bits, V* parent, const Pairs<V> pairs)
+__global__ void hook_marks(V owned, V p, V rank, const V* head, const V* bits, V* parent,
+                           const __grid_constant__ Pairs<V> pairs)
 {
     long long k = global_thread();
     bool wanted = k < owned && (reinterpret_cast<const unsigned*>(bits)[k / WARP] >> (k % WARP) & 1);
@@ -167,7 +169,7 @@ __global__ void hook_marks(V owned, V p, V rank, const V* head, const V* bits, V
 
 // One thread to a pair (own place, vertex).
 template <typename V>
-__global__ void hook_pairs(V size, V p, V rank, const V* came, V* parent, const Pairs<V> pairs)
+__global__ void hook_pairs(V size, V p, V rank, const V* came, V* parent, const __grid_constant__ Pairs<V> pairs)
 {
     long long k = global_thread();
     bool wanted = k < size;
@@ -176,7 +178,7 @@ __global__ void hook_pairs(V size, V p, V rank, const V* came, V* parent, const 
 
 // One thread to an own place: it is under names[place].
 template <typename V>
-__global__ void hook_all(V owned, V p, V rank, const V* names, V* parent, const Pairs<V> pairs)
+__global__ void hook_all(V owned, V p, V rank, const V* names, V* parent, const __grid_constant__ Pairs<V> pairs)
 {
     long long k = global_thread();
     bool wanted = k < owned;
@@ -294,8 +296,8 @@ __global__ void write_labels(V owned, V p, V rank, const V* parent, const V* num
 
 // One thread to a place of the owner, up to a whole word.  Trees are flat.
 template <typename I>
-__global__ void mark_tree(const Stripe<I> stripe, long long words, const I* parent, const I* largest, unsigned* bits,
-                          unsigned long long* count)
+__global__ void mark_tree(const __grid_constant__ Stripe<I> stripe, long long words, const I* parent, const I* largest,
+                          unsigned* bits, unsigned long long* count)
 {
     long long k = global_thread();
     bool marked = k < stripe.size && *largest >= 0 && parent[stripe.vertex(k)] == *largest;
@@ -344,7 +346,7 @@ struct Known {
 };
 
 template <typename I>
-__global__ void find_known(I n, const Known<I> known, I* least)
+__global__ void find_known(I n, const __grid_constant__ Known<I> known, I* least)
 {
     long long v = global_thread();
     if (v >= n || !known.has((I)v)) return;
@@ -352,7 +354,7 @@ __global__ void find_known(I n, const Known<I> known, I* least)
 }
 
 template <typename I>
-__global__ void join_known(I n, const Known<I> known, const I* least, I* parent)
+__global__ void join_known(I n, const __grid_constant__ Known<I> known, const I* least, I* parent)
 {
     long long v = global_thread();
     if (v >= n || !known.has((I)v)) return;

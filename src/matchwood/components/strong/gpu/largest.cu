@@ -287,8 +287,8 @@ struct Search {
 // scratch.  `search`: look for the largest component, trim and peel; else just start.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK, 4) find_largest(
-    I n, I nnz, const Arcs<I> out, const Arcs<I> in, bool search, unsigned char* mark, I* component, I* out_degree,
-    I* in_degree, I* queue, unsigned long long* control)
+    I n, I nnz, const __grid_constant__ Arcs<I> out, const __grid_constant__ Arcs<I> in, bool search,
+    unsigned char* mark, I* component, I* out_degree, I* in_degree, I* queue, unsigned long long* control)
 {
     Search<I> s{n, out, in, mark, component, control, GridBarrier(reinterpret_cast<unsigned int*>(&control[GATE])), 0};
     I pivot = s.start();

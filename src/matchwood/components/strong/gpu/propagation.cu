@@ -349,8 +349,9 @@ struct SpreadSpace {
 // can stop it.  control[STAGE] is FINISHED when labels and control[TOTAL] are there.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK, 4) spread_values(
-    I n, const Arcs<I> out, const Arcs<I> in, bool single, int most, const unsigned char* mark, I* component,
-    const SpreadSpace<I> space, I* label, unsigned long long* control)
+    I n, const __grid_constant__ Arcs<I> out, const __grid_constant__ Arcs<I> in, bool single, int most,
+    const unsigned char* mark, I* component, const __grid_constant__ SpreadSpace<I> space, I* label,
+    unsigned long long* control)
 {
     using Value = typename Values<I>::type;
     Spread<I> s{n,

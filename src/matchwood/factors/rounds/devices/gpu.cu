@@ -92,7 +92,8 @@ __device__ __forceinline__ int count_held(const I* proposals, int room)
 // left out; of the proposals also those of the same charge.
 template <typename I, typename P, typename W>
 __global__ void __launch_bounds__(256)
-    pack_rows(long long rows, const PassingRows<I, P, W> passing, const Part<I, P, W> part, const Charge charge,
+    pack_rows(long long rows, const __grid_constant__ PassingRows<I, P, W> passing,
+              const __grid_constant__ Part<I, P, W> part, const __grid_constant__ Charge charge,
               unsigned long long seed, bool by_hash)
 {
     const int n = part.n;
@@ -140,7 +141,7 @@ __global__ void __launch_bounds__(256)
 }
 
 template <typename I, typename P, typename W>
-__global__ void propose_next(const Part<I, P, W> part, const Charge charge)
+__global__ void propose_next(const __grid_constant__ Part<I, P, W> part, const __grid_constant__ Charge charge)
 {
     const int n = part.n;
     long long u = part.lo + global_thread(), at = u - part.lo;
@@ -180,7 +181,7 @@ __global__ void count_proposals(long long places, const I* proposals, unsigned l
 }
 
 template <typename I, typename P, typename W>
-__global__ void confirm_all(long long vertices, const Part<I, P, W> part)
+__global__ void confirm_all(long long vertices, const __grid_constant__ Part<I, P, W> part)
 {
     long long u = global_thread(), own = (u - part.lo) * part.n;
     if (u >= vertices) return;
@@ -203,7 +204,7 @@ __global__ void confirm_all(long long vertices, const Part<I, P, W> part)
 }
 
 template <typename I, typename P, typename W>
-__global__ void settle_rows(const Part<I, P, W> part, unsigned long long seed, bool by_hash)
+__global__ void settle_rows(const __grid_constant__ Part<I, P, W> part, unsigned long long seed, bool by_hash)
 {
     long long u = part.lo + global_thread();
     if (u >= part.hi) return;

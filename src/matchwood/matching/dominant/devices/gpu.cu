@@ -48,7 +48,8 @@ __global__ void list_rooms(long long rows, const P* offsets, int length, P* room
 // The rows of a buffer.  by_vertex: the entries are counted in `control`.
 template <typename I, typename P, typename W>
 __global__ void __launch_bounds__(PACK_BLOCK, 4)
-    pack_rows(long long rows, const PassingRows<I, P, W> from, const EdgeLists<I, P, W> lists, unsigned long long* control)
+    pack_rows(long long rows, const __grid_constant__ PassingRows<I, P, W> from,
+              const __grid_constant__ EdgeLists<I, P, W> lists, unsigned long long* control)
 {
     long long read = pack_all(rows, from, lists, false);
     if (from.by_vertex && lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
@@ -115,7 +116,7 @@ __global__ void point_first(long long first, long long last, long long lo, const
 
 // A thread per vertex from lo to last - 1, whose rows have passed.  Those whose lists run out wait for settle_rounds.
 template <typename I, typename P>
-__global__ void point_on(const Part<I, P> part, I last)
+__global__ void point_on(const __grid_constant__ Part<I, P> part, I last)
 {
     long long u = part.lo + global_thread();
     bool points = false, wants = false;
@@ -125,19 +126,21 @@ __global__ void point_on(const Part<I, P> part, I last)
 }
 
 template <typename I, typename P>
-__global__ void point_next(const Part<I, P> part, const I* source, unsigned long long count, bool chained)
+__global__ void point_next(const __grid_constant__ Part<I, P> part, const I* source, unsigned long long count,
+                           bool chained)
 {
     part.point(source, count, chained);
 }
 
 template <typename I, typename P>
-__global__ void settle_mutual(const Part<I, P> part, const I* source, I first, unsigned long long count, int step, bool walk)
+__global__ void settle_mutual(const __grid_constant__ Part<I, P> part, const I* source, I first,
+                              unsigned long long count, int step, bool walk)
 {
     part.settle(source, first, count, step, walk);
 }
 
 template <typename I, typename P>
-__global__ void requeue_own(const Part<I, P> part)
+__global__ void requeue_own(const __grid_constant__ Part<I, P> part)
 {
     part.requeue_all();
 }
@@ -151,8 +154,9 @@ __global__ void requeue_own(const Part<I, P> part)
 // MATCHED is 0), and after LEFT rounds; then those that point are in `pointed`, and the next launch goes on.
 template <typename I, typename P, typename W>
 __global__ void __launch_bounds__(PACK_BLOCK, 4)
-    settle_rounds(const Part<I, P> part, const EdgeLists<I, P, W> lists, const RowsThere<I, P, W> rows, bool places_kept,
-                  unsigned long long seed, bool by_hash, unsigned int* words)
+    settle_rounds(const __grid_constant__ Part<I, P> part, const __grid_constant__ EdgeLists<I, P, W> lists,
+                  const __grid_constant__ RowsThere<I, P, W> rows, bool places_kept, unsigned long long seed,
+                  bool by_hash, unsigned int* words)
 {
     const I n = part.n;
     I *const queue = part.queue, *const pointed = part.pointed;

@@ -80,7 +80,8 @@ __device__ __forceinline__ void put(I k, Edge<I, WeightBits<W>> best, I* column,
 template <typename I, typename W, int WIDTH>
 __global__ void __launch_bounds__(BLOCK)
     first_free(I count, const I* list, const I* indptr, const I* indices, const W* data, const I* names,
-               const unsigned char* taken, const Ties ties, I* column, W* weight, const VertexList<I> giants)
+               const unsigned char* taken, const __grid_constant__ Ties ties, I* column, W* weight,
+               const __grid_constant__ VertexList<I> giants)
 {
     BlockRows<I, W> rows{indptr, indices, reinterpret_cast<const WeightBits<W>*>(data), ties, {names}};
     FreeColumns<I, WeightBits<W>> free{taken};
@@ -99,7 +100,8 @@ __global__ void __launch_bounds__(BLOCK)
 template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
     first_free_giants(const I* list, const I* indptr, const I* indices, const W* data, const I* names,
-                      const unsigned char* taken, const Ties ties, I* column, W* weight, const VertexList<I> giants)
+                      const unsigned char* taken, const __grid_constant__ Ties ties, I* column, W* weight,
+                      const __grid_constant__ VertexList<I> giants)
 {
     BlockRows<I, W> rows{indptr, indices, reinterpret_cast<const WeightBits<W>*>(data), ties, {names}};
     FreeColumns<I, WeightBits<W>> free{taken};
@@ -121,7 +123,7 @@ __device__ __forceinline__ I nobody()
 // and whose candidate is not.  The rank of the row that owns row u is u % C.
 template <typename I>
 __global__ void list_rows(I rows, bool first, int C, const I* indptr, const I* candidate, const unsigned char* taken,
-                          const OwnerList<I> wanting)
+                          const __grid_constant__ OwnerList<I> wanting)
 {
     long long k = global_thread();
     I u = (I)k;
@@ -140,8 +142,9 @@ __global__ void list_rows(I rows, bool first, int C, const I* indptr, const I* c
 // One thread to a row of the list.  A record: which candidate of which vertex at the owner, its id there, the bits of
 // the weight, and its name where that is not the id.
 template <typename I, typename W>
-__global__ void pack_offers(I count, int C, int c, bool renamed, const OwnerList<I> wanting, const I* column,
-                            const W* weight, const I* ids, const I* names, I* candidate, unsigned* records)
+__global__ void pack_offers(I count, int C, int c, bool renamed, const __grid_constant__ OwnerList<I> wanting,
+                            const I* column, const W* weight, const I* ids, const I* names, I* candidate,
+                            unsigned* records)
 {
     using B = WeightBits<W>;
     long long k = global_thread();
@@ -160,7 +163,7 @@ __global__ void pack_offers(I count, int C, int c, bool renamed, const OwnerList
 // One thread to a record.  `when` keeps a vertex from being listed twice in a round.
 template <typename I, typename B>
 __global__ void take_offers(I count, int C, bool renamed, const unsigned* records, int round, int* when,
-                            const Offers<I, B> offers, const VertexList<I> touched)
+                            const __grid_constant__ Offers<I, B> offers, const __grid_constant__ VertexList<I> touched)
 {
     long long k = global_thread();
     bool fresh = false;
@@ -185,8 +188,10 @@ __global__ void take_offers(I count, int C, bool renamed, const unsigned* record
 
 // One thread to each of at most `most` vertices that were listed.
 template <typename I, typename B>
-__global__ void choose(I most, int C, int p, const Ties ties, const VertexList<I> touched, const OwnVertices<I, B> own,
-                       const Offers<I, B> offers, const OwnerList<I> changed, I* target, const VertexList<I> matched)
+__global__ void choose(I most, int C, int p, const __grid_constant__ Ties ties,
+                       const __grid_constant__ VertexList<I> touched, const __grid_constant__ OwnVertices<I, B> own,
+                       const __grid_constant__ Offers<I, B> offers, const __grid_constant__ OwnerList<I> changed,
+                       I* target, const __grid_constant__ VertexList<I> matched)
 {
     long long k = global_thread();
     bool anew = k < most && k < (long long)*touched.size, meets = false;
@@ -223,8 +228,8 @@ __global__ void choose(I most, int C, int p, const Ties ties, const VertexList<I
 // One thread to a vertex that points anew.  A record: the place of the other vertex, the name of this one, the bits
 // of the weight.
 template <typename I, typename B>
-__global__ void pack_pointers(I count, int p, const OwnerList<I> changed, const I* target, const OwnVertices<I, B> own,
-                              unsigned* records)
+__global__ void pack_pointers(I count, int p, const __grid_constant__ OwnerList<I> changed, const I* target,
+                              const __grid_constant__ OwnVertices<I, B> own, unsigned* records)
 {
     long long k = global_thread();
     if (k >= count) return;
@@ -250,7 +255,8 @@ struct Pointed {
 
 // One thread to a record.  A sender that is not pointed back at waits: the first pass, by weight.
 template <typename I, typename B>
-__global__ void meet(I count, const unsigned* records, const OwnVertices<I, B> own, const VertexList<I> matched)
+__global__ void meet(I count, const unsigned* records, const __grid_constant__ OwnVertices<I, B> own,
+                     const __grid_constant__ VertexList<I> matched)
 {
     long long k = global_thread();
     bool meets = false;
@@ -270,7 +276,8 @@ __global__ void meet(I count, const unsigned* records, const OwnVertices<I, B> o
 
 // The second pass, by hash.
 template <typename I, typename B>
-__global__ void rank_waiters(I count, const unsigned* records, unsigned long long seed, const OwnVertices<I, B> own)
+__global__ void rank_waiters(I count, const unsigned* records, unsigned long long seed,
+                             const __grid_constant__ OwnVertices<I, B> own)
 {
     long long k = global_thread();
     if (k >= count) return;
@@ -283,7 +290,8 @@ __global__ void rank_waiters(I count, const unsigned* records, unsigned long lon
 
 // The third pass, by name.
 template <typename I, typename B>
-__global__ void name_waiters(I count, const unsigned* records, const Ties ties, const OwnVertices<I, B> own)
+__global__ void name_waiters(I count, const unsigned* records, const __grid_constant__ Ties ties,
+                             const __grid_constant__ OwnVertices<I, B> own)
 {
     long long k = global_thread();
     if (k >= count) return;

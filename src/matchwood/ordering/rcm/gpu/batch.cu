@@ -483,8 +483,8 @@ struct Worker : Children<I> {
 // Ends early when the host sets OVER.  `stats`: count and time.
 template <typename I>
 __global__ void __launch_bounds__(BATCH_BLOCK, 2) place_batches(
-    const Queue<I> queue, I total, I* spare, unsigned int ring_size, unsigned int* words, unsigned long long* wide,
-    I* places, unsigned int delay, bool stats, unsigned long long* control)
+    const __grid_constant__ Queue<I> queue, I total, I* spare, unsigned int ring_size, unsigned int* words,
+    unsigned long long* wide, I* places, unsigned int delay, bool stats, unsigned long long* control)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     static_assert(sizeof(Shared<I>) <= SHARED_BYTES, "batch.py asks for SHARED_BYTES bytes");

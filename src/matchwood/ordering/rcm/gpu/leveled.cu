@@ -479,8 +479,8 @@ struct Search {
 // Stops after `most_levels` levels, to be launched again, so that the host can interrupt.
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
-    const Queue<I> queue, const Scratch<I> scratch, const I* starts, I n_starts, I start, I total, I most_levels,
-    unsigned long long huge, unsigned long long huge_row, unsigned long long* control)
+    const __grid_constant__ Queue<I> queue, const __grid_constant__ Scratch<I> scratch, const I* starts, I n_starts,
+    I start, I total, I most_levels, unsigned long long huge, unsigned long long huge_row, unsigned long long* control)
 {
     __shared__ Near<I> near;
     __shared__ SortSpace<LEVEL_BLOCK> space;

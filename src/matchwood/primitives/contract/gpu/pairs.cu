@@ -124,7 +124,7 @@ template <typename I, typename W, int WIDTH, bool WRITE>
 __global__ void __launch_bounds__(BLOCK)
 short_rows(I rows, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,
            const I* __restrict__ mate, const I* __restrict__ code, const I* __restrict__ leaders,
-           const Coarse<I, W> coarse)
+           const __grid_constant__ Coarse<I, W> coarse)
 {
     constexpr int LANE_BITS = 5;
     long long i = global_thread() / WIDTH;
@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(LONG_BLOCK)
 long_rows(I rows, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,
           const I* __restrict__ mate, const I* __restrict__ leaders, const I* __restrict__ listed,
           const long long* __restrict__ places, const Key* __restrict__ keys,
-          const Coarse<I, W> coarse)
+          const __grid_constant__ Coarse<I, W> coarse)
 {
     Row<I> row(listed[blockIdx.x], leaders, mate, indptr);
     const Key* mine = keys + places[blockIdx.x];

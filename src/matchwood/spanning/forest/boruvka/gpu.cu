@@ -219,7 +219,7 @@ template <typename I, typename B, bool EXACT>
 __global__ void __launch_bounds__(LIST_BLOCK)
 list_light(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indices, const B* __restrict__ bits,
            const unsigned long long* order_words, unsigned long long light, const I* __restrict__ up,
-           const EdgeList<I> edges, Code* best)
+           const __grid_constant__ EdgeList<I> edges, Code* best)
 {
     __shared__ I a[LIST_BLOCK / WARP][2 * WARP], b[LIST_BLOCK / WARP][2 * WARP];
     __shared__ Code w[LIST_BLOCK / WARP][2 * WARP];
@@ -287,7 +287,7 @@ template <typename I, typename B, bool EXACT>
 __global__ void __launch_bounds__(LIST_BLOCK)
 list_rest(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indices, const B* __restrict__ bits,
           const unsigned long long* order_words, I largest, const unsigned int* __restrict__ in_largest,
-          const I* __restrict__ up, const EdgeList<I> edges, Code* best)
+          const I* __restrict__ up, const __grid_constant__ EdgeList<I> edges, Code* best)
 {
     __shared__ I a[LIST_BLOCK / WARP][2 * WARP], b[LIST_BLOCK / WARP][2 * WARP];
     __shared__ Code w[LIST_BLOCK / WARP][2 * WARP];
@@ -379,7 +379,7 @@ template <typename I, typename B, bool EXACT>
 __global__ void __launch_bounds__(LIST_BLOCK)
 shrink(const unsigned long long* old_size, const I* __restrict__ old_ends, const Code* __restrict__ old_words,
        const B* __restrict__ bits, const unsigned long long* order_words, I* up,
-       const EdgeList<I> edges, Code* best)
+       const __grid_constant__ EdgeList<I> edges, Code* best)
 {
     __shared__ I a[LIST_BLOCK / WARP][2 * WARP], b[LIST_BLOCK / WARP][2 * WARP];
     __shared__ Code w[LIST_BLOCK / WARP][2 * WARP];
