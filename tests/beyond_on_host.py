@@ -141,30 +141,19 @@ def fake_cupy() -> Any:
     )  # fmt: skip
 
 
-# Whatever struct a kernel takes, it is copied from there.
-STRUCT = """
-struct Struct {
-    const void* at;
-    template <typename T> operator T() const { return *static_cast<const T*>(at); }
-};
-"""
-
-
 @functools.cache
 def library(source: Any, types: tuple[tuple[str, str], ...]) -> Any:
     """The kernels of a Source for these types, as functions of Python."""
     chosen = {name: np.dtype(kind) for name, kind in types}
     expressions = source.expressions(**chosen)
-    lines, signatures = [f'#include "{HEADER}"', in_c(source.text()), STRUCT], {}
+    lines, signatures = [f'#include "{HEADER}"', in_c(source.text())], {}
     for alias, expression in expressions.items():
         name, _, rest = expression.partition("<")
         arguments = [part.strip() for part in rest.removesuffix(">").split(",")]
         signatures[alias] = source.signature(name, arguments)
-        kinds = [_c_kind(one) for one in signatures[alias]]
+        kinds = [C_NAMES[one.dtype] + ("*" if one.pointer else "") for one in signatures[alias]]
         listed = ", ".join(f"{kind} a{i}" for i, kind in enumerate(kinds))
-        given = ", ".join(
-            f"Struct{{a{i}}}" if one.fields else f"a{i}" for i, one in enumerate(signatures[alias])
-        )
+        given = ", ".join(f"a{i}" for i in range(len(kinds)))
         lines.append(f'extern "C" void call_{alias}(int blocks, {listed})')
         lines.append(f"{{ launch(blocks, [=] {{ {expression}({given}); }}); }}")
     loaded = host_compiler.library("\n".join(lines))
@@ -182,34 +171,17 @@ def _launch(function: Any, signature: Any, threads: Any, args: Any, *, block: in
     if blocks == 0:
         return
     assert len(args) == len(signature)
-    converted = [_converted(*each) for each in zip(args, signature, strict=True)]
+    converted = []
+    for value, parameter in zip(args, signature, strict=True):
+        if not parameter.pointer:
+            converted.append(np.ctypeslib.as_ctypes_type(parameter.dtype)(value))
+            continue
+        if value is not None:
+            assert isinstance(value, Array), parameter.name
+            assert value.flags.c_contiguous
+            assert value.dtype == parameter.dtype, parameter.name
+        converted.append(ctypes.c_void_p(None if value is None else value.ctypes.data))
     function(ctypes.c_int(blocks), *converted)
-
-
-def _c_kind(parameter: Any) -> str:
-    if parameter.fields:
-        return "const void*"
-    return C_NAMES[parameter.dtype] + ("*" if parameter.pointer else "")
-
-
-def _converted(value: Any, parameter: Any) -> Any:
-    if parameter.fields:
-        return np.array(_packed(value, parameter), parameter.dtype).ctypes
-    if not parameter.pointer:
-        return np.ctypeslib.as_ctypes_type(parameter.dtype)(value)
-    if value is not None:
-        assert isinstance(value, Array), parameter.name
-        assert value.flags.c_contiguous
-        assert value.dtype == parameter.dtype, parameter.name
-    return ctypes.c_void_p(None if value is None else value.ctypes.data)
-
-
-def _packed(value: Any, parameter: Any) -> tuple[Any, ...]:
-    assert len(value) == len(parameter.fields), parameter.name
-    return tuple(
-        _packed(each, field) if field.fields else _converted(each, field).value or 0
-        for each, field in zip(value, parameter.fields, strict=True)
-    )
 
 
 @contextlib.contextmanager

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from house import CUDA_FILES, PACKAGE, module_of
-from matchwood.engines.gpu.launch import parameters
 from matchwood.engines.gpu.source import KernelError, header_home
 
 HEADERS = [path for path in CUDA_FILES if path.suffix == ".cuh"]
@@ -158,38 +157,3 @@ template <typename W, int N> constexpr int BLOCKS = N;
 struct Later;
 """
     assert defined(text) == {"TILE", "MASK", "Bits", "Pair", "State", "BLOCKS"}
-
-
-# Arguments
-
-MOST_ARGUMENTS = 12  # of a kernel; what belongs together is a struct
-KERNEL = re.compile(r"__global__[^;{}()]*(?:__launch_bounds__\s*\([^()]*\)[^;{}()]*)?\b(\w+)\s*\(")
-ANY_TYPES = ["int"] * 9  # for the parameters of a template
-
-
-def with_many_arguments(text: str) -> Iterator[str]:
-    """Kernels with more than MOST_ARGUMENTS.  The fields of a struct are not counted."""
-    for name in dict.fromkeys(KERNEL.findall(COMMENT.sub("", text))):
-        if len(parameters(text, name, ANY_TYPES) or ()) > MOST_ARGUMENTS:
-            yield name
-
-
-def test_kernels_take_few_arguments():
-    found = {
-        f"{path.relative_to(PACKAGE)}: {name}"
-        for path in CUDA_FILES
-        for name in with_many_arguments(path.read_text())
-    }
-    assert not found
-
-
-def test_many_arguments_are_seen():
-    listed = ", ".join(f"const I* a{k}" for k in range(MOST_ARGUMENTS))
-    text = f"""
-// __global__ void remark({listed}, int n) {{}}
-struct Pair {{ int first, second; }};
-template <typename I> __global__ void right({listed}) {{}}
-template <typename I> __global__ void __launch_bounds__(BLOCK, WIDE ? 2 : 1)
-    wrong(const Pair pair, {listed}) {{}}
-"""
-    assert list(with_many_arguments(text)) == ["wrong"]

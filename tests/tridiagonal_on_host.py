@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import itertools
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -59,17 +58,7 @@ def _library(p: int, kind: str) -> Any:
 
 
 def _launch(function: Any, grid: int, threads: int, arguments: Any, shared: int) -> None:
-    function(grid, threads, *itertools.chain.from_iterable(map(_fields, arguments)))
-
-
-def _fields(argument: Any) -> tuple[Any, ...]:
-    """A number, or the fields of a struct, which its size tells."""
-    if argument.dtype.kind != "V":
-        return (argument.item(),)
-    limits = (gpu_elements._struct(kind, np.int32, np.int32) for kind in (np.float32, np.float64))
-    structs = (gpu_elements.REDUCED, gpu_elements.ROUND, *limits)
-    (dtype,) = (one.dtype for one in structs if one.dtype.itemsize == argument.dtype.itemsize)
-    return tuple(argument.view(dtype).item())
+    function(grid, threads, *(argument.item() for argument in arguments))
 
 
 class _Status:

@@ -20,7 +20,6 @@ static Place threadIdx, blockIdx, blockDim, gridDim;
 #define __forceinline__ inline
 #define __noinline__
 #define __launch_bounds__(...)
-#define __grid_constant__
 
 constexpr int LANES = 32, STACK = 1 << 17;
 static ucontext_t scheduler, contexts[LANES];

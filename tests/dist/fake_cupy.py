@@ -273,8 +273,6 @@ class Compiled:
 
 
 def _on_host(thing: Any) -> Any:
-    if isinstance(thing, tuple):
-        return tuple(map(_on_host, thing))
     return thing._a.view(beyond_on_host.Array) if isinstance(thing, ndarray) else thing
 
 

@@ -63,24 +63,6 @@ __global__ void sums(const int* x, int* before, int* total, int* least)
     if (threadIdx.x == 0) *least = low;
 }
 
-template <typename I>
-struct Steps {
-    bool doubled;
-    I n;
-    I* x;
-    double half;
-    signed char step;
-};
-
-template <typename I>
-__global__ void add_steps(int first, Steps<I> steps, int last)
-{
-    long long i = first + global_thread();
-    if (i < steps.n && i < last) {
-        steps.x[i] += I(steps.step * (steps.doubled ? 2 : 1) + steps.half);
-    }
-}
-
 template <typename T>
 __global__ void extremes(int n, const T* x, T* low, T* high)
 {
@@ -98,7 +80,6 @@ __global__ void much_shared(int count, int* out)
 """
 KERNELS = (
     "add<I>", "halve<I>", "refuse<I>", "count_rounds", "sums", "extremes<T>", "much_shared",
-    "add_steps<I>",
 )  # fmt: skip
 
 
@@ -153,19 +134,6 @@ def test_launch(source, cp, dtype):
         k.add(500, (500, x[::2], 5))
     with pytest.raises(AttributeError, match="needs a type for T"):
         k.extremes
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_launch_with_a_struct(source, cp, dtype):
-    x = cp.zeros(1000, dtype)
-    k = source.kernels(I=dtype).add_steps
-    k(1000, (10, (True, 1000, x, 0.5, -3), 900))
-    expected = np.zeros(1000, dtype)
-    expected[10:900] = -5
-    assert (x.get() == expected).all()
-    k.launch(4, 256, k.prepared((0, (False, 1000, x, 1.0, 4), 1000)))
-    assert (x.get() == expected + 5).all()
 
 
 @pytest.mark.gpu

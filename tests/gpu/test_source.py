@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -118,63 +116,6 @@ def test_unknown_types_are_not_judged():
         Parameter("p", None, False),
         Parameter("n", np.dtype(np.int32), False),
     ]
-
-
-STRUCTS = """
-using Wide = unsigned long long;
-template <typename I> struct Arcs { const I *indptr, *indices; };
-template <typename I, typename W>
-struct Search {
-    I n;
-    Arcs<I> out, in;
-    const unsigned char* __restrict__ mark;  // one for each vertex; or none
-    W least;
-    __device__ bool is_light(W w) const { if (w < least) { return true; } return false; }
-    bool directed;
-    Wide count;
-    int turn;
-};
-template <typename I, typename W> __global__ void go(Search<I, W> search, int n, Wide* words) {}
-"""
-
-
-def test_structs_are_laid_out_as_in_c():
-    search, n, words = parameters(STRUCTS, "go", ["int", "float"])
-    assert [field.name for field in search.fields] == [
-        "n", "out", "in", "mark", "least", "directed", "count", "turn"
-    ]  # fmt: skip
-    offsets = {name: at for name, (_, at) in search.dtype.fields.items()}
-    assert offsets == {
-        "n": 0, "out": 8, "in": 24, "mark": 40, "least": 48, "directed": 52, "count": 56, "turn": 64
-    }  # fmt: skip
-    assert search.dtype.itemsize == 72
-    assert [field.pointer for field in search.fields[1].fields] == [True, True]
-    assert (n.dtype, words.pointer) == (np.int32, True)
-
-
-def test_a_struct_is_a_tuple_of_its_fields():
-    calls = []
-    signature = parameters(STRUCTS, "go", ["int", "float"])
-    kernel = Kernel("go", lambda grid, block, args, **options: calls.append(args), signature)
-    rows, columns = Array(np.int32), Array(np.int32)
-    rows.data, columns.data = SimpleNamespace(ptr=1 << 40), SimpleNamespace(ptr=77)
-    search = (5, (rows, columns), (columns, None), None, 0.5, True, 1 << 63, -3)
-    kernel(1, (search, 4, None))
-    packed = calls[0][0]
-    packed = packed.view(signature[0].dtype)
-    assert packed.item() == (5, (1 << 40, 77), (77, 0), 0, 0.5, True, 1 << 63, -3)
-    assert kernel.prepared((search, 4, None))[0].view(signature[0].dtype) == packed
-    for wrong, error in [
-        (search[:-1], "go search takes 8 arguments, got 7"),
-        ([*search], "search must be a tuple of its fields, got list"),
-        ((5, (rows, Array(np.int64)), *search[2:]), "indices is int32"),
-        ((5.5, *search[1:]), "n is int32"),
-        ((5, rows, *search[2:]), "out must be a tuple"),
-    ]:
-        with pytest.raises(TypeError, match=error):
-            kernel(1, (wrong, 4, None))
-    with pytest.raises(TypeError, match="a type that NumPy lacks"):
-        parameters(STRUCTS.replace("W least", "float4 least"), "go", ["int", "float"])
 
 
 def test_not_a_kernel(make_source):

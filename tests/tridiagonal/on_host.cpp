@@ -35,7 +35,6 @@ struct alignas(16) uint4 {
 #define __forceinline__ inline
 #define __noinline__
 #define __launch_bounds__(...)
-#define __grid_constant__
 
 // Each thread of a block is a context of its own; a barrier goes on to the next.
 constexpr int MOST = 256, STACK = 1 << 17;
@@ -153,7 +152,7 @@ extern "C" void substitute_and_check_(int grid, int threads, long long n, T* dl,
                                  int usual, unsigned* marks, unsigned long long* status)
 {
     launch(grid, threads, [=] {
-        substitute_rows<T, Index, true>(n, dl, d, du, b, {elements, total, parts}, ends, perm, x, {limit, few, usual}, marks, status);
+        substitute_rows<T, Index, true>(n, dl, d, du, b, elements, total, parts, ends, perm, x, limit, few, usual, marks, status);
     });
 }
 extern "C" void join_(int grid, int threads, T* elements, long long total, long long start, long long size,
@@ -176,7 +175,7 @@ extern "C" void repair_(int grid, int threads, long long n, T* dl, T* d, T* du, 
                       int most, double limit, double far, unsigned long long* status)
 {
     launch(grid, threads, [=] {
-        repair<BLOCK_SIZE, T>(n, dl, d, du, b, x, marks, parts,
-                              {round, rows, size, shift, next_size, next_shift, each, least, most, limit, far}, status);
+        repair<BLOCK_SIZE, T>(n, dl, d, du, b, x, marks, parts, round, rows, size, shift, next_size, next_shift, each,
+                            least, most, limit, far, status);
     });
 }

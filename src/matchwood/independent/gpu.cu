@@ -443,26 +443,19 @@ __device__ __forceinline__ unsigned long long draw(I v, I degree, unsigned long 
     return (hash2((long long)round, v, seed) >> 32) * (2 * d);
 }
 
-// live: `room` words for each warp, of which it uses sizes[warp].
-template <typename I>
-struct SampleSpace {
-    I *degree, *hub, *live, *sizes;
-};
-
-// hub: a word for each row longer than LONG.  `done` rounds have been made
+// live: `room` words for each warp.  hub: a word for each row longer than LONG.  `done` rounds have been made
 // by launches before; this one makes at most `rounds`, each with its ROUND_WORDS words, 0 at launch.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK) sample(
     I n, const I* indptr, const I* indices, unsigned long long seed, long long done, int rounds, int tile, I room,
-    unsigned char* state, const __grid_constant__ SampleSpace<I> space, unsigned long long* words, unsigned int* gate)
+    unsigned char* state, I* degree, I* hub, I* live, I* sizes, unsigned long long* words, unsigned int* gate)
 {
-    I *const degree = space.degree, *const hub = space.hub;
     GridBarrier grid(gate);
     long long warps = all_threads() / WARP, me = global_thread() / WARP;
-    I* mine = space.live + me * room;
+    I* mine = live + me * room;
     I size = 0;
     if (done > 0) {
-        size = space.sizes[me];
+        size = sizes[me];
     } else {
         for (long long first = me * tile; first < n; first += warps * tile) {
             long long at = first + lane();
@@ -573,5 +566,5 @@ __global__ void __launch_bounds__(BLOCK) sample(
         }
         grid.wait();
     }
-    if (lane() == 0) space.sizes[me] = size;
+    if (lane() == 0) sizes[me] = size;
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +20,6 @@ ROUND_LEFT, ROUND_WORDS = SOURCE.constants("ROUND_LEFT", "ROUND_WORDS")
 CYCLES_PER_LAUNCH = 100_000_000  # device clock, some 50 ms; Ctrl-C takes effect between launches
 ROUNDS_PER_LAUNCH = 128  # rounds of sampling, for the same reason; most graphs need less than 30
 CALLER = "maximal_independent_set"
-
-
-class SampleSpace(NamedTuple):
-    degree: Any
-    hub: Any
-    live: Any
-    sizes: Any
 
 
 def choose(view: Any, method: str, seed: int, *, threads: int | None = None) -> tuple[Any, int]:
@@ -90,7 +83,6 @@ def _sample(view: Any, method: str, seed: int, status: Any) -> int:
         degree=(n, kind),
     )
     gate, words = space.words[:1].view(np.uint32), space.words[1:]
-    arrays = SampleSpace(space.degree, space.hub, space.live, space.sizes)
     done = 0
     while True:
         space.words.data.memset_async(0, space.words.nbytes)
@@ -98,7 +90,7 @@ def _sample(view: Any, method: str, seed: int, status: Any) -> int:
             None,
             (
                 n, view.indptr, view.indices, seed, done, ROUNDS_PER_LAUNCH, tile, room,
-                status, arrays, words, gate,
+                status, space.degree, space.hub, space.live, space.sizes, words, gate,
             ),
             block=BLOCK,
             grid=blocks,

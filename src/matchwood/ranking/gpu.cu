@@ -106,47 +106,33 @@ struct Turn {
     }
 };
 
-// What an iteration reads and writes; `turn` says which sums.
+// The score of a vertex from what it pulled; adds to the warp's sums: changes, and what is held.
 template <typename W>
-struct Iteration {
+struct Scores {
     const W* share;
     const W* jump;      // null: the same everywhere
     const W* dangling;  // null: as jump
     W* scores;
-    W* given;  // what vertices give to the next iteration
-    double damping, even, limit;
-    int turn, asked;
-    unsigned long long* sums;
-    double* words;
-};
-
-// The score of a vertex from what it pulled; adds to the warp's sums: changes, and what is held.
-template <typename W>
-struct Scores {
-    const Iteration<W>& it;
-    double mass;  // of vertices without arcs, for all
-
-    __device__ __forceinline__ Scores(const Iteration<W>& it, const Turn& turns)
-        : it(it), mass(it.damping * turns.lost)
-    {
-    }
+    W* given;
+    double damping, even, mass;
+    int asked;
 
     __device__ __forceinline__ void take(long long v, double pulled, double& change, double& lost) const
     {
-        take(v, pulled, it.share[v], it.asked & CHANGES ? it.scores[v] : W(0), change, lost);
+        take(v, pulled, share[v], asked & CHANGES ? scores[v] : W(0), change, lost);
     }
 
     // `part`: its share; `before`: its score so far.
     __device__ __forceinline__ void take(long long v, double pulled, W part, W before, double& change,
                                          double& lost) const
     {
-        double to = it.jump == nullptr ? it.even : (double)it.jump[v];
-        double after = it.dangling == nullptr ? to : (double)it.dangling[v];
-        W score = (W)(it.damping * pulled + (mass * after + (1.0 - it.damping) * to));
-        if (it.asked & CHANGES) change += fabs((double)score - (double)before);
+        double to = jump == nullptr ? even : (double)jump[v];
+        double after = dangling == nullptr ? to : (double)dangling[v];
+        W score = (W)(damping * pulled + (mass * after + (1.0 - damping) * to));
+        if (asked & CHANGES) change += fabs((double)score - (double)before);
         if (part == W(0)) lost += (double)score;
-        if (it.asked & SCORES) it.scores[v] = score;
-        it.given[v] = score * part;
+        if (asked & SCORES) scores[v] = score;
+        given[v] = score * part;
     }
 };
 
@@ -208,14 +194,16 @@ template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
     pull(I pieces, const I* __restrict__ row, const I* __restrict__ entry, const int* __restrict__ size,
          const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ weights,
-         const W* __restrict__ given, const __grid_constant__ Iteration<W> it, double* hub_sums)
+         const W* __restrict__ given, const W* share, const W* jump, const W* dangling, double damping, double even,
+         double limit, int turn, int asked, double* words, W* scores, W* next_given, unsigned long long* sums,
+         double* hub_sums)
 {
     __shared__ W all_values[WARPS][MOST_ENTRIES];
     long long p = global_thread() / WARP;
     if (p >= pieces) return;
     long long first = row[p], from = entry[p];
     int rows = size[p] >> ROW_SHIFT, count = size[p] & ((1 << ROW_SHIFT) - 1);
-    Turn turns(it.turn, it.sums);
+    Turn turns(turn, sums);
     W received[EACH];
     constexpr int MOST_LANES = SPAN / WARP;
     gather<0, MOST_LANES>(from, count, indices, weights, given, received);
@@ -237,9 +225,9 @@ __global__ void __launch_bounds__(BLOCK)
     }
     __syncwarp();
     turns.look(turns.before.part());  // not earlier: the registers are for what is read
-    if (p == 0) turns.note(it.limit, it.words);
-    if (rows == 0 || turns.error < it.limit) return;
-    Scores<W> all(it, turns);
+    if (p == 0) turns.note(limit, words);
+    if (rows == 0 || turns.error < limit) return;
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * turns.lost, asked};
     double change = 0, lost = 0;
     add_rows(first, rows, from, indptr, values, all, change, lost);
     turns.now.add(p, change, lost);
@@ -250,7 +238,8 @@ __global__ void __launch_bounds__(BLOCK)
 template <typename I, typename W, int ROWS, int AT_ONCE, int BYTES>
 __global__ void __launch_bounds__(BLOCK)
     pull_rows(I n, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ given,
-              const __grid_constant__ Iteration<W> it)
+              const W* share, const W* jump, const W* dangling, double damping, double even, double limit, int turn,
+              int asked, double* words, W* scores, W* next_given, unsigned long long* sums)
 {
     constexpr int STAGE = BYTES / sizeof(I);
     __shared__ I staged[WARPS][STAGE];
@@ -267,12 +256,12 @@ __global__ void __launch_bounds__(BLOCK)
         bool is_row = v < n;
         begin[r] = is_row ? indptr[v] : 0;
         length[r] = is_row ? (int)(indptr[v + 1] - begin[r]) : 0;
-        part[r] = is_row ? it.share[v] : W(1);
-        before[r] = is_row && it.asked & CHANGES ? it.scores[v] : W(0);
+        part[r] = is_row ? share[v] : W(1);
+        before[r] = is_row && asked & CHANGES ? scores[v] : W(0);
         sum[r] = W(0);
         longest = longest < length[r] ? length[r] : longest;
     }
-    Turn turns(it.turn, it.sums);
+    Turn turns(turn, sums);
     long long known = turns.before.part();  // looked at below, so that the reads before need not wait for it
     const I* entries = indices;
     long long zero = 0;  // the entry with which `entries` begins
@@ -297,9 +286,9 @@ __global__ void __launch_bounds__(BLOCK)
             for (int j = 0; j < AT_ONCE; ++j) sum[r] += received[r][j];
     }
     turns.look(known);
-    if (group == 0) turns.note(it.limit, it.words);
-    if (turns.error < it.limit) return;
-    Scores<W> all(it, turns);
+    if (group == 0) turns.note(limit, words);
+    if (turns.error < limit) return;
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * turns.lost, asked};
     double change = 0, lost = 0;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
@@ -312,14 +301,16 @@ __global__ void __launch_bounds__(BLOCK)
 // Pieces of hub h: hub_begin[h] .. hub_begin[h + 1] - 1.
 template <typename I, typename W>
 __global__ void finish_hubs(I hubs, const I* __restrict__ hub, const I* __restrict__ hub_begin,
-                            const double* __restrict__ hub_sums, const __grid_constant__ Iteration<W> it)
+                            const double* __restrict__ hub_sums, const W* share, const W* jump, const W* dangling,
+                            double damping, double even, double limit, int turn, int asked, W* scores, W* next_given,
+                            unsigned long long* sums)
 {
     long long h = global_thread() / WARP;
     if (h >= hubs) return;
-    Turn turns(it.turn, it.sums);
+    Turn turns(turn, sums);
     turns.look(turns.before.part());
-    if (turns.error < it.limit) return;
-    Scores<W> all(it, turns);
+    if (turns.error < limit) return;
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * turns.lost, asked};
     double sum = 0, change = 0, lost = 0;
     for (I p = hub_begin[h] + lane(); p < hub_begin[h + 1]; p += WARP) sum += hub_sums[p];
     sum = warp_reduce(sum, Plus());

@@ -76,23 +76,6 @@ class Plan(NamedTuple):
     renumbered: Renumbered | None
 
 
-class Iteration(NamedTuple):
-    """What an iteration reads and writes, as in gpu.cu."""
-
-    share: Any
-    jump: Any
-    dangling: Any
-    scores: Any
-    given: Any
-    damping: float
-    even: float
-    limit: float
-    turn: int
-    asked: int
-    sums: Any
-    words: Any
-
-
 def prepare(graph: Any, problem: Any, *, threads: int | None = None) -> Plan | None:
     kind = "pattern" if problem.incoming.data is None else "weights"
     return graph.keep(f"surfer pieces, {kind}", lambda: _plan(graph, problem.incoming))
@@ -220,24 +203,25 @@ def iterate(
         words = cupy.zeros(WORDS, np.float64)
         weights = None if view.data is None else view.data.astype(dtype, copy=False)
         limit = problem.tol * n
+        rule = (problem.share, problem.jump, problem.dangling, problem.damping, 1.0 / n)
         hub_sums = None if plan is None else cupy.empty(int(plan.hub_begin[-1]))
 
         def turn(number: int, asked: int) -> list[Any]:
             """The kernels of an iteration: (kernel, blocks, arguments), checked once."""
             before = limit if number else 0.0  # nothing changes before the first iteration
-            it = Iteration(
-                problem.share, problem.jump, problem.dangling, scores, given[1 - number % 2],
-                problem.damping, 1.0 / n, before, number % SETS, asked, sums, words,
-            )  # fmt: skip
-            arcs, received = (view.indptr, view.indices), given[number % 2]
+            arcs, come = (view.indptr, view.indices), given[number % 2]
+            this, go = (before, number % SETS, asked), (scores, given[1 - number % 2], sums)
+            args: tuple[Any, ...]
             if plan is None:
                 rows, kernel = (2, k.pull_rows2) if view.nnz <= SHORT_ROW * n else (1, k.pull_rows1)
-                found: list[Any] = [(kernel, -(-n // rows), (n, *arcs, received, it))]
+                args = (n, *arcs, come, *rule, *this, words, *go)
+                found: list[Any] = [(kernel, -(-n // rows), args)]
             else:
                 cut = (pieces, plan.row, plan.entry, plan.size)
-                found = [(k.pull, pieces * WARP, (*cut, *arcs, weights, received, it, hub_sums))]
+                args = (*cut, *arcs, weights, come, *rule, *this, words, *go, hub_sums)
+                found = [(k.pull, pieces * WARP, args)]
             if plan is not None and plan.hub.size:
-                args = (plan.hub.size, plan.hub, plan.hub_begin, hub_sums, it)
+                args = (plan.hub.size, plan.hub, plan.hub_begin, hub_sums, *rule, *this, *go)
                 found.append((k.finish_hubs, plan.hub.size * WARP, args))
             return [(kernel, -(-lanes // BLOCK), kernel.prepared(a)) for kernel, lanes, a in found]
 

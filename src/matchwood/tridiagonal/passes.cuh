@@ -443,31 +443,26 @@ __device__ __forceinline__ void list_own(unsigned* list, const unsigned* marks, 
     __syncthreads();
 }
 
-// A zone has `size` parts of `rows` block rows, and begins `shift` parts earlier; in the next round it has `next_size`,
-// and begins `next_shift` earlier.  `each`: zones of a block of threads; `least`, `most`: block rows of a window.
-struct RepairRound {
-    int round, rows, size, shift, next_size, next_shift, each, least, most;
-    double limit, far;
-};
-
 // One round: repairs the marked rows of the listed zones.  Repaired rows lose their mark.  Rows that are marked after the
-// last round are reported, and so are rows that were off by more than `far`.
+// last round are reported, and so are rows that were off by more than `far`.  A zone has `size` parts of `rows` block
+// rows, and begins `shift` parts earlier; in the next round it has `next_size`, and begins `next_shift` earlier.
 template <int P, typename T>
 __global__ void repair(long long n, const T* dl, const T* d, const T* du, const T* b, T* x, unsigned* marks,
-                       long long parts, const __grid_constant__ RepairRound r, unsigned long long* status)
+                     long long parts, int round, int rows, int size, int shift, int next_size, int next_shift, int each,
+                     int least, int most, double limit, double far, unsigned long long* status)
 {
     extern __shared__ double triangles[];
-    Repairer<P, T> repairer = {n, dl, d, du, b, x, triangles + REPAIR_LIST + threadIdx.x, r.limit};
+    Repairer<P, T> repairer = {n, dl, d, du, b, x, triangles + REPAIR_LIST + threadIdx.x, limit};
     ZoneLists lists(marks, parts);
     unsigned* list = (unsigned*)triangles;
-    if (r.round == 0) list_own(list, marks, parts, r.size, r.each);
-    unsigned listed = r.round == 0 ? list[0] : lists.counts[r.round];
-    unsigned stride = r.round == 0 ? blockDim.x : gridDim.x * blockDim.x;
-    list = r.round == 0 ? list + 1 : lists.of(r.round);
-    for (unsigned k = r.round == 0 ? threadIdx.x : global_thread(); k < listed; k += stride) {
-        Zone zone(list[k], r.size, r.shift, parts);
-        long long first = zone.begin == 0 ? 0 : zone.begin * r.rows + 1;
-        long long beyond = zone.end == parts ? n : zone.end * r.rows - 1;
+    if (round == 0) list_own(list, marks, parts, size, each);
+    unsigned listed = round == 0 ? list[0] : lists.counts[round];
+    unsigned stride = round == 0 ? blockDim.x : gridDim.x * blockDim.x;
+    list = round == 0 ? list + 1 : lists.of(round);
+    for (unsigned k = round == 0 ? threadIdx.x : global_thread(); k < listed; k += stride) {
+        Zone zone(list[k], size, shift, parts);
+        long long first = zone.begin == 0 ? 0 : zone.begin * rows + 1;
+        long long beyond = zone.end == parts ? n : zone.end * rows - 1;
         for (long long part = zone.begin; part < zone.end; ++part) {
             if ((part - zone.begin) % REPAIR_SCAN == 0 && !some_marked(marks, part, zone.end)) {
                 part += REPAIR_SCAN - 1;
@@ -477,16 +472,16 @@ __global__ void repair(long long n, const T* dl, const T* d, const T* du, const 
             if (left == 0) continue;
             for (unsigned bits = left; bits != 0; bits &= bits - 1) {
                 unsigned mark = bits & (0u - bits);
-                long long row = part * r.rows + __popc(mark - 1);
-                if (!repairer.holds(row, r.far)) fail(status, SOME_OFF, row);
-                if (repairer.holds(row, r.limit) || repairer.repair(row, first, beyond, r.least, r.most)) {
+                long long row = part * rows + __popc(mark - 1);
+                if (!repairer.holds(row, far)) fail(status, SOME_OFF, row);
+                if (repairer.holds(row, limit) || repairer.repair(row, first, beyond, least, most)) {
                     left ^= mark;
-                } else if (r.round == REPAIR_ROUNDS - 1) {
+                } else if (round == REPAIR_ROUNDS - 1) {
                     fail(status, OFF, row);
                 }
             }
             marks[part] = left;
-            if (left != 0 && r.round < REPAIR_ROUNDS - 1) lists.add(r.round + 1, (unsigned)((part + r.next_shift) / r.next_size));
+            if (left != 0 && round < REPAIR_ROUNDS - 1) lists.add(round + 1, (unsigned)((part + next_shift) / next_size));
         }
     }
 }
@@ -553,36 +548,22 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     reduce_part(tile, out, part, status);
 }
 
-// Elements of `parts` parts, in arrays of `total`.
-template <typename T>
-struct Reduced {
-    T* elements;
-    long long total, parts;
-};
-
-// By how much a row may be off, and how many rows may be: RowChecker::report.
-template <typename T>
-struct Limits {
-    T limit;
-    int few, usual;
-};
-
 template <typename T, typename I, bool CHECK>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b,
-                                const __grid_constant__ Reduced<T> reduced, const T* __restrict__ ends,
-                                const I* __restrict__ perm, T* __restrict__ x,
-                                const __grid_constant__ Limits<T> limits, unsigned* marks, unsigned long long* status)
+                                const T* __restrict__ du, const T* __restrict__ b, T* elements, long long total,
+                                long long parts, const T* __restrict__ ends, const I* __restrict__ perm,
+                                T* __restrict__ x, T limit, int few, int usual, unsigned* marks,
+                                unsigned long long* status)
 {
     constexpr int P = Rows<T>::P, BLOCK = Rows<T>::BLOCK, RIGHT_CHUNKS = Rows<T>::RIGHT_CHUNKS;
     extern __shared__ Chunk tile[];
     load_rows<T, I>(tile, n, dl, d, du, b, nullptr, nullptr);
     long long part = global_thread(), first = (long long)blockIdx.x * BLOCK;
-    bool there = part < reduced.parts;
-    Elements<P, T> known = {reduced.elements, reduced.total};
+    bool there = part < parts;
+    Elements<P, T> known = {elements, total};
     auto picks = picks_of(known, there ? part : 0);
     rows_loaded<T>(tile, n);
-    RowChecker<T> checker(limits.limit);
+    RowChecker<T> checker(limit);
     if (there) substitute_part(tile, ends + 2 * P * part, picks, checker, Checking<CHECK>());
     __syncwarp();
     Chunk* solution = tile + Rows<T>::SOLUTION;
@@ -592,10 +573,10 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
         scatter_tile<RIGHT_CHUNKS>(solution, x, perm, P * first, P * n);
     }
     if (CHECK) {
-        ZoneLists lists(marks, reduced.parts);
+        ZoneLists lists(marks, parts);
         if (part < lists.cleared()) lists.counts[part] = 0;
         mark_rows(solution, n, dl, d, du, b, ends, there ? marks + part : nullptr, marks, checker);
-        if (checker.report(known.count(), limits.few, limits.usual, first, status)) {
+        if (checker.report(known.count(), few, usual, first, status)) {
             const T* arrays[3] = {dl, d, du};
             for (const T* array : arrays)
                 report_subnormal(array, P * P * first, P * P * BLOCK, P * P * n, first, status);

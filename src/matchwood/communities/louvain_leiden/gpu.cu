@@ -98,27 +98,35 @@ struct Moving {
 
 // One thread to a vertex: volumes and sizes, which are 0 before; all are active.
 template <typename I>
-__global__ void start_moving(I n, const __grid_constant__ Moving<I, ManyBlocks> rule)
+__global__ void start_moving(I n, const I* labels, const long long* strength, long long* volume, int* size,
+                             unsigned char* active, I* target)
 {
     long long v = global_thread();
     if (v >= n) return;
-    I c = rule.labels[v];
-    add_signed(&rule.volume[c], rule.strength[v]);
-    atomicAdd(&rule.size[c], 1);
-    rule.active[v] = 1;
-    rule.target[v] = c;
+    I c = labels[v];
+    add_signed(&volume[c], strength[v]);
+    atomicAdd(&size[c], 1);
+    active[v] = 1;
+    target[v] = c;
 }
 
 // A round whose vertices have been dealt out.
 template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
-    move_round(const __grid_constant__ LabelRows<I, C> rows, int parts, const I* order, const I* begins,
-               const __grid_constant__ Moving<I, ManyBlocks> rule, const __grid_constant__ Hubs<I> hubs,
-               unsigned int* gate, unsigned long long* moved)
+    move_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
+                           const I* begins, I* labels, const long long* strength, long long* volume, int* size,
+                           unsigned char* active, I* target, double resolution, double total, I* hub_key,
+                           long long* hub_weight, long long hub_capacity, const I* hub_vertex,
+                           const long long* hub_slot, const I* hub_piece, const I* piece_hub,
+                           const long long* hub_turns, unsigned char* hub_found, unsigned int* gate,
+                           unsigned long long* moved)
 {
     __shared__ I keys[SHARED_SLOTS];
     __shared__ C weights[SHARED_SLOTS];
     SharedTables<I, C> tables(keys, weights);
+    LabelRows<I, C> rows{indptr, indices, data};
+    Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
+    Moving<I, ManyBlocks> rule{labels, strength, volume, size, active, target, resolution, total};
     GridBarrier barrier(gate);
     unsigned long long mine = 0;
     for (int p = 0; p < parts; ++p) {
@@ -138,7 +146,7 @@ template <typename I, typename C, typename Blocks, typename Barrier>
 __device__ __forceinline__ void move_alike(I n, const LabelRows<I, C>& rows, int parts, unsigned long long start,
                                            unsigned long long first, int rounds, unsigned long long enough, I* order,
                                            I* counts, unsigned char* shared, const Barrier& barrier,
-                                           const SharedTables<I, C>& tables, const Moving<I, Blocks>& rule,
+                                           const SharedTables<I, C>& tables, Moving<I, Blocks>& rule,
                                            unsigned long long* moved)
 {
     Deal<I> deal(parts, shared, counts);
@@ -162,13 +170,16 @@ __device__ __forceinline__ void move_alike(I n, const LabelRows<I, C>& rows, int
 
 template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
-    move_rounds(I n, const __grid_constant__ LabelRows<I, C> rows, int parts, unsigned long long start,
-                unsigned long long first, int rounds, unsigned long long enough, I* order, I* counts,
-                const __grid_constant__ Moving<I, ManyBlocks> rule, unsigned int* gate, unsigned long long* moved)
+    move_rounds(I n, const I* indptr, const I* indices, const long long* data, int parts, unsigned long long start,
+                unsigned long long first, int rounds, unsigned long long enough, I* order, I* counts, I* labels,
+                const long long* strength, long long* volume, int* size, unsigned char* active, I* target,
+                double resolution, double total, unsigned int* gate, unsigned long long* moved)
 {
     extern __shared__ long long space[];
     __shared__ I keys[SHARED_SLOTS];
     __shared__ C weights[SHARED_SLOTS];
+    LabelRows<I, C> rows{indptr, indices, data};
+    Moving<I, ManyBlocks> rule{labels, strength, volume, size, active, target, resolution, total};
     move_alike(n, rows, parts, start, first, rounds, enough, order, counts, reinterpret_cast<unsigned char*>(space),
                GridBarrier(gate), SharedTables<I, C>(keys, weights), rule, moved);
 }
@@ -177,14 +188,17 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
 // the vertices know.  The tables are first in shared memory, for they must be aligned.
 template <typename I, typename C>
 __global__ void __launch_bounds__(SMALL_BLOCK, 1)
-    move_small(I n, const __grid_constant__ LabelRows<I, C> rows, int parts, unsigned long long start,
-               unsigned long long first, int rounds, unsigned long long enough, I* order, I* counts,
-               const __grid_constant__ Moving<I, OneBlock> rule, unsigned long long* moved)
+    move_small(I n, const I* indptr, const I* indices, const long long* data, int parts, unsigned long long start,
+               unsigned long long first, int rounds, unsigned long long enough, I* order, I* counts, I* labels,
+               const long long* strength, long long* volume, int* size, unsigned char* active, I* target,
+               double resolution, double total, unsigned long long* moved)
 {
     extern __shared__ long long space[];
     constexpr int SLOTS = WARP_SLOTS * (SMALL_BLOCK / WARP);
     C* weights = reinterpret_cast<C*>(space);
     I* keys = reinterpret_cast<I*>(weights + SLOTS);
+    LabelRows<I, C> rows{indptr, indices, data};
+    Moving<I, OneBlock> rule{labels, strength, volume, size, active, target, resolution, total};
     move_alike(n, rows, parts, start, first, rounds, enough, order, counts, reinterpret_cast<unsigned char*>(keys + SLOTS),
                OneBlock(), SharedTables<I, C>(keys, weights), rule, moved);
 }
@@ -227,12 +241,12 @@ template <typename I>
 struct Joining {
     const I* labels;
     const long long* strength;
-    long long* inside;
+    const long long* inside;
     I* part;
     long long* volume;
     int* size;
     long long* outward;
-    long long* whole;
+    const long long* whole;
     I* target;
     long long* before;
     double scale;
@@ -282,7 +296,8 @@ struct Joining {
 template <typename I>
 __global__ void start_parts(I n, const I* __restrict__ indptr, const I* __restrict__ indices,
                             const long long* __restrict__ data, const I* __restrict__ labels,
-                            const long long* __restrict__ strength, const __grid_constant__ Joining<I> rule)
+                            const long long* __restrict__ strength, long long* inside, I* part, long long* volume,
+                            int* size, long long* outward, long long* whole, I* target)
 {
     long long v = global_thread() / WARP;
     if (v >= n) return;
@@ -292,46 +307,55 @@ __global__ void start_parts(I n, const I* __restrict__ indptr, const I* __restri
         if (labels[indices[e]] == own) sum += data == nullptr ? 1 : data[e];
     sum = warp_reduce(sum, Plus());
     if (lane() != 0) return;
-    rule.inside[v] = rule.outward[v] = sum;
-    rule.part[v] = rule.target[v] = (I)v;
-    rule.volume[v] = strength[v];
-    rule.size[v] = 1;
-    add_signed(&rule.whole[own], strength[v]);
+    inside[v] = outward[v] = sum;
+    part[v] = target[v] = (I)v;
+    volume[v] = strength[v];
+    size[v] = 1;
+    add_signed(&whole[own], strength[v]);
 }
 
 template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
-    join_parts(const __grid_constant__ LabelRows<I, C> rows, const I* order, const I* begins, Joining<I> rule,
-               const __grid_constant__ Hubs<I> hubs, unsigned int* gate)
+    join_parts(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
+                           const I* begins, const I* labels, const long long* strength, const long long* inside,
+                           I* part, long long* volume, int* size, long long* outward, const long long* whole,
+                           I* target, long long* before, double scale, unsigned long long start,
+                           unsigned long long round, I* hub_key, long long* hub_weight, long long hub_capacity,
+                           const I* hub_vertex, const long long* hub_slot, const I* hub_piece, const I* piece_hub,
+                           const long long* hub_turns, unsigned char* hub_found, unsigned int* gate)
 {
+    LabelRows<I, C> rows{indptr, indices, data};
     __shared__ I keys[SHARED_SLOTS];
     __shared__ C weights[SHARED_SLOTS];
     SharedTables<I, C> tables(keys, weights);
+    Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
+    Joining<I> rule{labels, strength, inside, part,  volume, size,  outward, whole,
+                    target, before,   scale,  start, round,  parts, 0};
     GridBarrier barrier(gate);
-    for (int p = 0; p < rule.parts; ++p) {
+    for (int p = 0; p < parts; ++p) {
         const I* begin = begins + p * ROW_CLASSES;
         rule.turn = p;
         look_around(rows, order, begin, hubs, p, barrier, tables, rule);
         barrier.wait();
         for_vertices(order, begin, [&](I v, int me, int) {
             if (v >= 0 && me == 0) {
-                I to = load_relaxed(&rule.target[v]);
-                if (to != v) store_relaxed(&rule.part[v], to);
+                I to = load_relaxed(&target[v]);
+                if (to != v) store_relaxed(&part[v], to);
             }
         });
         barrier.wait();
         for_vertices(order, begin, [&](I v, int me, int us) {
-            if (v < 0 || load_relaxed(&rule.target[v]) == v) return;
-            I to = load_relaxed(&rule.target[v]);
+            if (v < 0 || load_relaxed(&target[v]) == v) return;
+            I to = load_relaxed(&target[v]);
             long long after = 0;
-            for (I e = rows.indptr[v] + me; e < rows.indptr[v + 1]; e += us)
-                if (load_relaxed(&rule.part[rows.indices[e]]) == to) after += rows.weight(e);
-            if (after) add_signed(&rule.outward[to], -after);
+            for (I e = indptr[v] + me; e < indptr[v + 1]; e += us)
+                if (load_relaxed(&part[indices[e]]) == to) after += rows.weight(e);
+            if (after) add_signed(&outward[to], -after);
             if (me != 0) return;
-            add_signed(&rule.outward[to], rule.inside[v] - rule.before[v]);
-            add_signed(&rule.volume[to], rule.strength[v]);
-            atomicAdd(&rule.size[to], 1);
-            store_relaxed(&rule.size[v], 0);
+            add_signed(&outward[to], inside[v] - before[v]);
+            add_signed(&volume[to], strength[v]);
+            atomicAdd(&size[to], 1);
+            store_relaxed(&size[v], 0);
         });
         barrier.wait();
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from matchwood.communities.subrounds.gpu import (
     MEDIUM_ROW,
     blocks_of,
     count_type,
-    rows_of,
     turns_of,
 )
 from matchwood.communities.weights import Level
@@ -40,35 +39,6 @@ ENTRIES_PER_LAUNCH = 1 << 31  # half a second or so; Ctrl-C takes effect between
 CALLER = "communities"
 
 
-class Moving(NamedTuple):
-    labels: Any
-    strength: Any
-    volume: Any
-    size: Any
-    active: Any
-    target: Any
-    resolution: float
-    total: float
-
-
-class Joining(NamedTuple):
-    labels: Any
-    strength: Any
-    inside: Any
-    part: Any
-    volume: Any
-    size: Any
-    outward: Any
-    whole: Any
-    target: Any
-    before: Any
-    scale: float
-    start: int
-    round: int
-    parts: int
-    turn: int
-
-
 def move(level: Level, labels: Any, plan: Plan, limit: Limit, threads: int | None = None) -> int:
     """See reference.move.  Ctrl-C takes effect between launches."""
     n, kind = level.n, level.indices.dtype
@@ -84,35 +54,39 @@ def move(level: Level, labels: Any, plan: Plan, limit: Limit, threads: int | Non
     )
     for array in (space.volume, space.size, space.gate):
         array.data.memset_async(0, array.nbytes)
-    rule = Moving(
-        labels, level.strength, space.volume, space.size, space.active, space.target,
-        float(plan.resolution), float(level.total),
-    )  # fmt: skip
-    SOURCE.kernels("start_moving", I=kind).start_moving(n, (n, rule))
+    state = (labels, level.strength, space.volume, space.size, space.active, space.target)
+    SOURCE.kernels("start_moving", I=kind).start_moving(n, (n, *state))
+    rule = (*state, float(plan.resolution), float(level.total))
     moving = _move_with_hubs if level.longest > MEDIUM_ROW else _move_alike
     return moving(level, plan, limit, rule, space.gate)
 
 
-def _move_with_hubs(level: Level, plan: Plan, limit: Limit, rule: Moving, gate: Any) -> int:
+def _move_with_hubs(level: Level, plan: Plan, limit: Limit, rule: Any, gate: Any) -> int:
     """Move with a launch for each round."""
     k = SOURCE.kernels("move_round", I=level.indices.dtype, C=count_type(level))
     turns = turns_of(level, plan.seed, CALLER)
     blocks = blocks_of(k.move_round, level, turns.parts)
     moved = gpu.Flag(1, np.uint64)
-    arguments = (
-        rows_of(level), turns.parts, turns.order, turns.begins, rule, turns.hubs, gate, moved,
-    )  # fmt: skip
     for number in range(limit.rounds):
         turns.deal(number)
         moved.clear()
-        k.move_round(None, arguments, block=BLOCK, grid=blocks, cooperative=True)
+        k.move_round(
+            None,
+            (
+                level.indptr, level.indices, level.data, turns.parts, turns.order, turns.begins,
+                *rule, *turns.hubs, gate, moved,
+            ),
+            block=BLOCK,
+            grid=blocks,
+            cooperative=True,
+        )  # fmt: skip
         moved.fetch()
         if moved.read() <= limit.enough(level.tied):
             return number + 1
     return limit.rounds
 
 
-def _move_alike(level: Level, plan: Plan, limit: Limit, rule: Moving, gate: Any) -> int:
+def _move_alike(level: Level, plan: Plan, limit: Limit, rule: Any, gate: Any) -> int:
     """Move with several rounds in a launch, where no row is too long for a block."""
     kind, count = level.indices.dtype, np.dtype(count_type(level))
     parts, enough = subrounds_of(level.n), limit.enough(level.tied)
@@ -130,13 +104,14 @@ def _move_alike(level: Level, plan: Plan, limit: Limit, rule: Moving, gate: Any)
         block, blocks, words = BLOCK, blocks_of(kernel, level, parts, shared), [gate, moved]
     counts = engines.cupy().zeros(pairs, kind)
     order = gpu.empty(level.n, kind, CALLER)
+    rows = (level.n, level.indptr, level.indices, level.data)
     first = 0
     while first < limit.rounds:
         rounds = min(most, limit.rounds - first)
         moved.clear()
         how = (parts, mix64_number(plan.seed + GOLDEN), first, rounds, enough)
         kernel(
-            None, (level.n, rows_of(level), *how, order, counts, rule, *words),
+            None, (*rows, *how, order, counts, *rule, *words),
             block=block, grid=blocks, shared_mem=shared, cooperative=not is_small,
         )  # fmt: skip
         moved.fetch()
@@ -171,16 +146,24 @@ def refine(level: Level, labels: Any, plan: Plan, threads: int | None = None) ->
     )
     for array in (space.whole, space.gate):
         array.data.memset_async(0, array.nbytes)
-    scale = plan.resolution / float(level.total) if level.total else 0.0
-    rows = rows_of(level)
-    rule = Joining(
+    rows = (level.indptr, level.indices, level.data)
+    state = (
         labels, level.strength, space.inside, part, space.volume, space.size, space.outward,
-        space.whole, space.target, space.before, scale, turns.start, REFINEMENT, turns.parts, 0,
+        space.whole, space.target,
     )  # fmt: skip
-    k.start_parts(n * WARP, (n, *rows, labels, level.strength, rule))
+    k.start_parts(n * WARP, (n, *rows, *state))
     turns.deal(REFINEMENT)
-    arguments = (rows, turns.order, turns.begins, rule, turns.hubs, space.gate)
-    k.join_parts(None, arguments, block=BLOCK, grid=blocks, cooperative=True)
+    scale = plan.resolution / float(level.total) if level.total else 0.0
+    k.join_parts(
+        None,
+        (
+            *rows, turns.parts, turns.order, turns.begins, *state, space.before, scale,
+            turns.start, REFINEMENT, *turns.hubs, space.gate,
+        ),
+        block=BLOCK,
+        grid=blocks,
+        cooperative=True,
+    )  # fmt: skip
     return part
 
 

@@ -60,13 +60,19 @@ struct Heaviest {
 
 template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
-    split_round(const __grid_constant__ LabelRows<I, C> rows, int parts, const I* order, const I* begins,
-                const __grid_constant__ Heaviest<I> rule, const __grid_constant__ Hubs<I> hubs, unsigned int* gate,
-                unsigned long long* moved)
+    split_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
+                            const I* begins, I* labels, int* size, unsigned char* active, I* target, double gamma,
+                            I* hub_key, long long* hub_weight, long long hub_capacity, const I* hub_vertex,
+                            const long long* hub_slot, const I* hub_piece, const I* piece_hub,
+                            const long long* hub_turns, unsigned char* hub_found, unsigned int* gate,
+                            unsigned long long* moved)
 {
+    LabelRows<I, C> rows{indptr, indices, data};
     __shared__ I keys[SHARED_SLOTS];
     __shared__ C weights[SHARED_SLOTS];
     SharedTables<I, C> tables(keys, weights);
+    Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
+    Heaviest<I> rule{labels, size, active, target, gamma};
     GridBarrier barrier(gate);
     unsigned long long mine = 0;
     for (int p = 0; p < parts; ++p) {
@@ -74,7 +80,7 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
         look_around(rows, order, begin, hubs, p, barrier, tables, rule);
         barrier.wait();
         for_vertices(order, begin, [&](I v, int me, int us) {
-            I own = v < 0 ? I(0) : load_relaxed(&rule.labels[v]), to = v < 0 ? I(0) : load_relaxed(&rule.target[v]);
+            I own = v < 0 ? I(0) : load_relaxed(&labels[v]), to = v < 0 ? I(0) : load_relaxed(&target[v]);
             meet(us);
             if (own == to) return;
             rule.go(rows, v, own, to, me, us);
@@ -89,24 +95,30 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
 // `first` of a vertex that wants to move: no neighbour that wants to is before it by hash.
 template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
-    careful_round(const __grid_constant__ LabelRows<I, C> rows, const I* order, const I* begins,
-                  const __grid_constant__ Heaviest<I> rule, unsigned char* first, const __grid_constant__ Hubs<I> hubs,
-                  unsigned int* gate, unsigned long long* moved)
+    careful_round(const I* indptr, const I* indices, const long long* data, const I* order,
+                              const I* begins, I* labels, int* size, unsigned char* active, I* target, double gamma,
+                              unsigned char* first, I* hub_key, long long* hub_weight, long long hub_capacity,
+                              const I* hub_vertex, const long long* hub_slot, const I* hub_piece, const I* piece_hub,
+                              const long long* hub_turns, unsigned char* hub_found, unsigned int* gate,
+                              unsigned long long* moved)
 {
+    LabelRows<I, C> rows{indptr, indices, data};
     __shared__ I keys[SHARED_SLOTS];
     __shared__ C weights[SHARED_SLOTS];
     SharedTables<I, C> tables(keys, weights);
+    Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
+    Heaviest<I> rule{labels, size, active, target, gamma};
     GridBarrier barrier(gate);
     look_around(rows, order, begins, hubs, 0, barrier, tables, rule);
     barrier.wait();
     for_vertices(order, begins, [&](I v, int me, int us) {
-        bool wants = v >= 0 && load_relaxed(&rule.labels[v]) != load_relaxed(&rule.target[v]);
+        bool wants = v >= 0 && load_relaxed(&labels[v]) != load_relaxed(&target[v]);
         bool later = false;
         unsigned long long mine = mix64((unsigned long long)(v < 0 ? I(0) : v));
         if (wants)
-            for (I e = rows.indptr[v] + me; e < rows.indptr[v + 1] && !later; e += us) {
-                I u = rows.indices[e];
-                later = load_relaxed(&rule.labels[u]) != load_relaxed(&rule.target[u]) && mix64((unsigned long long)u) < mine;
+            for (I e = indptr[v] + me; e < indptr[v + 1] && !later; e += us) {
+                I u = indices[e];
+                later = load_relaxed(&labels[u]) != load_relaxed(&target[u]) && mix64((unsigned long long)u) < mine;
             }
         if (us > WARP)
             later = __syncthreads_or(later);
@@ -117,15 +129,15 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
     barrier.wait();
     unsigned long long count = 0;
     for_vertices(order, begins, [&](I v, int me, int us) {
-        I own = v < 0 ? I(0) : load_relaxed(&rule.labels[v]), to = v < 0 ? I(0) : load_relaxed(&rule.target[v]);
+        I own = v < 0 ? I(0) : load_relaxed(&labels[v]), to = v < 0 ? I(0) : load_relaxed(&target[v]);
         meet(us);
         if (own == to) return;
         if (load_relaxed(&first[v])) {
             rule.go(rows, v, own, to, me, us);
             count += me == 0;
         } else if (me == 0) {
-            store_relaxed(&rule.target[v], own);
-            store_relaxed(&rule.active[v], (unsigned char)1);
+            store_relaxed(&target[v], own);
+            store_relaxed(&active[v], (unsigned char)1);
         }
     });
     count = block_reduce(count, 0ull, Plus());

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from matchwood.communities.subrounds.gpu import (
     Turns,
     blocks_of,
     count_type,
-    rows_of,
     turns_of,
 )
 from matchwood.communities.weights import Level
@@ -24,14 +23,6 @@ SOURCE = gpu.Source(
     __package__, "gpu.cu", ("split_round<I,C>", "careful_round<I,C>"), types={"C": COUNTS}
 )
 CALLER = "label_propagation"
-
-
-class Heaviest(NamedTuple):
-    labels: Any
-    size: Any
-    active: Any
-    target: Any
-    gamma: float
 
 
 def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any, int]:
@@ -44,27 +35,50 @@ def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any
     k = SOURCE.kernels(I=kind, C=count_type(level))
     turns = turns_of(level, plan.seed, CALLER)
     size = None if plan.gamma == 0 else cupy.ones(n, np.int32)
-    rule = Heaviest(labels, size, cupy.ones(n, np.uint8), labels.copy(), float(plan.gamma))
+    state = (labels, size, cupy.ones(n, np.uint8), labels.copy(), float(plan.gamma))
     first, gate = gpu.empty(n, np.uint8, CALLER), cupy.zeros(2, np.uint32)
     moved = gpu.Flag(1, np.uint64)
     for number in range(plan.max_rounds):
         moved.clear()
         if number < SPLIT_ROUNDS:
             turns.deal(number)
-            _launch(k.split_round, turns, (turns.parts,), (rule,), gate, moved)
+            _split(k.split_round, turns, state, (gate, moved))
         else:
             if number == SPLIT_ROUNDS:
                 turns = turns_of(level, plan.seed, CALLER, parts=1)
                 turns.deal(number)
-            _launch(k.careful_round, turns, (), (rule, first), gate, moved)
+            _careful(k.careful_round, turns, state, first, (gate, moved))
         moved.fetch()
         if moved.read() <= plan.enough(n):
             return labels, number + 1
     return labels, plan.max_rounds
 
 
-def _launch(kernel: Any, turns: Turns, parts: Any, rule: Any, gate: Any, moved: Any) -> None:
-    blocks = blocks_of(kernel, turns.level, turns.parts)
-    where = (*parts, turns.order, turns.begins)
-    arguments = (rows_of(turns.level), *where, *rule, turns.hubs, gate, moved)
-    kernel(None, arguments, block=BLOCK, grid=blocks, cooperative=True)
+def _split(kernel: Any, turns: Turns, state: Any, words: Any) -> None:
+    level = turns.level
+    blocks = blocks_of(kernel, level, turns.parts)
+    kernel(
+        None,
+        (
+            level.indptr, level.indices, level.data, turns.parts, turns.order, turns.begins,
+            *state, *turns.hubs, *words,
+        ),
+        block=BLOCK,
+        grid=blocks,
+        cooperative=True,
+    )  # fmt: skip
+
+
+def _careful(kernel: Any, turns: Turns, state: Any, first: Any, words: Any) -> None:
+    level = turns.level
+    blocks = blocks_of(kernel, level, 1)
+    kernel(
+        None,
+        (
+            level.indptr, level.indices, level.data, turns.order, turns.begins,
+            *state, first, *turns.hubs, *words,
+        ),
+        block=BLOCK,
+        grid=blocks,
+        cooperative=True,
+    )  # fmt: skip

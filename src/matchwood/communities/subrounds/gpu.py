@@ -23,14 +23,6 @@ COUNTS = (np.uint32, np.int64)  # types in which the weights of a row are added 
 MOST_SLOTS = 1 << 26  # slots of the tables of hubs; more only where a single row needs it
 
 
-class LabelRows(NamedTuple):
-    """That of the primitive `tally`."""
-
-    indptr: Any
-    indices: Any
-    data: Any
-
-
 class Hubs(NamedTuple):
     """Rows too long for shared memory: `Hubs` in subrounds.cuh.  All None where there are none."""
 
@@ -116,10 +108,6 @@ def _hubs(level: Level, parts: int, caller: str) -> Hubs:
             cupy.empty(parts * HUB_WORDS, np.int64),
             cupy.empty(pieces * HUB_PART_BYTES, np.uint8),
         )
-
-
-def rows_of(level: Level) -> LabelRows:
-    return LabelRows(level.indptr, level.indices, level.data)
 
 
 def count_type(level: Level) -> Any:

@@ -10,9 +10,8 @@ import functools
 import operator
 import os
 import re
-import struct
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,52 +42,17 @@ _DTYPES = {name: dtype for dtype, name in C_NAMES.items()} | {
 }
 # 16-bit floats and complex numbers have no entry: no kernel takes them.
 
-_LETTERS = {(np.dtype(letter).kind, np.dtype(letter).itemsize): letter for letter in "?bBhHiIqQfd"}
-
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TEMPLATE = re.compile(r"template\s*<([^<>]*)>\s*$")
 _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|__grid_constant__)\b")
 
 
 class Parameter(NamedTuple):
-    """One parameter: its name, its type where it is one of `C_NAMES`, and whether it points.
-
-    A struct that is passed by value has its fields in `fields`, and its layout in `dtype`.
-    """
+    """One parameter: its name, its type where it is one of `C_NAMES`, and whether it points."""
 
     name: str
     dtype: np.dtype | None  # type: ignore[type-arg]
     pointer: bool
-    fields: tuple[Parameter, ...] = ()
-
-
-class Packing:
-    """Numbers into the bytes of a struct: `Packing(dtype)(numbers)`; inner structs are in place.
-
-    The result is of no NumPy type in particular: CuPy would have NumPy describe all fields of it,
-    which takes 15 us.
-    """
-
-    def __init__(self, dtype: Any) -> None:
-        self.dtype = np.dtype(dtype)
-        letters, end = "<", 0
-        for at, letter, size in sorted(_places(self.dtype, 0)):
-            letters += "x" * (at - end) + letter
-            end = at + size
-        self._pack = struct.Struct(letters + "x" * (self.dtype.itemsize - end)).pack
-        self._void = np.dtype((np.void, self.dtype.itemsize))
-
-    def __call__(self, numbers: Sequence[Any]) -> Any:
-        return np.ndarray((), self._void, self._pack(*numbers))
-
-
-def _places(dtype: Any, start: int) -> Iterator[tuple[int, str, int]]:
-    """(offset, letter of `struct`, bytes) of each number in a struct."""
-    for inner, at, *_ in dtype.fields.values():
-        if inner.fields is None:
-            yield start + at, _LETTERS[inner.kind, inner.itemsize], inner.itemsize
-        else:
-            yield from _places(inner, start + at)
 
 
 class Kernel:
@@ -99,8 +63,7 @@ class Kernel:
     Numbers are converted to the type that the kernel's text gives: a Python or NumPy integer is
     right for any integer parameter (OverflowError when it does not fit), a float for a floating
     one.  Arrays must be C-contiguous and of the parameter's type (bool and uint8 are the same);
-    None is the null pointer; a `Flag` or `Status` stands for its device words.  A tuple, as a rule
-    a NamedTuple, is right for a struct with the same fields in the same order.
+    None is the null pointer; a `Flag` or `Status` stands for its device words.
     """
 
     def __init__(
@@ -115,11 +78,6 @@ class Kernel:
         self._function = function
         self._signature = tuple(signature)
         self._expected = [_expected(parameter) for parameter in signature]
-        self._structs = [
-            (place, Packing(parameter.dtype))
-            for place, parameter in enumerate(signature)
-            if parameter.fields
-        ]
         self._shared_allowed = STATIC_SHARED
         self._lock = threading.Lock()
         self._resident: dict[tuple[int, int], int] = {}
@@ -194,7 +152,7 @@ class Kernel:
         """The arguments, checked, in the form that `launch` takes.  Keep the arrays alive."""
         converted = self._converted(args)
         return tuple(
-            value if isinstance(value, _ON_THE_HOST) else np.uint64(value.data.ptr)
+            value if isinstance(value, np.generic) else np.uint64(value.data.ptr)
             for value in converted
         )
 
@@ -213,21 +171,10 @@ class Kernel:
 
     def _converted(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments as the launch takes them.  The usual kinds first: every launch does it."""
-        converted = self._fitted("", args, self._expected)
-        for place, packed in self._structs:
-            converted[place] = packed(converted[place])
-        return tuple(converted)
-
-    def _fitted(self, part: str, args: Sequence[Any], expected: Any) -> list[Any]:
-        """Values for the parameters of the kernel, or for the fields of its parameter `part`.
-
-        A struct becomes the list of its numbers.
-        """
-        if len(args) != len(expected):
-            name = " ".join((self.name, part)).rstrip()
-            raise TypeError(f"{name} takes {len(expected)} arguments, got {len(args)}")
+        if len(args) != len(self._signature):
+            raise TypeError(f"{self.name} takes {len(self._signature)} arguments, got {len(args)}")
         converted = []
-        for value, (letters, number, parameter) in zip(args, expected, strict=True):
+        for value, (letters, number, parameter) in zip(args, self._expected, strict=True):
             kind = type(value)
             if number is not None:
                 if kind is int:
@@ -242,25 +189,8 @@ class Kernel:
                 and _is_contiguous(value)
             ):
                 value = self._pointer(parameter, letters, value)
-            elif parameter.fields:
-                value = self._numbers(parameter, letters, value)
             converted.append(value)
-        return converted
-
-    def _numbers(self, parameter: Parameter, expected: Any, value: Any) -> list[Any]:
-        """The fields of a struct, and of structs in it, as numbers; arrays by their addresses."""
-        if not isinstance(value, tuple):
-            raise TypeError(
-                f"{self.name}: {parameter.name} must be a tuple of its fields, "
-                f"got {type(value).__name__}"
-            )
-        found: list[Any] = []
-        for field in self._fitted(parameter.name, value, expected):
-            if isinstance(field, list):
-                found += field
-            else:
-                found.append(field if isinstance(field, np.generic) else field.data.ptr)
-        return found
+        return tuple(converted)
 
     def _number(self, parameter: Parameter, number: Any, value: Any) -> Any:
         if isinstance(value, (int, float, np.generic)):
@@ -349,12 +279,9 @@ def _is_contiguous(array: Any) -> bool:
 def _expected(parameter: Parameter) -> tuple[Any, Any, Parameter]:
     """For a pointer, the type letters of fitting arrays; for a number, the NumPy type.
 
-    None where anything will do, because the text has a type that NumPy lacks.  For a struct, what
-    is expected of its fields.
+    None where anything will do, because the text has a type that NumPy lacks.
     """
     dtype = parameter.dtype
-    if parameter.fields:
-        return [_expected(field) for field in parameter.fields], None, parameter
     if dtype is None:
         return None, None, parameter
     if not parameter.pointer:
@@ -379,7 +306,7 @@ def parameters(text: str, kernel: str, arguments: Sequence[str]) -> list[Paramet
         names = _template_names(text[: match.start()])
         types = dict(zip(names, arguments, strict=False))
         listed = _until_closed(text, match.end())
-        return [_parameter(part, types, text) for part in _split(listed)]
+        return [_parameter(part, types) for part in _split(listed)]
     return None
 
 
@@ -390,10 +317,10 @@ def _template_names(before: str) -> list[str]:
     return [part.split("=")[0].split()[-1] for part in found[1].split(",")]
 
 
-def _until_closed(text: str, start: int, brackets: str = "()") -> str:
+def _until_closed(text: str, start: int) -> str:
     depth, at = 1, start
     while depth:
-        depth += (text[at] == brackets[0]) - (text[at] == brackets[1])
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
         at += 1
     return text[start : at - 1]
 
@@ -410,43 +337,9 @@ def _split(listed: str) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
-def _parameter(part: str, types: dict[str, str], text: str) -> Parameter:
+def _parameter(part: str, types: dict[str, str]) -> Parameter:
     words = _QUALIFIERS.sub(" ", part)
     pointer = "*" in words
-    *kind, name = re.sub(r"([*&<>,])", r" \1 ", words).split()
-    kind = [word for word in kind if word not in "*&"]
-    one = " ".join(kind)
-    dtype = _DTYPES.get(types.get(one, one))
-    if dtype is not None or pointer:
-        return Parameter(name, dtype, pointer)
-    found = re.search(rf"(template\s*<[^<>]*>\s*)?\bstruct\s+{kind[0]}\s*{{", text)
-    if found is None:
-        alias = re.search(rf"\busing\s+{re.escape(one)}\s*=\s*([\w ]+);", text)
-        return Parameter(name, alias and _DTYPES.get(alias[1].strip()), pointer)
-    arguments = [types.get(word, word) for word in kind[1:] if word not in "<>,"]
-    inner = dict(zip(_template_names(found[1] or ""), arguments, strict=True))
-    return _struct(name, _until_closed(text, found.end(), "{}"), inner, text)
-
-
-def _struct(name: str, body: str, types: dict[str, str], text: str) -> Parameter:
-    """A struct of numbers, pointers and structs.  Functions and statics are no part of its layout.
-
-    NumPy lays it out as C++ does, each field aligned by its size.
-    """
-    while "{" in body:  # a function: from the end of what stands before it to its bracket
-        start = body.index("{")
-        end = start + 2 + len(_until_closed(body, start + 1, "{}"))
-        body = body[: body.rfind(";", 0, start) + 1] + body[end:]
-    fields = []
-    for declaration in body.split(";"):
-        if declaration.split()[:1] == ["static"]:
-            continue
-        first, *others = _split(declaration) or [""]
-        kind = first.rpartition("*")[0] or first.rpartition(" ")[0]
-        for part in (first, *(f"{kind} {other}" for other in others)):
-            if part.strip():
-                fields.append(_parameter(part, types, text))
-    layout = [(field.name, "u8" if field.pointer else field.dtype) for field in fields]
-    if any(kind is None for _, kind in layout):
-        raise TypeError(f"{name} has a field of a type that NumPy lacks: {layout}")
-    return Parameter(name, np.dtype(layout, align=True), False, tuple(fields))
+    *kind, name = words.replace("*", " * ").split()
+    text = " ".join(word for word in kind if word != "*")
+    return Parameter(name, _DTYPES.get(types.get(text, text)), pointer)

@@ -319,35 +319,21 @@ __device__ __forceinline__ void settle(const Problem<I, W>& p, I rows, bool by_h
 
 // ---- all of it ----
 
-struct Rule {
-    int n;
-    long long period, uncharged;
-    unsigned long long barrier, seed;
-    bool directed;
-};
-
-struct Span {
-    bool fresh;
-    int steps, k, last;
-    long long idle, most_idle;
-};
-
 // The `steps` of the rounds k to last - 1, on a grid of resident blocks.  Stops when the factor is
 // maximal, or after `most_idle` rounds in a row that confirm nothing (`idle` of them before this launch).
 // Settles then, or after the last round where SETTLE says so.  Not to be launched after it has stopped.
 template <typename I, typename W, int N, bool HASH, int TILE>
 __global__ void __launch_bounds__(PROPOSAL_BLOCK, BLOCKS<W, N, HASH>)
 rounds(I rows, I tiles, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,
-       const I* __restrict__ tile_row, const I* __restrict__ tile_entry, const __grid_constant__ Places<I, W> places,
-       const __grid_constant__ Rule rule, const __grid_constant__ Span span, int* flags)
+       const I* __restrict__ tile_row, const I* __restrict__ tile_entry, unsigned char* partials,
+       unsigned int* chunks_done, unsigned long long* state, unsigned char* confirmed, W* common, I* neighbours,
+       W* weights, int n, long long period, long long uncharged, unsigned long long barrier, unsigned long long seed,
+       bool directed, bool fresh, int steps, int k, int last, long long idle, long long most_idle, int* flags)
 {
     __shared__ TileSpace<I, W, N, HASH, TILE> space;
-    Problem<I, W> p{places, indptr, indices, data, tile_row, tile_entry, rule.seed, rule.n};
-    Charges charges{rule.period, rule.uncharged, rule.barrier, rule.seed, 0, false};
-    const int steps = span.steps;
-    const bool directed = rule.directed;
-    int k = span.k;
-    long long idle = span.idle;
+    Problem<I, W> p{indptr, indices, data, tile_row, tile_entry, partials, chunks_done,
+                    state, confirmed, common, neighbours, weights, seed, n};
+    Charges charges{period, uncharged, barrier, seed, 0, false};
     GridBarrier grid(reinterpret_cast<unsigned int*>(flags) + BARRIER);
     if (steps & BEGIN) {
         charges.set_round(k);
@@ -355,8 +341,8 @@ rounds(I rows, I tiles, const I* __restrict__ indptr, const I* __restrict__ indi
         grid.wait();
     }
     bool done = steps & SETTLE;
-    for (; k < span.last; ++k) {
-        bool first = k == 0 && span.fresh, charged = charges.on_in(k);
+    for (; k < last; ++k) {
+        bool first = k == 0 && fresh, charged = charges.on_in(k);
         int* proposed = &flags[PROPOSED + k % 2];
         int* news = &flags[ANSWERED + k % 2];
         if (steps & PROPOSE) {
@@ -382,7 +368,7 @@ rounds(I rows, I tiles, const I* __restrict__ indptr, const I* __restrict__ indi
         grid.wait();
         if (directed) idle = load_relaxed(news) ? 0 : idle + 1;
         if (global_thread() == 0) flags[STOP] = stop, flags[ROUNDS] = k + 1, flags[IDLE] = (int)idle;
-        if (stop || idle == span.most_idle) {
+        if (stop || idle == most_idle) {
             done = true;
             break;
         }

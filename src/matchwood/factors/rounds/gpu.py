@@ -7,7 +7,7 @@ A launch from Python takes longer than a late round of a graph with millions of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,34 +43,6 @@ BLOCK = SOURCE.constant("PROPOSAL_BLOCK")
 # What a launch does, and the words that it leaves for the host.
 BEGIN, PROPOSE, CONFIRM, SETTLE = SOURCE.constants("BEGIN", "PROPOSE", "CONFIRM", "SETTLE")
 STOP, ROUNDS, IDLE, WORDS = SOURCE.constants("STOP", "ROUNDS", "IDLE", "WORDS")
-
-
-class Places(NamedTuple):
-    partials: Any
-    chunks_done: Any
-    state: Any
-    confirmed: Any
-    common: Any
-    neighbours: Any
-    weights: Any
-
-
-class Rule(NamedTuple):
-    n: int
-    period: int
-    uncharged: int
-    barrier: int
-    seed: int
-    directed: bool
-
-
-class Span(NamedTuple):
-    fresh: bool
-    steps: int
-    k: int
-    last: int
-    idle: int
-    most_idle: int
 
 
 class Rounds:
@@ -112,11 +84,8 @@ class Rounds:
         self._kernel = getattr(SOURCE.kernels(name, **types), name)
         self._arrays = (
             rows, tiles.count, tiles.indptr, view.indices, view.data, tiles.row, tiles.entry,
-            Places(
-                partials, chunks_done, space.state, space.confirmed, space.common,
-                self.neighbours, self.weights,
-            ),
-            Rule(plan.n, plan.period, plan.uncharged, plan.barrier, plan.seed, plan.directed),
+            partials, chunks_done, space.state, space.confirmed, space.common,
+            self.neighbours, self.weights,
         )  # fmt: skip
         work = max(tiles.count, -(-rows // BLOCK))
         self._grid = min(work, self._kernel.resident(BLOCK))
@@ -125,9 +94,10 @@ class Rounds:
         self, steps: int, k: int = 0, last: int = 0, *, idle: int = 0, fresh: bool | None = None
     ) -> None:
         """Start `steps` for the rounds k to last - 1."""
-        fresh = self.fresh if fresh is None else fresh
-        span = Span(fresh, steps, k, last, idle, self.most_idle)
-        args = (*self._arrays, span, self.flag)
+        plan = self.plan
+        rule = (plan.n, plan.period, plan.uncharged, plan.barrier, plan.seed, plan.directed)
+        which = (self.fresh if fresh is None else fresh, steps, k, last, idle, self.most_idle)
+        args = (*self._arrays, *rule, *which, self.flag)
         self._kernel(None, args, block=BLOCK, grid=self._grid, cooperative=True)
 
 

@@ -123,9 +123,14 @@ struct alignas(2 * sizeof(T)) Two {
     T first, second;
 };
 
-// What a round writes.
+// What a round reads and writes.
 template <typename I, typename W>
-struct Places {
+struct Problem {
+    const I* indptr;
+    const I* indices;
+    const W* data;
+    const I* tile_row;    // first row of a tile; ~row for a chunk of a long row
+    const I* tile_entry;  // first entry of a tile
     unsigned char* partials;    // of chunks
     unsigned int* chunks_done;  // 0 before and after a round
     unsigned long long* state;
@@ -133,16 +138,6 @@ struct Places {
     W* common;
     I* neighbours;
     W* weights;
-};
-
-// What a round reads and writes.
-template <typename I, typename W>
-struct Problem : Places<I, W> {
-    const I* indptr;
-    const I* indices;
-    const W* data;
-    const I* tile_row;    // first row of a tile; ~row for a chunk of a long row
-    const I* tile_entry;  // first entry of a tile
     unsigned long long seed;
     int n;
 };

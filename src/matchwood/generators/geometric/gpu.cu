@@ -63,29 +63,24 @@ __device__ __forceinline__ u64 square(long long n, int dim, const int* points, l
     return total;
 }
 
-// Cells of this width, and how many there are along each coordinate.
-struct Cells {
-    long long width, nz, ny, nx;
-};
-
 // COUNTING: counts[slot] = how many edges.  Otherwise counts[slot] says where they go in rows and
 // cols.  Cells in a line along x are neighbours in the numbering, so a point is compared with one range of
 // slots for each of the lines around it, beginning with its own.
 template <typename I, bool COUNTING>
-__global__ void join(long long n, int dim, const __grid_constant__ Cells cells, unsigned long long limit,
-                     const long long* __restrict__ starts, const I* __restrict__ vertex,
-                     const int* __restrict__ placed, long long* __restrict__ counts, I* __restrict__ rows,
-                     I* __restrict__ cols)
+__global__ void join(long long n, int dim, long long width, long long nz, long long ny,
+                     long long nx, unsigned long long limit, const long long* __restrict__ starts,
+                     const I* __restrict__ vertex, const int* __restrict__ placed,
+                     long long* __restrict__ counts, I* __restrict__ rows, I* __restrict__ cols)
 {
     long long slot = global_thread();
     if (slot >= n) return;
-    long long x = placed[slot] / cells.width, y = placed[n + slot] / cells.width;
-    long long z = dim == 3 ? placed[2 * n + slot] / cells.width : 0;
-    long long x_first = max(x - 1, 0ll), x_last = min(x + 1, cells.nx - 1);
+    long long x = placed[slot] / width, y = placed[n + slot] / width;
+    long long z = dim == 3 ? placed[2 * n + slot] / width : 0;
+    long long x_first = max(x - 1, 0ll), x_last = min(x + 1, nx - 1);
     long long place = COUNTING ? 0 : counts[slot];
-    for (long long to_z = z; to_z <= min(z + 1, cells.nz - 1); ++to_z)
-        for (long long to_y = to_z == z ? y : max(y - 1, 0ll); to_y <= min(y + 1, cells.ny - 1); ++to_y) {
-            long long line = (to_z * cells.ny + to_y) * cells.nx;
+    for (long long to_z = z; to_z <= min(z + 1, nz - 1); ++to_z)
+        for (long long to_y = to_z == z ? y : max(y - 1, 0ll); to_y <= min(y + 1, ny - 1); ++to_y) {
+            long long line = (to_z * ny + to_y) * nx;
             long long end = starts[line + x_last + 1];
             for (long long k = max(starts[line + x_first], slot + 1); k < end; ++k) {
                 if (square(n, dim, placed, slot, k) > limit) continue;

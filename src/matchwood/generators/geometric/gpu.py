@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,13 +29,6 @@ SOURCE = gpu.Source(
 WARP = SOURCE.constant("WARP")
 
 
-class Cells(NamedTuple):
-    width: int
-    nz: int
-    ny: int
-    nx: int
-
-
 def points(plan: Points | Near, threads: int | None = None) -> Any:
     made = gpu.empty((plan.dim, plan.n), np.int32, "random points")
     SOURCE.kernels("draw_points").draw_points(made.size, (plan.n, plan.dim, plan.key, made))
@@ -57,8 +50,7 @@ def near(plan: Near, threads: int | None = None) -> tuple[Any, Any, Any]:
     starts = exclusive_scan(space.cursor, dtype=np.int64)
     space.cursor.fill(0)
     k.place_points(n, (*cells, starts, space.cursor, space.vertex, space.placed))
-    grid = Cells(plan.width, *plan.shape)
-    around = (n, dim, grid, plan.radius**2, starts, space.vertex, space.placed)
+    around = (n, dim, plan.width, *plan.shape, plan.radius**2, starts, space.vertex, space.placed)
     k.count_near(n, (*around, space.counts, None, None))
     places = exclusive_scan(space.counts)
     m = int(places[-1])

@@ -36,32 +36,6 @@ struct Unsigned<long long> {
     using type = unsigned long long;
 };
 
-// The order by which neighbours are preferred; null where they are not.
-template <typename I>
-struct Preference {
-    const I *position, *order;
-};
-
-template <typename I>
-struct Proposals {
-    I *mates, *targets;
-    unsigned char* state;
-};
-
-// The live vertices: each block has a segment of `room` places, at least BLOCK times the tiles it takes.
-template <typename I>
-struct Live {
-    I room;
-    I *vertices, *sizes;
-};
-
-// got[i] and left[i]: the number of vertices that the i-th round of a launch matched, and of live vertices after it.
-struct Progress {
-    long long* control;
-    unsigned long long *got, *left;
-    unsigned int* barrier_words;
-};
-
 // The result of a search: the neighbour or NONE, and whether any neighbour is free.
 template <typename U>
 struct Choice {
@@ -212,23 +186,23 @@ __device__ __forceinline__ unsigned int round_number(long long k, unsigned long 
 
 // Up to `rounds` rounds; done when control[DONE] is set.  Blocks of BLOCK threads, all resident.
 // Caller: before the first launch control[] is (0, 1, 0); later launches have the same grid and
-// continue from the arrays as they are.  got[i] and left[i] are 0.
+// continue from the arrays as they are.  got[i] and left[i] are 0: for the i-th round of this launch
+// they become the number of vertices that it matched, and of live vertices after it.
+// room: the size of a block's segment, at least BLOCK times the tiles it takes.
 // Three blocks per multiprocessor instead of two: R-MAT 22 1.19 against 1.33 ms.
+// position and order are null unless ORDERED.
 template <typename I, typename W, bool WEIGHTED, bool ORDERED>
 __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
-    I n, const I* indptr, const I* indices, const W* data, const __grid_constant__ Preference<I> prefer,
-    unsigned long long seed, unsigned long long threshold, int rounds, const __grid_constant__ Proposals<I> proposals,
-    const __grid_constant__ Live<I> live, const __grid_constant__ Progress progress)
+    I n, const I* indptr, const I* indices, const W* data, const I* position, const I* order,
+    unsigned long long seed, unsigned long long threshold, int rounds, I room, I* mates, I* targets, unsigned char* state, I* live, I* sizes, long long* control,
+    unsigned long long* got, unsigned long long* left, unsigned int* barrier_words)
 {
     using U = typename Unsigned<I>::type;
     constexpr U NONE = ~U(0);
-    U* mate = reinterpret_cast<U*>(proposals.mates);
-    U* target = reinterpret_cast<U*>(proposals.targets);
-    unsigned char* state = proposals.state;
-    long long* control = progress.control;
-    unsigned long long *got = progress.got, *left = progress.left;
-    GridBarrier grid(progress.barrier_words);
-    I* mine = live.vertices + (long long)blockIdx.x * live.room;
+    U* mate = reinterpret_cast<U*>(mates);
+    U* target = reinterpret_cast<U*>(targets);
+    GridBarrier grid(barrier_words);
+    I* mine = live + (long long)blockIdx.x * room;
     long long k = control[ROUND];
     bool coloured = control[COLOURED] != 0;
     I size = 0;
@@ -247,7 +221,7 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
             size += total;
         }
     } else {
-        size = live.sizes[blockIdx.x];
+        size = sizes[blockIdx.x];
     }
     grid.wait();
 
@@ -260,8 +234,8 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
             I begin = asks ? indptr[v] : 0, degree = asks ? indptr[v + 1] - begin : 0;
             Choice<U> choice;
             if (ORDERED && coloured) {
-                choice = first_in_order<I, U>(begin, degree, indices, prefer.position, state);
-                if (choice.vertex != NONE) choice.vertex = (U)prefer.order[choice.vertex];
+                choice = first_in_order<I, U>(begin, degree, indices, position, state);
+                if (choice.vertex != NONE) choice.vertex = (U)order[choice.vertex];
             } else if (coloured && !WEIGHTED) {
                 I place = (I)(((hash2(k, v, seed) >> 32) * (unsigned long long)degree) >> 32);
                 choice = first_red<I, U>(begin, degree, place, indices, state);
@@ -272,7 +246,7 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
             if (asks) {
                 target[v] = choice.vertex;
                 if (!choice.free) state[v] = TAKEN;
-                if (coloured && choice.vertex != NONE) lower_to(&mate[choice.vertex], ORDERED ? (U)prefer.position[v] : (U)v);
+                if (coloured && choice.vertex != NONE) lower_to(&mate[choice.vertex], ORDERED ? (U)position[v] : (U)v);
             }
         }
         grid.wait();
@@ -293,7 +267,7 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
         if (ORDERED && coloured) {
             for (I i = (I)threadIdx.x; i < size; i += BLOCK) {
                 I v = mine[i];
-                if (state[v] == RED && mate[v] != NONE) mate[v] = (U)prefer.order[mate[v]];
+                if (state[v] == RED && mate[v] != NONE) mate[v] = (U)order[mate[v]];
             }
             grid.wait();
         }
@@ -336,7 +310,7 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
             return;
         }
     }
-    if (threadIdx.x == 0) live.sizes[blockIdx.x] = size;
+    if (threadIdx.x == 0) sizes[blockIdx.x] = size;
     if (global_thread() == 0) control[ROUND] = k, control[COLOURED] = coloured;
 }
 

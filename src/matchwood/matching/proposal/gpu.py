@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,25 +24,6 @@ SOURCE = gpu.Source(
 BLOCK = SOURCE.constant("BLOCK")
 ROUNDS_PER_LAUNCH = 256  # Ctrl-C works between launches; 10 to 25 rounds are usual
 WEIGH_BLOCK = 256  # threads
-
-
-class Proposals(NamedTuple):
-    mates: Any
-    targets: Any
-    state: Any
-
-
-class Live(NamedTuple):
-    room: int
-    vertices: Any
-    sizes: Any
-
-
-class Progress(NamedTuple):
-    control: Any
-    got: Any
-    left: Any
-    barrier_words: Any
 
 
 def match(
@@ -100,24 +81,27 @@ def _rounds(
         words=(4 + 2 * ROUNDS_PER_LAUNCH, np.int64),
     )
     words = space.words
+    control, barrier_words = words[:3], words[3:4].view(np.uint32)
     counts = words[4:].view(np.uint64)
-    arguments = (
-        n, view.indptr, view.indices, view.data, ordered or Preference(None, None), seed,
-        threshold, ROUNDS_PER_LAUNCH,
-        Proposals(mate, space.target, space.state),
-        Live(room, space.live, space.sizes),
-        Progress(
-            words[:3], counts[:ROUNDS_PER_LAUNCH], counts[ROUNDS_PER_LAUNCH:],
-            words[3:4].view(np.uint32),
-        ),
-    )  # fmt: skip
+    got, left = counts[:ROUNDS_PER_LAUNCH], counts[ROUNDS_PER_LAUNCH:]
+    position, order = ordered or (None, None)
     host = np.zeros(words.size, np.int64)
     host[1] = 1
     matched: list[int] = []
     total = 0
     while True:
         words.set(host)
-        kernel(None, arguments, block=BLOCK, grid=blocks, cooperative=True)
+        kernel(
+            None,
+            (
+                n, view.indptr, view.indices, view.data, position, order, seed, threshold,
+                ROUNDS_PER_LAUNCH, room, mate, space.target, space.state, space.live, space.sizes,
+                control, got, left, barrier_words,
+            ),
+            block=BLOCK,
+            grid=blocks,
+            cooperative=True,
+        )  # fmt: skip
         host = words.get()
         for count in host[4 : 4 + int(host[0]) - len(matched)].tolist():
             total += count

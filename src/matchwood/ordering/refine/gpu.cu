@@ -177,8 +177,10 @@ __device__ __forceinline__ I partner_of(const PlacedGraph<I>& order, I n, I u, I
 template <typename I>
 __global__ void __launch_bounds__(BLOCK)
     evaluate(I n, long long first, long long last, const I* chosen, const long long* starts, const I* owner,
-             const I* vertex, const __grid_constant__ PlacedGraph<I> order, long long* gain, unsigned long long* best)
+             const I* vertex, const I* indptr, const I* indices, I* place, I* near, const int* table, long long* gain,
+             unsigned long long* best)
 {
+    PlacedGraph<I> order{indptr, indices, place, near, table};
     long long warps = all_threads() / WARP;
     for (long long item = first + global_thread() / WARP; item < last; item += warps) {
         I k = owner[item], u = chosen[k];
@@ -194,9 +196,10 @@ __global__ void __launch_bounds__(BLOCK)
 // partner[k]: the smallest partner of those that gain most; n at first, and where none gains.
 template <typename I>
 __global__ void choose(I n, long long items, const I* chosen, const long long* starts, const I* owner, const I* vertex,
-                       const __grid_constant__ PlacedGraph<I> order, const long long* gain,
+                       const I* indptr, const I* indices, I* place, I* near, const long long* gain,
                        const unsigned long long* best, I* partner)
 {
+    PlacedGraph<I> order{indptr, indices, place, near, nullptr};
     for (long long item = global_thread(); item < items; item += all_threads()) {
         I k = owner[item];
         if (gain[item] <= 0 || (unsigned long long)gain[item] != best[k]) continue;
@@ -229,10 +232,11 @@ __device__ __forceinline__ bool holds_all(
 // Stops after `cycles`, and goes on when launched again.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK)
-    complete(I n, long long swaps, long long window, const I* first, const I* second,
-             const __grid_constant__ PlacedGraph<I> order, unsigned long long* claims, unsigned char* done,
-             long long cycles, unsigned long long* words)
+    complete(I n, long long swaps, long long window, const I* first, const I* second, const I* indptr, const I* indices,
+             I* place, I* near, const int* table, unsigned long long* claims, unsigned char* done, long long cycles,
+             unsigned long long* words)
 {
+    PlacedGraph<I> order{indptr, indices, place, near, table};
     GridBarrier gate(reinterpret_cast<unsigned int*>(words + GATE));
     long long began = clock64(), warps = all_threads() / WARP, me = global_thread() / WARP;
     while (true) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,16 +24,6 @@ CYCLES = 100_000_000  # clock cycles of a launch, some 50 ms, for the same reaso
 CALLER = "refine_order"
 
 
-class PlacedGraph(NamedTuple):
-    """The graph and the place of each vertex, as in gpu.cu."""
-
-    indptr: Any
-    indices: Any
-    place: Any
-    near: Any  # the places of the neighbours in each row, ascending
-    table: Any  # logarithms, for `log_gap`
-
-
 def refine(
     view: Any, place: Any, chosen: Any, metric: str, median: bool, limit: int | None, *,
     threads: int | None = None,
@@ -49,17 +39,17 @@ def refine(
         del rows
     logs = cupy.asarray(table()) if metric == "log_gap" else None
     state = _pairs(cupy, view, chosen, median)
-    order = PlacedGraph(view.indptr, view.indices, place, near, logs)
+    order = (view.indptr, view.indices, place, near)
     proposed = kept = done = 0
     while limit is None or done < limit:
         done += 1
         if median:
             state.vertex[place] = cupy.arange(n, dtype=kind)
-        first, second = _desires(cupy, n, chosen, order, state)
+        first, second = _desires(cupy, n, chosen, order, logs, state)
         if first.size == 0:
             break
         proposed += int(first.size)
-        kept += _completed(cupy, n, first, second, order)
+        kept += _completed(cupy, n, first, second, order, logs)
     return place, proposed, kept, done
 
 
@@ -82,7 +72,9 @@ def _pairs(cupy: Any, view: Any, chosen: Any, median: bool) -> Any:
         )
 
 
-def _desires(cupy: Any, n: int, chosen: Any, order: PlacedGraph, state: Any) -> tuple[Any, Any]:
+def _desires(
+    cupy: Any, n: int, chosen: Any, order: tuple[Any, ...], logs: Any, state: Any
+) -> tuple[Any, Any]:
     """The swaps that chosen vertices ask for, in their order."""
     k = SOURCE.kernels("evaluate", "choose", I=chosen.dtype)
     best = cupy.zeros(chosen.size, np.uint64)
@@ -90,15 +82,19 @@ def _desires(cupy: Any, n: int, chosen: Any, order: PlacedGraph, state: Any) -> 
     pairs = (chosen, state.starts, state.owner, state.vertex)
     for first in range(0, state.items, PAIRS):
         last = min(first + PAIRS, state.items)
-        args = (n, first, last, *pairs, order, state.gain, best)
-        k.evaluate((last - first) * WARP, args, block=BLOCK)
+        k.evaluate(
+            (last - first) * WARP, (n, first, last, *pairs, *order, logs, state.gain, best),
+            block=BLOCK,
+        )  # fmt: skip
         cupy.cuda.get_current_stream().synchronize()
-    k.choose(state.items, (n, state.items, *pairs, order, state.gain, best, partner))
+    k.choose(state.items, (n, state.items, *pairs, *order, state.gain, best, partner))
     here = cupy.flatnonzero(partner < n)
     return chosen[here], partner[here]
 
 
-def _completed(cupy: Any, n: int, first: Any, second: Any, order: PlacedGraph) -> int:
+def _completed(
+    cupy: Any, n: int, first: Any, second: Any, order: tuple[Any, ...], logs: Any
+) -> int:
     """Do the swaps that still gain; returns their number."""
     k = SOURCE.kernels("complete", I=first.dtype).complete
     swaps = int(first.size)
@@ -110,7 +106,7 @@ def _completed(cupy: Any, n: int, first: Any, second: Any, order: PlacedGraph) -
         while True:
             k(
                 min(WINDOW, swaps) * WARP,
-                (n, swaps, WINDOW, first, second, order, claims, done, CYCLES, words),
+                (n, swaps, WINDOW, first, second, *order, logs, claims, done, CYCLES, words),
                 block=BLOCK,
                 cooperative=True,
             )

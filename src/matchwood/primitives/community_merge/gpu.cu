@@ -115,7 +115,8 @@ template <typename I, int WIDTH>
 __global__ void __launch_bounds__(BLOCK)
     join_rows(I n, const I* __restrict__ indptr, const I* __restrict__ indices, const long long* __restrict__ weights,
               const long long* __restrict__ volume, const I* __restrict__ names, double total, double resolution,
-              I* target, const __grid_constant__ Pieces<I> pieces)
+              I* target, I* long_row, I* long_first, I* piece_row, double* piece_gain, I* piece_who,
+              unsigned long long* words)
 {
     Communities<I> all{indptr, indices, weights, volume, names, total, resolution};
     long long r = global_thread() / WIDTH;
@@ -129,28 +130,29 @@ __global__ void __launch_bounds__(BLOCK)
     if (is_short)
         target[r] = all.joined((I)r, best.who);
     else
-        pieces.list((I)r, end - begin);
+        Pieces<I>{long_row, long_first, piece_row, piece_gain, piece_who, words}.list((I)r, end - begin);
 }
 
 template <typename I>
 __global__ void __launch_bounds__(BLOCK)
     join_pieces(const I* __restrict__ indptr, const I* __restrict__ indices, const long long* __restrict__ weights,
                 const long long* __restrict__ volume, const I* __restrict__ names, double total, double resolution,
-                const __grid_constant__ Pieces<I> pieces)
+                const I* long_row, const I* long_first, const I* piece_row, double* piece_gain, I* piece_who,
+                const unsigned long long* words)
 {
     __shared__ Pick<I> found[BLOCK / WARP];
     Communities<I> all{indptr, indices, weights, volume, names, total, resolution};
-    for (long long p = blockIdx.x; p < (long long)pieces.words[PIECES]; p += gridDim.x) {
-        I k = pieces.piece_row[p], r = pieces.row[k];
-        long long begin = indptr[r] + (p - pieces.first[k]) * PIECE, end = indptr[r + 1];
+    for (long long p = blockIdx.x; p < (long long)words[PIECES]; p += gridDim.x) {
+        I k = piece_row[p], r = long_row[k];
+        long long begin = indptr[r] + (p - long_first[k]) * PIECE, end = indptr[r + 1];
         if (end > begin + PIECE) end = begin + PIECE;
         Pick<I> best = best_of_lanes<WARP>(all, best_of_entries(all, r, begin + threadIdx.x, end, BLOCK));
         if (lane() == 0) found[warp()] = best;
         __syncthreads();
         if (threadIdx.x == 0) {
             for (int w = 1; w < BLOCK / WARP; ++w) best = larger(all, best, found[w]);
-            pieces.gain[p] = best.gain;
-            pieces.who[p] = best.who;
+            piece_gain[p] = best.gain;
+            piece_who[p] = best.who;
         }
         __syncthreads();
     }
@@ -159,15 +161,16 @@ __global__ void __launch_bounds__(BLOCK)
 template <typename I>
 __global__ void __launch_bounds__(BLOCK)
     join_long(const I* __restrict__ indptr, const long long* __restrict__ volume, const I* __restrict__ names,
-              const __grid_constant__ Pieces<I> pieces, I* target)
+              const I* long_row, const I* long_first, const double* piece_gain, const I* piece_who,
+              const unsigned long long* words, I* target)
 {
     Communities<I> all{indptr, nullptr, nullptr, volume, names, 0.0, 0.0};
-    for (long long k = global_thread() / WARP; k < (long long)pieces.words[LONG_ROWS]; k += all_threads() / WARP) {
-        I r = pieces.row[k], first = pieces.first[k];
-        long long count = Pieces<I>::count(indptr[r + 1] - indptr[r]);
+    for (long long k = global_thread() / WARP; k < (long long)words[LONG_ROWS]; k += all_threads() / WARP) {
+        I r = long_row[k];
+        long long pieces = Pieces<I>::count(indptr[r + 1] - indptr[r]);
         Pick<I> best{0.0, I(-1)};
-        for (long long p = lane(); p < count; p += WARP)
-            best = larger(all, best, Pick<I>{pieces.gain[first + p], pieces.who[first + p]});
+        for (long long p = lane(); p < pieces; p += WARP)
+            best = larger(all, best, Pick<I>{piece_gain[long_first[k] + p], piece_who[long_first[k] + p]});
         best = best_of_lanes<WARP>(all, best);
         if (lane() == 0) target[r] = all.joined(r, best.who);
     }

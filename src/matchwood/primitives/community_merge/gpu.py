@@ -52,13 +52,15 @@ def joins(
     graph = (indptr, indices, weights, volume, names, float(max(total, 1)), resolution)
     listed = (space.row, space.first, space.piece_row, space.gain, space.who, space.words)
     width = next((width for width in WIDTHS if nnz <= width * n), WIDTHS[-1])
-    getattr(k, f"join_rows{width}")(n * width, (n, *graph, target, listed), block=BLOCK)
+    getattr(k, f"join_rows{width}")(n * width, (n, *graph, target, *listed), block=BLOCK)
     if long_rows:
         most = 4 * gpu.multiprocessors()
-        k.join_pieces(None, (*graph, listed), block=BLOCK, grid=min(pieces, most))
+        k.join_pieces(None, (*graph, *listed), block=BLOCK, grid=min(pieces, most))
+        found = (space.row, space.first, space.gain, space.who, space.words)
         blocks = -(-long_rows * WIDTHS[-1] // BLOCK)
-        args = (indptr, volume, names, listed, target)
-        k.join_long(None, args, block=BLOCK, grid=min(blocks, most))
+        k.join_long(
+            None, (indptr, volume, names, *found, target), block=BLOCK, grid=min(blocks, most)
+        )
     return target
 
 

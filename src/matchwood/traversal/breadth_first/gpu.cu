@@ -567,10 +567,14 @@ struct Search {
 // Stops after `most_rounds` rounds and is launched again: between launches the host can stop it.
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(BLOCK, 1024 / BLOCK) search(
-    const __grid_constant__ Graph<I> graph, const I* sources, I n_sources, I limit, I most_rounds,
+    I n, I nnz, const I* indptr, const I* indices, const I* in_indptr, const I* in_indices, bool symmetric,
+    const I* sources, I n_sources, I limit, I most_rounds, I* level, I* parent, I* queue, unsigned int* bits,
     unsigned long long* control)
 {
     __shared__ Local<I> local;
+    // in a symmetric pattern, a row of one entry leads back to the vertex that found it
+    Graph<I> graph{n, nnz, indptr, indices, in_indptr, in_indices, level, parent,
+                   reinterpret_cast<Piece<I>*>(queue), bits, I(symmetric ? 1 : 0)};
     RollCall roll;
     if (!roll.sign_in(control)) return;
     Search<I> search{graph, roll, {}, local, warp() * roll.members + roll.rank, roll.members * (BLOCK / WARP)};

@@ -52,21 +52,12 @@ def search(
     if sources.size:
         space.sources.set(np.ascontiguousarray(sources, kind))
     to = (None, None) if inward is None else (inward.indptr, inward.indices)
-    # in a symmetric pattern, a row of one entry leads back to the vertex that found it
-    leaf = 1 if to[1] is outward.indices else 0
-    graph = (
-        n,
-        nnz,
-        outward.indptr,
-        outward.indices,
-        *to,
-        level,
-        parent,
-        space.queue,
-        space.bits,
-        leaf,
-    )
-    arguments = (graph, space.sources, sources.size, min(limit, n), ROUNDS_PER_LAUNCH, control)
+    symmetric = to[1] is outward.indices
+    arguments = (
+        n, nnz, outward.indptr, outward.indices, *to, symmetric,
+        space.sources, sources.size, min(limit, n), ROUNDS_PER_LAUNCH,
+        level, parent, space.queue, space.bits, control,
+    )  # fmt: skip
     k = SOURCE.kernels(I=kind)
     blocks = min(_blocks(), CLUSTER * -(-(n + nnz) // (ENTRIES * CLUSTER)))
     while True:

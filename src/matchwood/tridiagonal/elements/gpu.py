@@ -14,7 +14,6 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.engines.gpu.launch import Packing
 from matchwood.tridiagonal import check as accuracy
 
 ZONES_PER_BLOCK = 128  # zones of a thread block in the first round; for block systems half as many
@@ -79,15 +78,6 @@ def return_status(status: Any) -> None:
         _spare[status.device_words.device.id].append(status)
 
 
-def _struct(*kinds: Any) -> Packing:
-    """A struct of CUDA with such fields."""
-    return Packing(np.dtype([(f"field{k}", kind) for k, kind in enumerate(kinds)], align=True))
-
-
-REDUCED = _struct(np.uint64, np.int64, np.int64)
-ROUND = _struct(*[np.int32] * 9, np.float64, np.float64)
-
-
 class Codes(NamedTuple):
     """What kernels report; the smallest counts.  With a code up to `off` there is no solution."""
 
@@ -139,8 +129,8 @@ class Solver:
             },
         )
         limit = accuracy.limit(self.dtype)
-        limits = (limit, accuracy.few(n * p), accuracy.by_chance(n, p))
-        self._limits = _struct(self.dtype, np.int32, np.int32)(limits)
+        few, usual = np.int32(accuracy.few(n * p)), np.int32(accuracy.by_chance(n, p))
+        self._limits = (self.dtype.type(limit), few, usual)
         self._repairs = self._repair_rounds(source, p, limit, limit * accuracy.worst_by_chance(n))
         self._unread = gpu.Status()
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))
@@ -166,11 +156,10 @@ class Solver:
         self._solve_ends(block, elements, total, n, word)
         right = right if perm is None else gathered
         ends = self._place(block, "ends0")
-        made = REDUCED((elements, total, parts))
-        marks = self._place(block, "marks")
-        known = (n, *matrix, right, made, ends, order, out, self._limits, marks, word)
+        known = (n, *matrix, right, elements, total, parts, ends, order, out, *self._limits)
         substitute = k.substitute_rows if status is None else k.substitute_and_check
-        substitute.launch(self._blocks, self._warp, known, self._tile)
+        marks = self._place(block, "marks")
+        substitute.launch(self._blocks, self._warp, (*known, marks, word), self._tile)
         return block
 
     def repair(self, dl: Any, d: Any, du: Any, b: Any, x: Any, block: Any, status: Any) -> None:
@@ -178,11 +167,11 @@ class Solver:
         matrix = (_address(dl), _address(d), _address(du), _address(b), _address(x))
         where = (np.int64(self.n), *matrix, self._place(block, "marks"), np.int64(self._parts))
         word = _address(status.device_words)
-        for blocks, threads, one, room in self._repairs:
-            self._kernels.repair.launch(blocks, threads, (*where, one, word), room)
+        for blocks, threads, rest, room in self._repairs:
+            self._kernels.repair.launch(blocks, threads, (*where, *rest, word), room)
 
     def _repair_rounds(self, source: Any, p: int, limit: float, far: float) -> list[Any]:
-        """(thread blocks, threads of each, RepairRound, bytes of shared memory) of each round."""
+        """(thread blocks, threads of a block, arguments, bytes of shared memory) of each round."""
         made: list[Any] = []
         for step, one in enumerate(REPAIR_ROUNDS):
             after = REPAIR_ROUNDS[min(step + 1, len(REPAIR_ROUNDS) - 1)]
@@ -192,11 +181,11 @@ class Solver:
             each = ZONES_PER_BLOCK // p if step == 0 else one.threads
             blocks = -(-zones // each)
             counts = (step, self.rows, *sizes, each, one.least, one.most)
-            packed = ROUND((*counts, limit, far))
+            rest = (*map(np.int32, counts), np.float64(limit), np.float64(far))
             triangle = (2 * one.most + 1) * p * (3 * p + 1)
             room = 8 * (source.constant("REPAIR_LIST") + one.threads * triangle)
             blocks = blocks if step == 0 else min(blocks, MOST_REPAIR_BLOCKS)
-            made.append((blocks, one.threads, packed, room))
+            made.append((blocks, one.threads, rest, room))
         assert len(made) == source.constant("REPAIR_ROUNDS")
         return made
 

@@ -50,11 +50,11 @@ struct Local {
 
 // One thread to a local vertex.  Trees are flat; least is larger than any vertex before.
 template <typename I, typename V>
-__global__ void find_least(I n, const __grid_constant__ Local<I, V> local, const I* parent, V* least)
+__global__ void find_least(I n, int R, int C, int r, int c, I rows, const I* parent, V* least)
 {
     long long v = global_thread();
     if (v >= n) return;
-    V name = local.original((I)v);
+    V name = Local<I, V>{R, C, r, c, rows}.original((I)v);
     V* mine = &least[parent[v]];
     if (name < load_relaxed(mine)) lower_to(mine, name);
 }
@@ -69,21 +69,20 @@ struct Stripe {
 // One thread to a place, rounded up to whole words.  counts[s]: the pairs of this owner, the s-th.
 // The words: the smallest vertex of the largest tree, -1 where no vertex has an edge; `bits` words of bits; pairs.
 template <typename I, typename V>
-__global__ void report(const __grid_constant__ Stripe<I> stripe, int s, int owner, int p, long long bits,
-                       const I* parent, const I* largest, const V* least, V* words, unsigned long long* counts,
-                       long long* head)
+__global__ void report(I base, I step, I size, int s, int owner, int p, long long bits, const I* parent,
+                       const I* largest, const V* least, V* words, unsigned long long* counts, long long* head)
 {
     long long k = global_thread();
     I giant = *largest < 0 ? I(-1) : parent[*largest];
-    I root = k < stripe.size ? parent[stripe.vertex(k)] : I(-1);
-    bool marked = k < stripe.size && root == giant;
+    I root = k < size ? parent[Stripe<I>{base, step, size}.vertex(k)] : I(-1);
+    bool marked = k < size && root == giant;
     unsigned votes = __ballot_sync(ALL, marked);
     if (lane() == 0 && k < bits * 8 * (long long)sizeof(V)) reinterpret_cast<unsigned*>(words + HEADER)[k / WARP] = votes;
     if (k == 0) {
         words[0] = giant < 0 ? V(-1) : least[giant];
         *head = (long long)words[0];
     }
-    bool paired = k < stripe.size && !marked && least[root] != (V)k * p + owner;
+    bool paired = k < size && !marked && least[root] != (V)k * p + owner;
     unsigned long long at = take_place(counts, s, paired);
     if (paired) {
         V* pair = words + HEADER + bits + 2 * at;
@@ -93,10 +92,10 @@ __global__ void report(const __grid_constant__ Stripe<I> stripe, int s, int owne
 }
 
 template <typename I, typename V>
-__global__ void report_all(const __grid_constant__ Stripe<I> stripe, const I* parent, const V* least, V* words)
+__global__ void report_all(I base, I step, I size, const I* parent, const V* least, V* words)
 {
     long long k = global_thread();
-    if (k < stripe.size) words[k] = least[parent[stripe.vertex(k)]];
+    if (k < size) words[k] = least[parent[Stripe<I>{base, step, size}.vertex(k)]];
 }
 
 // Pairs for other owners: (high, low), two words each.
@@ -159,30 +158,33 @@ __device__ __forceinline__ void hook(V k, V a, bool wanted, V p, V rank, V* pare
 
 // One thread to an own place: it is under *head where its bit is set.
 template <typename V>
-__global__ void hook_marks(V owned, V p, V rank, const V* head, const V* bits, V* parent,
-                           const __grid_constant__ Pairs<V> pairs)
+__global__ void hook_marks(V owned, V p, V rank, const V* head, const V* bits, V* parent, V* out,
+                           unsigned long long* count, unsigned long long* table, unsigned slots)
 {
     long long k = global_thread();
     bool wanted = k < owned && (reinterpret_cast<const unsigned*>(bits)[k / WARP] >> (k % WARP) & 1);
-    hook((V)k, *head, wanted, p, rank, parent, pairs);
+    hook((V)k, *head, wanted, p, rank, parent, Pairs<V>{out, count, table, slots});
 }
 
 // One thread to a pair (own place, vertex).
 template <typename V>
-__global__ void hook_pairs(V size, V p, V rank, const V* came, V* parent, const __grid_constant__ Pairs<V> pairs)
+__global__ void hook_pairs(V size, V p, V rank, const V* came, V* parent, V* out, unsigned long long* count,
+                           unsigned long long* table, unsigned slots)
 {
     long long k = global_thread();
     bool wanted = k < size;
-    hook(wanted ? came[2 * k] : V(0), wanted ? came[2 * k + 1] : V(0), wanted, p, rank, parent, pairs);
+    hook(wanted ? came[2 * k] : V(0), wanted ? came[2 * k + 1] : V(0), wanted, p, rank, parent,
+         Pairs<V>{out, count, table, slots});
 }
 
 // One thread to an own place: it is under names[place].
 template <typename V>
-__global__ void hook_all(V owned, V p, V rank, const V* names, V* parent, const __grid_constant__ Pairs<V> pairs)
+__global__ void hook_all(V owned, V p, V rank, const V* names, V* parent, V* out, unsigned long long* count,
+                         unsigned long long* table, unsigned slots)
 {
     long long k = global_thread();
     bool wanted = k < owned;
-    hook((V)k, wanted ? names[k] : V(0), wanted, p, rank, parent, pairs);
+    hook((V)k, wanted ? names[k] : V(0), wanted, p, rank, parent, Pairs<V>{out, count, table, slots});
 }
 
 template <typename V>
@@ -294,13 +296,13 @@ __global__ void write_labels(V owned, V p, V rank, const V* parent, const V* num
 
 // Known vertices.  A rank has `words` words of 32 bits for the places of an owner, the same number for all owners.
 
-// One thread to a place of the owner, up to a whole word.  Trees are flat.
+// One thread to a place of the owner of base + place * step, up to a whole word.  Trees are flat.
 template <typename I>
-__global__ void mark_tree(const __grid_constant__ Stripe<I> stripe, long long words, const I* parent, const I* largest,
-                          unsigned* bits, unsigned long long* count)
+__global__ void mark_tree(I base, I step, I size, long long words, const I* parent, const I* largest, unsigned* bits,
+                          unsigned long long* count)
 {
     long long k = global_thread();
-    bool marked = k < stripe.size && *largest >= 0 && parent[stripe.vertex(k)] == *largest;
+    bool marked = k < size && *largest >= 0 && parent[base + (I)k * step] == *largest;
     unsigned votes = __ballot_sync(ALL, marked);
     if (lane() != 0 || k / WARP >= words) return;
     bits[k / WARP] = votes;
@@ -346,18 +348,20 @@ struct Known {
 };
 
 template <typename I>
-__global__ void find_known(I n, const __grid_constant__ Known<I> known, I* least)
+__global__ void find_known(I n, int R, int C, int r, I n_rows, long long words, const unsigned* rows,
+                           const unsigned* columns, I* least)
 {
     long long v = global_thread();
-    if (v >= n || !known.has((I)v)) return;
+    if (v >= n || !Known<I>{R, C, r, n_rows, words, rows, columns}.has((I)v)) return;
     if ((I)v < load_relaxed(least)) lower_to(least, (I)v);
 }
 
 template <typename I>
-__global__ void join_known(I n, const __grid_constant__ Known<I> known, const I* least, I* parent)
+__global__ void join_known(I n, int R, int C, int r, I n_rows, long long words, const unsigned* rows,
+                           const unsigned* columns, const I* least, I* parent)
 {
     long long v = global_thread();
-    if (v >= n || !known.has((I)v)) return;
+    if (v >= n || !Known<I>{R, C, r, n_rows, words, rows, columns}.has((I)v)) return;
     join_ends(parent, (I)v, *least);
 }
 

@@ -14,7 +14,7 @@ Blocks, parents and labels stay on the GPU.  What differs from the CPU:
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -57,40 +57,6 @@ SOURCE = gpu.Source(
 WARP, HEADER = SOURCE.constants("WARP", "HEADER")
 FEW_PAIRS = 1 << 14  # pairs or questions of all ranks; no more than this go through the host
 SLOTS = 1 << 14  # slots of the table of pairs that were listed
-
-
-# Structs of gpu.cu
-
-
-class Local(NamedTuple):
-    R: int
-    C: int
-    r: int
-    c: int
-    rows: int
-
-
-class Stripe(NamedTuple):
-    base: int
-    step: int
-    size: int
-
-
-class Pairs(NamedTuple):
-    words: Any
-    count: Any
-    table: Any
-    slots: int
-
-
-class Known(NamedTuple):
-    R: int
-    C: int
-    r: int
-    n_rows: int
-    words: int
-    rows: Any
-    columns: Any
 
 
 # Trees of a block; of a symmetric pattern most rows are left out
@@ -166,11 +132,12 @@ def _join_known(G: Any, block: Block, k: Any) -> None:
     known = [m for m, rank in zip(messages, _senders(grid), strict=True) if chosen[rank]]
     own = functools.reduce(xp.bitwise_or, known or [messages[0] & 0])
     rows, columns = (comm.allgather(own) for comm in (exchange.row, exchange.column))
-    n, bits = grid.n_local, Known(grid.R, grid.C, grid.r, grid.n_rows, words, rows, columns)
+    n, where = grid.n_local, (grid.R, grid.C, grid.r, grid.n_rows)
     least = gpu.empty(1, block.parent.dtype, CALLER)
     least.fill(n)
-    k.find_known(n, (n, bits, least))
-    k.join_known(n, (n, bits, least, block.parent))
+    given = (n, *where, words, rows, columns, least)
+    k.find_known(n, given)
+    k.join_known(n, (*given, block.parent))
     block.flatten()
     k.set_largest(1, (n, least, block.parent, block.largest))
 
@@ -178,17 +145,11 @@ def _join_known(G: Any, block: Block, k: Any) -> None:
 def _marks(grid: Any, block: Block, k: Any, words: int, size: Any) -> dict[int, Any]:
     """For each owner the bits of its vertices in the largest tree; `size` counts them all."""
     marks = {}
-    for owner, stripe in _stripes(grid):
+    for owner, base, step, places in np.stack(forest.stripes_of(grid)).T.tolist():
         marks[owner] = gpu.empty(words, np.uint32, CALLER)
-        given = (stripe, words, block.parent, block.largest)
+        given = (base, step, places, words, block.parent, block.largest)
         k.mark_tree(words * WARP, (*given, marks[owner], size))
     return marks
-
-
-def _stripes(grid: Any) -> list[tuple[int, Stripe]]:
-    """The owners of vertices of this block, and which vertices are theirs."""
-    columns = np.stack(forest.stripes_of(grid)).T.tolist()
-    return [(owner, Stripe(*stripe)) for owner, *stripe in columns]
 
 
 def _senders(grid: Any) -> list[int]:
@@ -253,7 +214,7 @@ class Run:
         out = self._room(len(messages) * self.grid.owned, count)
         for words in messages:
             self._hook_report(words, out)
-        pairs = out.words[: 2 * int(count.get()[0])]
+        pairs = out[0][: 2 * int(count.get()[0])]
         state = comm.allgather(np.array([head, pairs.size // 2], np.int64)).reshape(-1, 2)
         heads = np.unique(state[:, 0])
         self.heads = self._there(heads[heads >= 0])
@@ -274,52 +235,51 @@ class Run:
         """A copy of the array on the GPU, of the type of vertices."""
         return self.xp.asarray(np.ascontiguousarray(array, self.kind))
 
-    def _room(self, most: int, count: Any) -> Pairs:
+    def _room(self, most: int, count: Any) -> tuple[Any, Any, Any, int]:
         """Where kernels put pairs: their words, how many there are, and the table of pairs."""
-        words = gpu.empty(2 * most, self.kind, CALLER)
-        return Pairs(words, count, zeros(SLOTS, np.uint64), SLOTS)
+        return gpu.empty(2 * most, self.kind, CALLER), count, zeros(SLOTS, np.uint64), SLOTS
 
     def _reports(self) -> tuple[dict[int, Any], int]:
         """For each owner of vertices of this block what it must learn of them, and the head."""
         grid, k = self.grid, self.kernels
-        stripes = _stripes(grid)
+        stripes = np.stack(forest.stripes_of(grid)).T.tolist()
         reports, least = {}, gpu.empty(grid.n_local, self.kind, CALLER)
         found = zeros(len(stripes) + 1, np.uint64)
         head = found[len(stripes) :].view(np.int64)
         head.fill(-1)
         parent, largest = trees(self._graph, self._symmetric, k)
         if grid.n_local:
-            local = Local(grid.R, grid.C, grid.r, grid.c, grid.n_rows)
+            where = (grid.R, grid.C, grid.r, grid.c, grid.n_rows)
             least.fill(np.iinfo(self.kind).max)
-            k.find_least(grid.n_local, (grid.n_local, local, parent, least))
-        for s, (owner, stripe) in enumerate(stripes):
-            bits = words_of_bits(stripe.size, self.kind)
-            words = reports[owner] = gpu.empty(HEADER + bits + 2 * stripe.size, self.kind, CALLER)
-            if stripe.size:
+            k.find_least(grid.n_local, (grid.n_local, *where, parent, least))
+        for s, (owner, base, step, size) in enumerate(stripes):
+            bits = words_of_bits(size, self.kind)
+            words = reports[owner] = gpu.empty(HEADER + bits + 2 * size, self.kind, CALLER)
+            if size:
                 given = (parent, largest, least, words, found, head)
                 threads = bits * 8 * self.kind.itemsize
-                k.report(threads, (stripe, s, owner, grid.p, bits, *given))
+                k.report(threads, (base, step, size, s, owner, grid.p, bits, *given))
         *counts, its_head = found.get().view(np.int64).tolist()
-        for count, (owner, stripe) in zip(counts, stripes, strict=True):
-            length = HEADER + words_of_bits(stripe.size, self.kind) + 2 * count
-            if length >= stripe.size > 0:
-                k.report_all(stripe.size, (stripe, parent, least, reports[owner]))
-            reports[owner] = reports[owner][: min(length, stripe.size)]
+        for count, (owner, base, step, size) in zip(counts, stripes, strict=True):
+            length = HEADER + words_of_bits(size, self.kind) + 2 * count
+            if length >= size > 0:
+                k.report_all(size, (base, step, size, parent, least, reports[owner]))
+            reports[owner] = reports[owner][: min(length, size)]
         return reports, its_head
 
-    def _hook_report(self, words: Any, out: Pairs) -> None:
+    def _hook_report(self, words: Any, out: Any) -> None:
         """Hook own vertices under those that a rank reported; the length says in which form."""
         k, owned = self.kernels, self.grid.owned
         if words.size == owned:
-            k.hook_all(owned, (*self.own, words, self.parent, out))
+            k.hook_all(owned, (*self.own, words, self.parent, *out))
             return
         end = HEADER + words_of_bits(owned, self.kind)
-        k.hook_marks(owned, (*self.own, words[:HEADER], words[HEADER:end], self.parent, out))
+        k.hook_marks(owned, (*self.own, words[:HEADER], words[HEADER:end], self.parent, *out))
         self._hook_pairs(words[end:], out)
 
-    def _hook_pairs(self, words: Any, out: Pairs) -> None:
+    def _hook_pairs(self, words: Any, out: Any) -> None:
         size = words.size // 2
-        self.kernels.hook_pairs(size, (size, *self.own[1:], words, self.parent, out))
+        self.kernels.hook_pairs(size, (size, *self.own[1:], words, self.parent, *out))
 
     def _step(self, pairs: Any, total: int) -> tuple[Any, Any]:
         """Hook and climb: pairs for the next round; and what each rank says.
@@ -337,7 +297,7 @@ class Run:
         mine = state.get()
         self.waits = int(mine[1])
         states = self.exchange.comm.allgather(mine).reshape(grid.p, -1)
-        return out.words[: 2 * int(mine[0])], states
+        return out[0][: 2 * int(mine[0])], states
 
     def _delivered(self, words: Any, total: int) -> Any:
         """Send pairs to the owners of their larger vertices; received pairs (own place, vertex)."""

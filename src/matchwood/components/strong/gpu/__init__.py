@@ -25,21 +25,6 @@ ENTRIES_PER_THREAD = 8  # a small graph gets fewer threads
 PASSES_PER_LAUNCH = 256  # at most; Ctrl-C takes effect between launches
 
 
-class Arcs(NamedTuple):
-    indptr: Any
-    indices: Any
-
-
-class SpreadSpace(NamedTuple):
-    into: Any
-    from_: Any
-    pivot: Any
-    kind: Any
-    stamps: Any
-    row_parts: Any
-    column_parts: Any
-
-
 class Variant(NamedTuple):
     """How a method uses the two kernels."""
 
@@ -79,24 +64,22 @@ def label(
     )
     space.control.data.memset_async(0, space.control.nbytes)
     first, second = space.control[:CONTROL], space.control[CONTROL:]
-    arcs = Arcs(view.indptr, view.indices), Arcs(inward.indptr, inward.indices)
+    arcs = (n, view.indptr, view.indices, inward.indptr, inward.indices)
     wanted = min(BLOCK * n, n + nnz // ENTRIES_PER_THREAD)  # threads; no more blocks than vertices
     find = LARGEST.kernels(I=kind).find_largest
     variant = VARIANTS[method]
     scratch = (space.into, space.outof, space.pivot)
     find(
         wanted,
-        (n, nnz, *arcs, variant.search, space.mark, space.component, *scratch, first),
+        (n, nnz, *arcs[1:], variant.search, space.mark, space.component, *scratch, first),
         block=BLOCK,
         cooperative=True,
     )
     spread = PROPAGATION.kernels(I=kind).spread_values
     arguments = (
-        n, *arcs, variant.single, PASSES_PER_LAUNCH, space.mark, space.component,
-        SpreadSpace(
-            *scratch, space.kind, space.stamps, space.row_parts, space.column_parts
-        ),
-        labels, second,
+        *arcs, variant.single, PASSES_PER_LAUNCH, space.mark, space.component,
+        space.into, space.outof, space.pivot, space.kind, space.stamps,
+        space.row_parts, space.column_parts, labels, second,
     )  # fmt: skip
     while True:
         spread(wanted, arguments, block=BLOCK, cooperative=True)

@@ -287,10 +287,11 @@ struct Search {
 // scratch.  `search`: look for the largest component, trim and peel; else just start.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK, 4) find_largest(
-    I n, I nnz, const __grid_constant__ Arcs<I> out, const __grid_constant__ Arcs<I> in, bool search,
+    I n, I nnz, const I* indptr, const I* indices, const I* in_indptr, const I* in_indices, bool search,
     unsigned char* mark, I* component, I* out_degree, I* in_degree, I* queue, unsigned long long* control)
 {
-    Search<I> s{n, out, in, mark, component, control, GridBarrier(reinterpret_cast<unsigned int*>(&control[GATE])), 0};
+    Search<I> s{n, {indptr, indices}, {in_indptr, in_indices}, mark, component, control,
+                GridBarrier(reinterpret_cast<unsigned int*>(&control[GATE])), 0};
     I pivot = s.start();
     if (pivot < 0 || !search) return;
     bool found = s.reach(s.out, s.in, pivot, OPEN, FORWARD) && s.reach(s.in, s.out, pivot, FORWARD, BACKWARD);

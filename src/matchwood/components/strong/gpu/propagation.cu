@@ -331,35 +331,21 @@ struct Spread {
     }
 };
 
-template <typename I>
-struct Arcs {
-    const I *indptr, *indices;
-};
-
-// The arrays of a `Spread`, as words of the host's types.
-template <typename I>
-struct SpreadSpace {
-    I *into, *from, *pivot;
-    unsigned int *kind, *stamps;
-    I *row_parts, *column_parts;
-};
-
 // Caller: cooperative launch, block BLOCK, not more blocks than vertices; mark and component as
 // largest.cu left them.  Stops after `most` passes and is launched again: between launches the host
 // can stop it.  control[STAGE] is FINISHED when labels and control[TOTAL] are there.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK, 4) spread_values(
-    I n, const __grid_constant__ Arcs<I> out, const __grid_constant__ Arcs<I> in, bool single, int most,
-    const unsigned char* mark, I* component, const __grid_constant__ SpreadSpace<I> space, I* label,
-    unsigned long long* control)
+    I n, const I* indptr, const I* indices, const I* in_indptr, const I* in_indices, bool single,
+    int most, const unsigned char* mark, I* component, I* into, I* from, I* pivot, unsigned int* kind,
+    unsigned int* stamps, I* row_parts, I* column_parts, I* label, unsigned long long* control)
 {
     using Value = typename Values<I>::type;
     Spread<I> s{n,
-                {out.indptr, out.indices, reinterpret_cast<Value*>(space.into), space.stamps,
-                 reinterpret_cast<Part<I>*>(space.row_parts), 0},
-                {in.indptr, in.indices, reinterpret_cast<Value*>(space.from), space.stamps + n,
-                 reinterpret_cast<Part<I>*>(space.column_parts), 0},
-                space.kind, reinterpret_cast<Value*>(space.pivot), component, control,
+                {indptr, indices, reinterpret_cast<Value*>(into), stamps, reinterpret_cast<Part<I>*>(row_parts), 0},
+                {in_indptr, in_indices, reinterpret_cast<Value*>(from), stamps + n,
+                 reinterpret_cast<Part<I>*>(column_parts), 0},
+                kind, reinterpret_cast<Value*>(pivot), component, control,
                 GridBarrier(reinterpret_cast<unsigned int*>(&control[GATE])), 0, single, 0};
     Wide round = load_relaxed(&control[ROUND]);
     Wide since = load_relaxed(&control[SINCE]), broken = load_relaxed(&control[BROKEN]);

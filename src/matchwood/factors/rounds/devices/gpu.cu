@@ -24,44 +24,6 @@ constexpr int CHANGED = 3;    // vertices of the partition whose proposals have 
 
 using Wide = unsigned long long;
 
-// As in matching/dominant/devices/steps.cuh: row i is the entries begins[i] to ends[i] - 1, of which first to last - 1
-// lie at `columns`.  It is that of ids[i], or of base + i where ids is null.
-template <typename I, typename P, typename W>
-struct PassingRows {
-    const I* ids;
-    long long base;
-    const P *begins, *ends;
-    long long first, last;
-    const I* columns;
-    const W* weights;
-};
-
-// The arrays of a partition whose vertices are lo to hi - 1.
-template <typename I, typename P, typename W>
-struct Part {
-    int n;
-    long long lo, hi;
-    unsigned char* taken;
-    I* proposals;
-    W* proposed_weights;
-    I* chosen;
-    W* chosen_weights;
-    const P* start;  // of the lists
-    unsigned char* size;
-    I* columns;
-    W* weights;
-    I* wanted;
-    unsigned long long* control;
-};
-
-struct Charge {
-    bool on;
-    unsigned int r;
-    unsigned long long barrier;
-
-    __device__ __forceinline__ bool of(long long v) const { return on && random_bit((unsigned int)v, r, barrier); }
-};
-
 // room[i] = entries of the list of the i-th vertex; their sums are where the lists begin.
 template <typename P>
 __global__ void list_rooms(long long rows, const P* offsets, int length, P* room)
@@ -92,33 +54,34 @@ __device__ __forceinline__ int count_held(const I* proposals, int room)
 // left out; of the proposals also those of the same charge.
 template <typename I, typename P, typename W>
 __global__ void __launch_bounds__(256)
-    pack_rows(long long rows, const __grid_constant__ PassingRows<I, P, W> passing,
-              const __grid_constant__ Part<I, P, W> part, const __grid_constant__ Charge charge,
+    pack_rows(long long rows, const I* ids, long long base, const P* begins, const P* ends, long long first,
+              long long last, const I* columns, const W* weights, int n, long long lo, bool charged, unsigned int r,
+              unsigned long long barrier, const unsigned char* taken, const I* chosen, const P* start,
+              unsigned char* size, I* list_columns, W* list_weights, I* proposals, W* proposed_weights,
               unsigned long long seed, bool by_hash)
 {
-    const int n = part.n;
     for (long long i = global_thread() / WARP; i < rows; i += all_threads() / WARP) {
-        long long begin = passing.begins[i], end = passing.ends[i];
-        begin = (begin < passing.first ? passing.first : begin) - passing.first;
-        end = (end > passing.last ? passing.last : end) - passing.first;
-        I u = passing.ids != nullptr ? passing.ids[i] : (I)(passing.base + i);
-        int have = part.taken[u];
+        long long begin = begins[i], end = ends[i];
+        begin = (begin < first ? first : begin) - first;
+        end = (end > last ? last : end) - first;
+        I u = ids != nullptr ? ids[i] : (I)(base + i);
+        int have = taken[u];
         if (begin >= end || have == n) continue;
-        long long at = u - part.lo, from = part.start[at];
-        I* mine = part.proposals + (long long)u * n;
-        W* mine_weights = part.proposed_weights + at * n;
-        unsigned char word = part.size[at];
-        WarpEdges<I, W> list{W(0), u, word & LENGTH_BITS, (int)(part.start[at + 1] - from), (word & INCOMPLETE) != 0};
+        long long at = u - lo, from = start[at];
+        I* mine = proposals + (long long)u * n;
+        W* mine_weights = proposed_weights + at * n;
+        unsigned char word = size[at];
+        WarpEdges<I, W> list{W(0), u, word & LENGTH_BITS, (int)(start[at + 1] - from), (word & INCOMPLETE) != 0};
         WarpEdges<I, W> best{W(0), u, count_held(mine, n - have), n - have, false};
-        if (lane() < list.held) list.w = part.weights[from + lane()], list.v = part.columns[from + lane()];
+        if (lane() < list.held) list.w = list_weights[from + lane()], list.v = list_columns[from + lane()];
         if (lane() < best.held) best.w = mine_weights[lane()], best.v = mine[lane()];
-        bool charged = charge.of(u);
+        bool charge = charged && random_bit((unsigned int)u, r, barrier);
         for (long long k = begin; k < end; k += WARP) {
             long long entry = k + lane();
-            W w = entry < end ? passing.weights[entry] : W(0);
-            I v = entry < end ? passing.columns[entry] : u;
-            bool there = entry < end && part.taken[v] != n && !is_chosen(part.chosen + at * n, v, have);
-            bool admissible = there && !(charge.on && charge.of(v) == charged);
+            W w = entry < end ? weights[entry] : W(0);
+            I v = entry < end ? columns[entry] : u;
+            bool there = entry < end && taken[v] != n && !is_chosen(chosen + at * n, v, have);
+            bool admissible = there && !(charged && random_bit((unsigned int)v, r, barrier) == charge);
             bool heavy = value_bits(w) >= list.weakest(), strong = value_bits(w) >= best.weakest();
             unsigned votes = __ballot_sync(ALL, there && heavy);
             if (votes != __ballot_sync(ALL, there)) list.left_out = true;
@@ -134,42 +97,44 @@ __global__ void __launch_bounds__(256)
                 best.insert(u, __shfl_sync(ALL, w, owner), __shfl_sync(ALL, v, owner), seed, by_hash);
             }
         }
-        if (lane() < list.held) part.weights[from + lane()] = list.w, part.columns[from + lane()] = list.v;
+        if (lane() < list.held) list_weights[from + lane()] = list.w, list_columns[from + lane()] = list.v;
         if (lane() < best.held) mine_weights[lane()] = best.w, mine[lane()] = best.v;
-        if (lane() == 0) part.size[at] = (unsigned char)(list.held | (list.left_out ? INCOMPLETE : 0));
+        if (lane() == 0) size[at] = (unsigned char)(list.held | (list.left_out ? INCOMPLETE : 0));
     }
 }
 
 template <typename I, typename P, typename W>
-__global__ void propose_next(const __grid_constant__ Part<I, P, W> part, const __grid_constant__ Charge charge)
+__global__ void propose_next(int n, long long lo, long long hi, bool charged, unsigned int r, unsigned long long barrier,
+                             const unsigned char* taken, const I* chosen, const P* start, unsigned char* size,
+                             const I* list_columns, const W* list_weights, I* proposals, W* proposed_weights, I* wanted,
+                             unsigned long long* control)
 {
-    const int n = part.n;
-    long long u = part.lo + global_thread(), at = u - part.lo;
+    long long u = lo + global_thread(), at = u - lo;
     bool wants = false, changed = false;
-    if (u < part.hi) {
-        I* mine = part.proposals + u * n;
+    if (u < hi) {
+        I* mine = proposals + u * n;
         bool had = mine[0] >= 0;
         for (int j = 0; j < n; ++j) mine[j] = I(-1);
-        int have = part.taken[u], word = part.size[at], count = 0;
-        bool charged = charge.of(u);
+        int have = taken[u], word = size[at], count = 0;
+        bool charge = charged && random_bit((unsigned int)u, r, barrier);
         for (int k = 0; k < (word & LENGTH_BITS) && count < n - have; ++k) {
-            I v = part.columns[part.start[at] + k];
-            if (part.taken[v] == n || is_chosen(part.chosen + at * n, v, have)) continue;
-            if (charge.on && charge.of(v) == charged) continue;
+            I v = list_columns[start[at] + k];
+            if (taken[v] == n || is_chosen(chosen + at * n, v, have)) continue;
+            if (charged && random_bit((unsigned int)v, r, barrier) == charge) continue;
             mine[count] = v;
-            part.proposed_weights[at * n + count] = part.weights[part.start[at] + k];
+            proposed_weights[at * n + count] = list_weights[start[at] + k];
             ++count;
         }
         wants = count < n - have && (word & INCOMPLETE) != 0;
         if (wants) {
             for (int j = 0; j < count; ++j) mine[j] = I(-1);
-            part.size[at] = 0;
+            size[at] = 0;
         }
         changed = had || count > 0;
     }
-    append(part.wanted, &part.control[WANTED], (I)u, wants);
+    append(wanted, &control[WANTED], (I)u, wants);
     unsigned votes = __ballot_sync(ALL, changed);
-    if (lane() == 0 && votes != 0) take(&part.control[CHANGED], Wide(__popc(votes)));
+    if (lane() == 0 && votes != 0) take(&control[CHANGED], Wide(__popc(votes)));
 }
 
 template <typename I>
@@ -180,37 +145,40 @@ __global__ void count_proposals(long long places, const I* proposals, unsigned l
     if (lane() == 0 && votes != 0) take(&control[PROPOSED], Wide(__popc(votes)));
 }
 
-template <typename I, typename P, typename W>
-__global__ void confirm_all(long long vertices, const __grid_constant__ Part<I, P, W> part)
+template <typename I, typename W>
+__global__ void confirm_all(long long vertices, int n, long long lo, long long hi, const I* proposals,
+                            const W* proposed_weights, unsigned char* taken, I* chosen, W* chosen_weights,
+                            unsigned long long* control)
 {
-    long long u = global_thread(), own = (u - part.lo) * part.n;
+    long long u = global_thread();
     if (u >= vertices) return;
-    int n = part.n, have = part.taken[u], before = have;
+    int have = taken[u], before = have;
     for (int j = 0; j < n; ++j) {
-        I v = part.proposals[u * n + j];
+        I v = proposals[u * n + j];
         if (v < 0) break;
         bool answered = false;
-        for (int i = 0; i < n; ++i) answered |= part.proposals[(long long)v * n + i] == (I)u;
+        for (int i = 0; i < n; ++i) answered |= proposals[(long long)v * n + i] == (I)u;
         if (!answered) continue;
-        if (part.lo <= u && u < part.hi) {
-            part.chosen[own + have] = v;
-            part.chosen_weights[own + have] = part.proposed_weights[own + j];
+        if (lo <= u && u < hi) {
+            chosen[(u - lo) * n + have] = v;
+            chosen_weights[(u - lo) * n + have] = proposed_weights[(u - lo) * n + j];
         }
         ++have;
     }
     if (have == before) return;
-    part.taken[u] = (unsigned char)have;
-    take(&part.control[CONFIRMED], Wide(have - before));
+    taken[u] = (unsigned char)have;
+    take(&control[CONFIRMED], Wide(have - before));
 }
 
-template <typename I, typename P, typename W>
-__global__ void settle_rows(const __grid_constant__ Part<I, P, W> part, unsigned long long seed, bool by_hash)
+template <typename I, typename W>
+__global__ void settle_rows(int n, long long lo, long long hi, const unsigned char* taken, I* chosen, W* chosen_weights,
+                            unsigned long long seed, bool by_hash)
 {
-    long long u = part.lo + global_thread();
-    if (u >= part.hi) return;
-    int n = part.n, count = part.taken[u];
-    I* mine = part.chosen + (u - part.lo) * n;
-    W* weights = part.chosen_weights + (u - part.lo) * n;
+    long long u = lo + global_thread();
+    if (u >= hi) return;
+    I* mine = chosen + (u - lo) * n;
+    W* weights = chosen_weights + (u - lo) * n;
+    int count = taken[u];
     for (int j = 1; j < count; ++j) {
         I v = mine[j];
         W w = weights[j];

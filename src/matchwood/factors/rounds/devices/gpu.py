@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +26,8 @@ SOURCE = gpu.Source(
         "pack_rows<I,P,W>",
         "propose_next<I,P,W>",
         "count_proposals<I>",
-        "confirm_all<I,P,W>",
-        "settle_rows<I,P,W>",
+        "confirm_all<I,W>",
+        "settle_rows<I,W>",
     ),
     types={"P": (np.int32, np.int64)},
 )
@@ -36,37 +36,6 @@ PROPOSED, WANTED, CONFIRMED, CHANGED, CONTROL_WORDS = SOURCE.constants(
 )
 LARGEST_N = 32  # proposals that a warp holds in its lanes
 PACK_THREADS = 1 << 20  # threads of pack_rows at most; a warp takes one row after the other
-
-
-# Structs of gpu.cu
-
-
-class PassingRows(NamedTuple):
-    ids: Any
-    base: int
-    begins: Any
-    ends: Any
-    first: int
-    last: int
-    columns: Any
-    weights: Any
-
-
-class Part(NamedTuple):
-    n: int
-    lo: int
-    hi: int
-    taken: Any
-    proposals: Any
-    proposed_weights: Any
-    chosen: Any
-    chosen_weights: Any
-    start: Any
-    size: Any
-    columns: Any
-    weights: Any
-    wanted: Any
-    control: Any
 
 
 class Workers(DeviceWorkers):
@@ -132,11 +101,6 @@ class Worker:
         self._start, self._size = take(vertices + 1, place), take(vertices, np.uint8)
         self._columns, self._weights = take(layout.listed[p], kind), take(layout.listed[p], weight)
         self._wanted, self._control = take(vertices, kind), take(CONTROL_WORDS, np.uint64)
-        self._arrays = Part(
-            n, self.part.lo, self.part.hi, self._taken, self.proposals, self._proposed_weights,
-            self._chosen, self._chosen_weights, self._start, self._size, self._columns,
-            self._weights, self._wanted, self._control,
-        )  # fmt: skip
         self.words = np.zeros(CONTROL_WORDS, np.uint64)
         buffers = [
             SimpleNamespace(
@@ -173,15 +137,17 @@ class Worker:
     def _pack(self, buffer: Any, rows: int, ids: Any, base: int, first: int, last: int,
               charge: Charge) -> None:  # fmt: skip
         rule = self._problem.rule
-        passing = PassingRows(
-            ids, base, buffer.places[:rows], buffer.places[1 : rows + 1], first, last,
-            buffer.columns, buffer.weights,
-        )  # fmt: skip
+        begins, ends = buffer.places[:rows], buffer.places[1 : rows + 1]
         with self.sender.reading(buffer), self.lane.phase("pointing"):
             self._kernels.pack_rows(
                 min(32 * rows, PACK_THREADS),
-                (rows, passing, self._arrays, charge, rule.seed, rule.by_hash),
-            )
+                (
+                    rows, ids, base, begins, ends, first, last, buffer.columns, buffer.weights,
+                    rule.n, self.part.lo, *charge, self._taken, self._chosen, self._start,
+                    self._size, self._columns, self._weights, self.proposals,
+                    self._proposed_weights, rule.seed, rule.by_hash,
+                ),
+            )  # fmt: skip
 
     def stream_all(self, charge: Charge) -> None:
         """All rows travel; lists and proposals are made anew."""
@@ -206,9 +172,17 @@ class Worker:
                 self._pack(buffer, rows, None, batch.lo, batch.first, batch.last, charge)
 
     def propose(self, charge: Charge) -> None:
+        part = self.part
         with self.lane.here(), self.lane.phase("pointing"):
             self._control.data.memset_async(0, self._control.nbytes)
-            self._kernels.propose_next(self.part.vertices, (self._arrays, charge))
+            self._kernels.propose_next(
+                part.vertices,
+                (
+                    self._problem.rule.n, part.lo, part.hi, *charge, self._taken, self._chosen,
+                    self._start, self._size, self._columns, self._weights, self.proposals,
+                    self._proposed_weights, self._wanted, self._control,
+                ),
+            )  # fmt: skip
 
     def _read_control(self) -> None:
         self.lane.wait()
@@ -255,16 +229,22 @@ class Worker:
 
     def confirm(self) -> None:
         """Edges that both ends propose are in the factor."""
-        vertices = self._problem.view.n
+        vertices, n, part = self._problem.view.n, self._problem.rule.n, self.part
         with self.lane.here(), self.lane.phase("matching"):
-            self._kernels.confirm_all(vertices, (vertices, self._arrays))
+            self._kernels.confirm_all(
+                vertices,
+                (
+                    vertices, n, part.lo, part.hi, self.proposals, self._proposed_weights,
+                    self._taken, self._chosen, self._chosen_weights, self._control,
+                ),
+            )  # fmt: skip
             self._read_control()
 
     def table(self) -> tuple[Any, Any]:
         rule, part = self._problem.rule, self.part
         with self.lane.here():
-            arguments = (self._arrays, rule.seed, rule.by_hash)
-            self._kernels.settle_rows(part.vertices, arguments)
+            arrays = (self._taken, self._chosen, self._chosen_weights, rule.seed, rule.by_hash)
+            self._kernels.settle_rows(part.vertices, (rule.n, part.lo, part.hi, *arrays))
             self.lane.wait()
             shape = (part.vertices, rule.n)
             stream = self.lane.kernels

@@ -48,11 +48,16 @@ __global__ void list_rooms(long long rows, const P* offsets, int length, P* room
 // The rows of a buffer.  by_vertex: the entries are counted in `control`.
 template <typename I, typename P, typename W>
 __global__ void __launch_bounds__(PACK_BLOCK, 4)
-    pack_rows(long long rows, const __grid_constant__ PassingRows<I, P, W> from,
-              const __grid_constant__ EdgeLists<I, P, W> lists, unsigned long long* control)
+    pack_rows(long long rows, const I* ids, long long base, const P* begins, const P* ends, long long first,
+              long long last, const I* columns, const W* weights, bool only_free, bool by_vertex, const I* state,
+              long long lo, const P* start, unsigned char* size, I* list_columns, W* list_weights,
+              unsigned long long seed, bool by_hash, unsigned long long* control)
 {
+    PassingRows<I, P, W> from{ids, base, begins, ends, first, last, columns, weights, only_free,
+                              only_free && (by_vertex || ids != nullptr), by_vertex, state, seed, by_hash};
+    EdgeLists<I, P, W> lists{lo, start, size, list_columns, list_weights};
     long long read = pack_all(rows, from, lists, false);
-    if (from.by_vertex && lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
+    if (by_vertex && lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
 }
 
 // The row of u will travel: its list is empty again.
@@ -116,51 +121,57 @@ __global__ void point_first(long long first, long long last, long long lo, const
 
 // A thread per vertex from lo to last - 1, whose rows have passed.  Those whose lists run out wait for settle_rounds.
 template <typename I, typename P>
-__global__ void point_on(const __grid_constant__ Part<I, P> part, I last)
+__global__ void point_on(I lo, I hi, I last, I* state, const P* start, const unsigned char* size, unsigned char* head,
+                         const I* columns, I* pointed, unsigned long long* control)
 {
-    long long u = part.lo + global_thread();
+    Part<I, P> part{hi, lo, hi, state, nullptr, nullptr, start, size, head, columns, nullptr, pointed, control};
+    long long u = lo + global_thread();
     bool points = false, wants = false;
     if (u < last && part.is_invalid((I)u)) part.advance((I)u, false, points, wants);
-    count_pointing(points, part.control);
+    count_pointing(points, control);
     part.list_at_back((I)u, wants);
 }
 
 template <typename I, typename P>
-__global__ void point_next(const __grid_constant__ Part<I, P> part, const I* source, unsigned long long count,
-                           bool chained)
+__global__ void point_next(I n, I lo, I hi, I* state, I* waiting, I* following, const P* start,
+                           const unsigned char* size, unsigned char* head, const I* columns, const I* source,
+                           unsigned long long count, bool chained, I* pointed, unsigned long long* control)
 {
+    Part<I, P> part{n, lo, hi, state, waiting, following, start, size, head, columns, nullptr, pointed, control};
     part.point(source, count, chained);
 }
 
-template <typename I, typename P>
-__global__ void settle_mutual(const __grid_constant__ Part<I, P> part, const I* source, I first,
-                              unsigned long long count, int step, bool walk)
+template <typename I>
+__global__ void settle_mutual(I n, I lo, I hi, I* state, I* waiting, I* following, const I* source, I first,
+                              unsigned long long count, int step, bool walk, I* queue, unsigned long long* control)
 {
+    Part<I, int> part{n, lo, hi, state, waiting, following, nullptr, nullptr, nullptr, nullptr, queue, nullptr, control};
     part.settle(source, first, count, step, walk);
 }
 
-template <typename I, typename P>
-__global__ void requeue_own(const __grid_constant__ Part<I, P> part)
+template <typename I>
+__global__ void requeue_own(I n, I lo, I hi, I* state, I* queue, unsigned long long* control)
 {
+    Part<I, int> part{n, lo, hi, state, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, queue, nullptr, control};
     part.requeue_all();
 }
 
 // Cooperative, for the only partition of a graph.  Caller: `pointed` holds POINTED vertices that point, and MATCHED is 0;
 // or SETTLED is 1, and MATCHED edges of POINTED vertices are matched already, and WANTED vertices at the back of `pointed`
-// need their rows.  Otherwise WANTED is 0; QUEUED and TOO_LONG always are.  Rows that must travel are read from
-// `rows`; that of u begins at begins[u - base].
+// need their rows.  Otherwise WANTED is 0; QUEUED and TOO_LONG always are.  Rows that must travel are read at
+// `row_columns`; that of u begins at begins[u - base].
 // places_kept: until vertices wait in linked lists, `following` holds where rows begin, so the host need not send that.
-// Where rows.columns is null, the launch ends when rows must travel (WANTED).  It ends too when nothing is left to do (QUEUED or
+// Where row_columns is null, the launch ends when rows must travel (WANTED).  It ends too when nothing is left to do (QUEUED or
 // MATCHED is 0), and after LEFT rounds; then those that point are in `pointed`, and the next launch goes on.
 template <typename I, typename P, typename W>
 __global__ void __launch_bounds__(PACK_BLOCK, 4)
-    settle_rounds(const __grid_constant__ Part<I, P> part, const __grid_constant__ EdgeLists<I, P, W> lists,
-                  const __grid_constant__ RowsThere<I, P, W> rows, bool places_kept, unsigned long long seed,
-                  bool by_hash, unsigned int* words)
+    settle_rounds(I n, I* state, I* waiting, I* following, const P* start, unsigned char* size, unsigned char* head,
+                  I* columns, W* weights, I* queue, I* pointed, bool places_kept, long long base, const P* begins,
+                  const P* ends, long long first, long long last, const I* row_columns, const W* row_weights, unsigned long long seed,
+                  bool by_hash, unsigned long long* control, unsigned int* words)
 {
-    const I n = part.n;
-    I *const queue = part.queue, *const pointed = part.pointed;
-    Wide* const control = part.control;
+    Part<I, P> part{n, I(0), n, state, waiting, following, start, size, head, columns, queue, pointed, control};
+    EdgeLists<I, P, W> lists{0, start, size, columns, weights};
     GridBarrier barrier(words);
     bool leader = global_thread() == 0, chained = load_relaxed(&control[CHAINED]) != 0;
     bool settled = load_relaxed(&control[SETTLED]) != 0;
@@ -208,20 +219,19 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
         barrier.wait();
         Wide wanted = load_relaxed(&control[WANTED]);
         if (wanted > 0) {
-            if (rows.columns == nullptr) return;
+            if (row_columns == nullptr) return;
             const I* ids = pointed + ((Wide)n - wanted);
             if (wanted >= WORTH_ORDER) {
                 part.list_wanted();
                 barrier.wait();
                 ids = queue;
             }
-            const P* places = places_kept && !chained ? reinterpret_cast<const P*>(part.following) : nullptr;
-            RowsThere<I, P, W> there{places ? 0 : rows.base, places ? places : rows.begins, places ? places + 1 : rows.ends,
-                                     rows.first, rows.last, rows.columns, rows.weights};
-            PassingRows<I, P, W> from{ids, there, true, true, true, part.state, seed, by_hash};
+            const P* places = places_kept && !chained ? reinterpret_cast<const P*>(following) : nullptr;
+            PassingRows<I, P, W> from{ids, places ? 0 : base, places ? places : begins, places ? places + 1 : ends, first, last,
+                                      row_columns, row_weights, true, true, true, state, seed, by_hash};
             for (Wide k = global_thread(); k < wanted; k += all_threads()) {
                 I u = load_relaxed(&ids[k]);
-                part.head[u] = 0;
+                head[u] = 0;
                 store_relaxed(&queue[k], u);  // those that point are written over the back of `pointed`
             }
             long long read = pack_all((long long)wanted, from, lists, true);

@@ -10,7 +10,7 @@ import contextlib
 import functools
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +30,8 @@ SOURCE = gpu.Source(
     "gpu.cu",
     (
         "list_rooms<P>", "pack_rows<I,P,W>", "list_wanted<I>", "take_wanted<I>", "queue_own<I>",
-        "point_first<I,P>", "point_on<I,P>", "point_next<I,P>", "settle_mutual<I,P>",
-        "requeue_own<I,P>", "settle_rounds<I,P,W>", "write_pairs<I>", "read_pairs<I>",
+        "point_first<I,P>", "point_on<I,P>", "point_next<I,P>", "settle_mutual<I>",
+        "requeue_own<I>", "settle_rounds<I,P,W>", "write_pairs<I>", "read_pairs<I>",
         "begin_state<I>", "add_weights<I,P,W>", "finish_state<I>",
     ),
     types={"P": (np.int32, np.int64)},
@@ -48,54 +48,6 @@ PACK_THREADS = 1 << 20  # threads of pack_rows at most; a warp takes one row aft
 PIECE_ENTRIES = 1 << 23  # entries of a batch sent at once: 1.2 ms on a bus of 55 GB/s
 LAST_PIECES = 4  # the pieces of the last batch are smaller by this factor
 ROUNDS_PER_LAUNCH = 4096  # some 50 ms; Ctrl-C works between launches
-
-
-# Structs of steps.cuh
-
-
-class RowsThere(NamedTuple):
-    base: int
-    begins: Any
-    ends: Any
-    first: int
-    last: int
-    columns: Any
-    weights: Any
-
-
-class PassingRows(NamedTuple):
-    ids: Any
-    rows: RowsThere
-    only_free: bool
-    columns_first: bool
-    by_vertex: bool
-    state: Any
-    seed: int
-    by_hash: bool
-
-
-class EdgeLists(NamedTuple):
-    lo: int
-    start: Any
-    size: Any
-    columns: Any
-    weights: Any
-
-
-class Part(NamedTuple):
-    n: int
-    lo: int
-    hi: int
-    state: Any
-    waiting: Any
-    following: Any
-    start: Any
-    size: Any
-    head: Any
-    columns: Any
-    queue: Any
-    pointed: Any
-    control: Any
 
 
 # Memory through which the rows of a partition pass, or in which they stay
@@ -151,14 +103,6 @@ class Worker:
         self._counters = Counters(lane, take(CONTROL_WORDS, np.uint64))
         self._control = self._counters.there
         self._barrier = take(2, np.uint32)
-        self._lists = EdgeLists(
-            self._part.lo, self._start, self._size, self._columns, self._weights
-        )
-        self._arrays = Part(
-            view.n, self._part.lo, self._part.hi, self.state, self._waiting, self._following,
-            self._start, self._size, self._head, self._columns, self._queue, self._pointed,
-            self._control,
-        )  # fmt: skip
         several = len(plan.partitions) > 1
         self.staged: Any = take(2 * staged_pairs(view.n), kind) if several else None
         self.table = self.staged  # where the pairs of the last exchange are
@@ -195,17 +139,19 @@ class Worker:
         engines.cupy().cumsum(sums, out=sums)
         self._roomed = hi
 
-    def _pack(
-        self, count: int, ids: Any, rows: RowsThere, only_free: bool, by_vertex: bool = False
-    ) -> None:
-        threads, problem = min(32 * count, PACK_THREADS), self._problem
-        columns_first = only_free and (by_vertex or ids is not None)
-        passing = PassingRows(
-            ids, rows, only_free, columns_first, by_vertex, self.state, problem.seed,
-            problem.by_hash,
+    def _pack(self, rows: int, ids: Any, base: int, begins: Any, ends: Any, first: int, last: int,
+              columns: Any, weights: Any, only_free: bool,
+              by_vertex: bool = False) -> None:  # fmt: skip
+        threads = min(32 * rows, PACK_THREADS)
+        self._kernels.pack_rows(
+            threads,
+            (
+                rows, ids, base, begins, ends, first, last, columns, weights, only_free,
+                by_vertex, self.state, self._part.lo, self._start, self._size, self._columns,
+                self._weights, self._problem.seed, self._problem.by_hash, self._control,
+            ),
+            block=PACK_BLOCK,
         )  # fmt: skip
-        arguments = (count, passing, self._lists, self._control)
-        self._kernels.pack_rows(threads, arguments, block=PACK_BLOCK)
 
     def settle_early(self) -> None:
         """From now on vertices are matched while rows pass; `run_on` goes on from there."""
@@ -247,8 +193,8 @@ class Worker:
                 with self.lane.phase("transfer", self.lane.copies):
                     self.sender.send((places, view.indptr[batch.lo : batch.hi + 1]))
             for piece in self._pieces(batch) if travels else [batch]:
-                at = slice(piece.first - batch.first, piece.last - batch.first)
-                columns, weights = buffer.columns[at], buffer.weights[at]
+                there = slice(piece.first - batch.first, piece.last - batch.first)
+                columns, weights = buffer.columns[there], buffer.weights[there]
                 if travels:
                     here = slice(piece.first, piece.last)
                     with self.lane.phase("transfer", self.lane.copies):
@@ -260,10 +206,8 @@ class Worker:
                         kept.data.copy_from_device_async(places.data, places.nbytes)
                     self._make_room(batch.lo, batch.hi, places)
                     own = places[piece.lo - batch.lo : piece.hi - batch.lo + 1]
-                    there = RowsThere(
-                        piece.lo, own[:-1], own[1:], piece.first, piece.last, columns, weights
-                    )
-                    self._pack(piece.hi - piece.lo, None, there, only_free)
+                    self._pack(piece.hi - piece.lo, None, piece.lo, own[:-1], own[1:], piece.first,
+                               piece.last, columns, weights, only_free)  # fmt: skip
                     if self.settles_early:
                         self._settle_early(piece)
 
@@ -274,19 +218,26 @@ class Worker:
         last = self._pointing = piece.hi - cut
         if first >= last:
             return
-        lo, lists = self._part.lo, (self._start, self._size, self._columns)
-        arguments = (first, last, lo, *lists, self.state, self._control)
-        self._kernels.point_first(last - first, arguments)
+        lo, hi, lists = self._part.lo, self._part.hi, (self._start, self._size)
+        self._kernels.point_first(
+            last - first, (first, last, lo, *lists, self._columns, self.state, self._control)
+        )
         self._settle_range(first, last)
         if piece.last - self._looked_at < PIECE_ENTRIES:
             return
         self._looked_at = piece.last
-        self._kernels.point_on(last - lo, (self._arrays, last))
+        self._kernels.point_on(
+            last - lo,
+            (lo, hi, last, self.state, *lists, self._head, self._columns, self._pointed,
+             self._control),
+        )  # fmt: skip
         self._settle_range(lo, last)
 
     def _settle_range(self, first: int, last: int) -> None:
-        count = last - first
-        self._kernels.settle_mutual(count, (self._arrays, None, first, count, 1, False))
+        n, part = self._problem.view.n, self._part
+        chains = (self._waiting, self._following, None, first, last - first, 1, False)
+        arguments = (n, part.lo, part.hi, self.state, *chains, self._queue, self._control)
+        self._kernels.settle_mutual(last - first, arguments)
 
     def _read_control(self) -> None:
         self._counters.ask()
@@ -314,7 +265,15 @@ class Worker:
             self._counters.ask()
 
     def _point(self, source: Any, count: int, chained: bool = True) -> None:
-        self._kernels.point_next(count, (self._arrays, source, count, chained))
+        n, part = self._problem.view.n, self._part
+        self._kernels.point_next(
+            count,
+            (
+                n, part.lo, part.hi, self.state, self._waiting, self._following, self._start,
+                self._size, self._head, self._columns, source, count, chained, self._pointed,
+                self._control,
+            ),
+        )  # fmt: skip
 
     def fetch(self) -> None:
         """Send again the rows whose lists have run out; new lists hold free neighbours only."""
@@ -355,22 +314,24 @@ class Worker:
             self._gather_rows(self._queue[:count].get(stream=self.lane.kernels))
             return
         with self.lane.phase("transfer" if self._resident is None else "pointing"):
-            self._pack(count, self._queue, rows, only_free=True, by_vertex=True)
+            arguments = (count, self._queue, *rows, True, True)  # only free ones, by vertex
+            self._pack(*arguments)
 
-    def _readable_rows(self) -> RowsThere | None:
-        """The rows as kernels can read them directly; None where the host has to gather them."""
+    def _readable_rows(self) -> Any:
+        """The rows as kernels can read them directly; None where the host has to gather them.
+
+        (first vertex, begins, ends, first entry, entry after the last, columns, weights)
+        """
         view, part, kept = self._problem.view, self._part, self._resident
         if kept is not None:
             base, places = self._problem.plan.batches[self._p][0].lo, kept.places
-            return RowsThere(
-                base, places[:-1], places[1:], part.first, part.last, kept.columns, kept.weights
-            )
+            return base, places[:-1], places[1:], part.first, part.last, kept.columns, kept.weights
         pinned = self.sender.pinned
         if view.indices.dtype != self._problem.kind or not all(pinned.holds(one) for one in view):
             return None
         places = mapped(view.indptr)
-        columns, weights = mapped(view.indices), mapped(view.data)
-        return RowsThere(0, places[:-1], places[1:], 0, view.nnz, columns, weights)
+        ends = places[1:]
+        return 0, places[:-1], ends, 0, view.nnz, mapped(view.indices), mapped(view.data)
 
     def _count_fetched(self, entries: int) -> None:
         """Add entries that the kernel read by itself to the statistics."""
@@ -402,10 +363,8 @@ class Worker:
                 (buffer.columns[:entries], view.indices), (buffer.weights[:entries], view.data),
             )  # fmt: skip
         with self.sender.reading(buffer), self.lane.phase("pointing"):
-            there = RowsThere(
-                0, places[:-1], places[1:], first, last, buffer.columns, buffer.weights
-            )
-            self._pack(rows, buffer.ids, there, only_free=True)
+            self._pack(rows, buffer.ids, 0, places[:-1], places[1:], first, last,
+                       buffer.columns, buffer.weights, True)  # fmt: skip
 
     def forget_lists(self) -> None:
         """Empty all lists, before a round in which all rows pass again."""
@@ -438,15 +397,20 @@ class Worker:
             source, count, step = None, n, 1
         self._walked = not everyone and count <= n // WALK_PART
         with self.lane.here(), self.lane.phase("matching"):
-            arguments = (self._arrays, source, 0, count, step, self._walked)
-            self._kernels.settle_mutual(count, arguments)
+            chains = (self._waiting, self._following, source, 0, count, step, self._walked)
+            self._kernels.settle_mutual(
+                count,
+                (n, self._part.lo, self._part.hi, self.state, *chains, self._queue, self._control),
+            )
             if not self._walked:
                 self._requeue()
             self._counters.ask()
 
     def _requeue(self) -> None:
+        n, part = self._problem.view.n, self._part
         self._counters.clear(QUEUED)
-        self._kernels.requeue_own(self._part.vertices, (self._arrays,))
+        arguments = (n, part.lo, part.hi, self.state, self._queue, self._control)
+        self._kernels.requeue_own(part.vertices, arguments)
 
     def settled(self) -> None:
         """Read the counts of `settle`, which is queued for all partitions by now."""
@@ -458,11 +422,13 @@ class Worker:
 
     def run_on(self) -> int:
         """Rounds of the only partition in one launch, until the host has to send rows."""
-        problem = self._problem
-        rows = self._readable_rows() or RowsThere(0, None, None, 0, 0, None, None)
+        problem, rows = self._problem, self._readable_rows()
+        base, *where = (0, None, None, 0, 0, None, None) if rows is None else rows
         arguments = (
-            self._arrays, self._lists, rows, self._places_kept, problem.seed, problem.by_hash,
-            self._barrier,
+            problem.view.n, self.state, self._waiting, self._following, self._start, self._size,
+            self._head, self._columns, self._weights, self._queue, self._pointed,
+            self._places_kept, base, *where,
+            problem.seed, problem.by_hash, self._control, self._barrier,
         )  # fmt: skip
         with self.lane.here():
             if self.goes_on:

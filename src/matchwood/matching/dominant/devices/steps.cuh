@@ -13,18 +13,8 @@ constexpr int PACK_BLOCK = 256;  // threads of a block of pack_rows
 constexpr int LONG_PACKED_ROW = 1024;  // entries; a block packs a longer row, after its warps have done the others
 constexpr int LONG_PACKED_ROWS = 256;  // long rows that a block packs; those beyond are packed by warps
 
-// Rows of `base` and the vertices after it.  Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1
-// lie at `columns`.
-template <typename I, typename P, typename W>
-struct RowsThere {
-    long long base;
-    const P *begins, *ends;
-    long long first, last;
-    const I* columns;
-    const W* weights;
-};
-
 // Rows and what is read of them.  They are those of ids[0], ids[1], ..., or of base, base + 1, ... where ids is null.
+// Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`.
 // by_vertex: the row of u has begins[u - base].  Then the rows may lie in memory of the host that the device reads:
 // the host need not know which they are.
 // only_free: matched neighbours, and rows of matched vertices, are left out.
@@ -33,21 +23,25 @@ struct RowsThere {
 template <typename I, typename P, typename W>
 struct PassingRows {
     const I* ids;
-    RowsThere<I, P, W> rows;
+    long long base;
+    const P *begins, *ends;
+    long long first, last;
+    const I* columns;
+    const W* weights;
     bool only_free, columns_first, by_vertex;
     const I* state;
     unsigned long long seed;
     bool by_hash;
 
-    __device__ __forceinline__ I vertex(long long i) const { return ids != nullptr ? load_relaxed(&ids[i]) : (I)(rows.base + i); }
+    __device__ __forceinline__ I vertex(long long i) const { return ids != nullptr ? load_relaxed(&ids[i]) : (I)(base + i); }
 
     // The entries of row i that are there, as places at `columns`.
     __device__ __forceinline__ void range(long long i, long long& begin, long long& end) const
     {
-        long long row = by_vertex ? vertex(i) - rows.base : i;
-        begin = rows.begins[row], end = rows.ends[row];
-        begin = (begin < rows.first ? rows.first : begin) - rows.first;
-        end = (end > rows.last ? rows.last : end) - rows.first;
+        long long row = by_vertex ? vertex(i) - base : i;
+        begin = begins[row], end = ends[row];
+        begin = (begin < first ? first : begin) - first;
+        end = (end > last ? last : end) - first;
     }
 
     // Add the edges of all lanes where `there`.  All lanes of the warp call.
@@ -78,8 +72,8 @@ struct PassingRows {
             for (int a = 0; a < AHEAD; ++a) {
                 long long entry = k + a * step + lane();
                 there[a] = entry < end;
-                if (!columns_first) w[a] = there[a] ? rows.weights[entry] : W(0);
-                if (all) v[a] = there[a] ? rows.columns[entry] : u;
+                if (!columns_first) w[a] = there[a] ? weights[entry] : W(0);
+                if (all) v[a] = there[a] ? columns[entry] : u;
             }
             if (only_free && all) {
 #pragma unroll
@@ -87,7 +81,7 @@ struct PassingRows {
             }
             if (columns_first) {
 #pragma unroll
-                for (int a = 0; a < AHEAD; ++a) w[a] = there[a] ? rows.weights[k + a * step + lane()] : W(0);
+                for (int a = 0; a < AHEAD; ++a) w[a] = there[a] ? weights[k + a * step + lane()] : W(0);
             }
 #pragma unroll
             for (int a = 0; a < AHEAD; ++a) {
@@ -99,7 +93,7 @@ struct PassingRows {
                 }
                 if (__ballot_sync(ALL, there[a]) == 0) continue;
                 if (!all) {
-                    v[a] = there[a] ? rows.columns[k + a * step + lane()] : u;
+                    v[a] = there[a] ? columns[k + a * step + lane()] : u;
                     there[a] = there[a] && (!only_free || is_free(v[a]));
                 }
                 add(list, u, w[a], v[a], there[a]);
@@ -293,7 +287,7 @@ struct Part {
     unsigned char* head;
     const I* columns;  // of the lists
     I *queue, *pointed;
-    unsigned long long* control;
+    Wide* control;
 
     // The place in u's list of its next free edge; the length of the list where there is none.
     __device__ __forceinline__ int next_free(long long at, P from, int length) const

@@ -27,37 +27,6 @@
 constexpr int BLOCK = 256;       // threads of a block
 constexpr int GIANT_ROW = 1024;  // entries; as in dominant/gpu.cu
 
-// Vertices in any order, `size` of them.
-template <typename I>
-struct VertexList {
-    I* list;
-    unsigned long long* size;
-};
-
-// The same, and place[k]: that of list[k] among the vertices of its owner; counts[r] of them are rank r's.
-template <typename I>
-struct OwnerList {
-    I *list, *place;
-    unsigned long long *size, *counts;
-};
-
-// The candidates of own vertices, one from each rank of the row.
-template <typename I, typename B>
-struct Offers {
-    I *ids, *names;
-    B* bits;
-};
-
-// A rank's own vertices: whom each points at, and the first of those that wait for it.
-template <typename I, typename B>
-struct OwnVertices {
-    const I* names;
-    I* pointer;
-    B *weight, *waiting_bits;
-    unsigned long long* waiting_hash;
-    I* waiter;
-};
-
 template <typename I, typename B>
 struct FreeColumns {
     const unsigned char* taken;
@@ -76,21 +45,21 @@ __device__ __forceinline__ void put(I k, Edge<I, WeightBits<W>> best, I* column,
 }
 
 // WIDTH lanes for each of `count` rows; column[k] = -1 and weight[k] = 0 where row k of the list has no
-// edge to a free column.  Caller: `giants` is empty and has room for all rows that may be giants.
+// edge to a free column.  Caller: listed is 0, and `giants` has room for all rows that may be giants.
 template <typename I, typename W, int WIDTH>
 __global__ void __launch_bounds__(BLOCK)
     first_free(I count, const I* list, const I* indptr, const I* indices, const W* data, const I* names,
-               const unsigned char* taken, const __grid_constant__ Ties ties, I* column, W* weight,
-               const __grid_constant__ VertexList<I> giants)
+               const unsigned char* taken, unsigned long long seed, bool by_hash, I* column, W* weight,
+               I* giants, unsigned long long* listed)
 {
-    BlockRows<I, W> rows{indptr, indices, reinterpret_cast<const WeightBits<W>*>(data), ties, {names}};
+    BlockRows<I, W> rows{indptr, indices, reinterpret_cast<const WeightBits<W>*>(data), {seed, by_hash}, {names}};
     FreeColumns<I, WeightBits<W>> free{taken};
     long long k = global_thread() / WIDTH;
     bool mine = k < count, leads = lane() % WIDTH == 0;
     I u = mine ? list[k] : I(0);
     I begin = mine ? indptr[u] : I(0), end = mine ? indptr[u + 1] : I(0);
     bool giant = end - begin > GIANT_ROW;
-    append(giants.list, giants.size, (I)k, giant && leads);
+    append(giants, listed, (I)k, giant && leads);
     if (giant) end = begin;
     Edge<I, WeightBits<W>> best = first_by_lanes<WIDTH>(rows, u, begin, end, free);
     if (mine && !giant && leads) put<I, W>((I)k, best, column, weight);
@@ -100,13 +69,13 @@ __global__ void __launch_bounds__(BLOCK)
 template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
     first_free_giants(const I* list, const I* indptr, const I* indices, const W* data, const I* names,
-                      const unsigned char* taken, const __grid_constant__ Ties ties, I* column, W* weight,
-                      const __grid_constant__ VertexList<I> giants)
+                      const unsigned char* taken, unsigned long long seed, bool by_hash, I* column, W* weight,
+                      const I* giants, const unsigned long long* listed)
 {
-    BlockRows<I, W> rows{indptr, indices, reinterpret_cast<const WeightBits<W>*>(data), ties, {names}};
+    BlockRows<I, W> rows{indptr, indices, reinterpret_cast<const WeightBits<W>*>(data), {seed, by_hash}, {names}};
     FreeColumns<I, WeightBits<W>> free{taken};
-    for (unsigned long long i = blockIdx.x; i < *giants.size; i += gridDim.x) {
-        I k = giants.list[i];
+    for (unsigned long long i = blockIdx.x; i < *listed; i += gridDim.x) {
+        I k = giants[i];
         Edge<I, WeightBits<W>> best = first_by_block(rows, list[k], free);
         if (threadIdx.x == 0) put<I, W>(k, best, column, weight);
     }
@@ -123,7 +92,7 @@ __device__ __forceinline__ I nobody()
 // and whose candidate is not.  The rank of the row that owns row u is u % C.
 template <typename I>
 __global__ void list_rows(I rows, bool first, int C, const I* indptr, const I* candidate, const unsigned char* taken,
-                          const __grid_constant__ OwnerList<I> wanting)
+                          I* list, I* place, unsigned long long* listed, unsigned long long* counts)
 {
     long long k = global_thread();
     I u = (I)k;
@@ -134,26 +103,26 @@ __global__ void list_rows(I rows, bool first, int C, const I* indptr, const I* c
         I to = candidate[u];
         wanted = to >= 0 && !taken[u] && taken[to];
     }
-    long long at = append(wanting.list, wanting.size, u, wanted);
-    unsigned long long mine = take_place(wanting.counts, (int)(u % C), wanted);
-    if (wanted) wanting.place[at] = (I)mine;
+    long long at = append(list, listed, u, wanted);
+    unsigned long long mine = take_place(counts, (int)(u % C), wanted);
+    if (wanted) place[at] = (I)mine;
 }
 
 // One thread to a row of the list.  A record: which candidate of which vertex at the owner, its id there, the bits of
 // the weight, and its name where that is not the id.
 template <typename I, typename W>
-__global__ void pack_offers(I count, int C, int c, bool renamed, const __grid_constant__ OwnerList<I> wanting,
-                            const I* column, const W* weight, const I* ids, const I* names, I* candidate,
-                            unsigned* records)
+__global__ void pack_offers(I count, int C, int c, bool renamed, const I* list, const I* place,
+                            const unsigned long long* counts, const I* column, const W* weight, const I* ids,
+                            const I* names, I* candidate, unsigned* records)
 {
     using B = WeightBits<W>;
     long long k = global_thread();
     if (k >= count) return;
-    I u = wanting.list[k], v = column[k];
+    I u = list[k], v = column[k];
     candidate[u] = v;
     if (v < 0) v = 0;
     int owner = (int)(u % C), width = (2 + renamed) * (sizeof(I) / 4) + sizeof(B) / 4;
-    unsigned* at = records + (first_of(wanting.counts, owner) + wanting.place[k]) * width;
+    unsigned* at = records + (first_of(counts, owner) + place[k]) * width;
     at = write_field(at, (I)(u / C * C + c));
     at = write_field(at, ids[v]);
     at = write_field(at, reinterpret_cast<const B*>(weight)[k]);
@@ -162,8 +131,8 @@ __global__ void pack_offers(I count, int C, int c, bool renamed, const __grid_co
 
 // One thread to a record.  `when` keeps a vertex from being listed twice in a round.
 template <typename I, typename B>
-__global__ void take_offers(I count, int C, bool renamed, const unsigned* records, int round, int* when,
-                            const __grid_constant__ Offers<I, B> offers, const __grid_constant__ VertexList<I> touched)
+__global__ void take_offers(I count, int C, bool renamed, const unsigned* records, int round, int* when, I* offered_ids,
+                            I* offered_names, B* offered_bits, I* touched, unsigned long long* listed)
 {
     long long k = global_thread();
     bool fresh = false;
@@ -177,67 +146,69 @@ __global__ void take_offers(I count, int C, bool renamed, const unsigned* record
         at = read_field(at, &bits);
         name = id;
         if (renamed) read_field(at, &name);
-        offers.ids[slot] = id;
-        offers.names[slot] = name;
-        offers.bits[slot] = bits;
+        offered_ids[slot] = id;
+        offered_names[slot] = name;
+        offered_bits[slot] = bits;
         v = slot / C;
         fresh = atomicExch(&when[v], round) != round;
     }
-    append(touched.list, touched.size, v, fresh);
+    append(touched, listed, v, fresh);
 }
 
 // One thread to each of at most `most` vertices that were listed.
 template <typename I, typename B>
-__global__ void choose(I most, int C, int p, const __grid_constant__ Ties ties,
-                       const __grid_constant__ VertexList<I> touched, const __grid_constant__ OwnVertices<I, B> own,
-                       const __grid_constant__ Offers<I, B> offers, const __grid_constant__ OwnerList<I> changed,
-                       I* target, const __grid_constant__ VertexList<I> matched)
+__global__ void choose(I most, int C, int p, unsigned long long seed, bool by_hash, const I* touched,
+                       const unsigned long long* listed, const I* own, const I* offered_ids, const I* offered_names,
+                       const B* offered_bits, const I* waiter, I* pointer, B* weight, I* changed,
+                       I* target, I* place, unsigned long long* total, unsigned long long* counts, I* matched,
+                       unsigned long long* met)
 {
     long long k = global_thread();
-    bool anew = k < most && k < (long long)*touched.size, meets = false;
+    bool anew = k < most && k < (long long)*listed, meets = false;
     I v = 0, to = 0;
     if (anew) {
-        v = touched.list[k];
-        I name = own.names[v], best = I(-1), best_name = I(-1);
+        v = touched[k];
+        I name = own[v], best = I(-1), best_name = I(-1);
         B bits = 0;
         for (I slot = v * C; slot < (v + 1) * C; ++slot) {
-            B theirs = offers.bits[slot];
+            B theirs = offered_bits[slot];
             if (theirs == 0 || theirs < bits) continue;
-            if (theirs == bits && !prefers_tied(name, offers.names[slot], name, best_name, ties.seed, ties.by_hash)) continue;
+            if (theirs == bits && !prefers_tied(name, offered_names[slot], name, best_name, seed, by_hash)) continue;
             best = slot;
-            best_name = offers.names[slot];
+            best_name = offered_names[slot];
             bits = theirs;
         }
-        anew = best >= 0 && best_name != own.pointer[v];
+        anew = best >= 0 && best_name != pointer[v];
         if (best < 0 || anew) {
-            own.pointer[v] = best_name;
-            own.weight[v] = bits;
+            pointer[v] = best_name;
+            weight[v] = bits;
         }
-        if (anew) to = offers.ids[best];
-        meets = anew && own.waiter[v] == best_name;
+        if (anew) to = offered_ids[best];
+        meets = anew && waiter[v] == best_name;
     }
-    long long at = append(changed.list, changed.size, v, anew);
-    unsigned long long mine = take_place(changed.counts, (int)(to % p), anew);
+    long long at = append(changed, total, v, anew);
+    unsigned long long mine = take_place(counts, (int)(to % p), anew);
     if (anew) {
         target[at] = to;
-        changed.place[at] = (I)mine;
+        place[at] = (I)mine;
     }
-    append(matched.list, matched.size, v, meets);
+    append(matched, met, v, meets);
 }
 
 // One thread to a vertex that points anew.  A record: the place of the other vertex, the name of this one, the bits
 // of the weight.
 template <typename I, typename B>
-__global__ void pack_pointers(I count, int p, const __grid_constant__ OwnerList<I> changed, const I* target,
-                              const __grid_constant__ OwnVertices<I, B> own, unsigned* records)
+__global__ void pack_pointers(I count, int p, const I* changed, const I* target, const I* place,
+                              const unsigned long long* counts, const I* own, const B* weight,
+                              unsigned* records)
 {
     long long k = global_thread();
     if (k >= count) return;
-    I v = changed.list[k], to = target[k];
-    unsigned* at = records + (first_of(changed.counts, (int)(to % p)) + changed.place[k]) * (2 * (sizeof(I) / 4) + sizeof(B) / 4);
+    I v = changed[k], to = target[k];
+    unsigned* at = records + (first_of(counts, (int)(to % p)) + place[k]) * (2 * (sizeof(I) / 4) + sizeof(B) / 4);
     at = write_field(at, (I)(to / p));
-    at = write_field(at, own.names[v]);
-    write_field(at, own.weight[v]);
+    at = write_field(at, own[v]);
+    write_field(at, weight[v]);
 }
 
 template <typename I, typename B>
@@ -255,8 +226,8 @@ struct Pointed {
 
 // One thread to a record.  A sender that is not pointed back at waits: the first pass, by weight.
 template <typename I, typename B>
-__global__ void meet(I count, const unsigned* records, const __grid_constant__ OwnVertices<I, B> own,
-                     const __grid_constant__ VertexList<I> matched)
+__global__ void meet(I count, const unsigned* records, const I* pointer, B* waiting_bits,
+                     unsigned long long* waiting_hash, I* waiter, I* matched, unsigned long long* met)
 {
     long long k = global_thread();
     bool meets = false;
@@ -264,41 +235,41 @@ __global__ void meet(I count, const unsigned* records, const __grid_constant__ O
     if (k < count) {
         Pointed<I, B> one(records, k);
         v = one.v;
-        meets = own.pointer[v] == one.name;
-        if (!meets && load_relaxed(&own.waiting_bits[v]) < one.bits
-            && raise_to(&own.waiting_bits[v], one.bits) < one.bits) {
-            store_relaxed(&own.waiting_hash[v], 0ull);
-            store_relaxed(&own.waiter[v], nobody<I>());
+        meets = pointer[v] == one.name;
+        if (!meets && load_relaxed(&waiting_bits[v]) < one.bits && raise_to(&waiting_bits[v], one.bits) < one.bits) {
+            store_relaxed(&waiting_hash[v], 0ull);
+            store_relaxed(&waiter[v], nobody<I>());
         }
     }
-    append(matched.list, matched.size, v, meets);
+    append(matched, met, v, meets);
 }
 
 // The second pass, by hash.
 template <typename I, typename B>
-__global__ void rank_waiters(I count, const unsigned* records, unsigned long long seed,
-                             const __grid_constant__ OwnVertices<I, B> own)
+__global__ void rank_waiters(I count, const unsigned* records, unsigned long long seed, const I* pointer, const I* own,
+                             const B* waiting_bits, unsigned long long* waiting_hash, I* waiter)
 {
     long long k = global_thread();
     if (k >= count) return;
     Pointed<I, B> one(records, k);
-    if (own.pointer[one.v] == one.name || own.waiting_bits[one.v] != one.bits) return;
-    unsigned long long hash = tie_hash(own.names[one.v], one.name, seed);
-    if (load_relaxed(&own.waiting_hash[one.v]) < hash && raise_to(&own.waiting_hash[one.v], hash) < hash)
-        store_relaxed(&own.waiter[one.v], nobody<I>());
+    if (pointer[one.v] == one.name || waiting_bits[one.v] != one.bits) return;
+    unsigned long long hash = tie_hash(own[one.v], one.name, seed);
+    if (load_relaxed(&waiting_hash[one.v]) < hash && raise_to(&waiting_hash[one.v], hash) < hash)
+        store_relaxed(&waiter[one.v], nobody<I>());
 }
 
 // The third pass, by name.
 template <typename I, typename B>
-__global__ void name_waiters(I count, const unsigned* records, const __grid_constant__ Ties ties,
-                             const __grid_constant__ OwnVertices<I, B> own)
+__global__ void name_waiters(I count, const unsigned* records, unsigned long long seed, bool by_hash, const I* pointer,
+                             const I* own, const B* waiting_bits, const unsigned long long* waiting_hash,
+                             I* waiter)
 {
     long long k = global_thread();
     if (k >= count) return;
     Pointed<I, B> one(records, k);
-    if (own.pointer[one.v] == one.name || own.waiting_bits[one.v] != one.bits) return;
-    if (ties.by_hash && own.waiting_hash[one.v] != tie_hash(own.names[one.v], one.name, ties.seed)) return;
-    if (one.name < load_relaxed(&own.waiter[one.v])) lower_to(&own.waiter[one.v], one.name);
+    if (pointer[one.v] == one.name || waiting_bits[one.v] != one.bits) return;
+    if (by_hash && waiting_hash[one.v] != tie_hash(own[one.v], one.name, seed)) return;
+    if (one.name < load_relaxed(&waiter[one.v])) lower_to(&waiter[one.v], one.name);
 }
 
 // One thread to a place of a rank, or to a word of a list of its places.  These vertices are base + place * step here.

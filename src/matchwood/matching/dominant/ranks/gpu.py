@@ -46,47 +46,13 @@ WORD = 4  # bytes of a word of a record
 SUM_BLOCKS = 512  # blocks at most that add up weights
 
 
-# Structs of gpu.cu
-
-
-class Ties(NamedTuple):
-    seed: int
-    by_hash: bool
-
-
-class VertexList(NamedTuple):
-    list: Any
-    size: Any
-
-
-class OwnerList(NamedTuple):
-    list: Any
-    place: Any
-    size: Any
-    counts: Any
-
-
-class Offers(NamedTuple):
-    ids: Any
-    names: Any
-    bits: Any
-
-
-class OwnVertices(NamedTuple):
-    names: Any
-    pointer: Any
-    weight: Any
-    waiting_bits: Any
-    waiting_hash: Any
-    waiter: Any
-
-
 class Block(NamedTuple):
     """A rank's entries, by local ids, and the rule for ties."""
 
     view: Any
     names: Any  # of local vertices
-    ties: Ties
+    seed: int
+    by_hash: bool
 
 
 def kernels_of(view: Any) -> Any:
@@ -101,11 +67,11 @@ def first_free(block: Block, taken: Any, rows: Any) -> tuple[Any, Any]:
     column, weight = gpu.empty(count, kind, CALLER), gpu.empty(count, view.data.dtype, CALLER)
     if count == 0:
         return column, weight
-    giants = VertexList(gpu.empty(view.nnz // GIANT_ROW + 1, kind, CALLER), _zeros(1))
+    giants, listed = gpu.empty(view.nnz // GIANT_ROW + 1, kind, CALLER), _zeros(1)
     k = kernels_of(view)
     given = (
-        rows, view.indptr, view.indices, view.data, block.names, taken, block.ties, column, weight,
-        giants,
+        rows, view.indptr, view.indices, view.data, block.names, taken, block.seed, block.by_hash,
+        column, weight, giants, listed,
     )  # fmt: skip
     mean = view.nnz / max(view.n, 1)
     width = next((width for width in WIDTHS if mean <= ENTRIES_PER_LANE * width), WIDTHS[-1])
@@ -144,12 +110,13 @@ class Run:
     ) -> None:
         self.grid, self.exchange = G.grid, G.exchange
         self.xp = xp = engines.xp(view.indices)
+        self.seed, self.by_hash = seed, by_hash
         grid, kind = G.grid, view.indices.dtype
         self.kind, self.result_kind = kind, G.index_dtype
         self.renamed = G.names is not None
         self.ids = ids = G.keep(f"ids {kind}", lambda: _moved(G, G.grid.original_local(), kind))
         names = G.keep(f"names {kind}", lambda: _moved(G, G.names, kind)) if self.renamed else ids
-        self.block = Block(view, names, Ties(seed, by_hash))
+        self.block = Block(view, names, seed, by_hash)
         self.kernels = kernels_of(view)
         bits = np.dtype(f"u{view.data.dtype.itemsize}")
         self.offer_words, self.pointer_words = (
@@ -158,17 +125,14 @@ class Run:
         self.taken = xp.zeros(grid.n_local, np.uint8)
         self.candidate = xp.full(grid.n_rows, -1, kind)
         slots = grid.owned * grid.C  # a candidate of each rank of the row, by place
-        self.offers = Offers(xp.empty(slots, kind), xp.empty(slots, kind), xp.zeros(slots, bits))
+        self.offered = (xp.empty(slots, kind), xp.empty(slots, kind), xp.zeros(slots, bits))
         self.when = xp.zeros(grid.owned, np.int32)  # the round in which a vertex was touched
-        self.own = OwnVertices(
-            names=xp.ascontiguousarray(names[: grid.n_rows][grid.owned_rows]),
-            pointer=xp.full(grid.owned, -1, kind),
-            weight=xp.zeros(grid.owned, bits),
-            waiting_bits=xp.zeros(grid.owned, bits),
-            waiting_hash=xp.zeros(grid.owned, np.uint64),
-            waiter=xp.full(grid.owned, np.iinfo(kind).max, kind),
-        )
-        self.rows, self.row_place = (self._empty(grid.n_rows) for _ in range(2))
+        self.own = xp.ascontiguousarray(names[: grid.n_rows][grid.owned_rows])
+        self.pointer, self.weight = xp.full(grid.owned, -1, kind), xp.zeros(grid.owned, bits)
+        self.waiting_bits = xp.zeros(grid.owned, bits)
+        self.waiting_hash = xp.zeros(grid.owned, np.uint64)
+        self.waiter = xp.full(grid.owned, np.iinfo(kind).max, kind)
+        self.lists = [self._empty(grid.n_rows) for _ in range(2)]
         self.changed, self.target, self.place = (self._empty(grid.owned) for _ in range(3))
         self.touched, self.matched = (self._empty(grid.owned) for _ in range(2))
         self.groups = tuple(zip((self.exchange.column, self.exchange.row), groups, strict=True))
@@ -178,12 +142,12 @@ class Run:
 
     @property
     def mate(self) -> Any:
-        return self.own.pointer.astype(self.result_kind)
+        return self.pointer.astype(self.result_kind)
 
     @property
     def weights(self) -> Any:
         """Sums, on the CPU, of parts of own vertices' weights; all weights if one overflows."""
-        weights = self.own.weight.view(self.block.view.data.dtype)
+        weights = self.weight.view(self.block.view.data.dtype)
         size = weights.size
         parts = gpu.empty(min(SUM_BLOCKS, -(-size // BLOCK)), np.float64, CALLER)
         if size:
@@ -221,17 +185,20 @@ class Run:
         """Find candidates for rows, and send them to the owners of the rows."""
         grid, k = self.grid, self.kernels
         self.counters = counters = Counters(grid.C, grid.p)
-        rows = OwnerList(self.rows, self.row_place, counters.rows, counters.offers)
-        given = (self.block.view.indptr, self.candidate, self.taken, rows)
-        k.list_rows(grid.n_rows, (grid.n_rows, first, grid.C, *given))
+        rows, place = self.lists
+        given = (self.block.view.indptr, self.candidate, self.taken)
+        k.list_rows(
+            grid.n_rows,
+            (grid.n_rows, first, grid.C, *given, rows, place, counters.rows, counters.offers),
+        )
         counts = counters.offers.get().astype(np.int64)
         count = int(counts.sum())
-        column, weight = first_free(self.block, self.taken, rows.list[:count])
+        column, weight = first_free(self.block, self.taken, rows[:count])
         records = gpu.empty(count * self.offer_words, np.uint32, CALLER)
         k.pack_offers(
             count,
-            (count, grid.C, grid.c, self.renamed, rows, column, weight, self.ids,
-             self.block.names, self.candidate, records),
+            (count, grid.C, grid.c, self.renamed, rows, place, counters.offers, column, weight,
+             self.ids, self.block.names, self.candidate, records),
         )  # fmt: skip
         return self.exchange.row.alltoallv(records, counts * self.offer_words)[0]
 
@@ -239,33 +206,42 @@ class Run:
         """Return the records received from vertices that point at own ones."""
         grid, k, counters = self.grid, self.kernels, self.counters
         count = records.size // self.offer_words
-        touched = VertexList(self.touched, counters.touched)
         k.take_offers(
             count,
-            (count, grid.C, self.renamed, records, round_, self.when, self.offers, touched),
-        )
+            (count, grid.C, self.renamed, records, round_, self.when, *self.offered, self.touched,
+             counters.touched),
+        )  # fmt: skip
         most = min(count, grid.owned)
-        changed = OwnerList(self.changed, self.place, counters.changed, counters.pointers)
-        matched = VertexList(self.matched, counters.matched)
         k.choose(
             most,
-            (most, grid.C, grid.p, self.block.ties, touched, self.own, self.offers, changed,
-             self.target, matched),
+            (most, grid.C, grid.p, self.seed, self.by_hash, self.touched, counters.touched,
+             self.own, *self.offered, self.waiter, self.pointer, self.weight, self.changed,
+             self.target, self.place, counters.changed, counters.pointers, self.matched,
+             counters.matched),
         )  # fmt: skip
         counts = counters.pointers.get().astype(np.int64)
         count = int(counts.sum())
         sent = gpu.empty(count * self.pointer_words, np.uint32, CALLER)
-        k.pack_pointers(count, (count, grid.p, changed, self.target, self.own, sent))
+        k.pack_pointers(
+            count,
+            (count, grid.p, self.changed, self.target, self.place, counters.pointers, self.own,
+             self.weight, sent),
+        )  # fmt: skip
         return self.exchange.comm.alltoallv(sent, counts * self.pointer_words)[0]
 
     def settle(self, records: Any) -> tuple[Any, int]:
         """Return the message about the vertices that were matched, and their number."""
         k, counters = self.kernels, self.counters
         count = records.size // self.pointer_words
-        ties, matched = self.block.ties, VertexList(self.matched, counters.matched)
-        k.meet(count, (count, records, self.own, matched))
-        if ties.by_hash:
-            k.rank_waiters(count, (count, records, ties.seed, self.own))
-        k.name_waiters(count, (count, records, ties, self.own))
+        waiting = (self.waiting_bits, self.waiting_hash, self.waiter)
+        k.meet(
+            count,
+            (count, records, self.pointer, *waiting, self.matched, counters.matched),
+        )  # fmt: skip
+        if self.by_hash:
+            k.rank_waiters(count, (count, records, self.seed, self.pointer, self.own, *waiting))
+        k.name_waiters(
+            count, (count, records, self.seed, self.by_hash, self.pointer, self.own, *waiting)
+        )
         met = int(counters.matched.get()[0])
         return pack_marks(self.matched[:met], self.grid.owned, self.kind), met

@@ -483,14 +483,15 @@ struct Worker : Children<I> {
 // Ends early when the host sets OVER.  `stats`: count and time.
 template <typename I>
 __global__ void __launch_bounds__(BATCH_BLOCK, 2) place_batches(
-    const __grid_constant__ Queue<I> queue, I total, I* spare, unsigned int ring_size, unsigned int* words,
-    unsigned long long* wide, I* places, unsigned int delay, bool stats, unsigned long long* control)
+    I n, const I* indptr, const I* indices, I total, I* order, I* owner, I* spare, unsigned int ring_size,
+    unsigned int* words, unsigned long long* wide, I* places, unsigned int delay, bool stats,
+    unsigned long long* control)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     static_assert(sizeof(Shared<I>) <= SHARED_BYTES, "batch.py asks for SHARED_BYTES bytes");
     Shared<I>& s = *reinterpret_cast<Shared<I>*>(memory);
     Wide* counters = stats ? control + COUNTERS : nullptr;
-    Worker<I> worker{{queue, s}, Ring<I>(ring_size, words, wide, places), control, spare,
+    Worker<I> worker{{{n, indptr, indices, order, owner}, s}, Ring<I>(ring_size, words, wide, places), control, spare,
                      total, delay, Clock(threadIdx.x == 0 && stats ? counters + STAGES : nullptr)};
     while (true) {
         if (threadIdx.x == 0) {

@@ -69,7 +69,7 @@ def place_batches(
     most = k.place_batches.resident(BLOCK, SHARED_BYTES) if blocks is None else blocks
     k.place_batches(
         None,
-        ((n, view.indptr, view.indices, found, space.owner), total, space.spare, ring,
+        (n, view.indptr, view.indices, total, found, space.owner, space.spare, ring,
          space.words, space.wide, space.places, delay, stats, control),
         block=BLOCK,
         grid=most,

@@ -479,16 +479,19 @@ struct Search {
 // Stops after `most_levels` levels, to be launched again, so that the host can interrupt.
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
-    const __grid_constant__ Queue<I> queue, const __grid_constant__ Scratch<I> scratch, const I* starts, I n_starts,
-    I start, I total, I most_levels, unsigned long long huge, unsigned long long huge_row, unsigned long long* control)
+    I n, const I* indptr, const I* indices, const I* starts, I n_starts, I start, I total, I most_levels,
+    unsigned long long huge, unsigned long long huge_row, I* order, I* owner, I* found, I* slot, I* count, I* first, I* child, I* place, I* big, I* piece, I* sums,
+    unsigned long long* control)
 {
     __shared__ Near<I> near;
     __shared__ SortSpace<LEVEL_BLOCK> space;
     RollCall roll;
     if (!roll.sign_in(control)) return;
-    Search<I, true> search{queue, scratch, roll, control, near, &space, nullptr,
+    Search<I, true> search{{n, indptr, indices, order, owner},
+                           {found, slot, count, first, child, place, big, piece, sums},
+                           roll, control, near, &space, nullptr,
                            warp() * roll.members + roll.rank, roll.members * (LEVEL_BLOCK / WARP),
-                           total, queue.n,  // two levels have n vertices when all are placed
+                           total, n,  // two levels have n vertices when all are placed
                            huge, huge_row};
     if (load_relaxed(&control[STAGE]) == STARTING)
         search.start(starts, n_starts, start);

@@ -100,10 +100,9 @@ def place_levels(
     huge_ones = (HUGE_ENTRIES, max(HUGE_ROW, int(HUGE_ROW_SHARE * n)))
     if kind.itemsize > 4:
         huge_ones = (2**64 - 1, 2**64 - 1)
-    queue = (n, view.indptr, view.indices, found, owner)
-    scratch = (*space.lists, space.big, space.piece, space.sums)
     arguments = (
-        queue, scratch, *from_many, total, LEVELS_PER_LAUNCH, *huge_ones, space.control
+        n, view.indptr, view.indices, *from_many, total, LEVELS_PER_LAUNCH, *huge_ones, found,
+        owner, *space.lists, space.big, space.piece, space.sums, space.control,
     )  # fmt: skip
     k = SOURCE.kernels(I=kind)
 

@@ -324,18 +324,18 @@ def contract_pairs(
     out_indptr = gpu.empty(rows + 1, kind, caller)
     short = (rows, *matrix, mate, space.code, space.leaders)
     blocks = -(-rows * width // PAIR_BLOCK)
-    count_short(None, (*short, (counts, None, None, None)), block=PAIR_BLOCK, grid=blocks)
+    count_short(None, (*short, counts, None, None, None), block=PAIR_BLOCK, grid=blocks)
     if listed:
         keys = gpu.workspace(caller, keys=(long_entries, np.uint64)).keys
         lists = (space.listed, space.places)
         pattern = (indptr, indices, mate, space.code, space.leaders, *lists)
         k.sort_by_warps(WARP * listed, (listed, rows, *pattern, keys), block=LONG_BLOCK)
         long = (rows, *matrix, mate, space.leaders, *lists, keys)
-        count_long(None, (*long, (counts, None, None, None)), block=LONG_BLOCK, grid=listed)
+        count_long(None, (*long, counts, None, None, None), block=LONG_BLOCK, grid=listed)
     scan_into(counts, out_indptr)
     entries = int(out_indptr[rows])
     made = (out_indptr, gpu.empty(entries, kind, caller), gpu.empty(entries, values, caller))
-    write_short(None, (*short, (None, *made)), block=PAIR_BLOCK, grid=blocks)
+    write_short(None, (*short, None, *made), block=PAIR_BLOCK, grid=blocks)
     if listed:
-        write_long(None, (*long, (None, *made)), block=LONG_BLOCK, grid=listed)
+        write_long(None, (*long, None, *made), block=LONG_BLOCK, grid=listed)
     return made, label, weights

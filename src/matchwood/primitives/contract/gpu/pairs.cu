@@ -110,21 +110,13 @@ __global__ void add_members(I rows, const I* __restrict__ leaders, const I* __re
     weights[i] = second >= 0 ? members[first] + members[second] : members[first];
 }
 
-// What becomes of the rows: their lengths, or, where those are known, the rows.
-template <typename I, typename W>
-struct Coarse {
-    I* counts;
-    const I* indptr;
-    I* indices;
-    W* data;
-};
-
 // WIDTH lanes per coarse row.  With WRITE its columns and weights, otherwise how many there are.
 template <typename I, typename W, int WIDTH, bool WRITE>
 __global__ void __launch_bounds__(BLOCK)
 short_rows(I rows, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,
            const I* __restrict__ mate, const I* __restrict__ code, const I* __restrict__ leaders,
-           const __grid_constant__ Coarse<I, W> coarse)
+           I* __restrict__ counts, const I* __restrict__ out_indptr, I* __restrict__ out_indices,
+           W* __restrict__ out_data)
 {
     constexpr int LANE_BITS = 5;
     long long i = global_thread() / WIDTH;
@@ -148,7 +140,7 @@ short_rows(I rows, const I* __restrict__ indptr, const I* __restrict__ indices, 
     unsigned group = (unsigned)(0xffffffffull >> (WARP - WIDTH)) << (lane() - at);
     unsigned all_heads = __ballot_sync(ALL, heads) & group;
     if (!WRITE) {
-        if (is_short && at == 0) coarse.counts[i] = __popc(all_heads);
+        if (is_short && at == 0) counts[i] = __popc(all_heads);
         return;
     }
     value = __shfl_sync(ALL, value, (int)(key & (WARP - 1)));
@@ -160,9 +152,9 @@ short_rows(I rows, const I* __restrict__ indptr, const I* __restrict__ indices, 
         if (at + step < WIDTH && next == column) sum = exact_sum(sum, more);
     }
     if (!heads) return;
-    long long place = coarse.indptr[i] + __popc(all_heads & lanes_below());
-    coarse.indices[place] = (I)column;
-    coarse.data[place] = sum;
+    long long place = out_indptr[i] + __popc(all_heads & lanes_below());
+    out_indices[place] = (I)column;
+    out_data[place] = sum;
 }
 
 // One warp per listed row: its keys, sorted.
@@ -226,8 +218,8 @@ template <typename I, typename W, bool WRITE>
 __global__ void __launch_bounds__(LONG_BLOCK)
 long_rows(I rows, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,
           const I* __restrict__ mate, const I* __restrict__ leaders, const I* __restrict__ listed,
-          const long long* __restrict__ places, const Key* __restrict__ keys,
-          const __grid_constant__ Coarse<I, W> coarse)
+          const long long* __restrict__ places, const Key* __restrict__ keys, I* __restrict__ counts,
+          const I* __restrict__ out_indptr, I* __restrict__ out_indices, W* __restrict__ out_data)
 {
     Row<I> row(listed[blockIdx.x], leaders, mate, indptr);
     const Key* mine = keys + places[blockIdx.x];
@@ -243,11 +235,11 @@ long_rows(I rows, const I* __restrict__ indptr, const I* __restrict__ indices, c
             W sum = weight_of(row, key, indices, data, mate, leaders);
             for (long long next = t + 1; next < size && mine[next] >> 2 == key >> 2; ++next)
                 sum = exact_sum(sum, weight_of(row, mine[next], indices, data, mate, leaders));
-            long long place = coarse.indptr[row.i] + done + before;
-            coarse.indices[place] = (I)(key >> 2);
-            coarse.data[place] = sum;
+            long long place = out_indptr[row.i] + done + before;
+            out_indices[place] = (I)(key >> 2);
+            out_data[place] = sum;
         }
         done += all_heads;
     }
-    if (!WRITE && threadIdx.x == 0) coarse.counts[row.i] = (I)done;
+    if (!WRITE && threadIdx.x == 0) counts[row.i] = (I)done;
 }

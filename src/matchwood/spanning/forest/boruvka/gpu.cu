@@ -36,18 +36,13 @@ constexpr int LIGHT_BATCH = 8;       // weights whose loads a lane has in flight
 constexpr int LIST_BLOCK = 256;  // threads of blocks that write lists
 constexpr int HOPS = 64;  // steps up a tree in one launch; no chain is longer than 64^4
 
+// A list that the lanes of a warp append to; 32 edges at a time are written side by side.
 template <typename I>
-struct EdgeList {
-    I* ends;  // two for each edge
+struct Appender {
+    I* ends;     // two for each edge
     Code* words;
     unsigned long long* size;  // counts also those for which there is no room
     unsigned long long room;
-};
-
-// Lanes of a warp append to a list; 32 edges at a time are written side by side.
-template <typename I>
-struct Appender {
-    EdgeList<I> list;
     I (*a)[2 * WARP];  // of this block's warps, in shared memory
     I (*b)[2 * WARP];
     Code (*w)[2 * WARP];
@@ -56,12 +51,12 @@ struct Appender {
     __device__ __forceinline__ void write(int count)
     {
         unsigned long long start = 0;
-        if (lane() == 0) start = atomicAdd(list.size, (unsigned long long)count);
+        if (lane() == 0) start = atomicAdd(size, (unsigned long long)count);
         unsigned long long place = __shfl_sync(ALL, start, 0) + lane();
-        if (lane() < count && place < list.room) {
-            list.ends[2 * place] = a[warp()][lane()];
-            list.ends[2 * place + 1] = b[warp()][lane()];
-            list.words[place] = w[warp()][lane()];
+        if (lane() < count && place < room) {
+            ends[2 * place] = a[warp()][lane()];
+            ends[2 * place + 1] = b[warp()][lane()];
+            words[place] = w[warp()][lane()];
         }
         __syncwarp();
     }
@@ -218,14 +213,14 @@ __global__ void mark_largest(I n, const I* __restrict__ up, I root, unsigned int
 template <typename I, typename B, bool EXACT>
 __global__ void __launch_bounds__(LIST_BLOCK)
 list_light(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indices, const B* __restrict__ bits,
-           const unsigned long long* order_words, unsigned long long light, const I* __restrict__ up,
-           const __grid_constant__ EdgeList<I> edges, Code* best)
+           const unsigned long long* order_words, unsigned long long light, const I* __restrict__ up, I* ends,
+           Code* words, unsigned long long* size, unsigned long long room, Code* best)
 {
     __shared__ I a[LIST_BLOCK / WARP][2 * WARP], b[LIST_BLOCK / WARP][2 * WARP];
     __shared__ Code w[LIST_BLOCK / WARP][2 * WARP];
     __shared__ I light_entries[LIST_BLOCK / WARP][2 * WARP];
     Order order(order_words);
-    Appender<I> list{edges, a, b, w, 0};
+    Appender<I> list{ends, words, size, room, a, b, w, 0};
     I* waiting = light_entries[warp()];
     for_spans<LIGHT_ENTRIES>(n, nnz, indptr, [&](long long row, long long last, I start, I stop) {
         int count = 0;
@@ -287,13 +282,14 @@ template <typename I, typename B, bool EXACT>
 __global__ void __launch_bounds__(LIST_BLOCK)
 list_rest(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indices, const B* __restrict__ bits,
           const unsigned long long* order_words, I largest, const unsigned int* __restrict__ in_largest,
-          const I* __restrict__ up, const __grid_constant__ EdgeList<I> edges, Code* best)
+          const I* __restrict__ up, I* ends, Code* words, unsigned long long* size, unsigned long long room,
+          Code* best)
 {
     __shared__ I a[LIST_BLOCK / WARP][2 * WARP], b[LIST_BLOCK / WARP][2 * WARP];
     __shared__ Code w[LIST_BLOCK / WARP][2 * WARP];
     __shared__ Code first_words[LIST_BLOCK / WARP][WARP];  // of each lane's row: into the largest tree
     Order order(order_words);
-    Appender<I> list{edges, a, b, w, 0};
+    Appender<I> list{ends, words, size, room, a, b, w, 0};
     Code* into_largest = first_words[warp()];
     auto inside = [&](I v) { return largest >= 0 && (in_largest[v / WARP] >> (v % WARP) & 1); };
     auto offer_both = [&](bool wanted, I mine, I other, Code word) {
@@ -378,13 +374,13 @@ __global__ void hook_trees(const unsigned long long* size, const I* ends, const 
 template <typename I, typename B, bool EXACT>
 __global__ void __launch_bounds__(LIST_BLOCK)
 shrink(const unsigned long long* old_size, const I* __restrict__ old_ends, const Code* __restrict__ old_words,
-       const B* __restrict__ bits, const unsigned long long* order_words, I* up,
-       const __grid_constant__ EdgeList<I> edges, Code* best)
+       const B* __restrict__ bits, const unsigned long long* order_words, I* up, I* ends, Code* words,
+       unsigned long long* size, unsigned long long room, Code* best)
 {
     __shared__ I a[LIST_BLOCK / WARP][2 * WARP], b[LIST_BLOCK / WARP][2 * WARP];
     __shared__ Code w[LIST_BLOCK / WARP][2 * WARP];
     Order order(order_words);
-    Appender<I> list{edges, a, b, w, 0};
+    Appender<I> list{ends, words, size, room, a, b, w, 0};
     long long count = (long long)*old_size;
     for (long long first = global_thread() - lane(); first < count; first += all_threads()) {
         long long i = first + lane();

@@ -96,10 +96,6 @@ class Lists:
     def size(self, which: int) -> Any:
         return self.sizes[which : which + 1]
 
-    def edges(self, which: int) -> tuple[Any, ...]:
-        """The fields of `EdgeList` in gpu.cu."""
-        return self.ends[which], self.words[which], self.size(which), self.room
-
     def hook_and_shrink(self, most: int, entries: Any = None) -> None:
         """Rounds, until the current list, of at most `most` edges, is empty."""
         now = self.current
@@ -126,9 +122,12 @@ class Lists:
         after = 1 - now
         clear(self.size(after))
         fill(self.best)
-        order, kept = self.words_of_order, self.edges(after)
-        args = (size, ends, words, self.bits, order, self.up, kept, self.best)
-        self.k.shrink(threads, args, block=LIST_BLOCK)
+        self.k.shrink(
+            threads,
+            (size, ends, words, self.bits, self.words_of_order, self.up, self.ends[after],
+             self.words[after], self.size(after), self.room, self.best),
+            block=LIST_BLOCK,
+        )  # fmt: skip
 
     def flatten(self) -> None:
         """Hook every vertex directly under its root; one launch unless there are long chains."""
@@ -225,7 +224,7 @@ def _listed(lists: Lists, kernel: Any, tile: int, which: tuple[Any, ...], most: 
         kernel(
             min(tiles, kernel.resident(LIST_BLOCK) * LIST_BLOCK),
             (n, nnz, costs.indptr, costs.indices, lists.bits, lists.words_of_order, *which,
-             lists.up, lists.edges(0), lists.best),
+             lists.up, lists.ends[0], lists.words[0], lists.size(0), lists.room, lists.best),
             block=LIST_BLOCK,
         )  # fmt: skip
         listed = int(lists.size(0).item())
