@@ -9,6 +9,7 @@ folder: they all have the same shape.
 from __future__ import annotations
 
 from matchwood._lazy import attach as _attach
+from matchwood._lazy import import_whole as _import_whole
 from matchwood._version import __version__ as __version__
 
 _OLD = {  # names of the last release: they still work, with a DeprecationWarning
@@ -21,9 +22,7 @@ _OLD = {  # names of the last release: they still work, with a DeprecationWarnin
 
 def _homes() -> dict[str, str]:
     """The module of each public name; `import matchwood` alone does not read the registry."""
-    import importlib
-
-    found: dict[str, str] = importlib.import_module("matchwood.registry").homes()
+    found: dict[str, str] = _import_whole("matchwood.registry").homes()
     return found
 
 

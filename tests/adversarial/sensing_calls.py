@@ -19,8 +19,7 @@ from matchwood import check, sensing
 NO_ARRAYS = {
     "matchwood.Capture", "matchwood.iter_capture", "matchwood.read_capture",
     "matchwood.read_archive", "matchwood.new_key", "matchwood.generators.packets",
-    "matchwood.Packets", "matchwood.Statistics", "matchwood.sensing.archive_writer",
-    "matchwood.Sensing",
+    "matchwood.Packets", "matchwood.sensing.archive_writer",
 }  # fmt: skip
 """They take no array, or are made by us and read by the user alone."""
 
