@@ -35,6 +35,7 @@ from matchwood.engines.cpu import (
     barrier,
     crew,
     device,
+    expanded,
     expect,
     interrupted,
     kernel,
@@ -131,7 +132,7 @@ def _first_edge(
     return best, seen != TAKEN
 
 
-@device
+@expanded
 def _chosen(
     rows: WeightedRows, weighted: bool, seed: Any, prefers: Preference, v: Any, k: Any,
     state: Array, target: Array,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engines.cpu import device, stopping
+from matchwood.engines.cpu import device, expanded, stopping
 from matchwood.engines.cpu.hints import leading_zeros
 
 Array = np.ndarray[Any, Any]
@@ -45,7 +45,7 @@ def _merge_runs(source: Array, target: Array, count: int, run: int) -> None:
 def sort_runs(team: Any, words: Array, other: Array, count: int) -> bool:
     """Sort words[:count], unless the team stops; True when the result is in `other`."""
     for first in range(0, count, INSERTION_ENTRIES):
-        if first & (CHECK_ENTRIES - 1) == 0 and stopping(team):
+        if first != 0 and first & (CHECK_ENTRIES - 1) == 0 and stopping(team):
             return False
         for x in range(first + 1, min(first + INSERTION_ENTRIES, count)):
             word = words[x]
@@ -66,7 +66,7 @@ def sort_runs(team: Any, words: Array, other: Array, count: int) -> bool:
     return there
 
 
-@device
+@expanded
 def sort_places(team: Any, places: Array, other: Array, count: int) -> None:
     """Sort places[:count]; `other` has room for `count` places."""
     if sort_runs(team, places, other, count):
