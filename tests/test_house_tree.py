@@ -248,7 +248,7 @@ BUDGET: dict[str, int] = {
     ".": 1526,
     "applications": 19387,
     "cli": 3848,
-    "communities": 5155,
+    "communities": 5246,
     "components": 6780,
     "engines": 12079,
     "factors": 3303,

@@ -351,6 +351,26 @@ class Steps(NamedTuple):
         found: int | None = self.threads
         return self.module.members(level, found) if self.name == "cpu" else found
 
+    def move_back(
+        self, level: Level, labels: Any, count: int, limit: Limit, some: Any, edges: bool
+    ) -> tuple[int, Any]:
+        """`move`, and which vertices may have neighbours in another community, before and after.
+
+        All labels are below `count`.  Of engines that do not ask, None: any may.
+        """
+        if self.name != "cpu":
+            return self.move(level, labels, limit), None
+        found: tuple[int, Any] = self.module.move_some(
+            level, labels, count, self.plan, limit, self.threads, some, edges
+        )
+        return found
+
+    def gathered(self, level: Level, values: Any, map: Any) -> Any:
+        """For each vertex of a level the value of the vertex that `map` leads it to."""
+        if self.name != "cpu":
+            return values[map]
+        return self.module.gathered(values, map, self.members(level))
+
     def refine(self, level: Level, labels: Any) -> Any:
         return self.module.refine(level, labels, self.plan, self.threads)
 
@@ -395,11 +415,14 @@ class Descent(NamedTuple):
 
 def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> tuple[Any, int]:
     """Labels of the given graph, moved a little on each level on the way to it; and the rounds."""
-    rounds = 0
+    rounds, edges, count = 0, None, levels[-1].n
     labels = None if 0 < len(levels) == len(maps) else identity(levels[-1])
     for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
-        labels = map if labels is None else labels[map]
-        rounds += steps.move(level, labels, limit)
+        labels = map if labels is None else steps.gathered(level, labels, map)
+        # a vertex inside its community on the coarser level is inside here
+        some = None if edges is None else steps.gathered(level, edges, map)
+        done, edges = steps.move_back(level, labels, count, limit, some, level is not levels[0])
+        rounds += done
     return labels, rounds
 
 

@@ -5,6 +5,8 @@ vertices; an active one adds up the weights to the communities around it (primit
 notes where it goes, and the movers of a chunk are put together at its beginning (subrounds/cpu.py).
 In the second, all movers change their labels, and their neighbours become active.
 
+On the way back a vertex inside a community stays inside on the finer level: `move_some`.
+
 Races: in the first phase labels, volumes and sizes are only read; `active[v]` and `target[v]` are
 written by the member that has v.  In the second, volumes and sizes change by sums of integers,
 which are the same in any order (primitives/tally/cpu.py); all writers of `active` write the same 1.
@@ -18,10 +20,11 @@ import numpy as np
 
 from matchwood.communities.louvain_leiden.reference import REFINEMENT, Limit, Plan
 from matchwood.communities.subrounds.cpu import (
-    ACTIVE,
+    AWAKE,
     CHUNK,
     Split,
     choose,
+    is_inside,
     split_of,
     split_round,
 )
@@ -83,6 +86,7 @@ class Numbers(NamedTuple):
     total: float
     rounds: int
     enough: int
+    edges: bool  # whether those on the edge of a community are asked for in the end
 
 
 @expanded
@@ -137,7 +141,7 @@ def _apply(team: Any, rows: Rows, state: State, order: Array, begin: int, end: i
             _add(team, state, target, strength, 1)
             state.labels[v] = target
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
-                store_relaxed(state.active, rows.indices[k], ACTIVE)
+                store_relaxed(state.active, rows.indices[k], AWAKE)
         chunk = next_chunk(team, end - begin, CHUNK)
     empty_local_sums(team, state.pockets, state.volume, state.size)
 
@@ -158,6 +162,20 @@ def _count(team: Any, state: State) -> bool:
         _add(team, state, state.labels[v], state.strength[v], 1)
     empty_local_sums(team, state.pockets, state.volume, state.size)
     return barrier(team)
+
+
+@device
+def _keep_edges(team: Any, rows: Rows, state: State) -> None:
+    """active[v] = 1 where v has a neighbour elsewhere, else 0.
+
+    A vertex that was never active has none: it had none before, and no neighbour has moved.
+    """
+    lo, hi = share(team, state.labels.size)
+    for v in range(lo, hi):
+        if interrupted(team, v):
+            return
+        seen = state.active[v] != 0
+        state.active[v] = seen and not is_inside(rows, state.labels, np.uint64(v))
 
 
 @kernel
@@ -187,6 +205,8 @@ def _move(
             done[0] = r + 1
         if load_relaxed(moves, r) <= numbers.enough:
             break
+    if numbers.edges:
+        _keep_edges(team, rows, state)
 
 
 def members(level: Level, threads: int | None) -> int | None:
@@ -200,25 +220,43 @@ def crew_of(level: Level, threads: int | None) -> Any:
 
 def move(level: Level, labels: Array, plan: Plan, limit: Limit, threads: int | None = None) -> int:
     """See reference.move."""
+    return move_some(level, labels, level.n, plan, limit, threads, None, False)[0]
+
+
+def move_some(
+    level: Level,
+    labels: Array,
+    count: int,
+    plan: Plan,
+    limit: Limit,
+    threads: int | None,
+    some: Array | None,
+    edges: bool,
+) -> tuple[int, Array | None]:
+    """`move` where it is known that only vertices with some[v] != 0 have neighbours elsewhere.
+
+    All labels are below `count`.  Returns the rounds and, with `edges`, such an array for the
+    communities in the end.
+    """
     n = level.n
     if n == 0 or limit.rounds == 0 or level.indices.size == 0:
-        return 0
+        return 0, None
     team = crew_of(level, threads)
     rows = rows_of(level.indptr, level.indices, level.data, word(level.total))
     kind = rows.indices.dtype
     state = State(
-        labels.view(kind), level.strength, np.empty(n, np.int64), np.empty(n, np.int32),
-        np.full(n, ACTIVE, np.uint8), np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64),
-        local_sums_of(team.size),
+        labels.view(kind), level.strength, np.empty(count, np.int64), np.empty(count, np.int32),
+        np.full(n, AWAKE, np.uint8) if some is None else some * np.uint8(AWAKE),
+        np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64), local_sums_of(team.size),
     )  # fmt: skip
-    sums = sums_of(team.size, n, level.longest, rows, level.total)
+    sums = sums_of(team.size, count, level.longest, rows, level.total)
     numbers = Numbers(
-        float(plan.resolution), float(level.total), limit.rounds, limit.enough(level.tied)
+        float(plan.resolution), float(level.total), limit.rounds, limit.enough(level.tied), edges
     )
     moves, done = np.zeros(limit.rounds, np.int64), np.zeros(1, np.int64)
     split = split_of(n, team.size, kind, plan.seed, level.indptr, level.tied)
     team.run(_move, rows, state, split, sums, numbers, moves, done)
-    return int(done[0])
+    return int(done[0]), state.active if edges else None
 
 
 @kernel
@@ -261,6 +299,22 @@ def split(level: Level, labels: Array, threads: int | None = None) -> tuple[int,
         parent = np.empty(n, rows.indices.dtype)
         team.run(_split, rows, labels.view(parent.dtype), parent, numbers, sums)
     return int(sums[-1]), numbers
+
+
+@kernel
+def _gather(team: Any, values: Array, map: Array, found: Array) -> None:
+    lo, hi = share(team, map.size)
+    for v in range(np.uint64(lo), np.uint64(hi)):
+        if interrupted(team, np.int64(v)):
+            return
+        found[v] = values[np.uint64(map[v])]
+
+
+def gathered(values: Array, map: Array, threads: int | None = None) -> Array:
+    """values[map]; NumPy takes several times as long, since it widens the indices first."""
+    found = np.empty(map.size, values.dtype)
+    crew(threads, work=map.size).run(_gather, values, map, found)
+    return found
 
 
 # Parts of communities that are well connected.  The rule: reference.refine.

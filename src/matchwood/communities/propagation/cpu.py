@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.communities.propagation.reference import SPLIT_ROUNDS, Plan
-from matchwood.communities.subrounds.cpu import ACTIVE, CHUNK, Split, choose, split_of, split_round
+from matchwood.communities.subrounds.cpu import AWAKE, CHUNK, Split, choose, split_of, split_round
 from matchwood.communities.weights import Level
 from matchwood.engines.cpu import (
     atomic_add,
@@ -135,14 +135,14 @@ def _apply(
             own, target = state.labels[v], state.target[v]
             state.wishes[v] = 0
             if own == target:
-                store_relaxed(state.active, v, ACTIVE)
+                store_relaxed(state.active, v, AWAKE)
                 continue
             if gamma != 0.0:
                 atomic_add(state.size, own, -1)
                 atomic_add(state.size, target, 1)
             state.labels[v] = target
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
-                store_relaxed(state.active, rows.indices[k], ACTIVE)
+                store_relaxed(state.active, rows.indices[k], AWAKE)
         chunk = next_chunk(team, end - begin, CHUNK)
 
 
@@ -192,7 +192,7 @@ def _propagate(
     lo, hi = share(team, state.labels.size)
     for v in range(lo, hi):
         state.labels[v] = v
-        state.active[v] = ACTIVE
+        state.active[v] = AWAKE
         state.wishes[v] = 0
         state.size[v] = 1
     if barrier(team):

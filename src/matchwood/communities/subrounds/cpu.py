@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.communities.subrounds import subrounds_of
-from matchwood.engines.cpu import barrier, device, inlined, interrupted, next_chunk, share
+from matchwood.engines.cpu import barrier, device, expanded, inlined, interrupted, next_chunk, share
 from matchwood.engines.cpu.hints import prefetch
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.cpu import mix64
@@ -21,7 +21,8 @@ Array = np.ndarray[Any, Any]
 
 CHUNK = 256  # vertices of a sub-round that a member takes at a time
 AHEAD = 6  # vertices between the one whose row is prefetched and the one that is read
-ACTIVE = 1  # a vertex that looks around in its sub-round; 0: one that need not
+ACTIVE, SEEN = 1, 2  # bits: the vertex is active; it was active at some time
+AWAKE = ACTIVE | SEEN
 MOST_TIED = 0.9  # part of the vertices; where fewer have neighbours, only those are sorted
 
 
@@ -95,6 +96,19 @@ def split_round(team: Any, split: Split, round_number: Any) -> bool:
     return barrier(team)
 
 
+@expanded
+def is_inside(rows: Rows, labels: Array, v: Any) -> bool:
+    """Whether all neighbours of v have its label, so that it has no other to take."""
+    one = np.uint64(1)
+    own = labels[v]
+    for k in range(
+        np.uint64(rows.indptr[np.uint64(v)]), np.uint64(rows.indptr[np.uint64(v) + one])
+    ):
+        if labels[rows.indices[k]] != own:
+            return False
+    return True
+
+
 @inlined
 def choose(
     team: Any, best: Any, rows: Rows, state: Any, sums: Sums, numbers: Any, order: Array,
@@ -115,9 +129,9 @@ def choose(
             if listed and i + AHEAD < last:
                 prefetch(rows.indices, np.uint64(rows.indptr[np.uint64(order[i + AHEAD])]))
             v = order[i] if listed else order.dtype.type(i)
-            if state.active[v] != ACTIVE:
+            if state.active[v] & ACTIVE == 0:
                 continue
-            state.active[v] = 0
+            state.active[v] = SEEN
             if not labels_around(sums, team.me, rows, state.labels, v):
                 continue
             target = best(rows, state, sums, team.me, numbers, v)
