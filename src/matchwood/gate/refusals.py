@@ -84,7 +84,7 @@ def refuse_sums(over: bool, largest: float, caller: str) -> None:
 
 
 def refuse_overflow_of_directions(view: Any, caller: str) -> None:
-    """Raise unless all |a_ij| + |a_ji| are finite."""
+    """Raise unless all ``|a_ij| + |a_ji|`` are finite."""
     good = abs(view.data) <= float(np.finfo(view.data.dtype).max)
     if not bool(good.all()):
         raise overflow_of_directions(caller, *place(view, int(good.argmin())))

@@ -128,7 +128,7 @@ class GraphRules(EntryRules):
 
     @abc.abstractmethod
     def refuse_overflow_of_directions(self, view: View, caller: str) -> None:
-        """Raise unless all |a_ij| + |a_ji| are finite."""
+        """Raise unless all ``|a_ij| + |a_ji|`` are finite."""
 
     # Facts
 

@@ -245,7 +245,7 @@ class Blocks:
         refusals.refuse_sums(bool(facts[0]) and not facts[1], float(facts[2]), caller)
 
     def refuse_overflow_of_directions(self, view: View, caller: str) -> None:
-        """Raise unless all |a_ij| + |a_ji| are finite."""
+        """Raise unless all ``|a_ij| + |a_ji|`` are finite."""
         bad = ~(abs(view.data) <= float(np.finfo(view.data.dtype).max))
         if bool(self.comm.allreduce(np.array([bad.any()]), "or")[0]):
             row, column, _ = self._first(view, bad)
