@@ -343,7 +343,7 @@ def order(
     )  # fmt: skip
     if counts[COUNT.clash]:
         return None
-    begins = space[4 * n + 1 : 4 * n + 1 + counts[COUNT.components]]
+    begins = space[4 * n + 1 :][: counts[COUNT.components]].view(perm.dtype)
     return Ordered(perm, begins, counts)
 
 
