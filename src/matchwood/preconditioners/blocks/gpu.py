@@ -12,9 +12,7 @@ from matchwood.forests import linear_forest
 from matchwood.matching import weighted_matching
 from matchwood.primitives.assemble import trusted_assemble as assemble
 from matchwood.primitives.compact.gpu import compact
-from matchwood.primitives.row_reduce import (
-    trusted_strongest_neighbours as strongest_neighbours,
-)
+from matchwood.primitives.row_reduce import trusted_strongest_neighbours as strongest_neighbours
 from matchwood.primitives.scan.gpu import scan_into
 from matchwood.primitives.transpose.gpu import first_places
 

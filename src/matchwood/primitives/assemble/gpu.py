@@ -133,7 +133,6 @@ def canonical(
     indptr: Any, indices: Any, data: Any, columns: int, *, reduce: str = "sum",
     ordered: bool = False, threads: int | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """See matchwood.primitives.assemble.canonical."""
     indptr = engines.cupy().ascontiguousarray(indptr)
     rows = expand_rows(indptr, indices.size)
     shape = (indptr.size - 1, columns)

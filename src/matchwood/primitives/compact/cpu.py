@@ -68,7 +68,6 @@ def compact(
     *,
     threads: int | None = None,
 ) -> np.ndarray[Any, Any]:
-    """See matchwood.primitives.compact.compact."""
     mask = np.ascontiguousarray(mask)
     if mask.itemsize == 1:
         mask = mask.view(np.uint8)  # one signature for all flags of a byte

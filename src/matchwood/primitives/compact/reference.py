@@ -10,7 +10,6 @@ from matchwood.arguments import index_type
 
 
 def compact(mask: Any, values: Any = None, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.compact.compact."""
     dtype = index_type(mask.size) if values is None else values.dtype
     kept = [i if values is None else values[i] for i in range(mask.size) if mask[i] != 0]
     return np.array(kept, dtype=dtype)

@@ -385,7 +385,6 @@ def _sums(
 
 
 def sums_by_label(values: Array, labels: Array, count: int, threads: int | None) -> Array:
-    """See matchwood.primitives.contract.trusted_sums."""
     sums = np.zeros(count, np.int64)
     team = crew(threads, work=labels.size)
     named = labels.view(unsigned(labels.dtype))

@@ -156,7 +156,6 @@ def _place_tied(
 def order_edges(
     u: Array, v: Array, w: Array, *, seed: int = 0, by_hash: bool = True, threads: int | None = None
 ) -> Array:
-    """See matchwood.primitives.edge_order.order_edges."""
     u, v, w = (np.ascontiguousarray(array) for array in (u, v, w))
     m = u.size
     team = crew(threads, work=4 * m)

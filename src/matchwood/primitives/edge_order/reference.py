@@ -28,7 +28,6 @@ def prefers(
 def order_edges(
     u: Any, v: Any, w: Any, *, seed: int = 0, by_hash: bool = True, threads: int | None = None
 ) -> Any:
-    """See matchwood.primitives.edge_order.order_edges."""
     keys = [
         edge_key(*edge, seed, by_hash)
         for edge in zip(w.tolist(), u.tolist(), v.tolist(), strict=True)

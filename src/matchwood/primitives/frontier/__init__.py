@@ -63,12 +63,7 @@ def bitmap_from_queue(
 
 
 def queue_from_bitmap(
-    bitmap: Any,
-    n: int,
-    *,
-    dtype: Any = None,
-    engine: str | None = None,
-    threads: int | None = None,
+    bitmap: Any, n: int, *, dtype: Any = None, engine: str | None = None, threads: int | None = None
 ) -> Any:
     """List the vertices that a bitmap marks, in increasing order.
 

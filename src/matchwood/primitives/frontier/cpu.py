@@ -186,7 +186,6 @@ def _list(team: Team, bitmap: Any, queue: Any, counts: Any) -> None:
 def bitmap_from_queue(
     queue: np.ndarray[Any, Any], n: int, *, threads: int | None = None
 ) -> np.ndarray[Any, Any]:
-    """See matchwood.primitives.frontier.bitmap_from_queue."""
     bitmap = np.empty(words_for(n), np.uint64)
     bad = np.full(1, queue.size, np.int64)
     errors = {_OUT_OF_RANGE: lambda place: vertex_out_of_range(n, place)}
@@ -198,7 +197,6 @@ def bitmap_from_queue(
 def queue_from_bitmap(
     bitmap: np.ndarray[Any, Any], n: int, *, threads: int | None = None, dtype: Any = None
 ) -> np.ndarray[Any, Any]:
-    """See matchwood.primitives.frontier.queue_from_bitmap."""
     bitmap = np.ascontiguousarray(bitmap)
     team = crew(threads, work=n // 8)
     totals = np.zeros(team.size, np.uint64)

@@ -11,7 +11,6 @@ from matchwood.primitives.frontier import vertex_out_of_range, words_for
 
 
 def bitmap_from_queue(queue: Any, n: int, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.frontier.bitmap_from_queue."""
     words = [0] * words_for(n)
     for place, v in enumerate(queue.tolist()):
         if not 0 <= v < n:
@@ -21,7 +20,6 @@ def bitmap_from_queue(queue: Any, n: int, *, threads: int | None = None) -> Any:
 
 
 def queue_from_bitmap(bitmap: Any, n: int, *, threads: int | None = None, dtype: Any = None) -> Any:
-    """See matchwood.primitives.frontier.queue_from_bitmap."""
     words = bitmap.tolist()
     marked = [v for v in range(n) if words[v // 64] >> (v % 64) & 1]
     return np.array(marked, dtype=index_type(n) if dtype is None else dtype)

@@ -141,14 +141,12 @@ def _random_bit(team: Team, v: Any, r: Any, barrier: Any, out: Any) -> None:
 
 
 def mix64_array(x: Array, *, threads: int | None = None) -> Array:
-    """See matchwood.primitives.hashing.mix64."""
     out = np.empty(x.size, np.uint64)
     crew(threads, work=x.size).run(_mix64, np.ascontiguousarray(x), out)
     return out
 
 
 def hash2_array(u: Array, v: Array, seed: int, *, threads: int | None = None) -> Array:
-    """See matchwood.primitives.hashing.hash2."""
     out = np.empty(u.size, np.uint64)
     u, v = np.ascontiguousarray(u), np.ascontiguousarray(v)
     crew(threads, work=2 * u.size).run(_hash2, u, v, np.uint64(seed), out)
@@ -156,7 +154,6 @@ def hash2_array(u: Array, v: Array, seed: int, *, threads: int | None = None) ->
 
 
 def quarter_md5_array(v: Array, r: int, *, threads: int | None = None) -> Array:
-    """See matchwood.primitives.hashing.quarter_md5."""
     out = np.empty(v.size, np.uint32)
     team = crew(threads, work=8 * v.size)
     team.run(_quarter_md5, np.ascontiguousarray(v), np.uint64(r), out)

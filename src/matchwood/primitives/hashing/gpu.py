@@ -18,14 +18,12 @@ SOURCE = gpu.Source(
 
 
 def mix64_array(x: Any, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.hashing.mix64."""
     out = gpu.empty(x.size, np.uint64, "mix64")
     SOURCE.kernels().mix64_all(x.size, (x.size, engines.cupy().ascontiguousarray(x), out))
     return out
 
 
 def hash2_array(u: Any, v: Any, seed: int, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.hashing.hash2."""
     cupy = engines.cupy()
     out = gpu.empty(u.size, np.uint64, "hash2")
     u, v = cupy.ascontiguousarray(u), cupy.ascontiguousarray(v)
@@ -35,7 +33,6 @@ def hash2_array(u: Any, v: Any, seed: int, *, threads: int | None = None) -> Any
 
 
 def quarter_md5_array(v: Any, r: int, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.hashing.quarter_md5."""
     out = gpu.empty(v.size, np.uint32, "quarter_md5")
     k = SOURCE.kernels(I=v.dtype)
     k.quarter_md5_all(v.size, (v.size, engines.cupy().ascontiguousarray(v), r, out))

@@ -43,21 +43,18 @@ def quarter_md5_number(v: int, r: int) -> int:
 
 
 def mix64_array(x: Any, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.hashing.mix64."""
     x = (x ^ x >> np.uint64(30)) * np.uint64(MULTIPLIER_1)
     x = (x ^ x >> np.uint64(27)) * np.uint64(MULTIPLIER_2)
     return x ^ x >> np.uint64(31)
 
 
 def hash2_array(u: Any, v: Any, seed: int, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.hashing.hash2."""
     start = np.uint64(mix64_number(seed + GOLDEN))
     u, v = u.astype(np.int64).view(np.uint64), v.astype(np.int64).view(np.uint64)
     return mix64_array(mix64_array(start ^ u) ^ v)
 
 
 def quarter_md5_array(v: Any, r: int, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.hashing.quarter_md5."""
     v = v.astype(np.uint32)
     a0, a1, a2, a3 = (np.full_like(v, word) for word in MD5_START)
     total = np.full_like(v, sum(MD5_START) & MASK32)

@@ -8,14 +8,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.primitives.inspect import (
-    FAULTS,
-    SPREAD,
-    Structure,
-    Symmetry,
-    Values,
-    keys,
-)
+from matchwood.primitives.inspect import FAULTS, SPREAD, Structure, Symmetry, Values, keys
 from matchwood.primitives.row_reduce.gpu import CHUNK_THREADS, Chunks
 
 SOURCE = gpu.Source(
@@ -57,7 +50,6 @@ def _balanced(facts: list[int]) -> bool:
 
 
 def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
-    """See matchwood.primitives.inspect.structure."""
     cupy = engines.cupy()
     indptr, indices = cupy.ascontiguousarray(indptr), cupy.ascontiguousarray(indices)
     rows, nnz = indptr.size - 1, indices.size
@@ -75,7 +67,6 @@ def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) 
 
 
 def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
-    """See matchwood.primitives.inspect.symmetry."""
     indices = engines.cupy().ascontiguousarray(indices)
     table = _table()
     k = SOURCE.kernels("symmetry", I=indices.dtype)
@@ -85,7 +76,6 @@ def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmet
 
 
 def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) -> Values:
-    """See matchwood.primitives.inspect.values."""
     cupy = engines.cupy()
     indices, data = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(data)
     table = _table()
@@ -115,7 +105,6 @@ def _extreme(key: int) -> float:
 
 
 def word_sums(words: Any, *, threads: int | None = None) -> tuple[int, int]:
-    """See matchwood.primitives.inspect.checksum."""
     table = _table()
     kernel = SOURCE.kernels("sum_words", U=words.dtype).sum_words
     blocks = min(words.size // 256 + 1, kernel.resident())

@@ -122,7 +122,6 @@ def _number(
 
 
 def number_labels(labels: Array, *, threads: int | None = None) -> tuple[int, Array]:
-    """See matchwood.primitives.number.number_labels."""
     n = labels.size
     team = crew(threads, work=n)
     kind = np.uint32 if labels.dtype == np.int32 else np.uint64

@@ -11,7 +11,6 @@ SOURCE = gpu.Source(__package__, "gpu.cu", ("find_first<I>",))
 
 
 def number_labels(labels: Any, *, threads: int | None = None) -> tuple[int, Any]:
-    """See matchwood.primitives.number.number_labels."""
     cupy = engines.cupy()
     n, kind = labels.size, labels.dtype
     if n == 0:

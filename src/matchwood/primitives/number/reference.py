@@ -15,7 +15,6 @@ def number_roots(root: Any) -> tuple[int, Any]:
 
 
 def number_labels(labels: Any, *, threads: int | None = None) -> tuple[int, Any]:
-    """See matchwood.primitives.number.number_labels."""
     numbers: dict[int, int] = {}
     found = [numbers.setdefault(int(c), len(numbers)) for c in labels]
     return len(numbers), np.array(found, labels.dtype)

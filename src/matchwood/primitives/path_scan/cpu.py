@@ -403,7 +403,6 @@ def _cut_links(links: Array, smallest: Array) -> Array:
 def path_scan(
     table: Array, values: Array, op: Any, *, method: str, threads: int | None = None
 ) -> tuple[Array, Array, Array]:
-    """See matchwood.primitives.path_scan."""
     n, kind = values.size, table.dtype
     links = np.empty(2 * n, np.int32 if n < 1 << 30 else np.int64)
     bad = np.full(1, np.iinfo(np.int64).max)

@@ -155,7 +155,6 @@ class Scan:
 def path_scan(
     table: Any, values: Any, op: str, *, method: str, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """See matchwood.primitives.path_scan."""
     scan = Scan(table, values, op, method)
     if scan.n:
         status = gpu.Status()

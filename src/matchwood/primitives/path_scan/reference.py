@@ -18,7 +18,6 @@ FUNCTIONS: dict[str, Any] = {
 def path_scan(
     table: Any, values: Any, op: Any, *, method: str = "walk", threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """See matchwood.primitives.path_scan."""
     combine = FUNCTIONS[op] if isinstance(op, str) else op
     n = table.shape[0]
     for v in range(n):

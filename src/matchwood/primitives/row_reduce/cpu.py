@@ -253,7 +253,6 @@ def run_operation(
     operation: Operation, indptr: Array, indices: Array, data: Array | None, x: Any, out: Any, *,
     threads: int | None = None,
 ) -> None:  # fmt: skip
-    """See matchwood.primitives.row_reduce.reduce_rows."""
     team = crew(threads, work=indices.size + indptr.size)
     team.run(_kernel_of(operation), indptr, indices, data, ANY, x, out)
 
@@ -262,7 +261,6 @@ def spmv(
     indptr: Array, indices: Array, data: Array | None, x: Array, *, dtype: Any, accumulator: Any,
     threads: int | None = None,
 ) -> Array:  # fmt: skip
-    """See matchwood.primitives.row_reduce.spmv."""
     y, zero = np.empty(indptr.size - 1, dtype), np.dtype(accumulator).type(0)
     given = (np.ascontiguousarray(x), zero)
     _run(_spmv, "spmv", (indptr, indices, data), x.size, given, y, threads=threads)
@@ -272,7 +270,6 @@ def spmv(
 def strongest_neighbours(
     indptr: Array, indices: Array, data: Array, n: int, *, threads: int | None = None
 ) -> tuple[Array, Array]:
-    """See matchwood.primitives.row_reduce.strongest_neighbours."""
     columns = np.empty((indptr.size - 1, n), indices.dtype)
     weights = np.empty((indptr.size - 1, n), data.dtype)
     empty = ((lowest(data.dtype),) * n, (-1,) * n)
@@ -284,7 +281,6 @@ def strongest_neighbours(
 def minimum_label(
     indptr: Array, indices: Array, label: Array, *, threads: int | None = None
 ) -> Array:
-    """See matchwood.primitives.row_reduce.minimum_label."""
     smallest, label = np.empty_like(label), np.ascontiguousarray(label)
     arrays = (indptr, indices, None)
     _run(_minimum, "minimum_label", arrays, label.size, label, smallest, threads=threads)
@@ -294,7 +290,6 @@ def minimum_label(
 def maximum_neighbour(
     indptr: Array, indices: Array, x: Array, *, threads: int | None = None
 ) -> Array:
-    """See matchwood.primitives.row_reduce.maximum_neighbour."""
     largest = np.empty(indptr.size - 1, x.dtype)
     given = (np.ascontiguousarray(x), lowest(x.dtype))
     _run(

@@ -169,7 +169,6 @@ def spmv(
     indptr: Any, indices: Any, data: Any, x: Any, *, dtype: Any, accumulator: Any,
     threads: int | None = None, tiles: Tiles | None = None,
 ) -> Any:  # fmt: skip
-    """See matchwood.primitives.row_reduce.spmv."""
     cupy = engines.cupy()
     product = x.dtype if data is None else np.result_type(data.dtype, x.dtype)
     tiles = _tiles(indptr, product) if tiles is None else tiles
@@ -198,7 +197,6 @@ def strongest_neighbours(
     indptr: Any, indices: Any, data: Any, n: int, *, threads: int | None = None,
     tiles: Tiles | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """See matchwood.primitives.row_reduce.strongest_neighbours."""
     cupy = engines.cupy()
     tiles = Tiles(indptr) if tiles is None else tiles
     indices, data = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(data)
@@ -215,7 +213,6 @@ def strongest_neighbours(
 def minimum_label(
     indptr: Any, indices: Any, label: Any, *, threads: int | None = None, tiles: Tiles | None = None
 ) -> Any:
-    """See matchwood.primitives.row_reduce.minimum_label."""
     cupy = engines.cupy()
     tiles = _tiles(indptr, label.dtype) if tiles is None else tiles
     indices, label = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(label)
@@ -228,7 +225,6 @@ def minimum_label(
 def maximum_neighbour(
     indptr: Any, indices: Any, x: Any, *, threads: int | None = None, tiles: Tiles | None = None
 ) -> Any:
-    """See matchwood.primitives.row_reduce.maximum_neighbour."""
     cupy = engines.cupy()
     tiles = _tiles(indptr, x.dtype) if tiles is None else tiles
     indices, x = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(x)

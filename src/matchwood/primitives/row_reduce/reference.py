@@ -13,7 +13,6 @@ def run_operation(
     operation: Operation, indptr: Any, indices: Any, data: Any, x: Any, out: Any, *,
     threads: int | None = None,
 ) -> None:  # fmt: skip
-    """See matchwood.primitives.row_reduce.reduce_rows."""
     # a function that Numba has compiled is called by its Python text
     init, multiply, combine, finish = (getattr(f, "py_func", f) for f in operation)
     for i in range(indptr.size - 1):
@@ -28,7 +27,6 @@ def spmv(
     indptr: Any, indices: Any, data: Any, x: Any, *, dtype: Any, accumulator: Any,
     threads: int | None = None,
 ) -> Any:  # fmt: skip
-    """See matchwood.primitives.row_reduce.spmv."""
     kind = np.dtype(accumulator).type
     out = np.empty(indptr.size - 1, dtype)
 
@@ -52,7 +50,6 @@ def spmv(
 def strongest_neighbours(
     indptr: Any, indices: Any, data: Any, n: int, *, threads: int | None = None
 ) -> tuple[Any, Any]:
-    """See matchwood.primitives.row_reduce.strongest_neighbours."""
     columns = np.full((indptr.size - 1, n), -1, indices.dtype)
     weights = np.zeros((indptr.size - 1, n), data.dtype)
     for i in range(indptr.size - 1):
@@ -64,7 +61,6 @@ def strongest_neighbours(
 
 
 def minimum_label(indptr: Any, indices: Any, label: Any, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.row_reduce.minimum_label."""
     smallest = label.copy()
     for i in range(indptr.size - 1):
         for j in indices[indptr[i] : indptr[i + 1]]:
@@ -73,7 +69,6 @@ def minimum_label(indptr: Any, indices: Any, label: Any, *, threads: int | None 
 
 
 def maximum_neighbour(indptr: Any, indices: Any, x: Any, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.row_reduce.maximum_neighbour."""
     largest = np.full(indptr.size - 1, lowest(x.dtype), x.dtype)
     for i in range(indptr.size - 1):
         for j in indices[indptr[i] : indptr[i + 1]]:

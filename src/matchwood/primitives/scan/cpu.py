@@ -71,7 +71,6 @@ def _scan(team: Team, counts: Any, offsets: Any, limit: int, sums: Any) -> None:
 def exclusive_scan(
     counts: np.ndarray[Any, Any], *, threads: int | None = None, dtype: Any = None
 ) -> np.ndarray[Any, Any]:
-    """See matchwood.primitives.scan.exclusive_scan."""
     counts = np.ascontiguousarray(counts)
     offsets = np.empty(counts.size + 1, counts.dtype if dtype is None else dtype)
     team = crew(threads, work=counts.size)

@@ -10,7 +10,6 @@ from matchwood.primitives.scan import does_not_fit
 
 
 def exclusive_scan(counts: Any, *, threads: int | None = None, dtype: Any = None) -> Any:
-    """See matchwood.primitives.scan.exclusive_scan."""
     dtype = np.dtype(counts.dtype if dtype is None else dtype)
     limits = np.iinfo(dtype)
     offsets = np.zeros(counts.size + 1, dtype)

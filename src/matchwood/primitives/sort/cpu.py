@@ -245,7 +245,6 @@ def sort_pairs(
     bits: int | None = None,
     threads: int | None = None,
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """See matchwood.primitives.sort.radix_sort."""
     n, width = keys.size, 8 * keys.dtype.itemsize
     unsigned = np.ascontiguousarray(keys).view(f"u{keys.dtype.itemsize}")
     carried = index_type(n) if payload is None else payload.dtype
@@ -378,7 +377,6 @@ def sort_ranges(
 
 
 def sort_keys(keys: Any, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.sort.sort_keys."""
     n = keys.size
     team = crew(threads, work=4 * n)
     found = np.empty(n, keys.dtype)

@@ -14,7 +14,6 @@ from matchwood.engines import gpu
 def sort_pairs(
     keys: Any, payload: Any = None, *, bits: int | None = None, threads: int | None = None
 ) -> tuple[Any, Any]:
-    """See matchwood.primitives.sort.radix_sort."""
     cupy = engines.cupy()
     # positions are 8 bytes, and the sort holds everything twice
     with gpu.guard("radix_sort", keys.size * (3 * keys.itemsize + 24)):
@@ -41,7 +40,6 @@ def _order_bits(cupy: Any, keys: Any, bits: int | None) -> Any:
 
 
 def sort_keys(keys: Any, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.sort.sort_keys."""
     cupy = engines.cupy()
     with gpu.guard("sort_keys", 3 * keys.nbytes):  # the result, and what the sort works in
         found = cupy.array(keys, order="C")

@@ -27,7 +27,6 @@ def order_bits(keys: Any) -> Any:
 def sort_pairs(
     keys: Any, payload: Any = None, *, bits: int | None = None, threads: int | None = None
 ) -> tuple[Any, Any]:
-    """See matchwood.primitives.sort.radix_sort."""
     if payload is None:
         payload = np.arange(keys.size, dtype=index_type(keys.size))
     digits = order_bits(keys)
@@ -38,5 +37,4 @@ def sort_pairs(
 
 
 def sort_keys(keys: Any, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.sort.sort_keys."""
     return np.sort(keys, kind="stable")

@@ -20,12 +20,7 @@ KINDS = (*FLOATS, "int64")
 
 
 def union_with_transpose(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    *,
-    reduce: str = "sum",
-    threads: int | None = None,
+    indptr: Any, indices: Any, data: Any, *, reduce: str = "sum", threads: int | None = None
 ) -> tuple[Any, Any, Any]:
     """(indptr, indices, weights or None) of the union of a square matrix and its transpose.
 

@@ -32,7 +32,6 @@ PART = SOURCE.constant("PART")
 def union_with_transpose(
     indptr: Any, indices: Any, data: Any, *, reduce: str = "sum", threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """See matchwood.primitives.symmetrize.union_with_transpose."""
     cupy = engines.cupy()
     indptr = cupy.ascontiguousarray(indptr)
     n = indptr.size - 1

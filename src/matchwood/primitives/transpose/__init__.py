@@ -20,12 +20,7 @@ KINDS = (*FLOATS, "int64")
 
 
 def transpose(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    columns: int,
-    *,
-    threads: int | None = None,
+    indptr: Any, indices: Any, data: Any, columns: int, *, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
     """(indptr, indices, data) of the transpose; `data` may be None.
 

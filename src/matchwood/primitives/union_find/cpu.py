@@ -137,7 +137,6 @@ def _join(team: Team, n: int, u: Any, v: Any, parent: Any, bad: Any) -> None:
 def union_find(
     n: int, u: np.ndarray[Any, Any], v: np.ndarray[Any, Any], *, threads: int | None = None
 ) -> np.ndarray[Any, Any]:
-    """See matchwood.primitives.union_find.union_find."""
     parent = np.empty(n, u.dtype)
     bad = np.full(1, u.size, np.int64)
     errors = {_OUT_OF_RANGE: lambda edge: end_out_of_range(n, edge)}

@@ -10,7 +10,6 @@ from matchwood.primitives.union_find import end_out_of_range
 
 
 def union_find(n: int, u: Any, v: Any, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.union_find.union_find."""
     label = np.arange(n, dtype=u.dtype)
     for edge in range(u.size):
         a, b = int(u[edge]), int(v[edge])

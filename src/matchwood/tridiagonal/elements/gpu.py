@@ -232,14 +232,7 @@ def _solver(make: Any, n: int, dtype: Any, index: Any, permuted: bool, device: i
 
 
 def solve(
-    make: Any,
-    dl: Any,
-    d: Any,
-    du: Any,
-    b: Any,
-    perm: Any = None,
-    *,
-    threads: int | None = None,
+    make: Any, dl: Any, d: Any, du: Any, b: Any, perm: Any = None, *, threads: int | None = None
 ) -> tuple[Any, int, int]:
     """The solution for every row of b; the row without a pivot or -1; a verdict (check.py)."""
     x = gpu.empty(b.shape, b.dtype, "tridiagonal.solve")

@@ -149,7 +149,6 @@ def add_inner(labels: Any, inner: Any, sums: Any) -> None:
 
 
 def sums_by_label(values: Any, labels: Any, count: int, threads: int | None = None) -> Any:
-    """See matchwood.primitives.contract.trusted_sums."""
     sums = engines.cupy().zeros(count, np.int64)
     add_inner(labels, values, sums)
     return sums
