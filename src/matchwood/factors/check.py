@@ -239,9 +239,7 @@ def _check_weights(
 ) -> None:
     if weights.shape != table.shape:
         raise CheckFailed(f"factor: weights must have shape {table.shape}, got {weights.shape}")
-    wrong = weights[v, slot] != data[at]
-    if wrong.any():
-        k = int(wrong.argmax())
+    if (k := answers.first(weights[v, slot] != data[at])) is not None:
         i, j = int(v[k]), int(table[v[k], slot[k]])
         raise CheckFailed(
             f"factor: edge ({i}, {j}) weighs {data[at[k]]}, got {weights[i, slot[k]]}"
@@ -290,9 +288,7 @@ def _check_places(table: Array, u: Array, v: Array, position: Array, taken: Arra
     chosen = chosen[np.lexsort((position[chosen], u[chosen]))]
     expected = np.full_like(table, -1)
     expected[u[chosen], _place_in_row(u[chosen])] = v[chosen]
-    wrong = (table != expected).any(axis=1)
-    if wrong.any():
-        i = int(wrong.argmax())
+    if (i := answers.first((table != expected).any(axis=1))) is not None:
         raise CheckFailed(
             f"factor: vertex {i} lists {table[i].tolist()}, by preference {expected[i].tolist()}"
         )
@@ -309,9 +305,7 @@ def _check_greedy(u: Array, v: Array, position: Array, taken: Array, n: int) -> 
     np.maximum.at(weakest, u[taken], position[taken])
     blocked_by_tail = (degree[u] == n) & (weakest[u] < position)
     blocked_by_head = (degree[v] == n) & (weakest[v] < position)
-    wrong = ~taken & ~blocked_by_tail & ~blocked_by_head
-    if wrong.any():
-        k = int(wrong.argmax())
+    if (k := answers.first(~taken & ~blocked_by_tail & ~blocked_by_head)) is not None:
         raise CheckFailed(
             f"factor: edge ({u[k]}, {v[k]}) comes before an edge of each of its ends, or fits"
         )
@@ -327,9 +321,7 @@ def _check_rounds(
     the order of preference.  Nothing but the hashes is shared with the engines.
     """
     expected, rounds, maximal = _proposed(n, u, v, order, plan)
-    wrong = taken != expected
-    if wrong.any():
-        k = int(wrong.argmax())
+    if (k := answers.first(taken != expected)) is not None:
         what = "is not confirmed in any round" if taken[k] else "is confirmed by the rounds"
         where = "in" if taken[k] else "missing from"
         raise CheckFailed(f"factor: edge ({u[k]}, {v[k]}) {what}, but {where} the factor")

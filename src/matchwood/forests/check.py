@@ -69,18 +69,15 @@ def check_paths(forest: Any, caller: str) -> tuple[Array, Array, Array]:
     n = int(answers.array(caller, "perm", forest.perm).size)
     arrays = _arrays(forest, n, caller)
     for name, array in arrays.items():
-        outside = (array < 0) | (array > n)  # positions go to n, and wide ones must not wrap
-        if outside.any():
-            k = int(outside.argmax())
+        # positions go to n, and wide ones must not wrap
+        if (k := answers.first((array < 0) | (array > n))) is not None:
             raise CheckFailed(f"linear forest: {name}[{k}] is {array[k]}, no vertex of 0..{n - 1}")
     perm, path, position, place = arrays.values()
     _check_order(perm, path, position, place)
     table = _check_table(getattr(forest.factor, "neighbours", None), n, caller)
     inside = path[perm[1:]] == path[perm[:-1]]
     u, v = perm[:-1][inside], perm[1:][inside]
-    strange = ~(table[u] == v[:, None]).any(axis=1)
-    if strange.any():
-        k = int(strange.argmax())
+    if (k := answers.first(~(table[u] == v[:, None]).any(axis=1))) is not None:
         raise CheckFailed(f"linear forest: edge ({u[k]}, {v[k]}) is not in the factor")
     return u, v, table
 
@@ -102,29 +99,21 @@ def _check_table(neighbours: Any, n: int, caller: str) -> Array:
 
 def _check_order(perm: Array, path: Array, position: Array, place: Array) -> None:
     n = perm.size
-    outside = np.flatnonzero((perm < 0) | (perm >= n))
-    if outside.size:
-        k = int(outside[0])
+    if (k := answers.first((perm < 0) | (perm >= n))) is not None:
         raise CheckFailed(f"linear forest: perm[{k}] is {perm[k]}, no vertex of 0..{n - 1}")
-    misplaced = np.flatnonzero(place[perm] != np.arange(n))
-    if misplaced.size:
-        k = int(misplaced[0])
+    if (k := answers.first(place[perm] != np.arange(n))) is not None:
         raise CheckFailed(
             f"linear forest: perm[{k}] is {perm[k]}, but place[{perm[k]}] is {place[perm[k]]}"
         )
     ids, at = path[perm], position[perm]
     new_path = np.ones(n, bool)
     new_path[1:] = ids[1:] != ids[:-1]
-    wrong = np.flatnonzero(ids[1:] < ids[:-1])
-    if wrong.size:
-        k = int(wrong[0])
+    if (k := answers.first(ids[1:] < ids[:-1])) is not None:
         raise CheckFailed(
             f"linear forest: path {ids[k + 1]} comes after path {ids[k]} in the order"
         )
     start = np.maximum.accumulate(np.where(new_path, np.arange(n), 0))
-    wrong = np.flatnonzero(at != np.arange(n) - start + 1)
-    if wrong.size:
-        k = int(wrong[0])
+    if (k := answers.first(at != np.arange(n) - start + 1)) is not None:
         raise CheckFailed(
             f"linear forest: vertex {perm[k]} has position {at[k]}, "
             f"but comes as number {k - start[k] + 1} of path {ids[k]}"
@@ -132,9 +121,7 @@ def _check_order(perm: Array, path: Array, position: Array, place: Array) -> Non
     firsts = np.flatnonzero(new_path)
     lasts = np.append(firsts[1:], n) - 1
     smaller = np.minimum(perm[firsts], perm[lasts]) if n else firsts
-    wrong = np.flatnonzero((perm[firsts] != smaller) | (ids[firsts] != smaller))
-    if wrong.size:
-        k = int(wrong[0])
+    if (k := answers.first((perm[firsts] != smaller) | (ids[firsts] != smaller))) is not None:
         raise CheckFailed(
             f"linear forest: path {ids[firsts[k]]} runs from {perm[firsts[k]]} to "
             f"{perm[lasts[k]]}; it must have the name of the smaller end, and start there"
@@ -173,9 +160,7 @@ def _check_cuts(forest: Any, table: Array, kept: Array) -> None:
     first[1:] = label[u[order]][1:] != label[u[order]][:-1]
     weakest = np.zeros(u.size, bool)
     weakest[order[first]] = True
-    wrong = np.flatnonzero(is_kept == weakest)
-    if wrong.size:
-        k = int(wrong[0])
+    if (k := answers.first(is_kept == weakest)) is not None:
         raise CheckFailed(
             f"linear forest: edge ({u[k]}, {v[k]}) is the weakest of a cycle and must be removed"
             if weakest[k]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments, calls, engines
+from matchwood import answers, arguments, calls, engines
 from matchwood.errors import CheckFailed
 
 SMALLEST_SQUARE = 1e-280  # sums of squares between this and its inverse lost nothing
@@ -96,9 +96,7 @@ def _check_record(found: Any, residual: float, size: float, allowed: float, call
         raise CheckFailed(
             f"solution: {iterations} iterations, but residuals of shape {history.shape}"
         )
-    wrong = ~(np.isfinite(history) & (history >= 0))
-    if wrong.any():
-        at = int(wrong.argmax())
+    if (at := answers.first(~(np.isfinite(history) & (history >= 0)))) is not None:
         raise CheckFailed(f"solution: residual {at} of the history is {history[at]}")
     last = float(history[-1])
     if not np.isclose(last * (size or 1.0), residual, rtol=1e-3, atol=1e-3 * allowed):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import answers
 from matchwood.errors import CheckFailed
 from matchwood.primitives.hashing import mix64
 
@@ -41,7 +42,5 @@ def check_joins(
     rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     w = np.ones(indices.size, np.int64) if weights is None else weights
     right = expected_joins(rows, indices, w, volume, names, total, resolution)
-    wrong = np.flatnonzero(right != target)
-    if wrong.size:
-        r = int(wrong[0])
+    if (r := answers.first(right != target)) is not None:
         raise CheckFailed(f"joins: {r} must join {right[r]}, not {target[r]}")

@@ -23,7 +23,6 @@ def check_compact(mask: Any, values: Any, kept: Any) -> None:
     answers.of_kind(
         "check_compact", "iu" if source.dtype.kind in "iu" else source.dtype.kind, kept=kept
     )
-    wrong = np.flatnonzero(~((kept == source) | ((kept != kept) & (source != source))))
-    if wrong.size:
-        r = int(wrong[0])
+    r = answers.first(~((kept == source) | ((kept != kept) & (source != source))))
+    if r is not None:
         raise CheckFailed(f"compact: element {r} must be {source[r]}, of {marks[r]}, got {kept[r]}")

@@ -35,9 +35,7 @@ def check_queue(bitmap: Any, n: int, queue: Any) -> None:
     outside = np.flatnonzero((queue < 0) | (queue >= n))
     if outside.size:
         raise CheckFailed(f"queue: vertex {queue[outside[0]]} is not in 0 .. {n - 1}")
-    falls = np.flatnonzero(queue[1:] <= queue[:-1])
-    if falls.size:
-        i = int(falls[0])
+    if (i := answers.first(queue[1:] <= queue[:-1])) is not None:
         raise CheckFailed(f"queue: {queue[i]} and {queue[i + 1]} at {i}, {i + 1} do not increase")
     unmarked = np.flatnonzero(~marked[queue])
     if unmarked.size:

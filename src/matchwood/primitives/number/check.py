@@ -29,12 +29,10 @@ def check_numbers(root: Any, numbers: Any, count: int) -> None:
     roots = np.flatnonzero(root == np.arange(n))
     if roots.size != count:
         raise CheckFailed(f"numbers: there are {roots.size} roots, got a count of {count}")
-    wrong = answers.first(numbers[roots] != np.arange(count))
-    if wrong is not None:
+    if (wrong := answers.first(numbers[roots] != np.arange(count))) is not None:
         v = int(roots[wrong])
         raise CheckFailed(f"numbers: root {v} must have number {wrong}, got {numbers[v]}")
-    wrong = answers.first(numbers != numbers[root])
-    if wrong is not None:
+    if (wrong := answers.first(numbers != numbers[root])) is not None:
         raise CheckFailed(
             f"numbers: vertex {wrong} has number {numbers[wrong]}, its root "
             f"{root[wrong]} has {numbers[root[wrong]]}"

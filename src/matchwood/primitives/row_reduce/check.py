@@ -99,7 +99,5 @@ def _check_rows(name: str, indptr: Any, answer: Any) -> Any:
 
 
 def _first(name: str, wrong: Any, got: Any, right: Any) -> None:
-    places = np.flatnonzero(wrong)
-    if places.size:
-        i = int(places[0])
+    if (i := answers.first(wrong)) is not None:
         raise CheckFailed(f"{name}: row {i} must be {right[i]}, got {got[i]}")

@@ -20,9 +20,7 @@ def check_exclusive_scan(counts: Any, offsets: Any) -> None:
     if offsets[0] != 0:
         raise CheckFailed(f"exclusive scan: offsets[0] must be 0, got {offsets[0]}")
     steps = np.diff(offsets.astype(np.int64))
-    wrong = np.flatnonzero(steps != counts)
-    if wrong.size:
-        i = int(wrong[0])
+    if (i := answers.first(steps != counts)) is not None:
         raise CheckFailed(
             f"exclusive scan: offsets[{i + 1}] - offsets[{i}] is {steps[i]}, "
             f"but counts[{i}] is {counts[i]}"

@@ -27,9 +27,7 @@ def check_radix_sort(
     if sorted_keys.dtype != keys.dtype:
         raise CheckFailed(f"sort: keys must stay {keys.dtype}, got {sorted_keys.dtype}")
     codes, sorted_codes = _codes(keys, bits), _codes(sorted_keys, bits)
-    falls = np.flatnonzero(sorted_codes[1:] < sorted_codes[:-1])
-    if falls.size:
-        i = int(falls[0])
+    if (i := answers.first(sorted_codes[1:] < sorted_codes[:-1])) is not None:
         raise CheckFailed(
             f"sort: keys {sorted_keys[i]!s} and {sorted_keys[i + 1]!s} at {i} and {i + 1} fall"
         )
@@ -60,8 +58,7 @@ def check_sort_keys(keys: Any, sorted_keys: Any) -> None:
             f"sort: {keys.size} keys of {keys.dtype} expected, got {sorted_keys.dtype} keys of "
             f"shape {sorted_keys.shape}"
         )
-    i = answers.first(sorted_keys[1:] < sorted_keys[:-1])
-    if i is not None:
+    if (i := answers.first(sorted_keys[1:] < sorted_keys[:-1])) is not None:
         raise CheckFailed(
             f"sort: keys {sorted_keys[i]!s} and {sorted_keys[i + 1]!s} at {i} and {i + 1} fall"
         )
@@ -83,21 +80,15 @@ def _check_positions(keys: Any, sorted_keys: Any, sorted_codes: Any, positions: 
     counted = np.zeros(keys.size, dtype=np.int64)
     inside = (positions >= 0) & (positions < keys.size)
     np.add.at(counted, positions[inside], 1)
-    wrong = np.flatnonzero(counted != 1)
-    if wrong.size:
-        i = int(wrong[0])
+    if (i := answers.first(counted != 1)) is not None:
         raise CheckFailed(f"sort: position {i} comes {counted[i]} times, not once")
     carried = keys[positions]
-    wrong = np.flatnonzero(_bits(carried) != _bits(sorted_keys))
-    if wrong.size:
-        i = int(wrong[0])
+    if (i := answers.first(_bits(carried) != _bits(sorted_keys))) is not None:
         raise CheckFailed(
             f"sort: key {sorted_keys[i]!s} at {i} is not keys[{positions[i]}] = {carried[i]!s}"
         )
     turned = (sorted_codes[1:] == sorted_codes[:-1]) & (positions[1:] < positions[:-1])
-    wrong = np.flatnonzero(turned)
-    if wrong.size:
-        i = int(wrong[0])
+    if (i := answers.first(turned)) is not None:
         raise CheckFailed(f"sort: equal keys at {i} and {i + 1} have changed their order")
 
 

@@ -22,19 +22,13 @@ def check_union_find(n: int, u: Any, v: Any, label: Any) -> None:
     answers.of_kind("check_union_find", "iu", label=label)
     if label.shape != (n,):
         raise CheckFailed(f"union-find: {n} labels expected, got shape {label.shape}")
-    wrong = np.flatnonzero((label < 0) | (label > np.arange(n)))
-    if wrong.size:
-        i = int(wrong[0])
+    if (i := answers.first((label < 0) | (label > np.arange(n)))) is not None:
         raise CheckFailed(f"union-find: label[{i}] = {label[i]} is not in 0 .. {i}")
-    wrong = np.flatnonzero(label[label] != label)
-    if wrong.size:
-        i = int(wrong[0])
+    if (i := answers.first(label[label] != label)) is not None:
         raise CheckFailed(
             f"union-find: label[{i}] = {label[i]}, whose own label is {label[label[i]]}"
         )
-    wrong = np.flatnonzero(label[u] != label[v])
-    if wrong.size:
-        k = int(wrong[0])
+    if (k := answers.first(label[u] != label[v])) is not None:
         raise CheckFailed(
             f"union-find: edge {k} joins {u[k]} and {v[k]} with labels {label[u[k]]}, {label[v[k]]}"
         )
