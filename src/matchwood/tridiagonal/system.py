@@ -46,7 +46,7 @@ class System:
     def transposed(self) -> System:
         """The system of the transposed matrix."""
         dl, d, du = (a.swapaxes(1, 2) if self.block else a for a in (self.dl, self.d, self.du))
-        xp = _module(self.where)
+        xp = engines.xp(self.d)
         lower, upper = xp.zeros_like(d), xp.zeros_like(d)
         lower[1:], upper[:-1] = du[:-1], dl[1:]
         arrays = (xp.ascontiguousarray(a) for a in (lower, d, upper))
@@ -84,8 +84,8 @@ class System:
         kind = np.result_type(self.d.dtype, b.dtype)
         chosen = engines.resolve(self.where, engine, self.caller, threads)
         home = engines.home(chosen)
-        xp = _module(home)
         dl, d, du, given = (_brought(a, home, kind) for a in (self.dl, self.d, self.du, b))
+        xp = engines.xp(d)
         columns = b.shape[-1] if b.ndim > 1 + len(self.block) else 1
         length = self.n * (self.block or (1,))[0]
         rows = given.reshape(length, columns).T
@@ -114,7 +114,7 @@ class System:
     def probe(self) -> Any:
         """A right-hand side for a test of the matrix: the product of the matrix with unknowns of
         random sign, each about the inverse of its column's largest entry."""
-        xp = _module(self.where)
+        xp = engines.xp(self.d)
         size = abs(self.d)
         size[1:] = xp.maximum(size[1:], abs(self.du[:-1]))
         size[:-1] = xp.maximum(size[:-1], abs(self.dl[1:]))
@@ -172,10 +172,6 @@ def _brought(array: Any, home: str, kind: Any) -> Any:
     """The array on that engine, of that type; itself if it is so already."""
     array = engines.moved(array, home)
     return array if array.dtype == kind else widened(array)
-
-
-def _module(where: str) -> Any:
-    return engines.cupy() if where == "gpu" else np
 
 
 def _floating(array: Any, name: str, caller: str) -> Any:
@@ -316,7 +312,7 @@ class Factorization:
         if key not in self._solvers:
             module = engines.load(made.package, "gpu")
             self._solvers[key] = module.Solver(made.n, self.dtype, index, permuted=permuted)
-        x = _module("gpu").empty_like(b)
+        x = engines.xp(b).empty_like(b)
         solve = self._solvers[key].solve
         for one, out in zip(b, x, strict=True) if b.shape[0] > 1 else ((b, x),):
             solve(made.dl, made.d, made.du, one, out, order)
@@ -341,7 +337,7 @@ def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
     if b.ndim != 2 or (order is None and b.shape[1] != rows):
         width = rows if order is None else "m"
         raise ValueError(f"{caller}: b must have shape (k, {width}), got {b.shape}")
-    b = _module(made.where).ascontiguousarray(b)
+    b = engines.xp(b).ascontiguousarray(b)
     if order is None:
         return b, None
     order = plain(caller, "order", order)
@@ -353,13 +349,13 @@ def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
     least = -1 if made.block else 0  # only blocks can have dummy unknowns
     flat = integers(caller, "order", order.reshape(-1), low=least, high=int(b.shape[1]) - 1)
     index = np.int32 if flat.dtype == np.int32 else np.int64
-    return b, _module(made.where).ascontiguousarray(flat.astype(index, copy=False)).reshape(shape)
+    return b, engines.xp(b).ascontiguousarray(flat.astype(index, copy=False)).reshape(shape)
 
 
 def _solve_checked(made: System, b: Any, order: Any, threads: int | None) -> Any:
     """`solve_ordered` for hard matrices: gathered, solved with a check of every row, scattered."""
     shape = (made.n, *made.block)
-    x = _module(made.where).empty_like(b)
+    x = engines.xp(b).empty_like(b)
     for one, out in zip(b, x, strict=True):
         right = one if order is None else one[order.clip(0)]
         right = right.reshape(shape)

@@ -18,7 +18,7 @@ def assemble(
         entries += [(c, r, w) for r, c, w in entries]
     if reduce == "keep":
         kept = [entry for entry in entries if loops or entry[0] != entry[1]]
-        return _all_entries(kept, n_rows, rows.dtype, data)
+        return csr_of(kept, n_rows, rows.dtype, data)
     table: dict[tuple[int, int], Any] = {}
     for r, c, w in entries:
         if r == c and not loops:
@@ -27,13 +27,7 @@ def assemble(
             table[r, c] = w
         elif data is not None:
             table[r, c] = dtype.type(_joined(reduce, table[r, c], w))
-    keys = sorted(table)
-    indptr = np.zeros(n_rows + 1, rows.dtype)
-    for r, _ in keys:
-        indptr[r + 1] += 1
-    np.cumsum(indptr, out=indptr)
-    indices = np.array([c for _, c in keys], rows.dtype)
-    return indptr, indices, None if data is None else np.array([table[k] for k in keys], dtype)
+    return csr_of([(*key, w) for key, w in table.items()], n_rows, rows.dtype, data)
 
 
 def _joined(reduce: str, x: Any, y: Any) -> Any:
@@ -46,7 +40,8 @@ def _joined(reduce: str, x: Any, y: Any) -> Any:
     return min(x, y) if reduce == "min" else max(x, y)  # both take the first of equal ones
 
 
-def _all_entries(entries: Any, n_rows: int, kind: Any, data: Any) -> tuple[Any, Any, Any]:
+def csr_of(entries: Any, n_rows: int, kind: Any, data: Any) -> tuple[Any, Any, Any]:
+    """CSR arrays of entries (row, column, value); without values where `data` is None."""
     entries = sorted(entries, key=lambda entry: entry[:2])
     indptr = np.zeros(n_rows + 1, kind)
     for r, _, _ in entries:

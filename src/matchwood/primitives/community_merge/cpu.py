@@ -23,8 +23,8 @@ from matchwood.engines.cpu import (
 )
 from matchwood.engines.cpu.hints import select
 from matchwood.primitives.hashing.cpu import mix64
+from matchwood.primitives.number.cpu import flatten, number_roots
 from matchwood.primitives.tally.cpu import word
-from matchwood.primitives.union_find.cpu import find
 
 Array = np.ndarray[Any, Any]
 
@@ -102,38 +102,16 @@ def _joins(
 
 
 @kernel
-def _trees(
-    team: Any, target: Array, parent: Array, label: Array, root: Array, counts: Array
-) -> None:
-    """`parent` becomes a copy of target; root gets the roots, counts[-1] how many there are."""
-    n = parent.size
-    lo, hi = share(team, n)
-    count = 0
-    for v in range(lo, hi):
-        parent[v] = target[v]
-        if target[v] == v:
-            count += 1
-    counts[team.me] = count
+def _trees(team: Any, target: Array, parent: Array, label: Array, sums: Array) -> None:
+    """`parent` becomes the root of each; sums[team.size] = how many roots there are."""
+    lo, hi = share(team, parent.size)
+    parent[lo:hi] = target[lo:hi]
     if barrier(team):
         return
-    at = 0
-    for member in range(team.me):
-        at += counts[member]
-    if team.me == team.size - 1:
-        counts[team.size] = at + count
-    for v in range(lo, hi):
-        if parent[v] == v:
-            label[v] = at
-            root[at] = v
-            at += 1
+    flatten(parent, lo, hi)
     if barrier(team):
         return
-    for v in range(lo, hi):
-        if interrupted(team, v):
-            return
-        r = np.int64(find(parent, v))
-        if r != v:
-            label[v] = label[r]  # written before the barrier: roots keep theirs
+    number_roots(team, parent, label, sums)
 
 
 def joins(
@@ -156,7 +134,6 @@ def joins(
 def trees(target: Array, *, threads: int | None = None) -> tuple[Array, Array]:
     n = target.size
     team = crew(threads, work=2 * n)
-    parent, label, root = (np.empty_like(target) for _ in range(3))
-    counts = np.zeros(team.size + 1, np.int64)
-    team.run(_trees, target, parent, label, root, counts)
-    return label, root[: int(counts[-1])]
+    parent, label = np.empty_like(target), np.empty_like(target)
+    team.run(_trees, target, parent, label, np.zeros(team.size + 1, np.int64))
+    return label, np.flatnonzero(parent == np.arange(n)).astype(target.dtype)

@@ -26,17 +26,17 @@ def check_contracted(
     rows, columns = np.repeat(labels, np.diff(indptr)), labels[indices]
     values = np.ones(indices.size, np.int64) if data is None else data
     between = rows != columns
-    sums = _Sums(rows[between], columns[between], values[between], count)
-    _compare(found[:3], sums.wanted, sums.allowed, what)
+    wanted, margin = _sums(rows[between], columns[between], values[between], count)
+    _compare(found[:3], wanted, margin, what)
     if len(found) < 4 or found[3] is None:
         return
     inside, values = rows[~between], values[~between]
     if inner is not None:
         inside, values = np.concatenate([inside, labels]), np.concatenate([values, inner])
-    sums = _Sums(inside, np.zeros_like(inside), values, count)
-    i = np.repeat(np.arange(count), np.diff(sums.wanted.indptr))
-    right, allowed = np.zeros(count, sums.wanted.dtype), np.zeros(count)
-    right[i], allowed[i] = sums.wanted.data, sums.allowed
+    wanted, margin = _sums(inside, np.zeros_like(inside), values, count)
+    i = np.repeat(np.arange(count), np.diff(wanted.indptr))
+    right, allowed = np.zeros(count, wanted.dtype), np.zeros(count)
+    right[i], allowed[i] = wanted.data, margin
     with np.errstate(over="ignore", invalid="ignore"):
         wrong = ~(np.abs(found[3] - right) <= allowed)  # also where one is NaN
     if wrong.any():
@@ -44,20 +44,17 @@ def check_contracted(
         raise CheckFailed(f"{what}: inner[{at}] is {found[3][at]}, must be {right[at]}")
 
 
-class _Sums:
+def _sums(rows: Any, columns: Any, values: Any, count: int) -> tuple[Any, Any]:
     """The sums by place, and how far from them a sum in another order may be."""
-
-    def __init__(self, rows: Any, columns: Any, values: Any, count: int) -> None:
-        wide = values.astype(np.int64 if values.dtype.kind in "iu" else np.float64)
-        self.wanted = _added(rows, columns, wide, count)
-        self.allowed = np.zeros(self.wanted.nnz)
-        if values.dtype.kind == "f":
-            sizes = _added(rows, columns, abs(wide), count)
-            terms = _added(rows, columns, np.ones_like(wide), count)
-            step = np.finfo(values.dtype).eps
-            with np.errstate(over="ignore", invalid="ignore"):
-                part = np.maximum(ROUNDING[values.dtype.name], step * terms.data)
-                self.allowed = part * sizes.data
+    wide = values.astype(np.int64 if values.dtype.kind in "iu" else np.float64)
+    wanted = _added(rows, columns, wide, count)
+    if values.dtype.kind != "f":
+        return wanted, np.zeros(wanted.nnz)
+    sizes = _added(rows, columns, abs(wide), count)
+    terms = _added(rows, columns, np.ones_like(wide), count)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = np.finfo(values.dtype).eps * terms.data
+        return wanted, np.maximum(ROUNDING[values.dtype.name], step) * sizes.data
 
 
 def _added(rows: Any, columns: Any, values: Any, count: int) -> Any:

@@ -52,14 +52,6 @@ Array = np.ndarray[Any, Any]
 NOT_SYMMETRIC = 1  # code of a failure: more edges than a symmetric pattern has
 
 
-class Csr(NamedTuple):
-    """Rows of entries; `data` is empty where there are no values."""
-
-    indptr: Array
-    indices: Array
-    data: Array
-
-
 class Listed(NamedTuple):
     """Entries one after the other; `sums` counts those of each member and, last, all."""
 
@@ -76,7 +68,7 @@ def _kept(i: Any, j: Any, symmetric: bool) -> bool:
 
 
 @kernel
-def _list_entries(team: Any, matrix: Csr, labels: Array, symmetric: bool, out: Listed) -> None:
+def _list_entries(team: Any, matrix: Rows, labels: Array, symmetric: bool, out: Listed) -> None:
     """List the entries that are kept, in the order of the rows."""
     lo, hi = share_rows(team, matrix.indptr)
     count = 0
@@ -116,7 +108,6 @@ def list_and_sort(
 ) -> Any:  # fmt: skip
     """(indptr, indices, data) of the groups, without loops; `data` may be None."""
     kind, nnz = indices.dtype, indices.size
-    unsigned = np.uint32 if kind == np.int32 else np.uint64
     team = crew(threads, work=nnz + labels.size)
     values = NO_DATA if data is None else data
     most = nnz // 2 if symmetric else nnz  # every edge is stored twice
@@ -127,7 +118,7 @@ def list_and_sort(
         np.zeros(team.size + 1, np.int64),
     )
     team.run(
-        _list_entries, Csr(indptr, indices.view(unsigned), values), labels, symmetric, out,
+        _list_entries, rows_of(indptr, indices, values), labels, symmetric, out,
         errors={NOT_SYMMETRIC: lambda found: not_symmetric(caller)},
     )  # fmt: skip
     m = int(out.sums[-1])
@@ -213,14 +204,6 @@ class Memory(NamedTuple):
     at: Array  # where those of each chunk begin
     taken: Array  # entries that members have taken so far: one word
     slab: int  # entries that are taken at a time
-
-
-def _most_taken(entries: int, members: int, slab: int) -> int:
-    """Entries that all members take at most.
-
-    A slab is left when less than a part of it is free, and each member has one that is not full.
-    """
-    return entries + entries // (PART - 1) + 1 + members * slab
 
 
 @kernel
@@ -412,7 +395,8 @@ def quotient(
         np.empty((team.size, BLOCK), rows.indices.dtype),
     )
     lengths = np.zeros(count + 1, indptr.dtype)
-    most = _most_taken(entries, team.size, slab)
+    # A slab is left when less than a part of it is free, and each member has one that is not full.
+    most = entries + entries // (PART - 1) + 1 + team.size * slab
     loose = Rows(lengths, np.empty(most, rows.indices.dtype), np.empty(most, kind))
     diagonal = np.empty(count, kind)
     beside = np.empty(0, kind) if inner is None else inner.astype(kind, copy=False)

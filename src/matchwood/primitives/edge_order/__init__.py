@@ -25,10 +25,10 @@ from typing import Any
 
 from matchwood.arguments import INDEX, count, one_of, same_size, vector
 from matchwood.engines import call
+from matchwood.primitives.patterns import FLOATS
 
 __all__ = ["order_edges"]
 
-WEIGHTS = ("float32", "float64")
 TIES = ("hash", "index")
 MASK64 = (1 << 64) - 1
 
@@ -89,7 +89,7 @@ def order_edges(
     """
     u = vector("order_edges", "u", u, INDEX)
     v = vector("order_edges", "v", v, INDEX)
-    w = vector("order_edges", "w", w, WEIGHTS)
+    w = vector("order_edges", "w", w, FLOATS)
     same_size("order_edges", "v", v, "u", u)
     same_size("order_edges", "w", w, "u", u)
     if u.dtype != v.dtype:

@@ -27,7 +27,6 @@ from matchwood.arguments import index_type
 from matchwood.engines.cpu import (
     Team,
     atomic_add,
-    atomic_min,
     atomic_or,
     barrier,
     crew,
@@ -88,16 +87,23 @@ def claim_bit(bitmap: Any, v: Any) -> bool:
 
 
 @device
-def clear_bitmap(team: Team, bitmap: Any) -> None:
-    """Unmark all, each member its share; a barrier must follow."""
+def _outside(vertices: Any, n: int) -> bool:
+    """Whether a vertex is not in 0 .. n - 1."""
+    outside = False
+    for k in range(vertices.size):
+        outside |= vertices[k] < 0 or vertices[k] >= n
+    return outside
+
+
+@kernel
+def _mark(team: Team, queue: Any, n: int, bitmap: Any) -> None:
     lo, hi = share(team, bitmap.size)
     bitmap[lo:hi] = 0
-
-
-@device
-def mark_queue(team: Team, queue: Any, size: int, bitmap: Any) -> None:
-    """Mark queue[:size], each member its share; a barrier must follow."""
-    lo, hi = share(team, size)
+    lo, hi = share(team, queue.size)
+    if _outside(queue[lo:hi], n):
+        fail(team, _OUT_OF_RANGE, 0)
+    if barrier(team):
+        return
     for start in range(lo, hi, BLOCK):
         if stopping(team):
             return
@@ -106,91 +112,39 @@ def mark_queue(team: Team, queue: Any, size: int, bitmap: Any) -> None:
             set_bit(bitmap, block[k])
 
 
-@device
-def list_bitmap(team: Team, bitmap: Any, queue: Any, counts: Any) -> int:
-    """List all marked vertices in increasing order; returns how many, or -1: the team stops.
-
-    Each member lists its share of the words behind those of the members before it.  `counts` has
-    a cache line of int64 words for each member.  A barrier must follow before the queue is read.
-    """
+@kernel
+def _count(team: Team, bitmap: Any, counts: Any) -> None:
     lo, hi = share(team, bitmap.size)
     marked = np.uint64(0)
     for word in bitmap[lo:hi]:
         marked += count_ones(word)
-    counts[team.me, 0] = np.int64(marked)
-    if barrier(team):
-        return -1
-    place, total = 0, 0
-    for me in range(team.size):
-        if me < team.me:
-            place += counts[me, 0]
-        total += counts[me, 0]
-    place = np.uint64(place)
+    counts[team.me] = np.int64(marked)
+
+
+@kernel
+def _list(team: Team, bitmap: Any, starts: Any, queue: Any) -> None:
+    """Each member lists its share of the words behind those of the members before it."""
+    lo, hi = share(team, bitmap.size)
+    place = np.uint64(starts[team.me])
     for w in range(lo, hi):
         word = bitmap[w]
         while word != 0:
             queue[place] = 64 * w + np.int64(trailing_zeros(word))
             place += np.uint64(1)
             word &= word - np.uint64(1)  # without its lowest bit
-    return total
-
-
-@device
-def _first_outside(vertices: Any, n: int) -> int:
-    """Place of the first vertex that is not in 0 .. n - 1; their number when all are."""
-    outside = False
-    for k in range(vertices.size):
-        outside |= vertices[k] < 0 or vertices[k] >= n
-    if outside:
-        for k in range(vertices.size):
-            if vertices[k] < 0 or vertices[k] >= n:
-                return k
-    return vertices.size
-
-
-@kernel
-def _mark(team: Team, queue: Any, n: int, bitmap: Any, bad: Any) -> None:
-    """bad[0] starts as queue.size; the smallest place of a vertex out of range is the failure."""
-    clear_bitmap(team, bitmap)
-    lo, hi = share(team, queue.size)
-    for start in range(lo, hi, BLOCK):
-        if stopping(team):
-            return
-        block = queue[start : min(start + BLOCK, hi)]
-        place = _first_outside(block, n)
-        if place < block.size:
-            atomic_min(bad, 0, start + place)
-            break
-    if barrier(team):
-        return
-    if bad[0] < queue.size:
-        fail(team, _OUT_OF_RANGE, bad[0])
-        return
-    mark_queue(team, queue, queue.size, bitmap)
-
-
-@kernel
-def _count(team: Team, bitmap: Any, totals: Any) -> None:
-    lo, hi = share(team, bitmap.size)
-    marked = np.uint64(0)
-    for word in bitmap[lo:hi]:
-        marked += count_ones(word)
-    totals[team.me] = marked
-
-
-@kernel
-def _list(team: Team, bitmap: Any, queue: Any, counts: Any) -> None:
-    list_bitmap(team, bitmap, queue, counts)
 
 
 def bitmap_from_queue(
     queue: np.ndarray[Any, Any], n: int, *, threads: int | None = None
 ) -> np.ndarray[Any, Any]:
     bitmap = np.empty(words_for(n), np.uint64)
-    bad = np.full(1, queue.size, np.int64)
-    errors = {_OUT_OF_RANGE: lambda place: vertex_out_of_range(n, place)}
+
+    def first_outside(_: int) -> ValueError:
+        return vertex_out_of_range(n, int(((queue < 0) | (queue >= n)).argmax()))
+
     team = crew(threads, work=queue.size + bitmap.size)
-    team.run(_mark, np.ascontiguousarray(queue), n, bitmap, bad, errors=errors)
+    errors = {_OUT_OF_RANGE: first_outside}
+    team.run(_mark, np.ascontiguousarray(queue), n, bitmap, errors=errors)
     return bitmap
 
 
@@ -199,8 +153,8 @@ def queue_from_bitmap(
 ) -> np.ndarray[Any, Any]:
     bitmap = np.ascontiguousarray(bitmap)
     team = crew(threads, work=n // 8)
-    totals = np.zeros(team.size, np.uint64)
-    team.run(_count, bitmap, totals)
-    queue = np.empty(int(totals.sum()), index_type(n) if dtype is None else dtype)
-    team.run(_list, bitmap, queue, np.empty((team.size, 16), np.int64))
+    counts = np.zeros(team.size, np.int64)
+    team.run(_count, bitmap, counts)
+    queue = np.empty(int(counts.sum()), index_type(n) if dtype is None else dtype)
+    team.run(_list, bitmap, np.cumsum(counts) - counts, queue)
     return queue

@@ -25,28 +25,6 @@ __device__ __forceinline__ long long append(I* queue, C* size, I v, bool wanted)
     return place;
 }
 
-// As append, for `count` vertices of each thread, and one atomic for the block: the place where
-// this thread's vertices go.  All threads of the block call.
-template <typename C>
-__device__ __forceinline__ long long append_block(C* size, int count)
-{
-    __shared__ long long start;
-    int total;
-    int before = block_exclusive_sum(count, &total);
-    if (threadIdx.x == 0) start = total ? (long long)take(size, C(total)) : 0;
-    __syncthreads();
-    long long place = start + before;
-    __syncthreads();
-    return place;
-}
-
-// A plain read: right where the bitmap is not written by the same kernel.
-template <typename I>
-__device__ __forceinline__ bool test_bit(const Word* bitmap, I v)
-{
-    return bitmap[v >> 6] >> (v & 63) & 1;
-}
-
 // True when this call set the bit.  Reads first: most visits find it set, and a read is cheaper.
 template <typename I>
 __device__ __forceinline__ bool set_bit(Word* bitmap, I v)
@@ -54,13 +32,4 @@ __device__ __forceinline__ bool set_bit(Word* bitmap, I v)
     Word bit = Word(1) << (v & 63);
     if (load_relaxed(&bitmap[v >> 6]) & bit) return false;
     return (atomicOr(&bitmap[v >> 6], bit) & bit) == 0;
-}
-
-// Lanes of a warp hold the flags of 32 vertices in a row, the first of which is a multiple of 32:
-// write them as half a word, without atomics.  All lanes of the warp call.
-template <typename I>
-__device__ __forceinline__ void store_flags(Word* bitmap, I first, bool flag)
-{
-    unsigned votes = __ballot_sync(ALL, flag);
-    if (lane() == 0) reinterpret_cast<unsigned int*>(bitmap)[first >> 5] = votes;
 }

@@ -46,14 +46,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.arguments import count, real, same_size, vector
+from matchwood.arguments import INDEX, count, real, same_size, vector
 from matchwood.engines import call, location, resolve
 from matchwood.primitives.hashing.reference import GOLDEN as GOLDEN
 from matchwood.primitives.hashing.reference import MASK64, hash2_number
 
 __all__ = ["mix64", "hash2", "quarter_md5", "random_bit", "bit_barrier", "round_number"]
-
-VERTICES = ("int32", "int64")
 
 
 def mix64(x: Any, *, engine: str | None = None, threads: int | None = None) -> Any:
@@ -113,8 +111,8 @@ def hash2(
     >>> bool(a == b), bool(a == hash2(v, u, seed=7)[1])
     (False, True)
     """
-    u = vector("hash2", "u", u, VERTICES)
-    v = vector("hash2", "v", v, VERTICES)
+    u = vector("hash2", "u", u, INDEX)
+    v = vector("hash2", "v", v, INDEX)
     same_size("hash2", "v", v, "u", u)
     seed = _integer("hash2", "seed", seed) & MASK64
     resolve(location(u), engine, "hash2")
@@ -146,7 +144,7 @@ def quarter_md5(v: Any, r: int, *, engine: str | None = None, threads: int | Non
     >>> [hex(word) for word in quarter_md5(np.array([0, 1, 2]), 3)]
     ['0xb2c945a7', '0xdea8e0c8', '0x43e35b5a']
     """
-    v = vector("quarter_md5", "v", v, VERTICES)
+    v = vector("quarter_md5", "v", v, INDEX)
     r = _round("quarter_md5", r)
     resolve(location(v), engine, "quarter_md5")
     return call(__name__, "quarter_md5_array", (v, r), engine, threads=threads)
@@ -182,7 +180,7 @@ def random_bit(
     >>> bool(abs(bits.mean() - 0.25) < 0.02)
     True
     """
-    v = vector("random_bit", "v", v, VERTICES)
+    v = vector("random_bit", "v", v, INDEX)
     r = _round("random_bit", r)
     barrier = bit_barrier(real("random_bit", "p", p, 0, 1))
     resolve(location(v), engine, "random_bit")

@@ -36,7 +36,7 @@ from matchwood import engines
 from matchwood.arguments import INDEX, any_type, count, is_integer, one_of, shown, vector
 from matchwood.engines import call
 from matchwood.primitives.inspect import look_through
-from matchwood.primitives.patterns import ANY, NUMBERS, csr_arrays
+from matchwood.primitives.patterns import ANY, FLOATS, NUMBERS, csr_arrays
 
 __all__ = [
     "Operation",
@@ -46,8 +46,6 @@ __all__ = [
     "minimum_label",
     "maximum_neighbour",
 ]
-
-FLOATS = ("float32", "float64")
 
 
 class Operation(NamedTuple):

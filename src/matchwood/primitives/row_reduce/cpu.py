@@ -95,7 +95,7 @@ def _put(i: int, accumulator: Any, out: Any) -> None:
 
 
 @device
-def _zero(i: int, x: Any) -> Any:
+def _second(i: int, x: Any) -> Any:
     return x[1]
 
 
@@ -111,7 +111,7 @@ def _plus(total: Any, term: Any) -> Any:
 
 @kernel
 def _spmv(team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any) -> None:
-    reduce_rows(team, indptr, indices, data, columns, x, out, _zero, _times, _plus, _put)
+    reduce_rows(team, indptr, indices, data, columns, x, out, _second, _times, _plus, _put)
 
 
 # The n strongest.  The accumulator is (n weights, n columns), sorted; a place that is free has
@@ -196,11 +196,6 @@ def _minimum(
 
 
 @device
-def _lowest(i: int, x: Any) -> Any:
-    return x[1]
-
-
-@device
 def _value(i: int, j: int, a: Any, x: Any) -> Any:
     return x[0][j]
 
@@ -214,7 +209,7 @@ def _larger(best: Any, term: Any) -> Any:
 def _maximum(
     team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any
 ) -> None:
-    reduce_rows(team, indptr, indices, data, columns, x, out, _lowest, _value, _larger, _put)
+    reduce_rows(team, indptr, indices, data, columns, x, out, _second, _value, _larger, _put)
 
 
 @functools.lru_cache(maxsize=64)
@@ -291,14 +286,6 @@ def maximum_neighbour(
     indptr: Array, indices: Array, x: Array, *, threads: int | None = None
 ) -> Array:
     largest = np.empty(indptr.size - 1, x.dtype)
-    given = (np.ascontiguousarray(x), lowest(x.dtype))
-    _run(
-        _maximum,
-        "maximum_neighbour",
-        (indptr, indices, None),
-        x.size,
-        given,
-        largest,
-        threads=threads,
-    )
+    arrays, given = (indptr, indices, None), (np.ascontiguousarray(x), lowest(x.dtype))
+    _run(_maximum, "maximum_neighbour", arrays, x.size, given, largest, threads=threads)
     return largest

@@ -127,40 +127,30 @@ def union_with_transpose(
 
 
 @kernel
-def _count_kept(
-    team: Any, indptr: Array, indices: Array, data: Array, zeros: bool, lengths: Array
-) -> None:
-    """Count the entries off the diagonal; those of weight zero too where `zeros`."""
-    all_kept = zeros or data.size == 0
-    lo, hi = share_rows(team, indptr)
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        count = 0
-        for k in range(indptr[i], indptr[i + 1]):
-            if indices[k] != i and (all_kept or data[k] != 0):
-                count += 1
-        lengths[i + 1] = count
-
-
-@kernel
-def _write_kept(
+def _keep(
     team: Any, indptr: Array, indices: Array, data: Array, zeros: bool, out_indptr: Array,
     out_indices: Array, out_data: Array,
 ) -> None:  # fmt: skip
-    """Write what `_count_kept` counts; without `zeros` the magnitudes of the values."""
-    with_data = data.size > 0
+    """Entries off the diagonal; with `zeros` those of weight zero too, else the magnitudes.
+
+    Without room in out_indices, out_indptr[i + 1] becomes the length of row i.
+    """
+    with_data, write = data.size > 0, out_indices.size > 0
+    all_kept = zeros or not with_data
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):
         if interrupted(team, i):
             return
-        place = np.int64(out_indptr[i])
+        place = np.int64(out_indptr[i]) if write else np.int64(0)
         for k in range(indptr[i], indptr[i + 1]):
-            if indices[k] != i and (zeros or not with_data or data[k] != 0):
-                out_indices[place] = indices[k]
-                if with_data:
-                    out_data[place] = data[k] if zeros else abs(data[k])
+            if indices[k] != i and (all_kept or data[k] != 0):
+                if write:
+                    out_indices[place] = indices[k]
+                    if with_data:
+                        out_data[place] = data[k] if zeros else abs(data[k])
                 place += 1
+        if not write:
+            out_indptr[i + 1] = place
 
 
 def magnitudes(
@@ -178,14 +168,14 @@ def without_loops(
     """
     team = crew(threads, work=indices.size + indptr.size)
     values = NO_DATA if data is None else data
-    lengths = np.zeros_like(indptr)
-    team.run(_count_kept, indptr, indices, values, zeros, lengths)
+    lengths, none = np.zeros_like(indptr), np.empty(0, indices.dtype)
+    team.run(_keep, indptr, indices, values, zeros, lengths, none, values)
     if zeros and int(lengths.sum(dtype=np.int64)) == indices.size:
         return indptr, indices, data
     out_indptr, out_indices = _with_room(lengths, indices)
     out_data = NO_DATA if data is None else np.empty(out_indices.size, data.dtype)
     if out_indices.size:
-        team.run(_write_kept, indptr, indices, values, zeros, out_indptr, out_indices, out_data)
+        team.run(_keep, indptr, indices, values, zeros, out_indptr, out_indices, out_data)
     return out_indptr, out_indices, None if data is None else out_data
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.primitives.assemble.reference import csr_of
+
 
 def _entries(indptr: Any, indices: Any, data: Any) -> dict[tuple[int, int], Any]:
     one = np.float32(1)
@@ -14,17 +16,6 @@ def _entries(indptr: Any, indices: Any, data: Any) -> dict[tuple[int, int], Any]
         for i in range(len(indptr) - 1)
         for k in range(int(indptr[i]), int(indptr[i + 1]))
     }
-
-
-def _rows(table: dict[tuple[int, int], Any], indptr: Any, indices: Any, data: Any) -> Any:
-    keys = sorted(table)
-    out_indptr = np.zeros_like(indptr)
-    for i, _ in keys:
-        out_indptr[i + 1] += 1
-    np.cumsum(out_indptr, out=out_indptr)
-    out_indices = np.array([j for _, j in keys], indices.dtype)
-    out_data = None if data is None else np.array([table[key] for key in keys], data.dtype)
-    return out_indptr, out_indices, out_data
 
 
 def union_with_transpose(
@@ -38,7 +29,7 @@ def union_with_transpose(
             weight = sum(both) if reduce == "sum" else max(both) if reduce == "max" else min(both)
             if data is None or weight != 0:
                 table[i, j] = table[j, i] = weight
-    return _rows(table, indptr, indices, data)  # type: ignore[no-any-return]
+    return csr_of([(*key, w) for key, w in table.items()], len(indptr) - 1, indptr.dtype, data)
 
 
 def magnitudes(
@@ -46,4 +37,4 @@ def magnitudes(
 ) -> tuple[Any, Any, Any]:
     entry = _entries(indptr, indices, data)
     table = {key: abs(w) for key, w in entry.items() if key[0] != key[1] and w != 0}
-    return _rows(table, indptr, indices, data)  # type: ignore[no-any-return]
+    return csr_of([(*key, w) for key, w in table.items()], len(indptr) - 1, indptr.dtype, data)

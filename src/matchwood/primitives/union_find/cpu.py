@@ -30,7 +30,6 @@ import numpy as np
 from matchwood.engines.cpu import (
     Team,
     atomic_cas,
-    atomic_min,
     barrier,
     crew,
     device,
@@ -91,37 +90,23 @@ def compress(parent: Any, lo: int, hi: int) -> None:
 
 
 @device
-def _first_outside(u: Any, v: Any, n: int) -> int:
-    """Place of the first edge with an end that is not in 0 .. n - 1; their number when none."""
+def _outside(u: Any, v: Any, n: int) -> bool:
+    """Whether an edge has an end that is not in 0 .. n - 1."""
     outside = False
     for k in range(u.size):
         outside |= min(u[k], v[k]) < 0 or max(u[k], v[k]) >= n
-    if outside:
-        for k in range(u.size):
-            if min(u[k], v[k]) < 0 or max(u[k], v[k]) >= n:
-                return k
-    return u.size
+    return outside
 
 
 @kernel
-def _join(team: Team, n: int, u: Any, v: Any, parent: Any, bad: Any) -> None:
-    """bad[0] starts as u.size; the smallest edge with an end out of range is the failure."""
+def _join(team: Team, n: int, u: Any, v: Any, parent: Any) -> None:
     lo, hi = share(team, n)
     for i in range(lo, hi):
         parent[i] = i
     first, last = share(team, u.size)
-    for start in range(first, last, BLOCK):
-        if stopping(team):
-            return
-        us, vs = u[start : min(start + BLOCK, last)], v[start : min(start + BLOCK, last)]
-        place = _first_outside(us, vs, n)
-        if place < us.size:
-            atomic_min(bad, 0, start + place)
-            break
+    if _outside(u[first:last], v[first:last], n):
+        fail(team, _OUT_OF_RANGE, 0)
     if barrier(team):
-        return
-    if bad[0] < u.size:
-        fail(team, _OUT_OF_RANGE, bad[0])
         return
     for start in range(first, last, BLOCK):
         if stopping(team):
@@ -137,10 +122,13 @@ def _join(team: Team, n: int, u: Any, v: Any, parent: Any, bad: Any) -> None:
 def union_find(
     n: int, u: np.ndarray[Any, Any], v: np.ndarray[Any, Any], *, threads: int | None = None
 ) -> np.ndarray[Any, Any]:
-    parent = np.empty(n, u.dtype)
-    bad = np.full(1, u.size, np.int64)
-    errors = {_OUT_OF_RANGE: lambda edge: end_out_of_range(n, edge)}
-    team = crew(threads, work=n + u.size)
     u, v = np.ascontiguousarray(u), np.ascontiguousarray(v)
-    team.run(_join, n, u, v, parent, bad, errors=errors)
+    parent = np.empty(n, u.dtype)
+
+    def first_outside(_: int) -> ValueError:
+        outside = (np.minimum(u, v) < 0) | (np.maximum(u, v) >= n)
+        return end_out_of_range(n, int(outside.argmax()))
+
+    team = crew(threads, work=n + u.size)
+    team.run(_join, n, u, v, parent, errors={_OUT_OF_RANGE: first_outside})
     return parent
