@@ -84,19 +84,15 @@ def check_factor(
     view, n, _listed, table = _pairs(A, answer, directed=directed if method is not None else None)
     plan = origin_of(answer).plan if method is None else asked(n)
     if plan is not None:
-        _check_plan(plan, n, answer)
+        if not isinstance(plan, Plan):
+            raise TypeError(f"check_factor: plan must be a Plan, got {type(plan).__name__}")
+        said = bool(getattr(answer, "directed", plan.directed))
+        if (plan.n, plan.directed) != (n, said):
+            raise CheckFailed(
+                f"factor: the plan is for n={plan.n}, directed={plan.directed}; "
+                f"the answer has n={n}, directed={said}"
+            )
         _check_by_plan(view, plan, table, answer)
-
-
-def _check_plan(plan: Any, n: int, answer: Any) -> None:
-    if not isinstance(plan, Plan):
-        raise TypeError(f"check_factor: plan must be a Plan, got {type(plan).__name__}")
-    said = getattr(answer, "directed", plan.directed)
-    if plan.n != n or bool(said) != plan.directed:
-        raise CheckFailed(
-            f"factor: the plan is for n={plan.n}, directed={plan.directed}; "
-            f"the answer has n={n}, directed={bool(said)}"
-        )
 
 
 def check_maximal_factor(A: Any, answer: Any) -> None:

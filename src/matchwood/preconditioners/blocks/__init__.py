@@ -198,7 +198,14 @@ def _block_pattern(
     clock.skip(lambda: forest.seconds)
     members = _members_of(coarse.map, mate, forest)
     clock.lap("permutation of pairs")
-    blocks = _blocks_of(G, coarse.map, forest, members, threads=threads)
+    view = G.directed_weights()
+    kind = view.indices.dtype
+    # place of each vertex's pair in the order; whether the path goes on to the next pair
+    place = forest.place[coarse.map].astype(kind, copy=False)
+    position = forest.position[forest.perm].astype(kind, copy=False)
+    pairs_of_kind = members.astype(kind, copy=False)
+    engine = engines.load(__name__, G.engine)
+    blocks = engine.blocks(view, place, position, pairs_of_kind, threads=threads)
     if G.engine == "cpu":
         members = members.astype(np.int64)  # the CPU solver takes int64
     clock.lap("coefficients")
@@ -220,20 +227,6 @@ def _members_of(map: Any, mate: Any, forest: Any) -> Any:
     members[place, 0] = vertices[first]
     members[place, 1] = mate[first]
     return members
-
-
-def _blocks_of(
-    G: Any, map: Any, forest: Any, members: Any, *, threads: int | None = None
-) -> tuple[Any, Any, Any]:
-    """dl, d, du of shape (pairs, 2, 2): the entries of G's matrix along the paths of pairs."""
-    view = G.directed_weights()
-    kind = view.indices.dtype
-    # place of each vertex's pair in the order; whether the path goes on to the next pair
-    place = forest.place[map].astype(kind, copy=False)
-    position = forest.position[forest.perm].astype(kind, copy=False)
-    members = members.astype(kind, copy=False)
-    engine = engines.load(__name__, G.engine)
-    return engine.blocks(view, place, position, members, threads=threads)  # type: ignore[no-any-return]
 
 
 # Which vertices share a block
@@ -263,7 +256,13 @@ def side_by_side(G: Any, *, rng: Any, ties: str, threads: int | None = None) -> 
     strong_edges = (view.indptr, view.indices, np.where(strong, view.data, 0))
     forest = linear_forest(strong_edges, rounds=1, period=1, rng=rng, ties=ties, threads=threads)
     path, position = (array.astype(np.int64) for array in (forest.path, forest.position))
-    lower, upper, here, there, weights = _between_paths(view, rows, path, position)
+    # of every edge between two paths: its ends in the lower and in the upper path, and its weight
+    kept = (rows < view.indices) & (path[rows] != path[view.indices])
+    u, v = rows[kept], view.indices[kept]
+    swap = path[u] > path[v]
+    u, v = np.where(swap, v, u), np.where(swap, u, v)
+    lower, upper, here, there = path[u], path[v], position[u], position[v]
+    weights = view.data[kept].astype(np.float64)
     matrix = assemble(n, n, lower, upper, weights, symmetric=True, threads=threads)
     couple = weighted_matching(matrix, rng=rng, ties=ties, threads=threads).mate
     kept = couple[lower] == upper
@@ -282,18 +281,6 @@ def side_by_side(G: Any, *, rng: Any, ties: str, threads: int | None = None) -> 
     # a path is named after its first vertex, so forest.place[other] is where it starts
     place = np.where(exists, forest.place[other] + partner - 1, 0)
     return np.where(exists, forest.perm[place], -1).astype(view.indices.dtype)
-
-
-def _between_paths(
-    view: Any, rows: Any, path: Any, position: Any
-) -> tuple[Any, Any, Any, Any, Any]:
-    """For every edge between two paths: lower and upper path, positions there, weight."""
-    columns = view.indices
-    kept = (rows < columns) & (path[rows] != path[columns])
-    u, v = rows[kept], columns[kept]
-    swap = path[u] > path[v]
-    u, v = np.where(swap, v, u), np.where(swap, u, v)
-    return path[u], path[v], position[u], position[v], view.data[kept].astype(np.float64)
 
 
 def _alignment(

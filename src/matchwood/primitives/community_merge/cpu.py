@@ -105,7 +105,8 @@ def _joins(
 def _trees(team: Any, target: Array, parent: Array, label: Array, sums: Array) -> None:
     """`parent` becomes the root of each; sums[team.size] = how many roots there are."""
     lo, hi = share(team, parent.size)
-    parent[lo:hi] = target[lo:hi]
+    for v in range(lo, hi):
+        parent[v] = target[v]
     if barrier(team):
         return
     flatten(parent, lo, hi)

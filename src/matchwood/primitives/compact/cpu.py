@@ -13,6 +13,8 @@ import numpy as np
 from matchwood.arguments import index_type
 from matchwood.engines.cpu import Team, crew, device, kernel, share, stopping
 
+Array = np.ndarray[Any, Any]
+
 _LINE = 16  # words between the counts of two members, so that they share no cache line
 _BLOCK = 64  # flags that are counted at once, in vector registers, and skipped when all are 0
 _LOOK = 1 << 16  # flags between two checks of the stop word
@@ -62,12 +64,7 @@ def _write(team: Team, mask: Any, values: Any, starts: Any, kept: Any) -> None:
             place += np.uint64(flags[i] != 0)
 
 
-def compact(
-    mask: np.ndarray[Any, Any],
-    values: np.ndarray[Any, Any] | None = None,
-    *,
-    threads: int | None = None,
-) -> np.ndarray[Any, Any]:
+def compact(mask: Array, values: Array | None = None, *, threads: int | None = None) -> Array:
     mask = np.ascontiguousarray(mask)
     if mask.itemsize == 1:
         mask = mask.view(np.uint8)  # one signature for all flags of a byte

@@ -149,18 +149,9 @@ def contract(
 
 
 def trusted_contract_measured(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    inner: Any,
-    labels: Any,
-    count: int,
-    *,
-    engine: str,
-    threads: int | None = None,
-    most: int | None = None,
-    longest: int,
-) -> tuple[Contracted, int, int]:
+    indptr: Any, indices: Any, data: Any, inner: Any, labels: Any, count: int, *, engine: str,
+    threads: int | None = None, most: int | None = None, longest: int,
+) -> tuple[Contracted, int, int]:  # fmt: skip
     """(`contract` with its diagonal, the longest row, the rows with entries), for integers.
 
     The matrix is symmetric, its arrays have passed a gate and are where that engine reads them, and

@@ -28,6 +28,7 @@ from matchwood.engines.cpu import (
 from matchwood.engines.cpu.hints import prefetch
 from matchwood.primitives.assemble.cpu import assemble
 from matchwood.primitives.contract import sums_type
+from matchwood.primitives.number.cpu import number_roots
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.tally.cpu import (
     NO_COUNTS,
@@ -131,31 +132,18 @@ def list_and_sort(
 
 @kernel
 def _number_pairs(
-    team: Any, mate: Array, members: Array, sums: Array, label: Array, weights: Array
+    team: Any, mate: Array, members: Array, root: Array, sums: Array, label: Array, weights: Array
 ) -> None:
     """Number the pairs: the label of every vertex, and weights[:sums[size]] of the groups."""
     lo, hi = share(team, mate.size)
-    first = 0
     for v in range(lo, hi):
-        first += mate[v] < 0 or mate[v] > v
-    sums[team.me] = first
+        root[v] = mate[v] if 0 <= mate[v] < v else v
     if barrier(team):
         return
-    number = 0
-    for member in range(team.me):
-        number += sums[member]
+    number_roots(team, root, label, sums)
     for v in range(lo, hi):
-        if mate[v] < 0 or mate[v] > v:
-            label[v] = number
-            weights[number] = members[v] + (members[mate[v]] if mate[v] >= 0 else 0)
-            number += 1
-    if team.me == team.size - 1:
-        sums[team.size] = number
-    if barrier(team):
-        return
-    for v in range(lo, hi):
-        if 0 <= mate[v] < v:
-            label[v] = label[mate[v]]
+        if root[v] == v:
+            weights[label[v]] = members[v] + (members[mate[v]] if mate[v] >= 0 else 0)
 
 
 def contract_pairs(
@@ -165,9 +153,9 @@ def contract_pairs(
     n = mate.size
     team = crew(threads, work=indices.size + n)
     sums = np.zeros(team.size + 1, np.int64)
-    label = np.empty(n, indices.dtype)
+    root, label = np.empty_like(mate), np.empty(n, indices.dtype)
     weights = np.empty(n, members.dtype)
-    team.run(_number_pairs, mate, members, sums, label, weights)
+    team.run(_number_pairs, mate, members, root, sums, label, weights)
     count = int(sums[-1])
     made = list_and_sort(
         indptr, indices, data, label, count, symmetric=True, threads=threads, caller=caller

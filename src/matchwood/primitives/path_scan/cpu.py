@@ -81,14 +81,6 @@ def _orient(team: Team, table: Array, links: Array, bad: Array) -> None:
             links[2 * v + side] = link
 
 
-@device
-def _changed(tally: Array, turn: int) -> int:
-    total = 0
-    for me in range(tally.shape[0]):
-        total += tally[me, turn]
-    return total
-
-
 def _compiled(op: Any) -> Any:
     """The operation as kernels can call it.
 
@@ -147,7 +139,9 @@ def _doubling_with(op_of_user: Any) -> Any:
             turn += 1
             to, next_to = next_to, to
             total, next_total = next_total, total
-            count = _changed(tally, (turn - 1) % 3)
+            count = 0
+            for member in range(team.size):
+                count += tally[member, (turn - 1) % 3]
             if count == 0 or (count == left and not until_still):
                 left = count
                 break

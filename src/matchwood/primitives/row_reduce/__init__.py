@@ -229,14 +229,9 @@ def strongest_neighbours(
 
 
 def trusted_strongest_neighbours(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    n: int,
-    *,
-    engine: str | None = None,
+    indptr: Any, indices: Any, data: Any, n: int, *, engine: str | None = None,
     threads: int | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any]:  # fmt: skip
     """`strongest_neighbours` for arrays that have passed a gate: no pass over them before."""
     if count("strongest_neighbours", "n", n, least=1) > MOST_STRONGEST:
         raise ValueError(f"strongest_neighbours: n must be at most {MOST_STRONGEST}, got {n}")

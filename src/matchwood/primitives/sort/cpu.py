@@ -23,6 +23,8 @@ from matchwood.arguments import index_type
 from matchwood.engines.cpu import Crew, Team, barrier, crew, device, kernel, share, stopping
 from matchwood.engines.cpu.hints import leading_zeros, prefetch_write, trailing_zeros
 
+Array = np.ndarray[Any, Any]
+
 DIGIT_BITS = 8  # 256 counters and twice as many lines being written stay in a first-level cache
 DIGITS = 1 << DIGIT_BITS
 AHEAD = 8  # elements from a write to the line that is fetched; 16 measured 20 % slower
@@ -239,12 +241,9 @@ def _sort(
 
 
 def sort_pairs(
-    keys: np.ndarray[Any, Any],
-    payload: np.ndarray[Any, Any] | None = None,
-    *,
-    bits: int | None = None,
+    keys: Array, payload: Array | None = None, *, bits: int | None = None,
     threads: int | None = None,
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+) -> tuple[Array, Array]:  # fmt: skip
     n, width = keys.size, 8 * keys.dtype.itemsize
     unsigned = np.ascontiguousarray(keys).view(f"u{keys.dtype.itemsize}")
     carried = index_type(n) if payload is None else payload.dtype

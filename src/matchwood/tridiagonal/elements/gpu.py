@@ -17,9 +17,7 @@ from matchwood.engines import gpu
 from matchwood.tridiagonal import check as accuracy
 
 ZONES_PER_BLOCK = 128  # zones of a thread block in the first round; for block systems half as many
-MOST_REPAIR_BLOCKS = (
-    1024  # most thread blocks in later rounds; a thread takes several zones if needed
-)
+MOST_REPAIR_BLOCKS = 1024  # thread blocks of a later round; a thread may take several zones
 
 
 class RepairRound(NamedTuple):
@@ -91,16 +89,9 @@ class Solver:
     """Solves systems of one size and type on the current stream, without waiting."""
 
     def __init__(
-        self,
-        source: Any,
-        n: int,
-        p: int,
-        rows: int,
-        dtype: Any,
-        index: Any = np.int32,
-        *,
+        self, source: Any, n: int, p: int, rows: int, dtype: Any, index: Any = np.int32, *,
         permuted: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.n, self.dtype = n, np.dtype(dtype)
         self.rows = rows
         self.codes = Codes(*source.constants("NOT_FINITE", "OFF", "SOME_OFF", "FEW_OFF"))

@@ -71,13 +71,9 @@ def sizes_of(view: Any, n: int) -> Sizes:
 
 
 def find(
-    view: Any,
-    plan: Plan,
-    *,
-    threads: int | None = None,
-    machine: machines.Machine,
+    view: Any, plan: Plan, *, threads: int | None = None, machine: machines.Machine,
     keep: Any = None,
-) -> FactorArrays:
+) -> FactorArrays:  # fmt: skip
     if plan.n > 255:
         raise ValueError(f"{CALLER}: n must be at most 255 on Devices, got {plan.n}")
     stats = Stats(machine.devices.devices, vertices=view.n, entries=view.nnz)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.arguments import index_type
 from matchwood.engines.ranks.exchanges import Routed
 from matchwood.engines.ranks.exchanges.cpu import distinct, keep_least
 from matchwood.engines.ranks.exchanges.packing import places_of
@@ -40,7 +41,8 @@ def number_labels(G: Any, labels: Array, *, smallest: bool = False) -> tuple[int
     if smallest and exchange.order is None and grid.layout == "stripes":
         count, numbers = _number_smallest(G, labels)
         return count, engines.moved(numbers, where)
-    names = exchange_names(G)
+    names = grid.original_owned()  # the user's ids, by place
+    names = names if G.order is None else G.order.user(names)
     inside = labels if exchange.order is None else exchange.order.inside(labels)
     least_of = np.full(grid.owned, grid.n, np.int64)
     own, others = _lower_own(inside, names, grid, least_of)  # the others are sent to their owners
@@ -49,10 +51,10 @@ def number_labels(G: Any, labels: Array, *, smallest: bool = False) -> tuple[int
     if exchange.order is not None:  # else own vertices ascend, and the first is the smallest
         keep_least(least, back, names[others])
     letters = Routed(comm, grid.owner(used), exchange.threads)
-    places, offers = letters.send(grid.places(used), least.astype(_word(grid.n)))
+    places, offers = letters.send(grid.places(used), least.astype(index_type(grid.n)))
     keep_least(least_of, places, offers)
     mine = np.flatnonzero(least_of < grid.n)
-    number = np.empty(grid.owned, _word(grid.n))
+    number = np.empty(grid.owned, index_type(grid.n))
     count, number[mine] = number_ids(comm, least_of[mine], grid.n, exchange.threads)
     (found,) = letters.answer(number[places])
     numbers = number[own]
@@ -117,26 +119,15 @@ def _lower_own(labels: Array, names: Array, grid: Any, smallest: Array) -> tuple
     return places, np.flatnonzero(~mine)
 
 
-def exchange_names(G: Any) -> Array:
-    """The user's ids of own vertices, by place."""
-    inside = G.grid.original_owned()
-    return inside if G.order is None else G.order.user(inside)
-
-
 def number_ids(comm: Any, ids: Array, n: int, threads: int | None) -> tuple[int, Array]:
     """How many ids, different and below n, all ranks have, and the position of each own one."""
     width = max(1, -(-n // comm.size))
     letters = Routed(comm, ids // width, threads)
-    (received,) = letters.send(ids.astype(_word(n)))
+    (received,) = letters.send(ids.astype(index_type(n)))
     totals = comm.allgather(np.array([received.size], np.int64))
     marks = np.zeros(width, np.int64)
     inner = received - comm.rank * width
     marks[inner] = 1
     before = np.cumsum(marks) - 1 + int(totals[: comm.rank].sum())
-    (found,) = letters.answer(before[inner].astype(_word(n)))
+    (found,) = letters.answer(before[inner].astype(index_type(n)))
     return int(totals.sum()), found.astype(np.int64)
-
-
-def _word(n: int) -> Any:
-    """The smaller type that holds a vertex: fewer bytes to send."""
-    return np.dtype(np.int32 if n <= np.iinfo(np.int32).max else np.int64)

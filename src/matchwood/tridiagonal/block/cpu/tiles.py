@@ -167,15 +167,15 @@ def _pivot(value: Any, rest: Any) -> Any:
 
 
 @expanded
-def _column(s: Array, carried: int, new: int) -> Any:
-    """The entries of the four carried equations and of the two new ones in one column."""
+def _column(s: Array, carried: int, new: int, step: int) -> Any:
+    """Four numbers of the carried equations and the two of the new ones, which lie `step` apart."""
     return (
         s[carried],
         s[carried + LANES],
         s[carried + 2 * LANES],
         s[carried + 3 * LANES],
         s[new],
-        s[new + 2 * LANES],
+        s[new + step],
     )
 
 
@@ -195,10 +195,10 @@ def eliminated(s: Array, t: int, at: int, z: Any, choose: bool, first: Any, seco
     The new rows are at `at`.  Pivots are chosen with the sizes z, or given.
     """
     zero, one = s.dtype.type(0), s.dtype.type(1)
-    a = _column(s, MIDDLE + t, at)
-    b = _column(s, MIDDLE + 4 * LANES + t, at + LANES)
-    c = _column(s, MIDDLE + 8 * LANES + t, at + 4 * LANES)
-    d = _column(s, MIDDLE + 12 * LANES + t, at + 5 * LANES)
+    a = _column(s, MIDDLE + t, at, 2 * LANES)
+    b = _column(s, MIDDLE + 4 * LANES + t, at + LANES, 2 * LANES)
+    c = _column(s, MIDDLE + 8 * LANES + t, at + 4 * LANES, 2 * LANES)
+    d = _column(s, MIDDLE + 12 * LANES + t, at + 5 * LANES, 2 * LANES)
     e = (zero, zero, zero, zero, s[at + 8 * LANES], s[at + 10 * LANES])
     f = (zero, zero, zero, zero, s[at + 9 * LANES], s[at + 11 * LANES])
     if choose:
@@ -270,19 +270,6 @@ def replayed(s: Array, t: int, v: Any) -> Any:
     )
 
 
-@expanded
-def right_sides(s: Array, carried: int, new: int) -> Any:
-    """The right-hand sides of the four carried equations and of the two new ones."""
-    return (
-        s[carried],
-        s[carried + LANES],
-        s[carried + 2 * LANES],
-        s[carried + 3 * LANES],
-        s[new],
-        s[new + LANES],
-    )
-
-
 # A tile
 
 
@@ -325,14 +312,7 @@ def _reduce_row(s: Array, j: int) -> None:
     row = s.dtype.type(j)
     for t in range(LANES):
         at = TILE + j * 12 * LANES + t
-        z = (
-            s[SIZE + t],
-            s[SIZE + LANES + t],
-            s[SIZE + 2 * LANES + t],
-            s[SIZE + 3 * LANES + t],
-            s[SIZE + 4 * LANES + t],
-            s[SIZE + 5 * LANES + t],
-        )
+        z = _column(s, SIZE + t, SIZE + 4 * LANES + t, LANES)
         _, c, d, e, f, z, none = eliminated(s, t, at, z, True, zero, zero)
         bad = s[BAD + t]
         first = row if bad == zero else bad
@@ -387,7 +367,7 @@ def _reduce_right(s: Array, j: int, columns: int) -> None:
         for t in range(LANES):
             carried = CARRIED + column * 4 * LANES + t
             new = RIGHT + column * RIGHT_SIZE + j * 2 * LANES + t
-            v = right_sides(s, carried, new)
+            v = _column(s, carried, new, LANES)
             s[SUM + t] += abs(v[4]) + abs(v[5])
             keep(s, carried, replayed(s, t, v))
 
@@ -468,7 +448,7 @@ def _repeat_right(s: Array, j: int, columns: int) -> None:
             carried = CARRIED + column * 4 * LANES + t
             new = RIGHT + column * RIGHT_SIZE + j * 2 * LANES + t
             to = FOUND + column * FOUND_SIZE + j * 2 * LANES + t  # row j - 1
-            v = replayed(s, t, right_sides(s, carried, new))
+            v = replayed(s, t, _column(s, carried, new, LANES))
             keep(s, carried, v)
             s[to] = v[0] * s[INVERSE + t]
             s[to + LANES] = v[1] * s[INVERSE + LANES + t]

@@ -108,10 +108,10 @@ class Matrix(NamedTuple):
 
 
 @device
-def _load_whole(first: int, perm: Array, columns: Columns, s: Array) -> None:
-    """Copy the right-hand sides of a tile without missing rows; a line of s is filled at once."""
+def _load_sides(first: int, perm: Array, columns: Columns, s: Array, n: int) -> None:
+    """Copy the right-hand sides of a tile, a line of s at once; missing rows become 0."""
     b, row, column, count = columns.b, columns.row, columns.column, min(columns.number, COLUMNS)
-    if row == 1 and perm.size == 0:
+    if row == 1 and perm.size == 0 and first + TILE <= n:
         for c in range(count):
             part = b[c * column + first :]
             for j in range(ROWS):
@@ -121,34 +121,18 @@ def _load_whole(first: int, perm: Array, columns: Columns, s: Array) -> None:
     for j in range(ROWS):
         for lane in range(LANES):
             place = first + lane * ROWS + j
-            at = np.uint64(perm[place] if perm.size > 0 else place) * np.uint64(row)
+            last = min(place, n - 1)
+            at = np.uint64(perm[last] if perm.size > 0 else last) * np.uint64(row)
             for c in range(count):
                 value = b[at + np.uint64(c) * np.uint64(column)]
-                s[SIDES + j * WIDTH + c * LANES + lane] = value
-
-
-@device
-def _load_part(first: int, perm: Array, columns: Columns, s: Array, lane: int, n: int) -> None:
-    """Copy one lane's part of the right-hand sides; missing rows become 0."""
-    b, row, column = columns.b, columns.row, columns.column
-    for j in range(ROWS):
-        place = min(first + j, n - 1)
-        at = np.uint64(perm[place] if perm.size > 0 else place) * np.uint64(row)
-        for c in range(columns.number):
-            value = b[at + np.uint64(c) * np.uint64(column)]
-            s[SIDES + j * WIDTH + c * LANES + lane] = value if first + j < n else 0.0
+                s[SIDES + j * WIDTH + c * LANES + lane] = value if place < n else 0.0
 
 
 @device
 def load_columns(tile: int, matrix: Matrix, columns: Columns, s: Array) -> None:
     """Load the rows of a tile; rows past the end are x = 0."""
-    n, first = matrix.d.size, tile * TILE
     load_matrix(tile, matrix.dl, matrix.d, matrix.du, s)
-    if first + TILE <= n:
-        _load_whole(first, matrix.perm, columns, s)
-    else:
-        for lane in range(LANES):
-            _load_part(first + lane * ROWS, matrix.perm, columns, s, lane, n)
+    _load_sides(tile * TILE, matrix.perm, columns, s, matrix.d.size)
 
 
 @device
@@ -308,10 +292,11 @@ def _unknown(s: Array, at: int, here: int) -> None:
 
 
 @device
-def _store_whole(first: int, perm: Array, s: Array, columns: Columns) -> None:
-    """Store the solutions of a tile without missing rows."""
+def store_solutions(tile: int, matrix: Matrix, s: Array, columns: Columns) -> None:
+    """Store the solutions of the tile's rows."""
+    n, first, perm = matrix.d.size, tile * TILE, matrix.perm
     x, row, column, count = columns.x, columns.row, columns.column, min(columns.number, COLUMNS)
-    if row == 1 and perm.size == 0:
+    if row == 1 and perm.size == 0 and first + TILE <= n:
         for c in range(count):
             part = x[c * column + first :]
             for j in range(ROWS):
@@ -321,25 +306,11 @@ def _store_whole(first: int, perm: Array, s: Array, columns: Columns) -> None:
     for j in range(ROWS):
         for lane in range(LANES):
             place = first + lane * ROWS + j
-            at = np.uint64(perm[place] if perm.size > 0 else place) * np.uint64(row)
-            for c in range(count):
-                value = s[FOUND + (j + 1) * WIDTH + c * LANES + lane]
-                x[at + np.uint64(c) * np.uint64(column)] = value
-
-
-@device
-def store_solutions(tile: int, matrix: Matrix, s: Array, columns: Columns) -> None:
-    """Store the solutions of the tile's rows."""
-    n, first, perm = matrix.d.size, tile * TILE, matrix.perm
-    if first + TILE <= n:
-        _store_whole(first, perm, s, columns)
-        return
-    for i in range(n - first):
-        place = first + i
-        at = np.uint64(perm[place] if perm.size > 0 else place) * np.uint64(columns.row)
-        here = FOUND + (i % ROWS + 1) * WIDTH + i // ROWS
-        for c in range(columns.number):
-            columns.x[at + np.uint64(c) * np.uint64(columns.column)] = s[here + c * LANES]
+            if place < n:
+                at = np.uint64(perm[place] if perm.size > 0 else place) * np.uint64(row)
+                for c in range(count):
+                    value = s[FOUND + (j + 1) * WIDTH + c * LANES + lane]
+                    x[at + np.uint64(c) * np.uint64(column)] = value
 
 
 @expanded
