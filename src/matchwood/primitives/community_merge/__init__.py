@@ -28,15 +28,9 @@ from matchwood import engines
 
 
 def trusted_joins(
-    pattern: tuple[Any, Any, Any],
-    volume: Any,
-    names: Any,
-    total: int,
-    *,
-    resolution: float = 1.0,
-    engine: str | None = None,
-    threads: int | None = None,
-) -> Any:
+    pattern: tuple[Any, Any, Any], volume: Any, names: Any, total: int, *, resolution: float = 1.0,
+    engine: str | None = None, threads: int | None = None,
+) -> Any:  # fmt: skip
     """target[r]: the community that r joins in this round, or r itself.
 
     Parameters

@@ -18,13 +18,6 @@ def edge_key(w: float, u: int, v: int, seed: int = 0, by_hash: bool = True) -> K
     return -float(w), -hash2_number(low, high, seed) if by_hash else 0, low, high
 
 
-def prefers(
-    w1: float, u1: int, v1: int, w2: float, u2: int, v2: int, seed: int = 0, by_hash: bool = True
-) -> bool:
-    """The edge {u1, v1} of weight w1 comes before the edge {u2, v2} of weight w2."""
-    return edge_key(w1, u1, v1, seed, by_hash) < edge_key(w2, u2, v2, seed, by_hash)
-
-
 def order_edges(
     u: Any, v: Any, w: Any, *, seed: int = 0, by_hash: bool = True, threads: int | None = None
 ) -> Any:

@@ -169,18 +169,18 @@ def _strongest(
     )
 
 
-# Smallest label (the vertex's own included), largest neighbour.  x = (values, smallest value of
-# their type)
+# Smallest label (the vertex's own included), x = (labels,); largest neighbour, x = (values,
+# smallest value of their type)
 
 
 @device
-def _own_label(i: int, label: Any) -> Any:
-    return label[i]
+def _own(i: int, x: Any) -> Any:
+    return x[0][i]
 
 
 @device
-def _label(i: int, j: int, a: Any, label: Any) -> Any:
-    return label[j]
+def _value(i: int, j: int, a: Any, x: Any) -> Any:
+    return x[0][j]
 
 
 @device
@@ -192,12 +192,7 @@ def _smaller(best: Any, term: Any) -> Any:
 def _minimum(
     team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any
 ) -> None:
-    reduce_rows(team, indptr, indices, data, columns, x, out, _own_label, _label, _smaller, _put)
-
-
-@device
-def _value(i: int, j: int, a: Any, x: Any) -> Any:
-    return x[0][j]
+    reduce_rows(team, indptr, indices, data, columns, x, out, _own, _value, _smaller, _put)
 
 
 @device
@@ -278,7 +273,7 @@ def minimum_label(
 ) -> Array:
     smallest, label = np.empty_like(label), np.ascontiguousarray(label)
     arrays = (indptr, indices, None)
-    _run(_minimum, "minimum_label", arrays, label.size, label, smallest, threads=threads)
+    _run(_minimum, "minimum_label", arrays, label.size, (label,), smallest, threads=threads)
     return smallest
 
 

@@ -73,16 +73,6 @@ def set_mark(mark: Array, row: int) -> None:
 
 
 @device
-def _clear_mark(mark: Array, row: int) -> None:
-    mark[row >> 6] &= ~(np.int64(1) << np.int64(row & 63))
-
-
-@device
-def _is_marked(mark: Array, row: int) -> bool:
-    return (mark[row >> 6] >> np.int64(row & 63)) & 1 != 0
-
-
-@device
 def _residual(system: Blocks, row: int, e: int) -> tuple[float, float]:
     """b - A x of equation e of a block row, and the sum of |terms|; in double precision."""
     n, p, step = system.d.shape[0], system.d.shape[1], system.step
@@ -212,11 +202,12 @@ def _repair_part(
         if mark[word] == 0:
             continue
         for j in range(64 * word, 64 * word + 64):
-            if _is_marked(mark, j):
+            bit = np.int64(1) << np.int64(j & 63)
+            if mark[word] & bit != 0:
                 off = _off_by(system, start + j)
                 worst = max(worst, off)
                 if off <= limit or _repair_row(system, start + j, own, limit, r):
-                    _clear_mark(mark, j)
+                    mark[word] &= ~bit
                 else:
                     left += 1
     return left, worst

@@ -170,26 +170,6 @@ class Workspace(NamedTuple):
 
 
 @device
-def _reduce(team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace) -> None:
-    """Compute the element of every part."""
-    s, parts = room.scratch[team.me], ends.ends.shape[1] - 1
-    lo, hi = share(team, room.picks.shape[0])
-    for tile in range(lo, hi):
-        if interrupted(team, tile << 6):
-            return
-        load_tile(tile, matrix, columns, s)
-        reduce_tile(s, columns.number)
-        store_elements(tile, s, ends.elements, columns.number, parts)
-        for k in range(4 * LANES, ROWS * 2 * LANES):
-            room.picks[tile, k] = np.int8(s[PICKS + k])
-        for lane in range(LANES):
-            if s[BAD + lane] > 0:
-                report(ends.fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
-            if not (s[SUM + lane] <= LARGE and s[LEAST + lane] >= 1 / LARGE):
-                ends.fault[1] = 1
-
-
-@device
 def _mark(tile: int, s: Array, column: int, check: RowCheck) -> int:
     """Mark the rows of a tile that are off; returns how many equations are."""
     count_off(s, column, check.limit)
@@ -205,36 +185,40 @@ def _mark(tile: int, s: Array, column: int, check: RowCheck) -> int:
     return total
 
 
-@device
-def _substitute(
-    team: Any, matrix: Matrix, columns: Columns, ends: Array, room: Workspace, check: RowCheck
+@kernel
+def _solve(
+    team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace, check: RowCheck
 ) -> None:
-    """Compute the inner unknowns of every part; with a limit, mark block rows that are off."""
-    s = room.scratch[team.me]
+    """A group of right-hand sides; with a limit, the block rows that are off are marked."""
+    s, parts = room.scratch[team.me], ends.ends.shape[1] - 1
     lo, hi = share(team, room.picks.shape[0])
+    for tile in range(lo, hi):
+        if interrupted(team, tile << 6):
+            return
+        load_tile(tile, matrix, columns, s)
+        reduce_tile(s, columns.number)
+        store_elements(tile, s, ends.elements, columns.number, parts)
+        for k in range(4 * LANES, ROWS * 2 * LANES):
+            room.picks[tile, k] = np.int8(s[PICKS + k])
+        for lane in range(LANES):
+            if s[BAD + lane] > 0:
+                report(ends.fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
+            if not (s[SUM + lane] <= LARGE and s[LEAST + lane] >= 1 / LARGE):
+                ends.fault[1] = 1
+    if barrier(team) or solve_ends(team, ends, 2):
+        return
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
             return
         load_tile(tile, matrix, columns, s)
         for k in range(4 * LANES, ROWS * 2 * LANES):
             s[PICKS + k] = room.picks[tile, k]
-        substitute_tile(tile, s, ends, columns.number)
+        substitute_tile(tile, s, ends.ends, columns.number)
         store_solution(tile, matrix, s, columns)
         if check.limit > 0:
             for column in range(columns.number):
                 round_solution(s, column, columns.x)
                 check.off[column, team.me] += _mark(tile, s, column, check)
-
-
-@kernel
-def _solve(
-    team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace, check: RowCheck
-) -> None:
-    """A group of right-hand sides."""
-    _reduce(team, matrix, columns, ends, room)
-    if barrier(team) or solve_ends(team, ends, 2):
-        return
-    _substitute(team, matrix, columns, ends.ends, room, check)
 
 
 def solve(

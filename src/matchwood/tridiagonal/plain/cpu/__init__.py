@@ -389,9 +389,11 @@ def _report(tile: int, s: Array, fault: Array) -> None:
             fault[1] = 1
 
 
-@device
-def _reduce(team: Any, rows: RowSystem, ends: Ends, room: Workspace) -> None:
-    """Compute the element of every part."""
+@kernel
+def _solve(
+    team: Any, rows: RowSystem, ends: Ends, room: Workspace, x: Array, check: RowCheck
+) -> None:
+    """One right-hand side; with a limit, the rows that are off are marked."""
     s, parts = room.scratch[team.me], room.choices.shape[0]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
@@ -401,45 +403,27 @@ def _reduce(team: Any, rows: RowSystem, ends: Ends, room: Workspace) -> None:
         reduce_tile(s)
         store_elements(tile, s, ends.elements, room.choices, parts)
         _report(tile, s, ends.fault)
-
-
-@device
-def _substitute(
-    team: Any, rows: RowSystem, ends: Array, room: Workspace, x: Array, check: RowCheck
-) -> None:
-    """Compute the inner unknowns of every part; with a limit, mark the rows that are off."""
-    s, parts = room.scratch[team.me], room.choices.shape[0]
-    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    if barrier(team) or solve_ends(team, ends, 1):
+        return
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
             return
         load_tile(tile, rows, s)
-        load_ends(tile, s, ends, room.choices, parts)
+        load_ends(tile, s, ends.ends[0], room.choices, parts)
         substitute_tile(s)
         store_solution(tile, s, rows.perm, x)
         if check.limit > 0:
             for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
                 mark = check.marks[part]
-                off = mark_off(part, rows, x, ends, check.limit, mark)
+                off = mark_off(part, rows, x, ends.ends[0], check.limit, mark)
                 check.off[team.me] += off
 
 
 @kernel
-def _solve(
-    team: Any, rows: RowSystem, ends: Ends, room: Workspace, x: Array, check: RowCheck
+def _solve_columns(
+    team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace, check: RowCheck
 ) -> None:
-    """One right-hand side."""
-    _reduce(team, rows, ends, room)
-    if barrier(team) or solve_ends(team, ends, 1):
-        return
-    _substitute(team, rows, ends.ends[0], room, x, check)
-
-
-@device
-def _reduce_columns(
-    team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace
-) -> None:
-    """`_reduce` for a group of right-hand sides."""
+    """`_solve` for a group of right-hand sides."""
     s, parts = room.scratch[team.me], room.choices.shape[0]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
@@ -449,34 +433,16 @@ def _reduce_columns(
         reduce_columns(s)
         store_columns(tile, s, ends.elements, room.choices, parts, columns.number)
         _report(tile, s, ends.fault)
-
-
-@device
-def _substitute_columns(
-    team: Any, matrix: Matrix, columns: Columns, ends: Array, room: Workspace, check: RowCheck
-) -> None:
-    """`_substitute` for a group of right-hand sides."""
-    s, parts = room.scratch[team.me], room.choices.shape[0]
-    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    if barrier(team) or solve_ends(team, ends, 1):
+        return
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
             return
         load_columns(tile, matrix, columns, s)
-        substitute_columns(tile, s, ends, room.choices)
+        substitute_columns(tile, s, ends.ends, room.choices)
         store_solutions(tile, matrix, s, columns)
         if check.limit > 0:
             mark_columns(tile, s, columns, check, team.me)
-
-
-@kernel
-def _solve_columns(
-    team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace, check: RowCheck
-) -> None:
-    """A group of right-hand sides."""
-    _reduce_columns(team, matrix, columns, ends, room)
-    if barrier(team) or solve_ends(team, ends, 1):
-        return
-    _substitute_columns(team, matrix, columns, ends.ends, room, check)
 
 
 def solve(
