@@ -123,9 +123,8 @@ def check_maximal_factor(A: Any, answer: Any) -> None:
     addable = ~within(u * view.n + v, listed)
     if getattr(answer, "directed", False):  # an edge needs both directions
         addable &= within(v * view.n + u, _rows(view) * view.n + view.indices)
-    if addable.any():
-        at = int(addable.argmax())
-        i, j = int(u[at]), int(v[at])
+    if (k := answers.first(addable)) is not None:
+        i, j = int(u[k]), int(v[k])
         raise CheckFailed(
             f"factor: edge ({i}, {j}) could be added: its ends have {degree[i]} and {degree[j]} "
             f"of {n} neighbours"
@@ -188,19 +187,14 @@ def pairs_of(view: csr.View, answer: Any) -> tuple[int, Array, Array]:
     w = table[v, slot]
     keys = v * N + w
     at = np.searchsorted(edges := _rows(view) * N + view.indices, keys)
-    missing = ~within(keys, edges)
-    if missing.any():
-        i, j = int(v[missing.argmax()]), int(w[missing.argmax()])
-        raise CheckFailed(f"factor: vertex {i} lists {j}, but ({i}, {j}) is no edge")
+    if (k := answers.first(~within(keys, edges))) is not None:
+        raise CheckFailed(f"factor: vertex {v[k]} lists {w[k]}, but ({v[k]}, {w[k]}) is no edge")
     listed = np.sort(keys)
-    twice = listed[1:] == listed[:-1]
-    if twice.any():
-        i, j = divmod(int(listed[:-1][twice][0]), N)
+    if (k := answers.first(listed[1:] == listed[:-1])) is not None:
+        i, j = divmod(int(listed[k]), N)
         raise CheckFailed(f"factor: vertex {i} lists {j} twice")
-    alone = ~within(w * N + v, listed)
-    if alone.any():
-        i, j = int(v[alone.argmax()]), int(w[alone.argmax()])
-        raise CheckFailed(f"factor: vertex {i} lists {j}, but {j} does not list {i}")
+    if (k := answers.first(~within(w * N + v, listed))) is not None:
+        raise CheckFailed(f"factor: vertex {v[k]} lists {w[k]}, but {w[k]} does not list {v[k]}")
     if hasattr(answer, "neighbours"):
         _check_weights(_numbers(answer.weights), table, view.data, v, slot, at)
     return table.shape[1], listed, table

@@ -131,9 +131,7 @@ def _check_order(perm: Array, path: Array, position: Array, place: Array) -> Non
 def _check_edges(G: csr.Graph, u: Array, v: Array) -> None:
     view = G.undirected_pattern()
     edges = np.repeat(np.arange(G.n), np.diff(view.indptr)) * G.n + view.indices
-    found = within(u * G.n + v, edges)
-    if not found.all():
-        k = int(found.argmin())
+    if (k := answers.first(~within(u * G.n + v, edges))) is not None:
         raise CheckFailed(f"linear forest: ({u[k]}, {v[k]}) is no edge of the matrix")
 
 

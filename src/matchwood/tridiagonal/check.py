@@ -139,9 +139,7 @@ def check_tridiagonal_solution(
     lower, diagonal, upper, right = (_wide(caller, *named) for named in given.items())
     block = diagonal.ndim == 3
     if diagonal.ndim not in (1, 3) or (block and diagonal.shape[1:] != (2, 2)):
-        raise ValueError(
-            f"check_tridiagonal_solution: d must have shape (n,) or (n, 2, 2), got {diagonal.shape}"
-        )
+        raise ValueError(f"{caller}: d must have shape (n,) or (n, 2, 2), got {diagonal.shape}")
     for name, array in (("dl", lower), ("du", upper)):
         if array.shape != diagonal.shape:
             raise ValueError(

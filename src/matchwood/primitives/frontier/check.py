@@ -15,31 +15,26 @@ def check_bitmap(queue: Any, n: int, bitmap: Any) -> None:
     """Raise `CheckFailed` unless `bitmap` marks exactly the vertices that `queue` lists."""
     answers.of_kind("check_bitmap", "iu", queue=queue)
     marked = _marked(bitmap, n)
-    outside = np.flatnonzero((queue < 0) | (queue >= n))
-    if outside.size:
-        raise CheckFailed(f"bitmap: the queue lists {queue[outside[0]]}, not in 0 .. {n - 1}")
-    missing = np.flatnonzero(~marked[queue])
-    if missing.size:
-        raise CheckFailed(f"bitmap: vertex {queue[missing[0]]} is in the queue and not marked")
+    if (k := answers.first((queue < 0) | (queue >= n))) is not None:
+        raise CheckFailed(f"bitmap: the queue lists {queue[k]}, not in 0 .. {n - 1}")
+    if (k := answers.first(~marked[queue])) is not None:
+        raise CheckFailed(f"bitmap: vertex {queue[k]} is in the queue and not marked")
     listed = np.zeros(n, dtype=np.bool_)
     listed[queue] = True
-    extra = np.flatnonzero(marked & ~listed)
-    if extra.size:
-        raise CheckFailed(f"bitmap: vertex {extra[0]} is marked and not in the queue")
+    if (k := answers.first(marked & ~listed)) is not None:
+        raise CheckFailed(f"bitmap: vertex {k} is marked and not in the queue")
 
 
 def check_queue(bitmap: Any, n: int, queue: Any) -> None:
     """Raise `CheckFailed` unless `queue` lists what `bitmap` marks, in increasing order."""
     answers.of_kind("check_queue", "iu", queue=queue)
     marked = _marked(bitmap, n)
-    outside = np.flatnonzero((queue < 0) | (queue >= n))
-    if outside.size:
-        raise CheckFailed(f"queue: vertex {queue[outside[0]]} is not in 0 .. {n - 1}")
+    if (k := answers.first((queue < 0) | (queue >= n))) is not None:
+        raise CheckFailed(f"queue: vertex {queue[k]} is not in 0 .. {n - 1}")
     if (i := answers.first(queue[1:] <= queue[:-1])) is not None:
         raise CheckFailed(f"queue: {queue[i]} and {queue[i + 1]} at {i}, {i + 1} do not increase")
-    unmarked = np.flatnonzero(~marked[queue])
-    if unmarked.size:
-        raise CheckFailed(f"queue: vertex {queue[unmarked[0]]} is not marked in the bitmap")
+    if (k := answers.first(~marked[queue])) is not None:
+        raise CheckFailed(f"queue: vertex {queue[k]} is not marked in the bitmap")
     if queue.size != np.count_nonzero(marked):
         raise CheckFailed(
             f"queue: the bitmap marks {np.count_nonzero(marked)} vertices, {queue.size} are listed"

@@ -69,8 +69,8 @@ class Sums(NamedTuple):
 
 def sums_of(members: int, labels: int, longest: int, rows: Rows, most: int) -> Sums:
     """Room for labels 0..labels-1 and rows of `longest` entries, which add up to `most` at most."""
-    kind = np.int32 if most < 1 << 31 else np.int64
-    return Sums(np.zeros((members, labels), kind), np.empty((members, longest), rows.indices.dtype))
+    label = np.empty((members, longest), rows.indices.dtype)
+    return Sums(np.zeros((members, labels), word(most)), label)
 
 
 @expanded
