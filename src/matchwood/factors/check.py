@@ -169,9 +169,7 @@ def within(keys: Array, ascending: Array) -> Array:
     return found
 
 
-def _pairs(
-    A: Any, answer: Any, directed: bool | None = None
-) -> tuple[csr.View, int, Array, Array]:  # fmt: skip
+def _pairs(A: Any, answer: Any, directed: bool | None = None) -> tuple[csr.View, int, Array, Array]:
     """The graph, n, the pairs v N + w that the factor lists, ascending, and its table; checked."""
     G = calls.enter(A, "check_factor", "cpu").graph
     directed = bool(getattr(answer, "directed", False)) if directed is None else directed
@@ -321,9 +319,7 @@ def _check_rounds(
             raise CheckFailed(f"factor: {name} is {said}, must be {right}")
 
 
-def _proposed(
-    n: int, u: Array, v: Array, order: Array, plan: Plan
-) -> tuple[Array, int, bool]:  # fmt: skip
+def _proposed(n: int, u: Array, v: Array, order: Array, plan: Plan) -> tuple[Array, int, bool]:
     """The entries that the rounds confirm, the number of rounds, and whether it is maximal."""
     keys = u * n + v  # ascending, as rows are sorted
     back = np.searchsorted(keys, v * n + u).clip(max=max(keys.size - 1, 0))

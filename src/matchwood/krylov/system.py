@@ -106,9 +106,7 @@ def problem(
         wide = data.astype(kind, copy=False)
         G = csr.as_graph((view.indptr, view.indices, _scaled(xp, wide, -exponent)), caller)
     shift = right_exponent - exponent
-    start, true = (
-        None if array is None else _scaled(xp, array, -shift) for array in (start, true)
-    )  # fmt: skip
+    start, true = (None if array is None else _scaled(xp, array, -shift) for array in (start, true))
     right = _scaled(xp, right, -right_exponent)
     return Problem(G, G.sparse_weights(), right, start, true, shift, right_exponent, place)
 

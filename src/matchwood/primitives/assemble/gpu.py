@@ -36,9 +36,8 @@ def assemble(
     fits = max(entries, n_rows, n_cols) <= np.iinfo(rows.dtype).max
     dtype = rows.dtype if fits else np.dtype(np.int64)
     return sorted_rows(
-        (n_rows, n_cols), rows, cols, data, dtype,
-        symmetric=symmetric, loops=loops, reduce=reduce,
-    )  # fmt: skip
+        (n_rows, n_cols), rows, cols, data, dtype, symmetric=symmetric, loops=loops, reduce=reduce
+    )
 
 
 def sorted_rows(

@@ -11,9 +11,7 @@ from matchwood.errors import CheckFailed
 from matchwood.primitives.edge_order.reference import edge_key
 
 
-def check_order(
-    u: Any, v: Any, w: Any, perm: Any, *, seed: int = 0, ties: str = "hash"
-) -> None:  # fmt: skip
+def check_order(u: Any, v: Any, w: Any, perm: Any, *, seed: int = 0, ties: str = "hash") -> None:
     """Raise `CheckFailed` unless `perm` sorts the edges (see `order_edges`)."""
     u, v, w, perm = (np.asarray(engines.moved(array, "cpu")) for array in (u, v, w, perm))
     answers.of_kind("check_order", "iu", perm=perm)

@@ -140,9 +140,7 @@ def _number_runs(
 
 
 @kernel
-def _place_tied(
-    team: Team, perm: Array, places: Array, order: Array, taken: Array
-) -> None:  # fmt: skip
+def _place_tied(team: Team, perm: Array, places: Array, order: Array, taken: Array) -> None:
     """perm[places[i]] = what was at places[order[i]]."""
     lo, hi = share(team, places.size)
     for i in range(lo, hi):

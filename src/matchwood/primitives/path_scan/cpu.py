@@ -241,13 +241,10 @@ def _splitters_with(op_of_user: Any) -> tuple[Any, Any, Any]:
 
     @kernel
     def _rank(
-        team: Team, nodes: Array, to: Array, total: Array, least: Array, end: Array,
-        behind: Array,
-    ) -> None:  # fmt: skip
+        team: Team, nodes: Array, to: Array, total: Array, least: Array, end: Array, behind: Array
+    ) -> None:
         """end[slot], behind[slot]: the end of the path on that side of a node, and all values up to
         it.  On a cycle `end` becomes ~(its smallest vertex)."""
-        if team.me > 0:
-            return
         for k in range(to.size):
             end[k] = UNKNOWN
         for first in range(to.size):
@@ -377,9 +374,7 @@ def splitters(
         crew(1, work=4 * slots).run(me, nodes, to, total, least, end, behind)
     ends, reduced = np.full(2 * n, UNREACHED, links.dtype), np.empty(2 * n, values.dtype)
     smallest = np.zeros(n, np.uint8)
-    team.run(
-        distribute, links, values, nodes, number, end, behind, ends, reduced, smallest
-    )  # fmt: skip
+    team.run(distribute, links, values, nodes, number, end, behind, ends, reduced, smallest)
     return ends, reduced, np.flatnonzero(smallest)
 
 

@@ -314,8 +314,6 @@ def _eliminate(
     x: Array, lacking: Array, scaled: bool,
 ) -> None:  # fmt: skip
     """One thread computes x; `lacking` becomes the first unknown without a pivot."""
-    if team.me > 0:
-        return
     size, reach, last = x.size, w.shape[0] - 1, w.shape[1] - 1
     for i in range(reach):
         _enter(dl, d, du, b, i, 0, w, powers, i)

@@ -161,8 +161,6 @@ def _lower_own(
     others: Array, count: Array,
 ) -> None:  # fmt: skip
     """One member.  own[i]: the place of label i, any place where it is not an own vertex."""
-    if team.me > 0:
-        return
     tail = np.int64(0)
     for i in range(labels.size):
         if interrupted(team, i):
