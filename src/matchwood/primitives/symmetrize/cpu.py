@@ -83,7 +83,7 @@ def _merge_rows(
             out_indptr[i + 1] = count
 
 
-def _with_room(indptr: Array, indices: Array) -> tuple[Array, Array]:
+def _with_room(indptr: Array) -> tuple[Array, Array]:
     """The row ends added up, in a type that holds them, and indices of the same type."""
     total = int(indptr.sum(dtype=np.int64))
     dtype = indptr.dtype if total <= np.iinfo(indptr.dtype).max else np.dtype(np.int64)
@@ -104,7 +104,7 @@ def merge(
     team = crew(threads, work=indices.size + mirror[1].size + indptr.size)
     lengths, none = np.zeros_like(indptr), np.empty(0, indices.dtype)
     team.run(_merge_rows, *view, *mirror, how, lengths, none, data)
-    out_indptr, out_indices = _with_room(lengths, indices)
+    out_indptr, out_indices = _with_room(lengths)
     valued = data.size > 0 or mirror[2].size > 0
     out_data = np.empty(out_indices.size if valued else 0, data.dtype)
     if out_indices.size:
@@ -172,7 +172,7 @@ def without_loops(
     team.run(_keep, indptr, indices, values, zeros, lengths, none, values)
     if zeros and int(lengths.sum(dtype=np.int64)) == indices.size:
         return indptr, indices, data
-    out_indptr, out_indices = _with_room(lengths, indices)
+    out_indptr, out_indices = _with_room(lengths)
     out_data = NO_DATA if data is None else np.empty(out_indices.size, data.dtype)
     if out_indices.size:
         team.run(_keep, indptr, indices, values, zeros, out_indptr, out_indices, out_data)

@@ -169,14 +169,8 @@ def _pivot(value: Any, rest: Any) -> Any:
 @expanded
 def _column(s: Array, carried: int, new: int, step: int) -> Any:
     """Four numbers of the carried equations and the two of the new ones, which lie `step` apart."""
-    return (
-        s[carried],
-        s[carried + LANES],
-        s[carried + 2 * LANES],
-        s[carried + 3 * LANES],
-        s[new],
-        s[new + step],
-    )
+    a, b, c, d = s[carried], s[carried + LANES], s[carried + 2 * LANES], s[carried + 3 * LANES]
+    return a, b, c, d, s[new], s[new + step]
 
 
 @expanded
@@ -204,12 +198,8 @@ def eliminated(s: Array, t: int, at: int, z: Any, choose: bool, first: Any, seco
     if choose:
         first = _pick(a, z)
     a, b, c = _moved_up(a, first), _moved_up(b, first), _moved_up(c, first)
-    d, e, f, z = (
-        _moved_up(d, first),
-        _moved_up(e, first),
-        _moved_up(f, first),
-        _moved_up(z, first),
-    )
+    d, e = _moved_up(d, first), _moved_up(e, first)
+    f, z = _moved_up(f, first), _moved_up(z, first)
     rest = abs(b[0]) + ((abs(c[0]) + abs(d[0])) + (abs(e[0]) + abs(f[0])))
     none = a[0] == zero
     inverse = one / _pivot(a[0], rest)
@@ -249,25 +239,11 @@ def eliminated(s: Array, t: int, at: int, z: Any, choose: bool, first: Any, seco
 @expanded
 def replayed(s: Array, t: int, v: Any) -> Any:
     """Both eliminations in another column, with the pivots and multipliers of this step."""
-    v = _less_first(
-        _moved_up(v, s[PICK + t]),
-        (
-            s[FACTOR + t],
-            s[FACTOR + LANES + t],
-            s[FACTOR + 2 * LANES + t],
-            s[FACTOR + 3 * LANES + t],
-            s[FACTOR + 4 * LANES + t],
-        ),
-    )
-    return _less_second(
-        _moved_up_second(v, s[PICK + LANES + t]),
-        (
-            s[FACTOR + 5 * LANES + t],
-            s[FACTOR + 6 * LANES + t],
-            s[FACTOR + 7 * LANES + t],
-            s[FACTOR + 8 * LANES + t],
-        ),
-    )
+    at = FACTOR + t
+    m = (s[at], s[at + LANES], s[at + 2 * LANES], s[at + 3 * LANES], s[at + 4 * LANES])
+    m2 = (s[at + 5 * LANES], s[at + 6 * LANES], s[at + 7 * LANES], s[at + 8 * LANES])
+    v = _less_first(_moved_up(v, s[PICK + t]), m)
+    return _less_second(_moved_up_second(v, s[PICK + LANES + t]), m2)
 
 
 # A tile
