@@ -191,10 +191,6 @@ def pagerank(G: Any) -> Any:
     return matchwood.pagerank(G, tol=0, max_iterations=PAGERANK_ITERATIONS, weighted=False)
 
 
-def components(G: Any) -> Any:
-    return matchwood.connected_components(G)
-
-
 def bfs(G: Any) -> Any:
     return matchwood.bfs(G, G.keep("bench source", lambda: busiest(G)))
 
@@ -206,10 +202,6 @@ def busiest(G: Any) -> int:
     mine = (-most, int(ids[own == most].min(initial=G.n)))
     found: int = min(G.comm.objects(mine))[1]
     return found
-
-
-def matching(G: Any) -> Any:
-    return matchwood.weighted_matching(G)
 
 
 def labels(G: Any) -> Any:
@@ -230,8 +222,8 @@ def pointers(G: Any) -> Any:
     return matchwood.forest_roots(G.keep("smallest neighbours", make))
 
 
-BENCHMARKS = {"pagerank": pagerank, "components": components, "bfs": bfs}
-COMPLEX = {"matching": matching, "labels": labels, "pointers": pointers}
+BENCHMARKS = {"pagerank": pagerank, "components": matchwood.connected_components, "bfs": bfs}
+COMPLEX = {"matching": matchwood.weighted_matching, "labels": labels, "pointers": pointers}
 COLOURS = ("colour/base", "colour/+SP", "colour/+SP+SW", "colour/+SP+SW+VQ", "colour", "auto")
 
 
