@@ -431,19 +431,12 @@ def _matrix(name: str, offset: int, header: Header, arrays: list[Any]) -> Traffi
     if p[0] != 0 or p[-1] != i.size:
         raise damaged(name, offset, f"p must go from 0 to {i.size}, got {p[0]} and {p[-1]}")
 
-    def wrong(words: str) -> Any:
-        return lambda at: damaged(name, offset, f"{words} at {at}")
-
-    errors = {
-        cpu.BAD_STARTS: wrong("p falls"),
-        cpu.BAD_ROW: wrong("h does not ascend below the dimension"),
-        cpu.BAD_COLUMN: wrong("i leaves the dimension in the row"),
-        cpu.BAD_ORDER: wrong("i does not ascend within its row"),
-    }
     for array in (p, h, i):
         array.flags.writeable = False  # the kernel is compiled for read-only arrays alone
-    found = cpu.narrowed(p, h, i, (header.vdim, header.vlen), errors)
-    sources, destinations, gaps = found
+    dimensions = (header.vdim, header.vlen)
+    sources, destinations, gaps, wrong = cpu.narrowed(p, h, i, dimensions)
+    if wrong:
+        raise damaged(name, offset, _fault(p, h, i, dimensions))
     if header.by_column:
         major = np.repeat(sources, np.diff(p))
         return _from_links(name, offset, True, major, destinations, counts)
@@ -452,6 +445,24 @@ def _matrix(name: str, offset: int, header: Header, arrays: list[Any]) -> Traffi
         sources = sources[filled]
         p = np.concatenate((p[:1], p[1:][filled]))
     return trusted(sources, p, destinations, counts)
+
+
+def _fault(p: Array, h: Array, i: Array, dimensions: tuple[int, int]) -> str:
+    """What is wrong: p must not fall, h ascend, and i within each row."""
+    rows, columns = (np.uint64(length) for length in dimensions)
+    falls = p[1:] < p[:-1]
+    if falls.any():
+        return f"p falls at {falls.argmax()}"
+    falls = np.append(False, h[1:] <= h[:-1]) | (h.view(np.uint64) >= rows)
+    if falls.any():
+        return f"h does not ascend below the dimension at {falls.argmax()}"
+    falls = np.append(False, i[1:] <= i[:-1])
+    falls[p[:-1][p[:-1] < i.size]] = False  # from a row to the next
+    falls |= i < 0
+    if falls.any():
+        return f"i does not ascend within its row at {falls.argmax()}"
+    row = np.searchsorted(p, (i.view(np.uint64) >= columns).argmax(), "right") - 1
+    return f"i leaves the dimension in the row at {row}"
 
 
 def _indices(content: Any, width: int) -> Array:
