@@ -16,27 +16,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import matchwood
-from matchwood.cli import load, results
+from matchwood.cli import graphs, load, matrices, results
 from matchwood.cli.errors import ERROR, FELL_SHORT, FellShort
-from matchwood.cli.graphs import (
-    DepthLimit,
-    Maximum,
-    Top,
-    Undirected,
-    facts_of_forest,
-    facts_of_parts,
-    facts_of_search,
-    print_largest,
-)
-from matchwood.cli.matrices import (
-    SHOWN,
-    Damping,
-    Iterations,
-    Tol,
-    Weighted,
-    facts_of_ranking,
-    require_converged,
-)
 from matchwood.cli.options import Check, Graph, Json, Pattern, Read, Rng, Ties, report, with_options
 from matchwood.cli.output import amount, duration, print_facts, print_json, print_table, progress
 from matchwood.errors import RankFailed
@@ -304,7 +285,7 @@ def save_edges(comm: Any, path: Path, edges: Any, n: int) -> None:
 def components(
     graph: Graph,
     method: Annotated[str, typer.Option("--method", help="auto or colour.")] = "auto",
-    top: Top = 10,
+    top: graphs.Top = 10,
     *,
     cluster: Cluster,
 ) -> None:
@@ -322,10 +303,10 @@ def report_parts(session: Session, title: str, found: Any, top: int, **more: Any
     n = session.graph.n
     single, largest = largest_parts(session.graph, found.labels, top)
     session.write(found.labels)
-    told = facts_of_parts(n, found.count, single, largest, **more)
+    told = graphs.facts_of_parts(n, found.count, single, largest, **more)
     people = session.report("components", title, **told)
     if people and top and found.count > 1:
-        print_largest(n, largest)
+        graphs.print_largest(n, largest)
 
 
 @with_options
@@ -334,8 +315,8 @@ def bfs(
     source: Annotated[
         list[int] | None, typer.Option("-s", "--source", help="Start here; may be repeated.")
     ] = None,
-    depth_limit: DepthLimit = None,
-    undirected: Undirected = False,
+    depth_limit: graphs.DepthLimit = None,
+    undirected: graphs.Undirected = False,
     parents: Annotated[
         Path | None, typer.Option("--parents", metavar="FILE", help="Write the parents there.")
     ] = None,
@@ -354,7 +335,7 @@ def bfs(
         if parents is not None:
             session.write(found.parent, parents)
         sizes = level_sizes(G, found.level)
-        told = facts_of_search(G.n, sources, [str(v) for v in sources], found.rounds, sizes)
+        told = graphs.facts_of_search(G.n, sources, [str(v) for v in sources], found.rounds, sizes)
         session.report("bfs", f"breadth-first search in {graph}", **told, parents=parents)
 
 
@@ -387,10 +368,10 @@ def match(graph: Graph, rng: Rng = 0, ties: Ties = "hash", *, cluster: Cluster) 
 @with_options
 def pagerank(
     graph: Graph,
-    damping: Damping = 0.85,
-    tol: Tol = 1e-6,
-    iterations: Iterations = 100,
-    weighted: Weighted = False,
+    damping: matrices.Damping = 0.85,
+    tol: matrices.Tol = 1e-6,
+    iterations: matrices.Iterations = 100,
+    weighted: matrices.Weighted = False,
     *,
     cluster: Cluster,
 ) -> None:
@@ -404,11 +385,11 @@ def pagerank(
             found = matchwood.pagerank(G, **options)
         session.verify(matchwood.check.check_pagerank, found, **options)
         session.write(found.scores)
-        top = highest(G, found.scores, SHOWN)
-        told = facts_of_ranking(G.n, found, damping, top)
+        top = highest(G, found.scores, matrices.SHOWN)
+        told = matrices.facts_of_ranking(G.n, found, damping, top)
         if session.report("rank", f"pagerank of {graph}", **told):
             print_table("highest scores", ("vertex", "score"), top)
-        require_converged(found, "dist pagerank", tol)
+        matrices.require_converged(found, "dist pagerank", tol)
 
 
 @with_options
@@ -419,7 +400,7 @@ def labels(
         float, typer.Option("--tol", help="The last round moves at most this part.")
     ] = 0.0,
     rng: Rng = 0,
-    top: Top = 10,
+    top: graphs.Top = 10,
     *,
     cluster: Cluster,
 ) -> None:
@@ -438,7 +419,7 @@ def labels(
 @with_options
 def mst(
     graph: Graph,
-    maximum: Maximum = False,
+    maximum: graphs.Maximum = False,
     *,
     cluster: Cluster,
 ) -> None:
@@ -453,7 +434,7 @@ def mst(
         session.verify(matchwood.check.check_spanning_forest, found, maximum=maximum)
         if cluster.output is not None:
             save_edges(session.comm, cluster.output, found.edges, G.n)
-        session.report("forest", **facts_of_forest(graph, found, maximum))
+        session.report("forest", **graphs.facts_of_forest(graph, found, maximum))
 
 
 def info(threads: Threads = None, as_json: Json = False) -> None:
