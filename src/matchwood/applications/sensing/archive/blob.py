@@ -211,14 +211,6 @@ def compressor(level: int, stop: threading.Event | None = None) -> Callable[[mem
     return compress
 
 
-def scratch(which: int, size: int) -> memoryview:
-    """Memory of this thread, reused by the next matrix: fresh memory costs page faults."""
-    buffers = _kept.__dict__.setdefault("buffers", {})
-    if which not in buffers or len(buffers[which]) < size:
-        buffers[which] = np.empty(size + size // 4, np.uint8)
-    return memoryview(buffers[which])[:size]
-
-
 def unpacked_frame(frame: memoryview, size: int, goal: memoryview) -> Any:
     """The `size` bytes of a frame; ValueError where it is damaged or has another size.
 
@@ -254,24 +246,23 @@ def unpacked_frame(frame: memoryview, size: int, goal: memoryview) -> Any:
 
 
 class Packer:
-    """Makes the bytes of matrices, with buffers that are reused."""
+    """Makes the bytes of matrices."""
 
     def __init__(self, compression: str | None, level: int, stop: Any = None) -> None:
         self._compress = compressor(level, stop) if compression else None
         self._level = level
-        self._wide = [np.empty(0, "<u8"), np.empty(0, "<u8")]
 
     def pieces(self, matrix: TrafficMatrix) -> list[Any]:
-        """The bytes of a matrix, in pieces that are valid until the next call."""
+        """The bytes of a matrix, in pieces."""
         counts = matrix.counts
         iso = bool(counts.size) and bool((counts == counts[0]).all())
         kept = counts[:1] if iso else counts
         kind = 7 if not kept.size or int(kept.max()) < ADDRESSES else 8
         arrays = [
             matrix.indptr.astype("<i8", copy=False) if counts.size else np.zeros(1, "<i8"),
-            self._widened(0, matrix.sources),
+            _widened(matrix.sources),
             np.empty(0, np.int8),
-            self._widened(1, matrix.destinations),
+            _widened(matrix.destinations),
             kept.astype(np.dtype(TYPES[kind]).newbyteorder("<"), copy=False),
         ]
         ends, stored, methods = [], [], []
@@ -289,14 +280,13 @@ class Packer:
         )  # fmt: skip
         return [head, *tail]
 
-    def _widened(self, which: int, narrow: Array) -> Array:
-        """Addresses as 64-bit numbers, in a reused buffer."""
-        if self._wide[which].size < narrow.size:
-            self._wide[which] = np.empty(narrow.size + narrow.size // 4, "<u8")
-        found = self._wide[which][: narrow.size]
-        for k in range(0, narrow.size, WIDENED):
-            found[k : k + WIDENED] = narrow[k : k + WIDENED]
-        return found
+
+def _widened(narrow: Array) -> Array:
+    """Addresses as 64-bit numbers."""
+    found = np.empty(narrow.size, "<u8")
+    for k in range(0, narrow.size, WIDENED):
+        found[k : k + WIDENED] = narrow[k : k + WIDENED]
+    return found
 
 
 def dump(matrix: TrafficMatrix, compression: str | None = None, level: int = 1) -> bytes:
@@ -362,7 +352,8 @@ def _arrays(name: str, offset: int, blob: memoryview, header: Header) -> Iterato
         ends = np.frombuffer(blob, "<i8", blocks, table).tolist()
         table += 8 * blocks
         packed = header.methods[k] != UNCOMPRESSED
-        goal = _goal(k, header, length) if packed or not _is_changed(k, header) else None
+        owned = packed or not _is_changed(k, header)
+        goal = np.empty(length, np.uint8).data if owned else None  # all blocks of the array
         pieces = []
         for block, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
             if not start <= end <= len(blob) - place:
@@ -390,13 +381,6 @@ def _arrays(name: str, offset: int, blob: memoryview, header: Header) -> Iterato
             yield goal
         else:
             yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-
-def _goal(k: int, header: Header, length: int) -> memoryview:
-    """Memory for all blocks of an array: `scratch` where it is converted afterwards."""
-    if _is_changed(k, header):
-        return scratch(k, length)
-    return np.empty(length, np.uint8).data
 
 
 def _is_changed(k: int, header: Header) -> bool:
