@@ -124,11 +124,11 @@ def test_ctrl_c_for_real() -> None:
     """A process that is busy hears SIGINT."""
     source = (
         "import sys, time, matchwood.cli as cli\n"
-        "from matchwood.cli import load\n"
+        "from matchwood.cli import files\n"
         "def slow(*a, **o):\n"
         "    print('ready', flush=True)\n"
         "    time.sleep(60)\n"
-        "load.load = slow\n"
+        "files.load = slow\n"
         "sys.argv = ['matchwood', 'info', 'path:5']\n"
         "cli.main()\n"
     )

@@ -174,7 +174,7 @@ def test_long_records_and_full_buffers(monkeypatch):
     wanted = fuzzy_join(left, delta=0.2)
     assert len(wanted) > 100
     monkeypatch.setattr(cpu, "ROOM", 3)
-    monkeypatch.setattr(cpu, "WINDOW", 7)
+    monkeypatch.setattr(cpu.probing, "WINDOW", 7)
     monkeypatch.setattr(cpu.Task.run, "__defaults__", (3,))
     for threads in (1, 3):
         again = fuzzy_join(left, delta=0.2, threads=threads)

@@ -45,20 +45,6 @@ def test_any_number_of_pairs_in_any_parts(threads):
             compare(raw, sizes, threads, cuts)
 
 
-def test_pairs_that_crowd_into_one_bucket(monkeypatch):
-    monkeypatch.setattr(cpu, "CROWDED_PAIRS", 64)
-    rng = np.random.default_rng(7)
-    raw, sizes = some_pairs(rng, 200, 200, 40_000)
-    sizes = (np.append(sizes[0], np.ones(10**6, np.int64)), sizes[1])
-    called = []
-    monkeypatch.setattr(
-        cpu, "radix_sort", lambda *a, sort=cpu.radix_sort, **o: called.append(1) or sort(*a, **o)
-    )
-    for threads in (1, 2, 5):
-        compare(raw, sizes, threads, [7, 900])
-    assert len(called) == 4  # by teams, with and without scores
-
-
 def test_no_parts_at_all():
     left, right, score = cpu.in_order([], (np.ones(3, np.int64), np.ones(2, np.int64)), True, None)
     assert left.size == right.size == score.size == 0

@@ -37,8 +37,8 @@ from matchwood.report import cluster as figures
 from matchwood.report.cluster import measure
 
 CALLS: dict[str, Callable[[Any], Any]] = {
-    "components": figures.components,
-    "matching": figures.matching,
+    "components": matchwood.connected_components,
+    "matching": matchwood.weighted_matching,
     "pagerank": lambda G: matchwood.pagerank(
         G, tol=0, max_iterations=figures.PAGERANK_ITERATIONS, weighted=False
     ),

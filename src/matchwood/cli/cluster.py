@@ -7,38 +7,20 @@ which receives the errors of other ranks.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from matchwood.cli import results
+import matchwood
+from matchwood.cli import graphs, load, matrices, results
 from matchwood.cli.errors import ERROR, FELL_SHORT, FellShort
-from matchwood.cli.graphs import (
-    DepthLimit,
-    Maximum,
-    Top,
-    Undirected,
-    facts_of_forest,
-    facts_of_parts,
-    facts_of_search,
-    print_largest,
-)
-from matchwood.cli.matrices import (
-    SHOWN,
-    Damping,
-    Iterations,
-    Tol,
-    Weighted,
-    facts_of_ranking,
-    require_converged,
-)
-from matchwood.cli.options import Check, Graph, Json, Pattern, Read, Rng, Ties, with_options
+from matchwood.cli.options import Check, Graph, Json, Pattern, Read, Rng, Ties, report, with_options
 from matchwood.cli.output import amount, duration, print_facts, print_json, print_table, progress
+from matchwood.errors import RankFailed
 from matchwood.report.timing import Clock, clock
 
 Grid = Annotated[
@@ -79,15 +61,9 @@ class Cluster(NamedTuple):
             yield Session(self, graph, comm, spread, taken)
 
 
-with_cluster = functools.partial(with_options, record=Cluster)
-
-
 @contextlib.contextmanager
 def opened(threads: int | None = None) -> Iterator[Any]:
     """The communicator of all ranks.  Rank 0 prints an error, the others exit silently."""
-    import matchwood
-    from matchwood.errors import RankFailed
-
     comm = matchwood.dist.world(threads=threads)
     short: FellShort | None = None
     try:
@@ -119,16 +95,12 @@ def _check_places(comm: Any, paths: tuple[Path | None, ...]) -> None:
 
 def _graph(text: str, cluster: Cluster, comm: Any) -> Any:
     """The graph named by a GRAPH argument, distributed over the ranks."""
-    from matchwood.cli import load
-
     name, colon, words = text.partition(":")
     spread: dict[str, Any] = {"comm": comm, "grid": cluster.grid, "order": cluster.order}
     if colon and not Path(text).exists() and name in load.generators():
         if cluster.pattern:
             raise ValueError("--pattern is for files; generators have arguments for their values")
         return load.make(name, load.split(words), **spread)
-    import matchwood
-
     options = load.keywords("read", matchwood.io.read, cluster.read or ())
     options.update({"pattern": True} if cluster.pattern else {})
     found = matchwood.io.read(text, **options, **spread)
@@ -165,7 +137,7 @@ class Session:
     name: str
     comm: Any
     graph: Any
-    loading: Clock
+    clock: Clock  # of reading it
     work: Clock | None = None
     traffic: Any = None
 
@@ -201,40 +173,22 @@ class Session:
         if self.comm.rank:
             return False
         received = [each[0] for each in self.traffic]
+        grid = self.graph.grid.name
         spread = {
             "ranks": self.comm.size,
-            "grid": self.graph.grid.name,
+            "grid": grid,
             "received": {"most": max(received), "mean": sum(received) / len(received)},
             "messages": max(each[1] for each in self.traffic),
         }
-        paths = {"output": self.cluster.output, **files}
-        if self.cluster.as_json:
-            assert self.work is not None
-            print_json(
-                {
-                    "graph": self.name,
-                    **facts,
-                    **spread,
-                    "checked": self.cluster.check,
-                    "seconds": {"load": asdict(self.loading), step: asdict(self.work)},
-                    **{name: str(path) if path else None for name, path in paths.items()},
-                }
-            )
-            return False
-        print_facts(
-            title,
-            {
-                **shown,
-                "ranks": f"{self.comm.size} ({self.graph.grid.name})",
-                "received by a rank": f"{amount(max(received))} at most",
-                "loading": self.loading,
-                "time": self.work,
-                "checked": "right" if self.cluster.check else None,
-                "written": self.cluster.output,
-                **files,
-            },
-        )
-        return True
+        people = {
+            "ranks": f"{self.comm.size} ({grid})",
+            "received by a rank": f"{amount(max(received))} at most",
+        }
+        report(
+            self.cluster, self, self.work, step, title,
+            facts={**facts, **spread}, shown={**shown, **people}, **files,
+        )  # fmt: skip
+        return not self.cluster.as_json
 
 
 # Summaries of vectors that are distributed over ranks, without gathering them.
@@ -327,17 +281,15 @@ def save_edges(comm: Any, path: Path, edges: Any, n: int) -> None:
         write_npy(comm, part, mine, int(sizes[: comm.rank].sum()), int(sizes.sum()))
 
 
-@with_cluster
+@with_options
 def components(
     graph: Graph,
     method: Annotated[str, typer.Option("--method", help="auto or colour.")] = "auto",
-    top: Top = 10,
+    top: graphs.Top = 10,
     *,
     cluster: Cluster,
 ) -> None:
     """Find the connected components of a graph (of a directed one: the weak components)."""
-    import matchwood
-
     with cluster.load(graph) as session:
         with session.timed("finding components"):
             found = matchwood.connected_components(session.graph, method=method)
@@ -351,20 +303,20 @@ def report_parts(session: Session, title: str, found: Any, top: int, **more: Any
     n = session.graph.n
     single, largest = largest_parts(session.graph, found.labels, top)
     session.write(found.labels)
-    told = facts_of_parts(n, found.count, single, largest, **more)
+    told = graphs.facts_of_parts(n, found.count, single, largest, **more)
     people = session.report("components", title, **told)
     if people and top and found.count > 1:
-        print_largest(n, largest)
+        graphs.print_largest(n, largest)
 
 
-@with_cluster
+@with_options
 def bfs(
     graph: Graph,
     source: Annotated[
         list[int] | None, typer.Option("-s", "--source", help="Start here; may be repeated.")
     ] = None,
-    depth_limit: DepthLimit = None,
-    undirected: Undirected = False,
+    depth_limit: graphs.DepthLimit = None,
+    undirected: graphs.Undirected = False,
     parents: Annotated[
         Path | None, typer.Option("--parents", metavar="FILE", help="Write the parents there.")
     ] = None,
@@ -372,8 +324,6 @@ def bfs(
     cluster: Cluster,
 ) -> None:
     """Search breadth first from one or several vertices; a result file has the levels."""
-    import matchwood
-
     sources = source or [0]
     options: dict[str, Any] = {"depth_limit": depth_limit, "directed": not undirected}
     with cluster.load(graph, parents) as session:
@@ -385,15 +335,13 @@ def bfs(
         if parents is not None:
             session.write(found.parent, parents)
         sizes = level_sizes(G, found.level)
-        told = facts_of_search(G.n, sources, [str(v) for v in sources], found.rounds, sizes)
+        told = graphs.facts_of_search(G.n, sources, [str(v) for v in sources], found.rounds, sizes)
         session.report("bfs", f"breadth-first search in {graph}", **told, parents=parents)
 
 
-@with_cluster
+@with_options
 def match(graph: Graph, rng: Rng = 0, ties: Ties = "hash", *, cluster: Cluster) -> None:
     """Find heavy edges of which no two share an end: the locally dominant ones."""
-    import matchwood
-
     with cluster.load(graph) as session:
         G = session.graph
         with session.timed("matching"):
@@ -417,19 +365,17 @@ def match(graph: Graph, rng: Rng = 0, ties: Ties = "hash", *, cluster: Cluster) 
         )  # fmt: skip
 
 
-@with_cluster
+@with_options
 def pagerank(
     graph: Graph,
-    damping: Damping = 0.85,
-    tol: Tol = 1e-6,
-    iterations: Iterations = 100,
-    weighted: Weighted = False,
+    damping: matrices.Damping = 0.85,
+    tol: matrices.Tol = 1e-6,
+    iterations: matrices.Iterations = 100,
+    weighted: matrices.Weighted = False,
     *,
     cluster: Cluster,
 ) -> None:
     """Score vertices by how often a random surfer comes there."""
-    import matchwood
-
     options: dict[str, Any] = {
         "damping": damping, "tol": tol, "max_iterations": iterations, "weighted": weighted,
     }  # fmt: skip
@@ -439,14 +385,14 @@ def pagerank(
             found = matchwood.pagerank(G, **options)
         session.verify(matchwood.check.check_pagerank, found, **options)
         session.write(found.scores)
-        top = highest(G, found.scores, SHOWN)
-        told = facts_of_ranking(G.n, found, damping, top)
+        top = highest(G, found.scores, matrices.SHOWN)
+        told = matrices.facts_of_ranking(G.n, found, damping, top)
         if session.report("rank", f"pagerank of {graph}", **told):
             print_table("highest scores", ("vertex", "score"), top)
-        require_converged(found, "dist pagerank", tol)
+        matrices.require_converged(found, "dist pagerank", tol)
 
 
-@with_cluster
+@with_options
 def labels(
     graph: Graph,
     rounds: Annotated[int, typer.Option("--max-rounds", min=0, help="At most.")] = 1000,
@@ -454,13 +400,11 @@ def labels(
         float, typer.Option("--tol", help="The last round moves at most this part.")
     ] = 0.0,
     rng: Rng = 0,
-    top: Top = 10,
+    top: graphs.Top = 10,
     *,
     cluster: Cluster,
 ) -> None:
     """Find communities: every vertex takes the label that weighs most around it."""
-    import matchwood
-
     with cluster.load(graph) as session:
         with session.timed("spreading labels"):
             found = matchwood.label_propagation(session.graph, max_rounds=rounds, tol=tol, rng=rng)
@@ -472,10 +416,10 @@ def labels(
         )  # fmt: skip
 
 
-@with_cluster
+@with_options
 def mst(
     graph: Graph,
-    maximum: Maximum = False,
+    maximum: graphs.Maximum = False,
     *,
     cluster: Cluster,
 ) -> None:
@@ -483,8 +427,6 @@ def mst(
 
     A result file has a row for each edge, its two ends.
     """
-    import matchwood
-
     with cluster.load(graph) as session:
         G = session.graph
         with session.timed("joining vertices"):
@@ -492,12 +434,11 @@ def mst(
         session.verify(matchwood.check.check_spanning_forest, found, maximum=maximum)
         if cluster.output is not None:
             save_edges(session.comm, cluster.output, found.edges, G.n)
-        session.report("forest", **facts_of_forest(graph, found, maximum))
+        session.report("forest", **graphs.facts_of_forest(graph, found, maximum))
 
 
 def info(threads: Threads = None, as_json: Json = False) -> None:
     """Say where the ranks run, by what they talk, and measure latency and bandwidth."""
-    import matchwood
     from matchwood.report.cluster import links
 
     with opened(threads) as comm:
@@ -572,7 +513,6 @@ def bench(
 
     The model that is fitted to such rows, and its plot, are in bench/engines/ranks of the source.
     """
-    import matchwood
     from matchwood.arguments import one_of
     from matchwood.report import cluster as figures
 
@@ -593,11 +533,9 @@ def bench(
 
 
 def _show_bench(found: dict[str, Any], output: Path | None, as_json: bool, kind: str) -> None:
-    from matchwood.cli.output import amount, duration, json_text, print_json, print_table
-
     whole = {"kind": kind, "figures": found}
     if output is not None:
-        results.write_text(output, json_text(whole, indent=1) + "\n")
+        results.write_json(output, whole)
     if as_json:
         print_json(whole)
         return

@@ -9,8 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+import matchwood
 from matchwood.cli import results
+from matchwood.cli.load import as_typed, generators, load, make
 from matchwood.cli.options import Compact, Graph, Json, Pattern, Read, Threads
+from matchwood.cli.output import amount, as_text, print_facts, print_json, print_table, progress
+from matchwood.report.timing import clock
 
 
 def info(
@@ -22,9 +26,6 @@ def info(
     as_json: Json = False,
 ) -> None:
     """Show size, symmetry, degrees and components of a graph or matrix."""
-    from matchwood.cli.load import load
-    from matchwood.cli.output import print_facts, print_json, progress
-
     loaded = load(graph, compact=compact, pattern=pattern, read=read)
     with progress("looking"):
         facts = describe(loaded.matrix, threads)
@@ -57,8 +58,6 @@ def describe(A: Any, threads: int | None = None) -> dict[str, Any]:
 def _of_graph(csr: Any, threads: int | None) -> dict[str, Any]:
     import numpy as np
 
-    import matchwood
-
     G = matchwood.graph(csr)
     degree = G.degrees
     found = matchwood.connected_components(G, threads=threads)
@@ -89,8 +88,6 @@ def _symmetric_values(G: Any) -> bool | None:
 
 
 def _for_people(facts: dict[str, Any]) -> dict[str, Any]:
-    from matchwood.cli.output import amount, as_text
-
     shown = {
         "rows, columns": f"{facts['rows']:,} x {facts['columns']:,}",
         "entries": facts["entries"],
@@ -144,10 +141,6 @@ def generate(
     The arguments are those of matchwood.generators.NAME, in order, as name=value or as
     --name value; a shape is written 30x40.
     """
-    from matchwood.cli.load import generators, make
-    from matchwood.cli.output import print_facts, print_json, progress
-    from matchwood.report.timing import clock
-
     if name is None:
         _list(as_json)
         return
@@ -158,8 +151,6 @@ def generate(
     with clock() as taken, progress(f"making {name}"):
         matrix = make(name, words, **extra)
     if output is not None:
-        import matchwood
-
         with progress(f"writing {output}"):
             matchwood.io.write(output, matrix)
     facts = {
@@ -212,9 +203,6 @@ def joined(words: list[str], function: Any) -> list[str]:
 
 
 def _list(as_json: bool) -> None:
-    from matchwood.cli.load import as_typed, generators
-    from matchwood.cli.output import print_json, print_table
-
     rows = []
     for name, function in sorted(generators().items()):
         arguments = [as_typed(p) for p in inspect.signature(function).parameters.values()]
@@ -240,11 +228,6 @@ def convert(
     as_json: Json = False,
 ) -> None:
     """Read a graph and write it in the format of OUT's suffix (.mtx, .txt, .graph, .npz, ...)."""
-    import matchwood
-    from matchwood.cli.load import load
-    from matchwood.cli.output import amount, print_facts, print_json, progress
-    from matchwood.report.timing import clock
-
     results.check_graph_file(output, "OUT", format)
     loaded = load(graph, compact=compact, pattern=pattern, read=read)
     matrix = loaded.matrix

@@ -7,22 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+import matchwood
 from matchwood.cli import results
-from matchwood.cli.options import (
-    Batches,
-    DeviceNumbers,
-    Graph,
-    Memory,
-    Rng,
-    Shared,
-    StatsFile,
-    Ties,
-    place,
-    report,
-    timed,
-    with_shared,
-    write_stats,
-)
+from matchwood.cli.options import Beyond, Graph, Rng, Shared, Ties, report, timed, with_options
 from matchwood.cli.output import print_table
 
 # What the verbs that label components print and write.
@@ -65,34 +52,29 @@ def print_largest(n: int, largest: list[tuple[int, int]]) -> None:
     print_table("largest", ("component", "vertices", "share"), rows)
 
 
-@with_shared
+@with_options
 def components(
     graph: Graph,
     method: Annotated[
         str, typer.Option("--method", help="auto, afforest, fastsv or bfs.")
     ] = "auto",
     top: Top = 10,
-    devices: DeviceNumbers = None,
-    memory: Memory = None,
-    batches: Batches = None,
-    stats: StatsFile = None,
     *,
+    beyond: Beyond,
     shared: Shared,
 ) -> None:
     """Find the connected components of a graph (of a directed one: the weak components)."""
-    where = place(shared, devices, memory, batches, stats)
+    where = beyond.where(shared)
     loaded = shared.load(graph)
-    import matchwood
-
     with timed("finding components") as taken:
-        A = loaded.matrix if devices is None else matchwood.graph(loaded.matrix)
+        A = loaded.matrix if beyond.devices is None else matchwood.graph(loaded.matrix)
         found = matchwood.connected_components(A, method=method, **where)
-    write_stats(stats, found.stats)
+    beyond.write(found.stats)
     shared.verify(matchwood.check.check_connected_components, loaded.matrix, found)
     report_labels(shared, loaded, taken, f"components of {graph}", found, top)
 
 
-@with_shared
+@with_options
 def scc(
     graph: Graph,
     method: Annotated[
@@ -110,8 +92,6 @@ def scc(
 ) -> None:
     """Find the strongly connected components: vertices that reach each other along the arcs."""
     loaded = shared.load(graph)
-    import matchwood
-
     find: Any = matchwood.strongly_connected_components
     check = matchwood.check.check_strongly_connected_components
     if ordered:
@@ -126,7 +106,7 @@ def scc(
 METHODS = ("louvain", "leiden", "labels")
 
 
-@with_shared
+@with_options
 def communities(
     graph: Graph,
     method: Annotated[
@@ -148,8 +128,6 @@ def communities(
     if method == "labels" and resolution != 1.0:
         raise ValueError("communities: resolution must be 1 for labels, which have none")
     loaded = shared.load(graph)
-    import matchwood
-
     held_to: dict[str, Any] = {} if method == "labels" else {"resolution": resolution}
     find: Any = matchwood.label_propagation if method == "labels" else getattr(matchwood, method)
     check: Any = matchwood.check.check_communities
@@ -171,7 +149,7 @@ Undirected = Annotated[bool, typer.Option("--undirected", help="Follow arcs in b
 SHOWN = 12  # levels in the table; of more, the first and the last are shown
 
 
-@with_shared
+@with_options
 def bfs(
     graph: Graph,
     source: Annotated[
@@ -185,8 +163,6 @@ def bfs(
     """Search breadth first from one or several vertices: levels and parents."""
     loaded = shared.load(graph)
     import numpy as np
-
-    import matchwood
 
     A = loaded.matrix
     sources = [loaded.vertex(text) for text in source] if source else [0]
@@ -236,7 +212,7 @@ def _rows(sizes: list[int]) -> list[tuple[str, str, str]]:
     return rows
 
 
-@with_shared
+@with_options
 def mis(
     graph: Graph,
     method: Annotated[
@@ -248,8 +224,6 @@ def mis(
 ) -> None:
     """Find a maximal independent set: no two neighbours, and no vertex can be added."""
     loaded = shared.load(graph)
-    import matchwood
-
     options: dict[str, Any] = {"method": method, "rng": rng}
     with timed("choosing vertices") as taken:
         members = matchwood.maximal_independent_set(loaded.matrix, **options, **shared.where)
@@ -267,7 +241,7 @@ def mis(
 Maximum = Annotated[bool, typer.Option("--maximum", help="The heaviest forest.")]
 
 
-@with_shared
+@with_options
 def mst(
     graph: Graph,
     method: Annotated[
@@ -285,8 +259,6 @@ def mst(
     A result file has a line for each edge: its two ends and its weight.
     """
     loaded = shared.load(graph)
-    import matchwood
-
     with timed("joining vertices") as taken:
         found = matchwood.minimum_spanning_forest(
             loaded.matrix, method=method, maximum=maximum, **shared.where
@@ -334,7 +306,7 @@ LARGEST = ("hopcroft_karp", "blossom")  # methods of maximum_matching, which ign
 MAXIMAL = ("proposal", "serial")  # methods of maximal_matching, which ignores weights
 
 
-@with_shared
+@with_options
 def match(
     graph: Graph,
     method: Annotated[
@@ -365,18 +337,13 @@ def match(
         int | None,
         typer.Option("--rounds", help="With augmented: how many at most; one wins most of it."),
     ] = None,
-    devices: DeviceNumbers = None,
-    memory: Memory = None,
-    batches: Batches = None,
-    stats: StatsFile = None,
     *,
+    beyond: Beyond,
     shared: Shared,
 ) -> None:
     """Find heavy edges of which no two share an end, and how near to the best they are."""
-    where = place(shared, devices, memory, batches, stats)
+    where = beyond.where(shared)
     loaded = shared.load(graph)
-    import matchwood
-
     if prefer != "random" and (maximum or method not in MAXIMAL):
         raise ValueError(f"match: --prefer needs --method proposal or serial, got {method}")
     if rounds is not None and (maximum or method != "augmented"):
@@ -389,7 +356,7 @@ def match(
             found = matchwood.maximal_matching(loaded.matrix, prefer=prefer, **options)
         else:
             found = matchwood.weighted_matching(loaded.matrix, ties=ties, rounds=rounds, **options)
-    write_stats(stats, found.stats)
+    beyond.write(found.stats)
     shared.verify(found.check, loaded.matrix)  # what the method promises
     shared.write(loaded, {"mate": found.mate}, weight=found.weight)
     n = len(found.mate)
@@ -408,7 +375,7 @@ def match(
     )  # fmt: skip
 
 
-@with_shared
+@with_options
 def factor(
     graph: Graph,
     n: Annotated[int, typer.Option("-n", min=1, help="Neighbours of a vertex at most.")] = 2,
@@ -427,25 +394,20 @@ def factor(
     ] = 0.5,
     ties: Ties = "hash",
     rng: Rng = 0,
-    devices: DeviceNumbers = None,
-    memory: Memory = None,
-    batches: Batches = None,
-    stats: StatsFile = None,
     *,
+    beyond: Beyond,
     shared: Shared,
 ) -> None:
     """Choose strong edges such that every vertex has at most n of them."""
-    where = place(shared, devices, memory, batches, stats)
+    where = beyond.where(shared)
     loaded = shared.load(graph)
-    import matchwood
-
     with timed("choosing edges") as taken:
         found = matchwood.degree_factor(
             loaded.matrix, n, method=method, rounds=rounds or None, period=period,
             uncharged=uncharged, charge_probability=charge_probability, rng=rng, ties=ties,
             **where,
         )  # fmt: skip
-    write_stats(stats, found.stats)
+    beyond.write(found.stats)
     shared.verify(found.check, loaded.matrix)  # also maximal, where it says so
     columns = {f"neighbour{k + 1}": found.neighbours[:, k] for k in range(n)}
     shared.write(loaded, columns, coverage=found.coverage)
@@ -463,7 +425,7 @@ def factor(
     )  # fmt: skip
 
 
-@with_shared
+@with_options
 def forest(
     graph: Graph,
     method: Annotated[
@@ -481,8 +443,6 @@ def forest(
     """
     loaded = shared.load(graph)
     import numpy as np
-
-    import matchwood
 
     with timed("following paths") as taken:
         found = matchwood.linear_forest(
@@ -508,7 +468,7 @@ def forest(
     )  # fmt: skip
 
 
-@with_shared
+@with_options
 def coarsen(
     graph: Graph,
     until: Annotated[int, typer.Option("--until", min=1, help="Vertices at the end, at most.")] = (
@@ -533,7 +493,6 @@ def coarsen(
     if coarsest is not None:
         results.check_graph_file(coarsest, "--coarsest")
     loaded = shared.load(graph)
-    import matchwood
     from matchwood.check import check_hierarchy
 
     with timed("coarsening") as taken:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import matchwood
+from matchwood.cli.output import progress
 from matchwood.report.timing import Clock, clock
 
 
@@ -39,8 +41,6 @@ def load(
     text: str, *, compact: bool = False, pattern: bool = False, read: Iterable[str] | None = None
 ) -> Loaded:
     """The graph named by a GRAPH argument: a path, or ``generator:arguments``."""
-    from matchwood.cli.output import progress
-
     name, colon, arguments = text.partition(":")
     ids = None
     if colon and not Path(text).exists() and name in generators():
@@ -49,8 +49,6 @@ def load(
             if pattern:
                 matrix.data[:] = 1
     else:
-        import matchwood
-
         options = keywords("read", matchwood.io.read, read or ())
         options.update({"compact": True} if compact else {})
         options.update({"pattern": True} if pattern else {})

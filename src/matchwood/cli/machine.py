@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+import matchwood
 from matchwood.cli import results
+from matchwood.cli.load import load
 from matchwood.cli.options import Compact, Json, Pattern, Read, Threads
 from matchwood.errors import CheckFailed
 
@@ -39,8 +41,7 @@ def bench(
     if output is not None:
         results.check_place(output)
 
-    from matchwood.cli.load import load
-    from matchwood.cli.output import console, json_text, print_json, progress
+    from matchwood.cli.output import console, print_json, progress
     from matchwood.report import bench as report
     from matchwood.report import scenes
 
@@ -54,7 +55,7 @@ def bench(
     with progress("starting") as bar:
         found = report.run(chosen, places, threads=threads, repeats=repeats, say=bar.say)
     if output is not None:
-        results.write_text(output, json_text(found, indent=1) + "\n")
+        results.write_json(output, found)
     if as_json:
         print_json(found)
     else:
@@ -63,7 +64,6 @@ def bench(
 
 def warmup(as_json: Json = False) -> None:
     """Compile all kernels now, so that later calls do not wait for it."""
-    import matchwood
     from matchwood.cli.output import duration, print_facts, print_json, progress
 
     with progress("compiling") as bar:
@@ -83,7 +83,6 @@ def warmup(as_json: Json = False) -> None:
 
 def config(as_json: Json = False) -> None:
     """Show threads, CPUs, caches, versions and GPUs."""
-    import matchwood
     from matchwood.cli.output import amount, print_facts, print_json
 
     found = matchwood.show_config(mode="dicts")

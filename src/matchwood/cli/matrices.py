@@ -8,7 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+import matchwood
+from matchwood.cli import results
 from matchwood.cli.errors import FellShort
+from matchwood.cli.load import load
 from matchwood.cli.options import (
     Engine,
     Graph,
@@ -20,16 +23,17 @@ from matchwood.cli.options import (
     Threads,
     report,
     timed,
-    with_shared,
+    with_options,
 )
-from matchwood.cli.output import print_table
+from matchwood.cli.output import duration, print_json, print_table, progress
+from matchwood.report.timing import clock
 
 METHODS = ("rcm", "cm", "rabbit", "shingle", "llp", "degree", "hub")
 FRACTION = 0.01  # of the vertices, as in matchwood.locality_ordering
 DOTS = 200_000  # entries of a spy plot that are drawn as dots; of more, the density is shown
 
 
-@with_shared
+@with_options
 def order(
     graph: Graph,
     method: Annotated[
@@ -79,15 +83,11 @@ def order(
 
     A result file has, for each new row, the old row that comes there.
     """
-    from matchwood.cli import results
-
     results.check_suffix(shared.output)
     if permuted is not None:
         results.check_graph_file(permuted, "--permuted")
     if plot is not None:
         results.check_place(plot, "--plot")
-    import matchwood
-
     banded = method in ("rcm", "cm")
     if method not in METHODS:
         raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {method!r}")
@@ -224,7 +224,7 @@ Weighted = Annotated[bool, typer.Option("--weighted", help="Read values as weigh
 SHOWN = 10  # vertices of the highest scores in the table
 
 
-@with_shared
+@with_options
 def pagerank(
     graph: Graph,
     damping: Damping = 0.85,
@@ -240,8 +240,6 @@ def pagerank(
     """
     loaded = shared.load(graph)
     import numpy as np
-
-    import matchwood
 
     options: dict[str, Any] = {
         "damping": damping, "tol": tol, "max_iterations": iterations, "weighted": weighted,
@@ -329,10 +327,6 @@ def precondition(
     """Set up preconditioners: how much of the matrix they contain, setup and application time."""
     if kind is not None and kind not in KINDS:
         raise ValueError(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    import matchwood
-    from matchwood.cli.load import load
-    from matchwood.cli.output import duration, print_json, print_table, progress
-
     loaded = load(matrix, read=read)
     G = matchwood.graph(loaded.matrix).on("cpu" if engine is None else engine)
     rows: dict[str, Any] = {}
@@ -366,7 +360,6 @@ def _measure(G: Any, name: str, options: dict[str, Any], only: bool) -> dict[str
     import numpy as np
 
     from matchwood import engines, preconditioners
-    from matchwood.report.timing import clock
 
     make = getattr(preconditioners, name)
     try:
@@ -459,8 +452,6 @@ def solve(
     as_json: Json = False,
 ) -> None:
     """Solve A x = b, and say how the residual went down."""
-    from matchwood.cli import results
-
     results.check_suffix(output)
     if plot is not None:
         if plot.suffix not in (".svg", ".png", ".pdf"):
@@ -468,10 +459,7 @@ def solve(
         results.check_place(plot, "--plot")
     import numpy as np
 
-    import matchwood
     from matchwood import engines
-    from matchwood.cli.load import load
-    from matchwood.cli.output import duration, print_json, print_table, progress
     from matchwood.krylov import AUTO, PRECONDITIONERS
 
     method = AUTO if method == "auto" else method

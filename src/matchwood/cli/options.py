@@ -8,22 +8,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
+import matchwood
 from matchwood.cli import results
-from matchwood.cli.output import print_facts, print_json, progress
-from matchwood.cli.results import check_place
+from matchwood.cli.load import Loaded, load
+from matchwood.cli.output import duration, print_facts, print_json, progress
 from matchwood.report.timing import Clock, clock
-
-if TYPE_CHECKING:
-    from matchwood.cli.load import Loaded
-
 
 # Arguments and options
 
@@ -90,8 +86,6 @@ class Shared(NamedTuple):
 
     def load(self, graph: str) -> Loaded:
         """The graph.  A result file that could not be written is refused first."""
-        from matchwood.cli.load import load
-
         results.check_suffix(self.output)
         return load(graph, compact=self.compact, pattern=self.pattern, read=self.read)
 
@@ -112,28 +106,31 @@ class Shared(NamedTuple):
             results.write(self.output, columns, numbers, ids=loaded.ids)
 
 
-def with_options(command: Callable[..., None], record: Any) -> Callable[..., Any]:
-    """The command with the fields of `record`, its last argument, as options."""
+def with_options(command: Callable[..., None]) -> Callable[..., Any]:
+    """The command with the fields of its records (`Shared`, `Beyond`, ...) as options."""
     hints = get_type_hints(command, include_extras=True)
-    kinds = get_type_hints(record, include_extras=True)
-    *own, last = inspect.signature(command).parameters.values()
-    shown = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
-    for name, default in record._field_defaults.items():
-        kind = inspect.Parameter.KEYWORD_ONLY
-        shown.append(inspect.Parameter(name, kind, default=default, annotation=kinds[name]))
+    shown: list[inspect.Parameter] = []
+    records: dict[str, Any] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        record: Any = hints[parameter.name]
+        if not hasattr(record, "_field_defaults"):
+            shown.append(parameter.replace(annotation=record))
+            continue
+        records[parameter.name], kinds = record, get_type_hints(record, include_extras=True)
+        for name, default in record._field_defaults.items():
+            kind = inspect.Parameter.KEYWORD_ONLY
+            shown.append(inspect.Parameter(name, kind, default=default, annotation=kinds[name]))
 
     @functools.wraps(command)
     def run(*arguments: Any, **given: Any) -> None:
-        made = record(**{name: given.pop(name) for name in record._fields})
-        command(*arguments, **given, **{last.name: made})
+        for name, record in records.items():
+            given[name] = record(**{field: given.pop(field) for field in record._fields})
+        command(*arguments, **given)
 
     del run.__wrapped__  # type: ignore[attr-defined]  # Typer would look at that one's arguments
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return run
-
-
-with_shared = functools.partial(with_options, record=Shared)
 
 
 @contextlib.contextmanager
@@ -144,20 +141,21 @@ def timed(what: str, units: tuple[str, str] | None = None) -> Iterator[Clock]:
 
 
 def report(
-    shared: Shared,
-    loaded: Loaded,
-    taken: Clock,
+    shared: Any,
+    loaded: Any,
+    taken: Any,
     step: str,
     title: str,
     *,
     facts: Mapping[str, Any],
     shown: Mapping[str, Any],
-    phases: Mapping[str, float] | None = None,
+    phases: Any = None,
     **files: Path | None,
 ) -> None:
     """Print the answer: `facts` as JSON, or `shown` as a table for people.
 
-    What all verbs report is added to both.  `step` is the name of the verb's own time, `phases` are
+    `shared` are the options of the verb, `loaded` has name and clock of the graph.  What all verbs
+    report is added to both.  `step` is the name of the verb's own time, `phases` are
     the seconds of its parts.  `files` are further files that were written.
     """
     if shared.as_json:
@@ -175,8 +173,6 @@ def report(
             }
         )
         return
-    from matchwood.cli.output import duration
-
     parts = ", ".join(f"{name} {duration(value)}" for name, value in (phases or {}).items())
     print_facts(
         title,
@@ -218,35 +214,37 @@ StatsFile = Annotated[
 ]
 
 
-def place(
-    shared: Shared,
-    devices: str | None,
-    memory: str | None,
-    batches: int | None,
-    stats: Path | None,
-) -> dict[str, Any]:
-    """The arguments `engine` and `threads` of a public function."""
-    if devices is None:
-        given = {"--memory": memory, "--batches": batches, "--stats": stats}
-        alone = [name for name, value in given.items() if value is not None]
-        if alone:
-            raise typer.BadParameter(f"{alone[0]} needs --devices, such as --devices 0")
-        return shared.where
-    if shared.engine is not None:
-        raise typer.BadParameter("--devices and --engine cannot both be given")
-    from matchwood import Devices
+class Beyond(NamedTuple):
+    """The devices of a verb."""
 
-    words = [word.strip() for word in devices.split(",")]
-    if not all(word.isascii() and word.isdigit() for word in words):
-        raise typer.BadParameter(f"--devices must be numbers with commas, got {devices!r}")
-    numbers = [int(word) for word in words]
-    if stats is not None:
-        check_place(stats, "--stats")
-    engine = Devices(numbers, memory=memory, batches=batches, stats=stats is not None)
-    return {"engine": engine, "threads": shared.threads}
+    devices: DeviceNumbers = None
+    memory: Memory = None
+    batches: Batches = None
+    stats: StatsFile = None
 
+    def where(self, shared: Shared) -> dict[str, Any]:
+        """The arguments `engine` and `threads` of a public function."""
+        if self.devices is None:
+            alone = [
+                name for name, value in zip(self._fields, self, strict=True) if value is not None
+            ]
+            if alone:
+                raise typer.BadParameter(f"--{alone[0]} needs --devices, such as --devices 0")
+            return shared.where
+        if shared.engine is not None:
+            raise typer.BadParameter("--devices and --engine cannot both be given")
+        words = [word.strip() for word in self.devices.split(",")]
+        if not all(word.isascii() and word.isdigit() for word in words):
+            raise typer.BadParameter(f"--devices must be numbers with commas, got {self.devices!r}")
+        if self.stats is not None:
+            results.check_place(self.stats, "--stats")
+        engine = matchwood.Devices(
+            [int(word) for word in words], memory=self.memory, batches=self.batches,
+            stats=self.stats is not None,
+        )  # fmt: skip
+        return {"engine": engine, "threads": shared.threads}
 
-def write_stats(path: Path | None, stats: Any) -> None:
-    """The statistics of a call on `Devices`, as JSON."""
-    if path is not None:
-        path.write_text(json.dumps(stats.to_dict(), indent=1) + "\n")
+    def write(self, stats: Any) -> None:
+        """The statistics of a call on `Devices`, as JSON."""
+        if self.stats is not None:
+            results.write_json(self.stats, stats.to_dict())

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import matchwood
 from matchwood.report.timing import Clock
 
 PIPED_WIDTH = 120  # columns for tables that go to a file or a pipe
@@ -212,8 +213,6 @@ def progress(what: str, units: tuple[str, str] | None = None) -> Iterator[Bar | 
     if not sys.stderr.isatty():
         yield NoBar()
         return
-    import matchwood
-
     bar = Bar(what, units=units)
     try:
         with matchwood.on_progress(bar.update, found=bar.found):

@@ -19,6 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from matchwood.cli.output import json_text
+
 SUFFIXES = (".npy", ".npz", ".txt", ".csv")
 
 
@@ -71,6 +73,11 @@ def write(
 def write_text(path: Path, text: str) -> None:
     """The text as the file, all of it or nothing."""
     _replace(path, [text.encode()])
+
+
+def write_json(path: Path, value: Any) -> None:
+    """The value as JSON, all of it or nothing."""
+    write_text(path, json_text(value, indent=1) + "\n")
 
 
 def save(path: Path, array: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+import matchwood
 from matchwood.cli import results
 from matchwood.cli.options import Check, Engine, Json, Threads, timed
 from matchwood.cli.output import print_facts, print_json, print_table
@@ -218,8 +219,6 @@ def join(
     if estimate:
         _estimate(left, sides, options, as_json)
         return
-    import matchwood
-
     with timed("joining", ("records", "pairs")) as taken:
         pairs = matchwood.fuzzy_join(*sides, **options)
     if check:
@@ -255,8 +254,6 @@ def join(
 def _sides(
     left: Path, right: Path | None, names: Any, separator: str | None, making: dict[str, Any]
 ) -> list[Any]:
-    import matchwood
-
     made = []
     for path, on in ((left, names[0]), (right, names[1])):
         if path is None:

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from matchwood.cli.options import Engine, Json, Threads
+from matchwood.cli.output import amount, as_text, print_facts, print_json, print_table
+from matchwood.cli.results import check_place
+from matchwood.report.timing import clock
 
 if TYPE_CHECKING:
     from matchwood.sensing import Sensing
@@ -55,8 +58,6 @@ class Live:
 
     def _table(self, told: dict[str, Any], seconds: float) -> Any:
         from rich.table import Table
-
-        from matchwood.cli.output import amount
 
         rate = told["packets"] / max(seconds, 1e-9)
         of = f" of {amount(self._total)}" if self._total else ""
@@ -173,12 +174,9 @@ def sense(
         return
     if not captures:
         raise typer.BadParameter("a capture is needed", param_hint="CAPTURE...")
-    from matchwood.report.timing import clock
     from matchwood.sensing import Anonymizer, archive_writer, sense
 
     if html is not None:
-        from matchwood.cli.results import check_place
-
         check_place(html)
     key = None if key_file is None else str(key_file)
     anonymizer = None if anonymize is None else Anonymizer(anonymize, key, bits, caller="sense")
@@ -218,7 +216,6 @@ def sense(
 
 
 def _make_key(path: Path, as_json: bool) -> None:
-    from matchwood.cli.output import print_facts, print_json
     from matchwood.sensing import new_key
 
     new_key(path)
@@ -252,7 +249,6 @@ def _print_json(
     from dataclasses import asdict
 
     from matchwood.applications.sensing.statistics.result import NINE
-    from matchwood.cli.output import print_json
 
     histograms = {}
     for name, one in found.histograms.as_dict().items():
@@ -288,8 +284,6 @@ def _print_json(
 def _print_tables(
     found: Sensing, captures: list[str], taken: Any, written: list[str], html: Path | None
 ) -> None:
-    from matchwood.cli.output import amount, as_text, print_facts, print_table
-
     skipped = [f"{reason} {as_text(count)}" for reason, count in found.capture["skipped"].items()
                if count]  # fmt: skip
     title = captures[0] if len(captures) == 1 else f"{len(captures)} captures"

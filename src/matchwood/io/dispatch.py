@@ -161,19 +161,16 @@ def write(
         raise ValueError(f"write: a file of format {name} has no comments")
     if name == "edges" and any(edge_list.counts_in(line.encode()) for line in lines):
         raise ValueError("write: comments must not hold counts like 'Nodes: 5 Edges: 4'")
-    write_pieces(path, _pieces(path, matrix, name, valued, lines, delimiter, base, ids))
+    header = split_name(path)[0] == ".csv"
+    mark = delimiter or ("," if header else "\t")
+    names = None if ids is None else _names(ids, matrix.shape, mark)
+    write_pieces(path, _pieces(matrix, name, valued, lines, (mark, names, base, header)))
 
 
 def _pieces(
-    path: PathLike,
-    A: Matrix,
-    name: str,
-    weights: bool,
-    comments: Sequence[str],
-    delimiter: str | None,
-    base: int,
-    ids: Any,
+    A: Matrix, name: str, weights: bool, comments: Sequence[str], of_edges: tuple[Any, ...]
 ) -> Iterable[bytes]:
+    """The bytes of the file; `of_edges`: delimiter, ids, base and header of an edge list."""
     if name == "mtx":
         return matrix_market.pieces(A, weights=weights, comments=comments)
     if name == "npz":
@@ -185,12 +182,7 @@ def _pieces(
         return adjacency.metis_pieces(whole, weights=weights, comments=comments)
     if name in ("gr", "col"):
         return dimacs.pieces(A, name, comments)
-    csv = split_name(path)[0] == ".csv"
-    mark = delimiter or ("," if csv else "\t")
-    names = None if ids is None else _names(ids, A.shape, mark)
-    return edge_list.pieces(
-        A, weights=weights, delimiter=mark, ids=names, base=base, comments=comments, header=csv
-    )
+    return edge_list.pieces(A, weights, comments, *of_edges)
 
 
 def _valued(A: Matrix, name: str, weights: bool | None) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import matchwood
 from matchwood import engines
 
 # A call on all ranks: its time, the part of it that is spent in collectives, and the traffic.
@@ -128,8 +129,6 @@ def links(comm: Any) -> dict[str, Any]:
 
     All ranks call it; None for a single rank, which sends nothing.
     """
-    import numpy as np
-
     if comm.size == 1:
         return {"allreduce": None, "barrier": None, "bandwidth": None}
     word = np.zeros(1)
@@ -146,8 +145,6 @@ def links(comm: Any) -> dict[str, Any]:
 
 def _median(comm: Any, work: Callable[[], Any], tries: int) -> float:
     """The median time of a call on the slowest rank; the first call is not counted."""
-    import numpy as np
-
     times = []
     for _ in range(tries + 1):
         comm.barrier()
@@ -191,27 +188,15 @@ class Asked(NamedTuple):
 
 
 def pagerank(G: Any) -> Any:
-    import matchwood
-
     return matchwood.pagerank(G, tol=0, max_iterations=PAGERANK_ITERATIONS, weighted=False)
 
 
-def components(G: Any) -> Any:
-    import matchwood
-
-    return matchwood.connected_components(G)
-
-
 def bfs(G: Any) -> Any:
-    import matchwood
-
     return matchwood.bfs(G, G.keep("bench source", lambda: busiest(G)))
 
 
 def busiest(G: Any) -> int:
     """The smallest vertex with the most neighbours: a search from it reaches most of the graph."""
-    from matchwood import engines
-
     own, ids = engines.moved(G.degrees.local, "cpu"), G.ids
     most = int(own.max(initial=0))
     mine = (-most, int(ids[own == most].min(initial=G.n)))
@@ -219,23 +204,12 @@ def busiest(G: Any) -> int:
     return found
 
 
-def matching(G: Any) -> Any:
-    import matchwood
-
-    return matchwood.weighted_matching(G)
-
-
 def labels(G: Any) -> Any:
-    import matchwood
-
     return matchwood.label_propagation(G, max_rounds=LABEL_ROUNDS)
 
 
 def pointers(G: Any) -> Any:
     """Every vertex points at its smallest neighbour, if that is smaller: a forest."""
-    import numpy as np
-
-    import matchwood
 
     def make() -> Any:
         view, rows, ids = G.undirected_pattern(), G.grid.n_rows, G.original_local
@@ -248,8 +222,8 @@ def pointers(G: Any) -> Any:
     return matchwood.forest_roots(G.keep("smallest neighbours", make))
 
 
-BENCHMARKS = {"pagerank": pagerank, "components": components, "bfs": bfs}
-COMPLEX = {"matching": matching, "labels": labels, "pointers": pointers}
+BENCHMARKS = {"pagerank": pagerank, "components": matchwood.connected_components, "bfs": bfs}
+COMPLEX = {"matching": matchwood.weighted_matching, "labels": labels, "pointers": pointers}
 COLOURS = ("colour/base", "colour/+SP", "colour/+SP+SW", "colour/+SP+SW+VQ", "colour", "auto")
 
 
@@ -334,7 +308,6 @@ def weak(comm: Any, asked: Asked) -> list[Row]:
 
 def variants(comm: Any, asked: Asked) -> list[Row]:
     """Components by colours as in the thesis, with its exchanges, and by the default method."""
-    import matchwood
 
     def by(method: str) -> Callable[[Any], Any]:
         return lambda G: matchwood.connected_components(G, method=method)

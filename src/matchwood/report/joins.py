@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -136,15 +135,6 @@ DELTA = 0.3  # two corners of a square in a grid have 1/3
 SAMPLE = 30  # rows for which the check looks for pairs that are missing
 
 
-@dataclass(frozen=True)
-class Alike:
-    """Pairs of rows, for comparing."""
-
-    left: Any
-    right: Any
-    score: Any
-
-
 def rows(A: Any) -> tuple[Any, Any]:
     """(indptr, indices) of the rows that take part; long ones are empty."""
     view = (A if isinstance(A, matchwood.Graph) else matchwood.graph(A)).directed_pattern()
@@ -165,9 +155,10 @@ def records(A: Any) -> Any:
     return sp.csr_array((np.ones(indices.size), indices, indptr), shape=shape)
 
 
-def ours(A: Any, threads: int | None) -> Alike:
+def ours(A: Any, threads: int | None) -> tuple[Any, Any, Any]:
+    """(left, right, score)."""
     options: dict[str, Any] = {"delta": DELTA, "similarity": "equal", "threads": threads}
-    return Alike(*matchwood.fuzzy_join(records(A), **options))
+    return tuple(matchwood.fuzzy_join(records(A), **options))  # type: ignore[return-value]
 
 
 def peer(A: Any) -> Any:
@@ -179,18 +170,17 @@ def peer(A: Any) -> Any:
     sizes = np.diff(B.indptr)
     score = shared.data / (sizes[shared.row] + sizes[shared.col] - shared.data)
     alike = score >= DELTA - 1e-9
-    return Alike(shared.row[alike], shared.col[alike], score[alike])
+    return shared.row[alike], shared.col[alike], score[alike]
 
 
-def check(A: Any, found: Alike) -> None:
-    pairs = (found.left, found.right, found.score)
+def check(A: Any, found: Any) -> None:
     matchwood.check.check_fuzzy_join(
-        pairs, records(A), delta=DELTA, similarity="equal", sample=SAMPLE
+        found, records(A), delta=DELTA, similarity="equal", sample=SAMPLE
     )
 
 
-def say(found: Alike) -> str:
-    return f"{found.left.size:,} pairs of rows alike"
+def say(found: Any) -> str:
+    return f"{found[0].size:,} pairs of rows alike"
 
 
 def sketch() -> Sketch:

@@ -6,9 +6,8 @@ about an answer, and (if you like) a picture that it makes on a small graph.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,10 @@ class Problem:
 
     name: str  # in tables
     short: str  # on the command line
-    ours: Callable[..., Any]  # (graph or matrix, threads) -> answer
-    scipy: Callable[[Any], Any] | None  # (matrix) -> answer; None: SciPy has nothing like it
+    ours: Callable[..., Any]  # (graph or matrix, threads) -> answer: a result, arrays, an array
     check: Callable[[Any, Any], None]  # (matrix, answer): raises CheckFailed if it is wrong
     say: Callable[[Any], str]  # the answer in a few words
+    scipy: Callable[[Any], Any] | None = None  # (matrix) -> answer; None: it has nothing like it
     picture: Callable[[], sketches.Sketch] | None = None
 
 
@@ -63,8 +62,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         name="communities",
         short="communities",
-        ours=sketches.ours_groups,
-        scipy=None,
+        ours=lambda G, threads: matchwood.louvain(sketches.unweighted(G), threads=threads),
         check=lambda A, x: matchwood.check.check_communities(sketches.unweighted(A), x),
         say=lambda x: f"{x.count:,} found, modularity {x.modularity:.3f}",
         picture=sketches.sketch_groups,
@@ -72,10 +70,9 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         name="independent set",
         short="mis",
-        ours=sketches.ours_independent,
-        scipy=None,
-        check=lambda A, x: matchwood.check.check_maximal_independent_set(A, x.members),
-        say=lambda x: f"{int(x.members.sum()):,} members",
+        ours=lambda G, threads: matchwood.maximal_independent_set(G, threads=threads),
+        check=lambda A, x: matchwood.check.check_maximal_independent_set(A, x),
+        say=lambda x: f"{int(x.sum()):,} members",
         picture=sketches.sketch_independent,
     ),
     Problem(
@@ -91,7 +88,6 @@ PROBLEMS: tuple[Problem, ...] = (
         name="weighted matching",
         short="matching",
         ours=lambda G, threads: matchwood.weighted_matching(G, threads=threads),
-        scipy=None,
         check=lambda A, x: matchwood.check.check_locally_dominant(A, x),
         say=lambda x: f"{x.cardinality:,} edges, {x.quality:.1%} of the best or more",
         picture=sketches.matching,
@@ -100,7 +96,6 @@ PROBLEMS: tuple[Problem, ...] = (
         name="[0,2]-factor",
         short="factor",
         ours=lambda G, threads: matchwood.degree_factor(G, 2, ties="hash", threads=threads),
-        scipy=None,
         check=lambda A, x: matchwood.check.check_factor(A, x),
         say=lambda x: f"{x.coverage:.0%} of the weight in {x.rounds} rounds",
     ),
@@ -108,7 +103,6 @@ PROBLEMS: tuple[Problem, ...] = (
         name="linear forest",
         short="forest",
         ours=lambda G, threads: matchwood.linear_forest(G, ties="hash", threads=threads),
-        scipy=None,
         check=lambda A, x: matchwood.check.check_linear_forest(A, x),
         say=lambda x: f"{x.count:,} paths, {x.coverage:.0%} of the weight",
         picture=sketches.sketch_forests,
@@ -116,17 +110,16 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         name="reverse Cuthill-McKee",
         short="rcm",
-        ours=sketches.ours_orders,
+        ours=lambda G, threads: matchwood.reverse_cuthill_mckee(G, threads=threads),
         scipy=csgraph.reverse_cuthill_mckee,
-        check=lambda A, x: matchwood.check.check_rcm_order(A, x.perm),
-        say=lambda x: f"an order of {len(x.perm):,} vertices",
+        check=lambda A, x: matchwood.check.check_rcm_order(A, x),
+        say=lambda x: f"an order of {len(x):,} vertices",
         picture=sketches.sketch_orders,
     ),
     Problem(
         name="rabbit order",
         short="rabbit",
         ours=lambda G, threads: matchwood.locality_ordering(G, "rabbit", threads=threads),
-        scipy=None,
         check=lambda A, x: matchwood.check.check_rabbit_order(A, x),
         say=lambda x: f"log gap {x.before.log_gap:,.0f} becomes {x.after.log_gap:,.0f}",
         picture=sketches.rabbit_sketch,
@@ -135,7 +128,6 @@ PROBLEMS: tuple[Problem, ...] = (
         name="pagerank",
         short="pagerank",
         ours=lambda G, threads: matchwood.pagerank(G, threads=threads),
-        scipy=None,
         check=lambda A, x: matchwood.check.check_pagerank(A, x),
         say=lambda x: f"{x.iterations} iterations, highest score {float(x.scores.max()):.2g}",
         picture=sketches.sketch_ranks,
@@ -163,13 +155,21 @@ PROBLEMS: tuple[Problem, ...] = (
 NEAR = 1e-12  # relative; sums of floats on a CPU and on a GPU differ by no more
 
 
+def _parts(answer: Any) -> Any:
+    """An array alone, those of a tuple, or the fields of a result."""
+    if hasattr(answer, "dtype"):
+        return (answer,)
+    if isinstance(answer, tuple):
+        return answer
+    return [getattr(answer, field.name) for field in fields(answer)]
+
+
 def same(one: Any, other: Any) -> bool:
     """True when the arrays of two answers are identical, wherever they live.
 
     Floats of two engines may differ by what their sums may.
     """
-    for field in dataclasses.fields(one):
-        a, b = (getattr(answer, field.name) for answer in (one, other))
+    for a, b in zip(_parts(one), _parts(other), strict=True):
         if not hasattr(a, "dtype"):
             continue
         apart = a.dtype.kind == "f" and engines.location(a) != engines.location(b)

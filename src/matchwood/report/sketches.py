@@ -1,11 +1,7 @@
-"""What the demo draws beside each problem, on graphs small enough to see every vertex.
-
-``ours_...`` is the call that the demo times, ``sketch_...`` the picture.
-"""
+"""What the demo draws beside each problem, on graphs small enough to see every vertex."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,10 +120,6 @@ def unweighted(A: Any) -> matchwood.Graph:
     return matchwood.graph(A, weight=None)
 
 
-def ours_groups(A: Any, threads: int | None) -> matchwood.Communities:
-    return matchwood.louvain(unweighted(A), threads=threads)
-
-
 def sketch_groups(n: int = 1200) -> Sketch:
     """Louvain's communities and settled labels on random points."""
     A = matchwood.generators.random_geometric(n, degree=9.0, rng=11)
@@ -177,17 +169,6 @@ def sketch_ranks(n: int = 900) -> Sketch:
 
 
 # Maximal independent sets
-
-
-@dataclass(frozen=True)
-class Members:
-    """The mask, as an answer that the demo can compare."""
-
-    members: Any
-
-
-def ours_independent(G: Any, threads: int | None) -> Members:
-    return Members(matchwood.maximal_independent_set(G, threads=threads))
 
 
 def sketch_independent(n: int = 700) -> Sketch:
@@ -293,17 +274,6 @@ def _paths(points: Any, A: Any, found: Any, title: str) -> Svg:
 
 
 # Orders
-
-
-@dataclass(frozen=True)
-class Order:
-    """The permutation, as an answer that the demo can compare."""
-
-    perm: Any
-
-
-def ours_orders(G: Any, threads: int | None) -> Order:
-    return Order(matchwood.reverse_cuthill_mckee(G, threads=threads))
 
 
 def sketch_orders(n: int = 3000) -> Sketch:

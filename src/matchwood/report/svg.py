@@ -124,30 +124,16 @@ def _short(value: float) -> str:
 # From deep blue over green to yellow, evenly spaced in lightness, so that order is visible
 # without colour vision too.
 _RAMP = np.array(
-    [
-        (82, 62, 158),
-        (62, 96, 172),
-        (34, 122, 168),
-        (30, 157, 160),
-        (58, 188, 132),
-        (138, 212, 92),
-        (226, 226, 72),
-    ],
+    [(82, 62, 158), (62, 96, 172), (34, 122, 168), (30, 157, 160), (58, 188, 132), (138, 212, 92),
+     (226, 226, 72)],
     dtype=float,
-)
+)  # fmt: skip
 
 # Eight colours that stay apart for the common kinds of colour blindness (Okabe and Ito 2008,
 # with the black one replaced, which would vanish on dark ground).
 CATEGORIES = (
-    "#e69f00",
-    "#56b4e9",
-    "#009e73",
-    "#d55e00",
-    "#cc79a7",
-    "#0072b2",
-    "#b8a800",
-    "#8c6bb1",
-)
+    "#e69f00", "#56b4e9", "#009e73", "#d55e00", "#cc79a7", "#0072b2", "#b8a800", "#8c6bb1",
+)  # fmt: skip
 
 
 def ramp(position: float) -> str:

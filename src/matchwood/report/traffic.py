@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -214,16 +213,6 @@ def _blocks(blocks: Any) -> str:
 TOGETHER = 3  # rows and columns that are one host, so that links have more than one packet
 
 
-@dataclass(frozen=True)
-class Traffic:
-    """The arrays of a traffic matrix, for comparing."""
-
-    sources: Any
-    indptr: Any
-    destinations: Any
-    counts: Any
-
-
 def sent(A: Any) -> tuple[Any, Any]:
     """(sources, destinations) of the packets."""
     view = (A if isinstance(A, matchwood.Graph) else matchwood.graph(A)).directed_pattern()
@@ -233,9 +222,10 @@ def sent(A: Any) -> tuple[Any, Any]:
     return tuple((part // TOGETHER).astype(xp.uint32) for part in (rows, view.indices))  # type: ignore[return-value]
 
 
-def ours(A: Any, threads: int | None) -> Traffic:
+def ours(A: Any, threads: int | None) -> tuple[Any, ...]:
+    """The arrays of a traffic matrix."""
     found = matchwood.traffic_matrix(*sent(A), threads=threads)
-    return Traffic(found.sources, found.indptr, found.destinations, found.counts)
+    return found.sources, found.indptr, found.destinations, found.counts
 
 
 def peer(A: Any) -> Any:
@@ -246,13 +236,12 @@ def peer(A: Any) -> Any:
     return sp.coo_array((np.ones(src.size, np.int64), (src, dst))).tocsr()
 
 
-def check(A: Any, found: Traffic) -> None:
-    matrix = matchwood.TrafficMatrix(*vars(found).values())
-    matchwood.check.check_traffic_matrix(*sent(A), matrix)
+def check(A: Any, found: Any) -> None:
+    matchwood.check.check_traffic_matrix(*sent(A), matchwood.TrafficMatrix(*found))
 
 
-def say(found: Traffic) -> str:
-    return f"{int(found.counts.sum()):,} packets, {found.counts.size:,} links"
+def say(found: Any) -> str:
+    return f"{int(found[-1].sum()):,} packets, {found[-1].size:,} links"
 
 
 def sketch(n: int = 200_000) -> Sketch:

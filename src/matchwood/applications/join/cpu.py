@@ -29,56 +29,25 @@ from matchwood.applications.join.candidates.cpu import (
     nearest_of,
     order_of,
 )
-from matchwood.applications.join.probing.cpu import (
-    ACCEPTED_BY_BOUND,
-    COUNTS,
-    CURSOR,
-    END,
-    FILLED,
-    FULL,
-    GENERATED,
-    ITEM,
-    KINDS,
-    OVERFLOW,
-    REFINED,
-    REJECTED_BY_BOUND,
-    SKIP,
-    SLOTS,
-    SOLVED_EXACTLY,
-    STATE,
-    VERIFIED,
-    WINDOW,
-    WORDS,
-    Corpus,
-    Kept,
-    Members,
-    ProbeOrder,
-    count_postings,
-    join_all,
-    join_best,
-)
+from matchwood.applications.join.probing import cpu as probing
+from matchwood.applications.join.probing.cpu import Corpus, Job, Kept, Members, ProbeOrder
 from matchwood.applications.join.verification import TOLERANCE, share_of
 from matchwood.applications.join.verification.cpu import ACCEPTED, verify
 from matchwood.applications.join.verification.cpu.rows import How, apart, how, most_tokens, scratch
-from matchwood.engines.cpu import Team, counting, crew, device, kernel, stopping
+from matchwood.engines.cpu import counting, crew
 from matchwood.engines.cpu.crew import INLINE_WORK
 from matchwood.stopwatch import Stopwatch
 
 BLOCK = 1 << 22  # posting entries read for a block of `blocks`: it has no more pairs than that
 ROUNDS = (0.8, 0.6, 0.45, 0.3, 0.2)  # thresholds that are tried for the best of each record
-NAMES = {
-    "generated": GENERATED,
-    "refined": REFINED,
-    "verified": VERIFIED,
-    "accepted_by_bound": ACCEPTED_BY_BOUND,
-    "rejected_by_bound": REJECTED_BY_BOUND,
-    "solved_exactly": SOLVED_EXACTLY,
-}
+NAMES = {  # what is counted
+    name: getattr(probing, name.upper())
+    for name in ("generated", "refined", "verified", "accepted_by_bound", "rejected_by_bound",
+                 "solved_exactly")
+}  # fmt: skip
 ROOM = 1 << 17  # pairs of a member's buffer: 2 MB
-LEAST_FOR_TEAM = 1 << 15  # pairs that a team collects; fewer are copied by the host
 CHUNKS_PER_MEMBER = 64  # chunks of equal cost; the last one to end is late by one chunk at most
 WORK_PER_POSTING = 8  # steps, for the choice of the number of threads
-COPIED_PAIRS = 1 << 16  # pairs that are copied between two looks at the stop word
 
 
 def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
@@ -244,7 +213,7 @@ class Task:
         else:
             self.all_places = self._places(order, mine, delta)
         self.places = self.all_places
-        self.counts = np.zeros(COUNTS, np.int64)
+        self.counts = np.zeros(probing.COUNTS, np.int64)
         self.found = 0  # pairs that the host has taken, for a progress bar
         self.watch = Stopwatch()  # of the GPU engine
 
@@ -275,7 +244,7 @@ class Task:
         """Posting entries that each item reads."""
         costs = np.empty(self.places.rows.size, np.int64)
         team = crew(threads, work=4 * costs.size)
-        team.run(count_postings, self.corpus, self.places, self.rule, costs)
+        team.run(probing.count_postings, self.corpus, self.places, self.rule, costs)
         return costs
 
     def all_costs(self, threads: int | None) -> np.ndarray:
@@ -333,15 +302,15 @@ class Task:
         launch = Launch(self, how, threads, costs, room)
         while True:
             rule = self.rule
-            launch.again(join_all, self.corpus, launch.places, rule, how)
-            overflow = int(launch.work.state[:, OVERFLOW].sum())
+            launch.again(probing.join_all, Job(self.corpus, launch.places, rule, how))
+            overflow = int(launch.work.state[:, probing.OVERFLOW].sum())
             raw = launch.taken()
             if raw.left.size:
                 yield self._with_more_room(raw, how) if overflow else raw
-            if not launch.words[FULL]:
+            if not launch.words[probing.FULL]:
                 break
             if self.rule is not rule:  # other candidates than before: the record starts again
-                launch.work.state[:, SKIP] = 0
+                launch.work.state[:, probing.SKIP] = 0
             else:
                 launch.widen()
         self.counts += launch.work.counts.sum(axis=0)
@@ -355,8 +324,8 @@ class Task:
             corpus.elements, corpus.left, corpus.right, pairs, share, how, threads=1
         )
         raw.weight[open_] = np.where(verdicts & ACCEPTED, weights, 0)
-        np.add.at(self.counts, np.array(KINDS)[verdicts], 1)
-        self.counts[VERIFIED] += open_.size
+        np.add.at(self.counts, np.array(probing.KINDS)[verdicts], 1)
+        self.counts[probing.VERIFIED] += open_.size
         kept = raw.weight > 0
         return Raw(*(array[kept] for array in raw))
 
@@ -382,24 +351,24 @@ class Launch:
         self.places = task.places._replace(chunks=cuts(costs, CHUNKS_PER_MEMBER * self.team.size))
         right = corpus.right.starts.size - 1
         most = max(1, *task.prepared.largest)
-        self.work = _members(self.team.size, min(WINDOW, max(right, 1)), room, most)
+        self.work = _members(self.team.size, min(probing.WINDOW, max(right, 1)), room, most)
         self.space = scratch(
             corpus.elements, corpus.left, corpus.right, how, self.team.size,
             tokens=_most_tokens(task.prepared), largest=task.prepared.largest,
         )  # fmt: skip
-        self.words = np.zeros(WORDS, np.int64)
+        self.words = np.zeros(probing.WORDS, np.int64)
         self.done = 0
         self.edges = 0  # of the largest pair for which there was no room
 
     def again(self, kernel: Any, *args: Any) -> None:
-        self.words[FULL] = 0
+        self.words[probing.FULL] = 0
         with counting(self._found):
             self.team.run(kernel, *args, self.space, self.work, self.words, self.done)
         chunks = self.places.chunks
-        taken = min(int(self.words[CURSOR]), chunks.size - 1)
+        taken = min(int(self.words[probing.CURSOR]), chunks.size - 1)
         begun = int(chunks[-1] - chunks[chunks.size - 1 - taken])
         state = self.work.state
-        self.done = begun - int((state[:, END] - state[:, ITEM]).sum())
+        self.done = begun - int((state[:, probing.END] - state[:, probing.ITEM]).sum())
 
     def widen(self) -> None:
         """Double the buffers, up to ROOM, once they are empty: fewer starts of the team."""
@@ -408,27 +377,13 @@ class Launch:
             self._new_buffers(min(2 * room, ROOM))
 
     def taken(self) -> Raw:
-        """The pairs that the members wrote; empties their buffers.
-
-        The full buffer of a team of one is given to the caller without a copy.
-        """
-        work, filled = self.work, self.work.state[:, FILLED].copy()
-        total = int(filled.sum())
-        self.task.found += total
-        work.state[:, FILLED] = work.state[:, OVERFLOW] = 0
-        if filled.size == 1:
-            raw = Raw(work.left[0, :total], work.right[0, :total], work.weight[0, :total])
-            if 2 * total < work.left.shape[1]:
-                return Raw(*(array.copy() for array in raw))
-            self._new_buffers(work.left.shape[1])
-            return raw
-        if total < LEAST_FOR_TEAM:
-            buffers = (work.left, work.right, work.weight)
-            parts = [[row[:n] for row, n in zip(a, filled, strict=True)] for a in buffers]
-            return Raw(*map(np.concatenate, parts))
-        raw = _empty(total)
-        self.team.run(collect, work, np.cumsum(filled) - filled, filled, raw)
-        return raw
+        """The pairs that the members wrote; empties their buffers."""
+        work, filled = self.work, self.work.state[:, probing.FILLED].tolist()
+        self.task.found += sum(filled)
+        work.state[:, probing.FILLED] = work.state[:, probing.OVERFLOW] = 0
+        buffers = (work.left, work.right, work.weight)
+        parts = [[row[:n] for row, n in zip(a, filled, strict=True)] for a in buffers]
+        return Raw(*map(np.concatenate, parts))
 
     def _new_buffers(self, room: int) -> None:
         made = _empty((self.work.left.shape[0], room))
@@ -436,7 +391,7 @@ class Launch:
 
     def _found(self) -> int:
         """The number of pairs so far, for a progress bar, while members go on writing."""
-        return self.task.found + int(self.work.state[:, FILLED].sum())
+        return self.task.found + int(self.work.state[:, probing.FILLED].sum())
 
 
 def _empty(shape: Any) -> Raw:
@@ -457,13 +412,13 @@ def _work(task: Task, costs: np.ndarray) -> int:
 
 def _members(size: int, window: int, room: int, most: int) -> Members:
     return Members(
-        np.zeros((size, STATE), np.int64),
-        np.zeros((size, COUNTS), np.int64),
+        np.zeros((size, probing.STATE), np.int64),
+        np.zeros((size, probing.COUNTS), np.int64),
         np.zeros((size, window)),
         np.zeros((size, window)),
         np.empty((size, window), np.int32),
-        np.zeros((size, SLOTS), np.uint64),
-        np.empty((size, SLOTS), np.int64),
+        np.zeros((size, probing.SLOTS), np.uint64),
+        np.empty((size, probing.SLOTS), np.int64),
         np.empty((size, apart(most)), np.int32),
         np.empty((size, apart(most)), np.int32),
         *_empty((size, room)),
@@ -495,28 +450,6 @@ def _most_tokens(prepared: Any) -> int:
     return int(
         prepared.keep("most tokens", lambda: max(most_tokens(elements, side) for side in records))
     )
-
-
-# The pairs of all members, put together by the team
-
-
-@device
-def _copy(source: Any, target: Any) -> None:
-    for i in range(source.size):
-        target[i] = source[i]
-
-
-@kernel
-def collect(team: Team, work: Members, starts: Any, filled: Any, pairs: Raw) -> None:
-    """Each member copies its pairs to starts[member] among all pairs."""
-    first, count = starts[team.me], filled[team.me]
-    for at in range(0, count, COPIED_PAIRS):
-        if stopping(team):
-            return
-        end = min(at + COPIED_PAIRS, count)
-        _copy(work.left[team.me, at:end], pairs.left[first + at : first + end])
-        _copy(work.right[team.me, at:end], pairs.right[first + at : first + end])
-        _copy(work.weight[team.me, at:end], pairs.weight[first + at : first + end])
 
 
 # The best partners of each left record
@@ -560,11 +493,11 @@ def _launched(task: Task, how: How, choice: Choice, launch: Launch) -> Iterator[
     room = launch.team.size, apart(most)
     kept = Kept(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64), most)
     while True:
-        launch.again(join_best, task.corpus, launch.places, task.rule, how, kept)
-        launch.edges = max(launch.edges, int(launch.work.state[:, OVERFLOW].max()))
+        launch.again(probing.join_best, Job(task.corpus, launch.places, task.rule, how), kept)
+        launch.edges = max(launch.edges, int(launch.work.state[:, probing.OVERFLOW].max()))
         raw = launch.taken()
         if raw.left.size:
             yield raw
-        if not launch.words[FULL]:
+        if not launch.words[probing.FULL]:
             break
     task.counts += launch.work.counts.sum(axis=0)

@@ -75,24 +75,12 @@ def cycle(
     ----------
     n : int
         At least 3.
-    dtype : float32 or float64
-        Of the stored ones.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where the result is wanted; None is the CPU.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    dtype, engine, comm, grid, order
+        As for `path`.
 
     Returns
     -------
-    A : (n, n) scipy.sparse.csr_array
-        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
-
-    Raises
-    ------
-    TypeError, ValueError, OutOfMemory
-        If an argument is of the wrong kind; if it fits no memory.
+    A : (n, n) matrix or graph, as of `path`
 
     Examples
     --------
@@ -119,24 +107,12 @@ def star(
     ----------
     n : int
         All vertices; the star has n - 1 rays.
-    dtype : float32 or float64
-        Of the stored ones.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where the result is wanted; None is the CPU.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    dtype, engine, comm, grid, order
+        As for `path`.
 
     Returns
     -------
-    A : (n, n) scipy.sparse.csr_array
-        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
-
-    Raises
-    ------
-    TypeError, ValueError, OutOfMemory
-        If an argument is of the wrong kind; if it fits no memory.
+    A : (n, n) matrix or graph, as of `path`
 
     Examples
     --------
@@ -162,24 +138,12 @@ def complete(
     Parameters
     ----------
     n : int
-    dtype : float32 or float64
-        Of the stored ones.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where the result is wanted; None is the CPU.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    dtype, engine, comm, grid, order
+        As for `path`.
 
     Returns
     -------
-    A : (n, n) scipy.sparse.csr_array
-        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
-
-    Raises
-    ------
-    TypeError, ValueError, OutOfMemory
-        If an argument is of the wrong kind; if it fits no memory.
+    A : (n, n) matrix or graph, as of `path`
 
     Examples
     --------
@@ -210,25 +174,13 @@ def mycielskian(
     ----------
     k : int
         1 to 22.
-    dtype : float32 or float64
-        Of the stored ones.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where the result is wanted; None is the CPU.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    dtype, engine, comm, grid, order
+        As for `path`.
 
     Returns
     -------
-    A : (n, n) scipy.sparse.csr_array
-        First the v, then the u, then the last vertex.  With ``engine="gpu"`` a
-        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`; rank 0 makes it then.
-
-    Raises
-    ------
-    TypeError, ValueError, OutOfMemory
-        If an argument is of the wrong kind; if it fits no memory.
+    A : (n, n) matrix or graph, as of `path`
+        First the v, then the u, then the last vertex.  With `comm` rank 0 makes it.
 
     References
     ----------

@@ -217,13 +217,10 @@ def read_hmetis(
 
     Parameters
     ----------
-    path : path
-        Compressed where it ends in .gz, .bz2, .xz or .zst.
+    path, threads, most_vertices, most_bytes
+        As for `read_metis`.
     strict : bool
         False accepts missing lines at the end.
-    threads : int or None
-    most_vertices, most_bytes : int, optional
-        As for `matchwood.io.read`.
 
     Returns
     -------

@@ -465,15 +465,9 @@ def read_names(text: Text) -> Iterator[str]:
 
 
 def pieces(
-    A: Matrix,
-    *,
-    weights: bool,
-    delimiter: str,
-    ids: Array | None,
-    base: int,
-    comments: Sequence[str],
-    header: bool,
-) -> Iterator[bytes]:
+    A: Matrix, weights: bool, comments: Sequence[str], delimiter: str, ids: Array | None,
+    base: int, header: bool,
+) -> Iterator[bytes]:  # fmt: skip
     """The lines of the file, some thousands at a time."""
     lines = [f"# {line}" for line in comments]
     if header:

@@ -46,13 +46,19 @@ def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
     return Search(order[: ends[-1]], parent, ends)
 
 
-def _from_node(G: Graph, source: Any, limit: float | None) -> Search:
-    v = G.number_of(source)
-    if v is None:
-        import networkx as nx
+def _number(G: Graph, node: Any, message: str, error: str = "NetworkXError") -> int:
+    """The vertex of a node; that error of NetworkX where there is none."""
+    import networkx as nx
 
-        kind = "digraph" if G.is_directed() else "graph"
-        raise nx.NetworkXError(f"The node {source} is not in the {kind}.")
+    v = G.number_of(node)
+    if v is None:
+        raise getattr(nx, error)(message)
+    return v
+
+
+def _from_node(G: Graph, source: Any, limit: float | None) -> Search:
+    kind = "digraph" if G.is_directed() else "graph"
+    v = _number(G, source, f"The node {source} is not in the {kind}.")
     return _search((G.indptr, G.indices), [v], limit)
 
 
@@ -146,15 +152,10 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
         sources = [sources]
     # NetworkX's own order of the first layer
     first = list(set(sources) if networkx_version() >= (3, 5) else dict.fromkeys(sources))
-    numbers = [G.number_of(source) for source in first]
-    if None in numbers:
-        import networkx as nx
-
-        missing = first[numbers.index(None)]
-        raise nx.NetworkXError(f"The node {missing} is not in the graph.")
+    numbers = [_number(G, v, f"The node {v} is not in the graph.") for v in first]
     if not first:
         return
-    found = _search((G.indptr, G.indices), numbers, None)  # type: ignore[arg-type]
+    found = _search((G.indptr, G.indices), numbers, None)
     names = G.names(found.order)
     start = 0
     for end in found.ends:
@@ -187,21 +188,13 @@ def _lengths(G: Graph, pattern: Any, v: int, cutoff: float | None) -> dict[Any, 
 def single_source_shortest_path_length(
     G: Graph, source: Any, cutoff: float | None = None
 ) -> dict[Any, int]:
-    v = G.number_of(source)
-    if v is None:
-        import networkx as nx
-
-        raise nx.NodeNotFound(f"Source {source} is not in G")
+    v = _number(G, source, f"Source {source} is not in G", "NodeNotFound")
     return _lengths(G, (G.indptr, G.indices), v, cutoff)
 
 
 @dispatched
 def single_target_shortest_path_length(G: Graph, target: Any, cutoff: float | None = None) -> Any:
-    import networkx as nx
-
-    v = G.number_of(target)
-    if v is None:
-        raise nx.NodeNotFound(f"Target {target} is not in G")
+    v = _number(G, target, f"Target {target} is not in G", "NodeNotFound")
     found = _lengths(G, _backwards(G), v, cutoff)
     return found if networkx_version() >= (3, 5) else iter(found.items())
 
@@ -217,11 +210,7 @@ def _backwards(G: Graph) -> Any:
 def single_source_shortest_path(
     G: Graph, source: Any, cutoff: float | None = None
 ) -> dict[Any, list[Any]]:
-    v = G.number_of(source)
-    if v is None:
-        import networkx as nx
-
-        raise nx.NodeNotFound(f"Source {source} not in G")
+    v = _number(G, source, f"Source {source} not in G", "NodeNotFound")
     found = _search((G.indptr, G.indices), [v], cutoff)
     rest = found.order[1:]
     paths = {source: [source]}
@@ -245,10 +234,6 @@ def ancestors(G: Graph, source: Any) -> set[Any]:
 
 @dispatched
 def has_path(G: Graph, source: Any, target: Any) -> bool:
-    import networkx as nx
-
     for role, node in (("Source", source), ("Target", target)):
-        if G.number_of(node) is None:
-            raise nx.NodeNotFound(f"{role} {node} is not in G")
-    reached = _from_node(G, source, None).parent
-    return bool(reached[G.number_of(target)] >= 0)
+        end = _number(G, node, f"{role} {node} is not in G", "NodeNotFound")
+    return bool(_from_node(G, source, None).parent[end] >= 0)

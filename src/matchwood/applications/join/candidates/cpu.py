@@ -29,8 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.applications.join import Records
-from matchwood.applications.join.collecting.cpu import sort_ids, transpose
+from matchwood.applications.join.collecting.cpu import transpose
 from matchwood.engines.cpu import (
     Team,
     crew,
@@ -242,36 +241,6 @@ def lists_of(
     return lists
 
 
-# Token lists of records whose elements are tokens themselves: equal or not similar at all.  The
-# same as `lists_of` makes, in one step: every token has the utility 1.
-
-
-@kernel
-def _list_tokens(team: Team, records: Records, tokens: Any, lists: TokenLists) -> None:
-    for r in range(records.starts.size - 1):
-        if interrupted(team, r):
-            return
-        lo, hi = records.starts[r], records.starts[r + 1]
-        for i in range(lo, hi):
-            lists.tokens[i] = tokens[records.elements[i]]
-        sort_ids(lists.tokens[lo:hi])
-        for i in range(lo, hi):
-            lists.totals[i] = UP
-            lists.rests[i] = (hi - 1 - i) * UP
-            lists.firsts[i] = i - lo
-            lists.utilities[i] = 1.0
-
-
-def plain_lists(records: Records, tokens: np.ndarray) -> TokenLists:
-    """`tokens`: the token of each element."""
-    size = records.elements.size
-    lists = TokenLists(
-        records.starts, records.starts[1:].copy(), *(np.empty(size, kind) for kind in "iffif")
-    )
-    crew(1, work=2 * size).run(_list_tokens, records, tokens, lists)
-    return lists
-
-
 # How similar each element can be to any other element: a bound, found from its rarest tokens.
 #
 # An element that shares none of the first i tokens of e (rarest first) shares at most the others,
@@ -446,8 +415,6 @@ def lists_of_side(prepared: Any, side: int, chunks: bool) -> TokenLists:
 
 def _make_lists(prepared: Any, side: int, chunks: bool) -> TokenLists:
     records, tokens = prepared.records[side], prepared.tokens
-    if prepared.similarity == "equal":
-        return plain_lists(records, tokens.tokens)
     counts = np.diff(tokens.starts)
     if chunks:
         lengths = np.diff(prepared.elements.text_starts)
@@ -456,7 +423,7 @@ def _make_lists(prepared: Any, side: int, chunks: bool) -> TokenLists:
     elif prepared.similarity == "jaccard":
         weights = jaccard_weights(counts, nearest_of(prepared))
         holders = prepared.keep("holders", lambda: _whole_holders(prepared))
-    else:  # how many elements have a token is all that counts
+    else:  # equal or grams of edits: how many elements have a token is all that counts
         weights = plain_weights(counts, np.ones(counts.size, np.float32), np.zeros(counts.size))
         holders = _holders(tokens.holder_starts, tokens.holders)
     return lists_of(records.starts, records.elements, holders, weights)

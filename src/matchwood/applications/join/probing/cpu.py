@@ -99,6 +99,15 @@ class ProbeOrder(NamedTuple):
     chunks: np.ndarray  # int64: where chunks of items begin
 
 
+class Job(NamedTuple):
+    """What is joined, and how."""
+
+    corpus: Corpus
+    places: ProbeOrder
+    rule: Rule
+    how: How
+
+
 class Members(NamedTuple):
     """What each member writes; the first axis is the member."""
 
@@ -302,9 +311,10 @@ def count_verdict(counts: Any, verdict: int) -> None:
 
 @device
 def _verified(
-    team: Team, corpus: Corpus, row: int, other: int, rule: Rule, how: How, space: Scratch
+    team: Team, job: Job, row: int, other: int, rule: Rule, space: Scratch
 ) -> tuple[int, int]:
     """The filters, then verification.  Not inlined: few pairs get here, and compiling costs."""
+    corpus = job.corpus
     left, right = members_of(corpus.left, row), members_of(corpus.right, other)
     if not worth_verifying(corpus, row, other, rule.share * (left.size + right.size), rule):
         return PRUNED, 0
@@ -313,54 +323,38 @@ def _verified(
     swap = rule.itself != 0 and other < row
     a = members_of(corpus.right, other) if swap else members_of(corpus.left, row)
     b = members_of(corpus.left, row) if swap else members_of(corpus.right, other)
-    return verify_pair(team, corpus.elements, a, b, need, how, space)
+    return verify_pair(team, corpus.elements, a, b, need, job.how, space)
 
 
 @inlined
 def decided(
-    team: Team,
-    corpus: Corpus,
-    row: int,
-    other: int,
-    rule: Rule,
-    how: How,
-    space: Scratch,
-    known: Known,
-    counts: Any,
+    team: Team, job: Job, row: int, other: int, rule: Rule, space: Scratch, known: Known, tally: Any
 ) -> tuple[int, int]:
     """Verdict and weight of a pair: at once, or by filters and verification."""
+    corpus = job.corpus
     left, right = members_of(corpus.left, row), members_of(corpus.right, other)
     need = least_weight(rule.share, left.size, right.size)
     if rule.edit == 0:
-        solves = how.method <= EXACT
+        solves = job.how.method <= EXACT
         weight = settle(corpus.elements, left, right, corpus.nearest, need, solves, known)
         if weight == TOO_FEW:
             return 0, 0
         if weight != OPEN:
             verdict = np.int64(weight >= need)
-            count_verdict(counts, verdict)
+            count_verdict(tally, verdict)
             return verdict, weight
-    verdict, weight = _verified(team, corpus, row, other, rule, how, space)
+    verdict, weight = _verified(team, job, row, other, rule, space)
     if verdict == PRUNED:
         return 0, 0
     if verdict >= 0:
-        count_verdict(counts, verdict)
+        count_verdict(tally, verdict)
     return verdict, weight
 
 
 @inlined
-def _probe(
-    team: Team,
-    corpus: Corpus,
-    places: ProbeOrder,
-    item: int,
-    rule: Rule,
-    how: How,
-    space: Scratch,
-    work: Members,
-) -> int:
+def _probe(team: Team, job: Job, item: int, space: Scratch, work: Members) -> int:
     """All pairs of one left record.  -1: done; else the number of candidates decided so far."""
-    me = team.me
+    corpus, places, rule, me = job.corpus, job.places, job.rule, team.me
     counts, state = work.counts[me], work.state[me]
     sums = Sums(work.got[me], work.bound[me], work.found[me])
     known = Known(work.keys[me], work.weights[me], work.rows[me], work.columns[me])
@@ -393,7 +387,7 @@ def _probe(
             if state[FILLED] == out_left.size:
                 return seen - 1
             counts[REFINED] += 1
-            verdict, weight = decided(team, corpus, row, other, rule, how, space, known, counts)
+            verdict, weight = decided(team, job, row, other, rule, space, known, counts)
             if verdict == STOPPED:
                 return seen - 1
             if verdict == NO_ROOM:
@@ -453,18 +447,10 @@ def end_item(team: Team, state: Any) -> None:
 
 @kernel
 def join_all(
-    team: Team,
-    corpus: Corpus,
-    places: ProbeOrder,
-    rule: Rule,
-    how: How,
-    scratch: Scratch,
-    work: Members,
-    words: Any,
-    before: int,
+    team: Team, job: Job, scratch: Scratch, work: Members, words: Any, before: int
 ) -> None:
     """Probe all items, from where the call before ended."""
-    space = mine(scratch, team.me)
+    space, places = mine(scratch, team.me), job.places
     state = work.state[team.me]
     begin(team, places, before)
     while True:
@@ -472,7 +458,7 @@ def join_all(
         if item < 0:
             return
         if places.lows[item] < places.highs[item]:
-            seen = _probe(team, corpus, places, item, rule, how, space, work)
+            seen = _probe(team, job, item, space, work)
             if seen >= 0:
                 state[SKIP] = seen
                 store_relaxed(words, FULL, 1)
@@ -533,19 +519,9 @@ def _insert(kept: Kept, me: int, count: int, row: int, weight: int, total: int) 
 
 
 @inlined
-def _best_of(
-    team: Team,
-    corpus: Corpus,
-    places: ProbeOrder,
-    item: int,
-    rule: Rule,
-    how: How,
-    space: Scratch,
-    work: Members,
-    kept: Kept,
-) -> int:
+def _best_of(team: Team, job: Job, item: int, space: Scratch, work: Members, kept: Kept) -> int:
     """The number of partners kept; below 0: the team stops, or a pair did not fit."""
-    me = team.me
+    corpus, places, rule, me = job.corpus, job.places, job.rule, team.me
     counts = work.counts[me]
     sums = Sums(work.got[me], work.bound[me], work.found[me])
     known = Known(work.keys[me], work.weights[me], work.rows[me], work.columns[me])
@@ -582,7 +558,7 @@ def _best_of(
                 continue
             counts[REFINED] += 1
             at_least = Rule(least, rule.prefix, rule.level, rule.edit, rule.itself, rule.unequal)
-            verdict, weight = decided(team, corpus, row, other, at_least, how, space, known, counts)
+            verdict, weight = decided(team, job, row, other, at_least, space, known, counts)
             if verdict == NO_ROOM:
                 work.state[me, OVERFLOW] = max(work.state[me, OVERFLOW], weight)
             if verdict < 0:
@@ -599,18 +575,9 @@ def _best_of(
 
 @kernel
 def join_best(
-    team: Team,
-    corpus: Corpus,
-    places: ProbeOrder,
-    rule: Rule,
-    how: How,
-    kept: Kept,
-    spaces: Scratch,
-    work: Members,
-    words: Any,
-    before: int,
+    team: Team, job: Job, kept: Kept, spaces: Scratch, work: Members, words: Any, before: int
 ) -> None:
-    space = mine(spaces, team.me)
+    space, places = mine(spaces, team.me), job.places
     state = work.state[team.me]
     begin(team, places, before)
     while True:
@@ -620,7 +587,7 @@ def join_best(
         if state[FILLED] + kept.most > work.left.shape[1]:
             store_relaxed(words, FULL, 1)
             return
-        count = _best_of(team, corpus, places, item, rule, how, space, work, kept)
+        count = _best_of(team, job, item, space, work, kept)
         if count == STOPPED:
             return
         at = state[FILLED]

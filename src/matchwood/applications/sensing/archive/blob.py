@@ -211,14 +211,6 @@ def compressor(level: int, stop: threading.Event | None = None) -> Callable[[mem
     return compress
 
 
-def scratch(which: int, size: int) -> memoryview:
-    """Memory of this thread, reused by the next matrix: fresh memory costs page faults."""
-    buffers = _kept.__dict__.setdefault("buffers", {})
-    if which not in buffers or len(buffers[which]) < size:
-        buffers[which] = np.empty(size + size // 4, np.uint8)
-    return memoryview(buffers[which])[:size]
-
-
 def unpacked_frame(frame: memoryview, size: int, goal: memoryview) -> Any:
     """The `size` bytes of a frame; ValueError where it is damaged or has another size.
 
@@ -254,24 +246,23 @@ def unpacked_frame(frame: memoryview, size: int, goal: memoryview) -> Any:
 
 
 class Packer:
-    """Makes the bytes of matrices, with buffers that are reused."""
+    """Makes the bytes of matrices."""
 
     def __init__(self, compression: str | None, level: int, stop: Any = None) -> None:
         self._compress = compressor(level, stop) if compression else None
         self._level = level
-        self._wide = [np.empty(0, "<u8"), np.empty(0, "<u8")]
 
     def pieces(self, matrix: TrafficMatrix) -> list[Any]:
-        """The bytes of a matrix, in pieces that are valid until the next call."""
+        """The bytes of a matrix, in pieces."""
         counts = matrix.counts
         iso = bool(counts.size) and bool((counts == counts[0]).all())
         kept = counts[:1] if iso else counts
         kind = 7 if not kept.size or int(kept.max()) < ADDRESSES else 8
         arrays = [
             matrix.indptr.astype("<i8", copy=False) if counts.size else np.zeros(1, "<i8"),
-            self._widened(0, matrix.sources),
+            _widened(matrix.sources),
             np.empty(0, np.int8),
-            self._widened(1, matrix.destinations),
+            _widened(matrix.destinations),
             kept.astype(np.dtype(TYPES[kind]).newbyteorder("<"), copy=False),
         ]
         ends, stored, methods = [], [], []
@@ -289,14 +280,13 @@ class Packer:
         )  # fmt: skip
         return [head, *tail]
 
-    def _widened(self, which: int, narrow: Array) -> Array:
-        """Addresses as 64-bit numbers, in a reused buffer."""
-        if self._wide[which].size < narrow.size:
-            self._wide[which] = np.empty(narrow.size + narrow.size // 4, "<u8")
-        found = self._wide[which][: narrow.size]
-        for k in range(0, narrow.size, WIDENED):
-            found[k : k + WIDENED] = narrow[k : k + WIDENED]
-        return found
+
+def _widened(narrow: Array) -> Array:
+    """Addresses as 64-bit numbers."""
+    found = np.empty(narrow.size, "<u8")
+    for k in range(0, narrow.size, WIDENED):
+        found[k : k + WIDENED] = narrow[k : k + WIDENED]
+    return found
 
 
 def dump(matrix: TrafficMatrix, compression: str | None = None, level: int = 1) -> bytes:
@@ -362,7 +352,8 @@ def _arrays(name: str, offset: int, blob: memoryview, header: Header) -> Iterato
         ends = np.frombuffer(blob, "<i8", blocks, table).tolist()
         table += 8 * blocks
         packed = header.methods[k] != UNCOMPRESSED
-        goal = _goal(k, header, length) if packed or not _is_changed(k, header) else None
+        owned = packed or not _is_changed(k, header)
+        goal = np.empty(length, np.uint8).data if owned else None  # all blocks of the array
         pieces = []
         for block, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
             if not start <= end <= len(blob) - place:
@@ -390,13 +381,6 @@ def _arrays(name: str, offset: int, blob: memoryview, header: Header) -> Iterato
             yield goal
         else:
             yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-
-def _goal(k: int, header: Header, length: int) -> memoryview:
-    """Memory for all blocks of an array: `scratch` where it is converted afterwards."""
-    if _is_changed(k, header):
-        return scratch(k, length)
-    return np.empty(length, np.uint8).data
 
 
 def _is_changed(k: int, header: Header) -> bool:
@@ -431,19 +415,12 @@ def _matrix(name: str, offset: int, header: Header, arrays: list[Any]) -> Traffi
     if p[0] != 0 or p[-1] != i.size:
         raise damaged(name, offset, f"p must go from 0 to {i.size}, got {p[0]} and {p[-1]}")
 
-    def wrong(words: str) -> Any:
-        return lambda at: damaged(name, offset, f"{words} at {at}")
-
-    errors = {
-        cpu.BAD_STARTS: wrong("p falls"),
-        cpu.BAD_ROW: wrong("h does not ascend below the dimension"),
-        cpu.BAD_COLUMN: wrong("i leaves the dimension in the row"),
-        cpu.BAD_ORDER: wrong("i does not ascend within its row"),
-    }
     for array in (p, h, i):
         array.flags.writeable = False  # the kernel is compiled for read-only arrays alone
-    found = cpu.narrowed(p, h, i, (header.vdim, header.vlen), errors)
-    sources, destinations, gaps = found
+    dimensions = (header.vdim, header.vlen)
+    sources, destinations, gaps, wrong = cpu.narrowed(p, h, i, dimensions)
+    if wrong:
+        raise damaged(name, offset, _fault(p, h, i, dimensions))
     if header.by_column:
         major = np.repeat(sources, np.diff(p))
         return _from_links(name, offset, True, major, destinations, counts)
@@ -452,6 +429,24 @@ def _matrix(name: str, offset: int, header: Header, arrays: list[Any]) -> Traffi
         sources = sources[filled]
         p = np.concatenate((p[:1], p[1:][filled]))
     return trusted(sources, p, destinations, counts)
+
+
+def _fault(p: Array, h: Array, i: Array, dimensions: tuple[int, int]) -> str:
+    """What is wrong: p must not fall, h ascend, and i within each row."""
+    rows, columns = (np.uint64(length) for length in dimensions)
+    falls = p[1:] < p[:-1]
+    if falls.any():
+        return f"p falls at {falls.argmax()}"
+    falls = np.append(False, h[1:] <= h[:-1]) | (h.view(np.uint64) >= rows)
+    if falls.any():
+        return f"h does not ascend below the dimension at {falls.argmax()}"
+    falls = np.append(False, i[1:] <= i[:-1])
+    falls[p[:-1][p[:-1] < i.size]] = False  # from a row to the next
+    falls |= i < 0
+    if falls.any():
+        return f"i does not ascend within its row at {falls.argmax()}"
+    row = np.searchsorted(p, (i.view(np.uint64) >= columns).argmax(), "right") - 1
+    return f"i leaves the dimension in the row at {row}"
 
 
 def _indices(content: Any, width: int) -> Array:

@@ -2,8 +2,8 @@
 
 `narrow_rows` counts faults, in loops without branches, which the compiler vectorizes.  i must
 ascend within rows and may fall from a row to the next, so the falls between rows are counted apart:
-both numbers are equal where no row falls inside.  Only where something is wrong does `first_fault`
-walk the arrays again, entry by entry.  An archive is read in 6 to 10 % less time than with NumPy.
+both numbers are equal where no row falls inside.  What is wrong is found by blob.py.  An archive is
+read in 8 % less time than with NumPy, one that is not compressed in 30 % less.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engines.cpu import Team, crew, device, fail, interrupted, kernel
+from matchwood.engines.cpu import Team, crew, device, kernel
 
 Array = np.ndarray[Any, Any]
 
 ENTRIES_PER_STEP = 16  # entries checked in about the time of one work step (engines.cpu.crew)
-
-# What is wrong with a blob
-BAD_STARTS, BAD_ROW, BAD_COLUMN, BAD_ORDER = range(1, 5)
 
 # What `narrow_rows` reports, one int64 each
 WRONG, EMPTY = range(2)
@@ -94,42 +91,12 @@ def _falls_between(p: Array, i: Array) -> int:
     return falls
 
 
-@kernel
-def first_fault(
-    team: Team, p: Array, h: Array, i: Array, dimensions: tuple[int, int]
-) -> None:  # fmt: skip
-    """Fail with the first thing that is wrong."""
-    rows, columns = dimensions
-    for r in range(h.size):
-        if team.me > 0 or interrupted(team, r):
-            return
-        start, stop = p[r], p[r + 1]
-        if start < 0 or stop < start or stop > i.size:
-            fail(team, BAD_STARTS, r)
-            return
-        if h[r] < 0 or h[r] >= rows or (r > 0 and h[r] <= h[r - 1]):
-            fail(team, BAD_ROW, r)
-            return
-        before = np.int64(-1)
-        for k in range(start, stop):
-            if i[k] <= before:
-                fail(team, BAD_ORDER, k)
-                return
-            before = i[k]
-        if before >= columns:
-            fail(team, BAD_COLUMN, r)
-            return
-
-
 def narrowed(
-    p: Array, h: Array, i: Array, dimensions: tuple[int, int], errors: Any
-) -> tuple[Array, Array, bool]:
-    """(sources, destinations, whether rows are empty), or the error for the first fault."""
+    p: Array, h: Array, i: Array, dimensions: tuple[int, int]
+) -> tuple[Array, Array, bool, bool]:
+    """(sources, destinations, whether rows are empty, whether something is wrong)."""
     sources, destinations = np.empty(h.size, np.uint32), np.empty(i.size, np.uint32)
     report = np.zeros(REPORT_WORDS, np.int64)
     team = crew(1, work=(h.size + i.size) // ENTRIES_PER_STEP)
     team.run(narrow_rows, p, h, i, dimensions, sources, destinations, report)
-    if report[WRONG]:
-        team.run(first_fault, p, h, i, dimensions, errors=errors)
-        raise AssertionError("what was counted as wrong was not found")
-    return sources, destinations, bool(report[EMPTY])
+    return sources, destinations, bool(report[EMPTY]), bool(report[WRONG])

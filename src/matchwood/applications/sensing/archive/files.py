@@ -52,14 +52,12 @@ MOST_SIZE = 1 << 62
 DEEPEST = 4  # archives within archives
 PIECE = 1 << 20  # bytes
 LEAST_BYTES_AHEAD = 1 << 14  # unpacking a smaller matrix costs less than passing it to a thread
-SCRATCH, MOST_SCRATCH = 0, 1 << 26  # bytes; smaller packed matrices use a thread's scratch
 SUFFIXES = (".tar", ".grb")
 Content = PlainFile | memoryview
 EPOCH = datetime.datetime(1970, 1, 1)  # of times; UTC
 ENDING = bytes(2 * TAR_BLOCK)
 WRITTEN = 1 << 22  # bytes that are written at once
-LEAST_LINKS_AHEAD = 1 << 12  # fewer are packed by the caller: 4096 random links take 0.4 ms
-# (Xeon), and a thread of the pool would copy what it has packed
+LEAST_LINKS_AHEAD = 1 << 12  # fewer are packed by the caller: 4096 random links take 0.4 ms (Xeon)
 
 
 # tar
@@ -173,11 +171,8 @@ class Packed(NamedTuple):
             found = self.content[self.start : self.stop]
         else:
             size = self.stop - self.start
-            if size > MOST_SCRATCH:
-                require_memory("read_archive", size, self.name)
-                found = np.empty(size, np.uint8).data
-            else:
-                found = blob.scratch(SCRATCH, size)
+            require_memory("read_archive", size, self.name)
+            found = np.empty(size, np.uint8).data
             self.content.fill(self.start, found)
         return blob.load(self.name, self.start, found, limits)
 
@@ -350,11 +345,10 @@ class ArchiveWriter:
         self._write(self._packer.pieces(matrix), matrix.packets, time)
 
     def _packed(self, matrix: TrafficMatrix) -> list[Any]:
-        """The bytes of a matrix, by a thread of the pool; copied, as its buffers are reused."""
+        """The bytes of a matrix, by a thread of the pool."""
         if not hasattr(self._packers, "own"):
             self._packers.own = Packer(self._compression, self._level, self._stop)
-        pieces = self._packers.own.pieces(matrix)
-        return [bytes(p) if isinstance(p, memoryview) else p for p in pieces]
+        return self._packers.own.pieces(matrix)  # type: ignore[no-any-return]
 
     def _write_first(self) -> None:
         first = self._waiting.popleft()

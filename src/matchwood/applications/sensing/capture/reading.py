@@ -28,7 +28,6 @@ SMALL_PART = 1 << 14
 BYTES_PER_STEP = 32  # bytes parsed in about the time of one work step (engines.cpu.crew)
 SAMPLE = 1 << 12  # packets read before the total is estimated
 STREAM_STEP = 1 << 16  # packets; least room for the rest of a stream, whose length is unknown
-TOUCHED = 1 << 17  # packets; memory for fewer is cleared in no time, without the team
 SPARE = 1.05  # room relative to the estimate: slightly shorter records cost no second copy
 
 # What stands before the packets: the header of PCAP, the section and interface blocks of PCAPNG.
@@ -274,16 +273,10 @@ class Capture(Iterator[Packets]):
         size = self._target + self._slack()
         if self._room is not None and self._room.src.size >= size:
             return self._room
-        made = self._touched(Packets.empty(size), 0)
+        made = Packets.empty(size)
         if self._reuse:
             self._room = made
         return made
-
-    def _touched(self, fresh: Packets, start: int) -> Packets:
-        """`fresh`, cleared by all members at once; one thread alone would gain nothing."""
-        if self._crew.size > 1 and fresh.src.size - start >= TOUCHED:
-            self._crew.run(cpu.touch, records.Output(*fresh), start)
-        return fresh
 
     def __iter__(self) -> Capture:
         return self
@@ -307,8 +300,6 @@ class Capture(Iterator[Packets]):
         while not self._finished:
             target = filled + self._expected(filled, self.bytes - start)
             out = _widened(out, filled, target + self._slack())
-            if self._alike <= 0:  # else members write to long stretches, and each clears its own
-                self._touched(out, filled)
             filled = self._fill(out, filled, target)
         if self._error is not None:
             raise self._error

@@ -9,27 +9,9 @@ from typing import Any
 import numpy as np
 
 from matchwood.applications.sensing.statistics import Histograms
-from matchwood.applications.sensing.statistics.cpu import (
-    counted,
-    matrix_histograms,
-    matrix_statistics,
-    run_of_window,
-    source_tallies,
-    sum_of_windows,
-    windows_of,
-)
+from matchwood.applications.sensing.statistics import cpu as windowed
 from matchwood.applications.sensing.statistics.result import as_row
-from matchwood.applications.sensing.traffic.cpu import (
-    Room,
-    destination_sums,
-    merge,
-    rows_of_run,
-    run_of_links,
-    run_of_sorted,
-    sorted_packets,
-    source_sums,
-    sum_runs,
-)
+from matchwood.applications.sensing.traffic import cpu as links
 from matchwood.applications.sensing.traffic.result import Run, TrafficMatrix, trusted
 from matchwood.engines.cpu import crew
 
@@ -46,7 +28,7 @@ class Worker:
 
     def __init__(self, threads: int | None) -> None:
         self.threads = threads
-        self._room = Room()
+        self._room = links.Room()
 
     def begin(
         self, src: Any, dst: Any, cuts: Any, keep: bool
@@ -63,15 +45,19 @@ class Worker:
         if int(np.diff(cuts).max(initial=0)) > LARGEST:
             return self._large_windows(src, dst, cuts, keep)
         team = crew(self.threads, work=16 * src.size)
-        table, links = windows_of(team, src, dst, cuts, self._room)
-        runs = (run_of_window(team, links, k) for k in range(cuts.size - 1))
+        table, found = windowed.windows_of(team, src, dst, cuts, self._room)
+        runs = (windowed.run_of_window(team, found, k) for k in range(cuts.size - 1))
         if cuts.size == 2:
             run = next(runs)
             return table, run, [self.matrix_of_run(run)] if keep else []
         kept = [self.matrix_of_run(run) for run in runs] if keep else []
-        if int(links.links.sum()) * FEWER <= src.size:
-            return table, sum_of_windows(team, links), kept
-        return table, run_of_sorted(team, sorted_packets(team, src, dst, self._room)), kept
+        if int(found.links.sum()) * FEWER <= src.size:
+            return table, windowed.sum_of_windows(team, found), kept
+        return (
+            table,
+            links.run_of_sorted(team, links.sorted_packets(team, src, dst, self._room)),
+            kept,
+        )
 
     def _large_windows(
         self, src: Any, dst: Any, cuts: Any, keep: bool
@@ -85,35 +71,35 @@ class Worker:
 
     def run_of_packets(self, src: Any, dst: Any) -> Any:
         team = crew(self.threads, work=8 * src.size)
-        return run_of_sorted(team, sorted_packets(team, src, dst, self._room))
+        return links.run_of_sorted(team, links.sorted_packets(team, src, dst, self._room))
 
     def run_of_links(self, keys: Any, counts: Any) -> Any:
-        return run_of_links(keys, counts, threads=self.threads)
+        return links.run_of_links(keys, counts, threads=self.threads)
 
     def merge(self, a: Any, b: Any) -> Any:
-        return merge(a, b, threads=self.threads)
+        return links.merge(a, b, threads=self.threads)
 
     def combine(self, runs: Any) -> Any:
-        return sum_runs(runs, threads=self.threads)
+        return links.sum_runs(runs, threads=self.threads)
 
     def rows_of_run(self, run: Any) -> Any:
-        return rows_of_run(run, threads=self.threads)
+        return links.rows_of_run(run, threads=self.threads)
 
     def destination_sums(self, destinations: Any, counts: Any) -> Any:
-        return destination_sums(destinations, counts, threads=self.threads)
+        return links.destination_sums(destinations, counts, threads=self.threads)
 
     def histograms(self, matrix: TrafficMatrix) -> Histograms:
-        return matrix_histograms(matrix, threads=self.threads)
+        return windowed.matrix_histograms(matrix, threads=self.threads)
 
     def source_tallies(self, rows: Any) -> dict[str, Any]:
-        packets = source_sums(rows.indptr, rows.counts, threads=self.threads)
-        return source_tallies(rows.indptr, rows.counts, packets, self.threads)
+        packets = links.source_sums(rows.indptr, rows.counts, threads=self.threads)
+        return windowed.source_tallies(rows.indptr, rows.counts, packets, self.threads)
 
     def counted(self, values: Any) -> Any:
-        return counted(values, self.threads)
+        return windowed.counted(values, self.threads)
 
     def statistics(self, matrix: TrafficMatrix) -> Any:
-        return matrix_statistics(matrix, threads=self.threads)
+        return windowed.matrix_statistics(matrix, threads=self.threads)
 
     def run_of_matrix(self, matrix: TrafficMatrix) -> Any:
         return Run(matrix.keys(threads=self.threads), matrix.counts)
