@@ -19,14 +19,12 @@ from matchwood.engines.cpu import (
     atomic_min,
     crew,
     crew_for_step,
-    device,
     interrupted,
     kernel,
     load_relaxed,
     share,
     store_relaxed,
 )
-from matchwood.engines.cpu.hints import select, trailing_zeros
 from matchwood.engines.ranks.exchanges.cpu import distinct
 from matchwood.engines.ranks.exchanges.packing import (
     pack_marks,
@@ -37,7 +35,6 @@ from matchwood.engines.ranks.exchanges.packing import (
 )
 from matchwood.engines.ranks.exchanges.routing import ask, deliver
 from matchwood.engines.ranks.grid import Grid
-from matchwood.primitives.frontier.cpu import claim_bit
 
 Array = np.ndarray[Any, Any]
 
@@ -45,45 +42,20 @@ Array = np.ndarray[Any, Any]
 # Which vertices the trees have, hooking, going up
 
 
-RECENT = 64  # pairs that a member remembers, so as not to list them again
-WORD = 64  # places whose bits are in one word
-ALL = ~np.uint64(0)  # the bits of a word
-
-
 class OwnParents(NamedTuple):
     """Own vertices: their parents by place, and how they are numbered."""
 
     parent: Array
-    hooked: Array  # bits of those that may have another parent than themselves or the head
     p: int
     rank: int
 
 
-@kernel
-def _begin(team: Any, own: OwnParents, inside: Array, head: Any) -> None:
-    parent, kind = own.parent, own.parent.dtype.type
-    lo, hi = share(team, inside.size)
-    for w in range(lo, hi):
-        if interrupted(team, w):
-            return
-        bits, v = inside[w], kind(w * WORD * own.p + own.rank)
-        part = parent[w * WORD : (w + 1) * WORD]
-        for b in range(part.size):
-            part[b] = select(bits & np.uint64(1) != 0, head, kind(v))
-            bits >>= np.uint64(1)
-            v += kind(own.p)
-
-
-def begin(grid: Any, inside: Array, head: int, few: bool, threads: int | None) -> OwnParents:
-    """Own vertices under `head`, where their bits are set; others under themselves.
-
-    `few` says that few of them will be hooked: those are then remembered.
-    """
+def begin(grid: Any, inside: Array, head: int) -> OwnParents:
+    """Own vertices under `head`, where their bits are set; others under themselves."""
     kind = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
-    hooked = np.zeros_like(inside) if few else np.full_like(inside, ALL)
-    own = OwnParents(np.empty(grid.owned, kind), hooked, grid.p, grid.rank)
-    crew(threads, work=2 * grid.owned).run(_begin, own, inside, kind.type(head))
-    return own
+    bits = np.unpackbits(inside.view(np.uint8), count=grid.owned, bitorder="little")
+    parent = np.where(bits.view(np.bool_), kind.type(head), grid.original_owned().astype(kind))
+    return OwnParents(parent, grid.p, grid.rank)
 
 
 @kernel
@@ -152,44 +124,33 @@ def list_members(
     team.run(_list_members, labels, least, giant, tuple(stripes), p, lists)
     found = []
     for s, size in enumerate(stripes.size.tolist()):
-        begins = [starts[s] + _share_of(member, team.size, size) for member in range(team.size)]
-        marked = [slice(b, b + counts[m, s, 0]) for m, b in enumerate(begins)]
-        paired = [slice(b, b + counts[m, s, 1]) for m, b in enumerate(begins)]
+        marked, paired = (_shares(size, counts[:, s, k], starts[s]) for k in (0, 1))
         found.append((_parts(inside, marked), _parts(places, paired), _parts(names, paired)))
     return found
 
 
-def _share_of(rank: int, size: int, n: int) -> int:
-    """The first element of a member's part: the rule of `share` in engines/cpu/team.py."""
-    each, rest = divmod(n, size)
-    return rank * each + min(rank, rest)
+def _shares(n: int, counts: Array, first: int = 0) -> list[slice]:
+    """What members listed, counts[k] elements from the beginning of the part of member k on.
+
+    The parts of n elements, from `first` on: the rule of `share` in engines/cpu/team.py.
+    """
+    each, rest = divmod(n, counts.size)
+    begins = [first + k * each + min(k, rest) for k in range(counts.size)]
+    return [slice(begin, begin + count) for begin, count in zip(begins, counts, strict=True)]
 
 
 def _parts(array: Array, slices: list[slice]) -> Array:
     return array[slices[0]] if len(slices) == 1 else np.concatenate([array[s] for s in slices])
 
 
-@device
-def _is_new(recent: Array, high: Any, low: Any) -> bool:
-    """Remember a pair; False where it was remembered already."""
-    slot = (np.int64(high) * 31 + np.int64(low)) % RECENT
-    if recent[slot, 0] == high and recent[slot, 1] == low:
-        return False
-    recent[slot, 0] = high
-    recent[slot, 1] = low
-    return True
-
-
 @kernel
 def _hook(
     team: Any, own: OwnParents, places: Array, labels: Array, highs: Array, lows: Array,
-    counts: Array, recent: Array,
+    counts: Array,
 ) -> None:  # fmt: skip
     parent = own.parent
     kind = parent.dtype.type
     p, rank = kind(own.p), kind(own.rank)
-    mine = recent[team.me]
-    mine[:] = -1
     lo, hi = share(team, places.size)
     last = labels.size - 1
     tail = lo
@@ -204,16 +165,13 @@ def _hook(
                 before = atomic_min(parent, k, a)
             if before == a:
                 break
-            if a < before:
-                claim_bit(own.hooked, k)
             if a < before and before == kind(k * own.p) + rank:
                 break  # it was a root
             high, low = max(a, before), min(a, before)
             if high % p != rank:
-                if _is_new(mine, high, low):
-                    highs[tail] = high
-                    lows[tail] = low
-                    tail += 1
+                highs[tail] = high
+                lows[tail] = low
+                tail += 1
                 break
             k = np.int64(high // p)
             a = low
@@ -231,60 +189,51 @@ def hook(own: OwnParents, places: Array, labels: Array, threads: int | None) -> 
     team = crew_for_step(threads, work=2 * places.size)
     highs, lows = np.empty(places.size, kind), np.empty(places.size, kind)
     counts = np.zeros(team.size, np.int64)
-    recent = np.empty((team.size, RECENT, 2), np.int64)
-    team.run(_hook, own, places, labels, highs, lows, counts, recent)
-    begins = [_share_of(member, team.size, places.size) for member in range(team.size)]
-    slices = [slice(b, b + counts[m]) for m, b in enumerate(begins)]
+    team.run(_hook, own, places, labels, highs, lows, counts)
+    slices = _shares(places.size, counts)
     return _parts(highs, slices), _parts(lows, slices)
 
 
 @kernel
 def _climb(
-    team: Any, own: OwnParents, head: Any, places: Array, parents: Array, ends: Array
-) -> None:  # fmt: skip
-    """Each member lists within its own part, from ends[rank, 0] to ends[rank, 1]."""
+    team: Any, own: OwnParents, head: Any, places: Array, parents: Array, counts: Array
+) -> None:
+    """Each member lists within its own part of `places`; counts[member]: how many."""
     parent = own.parent
     kind = parent.dtype.type
     p, rank = kind(own.p), kind(own.rank)
-    lo, hi = share(team, own.hooked.size)
-    begin = tail = min(lo * WORD, parent.size)
-    for w in range(lo, hi):
-        if interrupted(team, w):
+    lo, hi = share(team, parent.size)
+    tail = lo
+    for k in range(lo, hi):
+        if interrupted(team, k):
             return
-        left = own.hooked[w]
-        while left != np.uint64(0):
-            k = w * WORD + np.int64(trailing_zeros(left))
-            left &= left - np.uint64(1)
-            if k >= parent.size:
+        first = up = load_relaxed(parent, k)
+        root = kind(k * own.p) + rank
+        # by a minimum: of two branches neither could be predicted
+        if min(np.uint64(up ^ root), np.uint64(up ^ head)) == np.uint64(0):
+            continue  # a root, or one of many that go the same way
+        while up % p == rank:
+            above = load_relaxed(parent, np.int64(up // p))
+            if above == up:
                 break
-            first = up = load_relaxed(parent, k)
-            root = kind(k * own.p) + rank
-            # by a minimum: of two branches neither could be predicted
-            if min(np.uint64(up ^ root), np.uint64(up ^ head)) == np.uint64(0):
-                continue  # a root, or one of many that go the same way
-            while up % p == rank:
-                above = load_relaxed(parent, np.int64(up // p))
-                if above == up:
-                    break
-                up = above
-            if up != first:
-                store_relaxed(parent, k, up)
-            if up % p != rank:
-                places[tail] = k
-                parents[tail] = up
-                tail += 1
-    ends[team.me, 0], ends[team.me, 1] = begin, tail
+            up = above
+        if up != first:
+            store_relaxed(parent, k, up)
+        if up % p != rank:
+            places[tail] = k
+            parents[tail] = up
+            tail += 1
+    counts[team.me] = tail - lo
 
 
 def climb(own: OwnParents, head: int, threads: int | None) -> tuple[Array, Array]:
     """Go up through own vertices; places and parents of those under neither these nor `head`."""
     size = own.parent.size
-    work = own.hooked.size + WORD * int(np.count_nonzero(own.hooked))
-    team = crew_for_step(threads, work=work)
+    team = crew_for_step(threads, work=2 * size)
     places, parents = np.empty(size, np.int64), np.empty(size, own.parent.dtype)
-    ends = np.zeros((team.size, 2), np.int64)
-    team.run(_climb, own, own.parent.dtype.type(head), places, parents, ends)
-    slices = [slice(begin, end) for begin, end in ends.tolist()]
+    counts = np.zeros(team.size, np.int64)
+    team.run(_climb, own, own.parent.dtype.type(head), places, parents, counts)
+    slices = _shares(size, counts)
     return _parts(places, slices), _parts(parents, slices)
 
 
@@ -307,7 +256,7 @@ def smallest(G: Any, engine: Any, symmetric: bool, threads: int | None) -> tuple
         pays[0] = rest is not None
     if rest is not None:
         head = rest.head if rest.head < grid.n else -1
-        own = begin(grid, rest.own, head, True, threads)
+        own = begin(grid, rest.own, head)
         highs, lows = (ends.astype(own.parent.dtype) for ends in rest.pairs)
         pairs = _hooked(exchange, own, stars([(highs, lows)], threads), threads)
     else:
@@ -338,7 +287,7 @@ def _of_trees(
 ) -> tuple[OwnParents, tuple[Array, Array]]:
     """Own vertices hooked under the trees of all blocks, and pairs for others that follow."""
     nothing = np.zeros(giant.words_of(exchange.grid), np.uint64)
-    own = begin(exchange.grid, nothing, 0, False, threads)
+    own = begin(exchange.grid, nothing, 0)
     reports = _reports(exchange.grid, labels, own.parent.dtype, threads)
     found = []
     for report in exchanged(exchange, reports):
@@ -390,7 +339,6 @@ def _shortcut(exchange: Any, own: OwnParents, head: int, threads: int | None) ->
         if top != head:
             below = np.flatnonzero(own.parent == head)
             own.parent[below] = top
-            own.hooked.fill(ALL)  # they go up with the others from now on
             moved = below.size
     above = above[back]
     changed = above != parents
