@@ -121,6 +121,25 @@ def _add_up(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> i
     return np.int64(found)
 
 
+@device
+def _only_label(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> bool:
+    """List the label of a row that has only one, and say so.  From the second round on most do."""
+    begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
+    if begin == end:
+        return False
+    c = labels[rows.indices[begin]]
+    for k in range(begin + _ONE, end):
+        if labels[rows.indices[k]] != c:
+            return False
+    weight = np.int64(end - begin)
+    if rows.data.size > 0:
+        weight = np.int64(0)
+        for k in range(begin, end):
+            weight += rows.data[k]
+    table.label[member, 0], table.weight[member, 0] = c, weight
+    return True
+
+
 @kernel
 def _add_up_all(
     team: Any, rows: Rows, labels: Array, vertices: Array, begins: Array, table: Scratch,
@@ -130,7 +149,11 @@ def _add_up_all(
     chunk = next_chunk(team, vertices.size, CHUNK)
     while chunk >= 0:
         for i in range(chunk, min(chunk + CHUNK, vertices.size)):
-            size, at = _add_up(table, team.me, rows, labels, vertices[i]), begins[i]
+            if _only_label(table, team.me, rows, labels, vertices[i]):
+                size = 1
+            else:
+                size = _add_up(table, team.me, rows, labels, vertices[i])
+            at = begins[i]
             for k in range(size):
                 found[0][at + k] = table.label[team.me, k]
                 found[1][at + k] = table.weight[team.me, k]

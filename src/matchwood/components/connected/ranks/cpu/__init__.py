@@ -25,6 +25,7 @@ from matchwood.engines.cpu import (
     share,
     store_relaxed,
 )
+from matchwood.engines.cpu.hints import select, trailing_zeros
 from matchwood.engines.ranks.exchanges.cpu import distinct
 from matchwood.engines.ranks.exchanges.packing import (
     pack_marks,
@@ -35,6 +36,7 @@ from matchwood.engines.ranks.exchanges.packing import (
 )
 from matchwood.engines.ranks.exchanges.routing import ask, deliver
 from matchwood.engines.ranks.grid import Grid
+from matchwood.primitives.frontier.cpu import claim_bit
 
 Array = np.ndarray[Any, Any]
 
@@ -42,20 +44,44 @@ Array = np.ndarray[Any, Any]
 # Which vertices the trees have, hooking, going up
 
 
+WORD = 64  # places whose bits are in one word
+ALL = ~np.uint64(0)  # the bits of a word
+
+
 class OwnParents(NamedTuple):
     """Own vertices: their parents by place, and how they are numbered."""
 
     parent: Array
+    hooked: Array  # bits of those that may have another parent than themselves or the head
     p: int
     rank: int
 
 
-def begin(grid: Any, inside: Array, head: int) -> OwnParents:
-    """Own vertices under `head`, where their bits are set; others under themselves."""
+@kernel
+def _begin(team: Any, own: OwnParents, inside: Array, head: Any) -> None:
+    parent, kind = own.parent, own.parent.dtype.type
+    lo, hi = share(team, inside.size)
+    for w in range(lo, hi):
+        if interrupted(team, w):
+            return
+        bits, v = inside[w], kind(w * WORD * own.p + own.rank)
+        part = parent[w * WORD : (w + 1) * WORD]
+        for b in range(part.size):
+            part[b] = select(bits & np.uint64(1) != 0, head, kind(v))
+            bits >>= np.uint64(1)
+            v += kind(own.p)
+
+
+def begin(grid: Any, inside: Array, head: int, few: bool, threads: int | None) -> OwnParents:
+    """Own vertices under `head`, where their bits are set; others under themselves.
+
+    `few` says that few of them will be hooked: those are then remembered.
+    """
     kind = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
-    bits = np.unpackbits(inside.view(np.uint8), count=grid.owned, bitorder="little")
-    parent = np.where(bits.view(np.bool_), kind.type(head), grid.original_owned().astype(kind))
-    return OwnParents(parent, grid.p, grid.rank)
+    hooked = np.zeros_like(inside) if few else np.full_like(inside, ALL)
+    own = OwnParents(np.empty(grid.owned, kind), hooked, grid.p, grid.rank)
+    crew(threads, work=2 * grid.owned).run(_begin, own, inside, kind.type(head))
+    return own
 
 
 @kernel
@@ -165,6 +191,8 @@ def _hook(
                 before = atomic_min(parent, k, a)
             if before == a:
                 break
+            if a < before:
+                claim_bit(own.hooked, k)
             if a < before and before == kind(k * own.p) + rank:
                 break  # it was a root
             high, low = max(a, before), min(a, before)
@@ -196,44 +224,51 @@ def hook(own: OwnParents, places: Array, labels: Array, threads: int | None) -> 
 
 @kernel
 def _climb(
-    team: Any, own: OwnParents, head: Any, places: Array, parents: Array, counts: Array
-) -> None:
-    """Each member lists within its own part of `places`; counts[member]: how many."""
+    team: Any, own: OwnParents, head: Any, places: Array, parents: Array, ends: Array
+) -> None:  # fmt: skip
+    """Each member lists within its own part, from ends[rank, 0] to ends[rank, 1]."""
     parent = own.parent
     kind = parent.dtype.type
     p, rank = kind(own.p), kind(own.rank)
-    lo, hi = share(team, parent.size)
-    tail = lo
-    for k in range(lo, hi):
-        if interrupted(team, k):
+    lo, hi = share(team, own.hooked.size)
+    begin = tail = min(lo * WORD, parent.size)
+    for w in range(lo, hi):
+        if interrupted(team, w):
             return
-        first = up = load_relaxed(parent, k)
-        root = kind(k * own.p) + rank
-        # by a minimum: of two branches neither could be predicted
-        if min(np.uint64(up ^ root), np.uint64(up ^ head)) == np.uint64(0):
-            continue  # a root, or one of many that go the same way
-        while up % p == rank:
-            above = load_relaxed(parent, np.int64(up // p))
-            if above == up:
+        left = own.hooked[w]
+        while left != np.uint64(0):
+            k = w * WORD + np.int64(trailing_zeros(left))
+            left &= left - np.uint64(1)
+            if k >= parent.size:
                 break
-            up = above
-        if up != first:
-            store_relaxed(parent, k, up)
-        if up % p != rank:
-            places[tail] = k
-            parents[tail] = up
-            tail += 1
-    counts[team.me] = tail - lo
+            first = up = load_relaxed(parent, k)
+            root = kind(k * own.p) + rank
+            # by a minimum: of two branches neither could be predicted
+            if min(np.uint64(up ^ root), np.uint64(up ^ head)) == np.uint64(0):
+                continue  # a root, or one of many that go the same way
+            while up % p == rank:
+                above = load_relaxed(parent, np.int64(up // p))
+                if above == up:
+                    break
+                up = above
+            if up != first:
+                store_relaxed(parent, k, up)
+            if up % p != rank:
+                places[tail] = k
+                parents[tail] = up
+                tail += 1
+    ends[team.me, 0], ends[team.me, 1] = begin, tail
 
 
 def climb(own: OwnParents, head: int, threads: int | None) -> tuple[Array, Array]:
     """Go up through own vertices; places and parents of those under neither these nor `head`."""
     size = own.parent.size
-    team = crew_for_step(threads, work=2 * size)
+    work = own.hooked.size + WORD * int(np.count_nonzero(own.hooked))
+    team = crew_for_step(threads, work=work)
     places, parents = np.empty(size, np.int64), np.empty(size, own.parent.dtype)
-    counts = np.zeros(team.size, np.int64)
-    team.run(_climb, own, own.parent.dtype.type(head), places, parents, counts)
-    slices = _shares(size, counts)
+    ends = np.zeros((team.size, 2), np.int64)
+    team.run(_climb, own, own.parent.dtype.type(head), places, parents, ends)
+    slices = [slice(begin, end) for begin, end in ends.tolist()]
     return _parts(places, slices), _parts(parents, slices)
 
 
@@ -256,7 +291,7 @@ def smallest(G: Any, engine: Any, symmetric: bool, threads: int | None) -> tuple
         pays[0] = rest is not None
     if rest is not None:
         head = rest.head if rest.head < grid.n else -1
-        own = begin(grid, rest.own, head)
+        own = begin(grid, rest.own, head, True, threads)
         highs, lows = (ends.astype(own.parent.dtype) for ends in rest.pairs)
         pairs = _hooked(exchange, own, stars([(highs, lows)], threads), threads)
     else:
@@ -287,7 +322,7 @@ def _of_trees(
 ) -> tuple[OwnParents, tuple[Array, Array]]:
     """Own vertices hooked under the trees of all blocks, and pairs for others that follow."""
     nothing = np.zeros(giant.words_of(exchange.grid), np.uint64)
-    own = begin(exchange.grid, nothing, 0)
+    own = begin(exchange.grid, nothing, 0, False, threads)
     reports = _reports(exchange.grid, labels, own.parent.dtype, threads)
     found = []
     for report in exchanged(exchange, reports):
@@ -339,6 +374,7 @@ def _shortcut(exchange: Any, own: OwnParents, head: int, threads: int | None) ->
         if top != head:
             below = np.flatnonzero(own.parent == head)
             own.parent[below] = top
+            own.hooked.fill(ALL)  # they go up with the others from now on
             moved = below.size
     above = above[back]
     changed = above != parents
