@@ -18,7 +18,6 @@ from matchwood.check import check_label_propagation
 from matchwood.communities import is_label_propagation, subrounds
 from matchwood.communities.propagation import cpu as one_machine
 from matchwood.communities.propagation import ranks as spread_engine
-from matchwood.communities.propagation.ranks import cpu as tables
 from matchwood.communities.propagation.ranks import gpu as sorted_lists
 from matchwood.errors import CheckFailed
 from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, slab
@@ -115,13 +114,6 @@ def test_other_orders_and_layouts(tracked):
     for A in (abs(ZOO["rmat, directed"]()), ZOO["few weights"]()):
         for options in ({"order": "hashed"}, {"layout": "ranges"}):
             compared(A, ((2, 3), (4, 4)), **options)
-
-
-def test_tables_for_many_ranks(monkeypatch, careful):
-    """Where a word for each label would be too much memory."""
-    monkeypatch.setattr(tables, "places_of", lambda n, entries, threads: None)
-    for A in (abs(ZOO["few weights"]()), abs(ZOO["rmat, directed"]()), ZOO["star"]()):
-        compared(A, ((1, 1), (2, 3)), [{}, {"rng": 5}])
 
 
 def test_sorted_lists_decide_alike(monkeypatch, careful, tracked):

@@ -146,12 +146,16 @@ def from_arrays(indptr: Any, indices: Any, data: Any = None, *, caller: str) -> 
         raise ValueError(f"{caller}: indptr must have at least one element, got none")
     data = None if data is None else _values(data, "data", caller)
     if data is not None and data.shape != indices.shape:
-        raise ValueError(
-            f"{caller}: data must have one value for each index, "
-            f"got shape {data.shape} for {indices.size} indices"
-        )
+        raise _no_value_each(data, indices, caller)
     _same_place([array for array in (indptr, indices, data) if array is not None], caller)
     return Raw(indptr.size - 1, indptr, indices, carried(data))
+
+
+def _no_value_each(data: Any, indices: Any, caller: str) -> ValueError:
+    return ValueError(
+        f"{caller}: data must have one value for each index, "
+        f"got shape {data.shape} for {indices.size} indices"
+    )
 
 
 def carried(data: Any) -> Any:
@@ -207,27 +211,24 @@ def sorted_entries(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
 
     They must be within the shape.  `data` is an array of any type, a Column or None.
     """
-    return _sorted(shape, u, v, data)._replace(ordered=True, columns=shape[1], own=True)
-
-
-def _sorted(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
     engine = engines.load("matchwood.primitives.assemble", engines.location(u))
     kind = np.int32 if max(*shape, u.shape[0]) <= np.iinfo(np.int32).max else np.int64
     u, v = u.astype(kind), v.astype(kind)
-    xp, rows = engines.xp(u), shape[0]
+    xp = engines.xp(u)
+    arrays: Any
     if data is None:
-        return Raw(rows, *engine.assemble(*shape, u, v, reduce="keep"))
-    if (
-        not isinstance(data, Column) and data.dtype in _SORTED_TYPES
-    ):  # the sort moves the values too
-        data = xp.ascontiguousarray(data)
-        return Raw(rows, *engine.assemble(*shape, u, v, data, reduce="keep"))
-    places = xp.arange(u.shape[0], dtype=np.int64)
-    indptr, indices, order = engine.assemble(*shape, u, v, places, reduce="keep")
-    if isinstance(data, Column):
-        order = order if data.order is None else data.order[order]
-        return Raw(rows, indptr, indices, Column(data.values, order))
-    return Raw(rows, indptr, indices, carried(data[order]))
+        arrays = engine.assemble(*shape, u, v, reduce="keep")
+    elif not isinstance(data, Column) and data.dtype in _SORTED_TYPES:
+        arrays = engine.assemble(*shape, u, v, xp.ascontiguousarray(data), reduce="keep")
+    else:  # the sort does not move such values
+        places = xp.arange(u.shape[0], dtype=np.int64)
+        indptr, indices, order = engine.assemble(*shape, u, v, places, reduce="keep")
+        if isinstance(data, Column):
+            values = Column(data.values, order if data.order is None else data.order[order])
+        else:
+            values = carried(data[order])
+        arrays = indptr, indices, values
+    return Raw(shape[0], *arrays)._replace(ordered=True, columns=shape[1], own=True)
 
 
 def is_networkx(A: Any) -> bool:
@@ -390,10 +391,7 @@ def _from_rows(A: Any, shape: Shape, caller: str) -> Raw:
     if indices.size > end >= 0:
         indices = indices[:end]
     if data.size < indices.size:
-        raise ValueError(
-            f"{caller}: data must have one value for each index, "
-            f"got shape {data.shape} for {indices.size} indices"
-        )
+        raise _no_value_each(data, indices, caller)
     data = carried(data[: indices.size])
     return Raw(rows, indptr, indices, data, columns=columns)
 

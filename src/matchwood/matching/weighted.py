@@ -278,22 +278,18 @@ def _blocks(edges: Iterable[Any], caller: str) -> Iterator[tuple[Any, Any, Any]]
         raise TypeError(f"{caller}: edges must be (u, v, w), got {type(first).__name__}")
     if len(first) != 3:
         raise ValueError(f"{caller}: edges must be (u, v, w), got {len(first)} items")
+    blocks: Iterator[Any] = items
     if np.ndim(next(iter(first))) == 0:
-        while block := list(itertools.islice(items, EDGES_PER_BLOCK)):
-            u, v, w = zip(*block, strict=True)
-            yield _same_length(_integers(u, caller), _integers(v, caller), _numbers(w, caller))
-    else:
-        for u, v, w in items:
-            yield _same_length(_integers(u, caller), _integers(v, caller), _numbers(w, caller))
-
-
-def _same_length(u: Any, v: Any, w: Any) -> tuple[Any, Any, Any]:
-    if not u.ndim == 1 or not u.shape == v.shape == w.shape:
-        raise ValueError(
-            "streaming_matching: the arrays of a block must have the same length, got shapes "
-            f"{u.shape}, {v.shape} and {w.shape}"
-        )
-    return u, v, w
+        batches = iter(lambda: list(itertools.islice(items, EDGES_PER_BLOCK)), [])
+        blocks = (zip(*batch, strict=True) for batch in batches)
+    for us, vs, ws in blocks:
+        u, v, w = _integers(us, caller), _integers(vs, caller), _numbers(ws, caller)
+        if not u.ndim == 1 or not u.shape == v.shape == w.shape:
+            raise ValueError(
+                f"{caller}: the arrays of a block must have the same length, got shapes "
+                f"{u.shape}, {v.shape} and {w.shape}"
+            )
+        yield u, v, w
 
 
 def _integers(values: Any, caller: str) -> Any:

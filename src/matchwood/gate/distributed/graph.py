@@ -237,10 +237,10 @@ class OnDevice(DistributedGraph):
         return self if engine == "gpu" else self.host.on(engine)
 
     def mirrored(self, view: View) -> View:
-        return _on_gpu(self.host.mirrored(_on_cpu(view)))
+        return _moved(self.host.mirrored(_moved(view, "cpu")))
 
     def canonical(self, data: Any, rule: str = "sum") -> View:
-        return _on_gpu(self.host.canonical(engines.moved(data, "cpu"), rule))
+        return _moved(self.host.canonical(engines.moved(data, "cpu"), rule))
 
     def diagonal(self, caller: str = "graph") -> Any:
         return engines.moved(self.host.diagonal(caller), "gpu")
@@ -252,7 +252,7 @@ class OnDevice(DistributedGraph):
 def _view(name: str) -> Any:
     def view(self: OnDevice, *args: Any, **options: Any) -> View:
         there = getattr(self.host, name)(*args, **options)
-        return self.keep(f"{name} {args} {options}", lambda: _on_gpu(there))
+        return self.keep(f"{name} {args} {options}", lambda: _moved(there))
 
     view.__name__ = name
     view.__doc__ = f"`{name}` of the host's block, on the device."
@@ -268,12 +268,8 @@ def _fact(name: str) -> Any:
     return fact
 
 
-def _on_gpu(view: View) -> View:
-    return View(*(engines.moved(array, "gpu") for array in view))
-
-
-def _on_cpu(view: View) -> View:
-    return View(*(engines.moved(array, "cpu") for array in view))
+def _moved(view: View, place: str = "gpu") -> View:
+    return View(*(engines.moved(array, place) for array in view))
 
 
 for _name in DEVICE_VIEWS:

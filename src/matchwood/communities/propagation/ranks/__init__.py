@@ -141,7 +141,6 @@ class Labels:
         self.threads, self.xp = threads, engines.xp(level.indptr)
         self.module = engine_of(G)
         self.rows = rows_of(level.indptr, level.indices, level.data)
-        self.places = self.module.places_of(G.n, int(level.indices.shape[0]), threads)
         self.kind = unsigned(level.indices.dtype)
         self.word = self.kind if level.data is None else np.uint64  # of messages: holds weights
         self.ids = self.xp.asarray(G.original_local)
@@ -240,7 +239,7 @@ class Labels:
         to, places = self.grid.row_owner(vertices)
         order, counts = by_destination(to, row.size, self.threads)
         sizes, labels, weights = self.module.label_sums(
-            self.rows, self.labels, vertices[order], self.word, self.places, self.threads
+            self.rows, self.labels, vertices[order], self.word, self.threads
         )
         ends = np.cumsum([0, *counts.tolist()])
         before = xp.zeros(sizes.shape[0] + 1, np.int64)

@@ -4,9 +4,8 @@ A rank has a part of each row of its row group.  It adds up the labels there (`l
 owner of a vertex joins the lists of the ranks of its row (`ReceivedLists`) and takes the best label
 (`decided`).
 
-Labels are any vertices of the graph.  Where a word for each of them is no more memory than the
-block, each member has such a list of places (primitives/tally).  On many ranks it would be too
-long: there a member has a table with open addressing, of twice the longest row.
+Labels are any vertices of the graph: a member has a table with open addressing, of twice the
+longest row.
 
 Races: every list is written by one member.  `wake` sets bytes to 1 from several members at once,
 by relaxed stores.
@@ -30,7 +29,7 @@ from matchwood.engines.cpu import (
 )
 from matchwood.primitives.hashing import GOLDEN, hash2
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import SHORT_ROW, Rows, Scratch, tally_row
+from matchwood.primitives.tally.cpu import SHORT_ROW, Rows, Scratch
 
 Array = np.ndarray[Any, Any]
 
@@ -47,12 +46,6 @@ def table_of(members: int, longest: int, kind: Any) -> Scratch:
         np.empty((members, max(longest, 1)), kind),
         np.empty((members, max(longest, 1)), np.int64),
     )
-
-
-def places_of(n: int, entries: int, threads: int | None) -> Array | None:
-    """A word for each label and member; None where that is more memory than the block has."""
-    members = crew(threads, work=entries).size
-    return np.zeros((members, n), np.uint32) if n * members <= entries else None
 
 
 @device
@@ -150,7 +143,7 @@ def _only_label(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) 
 @kernel
 def _add_up_all(
     team: Any, rows: Rows, labels: Array, vertices: Array, begins: Array, table: Scratch,
-    counts: Array, found: tuple[Array, Array], dense: bool,
+    counts: Array, found: tuple[Array, Array],
 ) -> None:  # fmt: skip
     """Write the list of vertex i at begins[i], where its whole row would have room."""
     chunk = next_chunk(team, vertices.size, CHUNK)
@@ -158,8 +151,6 @@ def _add_up_all(
         for i in range(chunk, min(chunk + CHUNK, vertices.size)):
             if _only_label(table, team.me, rows, labels, vertices[i]):
                 size = 1
-            elif dense:
-                size = tally_row(table, team.me, rows, labels, vertices[i])
             else:
                 size = _add_up(table, team.me, rows, labels, vertices[i])
             at = begins[i]
@@ -186,22 +177,18 @@ def _close_gaps(
 
 
 def label_sums(
-    rows: Rows, labels: Array, vertices: Array, kind: Any, places: Any, threads: int | None
+    rows: Rows, labels: Array, vertices: Array, kind: Any, threads: int | None
 ) -> tuple[Array, Array, Array]:
-    """The number of labels of each row; all labels; their weights.  `places`: see `places_of`."""
+    """The number of labels of each row; all labels; their weights."""
     lengths = (rows.indptr[vertices + 1] - rows.indptr[vertices]).astype(np.int64)
     ends = np.cumsum(lengths)
     work, longest = int(ends[-1]) if ends.size else 0, int(lengths.max(initial=0))
     team = crew(threads, work=work + vertices.size)
     counts = np.empty(vertices.size, np.int64)
     gapped = np.empty(work, kind), np.empty(work, np.int64)
-    dense = places is not None and team.size <= places.shape[0]
-    table = table_of(team.size, SHORT_ROW if dense else longest, labels.dtype)
-    if dense:
-        label = np.empty((team.size, longest), labels.dtype)
-        table = Scratch(places, label, np.empty((team.size, longest), np.int64))
+    table = table_of(team.size, longest, labels.dtype)
     begins = ends - lengths
-    team.run(_add_up_all, rows, labels, vertices, begins, table, counts, gapped, dense)
+    team.run(_add_up_all, rows, labels, vertices, begins, table, counts, gapped)
     closed = np.cumsum(counts)
     size = int(closed[-1]) if closed.size else 0
     found = np.empty(size, kind), np.empty(size, np.int64)

@@ -42,12 +42,8 @@ def _joined(which: Any, label: Any, weight: Any) -> tuple[Any, Any, Any]:
     return which[first], label[first], before[ends] - before[first]
 
 
-def places_of(n: int, entries: int, threads: int | None) -> None:
-    """None: sorting needs no places."""
-
-
 def label_sums(
-    rows: Any, labels: Any, vertices: Any, kind: Any, places: Any, threads: int | None
+    rows: Any, labels: Any, vertices: Any, kind: Any, threads: int | None
 ) -> tuple[Any, Any, Any]:
     """For each of these rows how many labels it has; then all labels, and their weights."""
     xp = engines.xp(labels)

@@ -19,7 +19,6 @@ from matchwood.engines.cpu import (
     atomic_min,
     crew,
     crew_for_step,
-    device,
     interrupted,
     kernel,
     load_relaxed,
@@ -45,7 +44,6 @@ Array = np.ndarray[Any, Any]
 # Which vertices the trees have, hooking, going up
 
 
-RECENT = 64  # pairs that a member remembers, so as not to list them again
 WORD = 64  # places whose bits are in one word
 ALL = ~np.uint64(0)  # the bits of a word
 
@@ -152,44 +150,33 @@ def list_members(
     team.run(_list_members, labels, least, giant, tuple(stripes), p, lists)
     found = []
     for s, size in enumerate(stripes.size.tolist()):
-        begins = [starts[s] + _share_of(member, team.size, size) for member in range(team.size)]
-        marked = [slice(b, b + counts[m, s, 0]) for m, b in enumerate(begins)]
-        paired = [slice(b, b + counts[m, s, 1]) for m, b in enumerate(begins)]
+        marked, paired = (_shares(size, counts[:, s, k], starts[s]) for k in (0, 1))
         found.append((_parts(inside, marked), _parts(places, paired), _parts(names, paired)))
     return found
 
 
-def _share_of(rank: int, size: int, n: int) -> int:
-    """The first element of a member's part: the rule of `share` in engines/cpu/team.py."""
-    each, rest = divmod(n, size)
-    return rank * each + min(rank, rest)
+def _shares(n: int, counts: Array, first: int = 0) -> list[slice]:
+    """What members listed, counts[k] elements from the beginning of the part of member k on.
+
+    The parts of n elements, from `first` on: the rule of `share` in engines/cpu/team.py.
+    """
+    each, rest = divmod(n, counts.size)
+    begins = [first + k * each + min(k, rest) for k in range(counts.size)]
+    return [slice(begin, begin + count) for begin, count in zip(begins, counts, strict=True)]
 
 
 def _parts(array: Array, slices: list[slice]) -> Array:
     return array[slices[0]] if len(slices) == 1 else np.concatenate([array[s] for s in slices])
 
 
-@device
-def _is_new(recent: Array, high: Any, low: Any) -> bool:
-    """Remember a pair; False where it was remembered already."""
-    slot = (np.int64(high) * 31 + np.int64(low)) % RECENT
-    if recent[slot, 0] == high and recent[slot, 1] == low:
-        return False
-    recent[slot, 0] = high
-    recent[slot, 1] = low
-    return True
-
-
 @kernel
 def _hook(
     team: Any, own: OwnParents, places: Array, labels: Array, highs: Array, lows: Array,
-    counts: Array, recent: Array,
+    counts: Array,
 ) -> None:  # fmt: skip
     parent = own.parent
     kind = parent.dtype.type
     p, rank = kind(own.p), kind(own.rank)
-    mine = recent[team.me]
-    mine[:] = -1
     lo, hi = share(team, places.size)
     last = labels.size - 1
     tail = lo
@@ -210,10 +197,9 @@ def _hook(
                 break  # it was a root
             high, low = max(a, before), min(a, before)
             if high % p != rank:
-                if _is_new(mine, high, low):
-                    highs[tail] = high
-                    lows[tail] = low
-                    tail += 1
+                highs[tail] = high
+                lows[tail] = low
+                tail += 1
                 break
             k = np.int64(high // p)
             a = low
@@ -231,10 +217,8 @@ def hook(own: OwnParents, places: Array, labels: Array, threads: int | None) -> 
     team = crew_for_step(threads, work=2 * places.size)
     highs, lows = np.empty(places.size, kind), np.empty(places.size, kind)
     counts = np.zeros(team.size, np.int64)
-    recent = np.empty((team.size, RECENT, 2), np.int64)
-    team.run(_hook, own, places, labels, highs, lows, counts, recent)
-    begins = [_share_of(member, team.size, places.size) for member in range(team.size)]
-    slices = [slice(b, b + counts[m]) for m, b in enumerate(begins)]
+    team.run(_hook, own, places, labels, highs, lows, counts)
+    slices = _shares(places.size, counts)
     return _parts(highs, slices), _parts(lows, slices)
 
 
