@@ -75,12 +75,24 @@ def cycle(
     ----------
     n : int
         At least 3.
-    dtype, engine, comm, grid, order
-        As for `path`.
+    dtype : float32 or float64
+        Of the stored ones.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where the result is wanted; None is the CPU.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
-    A : (n, n) matrix or graph, as of `path`
+    A : (n, n) scipy.sparse.csr_array
+        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
+
+    Raises
+    ------
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Examples
     --------
@@ -107,12 +119,24 @@ def star(
     ----------
     n : int
         All vertices; the star has n - 1 rays.
-    dtype, engine, comm, grid, order
-        As for `path`.
+    dtype : float32 or float64
+        Of the stored ones.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where the result is wanted; None is the CPU.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
-    A : (n, n) matrix or graph, as of `path`
+    A : (n, n) scipy.sparse.csr_array
+        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
+
+    Raises
+    ------
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Examples
     --------
@@ -138,12 +162,24 @@ def complete(
     Parameters
     ----------
     n : int
-    dtype, engine, comm, grid, order
-        As for `path`.
+    dtype : float32 or float64
+        Of the stored ones.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where the result is wanted; None is the CPU.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
-    A : (n, n) matrix or graph, as of `path`
+    A : (n, n) scipy.sparse.csr_array
+        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
+
+    Raises
+    ------
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Examples
     --------
@@ -174,13 +210,25 @@ def mycielskian(
     ----------
     k : int
         1 to 22.
-    dtype, engine, comm, grid, order
-        As for `path`.
+    dtype : float32 or float64
+        Of the stored ones.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where the result is wanted; None is the CPU.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
-    A : (n, n) matrix or graph, as of `path`
-        First the v, then the u, then the last vertex.  With `comm` rank 0 makes it.
+    A : (n, n) scipy.sparse.csr_array
+        First the v, then the u, then the last vertex.  With ``engine="gpu"`` a
+        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`; rank 0 makes it then.
+
+    Raises
+    ------
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     References
     ----------

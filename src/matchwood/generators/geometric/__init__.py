@@ -225,18 +225,32 @@ def delaunay(
     Parameters
     ----------
     n : int
-    weights, dtype, rng, grid, order
-        As for `random_geometric`.
+    weights : {None, "uniform", "integers", "distance"}
+        None stores ones, "distance" how far apart the points are; the others are explained in
+        `random_weights`.
+    dtype : float32 or float64
+        Of the stored values.
+    rng : int, numpy.random.Generator or None
+        The seed; None is 0.
     engine : {None, "reference", "cpu", "gpu"}
         Where the result is wanted; None is the CPU.  The triangulation is made on the CPU.
     threads : int or None
         CPU only; Qhull takes one.
     comm : Communicator, optional
         Of `matchwood.dist`: rank 0 makes the graph, and each rank keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
-    A : (n, n) matrix or graph, as of `random_geometric`
+    A : (n, n) scipy.sparse.csr_array
+        Symmetric, zero diagonal.  With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with
+        `comm` a `DistributedGraph`.
+
+    Raises
+    ------
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Notes
     -----

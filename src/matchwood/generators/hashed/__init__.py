@@ -170,12 +170,32 @@ def erdos_renyi(
         Edges, at most n (n - 1) / 2, or n (n - 1) when directed.
     directed : bool
         False stores each edge both ways, so 2 m entries.
-    weights, dtype, rng, engine, threads, comm, grid, order
-        As for `rmat`.
+    weights : {None, "uniform", "integers"}
+        None stores ones; the others are explained in `random_weights`.
+    dtype : float32 or float64
+        Of the stored values.
+    rng : int, numpy.random.Generator or None
+        The seed; None is 0.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where to make the graph; None is the CPU.
+    threads : int or None
+        CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
-    A : (n, n) matrix or graph, as of `rmat`
+    A : (n, n) scipy.sparse.csr_array
+        Sorted rows, no duplicates, zero diagonal.  With ``engine="gpu"`` a
+        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
+
+    Raises
+    ------
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind, or outside of the range given above;
+        if it fits no memory.
 
     Notes
     -----
@@ -246,12 +266,32 @@ def dense_random(
         Probability of an edge, 0 to 1; about ``density * n * (n - 1)`` entries are stored.
     directed : bool
         True draws (u, v) and (v, u) separately; False draws once for both.
-    weights, dtype, rng, engine, threads, comm, grid, order
-        As for `rmat`.
+    weights : {None, "uniform", "integers"}
+        None stores ones; the others are explained in `random_weights`.
+    dtype : float32 or float64
+        Of the stored values.
+    rng : int, numpy.random.Generator or None
+        The seed; None is 0.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where to make the graph; None is the CPU.
+    threads : int or None
+        CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
-    A : (n, n) matrix or graph, as of `rmat`
+    A : (n, n) scipy.sparse.csr_array
+        Sorted rows, no duplicates, zero diagonal.  With ``engine="gpu"`` a
+        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
+
+    Raises
+    ------
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind, or outside of the range given above;
+        if it fits no memory.
 
     Notes
     -----

@@ -119,13 +119,25 @@ def grid(
     shape : tuple of 1, 2 or 3 int
     dtype : float32 or float64
         Of the stored ones.
-    engine, threads, comm, grid, order
-        As for `stencil`.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where to make the graph; None is the CPU.
+    threads : int or None
+        CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
-    A : (n, n) matrix or graph, as of `stencil`
-        Ones, zero diagonal; points are numbered row by row.
+    A : (n, n) scipy.sparse.csr_array
+        Ones, zero diagonal; points are numbered row by row.  With ``engine="gpu"`` a
+        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
+
+    Raises
+    ------
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Examples
     --------
@@ -162,13 +174,25 @@ def mesh(
     shape : tuple of 1, 2 or 3 int
     dtype : float32 or float64
         Of the stored ones.
-    engine, threads, comm, grid, order
-        As for `stencil`.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where to make the graph; None is the CPU.
+    threads : int or None
+        CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
-    A : (n, n) matrix or graph, as of `stencil`
-        Ones, zero diagonal; points are numbered row by row.
+    A : (n, n) scipy.sparse.csr_array
+        Ones, zero diagonal; points are numbered row by row.  With ``engine="gpu"`` a
+        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
+
+    Raises
+    ------
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Examples
     --------
@@ -220,13 +244,25 @@ def aniso(
         The grid; (2500, 2500) in the papers.
     dtype : float32 or float64
         Of the stored values.
-    engine, threads, comm, grid, order
-        As for `stencil`.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where to make the matrix; None is the CPU.
+    threads : int or None
+        CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
-    A : (n, n) matrix or graph, as of `stencil`
-        Symmetric, diagonal 3.
+    A : (n, n) scipy.sparse.csr_array, n the number of grid points
+        Symmetric, diagonal 3.  With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with
+        `comm` a `DistributedGraph`.
+
+    Raises
+    ------
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     References
     ----------

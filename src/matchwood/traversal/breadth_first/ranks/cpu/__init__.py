@@ -20,9 +20,27 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engines.cpu import Crew, crew, crew_for_step, workspace
+from matchwood.engines.cpu import (
+    Crew,
+    atomic_add,
+    atomic_cas,
+    atomic_min,
+    crew,
+    crew_for_step,
+    interrupted,
+    kernel,
+    load_relaxed,
+    next_chunk,
+    workspace,
+)
+from matchwood.engines.cpu.hints import prefetch
 from matchwood.engines.ranks.exchanges.cpu import rows_with_entries
-from matchwood.engines.ranks.exchanges.packing import pack_values, places_of, words_of_bits
+from matchwood.engines.ranks.exchanges.packing import (
+    bits_of,
+    pack_values,
+    places_of,
+    words_of_bits,
+)
 from matchwood.engines.ranks.exchanges.routing import to_group
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.traversal.breadth_first.ranks.cpu import levels, messages
@@ -243,28 +261,106 @@ def _starts(counts: Any) -> Array:
     return starts
 
 
-# Vertices in ranges: a level in a block, top down or bottom up; by NumPy, for comparison alone
+# Vertices in ranges: a level in a block, top down or bottom up
 #
 # `when[v]` is the level at which this rank saw v first, -1 before.  `best[v]` is the smallest
 # vertex, as the user numbers them, that leads to v from the level before that; larger than any
 # vertex at first.
+#
+# Races, top down.  Several members may reach v at once: one of them changes `when[v]`, by
+# compare-and-swap, and lists v; `best[v]` only goes down, by an atomic minimum.  Bottom up there
+# are none: a row has one writer.
 
 
+CHUNK = 64  # rows of the frontier that a member takes at a time
+ROWS = 4096  # rows that a member takes at a time bottom up
+AHEAD = 16  # rows between the one prefetched and the one read; most are left early
 UNSEEN = -1
-FEW = 16  # up to 1 / FEW of the own places are sorted; of more, all are looked at
+SORTED_PART = 16  # up to 1 / SORTED_PART of the own places are sorted; of more, all are looked at
+
+
+@kernel
+def _top_down(
+    team: Any, rows: Any, frontier: Array, names: Array, when: Array, best: Array, below: int,
+    found: Array, tail: Array,
+) -> None:  # fmt: skip
+    indptr, indices = rows
+    level = when.dtype.type(below)
+    unseen = when.dtype.type(UNSEEN)
+    chunk = next_chunk(team, frontier.size, CHUNK)
+    while chunk >= 0:
+        for i in range(chunk, min(chunk + CHUNK, frontier.size)):
+            u = frontier[i]
+            name = names[u]
+            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+                v = indices[k]
+                seen = load_relaxed(when, v)
+                if seen == unseen:
+                    seen = atomic_cas(when, v, unseen, level)
+                    if seen == unseen:
+                        found[atomic_add(tail, 0, 1)] = v
+                        seen = level
+                if seen == level and name < load_relaxed(best, v):
+                    atomic_min(best, v, name)
+        chunk = next_chunk(team, frontier.size, CHUNK)
+
+
+@kernel
+def _bottom_up(
+    team: Any, rows: Any, size: int, frontier: Array, names: Array, when: Array, best: Array,
+    below: int,
+) -> None:  # fmt: skip
+    indptr, indices = rows
+    level = when.dtype.type(below)
+    unseen = when.dtype.type(UNSEEN)
+    six, low = indices.dtype.type(6), indices.dtype.type(63)
+    one = np.uint64(1)
+    chunk = next_chunk(team, size, ROWS)
+    while chunk >= 0:
+        for v in range(chunk, min(chunk + ROWS, size)):
+            prefetch(indices, indptr[min(v + AHEAD, size)])
+            if when[v] != unseen:
+                continue
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                u = indices[k]
+                if (frontier[u >> six] >> np.uint64(u & low)) & one:
+                    when[v] = level
+                    best[v] = names[u]
+                    break
+        chunk = next_chunk(team, size, ROWS)
+
+
+@kernel
+def _accept(
+    team: Any, places: Array, offers: Array, depth: int, level: Array, parent: Array, fresh: Array,
+    tail: Array,
+) -> None:  # fmt: skip
+    if team.me > 0:
+        return
+    at = tail[0]
+    for i in range(places.size):
+        if interrupted(team, i):
+            return
+        k = places[i]
+        if level[k] < 0:
+            level[k] = depth
+            parent[k] = offers[i]
+            fresh[at] = k
+            at += 1
+        elif level[k] == depth:
+            parent[k] = min(parent[k], offers[i])
+    tail[0] = at
 
 
 def accept(offers: list[tuple[Array, Array]], depth: int, level: Array, parent: Array) -> Array:
-    """Set level and least parent of places not reached before; returns these places, ascending."""
-    new = [np.empty(0, np.int64)]
+    """Set level and least parent of places not reached before; returns these places."""
+    fresh = np.empty(min(level.size, sum(places.size for places, _ in offers)), np.int64)
+    tail = np.zeros(1, np.int64)
     for places, parents in offers:
-        there = level[places]
-        fresh, again = there < 0, there == depth
-        new.append(places[fresh])
-        level[new[-1]], parent[new[-1]] = depth, parents[fresh]
-        np.minimum.at(parent, places[again], parents[again])
-    found = np.concatenate(new)
-    return np.flatnonzero(level == depth) if found.size * FEW > level.size else np.sort(found)
+        crew(1, work=places.size).run(_accept, places, parents, depth, level, parent, fresh, tail)
+    if int(tail[0]) * SORTED_PART > level.size:
+        return np.flatnonzero(level == depth)
+    return np.sort(fresh[: int(tail[0])])
 
 
 class Block:
@@ -273,33 +369,34 @@ class Block:
     def __init__(
         self, outward: Any, inward: Any, grid: Any, names: Array, threads: int | None
     ) -> None:
-        self.outward, self.inward, self.names, self.rows = outward, inward, names, grid.n_rows
+        unsigned = np.uint32 if inward[1].dtype == np.int32 else np.uint64
+        self.outward, self.inward = tuple(outward), (inward[0], inward[1].view(unsigned))
+        self.names, self.rows, self.threads = names, grid.n_rows, threads
         self.when = np.full(grid.n_local, UNSEEN, np.int32)
         self.best = np.full(grid.n_local, np.iinfo(names.dtype).max, names.dtype)
+        self.arcs = 0  # entries of the rows that were seen last
 
     def see(self, rows: Array, depth: int) -> int:
         """Give these rows the level `depth`; returns how many entries they have."""
         self.when[rows] = depth
         indptr = self.outward[0]
-        return int((indptr[rows + 1] - indptr[rows]).sum())
+        self.arcs = int((indptr[rows + 1] - indptr[rows]).sum())
+        return self.arcs
 
     def frontier(self, columns: Array) -> Array:
         """What `bottom_up` takes, from local ids of columns."""
-        found = np.zeros(self.when.size, np.bool_)
-        found[columns] = True
-        return found
+        return bits_of(columns, -(-self.when.size // 64), np.uint64)
 
     def top_down(self, rows: Array, depth: int) -> Array:
-        """Columns not seen before that these rows reach."""
-        indptr, indices = self.outward
-        lengths = indptr[rows + 1] - indptr[rows]
-        behind = np.cumsum(lengths)
-        entries = np.repeat(indptr[rows] + lengths - behind, lengths) + np.arange(lengths.sum())
-        found, parents = indices[entries], np.repeat(self.names[rows], lengths)
-        fresh = self.when[found] == UNSEEN
-        np.minimum.at(self.best, found[fresh], parents[fresh])
-        self.when[found[fresh]] = depth + 1
-        return np.unique(found[fresh]).astype(np.int64)
+        """Columns not seen before that these rows, which `see` was given last, reach."""
+        found = np.empty(min(self.when.size, self.arcs), np.int64)
+        tail = np.zeros(1, np.int64)
+        if self.arcs:
+            crew(self.threads, work=self.arcs + rows.size).run(
+                _top_down, self.outward, rows, self.names, self.when, self.best, depth + 1,
+                found, tail,
+            )  # fmt: skip
+        return found[: int(tail[0])]
 
     def parents(self, found: Array) -> Array:
         """The smallest parents of columns that were found."""
@@ -316,9 +413,7 @@ class Block:
 
         The columns of a row are in the order of their names, so the first found is the least.
         """
-        indptr, indices = self.inward
-        hits = np.flatnonzero(frontier[indices[: indptr[self.rows]]])
-        rows, first = np.unique(np.searchsorted(indptr, hits, "right") - 1, return_index=True)
-        fresh = self.when[rows] == UNSEEN
-        rows, hits = rows[fresh], hits[first[fresh]]
-        self.when[rows], self.best[rows] = depth + 1, self.names[indices[hits]]
+        crew(self.threads, work=self.inward[1].size + self.rows).run(
+            _bottom_up, self.inward, self.rows, frontier, self.names, self.when, self.best,
+            depth + 1,
+        )  # fmt: skip
