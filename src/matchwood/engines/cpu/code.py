@@ -16,6 +16,7 @@ thread compiles; if that takes too long, the child remembers that it must not co
 from __future__ import annotations
 
 import atexit
+import collections
 import functools
 import hashlib
 import os
@@ -32,7 +33,6 @@ import numpy as np
 from matchwood._lazy import import_whole
 from matchwood.engines.cpu import cache
 from matchwood.engines.cpu.compiled import (
-    PACKAGE,
     Kernel,
     cells,
     described,
@@ -50,6 +50,8 @@ _being_compiled: list[str] = []  # kernels that are being compiled
 _held: list[Any] = []  # locks that this thread took for a fork
 _forked_while_compiling = False  # this process was forked in the middle of a compilation
 _engines: list[Any] = []  # LLVM's, each with code that was loaded
+origins: collections.Counter[str] = collections.Counter()  # of all code in use, by kernel: where
+# it came from, as in "matchwood.io.cpu.read_rows: cache"
 
 
 def address_of(kernel: Kernel, values: tuple[Any, ...]) -> int:
@@ -94,7 +96,9 @@ def _made(kernel: Kernel, values: tuple[Any, ...], folder: Path | None) -> int:
         if kept is not None:
             try:
                 symbol, _, code = kept.partition(b"\0")
-                return _loaded(symbol.decode(), code)
+                address = _loaded(symbol.decode(), code)
+                origins[f"{_name(kernel)}: cache"] += 1
+                return address
             except Exception:  # noqa: S110  any fault of the file: it is compiled again
                 pass
         from matchwood.engines.cpu import jit
@@ -102,7 +106,12 @@ def _made(kernel: Kernel, values: tuple[Any, ...], folder: Path | None) -> int:
         found = jit.compile_kernel(kernel, tuple(map(jit.kind_of_value, values)))
         if path is not None:
             cache.save(path, found.symbol.encode() + b"\0" + found.object)
+        origins[f"{_name(kernel)}: compiled"] += 1
         return found.address
+
+
+def _name(kernel: Kernel) -> str:
+    return f"{kernel.__module__}.{kernel.__qualname__}".replace("<", "").replace(">", "")
 
 
 def _path(folder: Path, kernel: Kernel, values: tuple[Any, ...]) -> Path | None:
@@ -116,13 +125,12 @@ def _path(folder: Path, kernel: Kernel, values: tuple[Any, ...]) -> Path | None:
     function = kernel.py_func
     file = file_of(function)
     kinds, enclosed = [described(value) for value in values], cells(function)
-    if None in kinds or enclosed is None or not file.is_relative_to(PACKAGE):
+    if None in kinds or enclosed is None or not kernel.lasting:
         return None
     key = repr((source_hash(file), kinds, enclosed, function.__code__.co_code, _settings()))
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     # the function's name is for human readers; the digest alone would be enough
-    name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
-    return folder / f"{name}.{digest}.code"
+    return folder / f"{_name(kernel)}.{digest}.code"
 
 
 @functools.cache
@@ -197,12 +205,12 @@ def _locks() -> list[Any]:
     """In the order in which they are taken: ours, Numba's, LLVM's."""
     found: list[Any] = [_lock]
     numba, llvm = map(sys.modules.get, ("numba.core.compiler_lock", "llvmlite.binding.ffi"))
-    for wrapper in (
-        getattr(numba, "global_compiler_lock", None), getattr(getattr(llvm, "lib", None), "_lock", None)
-    ):
-        if wrapper is not None:
-            found.append(getattr(wrapper, "_lock", wrapper))
-    return [lock for lock in found if hasattr(lock, "acquire")]
+    for wrapper in (getattr(numba, "global_compiler_lock", None), getattr(llvm, "lib", None)):
+        lock = getattr(wrapper, "_lock", None)  # LLVM's is a lock inside a lock
+        lock = getattr(lock, "_lock", lock)
+        if lock is not None:
+            found.append(lock)
+    return found
 
 
 def _before_fork() -> None:

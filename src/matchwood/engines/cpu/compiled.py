@@ -46,6 +46,7 @@ class Function:
         functools.update_wrapper(self, function)
         self.py_func = function
         self.targetoptions = options  # Numba looks for "inline" here
+        self.lasting = file_of(function).is_relative_to(PACKAGE)  # its code is kept in the cache
 
     @functools.cached_property
     def dispatcher(self) -> Any:
@@ -213,7 +214,7 @@ def described(value: Any) -> Any:
     if isinstance(value, tuple):
         kind = type(value)
         items = [described(item) for item in value]
-        if kind is not tuple and "<locals>" in kind.__qualname__ or None in items:
+        if (kind is not tuple and "<locals>" in kind.__qualname__) or None in items:
             return None
         return ["" if kind is tuple else f"{kind.__module__}:{kind.__qualname__}", *items]
     if value is None:
@@ -246,7 +247,7 @@ def _name(value: Any) -> str | None:
         return None
     function = value.py_func
     path = file_of(function)
-    if function.__closure__ or not (path.is_relative_to(PACKAGE) and _holds_kernels(path)):
+    if function.__closure__ or not value.lasting:
         return None
     return f"{function.__module__}:{function.__qualname__} {source_hash(path)}"
 

@@ -11,16 +11,13 @@ a kernel so small that a hand-over would cost more runs in the calling thread it
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import contextvars
 import functools
-import os
-import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 

@@ -104,23 +104,44 @@ class _DeviceLibrary(JITCodeLibrary):
     def finalize(self) -> None:
         self._finalized = True
 
-    def get_pointer_to_function(self, name: str) -> int:
-        return 0
+    def own_module(self) -> Any:
+        return super()._get_module_for_linking()
+
+    def _get_module_for_linking(self) -> Any:
+        """For a function of Numba's own: with all that it calls."""
+        whole = self.own_module().clone()
+        for library in _reached(self):
+            whole.link_in(_module_of(library), preserve=True)
+        return whole
 
 
 class _KernelLibrary(JITCodeLibrary):
     """The code of a kernel and of all that it calls."""
 
     def finalize(self) -> None:
-        reached: dict[Any, None] = {}  # in an order that does not depend on addresses
-        waiting = self._linking_libraries[::-1]
-        while waiting:
-            library = waiting.pop()
-            if library not in reached:
-                reached[library] = None
-                waiting += library._linking_libraries[::-1]
-        self._linking_libraries = list(reached)
+        for library in _reached(self):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(_module_of(library), preserve=True)
+        self._linking_libraries = []
         super().finalize()
+
+
+def _reached(library: Any) -> list[Any]:
+    """What a library calls, directly or not, in an order that does not depend on addresses."""
+    reached: dict[Any, None] = {}
+    waiting = library._linking_libraries[::-1]
+    while waiting:
+        callee = waiting.pop()
+        if callee not in reached:
+            reached[callee] = None
+            waiting += callee._linking_libraries[::-1]
+    return list(reached)
+
+
+def _module_of(library: Any) -> Any:
+    if isinstance(library, _DeviceLibrary):
+        return library.own_module()
+    return library._get_module_for_linking()
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -24,7 +24,7 @@ import pickle
 import struct
 import sysconfig
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -217,7 +217,7 @@ class Entry:
         """A record for these arguments."""
         record = self._kind.from_buffer_copy(self._first)
         self._layout.pack_into(record, 8 * SLOTS, *_packed(arguments))
-        if _code:
+        if ready():
             _code["fill"](self._plan_address, self._arrays, ctypes.addressof(record))
         else:
             self._fill(record, arguments)
@@ -267,7 +267,7 @@ def _packed(arguments: tuple[Any, ...]) -> list[Any]:
             found.append(id(value))
         elif isinstance(value, tuple):
             found += _packed(value)
-        elif isinstance(value, complex):
+        elif isinstance(value, (complex, np.complexfloating)):
             found += (value.real, value.imag)
         elif value is not None and not hasattr(type(value), "_numba_type_"):
             found.append(value)

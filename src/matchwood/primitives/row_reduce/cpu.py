@@ -219,9 +219,7 @@ def _maximum(
 @functools.lru_cache(maxsize=64)
 def _kernel_of(operation: Operation) -> Any:
     """The kernel for functions of the user's own; compiled again in each process."""
-    compiled = [
-        f if hasattr(f, "_numba_type_") else device(f) for f in operation
-    ]
+    compiled = [f if hasattr(f, "_numba_type_") else device(f) for f in operation]
     init, multiply, combine, finish = compiled
 
     @kernel
