@@ -24,7 +24,6 @@ from matchwood.engines.cpu import (
     native,
     pinning,
 )
-from matchwood.engines.cpu.crew import compiled
 from matchwood.engines.cpu.team import STOP, WORDS, Team
 from support import looped, run_script, until
 
@@ -338,8 +337,9 @@ def test_more_members_than_bits_of_the_bell():
 
 def _run(x, size):
     values = Team(0, size, np.zeros(WORDS, np.int64)), x, 0
-    entry = compiled(_count, values[0], values[1:])
-    return native.Run(entry, "count", values), values[0].words
+    entry, record = native.entered(_count, values[0], values[1:])
+    entry.fill(record, values)
+    return native.Run(record, "count", values), values[0].words
 
 
 def test_members_that_have_not_begun_never_begin_after_a_cancel():

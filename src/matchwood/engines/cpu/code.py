@@ -54,8 +54,8 @@ origins: collections.Counter[str] = collections.Counter()  # of all code in use,
 # it came from, as in "matchwood.io.cpu.read_rows: cache"
 
 
-def address_of(kernel: Kernel, values: tuple[Any, ...]) -> int:
-    """The address of a kernel's entry for arguments of these types."""
+def address_of(kernel: Kernel, values: tuple[Any, ...], *, compiles: bool = True) -> int | None:
+    """The address of a kernel's entry for arguments of these types; None if it `compiles` not."""
     folder = cache.cache_folder()  # here, so that its warning appears in the calling thread
     if _forked_while_compiling:
         raise RuntimeError(
@@ -63,9 +63,13 @@ def address_of(kernel: Kernel, values: tuple[Any, ...]) -> int:
             "forked while another thread compiled; call the function before the fork, or start "
             "processes by 'spawn'"
         )
-    addresses: list[int] = []
+    addresses: list[int | None] = []
+
+    def task() -> None:
+        addresses.append(_made(kernel, values, folder, compiles))
+
     try:
-        _in_own_thread(lambda: addresses.append(_made(kernel, values, folder)), kernel.__name__)
+        _in_own_thread(task, kernel.__name__)
     except Exception as error:
         # the author of a kernel outside the package needs Numba's own message
         if not (_is_from_numba(error) and kernel.__module__.startswith("matchwood.")):
@@ -86,7 +90,9 @@ def _shown(value: Any) -> str:
     return f"{value.dtype} array" if isinstance(value, np.ndarray) else type(value).__name__
 
 
-def _made(kernel: Kernel, values: tuple[Any, ...], folder: Path | None) -> int:
+def _made(
+    kernel: Kernel, values: tuple[Any, ...], folder: Path | None, compiles: bool
+) -> int | None:
     """The code from the cache folder, or compiled."""
     # Numba imports modules when it first meets a type, and a child forked in the middle of an
     # import waits for ever.  So this, too, is done under the lock that forks wait for.
@@ -101,6 +107,8 @@ def _made(kernel: Kernel, values: tuple[Any, ...], folder: Path | None) -> int:
                 return address
             except Exception:  # noqa: S110  any fault of the file: it is compiled again
                 pass
+        if not compiles:
+            return None
         from matchwood.engines.cpu import jit
 
         found = jit.compile_kernel(kernel, tuple(map(jit.kind_of_value, values)))

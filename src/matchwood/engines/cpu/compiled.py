@@ -72,12 +72,15 @@ class Routine(Kernel):
 
 
 class Holding(Kernel):
-    """A kernel that Python calls, in the calling thread, with the interpreter's lock held."""
+    """A kernel that Python calls, for a team of one, with the interpreter's lock held."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        from matchwood.engines.cpu import crew
+        from matchwood.engines.cpu import native, team
 
-        return crew.call_holding(self, arguments)
+        alone = team.Team(0, 1, np.zeros(team.WORDS, np.int64))
+        entry, record = native.entered(self, alone, arguments)
+        entry.fill(record, (alone, *arguments))
+        return entry.call_holding(record)
 
 
 class Intrinsic:

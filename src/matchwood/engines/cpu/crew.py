@@ -3,7 +3,7 @@
 A crew owns its threads from the first to the last instruction of a kernel.  Crews share no thread
 pool with a queue: two crews could then each wait at a barrier for members that the other holds.
 members.py has the threads, cpus.py says how many, pinning.py which CPUs they stay on, and native.py
-has the way to the kernel that needs no interpreter.  The first part of this file compiles kernels.
+has the way to the kernel that needs no interpreter.
 
 The calling thread does not run the kernel: it waits, reports progress, and reacts to Ctrl-C.  Only
 a kernel so small that a hand-over would cost more runs in the calling thread itself.
@@ -23,50 +23,11 @@ import numpy as np
 
 from matchwood import arguments
 from matchwood.engines.cpu import native
-from matchwood.engines.cpu.compiled import LARGEST
 from matchwood.engines.cpu.cpus import called_function, checked_threads, default_threads
 from matchwood.engines.cpu.members import Member, dismiss, enlist
-from matchwood.engines.cpu.native import WAIT_SECONDS, Entry, Run
+from matchwood.engines.cpu.native import WAIT_SECONDS, Run, entered
 from matchwood.engines.cpu.pinning import arrange
 from matchwood.engines.cpu.team import DETAIL, DONE, FAILURE, STOP, TOTAL, WORDS, Team
-
-# The machine code for given arguments
-
-LAYOUT = 0x103  # bits of `ndarray.flags.num`: C order, Fortran order, aligned
-
-_compiled: dict[tuple[Any, ...], Entry] = {}  # by kernel, kinds of its arguments
-
-
-def compiled(kernel: Any, team: Team | None, args: tuple[Any, ...]) -> Entry:
-    """The machine code for these arguments; it is made where it does not exist.
-
-    A test of the types takes 0.5 us an argument here.  Numba's own takes 2 us for a call, but
-    500 us for a record if there is a record of another class with the same name and fields.
-    """
-    kinds = (kernel, *map(_kind, args))
-    entry = _compiled.get(kinds)
-    if entry is None:
-        entry = _compiled[kinds] = Entry(kernel, args if team is None else (team, *args))
-    return entry
-
-
-def call_holding(kernel: Any, args: tuple[Any, ...]) -> int:
-    """Call a kernel that has no team, with the interpreter's lock held."""
-    return compiled(kernel, None, args).call_holding(args)
-
-
-def _kind(value: Any) -> Any:
-    """The properties of an argument that decide its machine code."""
-    if isinstance(value, np.ndarray):
-        return value.dtype, value.ndim, value.flags.num & LAYOUT
-    if isinstance(value, tuple):
-        return type(value), *map(_kind, value)
-    if isinstance(value, np.generic):
-        return value.dtype
-    if type(value) is int and value > LARGEST:
-        return np.uint64
-    return value if hasattr(type(value), "_numba_type_") else type(value)
-
 
 INLINE_WORK = 20_000
 """Steps (for example edges) below which a kernel runs in the calling thread.  A hand-over takes
@@ -241,17 +202,17 @@ class Crew:
         """
         words = np.zeros(WORDS, np.int64)
         team = Team(0, self.size, words)
-        entry = compiled(kernel, team, args)  # before any member waits for it
-        if not self._inline:
-            native.prepare()
-        if not self._inline and native.ready():
-            self._hand_over(Run(entry, kernel.__name__, (team, *args)), team)
+        entry, record = entered(kernel, team, args)  # before any member waits for it
+        if self._inline:
+            entry.call_here(record, (team, *args))
         else:
-            record = entry.record_of((team, *args))
-            if self._inline:
-                entry.call(record, 0)
-            else:
-                self._hand_over(_PythonRun(functools.partial(entry.call, record), team), team)
+            entry.fill(record, (team, *args))
+            run = (
+                Run(record, kernel.__name__, (team, *args))
+                if native.ready()
+                else _PythonRun(functools.partial(entry.call, record), team)
+            )
+            self._hand_over(run, team)
         failure = int(words[FAILURE])
         if failure:
             detail = int(words[DETAIL])

@@ -190,7 +190,12 @@ def _end(address: int) -> None:
 
 
 @routine
-def fill(plan_address: int, arrays: int, address: int) -> None:
+def fill(plan: int, arrays: int, address: int) -> None:
+    _fill(plan, arrays, address)
+
+
+@device
+def _fill(plan_address: int, arrays: int, address: int) -> None:
     """Replace the addresses of NumPy's objects in a record by data, shape and strides.
 
     The plan has the first slot and the dimensions of each array.  The objects are read here, so
@@ -209,6 +214,15 @@ def fill(plan_address: int, arrays: int, address: int) -> None:
             slots[1 + d] = shape[d]
             slots[1 + dimensions + d] = strides[d]
         slots[0] = fields[HEAD]
+
+
+@routine
+def run(plan: int, arrays: int, address: int) -> int:
+    """`fill` a record, and run the kernel as the only member; returns Numba's status."""
+    _fill(plan, arrays, address)
+    record = words_at(address, TEAM_WORDS + 1)
+    status, record[DETAIL] = call_at(record[FUNCTION], address + 8 * SLOTS, 0)
+    return status
 
 
 @routine

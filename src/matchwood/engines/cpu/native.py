@@ -44,7 +44,7 @@ from matchwood.engines.cpu.mailboxes import (
     SUPPORTED,
 )
 from matchwood.engines.cpu.pinning import ANYWHERE
-from matchwood.engines.cpu.team import SPINS, YIELDS
+from matchwood.engines.cpu.team import SPINS, YIELDS, Team
 
 WAIT_SECONDS = 0.05  # of one wait of the caller, between two calls of a progress callback
 LOOKS_BEFORE_SLEEP = SPINS + YIELDS
@@ -106,10 +106,10 @@ class Run:
     it, and OVER says whether members have begun.
     """
 
-    def __init__(self, entry: Entry, name: str, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, record: Any, name: str, arguments: tuple[Any, ...]) -> None:
         self._arguments = arguments  # kept alive until it is over
         self._name = name
-        self._record = entry.record_of(arguments)
+        self._record = record
         self._address = ctypes.addressof(self._record)
         self._mailboxes = (ctypes.c_int64 * 0)()
 
@@ -186,45 +186,95 @@ def _raised(address: int, name: str) -> BaseException:
 # How a kernel is called
 
 
+LAYOUT = 0x103  # bits of `ndarray.flags.num`: C order, Fortran order, aligned
 _ENTRY = (ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+_entries: dict[tuple[Any, ...], Entry] = {}  # by kernel, kinds of its arguments
+
+
+def entered(kernel: Kernel, team: Team, arguments: tuple[Any, ...]) -> tuple[Entry, Any]:
+    """The machine code for these arguments, made where it does not exist, and their record.
+
+    In the record an array is the address of NumPy's object: `Entry.fill` must follow.
+    """
+    kinds: list[Any] = [kernel]
+    packed: list[Any] = [0, team.size, id(team.words)]
+    _take(arguments, kinds, packed)
+    key = tuple(kinds)
+    entry = _entries.get(key)
+    if entry is None:
+        entry = _entries[key] = Entry(kernel, (team, *arguments))
+    record = entry.kind.from_buffer_copy(entry.first)
+    entry.layout.pack_into(record, 8 * SLOTS, *packed)
+    return entry, record
+
+
+def _take(arguments: tuple[Any, ...], kinds: list[Any], packed: list[Any]) -> None:
+    """What decides the machine code for arguments, and their values as `struct` packs them: for an
+    array the address of its object.
+
+    This takes 0.4 us an argument.  Numba's own test of types takes 2 us for a call, but 500 us for
+    a record if there is a record of another class with the same name and fields.
+    """
+    for value in arguments:
+        if isinstance(value, np.ndarray):
+            kinds.append(value.dtype)
+            kinds.append(value.ndim << 16 | value.flags.num & LAYOUT)
+            packed.append(id(value))
+            continue
+        kind = type(value)
+        if isinstance(value, tuple):
+            kinds += (kind, len(value))
+            _take(value, kinds, packed)
+        elif value is None:
+            kinds.append(None)
+        elif kind is int:
+            kinds.append(kind if value <= LARGEST else np.uint64)
+            packed.append(value)
+        elif kind in _COMPLEX:
+            kinds.append(kind)
+            packed += (value.real, value.imag)
+        elif hasattr(kind, "_numba_type_"):  # a function
+            kinds.append(value)
+        else:
+            kinds.append(kind)
+            packed.append(value)
+
+
+_COMPLEX = (complex, np.complex64, np.complex128)
 
 
 class Entry:
     """What is the same in all runs of a kernel with arguments of the same kinds."""
 
     def __init__(self, kernel: Kernel, values: tuple[Any, ...]) -> None:
-        self._address = code.address_of(kernel, values)
+        address = code.address_of(kernel, values)
+        assert address is not None
+        self._address: int = address
         self._name = kernel.__name__
-        self._enter = ctypes.CFUNCTYPE(*_ENTRY)(self._address)
-        leaves = list(_leaves(values))
+        self._enter = ctypes.CFUNCTYPE(*_ENTRY)(address)
         form, plan, slot = "<", [], 0
-        for leaf in leaves:
+        for leaf in _leaves(values):
             if isinstance(leaf, np.ndarray):
                 plan += [slot, leaf.ndim]
             part = _form(leaf)
             form += part
             slot += struct.calcsize("<" + part) // 8
-        self._layout = struct.Struct(form)
+        self.layout = struct.Struct(form)
         self._plan = (ctypes.c_int64 * len(plan))(*plan)
         self._plan_address = ctypes.addressof(self._plan)
         self._arrays = len(plan) // 2
-        self._kind = ctypes.c_int64 * (SLOTS + slot)
-        first = self._kind()
-        first[FUNCTION], first[OVER] = self._address, 1
-        self._first = bytes(first)
+        self.kind = ctypes.c_int64 * (SLOTS + slot)
+        first = self.kind()
+        first[FUNCTION], first[OVER] = address, 1
+        self.first = bytes(first)
 
-    def record_of(self, arguments: tuple[Any, ...]) -> Any:
-        """A record for these arguments."""
-        record = self._kind.from_buffer_copy(self._first)
-        self._layout.pack_into(record, 8 * SLOTS, *_packed(arguments))
+    def fill(self, record: Any, arguments: tuple[Any, ...]) -> None:
+        """Replace the addresses of NumPy's objects by data, shapes and strides."""
+        if not _code:
+            prepare()
         if ready():
             _code["fill"](self._plan_address, self._arrays, ctypes.addressof(record))
-        else:
-            self._fill(record, arguments)
-        return record
-
-    def _fill(self, record: Any, arguments: tuple[Any, ...]) -> None:
-        """What `fill` does."""
+            return
         arrays = [leaf for leaf in _leaves(arguments) if isinstance(leaf, np.ndarray)]
         for k, array in enumerate(arrays):
             slot = SLOTS + self._plan[2 * k]
@@ -233,21 +283,27 @@ class Entry:
 
     def call(self, record: Any, me: int) -> None:
         """Run the kernel as member `me` in this thread, without the interpreter's lock."""
-        start, raised = ctypes.addressof(record), ctypes.c_int64()
-        status = self._enter(start + 8 * SLOTS, me, ctypes.addressof(raised))
-        if status not in FINE:
+        raised = ctypes.c_int64()
+        slots = ctypes.addressof(record) + 8 * SLOTS
+        if self._enter(slots, me, ctypes.addressof(raised)) not in FINE:
             raise _raised(raised.value, self._name)
 
-    def call_holding(self, arguments: tuple[Any, ...]) -> int:
-        """Run it with the lock, and return the integer that it returns."""
-        record, raised = self.record_of(arguments), ctypes.c_int64()
-        start = ctypes.addressof(record)
-        enter = ctypes.PYFUNCTYPE(*_ENTRY)(self._address)
-        status = enter(start + 8 * SLOTS, 0, ctypes.addressof(raised))
-        if status not in FINE:
-            raise _raised(raised.value, self._name)
+    def call_holding(self, record: Any) -> int:
+        """Run it with the interpreter's lock held; returns the integer that it returns."""
+        self._enter = ctypes.PYFUNCTYPE(*_ENTRY)(self._address)
+        self.call(record, 0)
         result: int = record[SLOTS - 1]
         return result
+
+    def call_here(self, record: Any, arguments: tuple[Any, ...]) -> None:
+        """`fill` and run a kernel that takes little time, with the interpreter's lock held."""
+        if ready():
+            address = ctypes.addressof(record)
+            if _code["run"](self._plan_address, self._arrays, address) not in FINE:
+                raise _raised(record[DETAIL], self._name)
+        else:
+            self.fill(record, arguments)
+            self.call(record, 0)
 
 
 def _leaves(values: tuple[Any, ...]) -> Iterator[Any]:
@@ -257,21 +313,6 @@ def _leaves(values: tuple[Any, ...]) -> Iterator[Any]:
             yield from _leaves(value)
         else:
             yield value
-
-
-def _packed(arguments: tuple[Any, ...]) -> list[Any]:
-    """The leaves as `struct` packs them; for an array the address of its object."""
-    found: list[Any] = []
-    for value in arguments:
-        if isinstance(value, np.ndarray):
-            found.append(id(value))
-        elif isinstance(value, tuple):
-            found += _packed(value)
-        elif isinstance(value, (complex, np.complexfloating)):
-            found += (value.real, value.imag)
-        elif value is not None and not hasattr(type(value), "_numba_type_"):
-            found.append(value)
-    return found
 
 
 _FORMS = {"b": "?7x", "i": "q", "u": "Q", "f8": "d", "f4": "f4x", "c16": "dd", "c8": "f4xf4x"}
@@ -294,24 +335,36 @@ def _form(leaf: Any) -> str:
 _FREE = ("attend", "wait")  # let other threads run Python
 
 
-@functools.cache
+PYTHON_RUNS = 8
+"""Runs of kernels that do not wait until mailboxes.py is compiled, which takes a second: the first
+answer on a new machine comes without it."""
+_asked = itertools.count()
+_tried: list[bool] = []
+
+
 def prepare() -> None:
     """Get the machine code of mailboxes.py and try it, once."""
-    if POSSIBLE:
+    if not _tried and POSSIBLE:
+        made = None
         with contextlib.suppress(Exception):  # a NumPy with other objects, for example
-            made = machine_code()
+            made = machine_code(next(_asked) >= PYTHON_RUNS)
+            if made is None:
+                return
             if _works(made):
                 _code.update(made)
+        _tried.append(made is not None)
 
 
-def machine_code() -> dict[str, Any]:
-    """The machine code by name."""
+def machine_code(compiles: bool = True) -> dict[str, Any] | None:
+    """The machine code by name; None where it must be compiled and shall not."""
     made = {}
-    for name in ("fill", "start", "attend", "call", "wait", "cancel"):
+    for name in ("fill", "run", "start", "attend", "call", "wait", "cancel"):
         function = getattr(mailboxes, name)
         words = function.py_func.__code__.co_argcount
         form = ctypes.CFUNCTYPE if name in _FREE else ctypes.PYFUNCTYPE
-        address = code.address_of(function, (0,) * words)
+        address = code.address_of(function, (0,) * words, compiles=compiles)
+        if address is None:
+            return None
         made[name] = form(*[ctypes.c_int64] * (words + 1))(address)
     return made
 

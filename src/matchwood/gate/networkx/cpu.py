@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engines.cpu import device
+from matchwood.engines.cpu import Team, device
 from matchwood.engines.cpu.compiled import External, holding
 from matchwood.engines.cpu.hints import prefetch
 
@@ -276,7 +276,7 @@ def _append_items(attributes: int, pairs: int, work: Work) -> bool:
 
 @holding
 def read_rows(
-    adjacency: int, attributes: int, name: int, one: int, directed: bool,
+    team: Team, adjacency: int, attributes: int, name: int, one: int, directed: bool,
     nodes: int, pairs: int, values: int, work: Work, indptr: Any, indices: Any,
 ) -> int:  # fmt: skip
     """The graph as it is now: nodes, neighbours, attributes and, unless 0, one of every edge.
