@@ -17,11 +17,11 @@ import numpy as np
 from matchwood import engines
 from matchwood.engines import cpu as teams
 from matchwood.engines.cpu import device
-from matchwood.engines.cpu.compiled import External, Function
+from matchwood.engines.cpu.compiled import Function, external
 from matchwood.primitives.hashing.cpu import mix64
 
 LONG = 1 << 30  # looks of a member that has waited for long: it sleeps
-_clock = External("clock", "int64")
+_clock = external("clock", "int64")
 
 
 @device

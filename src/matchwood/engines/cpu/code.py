@@ -23,6 +23,7 @@ import os
 import queue
 import sys
 import threading
+import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -47,6 +48,7 @@ CONFIG_FILE = ".numba_config.yaml"  # settings of Numba for the current folder
 
 _lock = threading.RLock()  # held while a thread imports the compiler, loads code, or compiles
 _being_compiled: list[str] = []  # kernels that are being compiled
+_compiling: list[float] = []  # seconds that each compilation took
 _held: list[Any] = []  # locks that this thread took for a fork
 _forked_while_compiling = False  # this process was forked in the middle of a compilation
 _engines: list[Any] = []  # LLVM's, each with code that was loaded
@@ -109,13 +111,20 @@ def _made(
                 pass
         if not compiles:
             return None
+        begun = time.perf_counter()
         from matchwood.engines.cpu import jit
 
         found = jit.compile_kernel(kernel, tuple(map(jit.kind_of_value, values)))
+        _compiling.append(time.perf_counter() - begun)
         if path is not None:
             cache.save(path, found.symbol.encode() + b"\0" + found.object)
         origins[f"{_name(kernel)}: compiled"] += 1
         return found.address
+
+
+def seconds_compiling() -> float:
+    """What all compilations of this process took so far."""
+    return sum(_compiling)
 
 
 def _name(kernel: Kernel) -> str:

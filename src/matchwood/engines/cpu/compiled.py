@@ -41,6 +41,9 @@ class Later:
 class Function:
     """A function to be compiled.  Numba takes it for its own: see `_numba_type_`."""
 
+    __name__: str
+    __qualname__: str
+
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         _require_hashed(function)
         functools.update_wrapper(self, function)
@@ -87,7 +90,6 @@ class Intrinsic:
     """A function whose body is LLVM's: see numba.extending.intrinsic."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, function)
         self.py_func = function
 
     @functools.cached_property
@@ -145,6 +147,10 @@ def routine(function: Callable[..., Any]) -> Any:
 
 def intrinsic(function: Callable[..., Any]) -> Any:
     return Intrinsic(function)
+
+
+def external(symbol: str, *kinds: str) -> Any:
+    return External(symbol, *kinds)
 
 
 def file_of(function: Callable[..., Any]) -> Path:

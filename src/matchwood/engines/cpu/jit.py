@@ -104,14 +104,10 @@ class _DeviceLibrary(JITCodeLibrary):
     def finalize(self) -> None:
         self._finalized = True
 
-    def own_module(self) -> Any:
-        return super()._get_module_for_linking()
-
     def _get_module_for_linking(self) -> Any:
         """For a function of Numba's own: with all that it calls."""
-        whole = self.own_module().clone()
-        for library in _reached(self):
-            whole.link_in(_module_of(library), preserve=True)
+        whole = self._final_module.clone()
+        _link(whole, self)
         return whole
 
 
@@ -119,11 +115,35 @@ class _KernelLibrary(JITCodeLibrary):
     """The code of a kernel and of all that it calls."""
 
     def finalize(self) -> None:
-        for library in _reached(self):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(_module_of(library), preserve=True)
-        self._linking_libraries = []
+        _link(self._final_module, self)
+        self._linking_libraries: list[Any] = []
+        for function in self._final_module.functions:  # LLVM would call address 0
+            if function.is_declaration and function.name.startswith("_ZN"):
+                raise AssertionError(f"{function.name} is not linked")
         super().finalize()
+
+
+def _link(module: Any, library: Any) -> None:
+    """Link what a library calls, directly or not, into a module.
+
+    LLVM links no "linkonce" function that nothing calls yet.  But a caller may come later: so these
+    functions are "weak" until all are there.  Afterwards those that nobody calls can go.
+    """
+    reached = _reached(library)
+    for callee in reached:
+        library._reload_init.update(callee._reload_init)
+        own = isinstance(callee, _DeviceLibrary)
+        part = callee._final_module.clone() if own else callee._get_module_for_linking()
+        if own:
+            _set_linkage(part, "external", "weak_odr")
+        module.link_in(part, preserve=not own)
+    _set_linkage(module, "weak_odr", "linkonce_odr")
+
+
+def _set_linkage(module: Any, old: str, new: str) -> None:
+    for function in module.functions:
+        if not function.is_declaration and function.linkage == binding.Linkage[old]:
+            function.linkage = new
 
 
 def _reached(library: Any) -> list[Any]:
@@ -136,12 +156,6 @@ def _reached(library: Any) -> list[Any]:
             reached[callee] = None
             waiting += callee._linking_libraries[::-1]
     return list(reached)
-
-
-def _module_of(library: Any) -> Any:
-    if isinstance(library, _DeviceLibrary):
-        return library.own_module()
-    return library._get_module_for_linking()
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

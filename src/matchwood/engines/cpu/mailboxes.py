@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu.atomics import atomic_cas, load_acquire, load_relaxed, store_release
-from matchwood.engines.cpu.compiled import External, Later, device, intrinsic, routine
+from matchwood.engines.cpu.compiled import Later, device, external, intrinsic, routine
 from matchwood.engines.cpu.team import STOP, WORDS, idle
 
 ir, types, arrayobj = map(Later, ("llvmlite.ir", "numba.core.types", "numba.np.arrayobj"))
@@ -42,7 +42,7 @@ PRIVATE = 128  # the word is not shared with other processes
 WAIT, WAKE, WAIT_BITSET, WAKE_BITSET = (PRIVATE + code for code in (0, 1, 9, 10))
 ALL = 2**31 - 1
 
-_syscall = External("syscall", *["int64"] * 8)
+_syscall = external("syscall", *["int64"] * 8)
 
 _LINE = 16  # words: 128 bytes, so that nobody else's data lies in the same cache line
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import Team, device
-from matchwood.engines.cpu.compiled import External, holding
+from matchwood.engines.cpu.compiled import external, holding
 from matchwood.engines.cpu.hints import prefetch
 
 # What `read_rows` returns: the nodes are 0, 1, 2, ..., or plain (see `_is_plain`), or of any kind;
@@ -31,16 +31,16 @@ AHEAD = 8  # rows and edges between the one that is read and the one that is pre
 BATCH = 32  # neighbours that are looked up side by side, so that they wait for memory together
 
 
-_next_item = External("PyDict_Next", "intc", "intp", "intp", "intp", "intp")
-_append = External("PyList_Append", "intc", "intp", "intp")
-_new_type = External("PyObject_Type", "intp", "intp")
-_give_back = External("Py_DecRef", "void", "intp")
-_hash = External("PyObject_Hash", "intp", "intp")
-_compare = External("PyObject_RichCompareBool", "intc", "intp", "intp", "intc")
-_to_number = External("PyLong_AsLongLongAndOverflow", "int64", "intp", "intp")
-_tuple_size = External("PyTuple_Size", "intp", "intp")
-_tuple_item = External("PyTuple_GetItem", "intp", "intp", "intp")
-_clear_error = External("PyErr_Clear", "void")
+_next_item = external("PyDict_Next", "intc", "intp", "intp", "intp", "intp")
+_append = external("PyList_Append", "intc", "intp", "intp")
+_new_type = external("PyObject_Type", "intp", "intp")
+_give_back = external("Py_DecRef", "void", "intp")
+_hash = external("PyObject_Hash", "intp", "intp")
+_compare = external("PyObject_RichCompareBool", "intc", "intp", "intp", "intc")
+_to_number = external("PyLong_AsLongLongAndOverflow", "int64", "intp", "intp")
+_tuple_size = external("PyTuple_Size", "intp", "intp")
+_tuple_item = external("PyTuple_GetItem", "intp", "intp", "intp")
+_clear_error = external("PyErr_Clear", "void")
 EQUAL = 2  # Py_EQ
 
 
