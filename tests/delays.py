@@ -13,17 +13,15 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core import types
-from numba.core.caching import NullCache
-from numba.core.dispatcher import Dispatcher
 
 from matchwood import engines
 from matchwood.engines import cpu as teams
 from matchwood.engines.cpu import device
+from matchwood.engines.cpu.compiled import Function, external
 from matchwood.primitives.hashing.cpu import mix64
 
 LONG = 1 << 30  # looks of a member that has waited for long: it sleeps
-_clock = types.ExternalFunction("clock", types.int64())
+_clock = external("clock", "int64")
 
 
 @device
@@ -90,25 +88,14 @@ def delayed(names: Iterable[str], **constants: Any) -> dict[str, ModuleType]:
                 setattr(copy, key, SLOW[key])
             elif key in constants:
                 setattr(copy, key, constants[key])
-            elif isinstance(value, Dispatcher) and value.__module__ in made:
+            elif isinstance(value, Function) and value.__module__ in made:
                 setattr(copy, key, getattr(made[value.__module__], key))
             elif isinstance(value, ModuleType) and value.__name__ in made:
                 setattr(copy, key, made[value.__name__])
-            elif isinstance(value, Dispatcher) and value.__module__ == name:
-                value._cache = NullCache()  # there lies the code that does not wait
-            if isinstance(value, Dispatcher) and value.__module__ == name:
-                _rename(value)
+            elif isinstance(value, Function) and value.__module__ == name:
+                value.lasting = False  # in the cache lies the code that does not wait
         made[name] = copy
     return made
-
-
-def _rename(function: Dispatcher) -> None:
-    """Numba names machine code by module, function, types and a number that counts from 1.
-
-    The original's code may come from a file that another process wrote.  If that has the same
-    number, LLVM takes the first of both for both, and the original runs with constants of the copy.
-    """
-    function.py_func.__qualname__ = f"delayed_{function.py_func.__qualname__}"
 
 
 def install(patch: Any, copies: dict[str, ModuleType]) -> None:

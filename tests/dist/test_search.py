@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from types import FunctionType
 
-import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,7 +13,7 @@ import matchwood
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist
 from matchwood.check import check_bfs, is_bfs
-from matchwood.engines.cpu import barrier, crew, load_relaxed
+from matchwood.engines.cpu import barrier, crew, device, kernel, load_relaxed
 from matchwood.engines.cpu.atomics import relax_core
 from matchwood.engines.ranks.exchanges.cpu import rows_with_entries
 from matchwood.engines.ranks.exchanges.packing import pack_values, unpack_values
@@ -22,6 +21,7 @@ from matchwood.engines.ranks.grid import Grid, GridShape
 from matchwood.traversal.breadth_first.ranks import cpu as rank_steps
 from matchwood.traversal.breadth_first.ranks.cpu import levels, messages
 from spread_graphs import CREW, FEW_GRIDS, GRIDS, SHAPES, slab, tried, zoo_on
+from support import from_python
 
 LONG = ("long path", "shuffled path", "thin grid")  # hundreds of levels
 
@@ -152,10 +152,7 @@ def test_wide_messages_are_read_and_written_by_a_team(monkeypatch):
     compared_wide(rmat(14, 8), calls[:1])
 
 
-njit = numba.njit(nogil=True, error_model="numpy")
-
-
-@njit
+@device
 def late_load(array, place):
     """Another member has time to write between this and what follows."""
     value = load_relaxed(array, place)
@@ -166,8 +163,10 @@ def late_load(array, place):
 
 def remade(function, **replaced):
     """A function of the search with others in place of some that it calls; not cached."""
-    made = function.py_func
-    return njit(FunctionType(made.__code__, {**made.__globals__, **replaced}, made.__name__))
+    old = function.py_func
+    made = kernel(FunctionType(old.__code__, {**old.__globals__, **replaced}, old.__name__))
+    made.lasting = False
+    return made
 
 
 @pytest.mark.parametrize("step", [1, -1])
@@ -204,7 +203,7 @@ def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
 def test_bits_and_names_of_columns(shape):
     bit, name = messages.column_bit, messages.column_name
 
-    @njit
+    @from_python
     def run(names, columns, bits, found):
         for i in range(columns.size):
             bits[i] = bit(names, columns[i])
@@ -228,7 +227,7 @@ def test_bits_and_names_of_columns(shape):
 
 def test_bits_of_columns_of_large_graphs():
     """No quotient is rounded up, where numbers have 48 bits."""
-    bit, none = njit(messages.column_bit.py_func), np.empty(0, np.uint64)
+    bit, none = from_python(messages.column_bit), np.empty(0, np.uint64)
     for R, C in ((2, 2), (4, 4), (7, 3), (1000, 999)):
         for r in (0, R - 1):
             places = (1 << 48) // max(R, C)
@@ -257,7 +256,7 @@ def test_open_rows_find_their_first_column(threads, share):
     rng = np.random.default_rng(5)
     search, offer = levels.search_rows, messages.offer_rows
 
-    @njit
+    @kernel
     def searched(team, rows, frontier, names, open, found, offers):
         search(team, rows, frontier, names, open, found)
         if not barrier(team):

@@ -23,7 +23,7 @@ from matchwood.engines.cpu import (
     store_relaxed,
     store_release,
 )
-from support import cores
+from support import cores, from_python
 
 INTEGERS = [np.int32, np.int64, np.uint32, np.uint64]
 FLOATS = [np.float32, np.float64]
@@ -206,10 +206,9 @@ def test_atomics_reach_strided_arrays():
 
 def test_waiting_loops_may_relax_the_core():
     """The hint compiles on this processor and changes nothing."""
-    from matchwood.engines.cpu import kernel
     from matchwood.engines.cpu.atomics import relax_core
 
-    @kernel
+    @from_python
     def twice(x):
         relax_core()
         return 2 * x

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from matchwood.engines.cpu import hints, kernel
+from matchwood.engines.cpu import hints
 from matchwood.engines.cpu.hints import (
     converted,
     count_ones,
@@ -20,10 +20,10 @@ from matchwood.engines.cpu.hints import (
     trailing_zeros,
     with_item,
 )
-from support import looped
+from support import from_python, looped
 
 
-@kernel
+@from_python
 def _sum(values):
     total = 0.0
     for i in range(natural(np.int64(0)), values.size):
@@ -38,7 +38,7 @@ def test_natural_and_prefetch_leave_values_alone():
     np.testing.assert_array_equal(values, np.arange(50.0))
 
 
-@kernel
+@from_python
 def _narrow_sum(a, b):
     return converted(a + b, a)
 
@@ -55,7 +55,7 @@ def test_converted_cuts_and_wraps():
     assert _narrow_sum(np.int64(1), np.float64(2.9)) == 3
 
 
-@kernel
+@from_python
 def _shift_in(items, item):
     for place in range(len(items)):
         items, item = with_item(items, place, item), items[place]
@@ -68,17 +68,17 @@ def test_with_item(size):
     assert _shift_in(items, -1.0) == (-1.0, *items[:-1])
 
 
-@kernel
+@from_python
 def _ones(word):
     return count_ones(word)
 
 
-@kernel
+@from_python
 def _zeros(word):
     return trailing_zeros(word)
 
 
-@kernel
+@from_python
 def _turned(word, left):
     return rotated(word, left)
 
@@ -92,12 +92,12 @@ def test_bits():
     assert _turned(np.uint32(0x12345678), np.uint32(0)) == 0x12345678
 
 
-@kernel
+@from_python
 def _spread(bits, mask):
     return deposited(bits, mask)
 
 
-@kernel
+@from_python
 def _joined(bits, mask):
     return extracted(bits, mask)
 
@@ -125,7 +125,7 @@ def test_bits_to_and_from_a_mask():
                 assert (to(*given), back(*given)) == (spread, joined)
 
 
-@kernel
+@from_python
 def _larger(x, y):
     return select(x > y, x, y)
 
@@ -136,7 +136,7 @@ def test_select(kind):
     assert _larger(kind(2), kind(2)) == 2
 
 
-@kernel
+@from_python
 def _same(word):
     return opaque(word)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import sys
 import threading
 import time
 from typing import NamedTuple
@@ -19,33 +18,25 @@ from matchwood.engines.cpu import (
     barrier,
     crew,
     device,
+    jit,
     kernel,
     members,
     native,
     pinning,
 )
-from matchwood.engines.cpu.crew import compiled
 from matchwood.engines.cpu.team import STOP, WORDS, Team
 from support import looped, run_script, until
 
 LARGE = 10**9
-compiling = sys.modules["matchwood.engines.cpu.crew"]  # `crew` itself is its function
 
 pytestmark = pytest.mark.skipif(not native.POSSIBLE, reason="no mailboxes on this system")
-
-
-def goes_natively(function, *args):
-    """Do members enter the kernel without Python?"""
-    team = Team(0, 2, np.zeros(WORDS, np.int64))
-    return compiled(function, team, args, True).entry is not None
 
 
 @pytest.fixture(params=["natively", "through Python"])
 def way(request, monkeypatch):
     """Both ways to begin."""
     if request.param == "through Python":
-        monkeypatch.setattr(compiling, "_compiled", {})
-        monkeypatch.setattr(compiling, "entry", lambda code: None)
+        monkeypatch.setattr(native, "ready", lambda: False)
     return request.param
 
 
@@ -114,7 +105,6 @@ def test_all_arrays_arrive(way, dtype, shape):
 def assert_arrives(way, dtype, shape):
     a = np.arange(24).astype(dtype) if dtype is not PAIRS else np.zeros(24, PAIRS)
     a = SHAPES[shape](a)
-    assert goes_natively(_describe, a, np.zeros(12, np.int64)) == (way == "natively")
     found = np.zeros(12, np.int64)
     crew(2, work=LARGE).run(_describe, a, found)
     expected = [a.ctypes.data, a.size, a.itemsize, a.ndim]
@@ -138,7 +128,7 @@ def test_read_only_arrays_need_no_code_of_their_own(way):
         crew(2, work=LARGE).run(_first, arrays, found)
         assert found[0] == 2
         crew(1, work=1).run(_first, arrays, found)
-    assert len(_first.overloads) == 1
+    assert len(jit._with_entry(_first).overloads) == 1
 
 
 @kernel
@@ -157,7 +147,6 @@ VALUES = [
 def test_numbers_of_all_kinds_arrive(way, value):
     kind = np.asarray(value).dtype
     places = np.full(3, 99).astype(kind)
-    assert goes_natively(_keep, value, places) == (way == "natively")
     crew(3, work=LARGE).run(_keep, value, places)
     assert places.tobytes() == np.full(3, value, kind).tobytes()
 
@@ -192,7 +181,6 @@ def test_tuples_and_records_arrive(way):
     pair = Pair(x, Pair(np.float32(2.5), -7))
     nested = (1, (np.int8(-3), True)), Pair(y, None), (), (7, 8, 9)
     places = np.zeros((3, 6))
-    assert goes_natively(_take_apart, None, pair, nested, places) == (way == "natively")
     crew(3, work=LARGE).run(_take_apart, None, pair, nested, places)
     assert places.tolist() == [[1, -7, -3, rank, 0, 9] for rank in range(3)]
 
@@ -236,10 +224,8 @@ def _first_of_each(team, arrays, places):
 
 @looped("count", [1, 30, 33, 34, 35, 60])
 def test_very_many_arrays(count):
-    """Beyond what a record holds they come through Python."""
     arrays = tuple(np.array([k]) for k in range(count))
     places = np.zeros((2, count), np.int64)
-    assert goes_natively(_first_of_each, arrays, places) == (9 + 9 + 7 * count <= 256)
     crew(2, work=LARGE).run(_first_of_each, arrays, places)
     assert places.tolist() == [list(range(count))] * 2
 
@@ -254,24 +240,14 @@ def _apply(team, function, x):
     x[team.me] = function(x[team.me])
 
 
-@kernel
-def _keep_field(team, record, places):
-    places[team.me] = record.first
-
-
-def test_what_is_not_plain_comes_through_python():
+def test_functions_and_complex_numbers_arrive():
     x = np.arange(3)
-    assert not goes_natively(_apply, _doubled, x)
     crew(3, work=LARGE).run(_apply, _doubled, x)
     assert x.tolist() == [0, 2, 4]
-    places = np.zeros(2, np.complex128)
-    assert not goes_natively(_keep, 1 + 2j, places)
-    crew(2, work=LARGE).run(_keep, 1 + 2j, places)
-    assert places.tolist() == [1 + 2j, 1 + 2j]
-    record, numbers = np.array([(7, 0.5)], PAIRS)[0], np.zeros(2, np.int64)
-    assert not goes_natively(_keep_field, record, numbers)
-    crew(2, work=LARGE).run(_keep_field, record, numbers)
-    assert numbers.tolist() == [7, 7]
+    for value in (1 + 2j, np.complex64(3 - 1j)):
+        places = np.zeros(2, np.complex128)
+        crew(2, work=LARGE).run(_keep, value, places)
+        assert places.tolist() == [value, value]
 
 
 def test_a_shape_that_changes_between_runs_is_seen():
@@ -361,8 +337,9 @@ def test_more_members_than_bits_of_the_bell():
 
 def _run(x, size):
     values = Team(0, size, np.zeros(WORDS, np.int64)), x, 0
-    entry = compiled(_count, values[0], values[1:], True).entry
-    return native.Run(entry, "count", values), values[0].words
+    entry, record = native.entered(_count, values[0], values[1:])
+    entry.fill(record, values)
+    return native.Run(record, "count", values), values[0].words
 
 
 def test_members_that_have_not_begun_never_begin_after_a_cancel():
@@ -499,10 +476,8 @@ def test_an_index_out_of_bounds_is_an_error_where_numba_tests_it(tmp_path):
 
 NO_MAILBOXES = (
     "native.POSSIBLE = False",
-    "native.machine_code = lambda: {}",
     "del native.mailboxes.attend",
-    "native.entry = lambda code: None",
-    "native._lies_as_expected = lambda sample: False",
+    "native._works = lambda made: False",
     "native.machine_code = lambda: 1 / 0",
 )
 
@@ -547,29 +522,13 @@ def test_without_mailboxes_everything_works(tmp_path):
 
 
 def test_the_trial_notices_what_is_wrong(monkeypatch):
-    """It must be able to fail: a field elsewhere, a wrong size, a kernel that does not run."""
-    from numba.core.compiler_lock import global_compiler_lock
-
-    def tried():
-        with global_compiler_lock:
-            return bool(native.machine_code())
-
-    assert tried()
-    real = native.entry
-
-    def changed(place, by):
-        def entry(code):
-            found = real(code)
-            found.plan[place] += by
-            return found
-
-        return entry
-
-    last = len(real(native._probe.overloads[next(iter(native._probe.overloads))]).plan) - 2
-    for place in (1, last):  # the size of the team, the last real number
-        with monkeypatch.context() as patch:
-            patch.setattr(native, "entry", changed((place, 1), 1))
-            assert not tried()
+    """It must be able to fail: fields that lie elsewhere, a `fill` that does something else."""
+    made = native.machine_code()
+    assert native._works(made)
+    with monkeypatch.context() as patch:
+        patch.setattr(native, "HEAD", native.HEAD + 1)
+        assert not native._works(made)
+    assert not native._works({"fill": lambda *words: 0})
 
 
 # The end of a process

@@ -66,7 +66,7 @@ def test_members_stay_where_there_are_as_many_as_cpus(cpus):
 
 def test_members_that_stay_wait_longer_for_the_next_kernel(cpus):
     def looks():
-        return {int(member.mailbox._words[LOOKS]) for member in members._free}
+        return {int(member.mailbox.words[LOOKS]) for member in members._free}
 
     ran(len(cpus))
     if not native():

@@ -11,6 +11,7 @@ from matchwood.components.connected.ranks.cpu import giant
 from matchwood.engines.cpu.team import STOP, WORDS, Team
 from matchwood.engines.devices import cpu as cpu_copies
 from matchwood.primitives.contract import cpu as contract_cpu
+from support import from_python
 
 N = 1000
 
@@ -62,5 +63,5 @@ def test_it_ends_at_once(make):
     (kernel, *arguments), written = make()
     before, words = written.copy(), np.zeros(WORDS, np.int64)
     words[STOP] = 1
-    kernel(Team(0, 2, words), *arguments)
+    from_python(kernel)(Team(0, 2, words), *arguments)
     np.testing.assert_array_equal(written, before)

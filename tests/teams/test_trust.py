@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pickle
 import stat
 import sys
 import warnings
 from pathlib import Path
 
 import pytest
+from llvmlite import binding
 
 from forked import forked_script
 from matchwood._version import __version__
@@ -294,34 +294,31 @@ print(v.tolist(), matchwood.show_config(mode="dicts")["cache"]["folder"] is None
 """
 
 
-class Hostile:
-    """Makes a folder when it is unpickled."""
-
-    def __init__(self, mark):
-        self.mark = mark
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.mark),)
+def hostile(content: bytes) -> bytes:
+    """Code under the same name that does nothing."""
+    symbol = content[hashlib.sha256().digest_size :].partition(b"\0")[0]
+    text = f'define i32 @"{symbol.decode()}"(i64* %x, i64 %y, i64* %z) {{\n  ret i32 0\n}}\n'
+    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
+    code = symbol + b"\0" + machine.emit_object(binding.parse_assembly(text))
+    return hashlib.sha256(code).digest() + code
 
 
 def test_code_that_others_could_have_written_is_not_run(tmp_path):
-    """The attack: a pickle of somebody else's in the place of our code.  A call works, and says
-    once that it compiles in every process."""
-    base, mark = tmp_path / "base", tmp_path / "mark"
+    """The attack: code of somebody else's in the place of ours.  A call works, and says once that
+    it compiles in every process."""
+    base = tmp_path / "base"
     variables = {"MATCHWOOD_CACHE_DIR": str(base)}
     alone, team = CALL.replace("THREADS", "(1,)"), CALL.replace("THREADS", "(1, 2)")
     assert forked_script(tmp_path, alone, **variables) == "[3, 4] False 0"
-    hostile = pickle.dumps(Hostile(mark))
-    files = list(base.rglob("*.nbc"))
+    files = [path for path in base.rglob("*.code") if "mailboxes" not in path.name]
     assert files
     for path in files:
-        path.write_bytes(hashlib.sha256(hostile).digest() + hostile)
+        path.write_bytes(hostile(path.read_bytes()))
+    assert forked_script(tmp_path, alone, **variables) == "[] False 0"  # it would be run
     base.chmod(0o777)
     assert forked_script(tmp_path, team, **variables) == "[3, 4] True 1"
-    assert not mark.exists()
     base.chmod(0o700)
     for path in files:
         path.chmod(0o666)
     assert forked_script(tmp_path, alone, **variables) == "[3, 4] False 0"
-    assert not mark.exists()
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in files)  # made anew

@@ -165,8 +165,6 @@ def load(package: str, engine: str) -> Any:
     known = _loaded.get((package, engine))
     if known is not None:  # the common case: every call passes here, some more than once
         return known
-    if engine.startswith("cpu"):
-        import_whole("numba")
     try:
         made = Engine(import_whole(f"{package}.{engine}"))
         return _loaded.setdefault((package, engine), made)

@@ -1,7 +1,8 @@
 """The CPU engine: a team of threads that runs one kernel, as a GPU runs a grid.
 
 Read team.py first (what a kernel sees), then crew.py (threads, waiting, Ctrl-C), atomics.py,
-compiled.py (decorators) and cache.py (where machine code is kept, and which files are trusted).
+compiled.py (decorators), code.py (where machine code comes from), jit.py (compiling) and cache.py
+(where it is kept, and which files are trusted).
 
     from matchwood.engines.cpu import barrier, crew, kernel, share
 
@@ -14,7 +15,6 @@ compiled.py (decorators) and cache.py (where machine code is kept, and which fil
     crew(threads, work=x.size).run(double, x)
 """
 
-from matchwood.engines.cpu import _numba as _numba
 from matchwood.engines.cpu.atomics import (
     atomic_add,
     atomic_cas,

@@ -24,9 +24,11 @@ from __future__ import annotations
 import platform
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils, config, types
-from numba.extending import intrinsic
+from matchwood.engines.cpu.compiled import Later, intrinsic
+
+ir, types, cgutils, config = map(
+    Later, ("llvmlite.ir", "numba.core.types", "numba.core.cgutils", "numba.core.config")
+)
 
 
 def _element(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:

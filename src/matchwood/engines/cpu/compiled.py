@@ -1,79 +1,202 @@
-"""How kernels are compiled, and under which name the machine code is kept (where: cache.py).
+"""Functions that are compiled: what the decorators return, and what their machine code depends on.
 
 `@kernel` marks a function that a team runs (team.py); `@device` a function that kernels call.
-Both release the interpreter lock; `@holding` marks the few that keep it.
+`@routine` marks the few that Python calls with plain integers, `@holding` a kernel that keeps the
+interpreter's lock.  All of them are records here: Numba is imported when one is compiled (jit.py),
+and not where machine code exists already (code.py).
 
 Numba's own cache looks only at the file of the kernel, so it returns old code when a helper in
-another file changes.  This cache names the code by a hash over the kernel's file, all of this
-folder, and every file of the package that they import, directly or not, at the top of the file: all
-functions and constants that a kernel uses are there.  So an edit recompiles all kernels that it can
-change.
+another file changes.  Here code is named by a hash over the kernel's file, all of this folder, and
+every file of the package that they import, directly or not, at the top of the file: all functions
+and constants that a kernel uses are there.  So an edit recompiles all kernels that it can change.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
-import pickle
-import sys
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
-from numba.core import serialize, types
-from numba.core.caching import _Cache as _NumbaCache
-from numba.core.compiler import CompileResult
-from numba.core.dispatcher import Dispatcher
 
-from matchwood.engines.cpu import cache
+from matchwood._lazy import import_whole
 
 PACKAGE = Path(__file__).resolve().parents[2]
+LARGEST = np.iinfo(np.int64).max  # Numba takes a larger int for unsigned
 
-# No `fastmath`: it would break NaN checks, and results would depend on the compiler.  The NumPy
-# error model drops the division-by-zero branch, which no kernel relies on.  Kernels allocate
-# nothing, so arrays need no reference counts.  With them every call of a device function inside a
-# loop counts atomically, which made a matching four times slower.  A kernel that allocates does not
-# compile.  No C callback is made of any function.
-_OPTIONS: dict[str, bool | str] = {
-    "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True,
-}  # fmt: skip
-# The wrapper that unpacks records of many arrays from Python is often more code than the function
-# itself; it took a fifth of the time to compile a search.  Only kernels are called from Python.
-_INSIDE = {**_OPTIONS, "no_cpython_wrapper": True}
+
+class Later:
+    """A module that is imported when one of its names is first used: the compiler's."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_whole(self._name), name)
+
+
+class Function:
+    """A function to be compiled.  Numba takes it for its own: see `_numba_type_`."""
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        _require_hashed(function)
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.targetoptions = options  # Numba looks for "inline" here
+        self.lasting = file_of(function).is_relative_to(PACKAGE)  # its code is kept in the cache
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """Numba's own object for it."""
+        from matchwood.engines.cpu import jit
+
+        return jit.dispatcher(self)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.dispatcher._numba_type_
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        raise TypeError(f"{self.__qualname__}: only kernels can call this function")
+
+
+class Kernel(Function):
+    """A function whose machine code can be called from outside: it has an entry (see jit.py)."""
+
+
+class Routine(Kernel):
+    """A kernel whose arguments are integers in registers, not words in memory."""
+
+
+class Holding(Kernel):
+    """A kernel that Python calls, for a team of one, with the interpreter's lock held."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        from matchwood.engines.cpu import native, team
+
+        alone = team.Team(0, 1, np.zeros(team.WORDS, np.int64))
+        entry, record = native.entered(self, alone, arguments)
+        entry.fill(record, (alone, *arguments))
+        return entry.call_holding(record)
+
+
+class Intrinsic:
+    """A function whose body is LLVM's: see numba.extending.intrinsic."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.py_func = function
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        from matchwood.engines.cpu import jit
+
+        return jit.intrinsic(self.py_func)
+
+
+class External:
+    """A function of the C library or of Python by its symbol, `kinds` its result and arguments."""
+
+    def __init__(self, symbol: str, *kinds: str) -> None:
+        self._symbol, self._kinds = symbol, kinds
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        from matchwood.engines.cpu import jit
+
+        return jit.external(self._symbol, *self._kinds)
+
+
+def device(function: Callable[..., Any]) -> Any:
+    """A function that kernels call, and Python cannot; it is compiled into them."""
+    return Function(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A `device` function that takes other functions as arguments; expanded where it is called."""
+    return Function(function, inline="always")
+
+
+def expanded(function: Callable[..., Any]) -> Any:
+    """A `device` function that LLVM inlines where it is called.
+
+    For the stages of a long kernel: then records with many arrays cost nothing as arguments.
+    """
+    return Function(function, forceinline=True)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """A function that every member of a team runs; its first argument is the team."""
+    return Kernel(function)
+
+
+def holding(function: Callable[..., Any]) -> Any:
+    """A function that Python calls, and that runs with the interpreter's lock held."""
+    return Holding(function)
+
+
+def routine(function: Callable[..., Any]) -> Any:
+    """A function of 64-bit integers (addresses, mostly), for native.py."""
+    return Routine(function)
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    return Intrinsic(function)
+
+
+def external(symbol: str, *kinds: str) -> Any:
+    return External(symbol, *kinds)
+
+
+def file_of(function: Callable[..., Any]) -> Path:
+    return Path(function.__code__.co_filename).resolve()
+
+
+def _require_hashed(function: Callable[..., Any]) -> None:
+    path = file_of(function)
+    if path.is_relative_to(PACKAGE) and not _holds_kernels(path):
+        raise RuntimeError(
+            f"{function.__qualname__}: kernels live in cpu.py or in a folder cpu/, "
+            f"which is where readers look for them; {path.name} is neither"
+        )
 
 
 def _holds_kernels(path: Path) -> bool:
     return path.match("cpu*.py") or "cpu" in path.relative_to(PACKAGE).parts
 
 
+# What machine code depends on
+
+_IMPORT = re.compile(
+    rf"^(?:import ({PACKAGE.name}[\w.]*)|from ({PACKAGE.name}[\w.]*) import (\([^)]*\)|[^\n(]*))",
+    re.MULTILINE,
+)
+
+
 @functools.cache
 def _imported(path: Path) -> frozenset[Path]:
     """Files of the package that a file imports at its top."""
     names = []
-    for node in ast.parse(path.read_bytes()).body:
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names += [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    for whole, module, items in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        names.append(whole or module)
+        words = re.sub(r"#[^\n]*", "", items).strip("()").split(",")
+        names += [f"{module}.{word.split()[0]}" for word in words if word.strip()]
     found = set()
     for name in names:
-        first, *rest = name.split(".")
-        if first == PACKAGE.name:
-            place = PACKAGE.joinpath(*rest)
-            found |= {place.with_suffix(".py"), place / "__init__.py"}
+        place = PACKAGE.joinpath(*name.split(".")[1:])
+        found |= {place.with_suffix(".py"), place / "__init__.py"}
     return frozenset(file for file in found if file.is_file())
 
 
 @functools.cache
 def source_hash(path: Path) -> str:
-    """A hash over everything that the code of a file's kernels depends on: sources, compiler,
-    settings."""
-    settings = [getattr(numba.config, name, None) for name in ("BOUNDSCHECK", "OPT", "DEBUGINFO")]
-    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
-    digest.update(repr(settings).encode())
+    """A hash over all sources that the code of a file's kernels depends on."""
+    digest = hashlib.sha256()
     reached, waiting = set(), {path, *(PACKAGE / "engines" / "cpu").glob("*.py")}
     while waiting:
         file = waiting.pop()
@@ -85,139 +208,69 @@ def source_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-class _Cache(_NumbaCache):  # type: ignore[misc]
-    """One file for each compiled signature, named by a hash of what it was compiled for.
+# How arguments are described: a name for each type, a list for a tuple
 
-    Numba numbers its files through an index; two processes that compile at the same time can then
-    take one number for different code.  With hashes there is no such conflict.  A file that is
-    damaged, or cannot be written, costs one more compilation and does no other harm.
+
+def described(value: Any) -> Any:
+    """What decides the machine code for an argument; None where only Numba knows.
+
+    "int32 1C" is an array of one dimension in C order, "int64" a number; the first item of a list
+    is the class of a NamedTuple, "" of another tuple.  A read-only array is described as others: a
+    kernel writes only to what it was given to write to, and one form of it is enough.
     """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    @property
-    def cache_path(self) -> str:
-        return str(cache.cache_folder())
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        target_context.refresh()
-        path = self._path(sig, target_context.codegen())
-        code = None if path is None else cache.load(path)
-        if code is None:
+    if isinstance(value, np.ndarray):
+        return _described_array(value)
+    if isinstance(value, tuple):
+        kind = type(value)
+        items = [described(item) for item in value]
+        if (kind is not tuple and "<locals>" in kind.__qualname__) or None in items:
             return None
-        try:
-            return CompileResult._rebuild(target_context, *pickle.loads(code))
-        except Exception:  # any fault of the file: it is compiled again
-            return None
+        return ["" if kind is tuple else f"{kind.__module__}:{kind.__qualname__}", *items]
+    if value is None:
+        return "none"
+    if isinstance(value, (bool, np.bool_)):
+        return "bool"
+    if isinstance(value, np.generic):
+        return value.dtype.name if value.dtype.kind in "iuf" else None
+    if type(value) is int:
+        return "int64" if value <= LARGEST else "uint64"
+    if type(value) is float:
+        return "float64"
+    return _name(value)
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        path = self._path(sig, data.codegen)
-        if path is not None and not data.library.has_dynamic_globals:
-            cache.save(path, serialize.dumps(data._reduce()))
 
-    def enable(self) -> None:
-        """Does nothing: the cache is always in use where there is a folder."""
-
-    disable = flush = enable
-
-    def _path(self, sig: Any, codegen: Any) -> Path | None:
-        """The file of a signature; None when no name would be the same in another process."""
-        folder = cache.cache_folder()
-        cells = self._function.__closure__ or ()
-        values = (*sig, *(cell.cell_contents for cell in cells))
-        named = [_name(value) for value in values]
-        if folder is None or None in named:
-            return None
-        code, file = self._function.__code__, _file(self._function)
-        key = repr((source_hash(file), named, codegen.magic_tuple(), code.co_code))
-        digest = hashlib.sha256(key.encode()).hexdigest()[:16]
-        # the function's name is for human readers; the digest alone would be enough
-        name = f"{self._function.__module__}.{self._function.__qualname__}"
-        name = name.replace("<", "").replace(">", "")
-        return folder / f"{name}.{digest}.nbc"
+def _described_array(value: np.ndarray[Any, Any]) -> str | None:
+    flags, kind = value.flags, value.dtype
+    if kind.kind not in "biuf" or not kind.isnative:
+        return None
+    order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+    return f"{kind.name} {value.ndim}{order}{'' if flags.aligned else ' unaligned'}"
 
 
 def _name(value: Any) -> str | None:
-    """A name, the same in every process, for an argument's type or a value of a closure.
+    """A name, the same in every process, for a function of this package.
 
-    A function of this package is named by its name and the hash of its sources.  A function from
-    elsewhere may change at any time, so it gets None.
+    A function from elsewhere may change at any time, so it gets None.
     """
-    if isinstance(value, types.Dispatcher):
-        value = value.dispatcher
-    if isinstance(value, Dispatcher):
-        function = value.py_func
-        path = _file(function)
-        if function.__closure__ or not (path.is_relative_to(PACKAGE) and _holds_kernels(path)):
-            return None
-        return f"{function.__module__}.{function.__qualname__} {source_hash(path)}"
-    if isinstance(value, (types.Type, bool, int, float, str, bytes, type(None))):
-        text = repr(value)
-        return None if " at 0x" in text else text
-    return None
+    if not isinstance(value, Function):
+        return None
+    function = value.py_func
+    path = file_of(function)
+    if function.__closure__ or not value.lasting:
+        return None
+    return f"{function.__module__}:{function.__qualname__} {source_hash(path)}"
 
 
-def _file(function: Callable[..., Any]) -> Path:
-    return Path(function.__code__.co_filename).resolve()
-
-
-def _require_hashed(function: Callable[..., Any]) -> None:
-    path = _file(function)
-    if path.is_relative_to(PACKAGE) and not _holds_kernels(path):
-        raise RuntimeError(
-            f"{function.__qualname__}: kernels live in cpu.py or in a folder cpu/, "
-            f"which is where readers look for them; {path.name} is neither"
-        )
-
-
-def _inside(function: Callable[..., Any], **options: Any) -> Any:
-    """Compiled for kernels alone.  It has no address that Python could call: a call is refused."""
-    _require_hashed(function)
-    made = numba.njit(**_INSIDE, **options)(function)
-
-    def refuse(*arguments: Any, **named: Any) -> None:
-        raise TypeError(f"{function.__qualname__}: only kernels can call this function")
-
-    def add(code: CompileResult) -> None:
-        made.overloads[tuple(code.signature.args)] = code
-
-    made._compile_for_args = refuse  # which Numba calls where it knows no address
-    made.add_overload = add  # does not give Numba an address
-    return made
-
-
-def device(function: Callable[..., Any]) -> Any:
-    """A function that kernels call, and Python cannot; it is compiled into them."""
-    return _inside(function)
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """A `device` function that takes other functions as arguments; expanded where it is called."""
-    return _inside(function, inline="always")
-
-
-def expanded(function: Callable[..., Any]) -> Any:
-    """A `device` function that LLVM inlines where it is called.
-
-    For the stages of a long kernel: then records with many arrays cost nothing as arguments.
-    """
-    return _inside(function, forceinline=True)
-
-
-def kernel(function: Callable[..., Any]) -> Any:
-    """A function that every member of a team runs; its first argument is the team."""
-    return _from_python(function, _OPTIONS)
-
-
-def holding(function: Callable[..., Any]) -> Any:
-    """A function that Python calls, and that runs with the interpreter's lock held."""
-    return _from_python(function, {**_OPTIONS, "nogil": False})
-
-
-def _from_python(function: Callable[..., Any], options: dict[str, bool | str]) -> Any:
-    _require_hashed(function)
-    dispatcher = numba.njit(**options)(function)
-    if _file(function).is_relative_to(PACKAGE):
-        dispatcher._cache = _Cache(function)
-    return dispatcher
+def cells(function: Callable[..., Any]) -> list[str] | None:
+    """The values that a function encloses, described; None where one has no lasting name."""
+    found = []
+    for cell in function.__closure__ or ():
+        value = cell.cell_contents
+        if isinstance(value, (bool, int, float, str, bytes, type(None))):
+            found.append(repr(value))
+        else:
+            name = _name(value)
+            if name is None:
+                return None
+            found.append(name)
+    return found

@@ -11,12 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import binding, ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic, register_jitable
 
-# Without this LLVM ends the process at a line of assembly: Numba prepares it for x86 only.
-binding.initialize_native_asmparser()
+from matchwood.engines.cpu.compiled import Later, device, intrinsic
+
+ir, types, cgutils = map(Later, ("llvmlite.ir", "numba.core.types", "numba.core.cgutils"))
 
 
 def assembly(
@@ -156,7 +154,7 @@ def rotated(typingctx: Any, word: Any, left: Any) -> Any:
     return types.uint32(types.uint32, types.uint32), codegen
 
 
-@register_jitable
+@device
 def _moves(mask: Any, kept: Any, by: int) -> Any:
     """(the bits of a mask that move by `by` places when its ones are put together, the mask after
     that, what the next step needs); see Warren, Hacker's Delight, 7-4.
@@ -168,7 +166,7 @@ def _moves(mask: Any, kept: Any, by: int) -> Any:
     return move, (mask ^ move) | (move >> np.uint64(by)), kept & ~odd
 
 
-@register_jitable
+@device
 def _apart(bits: Any, move: Any, by: int) -> Any:
     return (bits & ~move) | ((bits << np.uint64(by)) & move)
 

@@ -15,14 +15,11 @@ wakes those of a team.
 A record is what one run of a kernel needs; it belongs to the caller.  A member touches it between
 taking POSTED and counting LEFT down.  OVER is 1 whenever no member has anything to do with it.
 
-The first part of this file has what is needed for that: memory at an address, calls to an address,
-and the futex, by which a thread of Linux sleeps and wakes.  A function may be called without
-knowing its type, as libffi does: on both processors the first few integers and pointers are in
-registers, the first eight floating-point numbers are in others, and all further arguments lie on
-the stack in words of 64 bits, in their order.  More words than the function has arguments do no
-harm there.  A futex is a word of 32 bits.  A thread sleeps on it as long as it has the value that
-the thread saw; another thread changes the word and then wakes the sleepers.  The system compares
-the word after the sleeper has been put on its list, so no wake is lost.
+The first part of this file has what is needed for that: memory at an address, the call of a
+kernel's entry (see jit.py), and the futex, by which a thread of Linux sleeps and wakes.  A futex
+is a word of 32 bits.  A thread sleeps on it as long as it has the value that the thread saw;
+another thread changes the word and then wakes the sleepers.  The system compares the word after the
+sleeper has been put on its list, so no wake is lost.
 """
 
 from __future__ import annotations
@@ -32,26 +29,20 @@ import sys
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
-from numba.np import arrayobj
 
 from matchwood.engines.cpu.atomics import atomic_cas, load_acquire, load_relaxed, store_release
-from matchwood.engines.cpu.compiled import device, holding, kernel
+from matchwood.engines.cpu.compiled import Later, device, external, intrinsic, routine
 from matchwood.engines.cpu.team import STOP, WORDS, idle
 
-# The number of the system call, and of registers for integers
-FUTEX, REGISTERS = {"x86_64": (202, 6), "aarch64": (98, 8)}.get(platform.machine(), (0, 2))
+ir, types, arrayobj = map(Later, ("llvmlite.ir", "numba.core.types", "numba.np.arrayobj"))
+
+FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0)  # number of the system call
 SUPPORTED = sys.platform == "linux" and sys.byteorder == "little" and FUTEX > 0
-FLOATS = 8  # registers for floating-point numbers
-MOST_WORDS = 256  # of arguments that are integers or pointers, or do not fit into registers
 PRIVATE = 128  # the word is not shared with other processes
 WAIT, WAKE, WAIT_BITSET, WAKE_BITSET = (PRIVATE + code for code in (0, 1, 9, 10))
 ALL = 2**31 - 1
 
-_WORD = types.Array(types.int64, 1, "C")
-_syscall = types.ExternalFunction("syscall", types.int64(*[types.int64] * 7))
+_syscall = external("syscall", *["int64"] * 8)
 
 _LINE = 16  # words: 128 bytes, so that nobody else's data lies in the same cache line
 
@@ -65,15 +56,13 @@ MAILBOX_WORDS = 3 * _LINE
 POSTED, CALLED, ASLEEP = 1, 2, 4  # flags of STATE
 
 # A record
-FUNCTION = 0  # address of the kernel
+FUNCTION = 0  # address of the kernel's entry
 LEFT = _LINE  # members that have not ended
 OVER = _LINE + 1
 STATUS = _LINE + 2  # Numba's, of the first member that raised an exception
 DETAIL = _LINE + 3  # address of that exception
-REALS = 2 * _LINE  # arguments in registers for floating-point numbers
-SLOTS = 3 * _LINE  # all other arguments
-TEAM_WORDS = SLOTS + 6  # before it: number, size; owner, parent, elements, bytes of an element
-VALUES = SLOTS + MOST_WORDS  # values from which `start` fills the slots
+SLOTS = 3 * _LINE  # arguments; in the word before, what the kernel returned
+TEAM_WORDS = SLOTS + 2  # before it: number and size
 
 FINE = (0, -2)  # Numba's status where nothing was raised
 HEAD = object.__basicsize__ // 8  # words of an object before its own fields
@@ -85,9 +74,10 @@ HEAD = object.__basicsize__ // 8  # words of an object before its own fields
 @intrinsic
 def words_at(typingctx: Any, address: Any, count: Any) -> Any:
     """The `count` words of 64 bits at an address, as an array."""
+    kind = types.Array(types.int64, 1, "C")
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        made = context.make_array(_WORD)(context, builder)
+        made = context.make_array(kind)(context, builder)
         word = ir.IntType(64)
         arrayobj.populate_array(
             made,
@@ -99,40 +89,24 @@ def words_at(typingctx: Any, address: Any, count: Any) -> Any:
         )
         return made._getvalue()
 
-    return _WORD(types.int64, types.int64), codegen
+    return kind(types.int64, types.int64), codegen
 
 
 @intrinsic
-def call_at(typingctx: Any, function: Any, me: Any, floats: Any, integers: Any) -> Any:
-    """Call a kernel: returns Numba's status, and the address of what was raised.
-
-    All are addresses but for `me`, which stands for the first of the integers.
-    """
-    word, double, address = ir.IntType(64), ir.DoubleType(), ir.IntType(8).as_pointer()
+def call_at(typingctx: Any, function: Any, slots: Any, me: Any) -> Any:
+    """Call a kernel's entry: returns Numba's status, and the address of what was raised."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        result, raised = (builder.alloca(address) for _ in range(2))
-        builder.store(address(None), raised)
-        rest = _loaded(builder, word, args[3], MOST_WORDS)[1:]
-        doubles = _loaded(builder, double, args[2], FLOATS)
-        inside = REGISTERS - 3  # in registers, as are result, raised and me
-        kinds = [
-            *2 * [address.as_pointer()], *(1 + inside) * [word], *FLOATS * [double],
-            *(len(rest) - inside) * [word],
-        ]  # fmt: skip
-        values = [result, raised, args[1], *rest[:inside], *doubles, *rest[inside:]]
-        kind = ir.FunctionType(ir.IntType(32), kinds)
-        status = builder.call(builder.inttoptr(args[0], kind.as_pointer()), values)
-        where = builder.ptrtoint(builder.load(raised), word)
-        pair = [builder.sext(status, word), where]
+        word = ir.IntType(64)
+        raised = builder.alloca(word)
+        builder.store(word(0), raised)
+        kind = ir.FunctionType(ir.IntType(32), [word, word, word.as_pointer()])
+        entry = builder.inttoptr(args[0], kind.as_pointer())
+        status = builder.call(entry, [args[1], args[2], raised])
+        pair = [builder.sext(status, word), builder.load(raised)]
         return context.make_tuple(builder, signature.return_type, pair)
 
-    return types.UniTuple(types.int64, 2)(*[types.int64] * 4), codegen
-
-
-def _loaded(builder: Any, kind: Any, address: Any, count: int) -> list[Any]:
-    start = builder.inttoptr(address, kind.as_pointer())
-    return [builder.load(builder.gep(start, [ir.IntType(32)(k)])) for k in range(count)]
+    return types.UniTuple(types.int64, 2)(types.int64, types.int64, types.int64), codegen
 
 
 @device
@@ -172,15 +146,16 @@ def wake_all(word: int) -> None:
 # What members do
 
 
-@kernel
-def attend(mailbox: Any, bell: Any) -> None:
+@routine
+def attend(address: int, bell_address: int) -> None:
     """Run kernels until there are tasks in Python."""
+    mailbox, bell = words_at(address, MAILBOX_WORDS), words_at(bell_address, 1)
     looks = 0
     while True:
         state = load_acquire(mailbox, STATE)
         if state & POSTED:
             if atomic_cas(mailbox, STATE, state, state - POSTED) == state:
-                _work(words_at(mailbox[RECORD], TEAM_WORDS + 1), mailbox[NUMBER])
+                _work(mailbox[RECORD], mailbox[NUMBER])
                 looks = 0
         elif state & CALLED:
             if atomic_cas(mailbox, STATE, state, state - CALLED) == state:
@@ -190,74 +165,81 @@ def attend(mailbox: Any, bell: Any) -> None:
         else:
             rung = load_acquire(bell, 0)
             if atomic_cas(mailbox, STATE, state, state + ASLEEP) == state:
-                sleep_on(bell.ctypes.data, rung, mailbox[BIT])
+                sleep_on(bell_address, rung, mailbox[BIT])
                 change(mailbox, STATE, -ASLEEP)
 
 
 @device
-def _work(record: Any, me: int) -> None:
-    start = record.ctypes.data
-    status, detail = call_at(record[FUNCTION], me, start + 8 * REALS, start + 8 * SLOTS)
+def _work(address: int, me: int) -> None:
+    record = words_at(address, TEAM_WORDS + 1)
+    status, detail = call_at(record[FUNCTION], address + 8 * SLOTS, me)
     if status not in FINE:
         if atomic_cas(record, STATUS, 0, status) == 0:
             record[DETAIL] = detail
         store_release(words_at(record[TEAM_WORDS], WORDS), STOP, 1)
-    _end(record)
+    _end(address)
 
 
 @device
-def _end(record: Any) -> None:
+def _end(address: int) -> None:
     """Count a member down.  Only the last one touches the record after that, and only once."""
-    over = record.ctypes.data + 8 * OVER
+    record = words_at(address, TEAM_WORDS + 1)
     if change(record, LEFT, -1) == 1:
         store_release(record, OVER, 1)
-        wake_all(over)  # an address is all it needs: the record may be gone by now
+        wake_all(address + 8 * OVER)  # an address is all it needs: the record may be gone by now
 
 
-@holding
-def start(plan: Any, record: Any, mailboxes: Any, bell: Any, most_looks: int) -> None:
-    """Fill in the record and send it to the members at these mailboxes (addresses), in order.
+@routine
+def fill(plan: int, arrays: int, address: int) -> None:
+    _fill(plan, arrays, address)
 
-    For each value the plan has the number of dimensions (-1: it is no array) and its first slot.
-    For an array the value is the address of the Python object.  It is read here, so this runs with
-    the interpreter's lock held: another thread cannot change the shape meanwhile.
+
+@device
+def _fill(plan_address: int, arrays: int, address: int) -> None:
+    """Replace the addresses of NumPy's objects in a record by data, shape and strides.
+
+    The plan has the first slot and the dimensions of each array.  The objects are read here, so
+    this runs with the interpreter's lock held: another thread cannot change the shape meanwhile.
+    NumPy's object has data, the number of dimensions, the address of the shape and that of the
+    strides.  These fields are public: extensions in C read them without a function call.
     """
-    for k in range(plan.shape[0]):
-        dimensions, slot = plan[k, 0], plan[k, 1]
-        if dimensions < 0:
-            record[slot] = record[VALUES + k]
-        else:
-            _unpack(record[VALUES + k], dimensions, record, slot)
-    record[LEFT] = mailboxes.size
+    plan = words_at(plan_address, 2 * arrays)
+    for k in range(arrays):
+        dimensions = plan[2 * k + 1]
+        slots = words_at(address + 8 * (SLOTS + plan[2 * k]), 1 + 2 * dimensions)
+        fields = words_at(slots[0], HEAD + 4)
+        shape = words_at(fields[HEAD + 2], dimensions)
+        strides = words_at(fields[HEAD + 3], dimensions)
+        for d in range(dimensions):
+            slots[1 + d] = shape[d]
+            slots[1 + dimensions + d] = strides[d]
+        slots[0] = fields[HEAD]
+
+
+@routine
+def run(plan: int, arrays: int, address: int) -> int:
+    """`fill` a record, and run the kernel as the only member; returns Numba's status."""
+    _fill(plan, arrays, address)
+    record = words_at(address, TEAM_WORDS + 1)
+    status, record[DETAIL] = call_at(record[FUNCTION], address + 8 * SLOTS, 0)
+    return status
+
+
+@routine
+def start(address: int, boxes_address: int, members: int, bell: int, most_looks: int) -> None:
+    """Send the record to the members at these mailboxes (a list of addresses), in order."""
+    record, boxes = words_at(address, TEAM_WORDS + 1), words_at(boxes_address, members)
+    record[LEFT] = members
     record[OVER] = 0
     bits = 0
-    for me in range(mailboxes.size):
-        mailbox = words_at(mailboxes[me], MAILBOX_WORDS)
-        mailbox[RECORD] = record.ctypes.data
+    for me in range(members):
+        mailbox = words_at(boxes[me], MAILBOX_WORDS)
+        mailbox[RECORD] = address
         mailbox[NUMBER] = me
         mailbox[LOOKS] = most_looks
         if _flag(mailbox, POSTED) & ASLEEP:
             bits |= mailbox[BIT]
     _ring(bell, bits)
-
-
-@device
-def _unpack(address: int, dimensions: int, record: Any, slot: int) -> None:
-    """The slots of an array: elements, (bytes of each), data, shape, strides; no owner, no parent.
-
-    NumPy's object has data, the number of dimensions, the address of the shape and that of the
-    strides.  These fields are public: extensions in C read them without a function call.
-    """
-    fields = words_at(address, HEAD + 4)
-    shape = words_at(fields[HEAD + 2], dimensions)
-    strides = words_at(fields[HEAD + 3], dimensions)
-    elements = 1
-    for k in range(dimensions):
-        elements *= shape[k]
-        record[slot + 5 + k] = shape[k]
-        record[slot + 5 + dimensions + k] = strides[k]
-    record[slot + 2] = elements
-    record[slot + 4] = fields[HEAD]
 
 
 @device
@@ -272,39 +254,42 @@ def _flag(mailbox: Any, flag: int) -> int:
 
 
 @device
-def _ring(bell: Any, bits: int) -> None:
+def _ring(bell: int, bits: int) -> None:
     if bits != 0:
-        change(bell, 0, 1)
-        wake_those(bell.ctypes.data, bits)
+        change(words_at(bell, 1), 0, 1)
+        wake_those(bell, bits)
 
 
-@kernel
-def call(mailbox: Any, bell: Any) -> None:
+@routine
+def call(address: int, bell: int) -> None:
     """Notify a member that there are tasks in Python."""
+    mailbox = words_at(address, MAILBOX_WORDS)
     if _flag(mailbox, CALLED) & ASLEEP:
         _ring(bell, mailbox[BIT])
 
 
-@kernel
-def wait(record: Any, seconds: Any) -> bool:
-    """True when the run is over.  Sleeps at most `seconds`; a signal ends the sleep."""
+@routine
+def wait(address: int, seconds: int) -> int:
+    """1 when the run is over.  Sleeps at most `seconds` (an address); a signal ends the sleep."""
+    record = words_at(address, TEAM_WORDS + 1)
     if load_acquire(record, OVER) == 0:
-        sleep_at_most(record.ctypes.data + 8 * OVER, 0, seconds.ctypes.data)
-    return load_acquire(record, OVER) == 1
+        sleep_at_most(address + 8 * OVER, 0, seconds)
+    return load_acquire(record, OVER)
 
 
-@kernel
-def cancel(record: Any, mailboxes: Any) -> None:
+@routine
+def cancel(address: int, boxes_address: int, members: int) -> None:
     """Stop the members that have begun; the others never begin."""
+    record, boxes = words_at(address, TEAM_WORDS + 1), words_at(boxes_address, members)
     if load_acquire(record, OVER) == 1:
         return  # over, or not started
     store_release(words_at(record[TEAM_WORDS], WORDS), STOP, 1)
-    for me in range(mailboxes.size):
-        mailbox = words_at(mailboxes[me], MAILBOX_WORDS)
+    for me in range(members):
+        mailbox = words_at(boxes[me], MAILBOX_WORDS)
         state = load_acquire(mailbox, STATE)
         while state & POSTED:
             seen = atomic_cas(mailbox, STATE, state, state - POSTED)
             if seen == state:
-                _end(record)
+                _end(address)
                 break
             state = seen

@@ -2,18 +2,16 @@
 
 Through Python each member in turn takes the lock, unpacks the arguments and lets the lock go.  On
 a virtual machine of 16 cores each turn takes some 30 us, so the last of 16 members begins half a
-millisecond late.  Here the calling thread unpacks the arguments once, and all members are woken
-together: they wait in machine code, each at its mailbox (mailboxes.py).
+millisecond late.  Here the calling thread writes the arguments into a record once, and all members
+are woken together: they wait in machine code, each at its mailbox (mailboxes.py).
 
-Numba flattens the arguments of a compiled function: a record of three arrays is 3 x 7 numbers.
-Each gets a slot, a word of 64 bits, in the order in which `call_at` passes them.  No array has an
-owner here: kernels count no references, and the caller keeps the arrays alive.  Numba's layout is
-compared with the expected one.  Where it differs there is no `entry`, and members call the kernel
-through Python; the same holds for arguments other than plain numbers and arrays.
+The slots of a record are what a kernel's entry reads (jit.py).  Numbers are packed into them at
+once, and for an array the address of NumPy's object, which `fill` replaces by what lies in it.  No
+array has an owner here: kernels count no references, and the caller keeps the arrays alive.
 
-`prepare` compiles mailboxes.py and tries it.  Before that, and where it does not work (another
-system, a Python without the lock, a Numba with other internals), `ready` is False: then no mailbox
-is made, and teams begin through Python.
+`prepare` gets the machine code of mailboxes.py and tries it.  Before that, and where it does not
+work (another system, a Python without the lock), `ready` is False: then no mailbox is made, members
+call entries through ctypes, and records are filled in Python.
 """
 
 from __future__ import annotations
@@ -26,31 +24,27 @@ import pickle
 import struct
 import sysconfig
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.np.numpy_support import as_dtype
 
-from matchwood.engines.cpu import mailboxes
-from matchwood.engines.cpu.compiled import kernel
+from matchwood.engines.cpu import code, mailboxes
+from matchwood.engines.cpu.compiled import LARGEST, Kernel
 from matchwood.engines.cpu.cpus import available_cpus
 from matchwood.engines.cpu.mailboxes import (
     BIT,
     DETAIL,
-    FLOATS,
+    FINE,
     FUNCTION,
+    HEAD,
     MAILBOX_WORDS,
     OVER,
-    REALS,
     SLOTS,
     STATUS,
     SUPPORTED,
-    VALUES,
 )
 from matchwood.engines.cpu.pinning import ANYWHERE
-from matchwood.engines.cpu.team import SPINS, WORDS, YIELDS, Team
+from matchwood.engines.cpu.team import SPINS, YIELDS, Team
 
 WAIT_SECONDS = 0.05  # of one wait of the caller, between two calls of a progress callback
 LOOKS_BEFORE_SLEEP = SPINS + YIELDS
@@ -65,15 +59,15 @@ four ranks of four threads components of R-MAT 22 then take 25 ms instead of 28,
 instead of 135."""
 
 POSSIBLE = SUPPORTED and not sysconfig.get_config_var("Py_GIL_DISABLED")
-_SECONDS = np.array([0, WAIT_SECONDS * 1e9], np.int64)  # (seconds, nanoseconds)
-_bell = np.zeros(1, np.int64)
+_seconds = (ctypes.c_int64 * 2)(0, int(WAIT_SECONDS * 1e9))  # (seconds, nanoseconds)
+_SECONDS = ctypes.addressof(_seconds)
+_bell = ctypes.c_int64()
+_BELL = ctypes.addressof(_bell)
 _bits = itertools.cycle(range(32))
 _unfinished: set[Run] = set()  # keeps arrays alive that members may use, even without the caller
 _code: dict[str, Any] = {}  # machine code of mailboxes.py, by name; empty until it is tried
 
-
 _cpus = functools.cache(available_cpus)  # asked once: it reads files
-_EXCEPTION = "{i8*, i32, i8*, i8*, i32}**"  # where Numba puts what was raised
 
 
 def ready() -> bool:
@@ -85,17 +79,17 @@ class Mailbox:
     """Where a member waits.  Made only when `ready`."""
 
     def __init__(self) -> None:
-        self._words = np.zeros(MAILBOX_WORDS, np.int64)
-        self._words[BIT] = 1 << next(_bits)
-        self.address: int = self._words.ctypes.data
+        self.words = (ctypes.c_int64 * MAILBOX_WORDS)()
+        self.words[BIT] = 1 << next(_bits)
+        self.address = ctypes.addressof(self.words)
 
     def attend(self) -> None:
         """Run kernels until `call` is called."""
-        _code["attend"](self._words, _bell)
+        _code["attend"](self.address, _BELL)
 
     def call(self) -> None:
         """Make the member leave the mailbox for tasks in Python."""
-        _code["call"](self._words, _bell)
+        _code["call"](self.address, _BELL)
 
 
 class HasMailbox(Protocol):
@@ -112,12 +106,12 @@ class Run:
     it, and OVER says whether members have begun.
     """
 
-    def __init__(self, entry: Entry, name: str, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, record: Any, name: str, arguments: tuple[Any, ...]) -> None:
         self._arguments = arguments  # kept alive until it is over
-        self._plan = entry.plan
         self._name = name
-        self._record = entry.record_of(arguments)
-        self._mailboxes = np.empty(0, np.int64)
+        self._record = record
+        self._address = ctypes.addressof(self._record)
+        self._mailboxes = (ctypes.c_int64 * 0)()
 
     def begin(self, members: Sequence[HasMailbox]) -> None:
         """Send the members to work, numbered by their place in the list."""
@@ -133,14 +127,15 @@ class Run:
         mailbox.attend()
 
     def _begin(self, boxes: list[Mailbox], most_looks: int) -> None:
-        self._mailboxes = np.array([mailbox.address for mailbox in boxes])
+        self._mailboxes = (ctypes.c_int64 * len(boxes))(*(mailbox.address for mailbox in boxes))
         _unfinished.add(self)
         looks = most_looks if len(boxes) <= _cpus() else SPINS
-        _code["start"](self._plan, self._record, self._mailboxes, _bell, looks)
+        places = ctypes.addressof(self._mailboxes)
+        _code["start"](self._address, places, len(boxes), _BELL, looks)
 
     def wait(self) -> bool:
         """True when all members have ended.  A signal ends the wait at once, so Ctrl-C works."""
-        over: bool = _code["wait"](self._record, _SECONDS)
+        over = bool(_code["wait"](self._address, _SECONDS))
         if over:
             _unfinished.discard(self)
         return over
@@ -152,7 +147,8 @@ class Run:
         """
         while True:
             try:
-                _code["cancel"](self._record, self._mailboxes)
+                places = ctypes.addressof(self._mailboxes)
+                _code["cancel"](self._address, places, len(self._mailboxes))
                 if self.wait():
                     return
             except BaseException:  # noqa: S112  the first exception is raised by the caller
@@ -161,9 +157,8 @@ class Run:
     @property
     def error(self) -> BaseException | None:
         """The exception of the first member that failed."""
-        if self._record[STATUS] == 0:
-            return None
-        return _raised(int(self._record[DETAIL]), self._name)
+        status = self._record[STATUS]
+        return None if status == 0 else _raised(self._record[DETAIL], self._name)
 
 
 class _Raised(ctypes.Structure):
@@ -188,164 +183,199 @@ def _raised(address: int, name: str) -> BaseException:
     return RuntimeError(f"{name} raised an exception")
 
 
-# From a kernel's signature to a record that members can call
+# How a kernel is called
 
 
-class Entry(NamedTuple):
-    """What is the same in all runs of a kernel with arguments of the same kinds."""
-
-    record: np.ndarray[Any, Any]  # with the slots that do not change
-    plan: np.ndarray[Any, Any]  # for each value (see `start`): dimensions or -1, first slot
-    layout: struct.Struct  # of the values
-
-    def record_of(self, arguments: tuple[Any, ...]) -> np.ndarray[Any, Any]:
-        """A record for these arguments, with values that `start` takes."""
-        made = self.record.copy()
-        self.layout.pack_into(made.data, 8 * VALUES, *_values(arguments))
-        return made
+LAYOUT = 0x103  # bits of `ndarray.flags.num`: C order, Fortran order, aligned
+_ENTRY = (ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+_entries: dict[tuple[Any, ...], Entry] = {}  # by kernel, kinds of its arguments
 
 
-def _values(arguments: tuple[Any, ...]) -> list[Any]:
-    """The items of nested tuples, in Numba's order; for an array the address of its object."""
-    found: list[Any] = []
+def entered(kernel: Kernel, team: Team, arguments: tuple[Any, ...]) -> tuple[Entry, Any]:
+    """The machine code for these arguments, made where it does not exist, and their record.
+
+    In the record an array is the address of NumPy's object: `Entry.fill` must follow.
+    """
+    kinds: list[Any] = [kernel]
+    packed: list[Any] = [0, team.size, id(team.words)]
+    _take(arguments, kinds, packed)
+    key = tuple(kinds)
+    entry = _entries.get(key)
+    if entry is None:
+        entry = _entries[key] = Entry(kernel, (team, *arguments))
+    record = entry.kind.from_buffer_copy(entry.first)
+    entry.layout.pack_into(record, 8 * SLOTS, *packed)
+    return entry, record
+
+
+def _take(arguments: tuple[Any, ...], kinds: list[Any], packed: list[Any]) -> None:
+    """What decides the machine code for arguments, and their values as `struct` packs them: for an
+    array the address of its object.
+
+    This takes 0.4 us an argument.  Numba's own test of types takes 2 us for a call, but 500 us for
+    a record if there is a record of another class with the same name and fields.
+    """
     for value in arguments:
         if isinstance(value, np.ndarray):
-            found.append(id(value))
-        elif isinstance(value, tuple):
-            found += _values(value)
-        else:
-            found.append(value)
-    return found
-
-
-def entry(code: Any) -> Entry | None:
-    """How to enter a kernel's compiled code; None where its layout is not the expected one."""
-    described = code.fndesc
-    wanted, plan, layout, sizes = ["pointer", _EXCEPTION], [], "<", []
-    slot, real = SLOTS, REALS
-    for kind in _leaves(described.argtypes):
-        slots, form = _slots(kind)
-        if not slots or slot + len(slots) > VALUES:
-            return None
-        wanted += slots
-        layout += form
-        if isinstance(kind, types.Float) and real < REALS + FLOATS:
-            plan.append((-1, real))
-            real += 1
+            kinds.append(value.dtype)
+            kinds.append(value.ndim << 16 | value.flags.num & LAYOUT)
+            packed.append(id(value))
             continue
-        dimensions = -1
-        if isinstance(kind, types.Array):
-            dimensions = kind.ndim
-            sizes.append((slot + 3, as_dtype(kind.dtype).itemsize))
-        plan.append((dimensions, slot))
-        slot += len(slots)
-    convention = code.target_context.call_conv
-    function = convention.get_function_type(described.restype, described.argtypes)
-    if described.restype != types.none or list(map(_named, function.args)) != wanted:
-        return None
-    record = np.zeros(VALUES + len(plan), np.int64)
-    record[FUNCTION] = code.library.get_pointer_to_function(described.llvm_func_name)
-    record[OVER] = 1
-    for place, size in sizes:
-        record[place] = size
-    return Entry(record, np.array(plan, np.int64), struct.Struct(layout))
-
-
-def _leaves(kinds: Any) -> Iterator[Any]:
-    for kind in kinds:
-        if isinstance(kind, types.BaseTuple):
-            yield from _leaves(kind)
+        kind = type(value)
+        if isinstance(value, tuple):
+            kinds += (kind, len(value))
+            _take(value, kinds, packed)
+        elif value is None:
+            kinds.append(None)
+        elif kind is int:
+            kinds.append(kind if value <= LARGEST else np.uint64)
+            packed.append(value)
+        elif kind in _COMPLEX:
+            kinds.append(kind)
+            packed += (value.real, value.imag)
+        elif hasattr(kind, "_numba_type_"):  # a function
+            kinds.append(value)
         else:
-            yield kind
+            kinds.append(kind)
+            packed.append(value)
 
 
-def _slots(kind: Any) -> tuple[list[str], str]:
-    """The types of an argument's slots, and the form of its value, a word, for `struct`."""
-    if isinstance(kind, types.Array):
-        return ["pointer", "pointer", "i64", "i64", "pointer", *2 * kind.ndim * ["i64"]], "Q"
-    if isinstance(kind, types.Integer):
-        return [f"i{kind.bitwidth}"], "q" if kind.signed else "Q"
-    known: dict[Any, tuple[list[str], str]] = {
-        types.boolean: (["i8"], "?7x"),
-        types.none: (["pointer"], "?7x"),
-        types.float64: (["double"], "d"),
-        types.float32: (["float"], "f4x"),
-    }
-    return known.get(kind, ([], ""))
+_COMPLEX = (complex, np.complex64, np.complex128)
 
 
-def _named(slot: Any) -> str:
-    name = str(slot)
-    return "pointer" if isinstance(slot, ir.PointerType) and name != _EXCEPTION else name
+class Entry:
+    """What is the same in all runs of a kernel with arguments of the same kinds."""
+
+    def __init__(self, kernel: Kernel, values: tuple[Any, ...]) -> None:
+        address = code.address_of(kernel, values)
+        assert address is not None
+        self._address: int = address
+        self._name = kernel.__name__
+        self._enter = ctypes.CFUNCTYPE(*_ENTRY)(address)
+        form, plan, slot = "<", [], 0
+        for leaf in _leaves(values):
+            if isinstance(leaf, np.ndarray):
+                plan += [slot, leaf.ndim]
+            part = _form(leaf)
+            form += part
+            slot += struct.calcsize("<" + part) // 8
+        self.layout = struct.Struct(form)
+        self._plan = (ctypes.c_int64 * len(plan))(*plan)
+        self._plan_address = ctypes.addressof(self._plan)
+        self._arrays = len(plan) // 2
+        self.kind = ctypes.c_int64 * (SLOTS + slot)
+        first = self.kind()
+        first[FUNCTION], first[OVER] = address, 1
+        self.first = bytes(first)
+
+    def fill(self, record: Any, arguments: tuple[Any, ...]) -> None:
+        """Replace the addresses of NumPy's objects by data, shapes and strides."""
+        if not _code:
+            prepare()
+        if ready():
+            _code["fill"](self._plan_address, self._arrays, ctypes.addressof(record))
+            return
+        arrays = [leaf for leaf in _leaves(arguments) if isinstance(leaf, np.ndarray)]
+        for k, array in enumerate(arrays):
+            slot = SLOTS + self._plan[2 * k]
+            words = (array.ctypes.data, *array.shape, *array.strides)
+            record[slot : slot + len(words)] = words
+
+    def call(self, record: Any, me: int) -> None:
+        """Run the kernel as member `me` in this thread, without the interpreter's lock."""
+        raised = ctypes.c_int64()
+        slots = ctypes.addressof(record) + 8 * SLOTS
+        if self._enter(slots, me, ctypes.addressof(raised)) not in FINE:
+            raise _raised(raised.value, self._name)
+
+    def call_holding(self, record: Any) -> int:
+        """Run it with the interpreter's lock held; returns the integer that it returns."""
+        self._enter = ctypes.PYFUNCTYPE(*_ENTRY)(self._address)
+        self.call(record, 0)
+        result: int = record[SLOTS - 1]
+        return result
+
+    def call_here(self, record: Any, arguments: tuple[Any, ...]) -> None:
+        """`fill` and run a kernel that takes little time, with the interpreter's lock held."""
+        if ready():
+            address = ctypes.addressof(record)
+            if _code["run"](self._plan_address, self._arrays, address) not in FINE:
+                raise _raised(record[DETAIL], self._name)
+        else:
+            self.fill(record, arguments)
+            self.call(record, 0)
 
 
-# Compiling the mailboxes, and trying them with one member and one caller in one thread
+def _leaves(values: tuple[Any, ...]) -> Iterator[Any]:
+    """The items of nested tuples, in Numba's order."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _leaves(value)
+        else:
+            yield value
 
 
-@functools.cache
+_FORMS = {"b": "?7x", "i": "q", "u": "Q", "f8": "d", "f4": "f4x", "c16": "dd", "c8": "f4xf4x"}
+
+
+def _form(leaf: Any) -> str:
+    """How `struct` packs a leaf: words of 64 bits."""
+    if isinstance(leaf, np.ndarray):
+        return f"Q{16 * leaf.ndim}x"
+    if leaf is None or hasattr(type(leaf), "_numba_type_"):
+        return ""
+    if type(leaf) is int:
+        return "q" if leaf <= LARGEST else "Q"
+    kind = np.dtype(type(leaf))
+    return _FORMS.get(kind.kind) or _FORMS[kind.kind + str(kind.itemsize)]
+
+
+# The machine code of mailboxes.py, tried with one member and one caller in one thread
+
+_FREE = ("attend", "wait")  # let other threads run Python
+
+
+PYTHON_RUNS = 8
+"""Runs of kernels that do not wait until mailboxes.py is compiled, which takes a second: the first
+answer on a new machine comes without it."""
+_asked = itertools.count()
+_tried: list[bool] = []
+
+
 def prepare() -> None:
-    """Compile mailboxes.py and try it, once; the compiler's lock must be held."""
-    if POSSIBLE:
-        with contextlib.suppress(Exception):  # a Numba with other internals
-            _code.update(machine_code())
+    """Get the machine code of mailboxes.py and try it, once."""
+    if not _tried and POSSIBLE:
+        made = None
+        with contextlib.suppress(Exception):  # a NumPy with other objects, for example
+            made = machine_code(next(_asked) >= PYTHON_RUNS)
+            if made is None:
+                return
+            if _works(made):
+                _code.update(made)
+        _tried.append(made is not None)
 
 
-def machine_code() -> dict[str, Any]:
-    """The machine code by name; empty where it does not do what it should."""
-    word, words = types.int64, types.Array(types.int64, 1, "C")
-    signatures = {
-        "attend": (words, words),
-        "start": (types.Array(types.int64, 2, "C"), words, words, words, word),
-        "call": (words, words),
-        "wait": (words, words),
-        "cancel": (words, words),
-    }
-    code = {}
-    for name, signature in signatures.items():
+def machine_code(compiles: bool = True) -> dict[str, Any] | None:
+    """The machine code by name; None where it must be compiled and shall not."""
+    made = {}
+    for name in ("fill", "run", "start", "attend", "call", "wait", "cancel"):
         function = getattr(mailboxes, name)
-        function.compile(signature)
-        code[name] = function.overloads[signature].entry_point
-    return code if _works(code) else {}
+        words = function.py_func.__code__.co_argcount
+        form = ctypes.CFUNCTYPE if name in _FREE else ctypes.PYFUNCTYPE
+        address = code.address_of(function, (0,) * words, compiles=compiles)
+        if address is None:
+            return None
+        made[name] = form(*[ctypes.c_int64] * (words + 1))(address)
+    return made
 
 
-@kernel
-def _probe(team: Any, matrix: Any, numbers: Any, reals: Any, found: Any) -> None:
-    found[0], found[1], found[2] = team.me, team.size, team.words.size
-    found[3], found[4], found[5] = matrix.shape[0], matrix.shape[1], matrix.size
-    found[6], found[7] = matrix[1, 2], matrix.itemsize
-    found[8], found[9], found[10] = numbers[0], numbers[1][1], numbers[2]
-    for k in range(5):
-        found[11 + k], found[16 + k] = reals[k][0], reals[k][1]
-
-
-def _works(code: dict[str, Any]) -> bool:
-    """Whether a kernel that is posted runs with the right arguments and ends."""
-    found, words = np.zeros(21), np.zeros(WORDS, np.int64)
-    matrix = np.arange(24, dtype=np.int16).reshape(4, 6)[::-2, ::2]
-    numbers = True, (None, np.uint8(200)), -5
-    reals = tuple((0.1 + k, np.float32(0.5 - k)) for k in range(5))  # more than fit into registers
-    arguments = Team(0, 7, words), matrix, numbers, reals, found
-    signature = tuple(map(_probe.typeof_pyval, arguments))
-    _probe.compile(signature)
-    made = entry(_probe.overloads[signature])
-    if made is None or not _lies_as_expected(matrix):
-        return False
-    mailbox, bell = np.zeros(MAILBOX_WORDS, np.int64), np.zeros(1, np.int64)
-    second = np.array([1, 0])
-    record, places = made.record_of(arguments), np.array([mailbox.ctypes.data])
-    code["start"](made.plan, record, places, bell, 1)
-    code["call"](mailbox, bell)  # so that it leaves the mailbox after the kernel
-    code["attend"](mailbox, bell)
-    expected = [0, 7, WORDS, 2, 3, 6, matrix[1, 2], 2, 1, 200, -5, *(x for x, _ in reals)]
-    expected += [y for _, y in reals]
-    return bool(code["wait"](record, second)) and found.tolist() == expected
-
-
-def _lies_as_expected(sample: np.ndarray[Any, Any]) -> bool:
-    """Whether the fields of NumPy's object lie where `start` will look."""
-    fields = (ctypes.c_int64 * 4).from_address(id(sample) + object.__basicsize__)
+def _works(made: dict[str, Any]) -> bool:
+    """Whether `fill` finds what lies in an array of NumPy's."""
+    sample = np.arange(24, dtype=np.int16).reshape(4, 6)[::-2, ::2]
+    fields = (ctypes.c_int64 * 2).from_address(id(sample) + 8 * HEAD)
     if fields[0] != sample.ctypes.data or fields[1] & 0xFFFFFFFF != sample.ndim:
-        return False
-    pair = ctypes.c_int64 * sample.ndim
-    found = (tuple(pair.from_address(fields[k])) for k in (2, 3))
-    return tuple(found) == (sample.shape, sample.strides)
+        return False  # then the other fields hold no addresses
+    plan, record = (ctypes.c_int64 * 2)(1, 2), (ctypes.c_int64 * (SLOTS + 6))()
+    record[SLOTS + 1] = id(sample)
+    made["fill"](ctypes.addressof(plan), 1, ctypes.addressof(record))
+    return record[SLOTS:] == [0, sample.ctypes.data, *sample.shape, *sample.strides]

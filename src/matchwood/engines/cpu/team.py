@@ -23,7 +23,6 @@ import sys
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core import types
 
 from matchwood.engines.cpu.atomics import (
     atomic_add,
@@ -34,7 +33,7 @@ from matchwood.engines.cpu.atomics import (
     store_relaxed,
     store_release,
 )
-from matchwood.engines.cpu.compiled import device
+from matchwood.engines.cpu.compiled import device, external
 
 # The control words lie 128 bytes apart (two cache lines of 64 bytes, or one of Apple's), so that
 # members that spin on one do not slow down those that write another.
@@ -63,15 +62,15 @@ class Team(NamedTuple):
 
 
 if sys.platform == "win32":
-    _yield_core = types.ExternalFunction("SwitchToThread", types.intc())
-    _sleep_ms = types.ExternalFunction("Sleep", types.void(types.uint32))
+    _yield_core = external("SwitchToThread", "intc")
+    _sleep_ms = external("Sleep", "void", "uint32")
 
     @device
     def _pause() -> None:
         _sleep_ms(np.uint32(1))
 else:
-    _yield_core = types.ExternalFunction("sched_yield", types.intc())
-    _usleep = types.ExternalFunction("usleep", types.intc(types.uint32))
+    _yield_core = external("sched_yield", "intc")
+    _usleep = external("usleep", "intc", "uint32")
 
     @device
     def _pause() -> None:

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
 from matchwood.engines.cpu import (
     Crew,
@@ -26,9 +23,11 @@ from matchwood.engines.cpu import (
     stopping,
     store_release,
 )
+from matchwood.engines.cpu.compiled import Later, intrinsic
 from matchwood.engines.cpu.team import STOP
 
 Array = np.ndarray[Any, Any]
+ir, types, cgutils = map(Later, ("llvmlite.ir", "numba.core.types", "numba.core.cgutils"))
 
 PAGE = 4096  # bytes
 LINE = 8  # words of 8 bytes of a cache line

@@ -18,10 +18,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core import types
 
-from matchwood.engines.cpu import device
-from matchwood.engines.cpu.compiled import holding
+from matchwood.engines.cpu import Team, device
+from matchwood.engines.cpu.compiled import external, holding
 from matchwood.engines.cpu.hints import prefetch
 
 # What `read_rows` returns: the nodes are 0, 1, 2, ..., or plain (see `_is_plain`), or of any kind;
@@ -32,21 +31,16 @@ AHEAD = 8  # rows and edges between the one that is read and the one that is pre
 BATCH = 32  # neighbours that are looked up side by side, so that they wait for memory together
 
 
-def _of_python(name: str, result: Any, *arguments: Any) -> Any:
-    return types.ExternalFunction(name, result(*arguments))
-
-
-_int, _word = types.intc, types.intp
-_next_item = _of_python("PyDict_Next", _int, _word, _word, _word, _word)
-_append = _of_python("PyList_Append", _int, _word, _word)
-_new_type = _of_python("PyObject_Type", _word, _word)
-_give_back = _of_python("Py_DecRef", types.void, _word)
-_hash = _of_python("PyObject_Hash", _word, _word)
-_compare = _of_python("PyObject_RichCompareBool", _int, _word, _word, _int)
-_to_number = _of_python("PyLong_AsLongLongAndOverflow", types.int64, _word, _word)
-_tuple_size = _of_python("PyTuple_Size", _word, _word)
-_tuple_item = _of_python("PyTuple_GetItem", _word, _word, _word)
-_clear_error = _of_python("PyErr_Clear", types.void)
+_next_item = external("PyDict_Next", "intc", "intp", "intp", "intp", "intp")
+_append = external("PyList_Append", "intc", "intp", "intp")
+_new_type = external("PyObject_Type", "intp", "intp")
+_give_back = external("Py_DecRef", "void", "intp")
+_hash = external("PyObject_Hash", "intp", "intp")
+_compare = external("PyObject_RichCompareBool", "intc", "intp", "intp", "intc")
+_to_number = external("PyLong_AsLongLongAndOverflow", "int64", "intp", "intp")
+_tuple_size = external("PyTuple_Size", "intp", "intp")
+_tuple_item = external("PyTuple_GetItem", "intp", "intp", "intp")
+_clear_error = external("PyErr_Clear", "void")
 EQUAL = 2  # Py_EQ
 
 
@@ -282,7 +276,7 @@ def _append_items(attributes: int, pairs: int, work: Work) -> bool:
 
 @holding
 def read_rows(
-    adjacency: int, attributes: int, name: int, one: int, directed: bool,
+    team: Team, adjacency: int, attributes: int, name: int, one: int, directed: bool,
     nodes: int, pairs: int, values: int, work: Work, indptr: Any, indices: Any,
 ) -> int:  # fmt: skip
     """The graph as it is now: nodes, neighbours, attributes and, unless 0, one of every edge.

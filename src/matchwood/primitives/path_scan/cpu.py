@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numba
 import numpy as np
 
 from matchwood.engines.cpu import (
@@ -89,7 +88,7 @@ def _compiled(op: Any) -> Any:
     """
     if isinstance(op, str):
         return {"add": add, "minimum": minimum, "maximum": maximum}[op]
-    return op if isinstance(op, numba.core.dispatcher.Dispatcher) else device(op)
+    return op if hasattr(op, "_numba_type_") else device(op)
 
 
 @functools.lru_cache(maxsize=64)

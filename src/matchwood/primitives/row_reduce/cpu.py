@@ -23,7 +23,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numba
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, device, fail, inlined, kernel, share_rows, stopping
@@ -210,9 +209,7 @@ def _maximum(
 @functools.lru_cache(maxsize=64)
 def _kernel_of(operation: Operation) -> Any:
     """The kernel for functions of the user's own; compiled again in each process."""
-    compiled = [
-        f if isinstance(f, numba.core.dispatcher.Dispatcher) else device(f) for f in operation
-    ]
+    compiled = [f if hasattr(f, "_numba_type_") else device(f) for f in operation]
     init, multiply, combine, finish = compiled
 
     @kernel

@@ -39,9 +39,6 @@ import platform
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from matchwood.engines.cpu import (
     atomic_add,
@@ -55,6 +52,7 @@ from matchwood.engines.cpu import (
     store_relaxed,
     store_release,
 )
+from matchwood.engines.cpu.compiled import Later, intrinsic
 from matchwood.engines.cpu.hints import assembly
 from matchwood.engines.cpu.team import SPINS, YIELDS
 from matchwood.ordering.rcm.cpu.children import (
@@ -72,6 +70,7 @@ from matchwood.ordering.rcm.cpu.children import (
 from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
+ir, types = Later("llvmlite.ir"), Later("numba.core.types")
 
 PAGE_WORDS = 1024  # words of 4 bytes on a page of 4 KiB
 PARENT_WEIGHT = np.uint64(64)  # the weight of a parent beside its arcs, in arcs

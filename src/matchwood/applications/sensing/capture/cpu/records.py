@@ -11,14 +11,15 @@ import sys
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, config, types
-from numba.extending import intrinsic
 
 from matchwood.engines.cpu import device, expanded
+from matchwood.engines.cpu.compiled import Later, intrinsic
 from matchwood.engines.cpu.hints import opaque
 
 Array = np.ndarray[Any, Any]
+ir, types, cgutils, config = map(
+    Later, ("llvmlite.ir", "numba.core.types", "numba.core.cgutils", "numba.core.config")
+)
 
 
 # Numbers of two and four bytes at any place of an array of bytes

@@ -1,0 +1,385 @@
+"""Compiling: the only file of this engine that imports Numba (with the bodies of intrinsics).
+
+A device function is lowered to LLVM's language and nothing more; a kernel links all that it calls,
+directly or not, optimises them together, and makes machine code once.  (Numba would optimise every
+function and make machine code of it before a caller links it again: a third of the time.)
+
+A kernel has an **entry**, the function that native.py calls in place of Numba's wrapper for Python:
+
+    int32 entry(int64 *slots, int64 me, void **raised)     of a kernel
+    int64 entry(int64 ...)                                 of a routine
+
+The slots hold the arguments one after the other, those of tuples in their order: for an array the
+address of its data, its shape and its strides (in bytes); for a number one word (two for a complex
+one); nothing for None and for functions.  `me` stands for the first slot of a team.  It returns
+Numba's status; what was raised is a record of Numba's at the address `raised`, and an integer that
+the kernel returned is in the word before the slots.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from llvmlite import binding, ir
+from numba.core import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, _LowerResult
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import register_pass
+from numba.core.errors import NumbaError
+from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.lowering import Lower
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import NativeLowering
+from numba.np import arrayobj
+from numba.np.numpy_support import as_dtype, from_dtype
+
+from matchwood.engines.cpu.compiled import Function, Kernel, Routine, described
+from matchwood.engines.cpu.team import Team
+
+__all__ = ["Compiled", "NumbaError", "compile_kernel", "dispatcher", "external", "intrinsic"]
+
+# No `fastmath`: it would break NaN checks, and results would depend on the compiler.  The NumPy
+# error model drops the division-by-zero branch, which no kernel relies on.  Kernels allocate
+# nothing, so arrays need no reference counts.  With them every call of a device function inside a
+# loop counts atomically, which made a matching four times slower.  A kernel that allocates does not
+# compile.  No wrapper is made of any function, for Python or for C.
+_OPTIONS: dict[str, Any] = {
+    "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True,
+    "no_cpython_wrapper": True,
+}  # fmt: skip
+
+# Without this LLVM ends the process at a line of assembly: Numba prepares it for x86 only.
+binding.initialize_native_asmparser()
+
+_WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
+
+
+class Compiled(NamedTuple):
+    symbol: str  # of the entry
+    address: int
+    object: bytes  # the machine code, as a file of objects
+
+
+# What Numba gets for our records
+
+
+def dispatcher(function: Function, pipeline: type[CompilerBase] | None = None) -> Any:
+    """Numba's object for a function that kernels call, or for a kernel with its entry."""
+    pipeline = pipeline or _DeviceCompiler
+    made = numba.njit(**_OPTIONS, **function.targetoptions, pipeline_class=pipeline)(
+        function.py_func
+    )
+
+    def add(code: CompileResult) -> None:  # without giving Numba an address
+        made.overloads[tuple(code.signature.args)] = code
+
+    made.add_overload = add
+    return made
+
+
+def intrinsic(function: Any) -> Any:
+    made = numba.extending.intrinsic(function)
+    context = cpu_target.typing_context
+    context.refresh()
+    return context.resolve_value_type(made)
+
+
+def external(symbol: str, *kinds: str) -> Any:
+    result, *arguments = (getattr(types, kind) for kind in kinds)
+    return types.ExternalFunction(symbol, result(*arguments))
+
+
+# Libraries of code: Numba's, but for when they are optimised
+
+
+class _DeviceLibrary(JITCodeLibrary):
+    """The code of one device function, not optimised, and not linked to what it calls."""
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """For a function of Numba's own: with all that it calls."""
+        whole = self._final_module.clone()
+        _link(whole, self)
+        return whole
+
+
+class _KernelLibrary(JITCodeLibrary):
+    """The code of a kernel and of all that it calls."""
+
+    def finalize(self) -> None:
+        _link(self._final_module, self)
+        self._linking_libraries: list[Any] = []
+        for function in self._final_module.functions:  # LLVM would call address 0
+            if function.is_declaration and function.name.startswith("_ZN"):
+                raise AssertionError(f"{function.name} is not linked")
+        super().finalize()
+
+
+def _link(module: Any, library: Any) -> None:
+    """Link what a library calls, directly or not, into a module.
+
+    LLVM links no "linkonce" function that nothing calls yet.  But a caller may come later: so these
+    functions are "weak" until all are there.  Afterwards those that nobody calls can go.
+    """
+    reached = _reached(library)
+    for callee in reached:
+        library._reload_init.update(callee._reload_init)
+        own = isinstance(callee, _DeviceLibrary)
+        part = callee._final_module.clone() if own else callee._get_module_for_linking()
+        if own:
+            _set_linkage(part, "external", "weak_odr")
+        module.link_in(part, preserve=not own)
+    _set_linkage(module, "weak_odr", "linkonce_odr")
+
+
+def _set_linkage(module: Any, old: str, new: str) -> None:
+    for function in module.functions:
+        if not function.is_declaration and function.linkage == binding.Linkage[old]:
+            function.linkage = new
+
+
+def _reached(library: Any) -> list[Any]:
+    """What a library calls, directly or not, in an order that does not depend on addresses."""
+    reached: dict[Any, None] = {}
+    waiting = library._linking_libraries[::-1]
+    while waiting:
+        callee = waiting.pop()
+        if callee not in reached:
+            reached[callee] = None
+            waiting += callee._linking_libraries[::-1]
+    return list(reached)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(NativeLowering):
+    """From Numba's language to LLVM's, without machine code."""
+
+    _name = "matchwood_lowering"
+    library: type[JITCodeLibrary] = _DeviceLibrary
+
+    def run_pass(self, state: Any) -> bool:
+        context, flags = state.targetctx, state.flags
+        library = self.library(context.codegen(), state.func_id.func_qualname)
+        library.enable_object_caching()
+        library._reload_init.update(state.reload_init)
+        described = PythonFunctionDescriptor.from_specialized_function(
+            state.func_ir, state.typemap, state.return_type, state.calltypes,
+            mangler=context.mangler, inline=flags.forceinline, noalias=flags.noalias,
+            abi_tags=[flags.get_mangle_string()],
+        )  # fmt: skip
+        with context.push_code_library(library):
+            lower = Lower(context, library, described, state.func_ir, metadata=state.metadata)
+            lower.lower()
+        self.finish(state, library, described)
+        place = object()  # by which callers find it
+        context.insert_user_function(place, described, [library])
+        state.library = library
+        state["cr"] = _LowerResult(described, lower.call_helper, cfunc=place, env=lower.env)
+        return True
+
+    def finish(self, state: Any, library: Any, described: Any) -> None:
+        library.finalize()
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _KernelLowering(_Lowering):
+    _name = "matchwood_kernel_lowering"
+    library = _KernelLibrary
+
+    def finish(self, state: Any, library: Any, described: Any) -> None:
+        _add_entry(state.targetctx, library, described)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _RoutineLowering(_Lowering):
+    _name = "matchwood_routine_lowering"
+    library = _KernelLibrary
+
+    def finish(self, state: Any, library: Any, described: Any) -> None:
+        _add_plain_entry(state.targetctx, library, described)
+
+
+class _DeviceCompiler(CompilerBase):
+    lowering: type[_Lowering] = _Lowering
+
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [
+            (self.lowering if step is NativeLowering else step, text)
+            for step, text in passes.passes
+        ]
+        passes.finalize()
+        return [passes]
+
+
+class _KernelCompiler(_DeviceCompiler):
+    lowering = _KernelLowering
+
+
+class _RoutineCompiler(_DeviceCompiler):
+    lowering = _RoutineLowering
+
+
+# Entries
+
+
+def _entry_name(described: Any) -> str:
+    return f"matchwood.{described.llvm_func_name}"
+
+
+def _add_entry(context: Any, library: Any, described: Any) -> None:
+    """The function that loads the arguments from memory and calls the kernel."""
+    form = ir.FunctionType(ir.IntType(32), [_WORD.as_pointer(), _WORD, _BYTES.as_pointer()])
+    builder, entry, callee = _begin_entry(context, described, form)
+    slots, me, raised = entry.args
+    arguments = _Arguments(context, builder, slots, me)
+    values = [arguments.take(kind) for kind in described.argtypes]
+    status, result = context.call_conv.call_function(
+        builder, callee, described.restype, described.argtypes, values
+    )
+    if isinstance(described.restype, (types.Integer, types.Boolean)):
+        word = context.cast(builder, result, described.restype, types.int64)
+        builder.store(word, builder.gep(slots, [_WORD(-1)]))
+    builder.store(builder.bitcast(status.excinfoptr, _BYTES), raised)
+    builder.ret(status.code)
+    library.add_ir_module(builder.module)
+
+
+def _add_plain_entry(context: Any, library: Any, described: Any) -> None:
+    form = ir.FunctionType(_WORD, [_WORD] * len(described.argtypes))
+    builder, entry, callee = _begin_entry(context, described, form)
+    _, result = context.call_conv.call_function(
+        builder, callee, described.restype, described.argtypes, entry.args
+    )
+    if described.restype == types.none:
+        builder.ret(_WORD(0))
+    else:
+        builder.ret(context.cast(builder, result, described.restype, types.int64))
+    library.add_ir_module(builder.module)
+
+
+def _begin_entry(context: Any, described: Any, form: Any) -> tuple[Any, Any, Any]:
+    module = context.create_module("entry")
+    kind = context.call_conv.get_function_type(described.restype, described.argtypes)
+    callee = ir.Function(module, kind, described.llvm_func_name)
+    entry = ir.Function(module, form, _entry_name(described))
+    return ir.IRBuilder(entry.append_basic_block()), entry, callee
+
+
+class _Arguments:
+    """Takes the values of arguments from slots, one after the other."""
+
+    def __init__(self, context: Any, builder: Any, slots: Any, me: Any) -> None:
+        self.context, self.builder, self.slots, self.me = context, builder, slots, me
+        self.at = 0
+
+    def take(self, kind: Any) -> Any:
+        context, builder = self.context, self.builder
+        if isinstance(kind, types.BaseTuple):
+            values = [self.take(item) for item in kind]
+            if getattr(kind, "instance_class", None) is Team and self.me is not None:
+                values[0], self.me = self.me, None  # the first team only
+            return context.make_tuple(builder, kind, values)
+        if isinstance(kind, types.Array):
+            return self._array(kind)
+        if isinstance(kind, types.Complex):
+            made = context.make_complex(builder, kind)
+            made.real = self._number(kind.underlying_float)
+            made.imag = self._number(kind.underlying_float)
+            return made._getvalue()
+        if isinstance(kind, (types.Integer, types.Boolean, types.Float)):
+            return self._number(kind)
+        if isinstance(kind, (types.NoneType, types.Callable)):
+            return context.get_dummy_value()
+        raise NumbaError(f"a kernel takes no argument of the type {kind}")
+
+    def _word(self) -> Any:
+        place = self.builder.gep(self.slots, [_WORD(self.at)])
+        self.at += 1
+        return self.builder.load(place)
+
+    def _number(self, kind: Any) -> Any:
+        word = self._word()
+        if isinstance(kind, types.Boolean):
+            return self.builder.trunc(word, ir.IntType(1))
+        if isinstance(kind, types.Integer):
+            narrow = kind.bitwidth < 64
+            return self.builder.trunc(word, ir.IntType(kind.bitwidth)) if narrow else word
+        if kind.bitwidth < 64:
+            word = self.builder.trunc(word, ir.IntType(kind.bitwidth))
+        return self.builder.bitcast(word, self.context.get_value_type(kind))
+
+    def _array(self, kind: Any) -> Any:
+        made = self.context.make_array(kind)(self.context, self.builder)
+        data = self.builder.inttoptr(self._word(), made.data.type)
+        shape, strides = ([self._word() for _ in range(kind.ndim)] for _ in range(2))
+        size = _WORD(as_dtype(kind.dtype).itemsize)
+        arrayobj.populate_array(
+            made, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None
+        )
+        return made._getvalue()
+
+
+# A kernel for given arguments
+
+
+def kind_of(description: Any) -> Any:
+    """Numba's type for a description (see `compiled.described`)."""
+    if isinstance(description, list):
+        place, *items = description
+        kinds = [kind_of(item) for item in items]
+        return types.BaseTuple.from_types(kinds, _found(place) if place else None)
+    name, *more = description.split(" ")
+    if name == "none":
+        return types.none
+    if ":" in name:
+        return _found(name)._numba_type_
+    kind = types.boolean if name == "bool" else from_dtype(np.dtype(name))
+    if not more:
+        return kind
+    return types.Array(kind, int(more[0][:-1]), more[0][-1], aligned=len(more) == 1)
+
+
+def _found(name: str) -> Any:
+    module, _, path = name.partition(":")
+    return functools.reduce(
+        getattr, path.split("."), sys.modules.get(module) or importlib.import_module(module)
+    )
+
+
+def kind_of_value(value: Any) -> Any:
+    """Numba's type for an argument, described or not."""
+    if isinstance(value, tuple):
+        items = [kind_of_value(item) for item in value]
+        return types.BaseTuple.from_types(items, None if type(value) is tuple else type(value))
+    description = described(value)
+    if description is not None:
+        return kind_of(description)
+    kind = numba.typeof(value)
+    if isinstance(kind, types.Array) and not kind.mutable:
+        return kind.copy(readonly=False)
+    return kind
+
+
+def compile_kernel(kernel: Kernel, kinds: tuple[Any, ...]) -> Compiled:
+    """Machine code for arguments of these types."""
+    with global_compiler_lock:
+        made = _with_entry(kernel)
+        made.compile(kinds)
+        code = made.overloads[kinds]
+        name = _entry_name(code.fndesc)
+        address = code.library.get_pointer_to_function(name)
+        return Compiled(name, address, bytes(code.library._get_compiled_object()))
+
+
+@functools.cache
+def _with_entry(kernel: Kernel) -> Any:
+    return dispatcher(kernel, _RoutineCompiler if isinstance(kernel, Routine) else _KernelCompiler)
