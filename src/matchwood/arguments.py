@@ -210,11 +210,11 @@ def flag(function: str, name: str, value: Any) -> bool:
 
 
 def one_of(function: str, name: str, value: Any, choices: Sequence[Any]) -> Any:
-    if not any(value is choice or (type(value) is type(choice) and value == choice)
-               for choice in choices):  # fmt: skip
-        expected = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{function}: {name} must be one of {expected}, got {shown(value)}")
-    return value
+    for choice in choices:
+        if value is choice or (type(value) is type(choice) and value == choice):
+            return value
+    expected = ", ".join(repr(choice) for choice in choices)
+    raise ValueError(f"{function}: {name} must be one of {expected}, got {shown(value)}")
 
 
 def value_type(function: str, dtype: Any) -> np.dtype[Any]:

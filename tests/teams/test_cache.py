@@ -11,8 +11,8 @@ import pytest
 
 from forked import forked_script
 from matchwood._version import __version__
-from matchwood.engines.cpu import cache, compiled, crew
-from support import SOURCES
+from matchwood.engines.cpu import cache, compiled, crew, jit
+from support import SOURCES, run_script
 
 HELPER = """
 from matchwood.engines.cpu import device
@@ -159,6 +159,39 @@ def test_only_kernels_can_call_what_is_compiled_into_them():
             twice(x[0])
         crew(1, work=1).run(double, x)
         assert x[0] == expected
+
+
+def test_code_that_is_kept_needs_no_compiler(tmp_path):
+    """A process that finds its code in the cache imports LLVM and not Numba."""
+    script = """
+    import sys
+    import numpy as np
+    from matchwood.primitives.compact import compact
+    for threads in (1, 2):
+        assert compact(np.arange(5) > 2, threads=threads).tolist() == [3, 4]
+    for _ in range(20):
+        compact(np.arange(5) > 2, threads=2)
+    print("numba" in sys.modules, "llvmlite" in sys.modules)
+    """
+    folder = {"MATCHWOOD_CACHE_DIR": str(tmp_path / "cache")}
+    assert run_script(tmp_path, script, **folder).split() == ["True", "True"]
+    assert run_script(tmp_path, script, **folder).split() == ["False", "True"]
+
+
+def test_a_function_that_is_not_linked_is_an_error(monkeypatch):
+    """LLVM would call address 0."""
+
+    @compiled.device
+    def one_more(x):
+        return x + 1
+
+    @compiled.kernel
+    def add(team, x):
+        x[0] = one_more(x[0])
+
+    monkeypatch.setattr(jit, "_reached", lambda library: [])
+    with pytest.raises(AssertionError, match=r"one_more.* is not linked"):
+        crew(1, work=1).run(add, np.zeros(1))
 
 
 def test_a_damaged_file_costs_a_compilation_and_no_more(package):

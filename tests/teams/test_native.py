@@ -24,7 +24,7 @@ from matchwood.engines.cpu import (
     native,
     pinning,
 )
-from matchwood.engines.cpu.team import STOP, WORDS, Team
+from matchwood.engines.cpu.team import STOP
 from support import looped, run_script, until
 
 LARGE = 10**9
@@ -336,10 +336,9 @@ def test_more_members_than_bits_of_the_bell():
 
 
 def _run(x, size):
-    values = Team(0, size, np.zeros(WORDS, np.int64)), x, 0
-    entry, record = native.entered(_count, values[0], values[1:])
-    entry.fill(record, values)
-    return native.Run(record, "count", values), values[0].words
+    entry, record = native.entered(_count, size, (x, 0))
+    entry.fill(record, (x, 0))
+    return native.Run(record, "count", (x,)), native.Control.from_buffer(record, 8 * entry.words)
 
 
 def test_members_that_have_not_begun_never_begin_after_a_cancel():
@@ -461,6 +460,7 @@ def test_an_index_out_of_bounds_is_an_error_where_numba_tests_it(tmp_path):
         if barrier(team):
             return
 
+    native.PYTHON_RUNS = 0
     for threads in (1, 3):
         crew(threads, work=10**9).run(read, np.zeros(9), 2)
         try:

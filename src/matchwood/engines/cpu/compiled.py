@@ -78,11 +78,10 @@ class Holding(Kernel):
     """A kernel that Python calls, for a team of one, with the interpreter's lock held."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        from matchwood.engines.cpu import native, team
+        from matchwood.engines.cpu import native
 
-        alone = team.Team(0, 1, np.zeros(team.WORDS, np.int64))
-        entry, record = native.entered(self, alone, arguments)
-        entry.fill(record, (alone, *arguments))
+        entry, record = native.entered(self, 1, arguments)
+        entry.fill(record, arguments)
         return entry.call_holding(record)
 
 

@@ -19,15 +19,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from matchwood import arguments
 from matchwood.engines.cpu import native
 from matchwood.engines.cpu.cpus import called_function, checked_threads, default_threads
 from matchwood.engines.cpu.members import Member, dismiss, enlist
-from matchwood.engines.cpu.native import WAIT_SECONDS, Run, entered
+from matchwood.engines.cpu.native import WAIT_SECONDS, Control, Run, entered
 from matchwood.engines.cpu.pinning import arrange
-from matchwood.engines.cpu.team import DETAIL, DONE, FAILURE, STOP, TOTAL, WORDS, Team
+from matchwood.engines.cpu.team import DETAIL, DONE, FAILURE, STOP, TOTAL
 
 INLINE_WORK = 20_000
 """Steps (for example edges) below which a kernel runs in the calling thread.  A hand-over takes
@@ -107,14 +105,14 @@ def tell_progress(done: int, total: int) -> None:
         callbacks[0](done, total)
 
 
-def _report(words: np.ndarray[Any, Any]) -> None:
+def _report(control: Any) -> None:
     callbacks, count = _progress.get(), _counter.get()
     if callbacks is None:
         return
     callback, found = callbacks
     if found is not None and count is not None:
         found(count())
-    callback(int(words[DONE]), int(words[TOTAL]))
+    callback(control[DONE], control[TOTAL])
 
 
 class _PythonRun:
@@ -124,9 +122,8 @@ class _PythonRun:
     waits for.
     """
 
-    def __init__(self, work: Callable[[int], object], team: Team) -> None:
-        self._work = work
-        self._size, self._words = team.size, team.words
+    def __init__(self, work: Callable[[int], object], size: int, control: Any) -> None:
+        self._work, self._size, self._words = work, size, control
         self._lock = threading.Lock()
         self._running = threading.Lock()
         self._running.acquire()
@@ -200,22 +197,22 @@ class Crew:
         detail.  On an exception in the calling thread (Ctrl-C, a progress callback that raises)
         the members stop at their next barrier or chunk, and the exception goes on.
         """
-        words = np.zeros(WORDS, np.int64)
-        team = Team(0, self.size, words)
-        entry, record = entered(kernel, team, args)  # before any member waits for it
+        entry, record = entered(kernel, self.size, args)  # before any member waits for it
+        words = entry.words
         if self._inline:
-            entry.call_here(record, (team, *args))
+            entry.call_here(record, args)
         else:
-            entry.fill(record, (team, *args))
+            entry.fill(record, args)
+            control = Control.from_buffer(record, 8 * words)
             run = (
-                Run(record, kernel.__name__, (team, *args))
+                Run(record, kernel.__name__, args)
                 if native.ready()
-                else _PythonRun(functools.partial(entry.call, record), team)
+                else _PythonRun(functools.partial(entry.call, record), self.size, control)
             )
-            self._hand_over(run, team)
-        failure = int(words[FAILURE])
+            self._hand_over(run, control)
+        failure = record[words + FAILURE]
         if failure:
-            detail = int(words[DETAIL])
+            detail = record[words + DETAIL]
             if errors is None or failure not in errors:
                 raise RuntimeError(f"{kernel.__name__} failed with code {failure}, detail {detail}")
             raise errors[failure](detail)
@@ -230,31 +227,31 @@ class Crew:
         lock = threading.Lock()
 
         def work(_: int) -> None:
-            while not team.words[STOP]:
+            while not control[STOP]:
                 with lock:
                     i = next(numbers, None)
                 if i is None:
                     return
                 task(i)
 
-        team = Team(0, self.size, np.zeros(WORDS, np.int64))
+        control = Control()
         if self._inline:
             work(0)
         elif n:
-            self._hand_over(_PythonRun(work, team), team)
+            self._hand_over(_PythonRun(work, self.size, control), control)
 
-    def _hand_over(self, run: Run | _PythonRun, team: Team) -> None:
+    def _hand_over(self, run: Run | _PythonRun, control: Any) -> None:
         members: list[Member] = []
         try:
             if self._call(members):
                 arrange(members, kernel=isinstance(run, Run))
                 run.begin(members)
                 while not run.wait():
-                    _report(team.words)
+                    _report(control)
             else:
                 run.alone()  # in this thread; Ctrl-C has to wait until the kernel ends
-            if team.words[DONE]:
-                _report(team.words)
+            if control[DONE]:
+                _report(control)
         except BaseException:
             run.cancel()
             raise

@@ -44,7 +44,7 @@ from matchwood.engines.cpu.mailboxes import (
     SUPPORTED,
 )
 from matchwood.engines.cpu.pinning import ANYWHERE
-from matchwood.engines.cpu.team import SPINS, YIELDS, Team
+from matchwood.engines.cpu.team import SPINS, WORDS, YIELDS, Team
 
 WAIT_SECONDS = 0.05  # of one wait of the caller, between two calls of a progress callback
 LOOKS_BEFORE_SLEEP = SPINS + YIELDS
@@ -187,23 +187,27 @@ def _raised(address: int, name: str) -> BaseException:
 
 
 LAYOUT = 0x103  # bits of `ndarray.flags.num`: C order, Fortran order, aligned
+LINE = 16  # words of 128 bytes: what all members write lies apart from what they read
+Control = ctypes.c_int64 * WORDS  # the words that a team shares, see team.py
+_TEAM = Team(0, 1, np.zeros(WORDS, np.int64))
 _ENTRY = (ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _entries: dict[tuple[Any, ...], Entry] = {}  # by kernel, kinds of its arguments
 
 
-def entered(kernel: Kernel, team: Team, arguments: tuple[Any, ...]) -> tuple[Entry, Any]:
+def entered(kernel: Kernel, size: int, arguments: tuple[Any, ...]) -> tuple[Entry, Any]:
     """The machine code for these arguments, made where it does not exist, and their record.
 
     In the record an array is the address of NumPy's object: `Entry.fill` must follow.
     """
     kinds: list[Any] = [kernel]
-    packed: list[Any] = [0, team.size, id(team.words)]
+    packed: list[Any] = [0, size, 0, WORDS, 8]
     _take(arguments, kinds, packed)
     key = tuple(kinds)
     entry = _entries.get(key)
     if entry is None:
-        entry = _entries[key] = Entry(kernel, (team, *arguments))
+        entry = _entries[key] = Entry(kernel, arguments)
     record = entry.kind.from_buffer_copy(entry.first)
+    packed[2] = ctypes.addressof(record) + 8 * entry.words
     entry.layout.pack_into(record, 8 * SLOTS, *packed)
     return entry, record
 
@@ -216,20 +220,23 @@ def _take(arguments: tuple[Any, ...], kinds: list[Any], packed: list[Any]) -> No
     a record if there is a record of another class with the same name and fields.
     """
     for value in arguments:
-        if isinstance(value, np.ndarray):
+        kind = type(value)
+        if kind is np.ndarray or isinstance(value, np.ndarray):
             kinds.append(value.dtype)
             kinds.append(value.ndim << 16 | value.flags.num & LAYOUT)
             packed.append(id(value))
-            continue
-        kind = type(value)
-        if isinstance(value, tuple):
-            kinds += (kind, len(value))
-            _take(value, kinds, packed)
-        elif value is None:
-            kinds.append(None)
         elif kind is int:
             kinds.append(kind if value <= LARGEST else np.uint64)
             packed.append(value)
+        elif isinstance(value, tuple):
+            kinds.append(kind)
+            kinds.append(len(value))
+            _take(value, kinds, packed)
+        elif kind in _REAL:
+            kinds.append(kind)
+            packed.append(value)
+        elif value is None:
+            kinds.append(None)
         elif kind in _COMPLEX:
             kinds.append(kind)
             packed += (value.real, value.imag)
@@ -240,6 +247,7 @@ def _take(arguments: tuple[Any, ...], kinds: list[Any], packed: list[Any]) -> No
             packed.append(value)
 
 
+_REAL = frozenset({bool, float, *(np.dtype(kind).type for kind in "?bhilqBHILQfd")})
 _COMPLEX = (complex, np.complex64, np.complex128)
 
 
@@ -247,12 +255,12 @@ class Entry:
     """What is the same in all runs of a kernel with arguments of the same kinds."""
 
     def __init__(self, kernel: Kernel, values: tuple[Any, ...]) -> None:
-        address = code.address_of(kernel, values)
+        address = code.address_of(kernel, (_TEAM, *values))
         assert address is not None
         self._address: int = address
         self._name = kernel.__name__
         self._enter = ctypes.CFUNCTYPE(*_ENTRY)(address)
-        form, plan, slot = "<", [], 0
+        form, plan, slot = "<5q", [], 5  # the team's: number, size, and the words that all share
         for leaf in _leaves(values):
             if isinstance(leaf, np.ndarray):
                 plan += [slot, leaf.ndim]
@@ -263,7 +271,8 @@ class Entry:
         self._plan = (ctypes.c_int64 * len(plan))(*plan)
         self._plan_address = ctypes.addressof(self._plan)
         self._arrays = len(plan) // 2
-        self.kind = ctypes.c_int64 * (SLOTS + slot)
+        self.words = SLOTS + slot + LINE  # where those words begin in a record
+        self.kind = ctypes.c_int64 * (self.words + WORDS)
         first = self.kind()
         first[FUNCTION], first[OVER] = address, 1
         self.first = bytes(first)
