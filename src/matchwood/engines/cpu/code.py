@@ -1,7 +1,6 @@
 """Where the machine code of a kernel comes from, so that Ctrl-C and forks do no harm.
 
-First from the library of kernels that was built beforehand, if one is installed (library.py); else
-from the user's cache folder (cache.py), which needs LLVM and not Numba; else it is compiled now
+From the user's cache folder (cache.py), which needs LLVM and not Numba; else it is compiled now
 (jit.py) and kept there.
 
 A compilation runs in a thread of its own: LLVM cannot be interrupted, and Numba may not recover

@@ -363,7 +363,10 @@ def kind_of_value(value: Any) -> Any:
     description = described(value)
     if description is not None:
         return kind_of(description)
-    kind = numba.typeof(value)
+    try:
+        kind = numba.typeof(value)
+    except ValueError as error:
+        raise NumbaError(str(error)) from error
     if isinstance(kind, types.Array) and not kind.mutable:
         return kind.copy(readonly=False)
     return kind

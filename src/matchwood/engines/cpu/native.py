@@ -368,14 +368,22 @@ def machine_code(compiles: bool = True) -> dict[str, Any] | None:
     """The machine code by name; None where it must be compiled and shall not."""
     made = {}
     for name in ("fill", "run", "start", "attend", "call", "wait", "cancel"):
-        function = getattr(mailboxes, name)
-        words = function.py_func.__code__.co_argcount
-        form = ctypes.CFUNCTYPE if name in _FREE else ctypes.PYFUNCTYPE
-        address = code.address_of(function, (0,) * words, compiles=compiles)
-        if address is None:
+        function = bound(getattr(mailboxes, name), holding=name not in _FREE, compiles=compiles)
+        if function is None:
             return None
-        made[name] = form(*[ctypes.c_int64] * (words + 1))(address)
+        made[name] = function
     return made
+
+
+def bound(routine: Any, *, holding: bool = False, compiles: bool = True) -> Any:
+    """A routine as Python calls it, with the interpreter's lock or without; None if it `compiles`
+    not and must be compiled."""
+    words = routine.py_func.__code__.co_argcount
+    address = code.address_of(routine, (0,) * words, compiles=compiles)
+    if address is None:
+        return None
+    form = ctypes.PYFUNCTYPE if holding else ctypes.CFUNCTYPE
+    return form(*[ctypes.c_int64] * (words + 1))(address)
 
 
 def _works(made: dict[str, Any]) -> bool:

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engines.cpu import Team, crew
+from matchwood.engines.cpu.native import bound
 from matchwood.engines.ranks import checks
 from matchwood.engines.ranks.checks import Counts
 from matchwood.engines.ranks.faults import difference
@@ -82,10 +82,11 @@ class SharedRegion:
         self._rows = list(whole[flags + heads : flags + heads + rows].reshape(2, size, room))
         self._wholes = [side.reshape(-1) for side in self._rows]
         self._number = 0
-        self._team = Team(0, 1, np.zeros(0, np.int64))
+        self._come, self._present = bound(come), bound(present)  # compiled before a meeting
+        words = self._heads[0].shape[1]
+        flags_at = self._flags.ctypes.data
+        self._places = [(flags_at, side.ctypes.data, size, words) for side in self._heads]
         self.begin()
-        crew(1, work=1).run(come, self._flags, self.heads, rank, 0, 0)  # compiled before a meeting
-        crew(1, work=1).run(present, self._flags, self.heads, 0, 0)
         self._number = 0
 
     def begin(self) -> None:
@@ -100,13 +101,14 @@ class SharedRegion:
         This rank has written its head and its row.  It tests the flags `looks` times before it
         calls `wait`.
         """
-        number, heads, team, flags = self._number, self.heads, self._team, self._flags
-        found = come(team, flags, heads, self.rank, number, looks)
+        number = self._number
+        places = self._places[number & 1]
+        found = self._come(*places, number, looks, self.rank)
         if found == ABSENT:
 
             def done() -> bool:
                 nonlocal found
-                found = present(team, flags, heads, number, looks)
+                found = self._present(*places, number, looks)
                 return bool(found != ABSENT)
 
             wait(done)

@@ -20,6 +20,8 @@ from matchwood.engines.cpu import (
     share,
     store_release,
 )
+from matchwood.engines.cpu.compiled import routine
+from matchwood.engines.cpu.mailboxes import words_at
 
 Array = np.ndarray[Any, Any]
 
@@ -28,33 +30,36 @@ ABSENT, PRESENT, DIFFERENT = range(3)
 
 
 @device
-def _looked(flags: Array, heads: Array, number: int, looks: int) -> int:
-    for other in range(heads.shape[0]):
+def _looked(flags: Array, heads: int, ranks: int, words: int, number: int, looks: int) -> int:
+    for other in range(ranks):
         while load_acquire(flags, other * FLAG_WORDS) < number:
             looks -= 1
             if looks < 0:
                 return ABSENT
             back_off(0)
-    for other in range(1, heads.shape[0]):
-        if heads[other, 0] != heads[0, 0]:
+    first = words_at(heads, ranks * words)
+    for other in range(1, ranks):
+        if first[other * words] != first[0]:
             return DIFFERENT
     return PRESENT
 
 
-@kernel
-def come(team: Any, flags: Array, heads: Array, rank: int, number: int, looks: int) -> int:
+@routine
+def come(flags: int, heads: int, ranks: int, words: int, number: int, looks: int, rank: int) -> int:
     """Raise the flag of this rank, then look for the others; see `present`."""
-    store_release(flags, rank * FLAG_WORDS, number)
-    return _looked(flags, heads, number, looks)
+    raised = words_at(flags, ranks * FLAG_WORDS)
+    store_release(raised, rank * FLAG_WORDS, number)
+    return _looked(raised, heads, ranks, words, number, looks)
 
 
-@kernel
-def present(team: Any, flags: Array, heads: Array, number: int, looks: int) -> int:
+@routine
+def present(flags: int, heads: int, ranks: int, words: int, number: int, looks: int) -> int:
     """PRESENT if all flags are up; ABSENT if one is still down after `looks` tests.
 
-    DIFFERENT if the ranks call different operations: the first word of each row of `heads`.
+    DIFFERENT if the ranks call different operations: the first word of each of the `heads`, which
+    are `words` apart.  Flags and heads are addresses.
     """
-    return _looked(flags, heads, number, looks)
+    return _looked(words_at(flags, ranks * FLAG_WORDS), heads, ranks, words, number, looks)
 
 
 # Large arrays that are copied by all threads of a rank.
