@@ -249,7 +249,7 @@ BUDGET: dict[str, int] = {
     "applications": 18915,
     "cli": 3708,
     "communities": 5228,
-    "components": 6741,
+    "components": 6764,
     "engines": 12079,
     "factors": 3277,
     "forests": 2470,
