@@ -28,7 +28,7 @@ def prepared(A, index_dtype=np.int32):
 
 
 def expected(A):
-    count, labels, _ = reference.label(csr.View(A.indptr, A.indices), None, "")
+    count, labels, _ = reference.label(csr.View(A.indptr, A.indices), None, True, "")
     return count, labels
 
 

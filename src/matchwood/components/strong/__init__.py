@@ -112,13 +112,13 @@ def strongly_connected_components(
             f"this call runs on {chosen!r}"
         )
     method = quickest(method, call)
-    view, inward = H.directed_pattern(), None
+    view, inward, loops = H.directed_pattern(), None, True
     if method != "tarjan" and chosen != "reference":
         if method == "auto" and H.has_symmetric_pattern:
             return connected_components(call.given, engine=engine, threads=threads)
-        inward = H.transposed_pattern()
+        inward, loops = H.transposed_pattern(), H.loops > 0
     run = call.load(__name__).label
-    count, labels, rounds = run(view, inward, method, threads=threads)
+    count, labels, rounds = run(view, inward, loops, method, threads=threads)
     return Components(count, call.back(labels), rounds)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def label(
-    view: Any, inward: Any, method: str, *, threads: int | None = None
+    view: Any, inward: Any, loops: bool, method: str, *, threads: int | None = None
 ) -> tuple[int, Any, int]:
     n = view.n
     rows = [view.indices[view.indptr[v] : view.indptr[v + 1]].tolist() for v in range(n)]

@@ -4,8 +4,8 @@
     "walk"        one path after the other by one thread, permuting on the way
     "auto"        the better of the two
 
-With two threads, walks within a range of vertices for each thread took 1.2 to 1.3 times as long as
-one plain walk (meshes of 65,000 to 1 million vertices).
+Two threads that walk within a range of vertices each would save 5 % of `linear_forest` on a grid of
+250,000 vertices (27.0 against 28.5 ms on two cores), and nothing with more threads.
 """
 
 from __future__ import annotations

@@ -478,7 +478,7 @@ def _finish(
 
 
 def label(
-    view: Any, inward: Any, method: str, *, threads: int | None = None
+    view: Any, inward: Any, loops: bool, method: str, *, threads: int | None = None
 ) -> tuple[int, Array, int]:
     """How many components there are, the component of each vertex, and rounds."""
     n = view.n
@@ -505,7 +505,7 @@ def label(
         return label_alone(view)
     if method != "auto":
         listed, colour = np.empty((2, n), unsigned)
-        team.run(trim, out, into, mark, parent, degrees, following)
+        team.run(trim, out, into, loops, not found, mark, parent, degrees, following)
         if method == "multistep":
             few = FEW_VERTICES_FOR_TWO if team.size <= 2 else FEW_VERTICES
             team.run(

@@ -95,6 +95,20 @@ CHUNK = 1024  # vertices that a member takes at a time
 
 
 @device
+def has_loop(arcs: Arcs, v: Any) -> Any:
+    """Is (v, v) stored?  Rows are sorted."""
+    indptr, indices = arcs
+    lo, hi = np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])
+    while lo < hi:
+        middle = (lo + hi) >> np.uint64(1)
+        if np.uint64(indices[middle]) < v:
+            lo = middle + np.uint64(1)
+        else:
+            hi = middle
+    return lo < np.uint64(indptr[v + np.uint64(1)]) and np.uint64(indices[lo]) == v
+
+
+@device
 def lonely(arcs: Arcs, v: Any) -> Any:
     """Does the row of v hold nothing, or nothing but v?  Rows have no duplicates."""
     indptr, indices = arcs
@@ -114,14 +128,22 @@ def _open_arcs(arcs: Arcs, mark: Array, v: Any) -> Any:
 
 @device
 def _count(
-    team: Any, out: Arcs, into: Arcs, mark: Array, out_degree: Array, in_degree: Array
-) -> None:
-    """Set both counters of all open vertices."""
+    team: Any, out: Arcs, into: Arcs, loops: bool, whole: bool, mark: Array, out_degree: Array,
+    in_degree: Array,
+) -> None:  # fmt: skip
+    """Set both counters of all open vertices; `whole`: all vertices are open."""
     n = mark.size
+    one = np.uint64(1)
     chunk = next_chunk(team, n, CHUNK)
     while chunk >= 0:
         for v in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
-            if mark[v] == OPEN:
+            if mark[v] != OPEN:
+                continue
+            if whole:
+                loop = np.int64(loops and has_loop(out, v))
+                out_degree[v] = np.int64(out.indptr[v + one]) - np.int64(out.indptr[v]) - loop
+                in_degree[v] = np.int64(into.indptr[v + one]) - np.int64(into.indptr[v]) - loop
+            else:
                 out_degree[v] = _open_arcs(out, mark, v)
                 in_degree[v] = _open_arcs(into, mark, v)
         chunk = next_chunk(team, n, CHUNK)
@@ -148,13 +170,14 @@ def _lower(
 
 @kernel
 def trim(
-    team: Any, out: Arcs, into: Arcs, mark: Array, parent: Array, degrees: Array, following: Array
-) -> None:
+    team: Any, out: Arcs, into: Arcs, loops: bool, whole: bool, mark: Array, parent: Array,
+    degrees: Array, following: Array,
+) -> None:  # fmt: skip
     """Take away all such vertices; `degrees`, of shape (2, n), is scratch for the counters."""
     n = mark.size
     out_degree, in_degree = degrees[0], degrees[1]
     kind = out_degree.dtype.type
-    _count(team, out, into, mark, out_degree, in_degree)
+    _count(team, out, into, loops, whole, mark, out_degree, in_degree)
     if barrier(team):
         return
     no_vertex = kind(-1)  # the end of a stack

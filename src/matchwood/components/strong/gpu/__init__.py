@@ -41,7 +41,7 @@ VARIANTS = {
 
 
 def label(
-    view: Any, inward: Any, method: str, *, threads: int | None = None
+    view: Any, inward: Any, loops: bool, method: str, *, threads: int | None = None
 ) -> tuple[int, Any, int]:
     caller = "strongly_connected_components"
     n, nnz, kind = view.n, view.nnz, view.indptr.dtype
