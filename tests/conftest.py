@@ -8,6 +8,7 @@ import gc
 import os
 import re
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, settings
 
 from graphs import ZOO
+from matchwood.engines.cpu import code
+from matchwood.machine import kernels
 from support import THREADS
 
 settings.register_profile(
@@ -93,6 +96,10 @@ def no_mpi() -> str | None:
     return "there is no mpiexec" if launcher() is None else None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--list-kernels", action="store_true", help="list all kernels that are met")
+
+
 def pytest_configure() -> None:
     """Hear Ctrl-C: a shell starts background jobs, and so their children, with it ignored.
 
@@ -169,6 +176,22 @@ def engine(request: pytest.FixtureRequest) -> str:
 def zoo_graph(request: pytest.FixtureRequest) -> sp.csr_array:
     """Each graph of the zoo, freshly made."""
     return ZOO[request.param]()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _kernels_are_listed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What is not in the list is not in the libraries: its users would wait for the compiler."""
+    yield
+    met = set(code.met)
+    code.met.clear()
+    if not request.config.getoption("--list-kernels"):
+        assert met <= kernels.listed(), "pytest --list-kernels adds these to the list"
+        return
+    import fcntl
+
+    with open(TESTS / "conftest.py") as file:  # one worker after the other
+        fcntl.flock(file, fcntl.LOCK_EX)
+        kernels.write_list(kernels.listed() | met)
 
 
 @pytest.fixture(scope="session")

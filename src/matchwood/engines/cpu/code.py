@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import functools
 import hashlib
 import os
@@ -31,13 +32,12 @@ from typing import Any
 import numpy as np
 
 from matchwood._lazy import import_whole
-from matchwood.engines.cpu import cache
+from matchwood.engines.cpu import cache, library
 from matchwood.engines.cpu.compiled import (
     Kernel,
-    cells,
-    described,
-    file_of,
+    signature,
     source_hash,
+    sources,
 )
 from matchwood.engines.cpu.cpus import called_function
 
@@ -53,6 +53,7 @@ _forked_while_compiling = False  # this process was forked in the middle of a co
 _engines: list[Any] = []  # LLVM's, each with code that was loaded
 origins: collections.Counter[str] = collections.Counter()  # of all code in use, by kernel: where
 # it came from, as in "matchwood.io.cpu.read_rows: cache"
+met: set[str] = set()  # signatures of all of it that has one
 
 
 def address_of(kernel: Kernel, values: tuple[Any, ...], *, compiles: bool = True) -> int | None:
@@ -94,20 +95,27 @@ def _shown(value: Any) -> str:
 def _made(
     kernel: Kernel, values: tuple[Any, ...], folder: Path | None, compiles: bool
 ) -> int | None:
-    """The code from the cache folder, or compiled."""
+    """The code that came with the package, that of the cache folder, or compiled."""
     # Numba imports modules when it first meets a type, and a child forked in the middle of an
     # import waits for ever.  So this, too, is done under the lock that forks wait for.
     with _lock:
-        path = None if folder is None else _path(folder, kernel, values)
-        kept = None if path is None else cache.load(path)
-        if kept is not None:
-            try:
-                symbol, _, code = kept.partition(b"\0")
-                address = _loaded(symbol.decode(), code)
-                origins[f"{_name(kernel)}: cache"] += 1
+        text = signature(kernel, values)
+        if text is not None:
+            met.add(text)
+            address = library.address_of(text, sources(kernel, values))
+            if address is not None:
+                origins[f"{_name(kernel)}: library"] += 1
                 return address
-            except Exception:  # noqa: S110  any fault of the file: it is compiled again
-                pass
+        path = None
+        if folder is not None and text is not None:
+            path = _path(folder, kernel, text, sources(kernel, values))
+            kept = cache.load(path)
+            if kept is not None:
+                with contextlib.suppress(Exception):  # any fault of the file: compiled again
+                    symbol, _, code = kept.partition(b"\0")
+                    address = _loaded(symbol.decode(), code)
+                    origins[f"{_name(kernel)}: cache"] += 1
+                    return address
         if not compiles:
             return None
         begun = time.perf_counter()
@@ -130,20 +138,14 @@ def _name(kernel: Kernel) -> str:
     return f"{kernel.__module__}.{kernel.__qualname__}".replace("<", "").replace(">", "")
 
 
-def _path(folder: Path, kernel: Kernel, values: tuple[Any, ...]) -> Path | None:
-    """The file of a kernel's code; None when no name would be the same in another process.
+def _path(folder: Path, kernel: Kernel, text: str, files: set[Path]) -> Path:
+    """The file of a kernel's code, named by a hash of all that the code was made from.
 
-    Named by a hash of all that the code was made from.  Numba numbers its files through an index;
-    two processes that compile at the same time can then take one number for different code.  With
-    hashes there is no such conflict.  A file that is damaged, or cannot be written, costs one more
-    compilation and does no other harm.
+    Numba numbers its files through an index; two processes that compile at the same time can then
+    take one number for different code.  With hashes there is no such conflict.  A file that is
+    damaged, or cannot be written, costs one more compilation and does no other harm.
     """
-    function = kernel.py_func
-    file = file_of(function)
-    kinds, enclosed = [described(value) for value in values], cells(function)
-    if None in kinds or enclosed is None or not kernel.lasting:
-        return None
-    key = repr((source_hash(file), kinds, enclosed, function.__code__.co_code, _settings()))
+    key = repr((text, sorted(map(source_hash, files)), _settings()))
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     # the function's name is for human readers; the digest alone would be enough
     return folder / f"{_name(kernel)}.{digest}.code"

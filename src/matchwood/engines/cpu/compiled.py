@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -214,7 +215,7 @@ def described(value: Any) -> Any:
     """What decides the machine code for an argument; None where only Numba knows.
 
     "int32 1C" is an array of one dimension in C order, "int64" a number; the first item of a list
-    is the class of a NamedTuple, "" of another tuple.  A read-only array is described as others: a
+    is the class of a NamedTuple, "" of another tuple; "module:name" a function.  A read-only array is described as others: a
     kernel writes only to what it was given to write to, and one form of it is enough.
     """
     if isinstance(value, np.ndarray):
@@ -235,7 +236,7 @@ def described(value: Any) -> Any:
         return "int64" if value <= LARGEST else "uint64"
     if type(value) is float:
         return "float64"
-    return _name(value)
+    return name_of(value) if isinstance(value, Function) else None
 
 
 def _described_array(value: np.ndarray[Any, Any]) -> str | None:
@@ -246,30 +247,27 @@ def _described_array(value: np.ndarray[Any, Any]) -> str | None:
     return f"{kind.name} {value.ndim}{order}{'' if flags.aligned else ' unaligned'}"
 
 
-def _name(value: Any) -> str | None:
-    """A name, the same in every process, for a function of this package.
-
-    A function from elsewhere may change at any time, so it gets None.
-    """
-    if not isinstance(value, Function):
-        return None
-    function = value.py_func
-    path = file_of(function)
-    if function.__closure__ or not value.lasting:
-        return None
-    return f"{function.__module__}:{function.__qualname__} {source_hash(path)}"
+def name_of(function: Function) -> str | None:
+    """Where it stands, the same in every process; None of one that may change at any time."""
+    inside = function.lasting and not function.py_func.__closure__
+    return f"{function.__module__}:{function.__qualname__}" if inside else None
 
 
-def cells(function: Callable[..., Any]) -> list[str] | None:
-    """The values that a function encloses, described; None where one has no lasting name."""
-    found = []
-    for cell in function.__closure__ or ():
-        value = cell.cell_contents
-        if isinstance(value, (bool, int, float, str, bytes, type(None))):
-            found.append(repr(value))
-        else:
-            name = _name(value)
-            if name is None:
-                return None
-            found.append(name)
-    return found
+def signature(kernel: Kernel, values: tuple[Any, ...]) -> str | None:
+    """A kernel and the types of its arguments as text; None where only Numba knows them."""
+    parts = [name_of(kernel), *map(described, values)]
+    return None if None in parts else json.dumps(parts, separators=(",", ":"))
+
+
+def sources(kernel: Kernel, values: tuple[Any, ...]) -> set[Path]:
+    """The files whose `source_hash` its code depends on: its own, and those of functions that it is
+    given."""
+    functions = [kernel]
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple):
+            waiting += value
+        elif isinstance(value, Function):
+            functions.append(value)
+    return {file_of(function.py_func) for function in functions}

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 import sys
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from llvmlite import binding, ir
-from numba.core import types
+from numba.core import config, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
@@ -120,7 +121,23 @@ class _KernelLibrary(JITCodeLibrary):
         for function in self._final_module.functions:  # LLVM would call address 0
             if function.is_declaration and function.name.startswith("_ZN"):
                 raise AssertionError(f"{function.name} is not linked")
+        if _target:
+            self._hide()
         super().finalize()
+
+    def _hide(self) -> None:
+        """Nothing but the entry is seen by other objects of a library."""
+        module = self._final_module
+        for part in (*module.functions, *module.global_variables):
+            if not part.is_declaration and not part.name.startswith(ENTRY):
+                part.linkage = "internal"
+
+    def _finalize_final_module(self) -> None:
+        if not _target:
+            super()._finalize_final_module()
+            return
+        assert not self.has_dynamic_globals, "the code has addresses of this process"
+        self._finalized = True
 
 
 def _link(module: Any, library: Any) -> None:
@@ -231,8 +248,11 @@ class _RoutineCompiler(_DeviceCompiler):
 # Entries
 
 
+ENTRY = "matchwood."
+
+
 def _entry_name(described: Any) -> str:
-    return f"matchwood.{described.llvm_func_name}"
+    return f"{ENTRY}{described.llvm_func_name}"
 
 
 def _add_entry(context: Any, library: Any, described: Any) -> None:
@@ -381,6 +401,32 @@ def compile_kernel(kernel: Kernel, kinds: tuple[Any, ...]) -> Compiled:
         name = _entry_name(code.fndesc)
         address = code.library.get_pointer_to_function(name)
         return Compiled(name, address, bytes(code.library._get_compiled_object()))
+
+
+_target: list[Any] = []  # the machine that a library is made for; none where code is run here
+
+
+def object_code(signature: str, symbol: str) -> bytes:
+    """A file of objects for a library: `symbol` is the entry of a kernel (compiled.signature).
+
+    For the processor that NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name: both must be set.
+    """
+    if not _target:
+        _target.append(
+            binding.Target.from_default_triple().create_target_machine(
+                cpu=config.CPU_NAME, features=config.CPU_FEATURES, opt=3, reloc="pic"
+            )
+        )
+    name, *descriptions = json.loads(signature)
+    kinds = tuple(kind_of(description) for description in descriptions)
+    with global_compiler_lock:
+        made = _with_entry(_found(name))
+        made.compile(kinds)
+        code = made.overloads[kinds]
+        module = code.library._final_module
+        module.get_function(_entry_name(code.fndesc)).name = symbol
+        found: bytes = _target[0].emit_object(module)
+        return found
 
 
 @functools.cache

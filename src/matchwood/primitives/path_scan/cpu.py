@@ -80,6 +80,7 @@ def _orient(team: Team, table: Array, links: Array, bad: Array) -> None:
             links[2 * v + side] = link
 
 
+@functools.lru_cache(maxsize=64)
 def _compiled(op: Any) -> Any:
     """The operation as kernels can call it.
 
@@ -91,64 +92,57 @@ def _compiled(op: Any) -> Any:
     return op if hasattr(op, "_numba_type_") else device(op)
 
 
-@functools.lru_cache(maxsize=64)
-def _doubling_with(op_of_user: Any) -> Any:
-    """The kernel of doubling for an operation."""
-    op = _compiled(op_of_user)
-
-    @kernel
-    def _double(
-        team: Team, links: Array, values: Array, until_still: bool, to: Array, total: Array,
-        next_to: Array, next_total: Array, tally: Array, result: Array,
-    ) -> None:  # fmt: skip
-        """Algorithm 3.  Ends when the number of sides that have reached no end stops falling: the
-        rest are cycles.  `until_still`: when no value on a cycle changes, for an idempotent `op`;
-        then every window covers its cycle.  result: (which copy is last, sides left, rounds)."""
-        n = values.size
-        lo, hi = share(team, n)
+@kernel
+def _double(
+    team: Team, links: Array, values: Array, until_still: bool, to: Array, total: Array,
+    next_to: Array, next_total: Array, tally: Array, result: Array, op: Any,
+) -> None:  # fmt: skip
+    """Algorithm 3.  Ends when the number of sides that have reached no end stops falling: the
+    rest are cycles.  `until_still`: when no value on a cycle changes, for an idempotent `op`;
+    then every window covers its cycle.  result: (which copy is last, sides left, rounds)."""
+    n = values.size
+    lo, hi = share(team, n)
+    for v in range(natural(lo), hi):
+        if interrupted(team, v):
+            return
+        for slot in range(2 * v, 2 * v + 2):
+            to[slot] = links[slot]
+            total[slot] = values[v]
+    if barrier(team):
+        return
+    turn, left = 0, np.int64(-1)
+    while True:
+        count = 0
         for v in range(natural(lo), hi):
             if interrupted(team, v):
                 return
-            for slot in range(2 * v, 2 * v + 2):
-                to[slot] = links[slot]
-                total[slot] = values[v]
+            for slot in range(natural(2 * v), 2 * v + 2):
+                ahead = np.int64(to[slot])
+                mine = total[slot]
+                if ahead >= 0:
+                    ahead = natural(ahead)
+                    combined = converted(op(mine, total[ahead]), mine)
+                    ahead = np.int64(to[ahead])
+                    if ahead >= 0:
+                        count += 1 if not until_still or combined != mine else 0
+                    mine = combined
+                next_to[slot] = ahead
+                next_total[slot] = mine
+        tally[team.me, turn % 3] = count
         if barrier(team):
             return
-        turn, left = 0, np.int64(-1)
-        while True:
-            count = 0
-            for v in range(natural(lo), hi):
-                if interrupted(team, v):
-                    return
-                for slot in range(natural(2 * v), 2 * v + 2):
-                    ahead = np.int64(to[slot])
-                    mine = total[slot]
-                    if ahead >= 0:
-                        ahead = natural(ahead)
-                        combined = converted(op(mine, total[ahead]), mine)
-                        ahead = np.int64(to[ahead])
-                        if ahead >= 0:
-                            count += 1 if not until_still or combined != mine else 0
-                        mine = combined
-                    next_to[slot] = ahead
-                    next_total[slot] = mine
-            tally[team.me, turn % 3] = count
-            if barrier(team):
-                return
-            turn += 1
-            to, next_to = next_to, to
-            total, next_total = next_total, total
-            count = 0
-            for member in range(team.size):
-                count += tally[member, (turn - 1) % 3]
-            if count == 0 or (count == left and not until_still):
-                left = count
-                break
+        turn += 1
+        to, next_to = next_to, to
+        total, next_total = next_total, total
+        count = 0
+        for member in range(team.size):
+            count += tally[member, (turn - 1) % 3]
+        if count == 0 or (count == left and not until_still):
             left = count
-        if team.me == 0:
-            result[0], result[1], result[2] = turn % 2, left, turn
-
-    return _double
+            break
+        left = count
+    if team.me == 0:
+        result[0], result[1], result[2] = turn % 2, left, turn
 
 
 def _run_doubling(
@@ -161,8 +155,8 @@ def _run_doubling(
     team = crew(threads, work=16 * n)
     result, tally = np.zeros(3, np.int64), np.zeros((team.size, _LINE), np.int64)
     team.run(
-        _doubling_with(op), links, values, until_still, to, total, other_to, other_total, tally,
-        result,
+        _double, links, values, until_still, to, total, other_to, other_total, tally, result,
+        _compiled(op),
     )  # fmt: skip
     return (other_to, other_total, result) if result[0] else (to, total, result)
 
@@ -201,157 +195,153 @@ UNREACHED = -1  # in `ends`: no walk has reached the vertex
 ON_CYCLE = -2  # in `ends`: the vertex is known to be on a cycle
 
 
-@functools.lru_cache(maxsize=64)
-def _splitters_with(op_of_user: Any) -> tuple[Any, Any, Any]:
-    """The three kernels for an operation."""
-    op = _compiled(op_of_user)
-
-    @kernel
-    def _walk_stretches(
-        team: Team, links: Array, values: Array, nodes: Array, number: Array, to: Array,
-        total: Array, least: Array,
-    ) -> None:  # fmt: skip
-        """to[slot]: the slot at which the next node is entered, or ~end; total[slot]: the values
-        on the way there, that of the node or end included; least[slot]: their smallest vertex."""
-        chunk = next_chunk(team, to.size, 8)
-        while chunk >= 0:
-            for slot in range(natural(chunk), min(chunk + 8, to.size)):
-                at = natural(np.int64(links[2 * natural(np.int64(nodes[slot // 2])) + slot % 2]))
+@kernel
+def _walk_stretches(
+    team: Team, links: Array, values: Array, nodes: Array, number: Array, to: Array,
+    total: Array, least: Array, op: Any,
+) -> None:  # fmt: skip
+    """to[slot]: the slot at which the next node is entered, or ~end; total[slot]: the values
+    on the way there, that of the node or end included; least[slot]: their smallest vertex."""
+    chunk = next_chunk(team, to.size, 8)
+    while chunk >= 0:
+        for slot in range(natural(chunk), min(chunk + 8, to.size)):
+            at = natural(np.int64(links[2 * natural(np.int64(nodes[slot // 2])) + slot % 2]))
+            v = natural(at >> 1)
+            mine, smallest, steps = values[v], v, 0
+            while True:
+                steps += 1
+                if interrupted(team, steps):
+                    return
+                node, ahead = np.int64(number[v]), np.int64(links[at])
+                if node >= 0:
+                    to[slot] = 2 * node + (1 - (at & 1))
+                    break
+                if ahead < 0:
+                    to[slot] = ahead
+                    break
+                at = natural(ahead)
                 v = natural(at >> 1)
-                mine, smallest, steps = values[v], v, 0
-                while True:
-                    steps += 1
-                    if interrupted(team, steps):
-                        return
-                    node, ahead = np.int64(number[v]), np.int64(links[at])
-                    if node >= 0:
-                        to[slot] = 2 * node + (1 - (at & 1))
-                        break
-                    if ahead < 0:
-                        to[slot] = ahead
-                        break
-                    at = natural(ahead)
-                    v = natural(at >> 1)
-                    mine = converted(op(mine, values[v]), mine)
-                    smallest = min(smallest, v)
-                total[slot] = mine
-                least[slot] = smallest
-            chunk = next_chunk(team, to.size, 8)
+                mine = converted(op(mine, values[v]), mine)
+                smallest = min(smallest, v)
+            total[slot] = mine
+            least[slot] = smallest
+        chunk = next_chunk(team, to.size, 8)
 
-    @kernel
-    def _rank(
-        team: Team, nodes: Array, to: Array, total: Array, least: Array, end: Array, behind: Array
-    ) -> None:
-        """end[slot], behind[slot]: the end of the path on that side of a node, and all values up to
-        it.  On a cycle `end` becomes ~(its smallest vertex)."""
-        for k in range(to.size):
-            end[k] = UNKNOWN
-        for first in range(to.size):
-            if interrupted(team, first):
-                return
-            if to[first] >= 0:
-                continue
-            last, value = ~to[first], total[first]
-            slot: Any = np.int64(first)
-            while True:
-                end[slot], behind[slot] = last, value
-                slot = np.int64(to[natural(slot ^ 1)])  # the next node's slot that leads here
-                if slot < 0:
-                    break
-                slot = natural(slot)
-                value = converted(op(total[slot], value), value)
-        for first in range(to.size):
-            if end[first] != UNKNOWN:
-                continue
-            smallest: Any = np.int64(nodes[first // 2])
-            slot = np.int64(first)
-            while True:
-                smallest = min(smallest, np.int64(least[natural(slot)]))
-                slot = np.int64(to[natural(slot)]) ^ 1
-                if slot == first:
-                    break
-            while True:
-                end[slot] = end[slot ^ 1] = ~smallest
-                slot = np.int64(to[natural(slot)]) ^ 1
-                if slot == first:
-                    break
 
-    @kernel
-    def _distribute(
-        team: Team, links: Array, values: Array, nodes: Array, number: Array, end: Array,
-        behind: Array, ends: Array, reduced: Array, smallest: Array,
-    ) -> None:  # fmt: skip
-        n = values.size
-        slots = 2 * nodes.size
-        all_walks = slots + n
-        chunk = next_chunk(team, all_walks, CHUNK)
-        while chunk >= 0:
-            for walk in range(natural(chunk), min(chunk + CHUNK, all_walks)):
-                if walk < slots:  # leave through `walk`, with what is behind on the other side
-                    v = natural(np.int64(nodes[walk // 2]))
-                    mine, last, side = values[v], np.int64(end[walk ^ 1]), walk % 2
-                    if last < 0:  # a cycle
-                        if ~last == v or walk % 2 == 0:
-                            store_relaxed(smallest, ~last, np.uint8(1))
-                        ends[2 * v + side] = ON_CYCLE
-                        continue
-                    mine = converted(op(mine, behind[walk ^ 1]), mine)
-                    ends[2 * v + 1 - side], reduced[2 * v + 1 - side] = last, mine
-                else:
-                    v = natural(walk - slots)
-                    one, other = links[2 * v], links[2 * v + 1]
-                    if one >= 0 and other >= 0:
-                        continue
-                    mine, last = values[v], np.int64(v)
-                    side = 0 if one >= 0 else 1  # the one that leads on
-                    ends[2 * v + 1 - side], reduced[2 * v + 1 - side] = last, mine
-                    if one < 0 and other < 0:
-                        ends[2 * v + side], reduced[2 * v + side] = last, mine
-                        continue
-                at, steps = np.int64(links[2 * v + side]), 0
-                while at >= 0:
-                    steps += 1
-                    if interrupted(team, steps):
-                        return
-                    at = natural(at)
-                    v = natural(at >> 1)
-                    ahead = np.int64(links[at])
-                    prefetch(values, ahead >> 1)
-                    if number[v] >= 0:
-                        break
-                    mine = converted(op(values[v], mine), mine)
-                    back = natural(at ^ 1)
-                    ends[back], reduced[back] = last, mine
-                    at = ahead
-            chunk = next_chunk(team, all_walks, CHUNK)
-        if barrier(team):
+@kernel
+def _rank(
+    team: Team, nodes: Array, to: Array, total: Array, least: Array, end: Array, behind: Array,
+    op: Any,
+) -> None:  # fmt: skip
+    """end[slot], behind[slot]: the end of the path on that side of a node, and all values up to
+    it.  On a cycle `end` becomes ~(its smallest vertex)."""
+    for k in range(to.size):
+        end[k] = UNKNOWN
+    for first in range(to.size):
+        if interrupted(team, first):
             return
-        # What no walk has reached are cycles.  One member or several walk round each of them.
-        chunk = next_chunk(team, n, CHUNK)
-        while chunk >= 0:
-            for v in range(natural(chunk), min(chunk + CHUNK, n)):
-                if load_relaxed(ends, 2 * v) != UNREACHED or number[v] >= 0:
-                    continue
-                least, at, steps, with_node = np.int64(v), np.int64(links[2 * v]), 0, False
-                while True:
-                    steps += 1
-                    if interrupted(team, steps):
-                        return
-                    at = natural(at)
-                    w = natural(at >> 1)
-                    if number[w] >= 0:  # a cycle with a node was seen by `_rank`
-                        with_node = True
-                        break
-                    store_relaxed(ends, 2 * w, ends.dtype.type(ON_CYCLE))
-                    if w == v:
-                        break
-                    least = min(least, w)
-                    at = np.int64(links[at])
-                if not with_node:
-                    store_relaxed(smallest, least, np.uint8(1))
-            chunk = next_chunk(team, n, CHUNK)
+        if to[first] >= 0:
+            continue
+        last, value = ~to[first], total[first]
+        slot: Any = np.int64(first)
+        while True:
+            end[slot], behind[slot] = last, value
+            slot = np.int64(to[natural(slot ^ 1)])  # the next node's slot that leads here
+            if slot < 0:
+                break
+            slot = natural(slot)
+            value = converted(op(total[slot], value), value)
+    for first in range(to.size):
+        if end[first] != UNKNOWN:
+            continue
+        smallest: Any = np.int64(nodes[first // 2])
+        slot = np.int64(first)
+        while True:
+            smallest = min(smallest, np.int64(least[natural(slot)]))
+            slot = np.int64(to[natural(slot)]) ^ 1
+            if slot == first:
+                break
+        while True:
+            end[slot] = end[slot ^ 1] = ~smallest
+            slot = np.int64(to[natural(slot)]) ^ 1
+            if slot == first:
+                break
 
-    return _walk_stretches, _rank, _distribute
+
+@kernel
+def _distribute(
+    team: Team, links: Array, values: Array, nodes: Array, number: Array, end: Array,
+    behind: Array, ends: Array, reduced: Array, smallest: Array, op: Any,
+) -> None:  # fmt: skip
+    n = values.size
+    slots = 2 * nodes.size
+    all_walks = slots + n
+    chunk = next_chunk(team, all_walks, CHUNK)
+    while chunk >= 0:
+        for walk in range(natural(chunk), min(chunk + CHUNK, all_walks)):
+            if walk < slots:  # leave through `walk`, with what is behind on the other side
+                v = natural(np.int64(nodes[walk // 2]))
+                mine, last, side = values[v], np.int64(end[walk ^ 1]), walk % 2
+                if last < 0:  # a cycle
+                    if ~last == v or walk % 2 == 0:
+                        store_relaxed(smallest, ~last, np.uint8(1))
+                    ends[2 * v + side] = ON_CYCLE
+                    continue
+                mine = converted(op(mine, behind[walk ^ 1]), mine)
+                ends[2 * v + 1 - side], reduced[2 * v + 1 - side] = last, mine
+            else:
+                v = natural(walk - slots)
+                one, other = links[2 * v], links[2 * v + 1]
+                if one >= 0 and other >= 0:
+                    continue
+                mine, last = values[v], np.int64(v)
+                side = 0 if one >= 0 else 1  # the one that leads on
+                ends[2 * v + 1 - side], reduced[2 * v + 1 - side] = last, mine
+                if one < 0 and other < 0:
+                    ends[2 * v + side], reduced[2 * v + side] = last, mine
+                    continue
+            at, steps = np.int64(links[2 * v + side]), 0
+            while at >= 0:
+                steps += 1
+                if interrupted(team, steps):
+                    return
+                at = natural(at)
+                v = natural(at >> 1)
+                ahead = np.int64(links[at])
+                prefetch(values, ahead >> 1)
+                if number[v] >= 0:
+                    break
+                mine = converted(op(values[v], mine), mine)
+                back = natural(at ^ 1)
+                ends[back], reduced[back] = last, mine
+                at = ahead
+        chunk = next_chunk(team, all_walks, CHUNK)
+    if barrier(team):
+        return
+    # What no walk has reached are cycles.  One member or several walk round each of them.
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for v in range(natural(chunk), min(chunk + CHUNK, n)):
+            if load_relaxed(ends, 2 * v) != UNREACHED or number[v] >= 0:
+                continue
+            least, at, steps, with_node = np.int64(v), np.int64(links[2 * v]), 0, False
+            while True:
+                steps += 1
+                if interrupted(team, steps):
+                    return
+                at = natural(at)
+                w = natural(at >> 1)
+                if number[w] >= 0:  # a cycle with a node was seen by `_rank`
+                    with_node = True
+                    break
+                store_relaxed(ends, 2 * w, ends.dtype.type(ON_CYCLE))
+                if w == v:
+                    break
+                least = min(least, w)
+                at = np.int64(links[at])
+            if not with_node:
+                store_relaxed(smallest, least, np.uint8(1))
+        chunk = next_chunk(team, n, CHUNK)
 
 
 def splitters(
@@ -366,14 +356,14 @@ def splitters(
     slots = 2 * nodes.size
     to, least, end = (np.empty(slots, links.dtype) for _ in range(3))
     total, behind = np.empty(slots, values.dtype), np.empty(slots, values.dtype)
-    walk_stretches, me, distribute = _splitters_with(op)
+    op = _compiled(op)
     team = crew(threads, work=8 * n)
     if slots:
-        team.run(walk_stretches, links, values, nodes, number, to, total, least)
-        crew(1, work=4 * slots).run(me, nodes, to, total, least, end, behind)
+        team.run(_walk_stretches, links, values, nodes, number, to, total, least, op)
+        crew(1, work=4 * slots).run(_rank, nodes, to, total, least, end, behind, op)
     ends, reduced = np.full(2 * n, UNREACHED, links.dtype), np.empty(2 * n, values.dtype)
     smallest = np.zeros(n, np.uint8)
-    team.run(distribute, links, values, nodes, number, end, behind, ends, reduced, smallest)
+    team.run(_distribute, links, values, nodes, number, end, behind, ends, reduced, smallest, op)
     return ends, reduced, np.flatnonzero(smallest)
 
 

@@ -206,19 +206,18 @@ def _maximum(
     reduce_rows(team, indptr, indices, data, columns, x, out, _second, _value, _larger, _put)
 
 
+@kernel
+def _operation(
+    team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any,
+    init: Any, multiply: Any, combine: Any, finish: Any,
+) -> None:  # fmt: skip
+    reduce_rows(team, indptr, indices, data, columns, x, out, init, multiply, combine, finish)
+
+
 @functools.lru_cache(maxsize=64)
-def _kernel_of(operation: Operation) -> Any:
-    """The kernel for functions of the user's own; compiled again in each process."""
-    compiled = [f if hasattr(f, "_numba_type_") else device(f) for f in operation]
-    init, multiply, combine, finish = compiled
-
-    @kernel
-    def _operation(
-        team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any
-    ) -> None:
-        reduce_rows(team, indptr, indices, data, columns, x, out, init, multiply, combine, finish)
-
-    return _operation
+def _compiled(operation: Operation) -> tuple[Any, ...]:
+    """Functions of the user's own as kernels can call them; compiled again in each process."""
+    return tuple(f if hasattr(f, "_numba_type_") else device(f) for f in operation)
 
 
 def _run(
@@ -241,7 +240,7 @@ def run_operation(
     threads: int | None = None,
 ) -> None:  # fmt: skip
     team = crew(threads, work=indices.size + indptr.size)
-    team.run(_kernel_of(operation), indptr, indices, data, ANY, x, out)
+    team.run(_operation, indptr, indices, data, ANY, x, out, *_compiled(operation))
 
 
 def spmv(
