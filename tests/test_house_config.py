@@ -1,13 +1,16 @@
-"""What `show_config` shows, and that `warmup` leaves nothing to compile."""
+"""What `show_config` shows, the list of kernels, and that `warmup` compiles it."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+import kernel_calls
 import matchwood
 from matchwood import engines
-from matchwood.engines.cpu import default_threads
-from matchwood.machine import warm
+from matchwood.engines.cpu import compiled, default_threads
+from matchwood.machine import kernels
 from support import run_script
 
 
@@ -34,64 +37,56 @@ def test_config_wants_a_mode_that_it_knows():
         matchwood.show_config(mode="html")
 
 
-def test_warmup_knows_every_problem():
-    """Each function of the index that takes a graph is warmed up."""
-    steps = " ".join(name for name, _ in warm._steps())
-    for word in ("bfs", "components, afforest", "components, fastsv", "components, bfs", "graph",
-                 "row_reduce", "sort", "generators", "io"):  # fmt: skip
-        assert word in steps
-
-
-def test_warmup_of_a_part():
-    told = []
-    summary = matchwood.warmup("sort, uint32, int32", report=told.append)
-    assert told == ["sort, uint32, int32"]
-    assert summary["compiled"] >= 0
-    with pytest.raises(ValueError, match="no step has 'nothing' in its name"):
-        matchwood.warmup("nothing")
-
-
-WARM = """
-    import matchwood
-    told = []
-    summary = matchwood.warmup(report=told.append)
-    assert len(told) > 20
-    print(summary["compiled"])
-"""
-
-USE = """
-    import numpy as np
-    import scipy.sparse as sp
-    import matchwood
-    from matchwood.engines.cpu import cache_folder
-
-    def files():
-        return {path.name for path in cache_folder().iterdir()}
-
-    before = files()
-    assert before
-    for threads in (1, 2):
-        for index in (np.int32, np.int64):
-            for value in (np.float32, np.float64):
-                A = matchwood.generators.rmat(12, 8, dtype=value, threads=threads)
-                B = matchwood.generators.rmat(12, 8, directed=True, dtype=value, threads=threads)
-                for X in (A, B, matchwood.generators.grid((60, 60), dtype=value)):
-                    G = matchwood.graph(X, index_dtype=index)
-                    G.undirected_weights()
-                    for method in ("auto", "afforest", "fastsv", "bfs"):
-                        matchwood.connected_components(G, method=method, threads=threads)
-                        matchwood.connected_components(X, method=method, threads=threads)
-                    for directed in (True, False):
-                        matchwood.bfs(G, [0, 5], directed=directed, threads=threads)
-                        matchwood.bfs(X, 0, directed=directed, threads=threads)
-    print(*sorted(files() - before))
-"""
+# The list of kernels
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_after_warmup_nothing_is_left_to_compile(tmp_path):
-    cache = {"MATCHWOOD_CACHE_DIR": str(tmp_path / "cache")}
-    assert int(run_script(tmp_path, WARM, **cache)) > 50
+def test_every_kernel_that_public_functions_meet_is_listed():
+    """By the fixture that looks at all that a file of tests met."""
+    for _, run in kernel_calls.steps():
+        run()
+
+
+def test_the_list_names_kernels_that_exist():
+    for text in kernels.listed():
+        name, *kinds = json.loads(text)
+        kernel = compiled.found(name)
+        assert isinstance(kernel, compiled.Kernel), name
+        assert len(kinds) == kernel.py_func.__code__.co_argcount, text
+
+
+def test_warmup_of_a_part():
+    told = []
+    summary = matchwood.warmup("mailboxes:wait", report=told.append)
+    assert told == ["matchwood.engines.cpu.mailboxes:wait"]
+    assert summary["compiled"] in (0, 1)
+    with pytest.raises(ValueError, match="no kernel has 'nothing' in its signature"):
+        matchwood.warmup("nothing")
+
+
+def test_warmup_compiles_what_a_call_needs(tmp_path):
+    """And an exception in `report` ends all compilers."""
+    cache = {"MATCHWOOD_CACHE_DIR": str(tmp_path / "cache"), "MATCHWOOD_KERNELS": "off"}
+    assert int(run_script(tmp_path, WARM, **cache)) > 5
     assert int(run_script(tmp_path, WARM, **cache)) == 0
-    assert run_script(tmp_path, USE, **cache) == ""
+    assert run_script(tmp_path, USE, **cache) == "False"
+
+
+WARM = """
+    import matchwood
+    done = matchwood.warmup("mailboxes")["compiled"] + matchwood.warmup("inspect")["compiled"]
+    def stop(name):
+        raise KeyError(name)
+    try:
+        matchwood.warmup(report=stop)
+    except KeyError:
+        print(done)
+"""
+
+USE = """
+    import sys
+    import matchwood
+    matchwood.graph(matchwood.generators.path(30)).is_symmetric
+    print("numba" in sys.modules)
+"""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import kernel_calls
 import matchwood
 from house import PACKAGE, problem_of
 from matchwood import check
@@ -22,7 +23,7 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 # verbs that are no problem's: files, generators, this machine
 OTHER_VERBS = {"info", "generate", "convert", "bench", "warmup", "config", "demo"}
-# steps of warmup that are no problem's: preparing a graph, files, what problems share
+# calls of kernel_calls.py that are no problem's: preparing a graph, files, what problems share
 OTHER_STEPS = (
     "distributed graphs",
     "graph",
@@ -123,10 +124,8 @@ def test_every_verb_that_prints_json_has_its_keys_told():
     assert not missing
 
 
-def test_warmup_has_steps_of_every_problem():
-    from matchwood.machine import warm
-
-    steps = [name for name, _ in warm._steps()]
+def test_every_problem_has_calls_that_meet_its_kernels():
+    steps = [name for name, _ in kernel_calls.steps()]
     assert [
         e.function for e in PROBLEMS if e.warm and not any(s.startswith(e.warm) for s in steps)
     ] == []

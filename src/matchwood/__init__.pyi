@@ -105,7 +105,7 @@ from matchwood.engines.ranks.vectors import DistributedVector as DistributedVect
 from matchwood.engines.devices import Devices as Devices  # GPUs, for graphs larger than one of them
 from matchwood.engines.cpu.crew import on_progress as on_progress  # a callback while kernels run
 from matchwood.machine.config import show_config as show_config  # threads, caches, versions, GPU
-from matchwood.machine.warm import warmup as warmup  # compile every kernel now
+from matchwood.machine.kernels import warmup as warmup  # compile every kernel now
 from matchwood.errors import CheckFailed as CheckFailed  # it is not right; says what and where
 from matchwood.errors import EngineUnavailable as EngineUnavailable  # no GPU, no CuPy, no MPI here
 from matchwood.errors import RankFailed as RankFailed  # another process of the program failed

@@ -11,11 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 FRAGILE = ("numpy", "scipy.sparse")  # nearly every part imports these; kernels import Numba
-LIGHT = {
-    "matchwood.errors",
-    "matchwood.machine.config",
-    "matchwood.machine.warm",
-}  # parts that need neither
+LIGHT = {"matchwood.errors", "matchwood.machine.config"}  # parts that need neither
 LOOKS = 0.05  # seconds between two checks of an import that is under way, for systems on which
 # Ctrl-C does not interrupt a lock
 

@@ -1,10 +1,10 @@
 """Every problem, one entry each: the lists of problems are made from here.
 
 At run time: the index (`matchwood.<name>`), `matchwood.check`, `matchwood.sensing`, the verbs of
-the command line, the steps of `warmup`, which engines a function offers.  By ``make lists``, whose
-result a test compares: the pages `__init__.pyi`, `check.pyi` and `sensing.pyi` for type checkers,
-README's table, the rows of the API page.  To add a problem, write its folder and one entry here,
-and run ``make lists``.
+the command line, which engines a function offers.  By ``make lists``, whose result a test
+compares: the pages `__init__.pyi`, `check.pyi` and `sensing.pyi` for type checkers, README's table,
+the rows of the API page.  To add a problem, write its folder and one entry here, and run
+``make lists``.
 
 Only text, so that reading it imports nothing.
 """
@@ -33,8 +33,8 @@ class Entry(NamedTuple):
     verb: str = ""  # of the command line
     demo: str = ""  # its short name in the demo and in `matchwood bench`
     example: dict[str, Any] = {}  # arguments of a call that are neither data nor optional
-    warm: str = ""  # how its steps of `warmup` begin
-    calls: dict[str, dict[str, Any]] = {}  # those steps: the rest of the name, and the options
+    warm: str = ""  # how the calls that meet its kernels begin (tests/kernel_calls.py)
+    calls: dict[str, dict[str, Any]] = {}  # those calls: the rest of the name, and the options
     rows: tuple[str, ...] = ()  # on the API page, where these are not the names
 
     @property
@@ -59,7 +59,7 @@ def _methods(*names: str) -> dict[str, dict[str, Any]]:
     return {name: {"method": name} for name in names}
 
 
-PLAIN: dict[str, dict[str, Any]] = {"": {}}  # one step, without options
+PLAIN: dict[str, dict[str, Any]] = {"": {}}  # one call, without options
 
 PROBLEMS = (
     Entry("bfs", "traversal.breadth_first",
@@ -275,7 +275,7 @@ OTHERS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "The machine": (
         ("on_progress", "engines.cpu.crew", "a callback while kernels run"),
         ("show_config", "machine.config", "threads, caches, versions, GPU"),
-        ("warmup", "machine.warm", "compile every kernel now"),
+        ("warmup", "machine.kernels", "compile every kernel now"),
     ),
     "Errors": (
         ("CheckFailed", "errors", "it is not right; says what and where"),

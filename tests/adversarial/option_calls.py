@@ -135,7 +135,7 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "explain": lambda: {"R": ["a", "b"], "S": ["b", "c"]},
     "on_progress": lambda: {"callback": lambda done, total: None},
     "show_config": dict,
-    "warmup": lambda: {"only": "sort, uint32, int32"},
+    "warmup": lambda: {"only": "mailboxes:wait"},
     "check.check_modularity": lambda: {
         "A": matrix(), "labels": LABELS, "value": mw.modularity(matrix(), LABELS)
     },

@@ -6,7 +6,7 @@
     python -m bench.papers.mandulak.ranks bars --counts 1,16        the calls that have bars
 
 Rows are printed when they are known.  Compile the kernels before many ranks do that at once:
-``python -m bench.engines.ranks.warm``.  What the experiments are: matchwood.report.cluster, which
+``matchwood warmup``.  What the experiments are: matchwood.report.cluster, which
 `matchwood dist bench` shows too.  The rows go to `bench.engines.ranks.model`,
 which explains them by counts.
 """

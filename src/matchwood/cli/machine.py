@@ -13,6 +13,7 @@ from matchwood.cli import results
 from matchwood.cli.load import load
 from matchwood.cli.options import Compact, Json, Pattern, Read, Threads
 from matchwood.errors import CheckFailed
+from matchwood.machine.config import kernels_line
 
 
 def bench(
@@ -100,6 +101,7 @@ def config(as_json: Json = False) -> None:
         {
             "python": f"{found['python']} on {found['system']}",
             "cpu": f"{cpu['threads']} threads on {cpu['cpus']} CPUs ({cpu['architecture']})",
+            "kernels": kernels_line(found["kernels"]),
             "cache": cache["folder"] or "none: no folder can be written",
             "cached": f"{cache['files']} files, {amount(cache['bytes'])}",
             "gpu": "; ".join(devices) or f"none: {gpu['reason']}",

@@ -17,7 +17,7 @@ CUPY = ("cupy-cuda12x", "cupy-cuda13x", "cupy")
 
 
 def show_config(mode: str = "stdout") -> dict[str, Any] | None:
-    """Show threads, CPUs, the cache of compiled code, versions and the GPU.
+    """Show threads, CPUs, where compiled code comes from, versions and the GPU.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     Returns
     -------
     config : dict or None
-        Keys ``matchwood``, ``python``, ``system``, ``cpu`` (``threads``, ``cpus``), ``cache``
-        (``folder``, ``bytes``, ``files``), ``gpu`` (``available``, ``reason``, ``devices``) and
-        ``versions``.
+        Keys ``matchwood``, ``python``, ``system``, ``cpu`` (``threads``, ``cpus``), ``kernels``
+        (``library``, ``level``, ``changed``, ``reason``), ``cache`` (``folder``, ``bytes``,
+        ``files``), ``gpu`` (``available``, ``reason``, ``devices``) and ``versions``.
 
     Raises
     ------
@@ -68,6 +68,7 @@ def _facts() -> dict[str, Any]:
             "cpus": available_cpus(),
             "threads": default_threads(),
         },
+        "kernels": _kernels(),
         "cache": {
             "folder": None if folder is None else str(folder),
             "files": len(files),
@@ -76,6 +77,17 @@ def _facts() -> dict[str, Any]:
         "gpu": _gpu(),
         "versions": _versions(),
     }
+
+
+def _kernels() -> dict[str, Any]:
+    """The library of compiled kernels, and the files of it that have changed since."""
+    from matchwood.engines.cpu import library
+
+    found, reason = library.opened()
+    if found is None:
+        return {"library": None, "level": None, "changed": [], "reason": reason}
+    changed = found.changed()
+    return {"library": str(found.path), "level": found.level, "changed": changed, "reason": None}
 
 
 def _files(folder: Path | None) -> list[int]:
@@ -126,11 +138,21 @@ def _gpu() -> dict[str, Any]:
     return {"available": True, "reason": None, "devices": devices}
 
 
+def kernels_line(kernels: dict[str, Any]) -> str:
+    """Where kernels come from, in a line."""
+    if kernels["library"] is None:
+        return f"compiled here: {kernels['reason']}"
+    changed = len(kernels["changed"])
+    rest = f", but those of {changed} changed files, compiled here" if changed else ""
+    return f"{kernels['library']}{rest}"
+
+
 def _lines(config: dict[str, Any]) -> Iterator[str]:
     cpu, cache, gpu = config["cpu"], config["cache"], config["gpu"]
     yield f"matchwood  {config['matchwood']}"
     yield f"python     {config['python']} on {config['system']}"
     yield f"cpu        {cpu['threads']} threads on {cpu['cpus']} CPUs ({cpu['architecture']})"
+    yield f"kernels    {kernels_line(config['kernels'])}"
     if cache["folder"] is None:
         yield "cache      none: no folder is this user's alone, every process compiles its kernels"
     else:

@@ -19,6 +19,7 @@ import collections
 import contextlib
 import functools
 import hashlib
+import json
 import os
 import queue
 import sys
@@ -35,6 +36,7 @@ from matchwood._lazy import import_whole
 from matchwood.engines.cpu import cache, library
 from matchwood.engines.cpu.compiled import (
     Kernel,
+    found,
     signature,
     source_hash,
     sources,
@@ -43,7 +45,6 @@ from matchwood.engines.cpu.cpus import called_function
 
 COMPILE_WAIT_SECONDS = 0.05  # of one wait; on some systems Ctrl-C works only between waits
 FORK_SECONDS = 60.0  # that a fork waits for a compilation; the longest one takes 6
-CONFIG_FILE = ".numba_config.yaml"  # settings of Numba for the current folder
 
 _lock = threading.RLock()  # held while a thread imports the compiler, loads code, or compiles
 _being_compiled: list[str] = []  # kernels that are being compiled
@@ -100,33 +101,56 @@ def _made(
     # import waits for ever.  So this, too, is done under the lock that forks wait for.
     with _lock:
         text = signature(kernel, values)
-        if text is not None:
+        if text is None:
+            path = None
+        else:
             met.add(text)
-            address = library.address_of(text, sources(kernel, values))
+            files = sources(text)
+            address = library.address_of(text, files)
             if address is not None:
                 origins[f"{_name(kernel)}: library"] += 1
                 return address
-        path = None
-        if folder is not None and text is not None:
-            path = _path(folder, kernel, text, sources(kernel, values))
-            kept = cache.load(path)
-            if kept is not None:
-                with contextlib.suppress(Exception):  # any fault of the file: compiled again
-                    symbol, _, code = kept.partition(b"\0")
-                    address = _loaded(symbol.decode(), code)
-                    origins[f"{_name(kernel)}: cache"] += 1
-                    return address
+            path = folder and _path(folder, kernel, text, files)
+        kept = path and cache.load(path)
+        if kept:
+            with contextlib.suppress(Exception):  # any fault of the file: compiled again
+                symbol, _, code = kept.partition(b"\0")
+                address = _loaded(symbol.decode(), code)
+                origins[f"{_name(kernel)}: cache"] += 1
+                return address
         if not compiles:
             return None
-        begun = time.perf_counter()
         from matchwood.engines.cpu import jit
 
-        found = jit.compile_kernel(kernel, tuple(map(jit.kind_of_value, values)))
-        _compiling.append(time.perf_counter() - begun)
-        if path is not None:
-            cache.save(path, found.symbol.encode() + b"\0" + found.object)
-        origins[f"{_name(kernel)}: compiled"] += 1
-        return found.address
+        return _compiled(kernel, tuple(map(jit.kind_of_value, values)), path)
+
+
+def _compiled(kernel: Kernel, kinds: tuple[Any, ...], path: Path | None) -> int:
+    from matchwood.engines.cpu import jit
+
+    begun = time.perf_counter()
+    made = jit.compile_kernel(kernel, kinds)
+    _compiling.append(time.perf_counter() - begun)
+    if path is not None:
+        cache.save(path, made.symbol.encode() + b"\0" + made.object)
+    origins[f"{_name(kernel)}: compiled"] += 1
+    return made.address
+
+
+def keep(text: str) -> bool:
+    """Compile what a signature describes (compiled.py) for later processes; False if it exists."""
+    name, *kinds = json.loads(text)
+    kernel, files, folder = found(name), sources(text), cache.cache_folder()
+    if folder is None or library.address_of(text, files) is not None:
+        return False
+    path = _path(folder, kernel, text, files)
+    if cache.load(path) is not None:
+        return False
+    with _lock:
+        from matchwood.engines.cpu import jit
+
+        _compiled(kernel, tuple(map(jit.kind_of, kinds)), path)
+    return True
 
 
 def seconds_compiling() -> float:
@@ -155,7 +179,7 @@ def _path(folder: Path, kernel: Kernel, text: str, files: set[Path]) -> Path:
 def _settings() -> tuple[Any, ...]:
     """The compiler, its settings, and the machine that it compiles for."""
     binding = import_whole("llvmlite.binding")
-    config = Path(CONFIG_FILE)
+    config = Path(library.CONFIG_FILE)
     return (
         *map(version, ("numba", "llvmlite", "numpy")),
         sys.version,

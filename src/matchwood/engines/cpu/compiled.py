@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -194,6 +196,11 @@ def _imported(path: Path) -> frozenset[Path]:
 
 
 @functools.cache
+def _content_hash(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()
+
+
+@functools.cache
 def source_hash(path: Path) -> str:
     """A hash over all sources that the code of a file's kernels depends on."""
     digest = hashlib.sha256()
@@ -204,7 +211,7 @@ def source_hash(path: Path) -> str:
         waiting |= _imported(file) - reached
     for file in sorted(reached):
         digest.update(str(file.relative_to(PACKAGE)).encode())
-        digest.update(file.read_bytes())
+        digest.update(_content_hash(file))
     return digest.hexdigest()
 
 
@@ -215,8 +222,9 @@ def described(value: Any) -> Any:
     """What decides the machine code for an argument; None where only Numba knows.
 
     "int32 1C" is an array of one dimension in C order, "int64" a number; the first item of a list
-    is the class of a NamedTuple, "" of another tuple; "module:name" a function.  A read-only array is described as others: a
-    kernel writes only to what it was given to write to, and one form of it is enough.
+    is the class of a NamedTuple, "" of another tuple; "module:name" a function.  A read-only array
+    is described as others: a kernel writes only to what it was given to write to, and one form of
+    it is enough.
     """
     if isinstance(value, np.ndarray):
         return _described_array(value)
@@ -259,15 +267,22 @@ def signature(kernel: Kernel, values: tuple[Any, ...]) -> str | None:
     return None if None in parts else json.dumps(parts, separators=(",", ":"))
 
 
-def sources(kernel: Kernel, values: tuple[Any, ...]) -> set[Path]:
-    """The files whose `source_hash` its code depends on: its own, and those of functions that it is
-    given."""
-    functions = [kernel]
-    waiting = list(values)
+def sources(text: str) -> set[Path]:
+    """The files whose `source_hash` the code of a signature depends on: the kernel's, and those of
+    functions that it is given."""
+    name, *waiting = json.loads(text)
+    names = [name]
     while waiting:
-        value = waiting.pop()
-        if isinstance(value, tuple):
-            waiting += value
-        elif isinstance(value, Function):
-            functions.append(value)
-    return {file_of(function.py_func) for function in functions}
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part[1:]
+        elif ":" in part:
+            names.append(part)
+    return {file_of(found(name).py_func) for name in names}
+
+
+def found(name: str) -> Any:
+    """What stands at "module:name"."""
+    module, _, path = name.partition(":")
+    home = sys.modules.get(module) or importlib.import_module(module)
+    return functools.reduce(getattr, path.split("."), home)

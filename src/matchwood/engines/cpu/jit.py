@@ -19,9 +19,7 @@ the kernel returned is in the word before the slots.
 from __future__ import annotations
 
 import functools
-import importlib
 import json
-import sys
 from typing import Any, NamedTuple
 
 import numba
@@ -40,7 +38,7 @@ from numba.core.typed_passes import NativeLowering
 from numba.np import arrayobj
 from numba.np.numpy_support import as_dtype, from_dtype
 
-from matchwood.engines.cpu.compiled import Function, Kernel, Routine, described
+from matchwood.engines.cpu.compiled import Function, Kernel, Routine, described, found
 from matchwood.engines.cpu.team import Team
 
 __all__ = ["Compiled", "NumbaError", "compile_kernel", "dispatcher", "external", "intrinsic"]
@@ -55,6 +53,8 @@ _OPTIONS: dict[str, Any] = {
     "no_cpython_wrapper": True,
 }  # fmt: skip
 
+binding.initialize_native_target()
+binding.initialize_native_asmprinter()
 # Without this LLVM ends the process at a line of assembly: Numba prepares it for x86 only.
 binding.initialize_native_asmparser()
 
@@ -136,7 +136,8 @@ class _KernelLibrary(JITCodeLibrary):
         if not _target:
             super()._finalize_final_module()
             return
-        assert not self.has_dynamic_globals, "the code has addresses of this process"
+        self._finalize_dynamic_globals()
+        assert not self._dynamic_globals, "the code has addresses of this process"
         self._finalized = True
 
 
@@ -356,23 +357,16 @@ def kind_of(description: Any) -> Any:
     if isinstance(description, list):
         place, *items = description
         kinds = [kind_of(item) for item in items]
-        return types.BaseTuple.from_types(kinds, _found(place) if place else None)
+        return types.BaseTuple.from_types(kinds, found(place) if place else None)
     name, *more = description.split(" ")
     if name == "none":
         return types.none
     if ":" in name:
-        return _found(name)._numba_type_
+        return found(name)._numba_type_
     kind = types.boolean if name == "bool" else from_dtype(np.dtype(name))
     if not more:
         return kind
     return types.Array(kind, int(more[0][:-1]), more[0][-1], aligned=len(more) == 1)
-
-
-def _found(name: str) -> Any:
-    module, _, path = name.partition(":")
-    return functools.reduce(
-        getattr, path.split("."), sys.modules.get(module) or importlib.import_module(module)
-    )
 
 
 def kind_of_value(value: Any) -> Any:
@@ -420,13 +414,14 @@ def object_code(signature: str, symbol: str) -> bytes:
     name, *descriptions = json.loads(signature)
     kinds = tuple(kind_of(description) for description in descriptions)
     with global_compiler_lock:
-        made = _with_entry(_found(name))
+        made = _with_entry(found(name))
         made.compile(kinds)
         code = made.overloads[kinds]
-        module = code.library._final_module
+        code.library._ensure_finalized()
+        module = code.library._final_module.clone()
         module.get_function(_entry_name(code.fndesc)).name = symbol
-        found: bytes = _target[0].emit_object(module)
-        return found
+        made_here: bytes = _target[0].emit_object(module)
+        return made_here
 
 
 @functools.cache

@@ -42,9 +42,9 @@ class Level(NamedTuple):
     needs: frozenset[str] = frozenset()
 
 
-_V2 = "cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3".split()
-_V3 = [*_V2, *"abm avx avx2 bmi1 bmi2 f16c fma movbe xsave".split()]
-_V4 = [*_V3, *"avx512f avx512bw avx512cd avx512dq avx512vl".split()]
+_V2 = ["cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"]
+_V3 = [*_V2, *["abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave"]]
+_V4 = [*_V3, *["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]]
 _V3_FEATURES = "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
 _V4_FEATURES = f"{_V3_FEATURES},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
 
@@ -99,6 +99,14 @@ class Library:
         except AttributeError:
             return None
         return ctypes.cast(function, ctypes.c_void_p).value
+
+    def changed(self) -> list[str]:
+        """The files whose kernels must be compiled, since they are not as they were."""
+        return sorted(
+            name
+            for name, digest in self.hashes.items()
+            if not (PACKAGE / name).is_file() or source_hash(PACKAGE / name) != digest
+        )
 
 
 def symbol(signature: str) -> str:

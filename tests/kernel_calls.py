@@ -1,4 +1,7 @@
-"""Compiling everything beforehand."""
+"""Calls of every public function on small graphs, for 32- and 64-bit indices and weights.
+
+What they make the engine compile is what users meet: the list of kernels has all of it.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,11 @@ import functools
 import importlib
 import inspect
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchwood import registry
-from matchwood.arguments import callback, shown
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from matchwood.gate.graph import Graph
 
 
-# What `warmup` compiles for graphs that are distributed over ranks: here the ranks are threads.
+# Graphs that are distributed over ranks: here the ranks are threads.
 
 RANKS = 2
 TILED_VERTICES = 600_000  # vertices; enough for PageRank on ranks to use its kernels with tiles
@@ -29,7 +30,7 @@ TILED_VERTICES = 600_000  # vertices; enough for PageRank on ranks to use its ke
 def steps_on_ranks(
     indices: tuple[str, ...], values: tuple[str, ...], matrices: Callable[[str, str], Any]
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """(name, function that makes it compile); `matrices` makes two matrices of given types."""
+    """(name, function); `matrices` makes two matrices of given types."""
     for index in indices:
         for value in values:
             run = functools.partial(_views, index, matrices(index, value))
@@ -131,69 +132,11 @@ def _generators() -> None:
 MANY = 1 << 17  # vertices; a graph of this size takes the code paths for large graphs
 
 
-def warmup(
-    only: str | None = None, *, report: Callable[[str], object] | None = None
-) -> dict[str, Any]:
-    """Compile every kernel now, instead of when a function is first called.
-
-    Runs every public function on small graphs, for 32- and 64-bit indices and weights.  The
-    compiled code stays in the user's cache folder, so this is needed once per version (say, when
-    an image is built, or before timing).
-
-    Parameters
-    ----------
-    only : str or None
-        Just the steps whose name contains this: a problem ("bfs"), a type ("int64").
-    report : callable (str), optional
-        Called with the name of each step before it begins.
-
-    Returns
-    -------
-    summary : dict
-        ``seconds`` taken, ``compiled``, the number of kernels added to the cache, and ``folder``,
-        where the cache is (None when no folder is this user's alone: nothing is kept then).
-
-    Raises
-    ------
-    ValueError
-        If no step has such a name.
-
-    Examples
-    --------
-    >>> import matchwood
-    >>> matchwood.warmup("sort, uint32, int32")["compiled"] >= 0
-    True
-    """
-    from matchwood.engines.cpu import cache_folder
-
-    callback("warmup", "report", report)
-    if not (only is None or isinstance(only, str)):
-        raise TypeError(f"warmup: only must be text or None, got {shown(only)}")
-    chosen = [(name, run) for name, run in _steps() if only is None or only in name]
-    if not chosen:
-        raise ValueError(f"warmup: no step has {shown(only)} in its name")
-    folder = cache_folder()
-    before, start = _files(folder), time.perf_counter()
-    for name, run in chosen:
-        if report is not None:
-            report(name)
-        run()
-    return {
-        "seconds": time.perf_counter() - start,
-        "compiled": _files(folder) - before,
-        "folder": None if folder is None else str(folder),
-    }
-
-
-def _files(folder: Path | None) -> int:
-    return 0 if folder is None or not folder.is_dir() else sum(1 for _ in folder.iterdir())
-
-
-# What `warmup` runs: the calls that the registry lists, and those that need more than options.
+# The calls that the registry lists, and those that need more than options.
 
 
 def _listed() -> Iterator[tuple[str, bool, Callable[..., Any]]]:
-    """(name, whether it takes a graph, function that makes it compile) of the registry's calls."""
+    """(name, whether it takes a graph, function) of the registry's calls."""
     packets = _packets()
     values = {"src": packets[0], "dst": packets[1], "source": packets, "traffic": packets}
     for entry in registry.PROBLEMS:
@@ -460,8 +403,8 @@ def _files_in_and_out() -> None:
             io.read(Path(folder, name))
 
 
-def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """(name, function that makes it compile) for everything."""
+def steps() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """(name, function) for everything."""
     for index in _INDICES:
         for value in _VALUES:
             for name, run in _on_graphs().items():
