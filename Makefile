@@ -2,7 +2,8 @@
 # are needed.  The second time is quick: a stamp says what is installed for which pyproject.toml.
 #
 #   make demo         run every problem on a few graphs, check and compare; writes demo.html
-#   make test         the tests, without the slow ones;  make test-slow  the slow ones
+#   make test         the tests, without the slow ones;  make test-slow  the slow ones;  make test-all  both
+#   make kernels      compile all kernels, and install them into the environment: then nothing is compiled at first use
 #   make test-networkx  those of NetworkX that concern our backend, run through it; part of test
 #   make test-bounds  the tests of kernels, with every index checked; compiles them all again
 #   make attack       the searches for faults, SECONDS=600 each; then SPOILED=100000 wrong answers of each problem
@@ -37,7 +38,7 @@ BOUNDS_TESTS := $(addprefix tests/, adversarial beyond communities components di
 BOUNDS_LAST := $(addprefix tests/adversarial/, test_false_symmetry.py test_wrong_arrays.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-networkx test-slow test-bounds bounds-tests attack test-gpu lint mypy format lists bench docs clean
+.PHONY: help demo kernels test test-all test-networkx test-slow test-bounds bounds-tests attack test-gpu lint mypy format lists bench docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -64,6 +65,11 @@ $(VENV)/.bench: $(VENV)/.core
 demo: $(VENV)/.core
 	$(VENV)/bin/matchwood demo
 
+# One wheel for each kind of processor and system; matchwood runs with it or without.
+kernels: $(VENV)/.core
+	$(PY) -m matchwood.machine.kernels wheel build/kernels
+	$(PIP) install --no-deps --no-index --force-reinstall build/kernels/matchwood_kernels-*.whl
+
 # Hundreds of processes are started; each would compile all files where bytecode is not kept.
 test test-slow test-gpu: export PYTHONDONTWRITEBYTECODE =
 
@@ -79,6 +85,8 @@ test-networkx: $(VENV)/.test
 
 test-slow: $(VENV)/.test
 	$(PY) -m pytest -m slow -n $(WORKERS) --dist loadfile
+
+test-all: test test-slow
 
 test-bounds: $(VENV)/.test
 	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest $(BOUNDS_TESTS) $(addprefix --ignore=, $(BOUNDS_LAST)) \

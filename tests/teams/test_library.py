@@ -37,7 +37,7 @@ print(answer, origin, "numba" in sys.modules)
 USED, COMPILED = "1000 library False", "1000 compiled True"
 
 TEAM = ["matchwood.engines.cpu.team:Team", "int64", "int64", "int64 1C"]
-WORDS = {"fill": 3, "run": 3, "start": 5, "attend": 2, "call": 2, "wait": 2, "cancel": 3}
+WORDS = {"fill": 3, "run": 5, "start": 5, "attend": 2, "call": 2, "wait": 2, "cancel": 3}
 LIST = [
     ["matchwood.probe.cpu_caller:add_up", TEAM, "int64", "int64 1C"],
     *[[f"matchwood.engines.cpu.mailboxes:{name}", *["int64"] * n] for name, n in WORDS.items()],

@@ -23,6 +23,7 @@ import stat
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 from matchwood._version import __version__
@@ -30,6 +31,7 @@ from matchwood._version import __version__
 OWNED = hasattr(os, "geteuid")  # files have owners on this system
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 LARGEST = 64 * 2**20  # bytes of a file; the code of the largest kernels takes 0.3 MB
+LOCKS = "being-compiled"  # a file; which bytes of it are locked says what is compiled now
 MOST_LINKS = 40  # links followed on the way to a folder, the limit of Linux
 _DIGEST = hashlib.sha256().digest_size
 # O_NONBLOCK: opening a FIFO would otherwise wait for a writer.
@@ -209,6 +211,23 @@ def load(path: Path) -> bytes | None:
         return None
     code = content[_DIGEST:]
     return code if content[:_DIGEST] == hashlib.sha256(code).digest() else None
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Within, no other process makes what belongs there; one that wants it waits, and finds it.
+
+    One byte of one file stands for each path.  Where files cannot be locked, nobody waits.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError, ImportError):
+            import fcntl
+
+            flags = os.O_RDWR | os.O_CREAT | _FLAGS
+            file = stack.enter_context(open(os.open(path.parent / LOCKS, flags, 0o600), "rb+"))
+            byte = int.from_bytes(hashlib.sha256(path.name.encode()).digest()[:4], "big") >> 1
+            fcntl.lockf(file, fcntl.LOCK_EX, 1, byte)
+        yield
 
 
 def save(path: Path, code: bytes) -> None:

@@ -111,18 +111,28 @@ def _made(
                 origins[f"{_name(kernel)}: library"] += 1
                 return address
             path = folder and _path(folder, kernel, text, files)
-        kept = path and cache.load(path)
-        if kept:
-            with contextlib.suppress(Exception):  # any fault of the file: compiled again
-                symbol, _, code = kept.partition(b"\0")
-                address = _loaded(symbol.decode(), code)
-                origins[f"{_name(kernel)}: cache"] += 1
-                return address
-        if not compiles:
-            return None
+        kept = None if path is None else _kept(kernel, path)
+        if kept is not None or not compiles:
+            return kept
         from matchwood.engines.cpu import jit
 
-        return _compiled(kernel, tuple(map(jit.kind_of_value, values)), path)
+        kinds = tuple(map(jit.kind_of_value, values))
+        if path is None:
+            return _compiled(kernel, kinds, None)
+        with cache.alone(path):  # another process may compile it now
+            return _kept(kernel, path) or _compiled(kernel, kinds, path)
+
+
+def _kept(kernel: Kernel, path: Path) -> int | None:
+    """The code in a file; None where there is none, or it has any fault."""
+    kept = cache.load(path)
+    if kept is not None:
+        with contextlib.suppress(Exception):
+            symbol, _, code = kept.partition(b"\0")
+            address = _loaded(symbol.decode(), code)
+            origins[f"{_name(kernel)}: cache"] += 1
+            return address
+    return None
 
 
 def _compiled(kernel: Kernel, kinds: tuple[Any, ...], path: Path | None) -> int:
@@ -144,9 +154,9 @@ def keep(text: str) -> bool:
     if folder is None or library.address_of(text, files) is not None:
         return False
     path = _path(folder, kernel, text, files)
-    if cache.load(path) is not None:
-        return False
-    with _lock:
+    with _lock, cache.alone(path):
+        if cache.load(path) is not None:
+            return False
         from matchwood.engines.cpu import jit
 
         _compiled(kernel, tuple(map(jit.kind_of, kinds)), path)

@@ -1,9 +1,8 @@
 """Functions that are compiled: what the decorators return, and what their machine code depends on.
 
 `@kernel` marks a function that a team runs (team.py); `@device` a function that kernels call.
-`@routine` marks the few that Python calls with plain integers, `@holding` a kernel that keeps the
-interpreter's lock.  All of them are records here: Numba is imported when one is compiled (jit.py),
-and not where machine code exists already (code.py).
+`@routine` marks the few that Python calls with plain integers.  All of them are records here: Numba
+is imported when one is compiled (jit.py), and not where machine code exists already (code.py).
 
 Numba's own cache looks only at the file of the kernel, so it returns old code when a helper in
 another file changes.  Here code is named by a hash over the kernel's file, all of this folder, and
@@ -42,7 +41,7 @@ class Later:
 
 
 class Function:
-    """A function to be compiled.  Numba takes it for its own: see `_numba_type_`."""
+    """A function to be compiled.  jit.py lets Numba take it for its own."""
 
     __name__: str
     __qualname__: str
@@ -53,17 +52,6 @@ class Function:
         self.py_func = function
         self.targetoptions = options  # Numba looks for "inline" here
         self.lasting = file_of(function).is_relative_to(PACKAGE)  # its code is kept in the cache
-
-    @functools.cached_property
-    def dispatcher(self) -> Any:
-        """Numba's own object for it."""
-        from matchwood.engines.cpu import jit
-
-        return jit.dispatcher(self)
-
-    @property
-    def _numba_type_(self) -> Any:
-        return self.dispatcher._numba_type_
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         raise TypeError(f"{self.__qualname__}: only kernels can call this function")
@@ -77,41 +65,18 @@ class Routine(Kernel):
     """A kernel whose arguments are integers in registers, not words in memory."""
 
 
-class Holding(Kernel):
-    """A kernel that Python calls, for a team of one, with the interpreter's lock held."""
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        from matchwood.engines.cpu import native
-
-        entry, record = native.entered(self, 1, arguments)
-        entry.fill(record, arguments)
-        return entry.call_holding(record)
-
-
 class Intrinsic:
     """A function whose body is LLVM's: see numba.extending.intrinsic."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.py_func = function
 
-    @functools.cached_property
-    def _numba_type_(self) -> Any:
-        from matchwood.engines.cpu import jit
-
-        return jit.intrinsic(self.py_func)
-
 
 class External:
     """A function of the C library or of Python by its symbol, `kinds` its result and arguments."""
 
     def __init__(self, symbol: str, *kinds: str) -> None:
-        self._symbol, self._kinds = symbol, kinds
-
-    @functools.cached_property
-    def _numba_type_(self) -> Any:
-        from matchwood.engines.cpu import jit
-
-        return jit.external(self._symbol, *self._kinds)
+        self.symbol, self.kinds = symbol, kinds
 
 
 def device(function: Callable[..., Any]) -> Any:
@@ -137,11 +102,6 @@ def kernel(function: Callable[..., Any]) -> Any:
     return Kernel(function)
 
 
-def holding(function: Callable[..., Any]) -> Any:
-    """A function that Python calls, and that runs with the interpreter's lock held."""
-    return Holding(function)
-
-
 def routine(function: Callable[..., Any]) -> Any:
     """A function of 64-bit integers (addresses, mostly), for native.py."""
     return Routine(function)
@@ -153,6 +113,11 @@ def intrinsic(function: Callable[..., Any]) -> Any:
 
 def external(symbol: str, *kinds: str) -> Any:
     return External(symbol, *kinds)
+
+
+def is_compiled(value: Any) -> bool:
+    """Whether kernels can call it: a function of ours, or one that Numba knows."""
+    return isinstance(value, Function) or hasattr(type(value), "_numba_type_")
 
 
 def file_of(function: Callable[..., Any]) -> Path:

@@ -38,10 +38,16 @@ from numba.core.typed_passes import NativeLowering
 from numba.np import arrayobj
 from numba.np.numpy_support import as_dtype, from_dtype
 
-from matchwood.engines.cpu.compiled import Function, Kernel, Routine, described, found
+from matchwood.engines.cpu.compiled import (
+    External,
+    Function,
+    Intrinsic,
+    Kernel,
+    Routine,
+    described,
+    found,
+)
 from matchwood.engines.cpu.team import Team
-
-__all__ = ["Compiled", "NumbaError", "compile_kernel", "dispatcher", "external", "intrinsic"]
 
 # No `fastmath`: it would break NaN checks, and results would depend on the compiler.  The NumPy
 # error model drops the division-by-zero branch, which no kernel relies on.  Kernels allocate
@@ -84,16 +90,34 @@ def dispatcher(function: Function, pipeline: type[CompilerBase] | None = None) -
     return made
 
 
-def intrinsic(function: Any) -> Any:
-    made = numba.extending.intrinsic(function)
+@functools.cache
+def _device(function: Function) -> Any:
+    return dispatcher(function)
+
+
+def _type_of_function(function: Function) -> Any:
+    return _device(function)._numba_type_  # which does not keep Numba's object alive
+
+
+@functools.cache
+def _type_of_intrinsic(intrinsic: Intrinsic) -> Any:
+    made = numba.extending.intrinsic(intrinsic.py_func)
     context = cpu_target.typing_context
     context.refresh()
     return context.resolve_value_type(made)
 
 
-def external(symbol: str, *kinds: str) -> Any:
-    result, *arguments = (getattr(types, kind) for kind in kinds)
-    return types.ExternalFunction(symbol, result(*arguments))
+@functools.cache
+def _type_of_external(external: External) -> Any:
+    result, *arguments = (getattr(types, kind) for kind in external.kinds)
+    return types.ExternalFunction(external.symbol, result(*arguments))
+
+
+_TYPES = {
+    Function: _type_of_function, Intrinsic: _type_of_intrinsic, External: _type_of_external,
+}  # fmt: skip
+for _kind, _type in _TYPES.items():
+    setattr(_kind, "_numba_type_", property(_type))  # noqa: B010  Numba asks for it
 
 
 # Libraries of code: Numba's, but for when they are optimised
@@ -362,7 +386,7 @@ def kind_of(description: Any) -> Any:
     if name == "none":
         return types.none
     if ":" in name:
-        return found(name)._numba_type_
+        return _type_of_function(found(name))
     kind = types.boolean if name == "bool" else from_dtype(np.dtype(name))
     if not more:
         return kind

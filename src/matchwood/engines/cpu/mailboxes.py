@@ -109,6 +109,17 @@ def call_at(typingctx: Any, function: Any, slots: Any, me: Any) -> Any:
     return types.UniTuple(types.int64, 2)(types.int64, types.int64, types.int64), codegen
 
 
+@intrinsic
+def call_word(typingctx: Any, function: Any, word: Any) -> Any:
+    """Call a function of one word that returns one; of fewer, the word is not looked at."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)])
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), [args[1]])
+
+    return types.int64(types.int64, types.int64), codegen
+
+
 @device
 def change(words: np.ndarray[Any, Any], index: int, by: int) -> int:
     """Add to a word, with acquire and release order; returns the value before."""
@@ -217,11 +228,17 @@ def _fill(plan_address: int, arrays: int, address: int) -> None:
 
 
 @routine
-def run(plan: int, arrays: int, address: int) -> int:
-    """`fill` a record, and run the kernel as the only member; returns Numba's status."""
+def run(plan: int, arrays: int, address: int, release: int, regain: int) -> int:
+    """`fill` a record, and run the kernel as the only member; returns Numba's status.
+
+    `release` and `regain` are Python's functions for the interpreter's lock: the kernel runs
+    without it.
+    """
     _fill(plan, arrays, address)
     record = words_at(address, TEAM_WORDS + 1)
+    thread = call_word(release, 0)
     status, record[DETAIL] = call_at(record[FUNCTION], address + 8 * SLOTS, 0)
+    call_word(regain, thread)
     return status
 
 

@@ -29,7 +29,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from matchwood.engines.cpu import code, mailboxes
-from matchwood.engines.cpu.compiled import LARGEST, Kernel
+from matchwood.engines.cpu.compiled import LARGEST, Kernel, is_compiled
 from matchwood.engines.cpu.cpus import available_cpus
 from matchwood.engines.cpu.mailboxes import (
     BIT,
@@ -63,6 +63,10 @@ _seconds = (ctypes.c_int64 * 2)(0, int(WAIT_SECONDS * 1e9))  # (seconds, nanosec
 _SECONDS = ctypes.addressof(_seconds)
 _bell = ctypes.c_int64()
 _BELL = ctypes.addressof(_bell)
+_LOCK = [  # addresses of what releases and regains the interpreter's lock
+    ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    for name in ("PyEval_SaveThread", "PyEval_RestoreThread")
+]
 _bits = itertools.cycle(range(32))
 _unfinished: set[Run] = set()  # keeps arrays alive that members may use, even without the caller
 _code: dict[str, Any] = {}  # machine code of mailboxes.py, by name; empty until it is tried
@@ -240,7 +244,7 @@ def _take(arguments: tuple[Any, ...], kinds: list[Any], packed: list[Any]) -> No
         elif kind in _COMPLEX:
             kinds.append(kind)
             packed += (value.real, value.imag)
-        elif hasattr(kind, "_numba_type_"):  # a function
+        elif is_compiled(value):
             kinds.append(value)
         else:
             kinds.append(kind)
@@ -257,7 +261,7 @@ class Entry:
     def __init__(self, kernel: Kernel, values: tuple[Any, ...]) -> None:
         address = code.address_of(kernel, (_TEAM, *values))
         assert address is not None
-        self._address: int = address
+        self.address = address
         self._name = kernel.__name__
         self._enter = ctypes.CFUNCTYPE(*_ENTRY)(address)
         form, plan, slot = "<5q", [], 5  # the team's: number, size, and the words that all share
@@ -297,22 +301,31 @@ class Entry:
         if self._enter(slots, me, ctypes.addressof(raised)) not in FINE:
             raise _raised(raised.value, self._name)
 
-    def call_holding(self, record: Any) -> int:
-        """Run it with the interpreter's lock held; returns the integer that it returns."""
-        self._enter = ctypes.PYFUNCTYPE(*_ENTRY)(self._address)
-        self.call(record, 0)
-        result: int = record[SLOTS - 1]
-        return result
-
     def call_here(self, record: Any, arguments: tuple[Any, ...]) -> None:
-        """`fill` and run a kernel that takes little time, with the interpreter's lock held."""
+        """`fill` and run a kernel in this thread, without the interpreter's lock."""
         if ready():
             address = ctypes.addressof(record)
-            if _code["run"](self._plan_address, self._arrays, address) not in FINE:
+            if _code["run"](self._plan_address, self._arrays, address, *_LOCK) not in FINE:
                 raise _raised(record[DETAIL], self._name)
         else:
             self.fill(record, arguments)
             self.call(record, 0)
+
+
+def held(kernel: Kernel, arguments: tuple[Any, ...]) -> int:
+    """Run a kernel as the only member, with the interpreter's lock held; returns what it returns.
+
+    For kernels that read Python's objects.
+    """
+    entry, record = entered(kernel, 1, arguments)
+    entry.fill(record, arguments)
+    raised = ctypes.c_int64()
+    slots = ctypes.addressof(record) + 8 * SLOTS
+    enter = ctypes.PYFUNCTYPE(*_ENTRY)(entry.address)
+    if enter(slots, 0, ctypes.addressof(raised)) not in FINE:
+        raise _raised(raised.value, kernel.__name__)
+    result: int = record[SLOTS - 1]
+    return result
 
 
 def _leaves(values: tuple[Any, ...]) -> Iterator[Any]:
@@ -331,7 +344,7 @@ def _form(leaf: Any) -> str:
     """How `struct` packs a leaf: words of 64 bits."""
     if isinstance(leaf, np.ndarray):
         return f"Q{16 * leaf.ndim}x"
-    if leaf is None or hasattr(type(leaf), "_numba_type_"):
+    if leaf is None or is_compiled(leaf):
         return ""
     if type(leaf) is int:
         return "q" if leaf <= LARGEST else "Q"

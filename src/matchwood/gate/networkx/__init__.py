@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
+from matchwood.engines.cpu import native
 
 Array = np.ndarray[Any, Any]
 # Nodes and neighbours together: below, loading compiled code, 25 ms in a process, costs more than
@@ -164,7 +165,8 @@ def _compiled(G: Any, adjacency: dict[Any, Any], wanted: Wanted) -> dict[str, An
         by_hash=np.zeros((slots, 2), np.intp),
     )
     given = id(adjacency), id(attributes), id(name) if wanted.columns else 0, id(one)
-    said = cpu.read_rows(*given, G.is_directed(), *map(id, lists), work, indptr, indices)
+    rest = G.is_directed(), *map(id, lists), work, indptr, indices
+    said = native.held(cpu.read_rows, (*given, *rest))
     if said == cpu.OTHER:
         return None
     nodes, pairs, values = lists

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engines.cpu import Team, device
-from matchwood.engines.cpu.compiled import external, holding
+from matchwood.engines.cpu import Team, device, kernel
+from matchwood.engines.cpu.compiled import external
 from matchwood.engines.cpu.hints import prefetch
 
 # What `read_rows` returns: the nodes are 0, 1, 2, ..., or plain (see `_is_plain`), or of any kind;
@@ -274,7 +274,7 @@ def _append_items(attributes: int, pairs: int, work: Work) -> bool:
     return True
 
 
-@holding
+@kernel
 def read_rows(
     team: Team, adjacency: int, attributes: int, name: int, one: int, directed: bool,
     nodes: int, pairs: int, values: int, work: Work, indptr: Any, indices: Any,

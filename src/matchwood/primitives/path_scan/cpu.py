@@ -30,6 +30,7 @@ from matchwood.engines.cpu import (
     share,
     store_relaxed,
 )
+from matchwood.engines.cpu.compiled import is_compiled
 from matchwood.engines.cpu.hints import converted, natural, prefetch
 from matchwood.primitives.path_scan import fault
 
@@ -89,7 +90,7 @@ def _compiled(op: Any) -> Any:
     """
     if isinstance(op, str):
         return {"add": add, "minimum": minimum, "maximum": maximum}[op]
-    return op if hasattr(op, "_numba_type_") else device(op)
+    return op if is_compiled(op) else device(op)
 
 
 @kernel

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, device, fail, inlined, kernel, share_rows, stopping
+from matchwood.engines.cpu.compiled import is_compiled
 from matchwood.engines.cpu.hints import converted, natural, with_item
 from matchwood.primitives.inspect import fault
 from matchwood.primitives.patterns import ANY
@@ -217,7 +218,7 @@ def _operation(
 @functools.lru_cache(maxsize=64)
 def _compiled(operation: Operation) -> tuple[Any, ...]:
     """Functions of the user's own as kernels can call them; compiled again in each process."""
-    return tuple(f if hasattr(f, "_numba_type_") else device(f) for f in operation)
+    return tuple(f if is_compiled(f) else device(f) for f in operation)
 
 
 def _run(
