@@ -1,7 +1,7 @@
 # Everything is set up here, in a virtual environment of its own; only Python and a package index
 # are needed.  The second time is quick: a stamp says what is installed for which pyproject.toml.
 #
-#   make demo         run every problem on a few graphs, check and compare; writes demo.html
+#   make demo         run every problem on a graph, check and compare; writes demo.html
 #   make test         the tests, without the slow ones;  make test-slow  the slow ones
 #   make test-networkx  those of NetworkX that concern our backend, run through it; part of test
 #   make test-bounds  the tests of kernels, with every index checked; compiles them all again

@@ -102,8 +102,7 @@ def _check_joins(view: Any, parent: Any, joined: Any) -> None:
             root = root[root]
         roots, label = np.unique(root, return_inverse=True)
         count = roots.size
-        ends = label[rows], label[columns]
-        joint = sp.coo_array((weights, ends), shape=(count, count)).tocsr()  # adds up
+        joint = sp.coo_array((weights, (label[rows], label[columns])), (count, count)).tocsr()
         rows = np.repeat(np.arange(count), np.diff(joint.indptr))
         columns, weights = joint.indices.astype(np.int64), joint.data
         volume = np.bincount(label, weights=volume, minlength=count).astype(np.int64)
