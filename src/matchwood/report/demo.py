@@ -191,7 +191,7 @@ def run(
     )
 
 
-TIMING = 0.5  # seconds; what took longer is not timed again
+TIMING = 0.25  # seconds; what took longer is not timed again
 
 
 def _made(size: str, every: bool) -> tuple[list[Place], list[scenes.Scene]]:

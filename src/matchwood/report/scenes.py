@@ -31,10 +31,11 @@ Maker = tuple[str, str, Callable[[], Any]]
 def demo(size: str = "full", every: bool = True) -> Iterator[Scene]:
     """A few kinds of graph, large enough to time; `size` "tiny" is for tests.
 
-    Without `every` two of them, quickly made and of one type.
+    Without `every` two of them, quickly made, of one type and a million entries.
     """
     tiny = size == "tiny"
-    scale, side, depth, points = (7, 12, 5, 200) if tiny else (17, 700, 48, 150_000)
+    scale = 7 if tiny else 17 if every else 15
+    side, depth, points = (12, 5, 200) if tiny else (700, 48, 150_000)
     makers: list[Maker] = [
         (
             f"R-MAT {scale}",
