@@ -1,7 +1,7 @@
 # Everything is set up here, in a virtual environment of its own; only Python and a package index
 # are needed.  The second time is quick: a stamp says what is installed for which pyproject.toml.
 #
-#   make demo         run every problem on a few graphs, check and compare; writes demo.html
+#   make demo         run every problem on a graph, check and compare; writes demo.html
 #   make test         the tests, without the slow ones;  make test-slow  the slow ones;  make test-all  both
 #   make kernels      compile all kernels, and install them into the environment: then nothing is compiled at first use
 #   make test-networkx  those of NetworkX that concern our backend, run through it; part of test

@@ -144,6 +144,31 @@ def test_ctrl_c_for_real() -> None:
     assert stderr.strip() == "matchwood: interrupted"
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts processes of a group")
+def test_ctrl_c_ends_both_processes_of_a_demo(tmp_path: Path) -> None:
+    """With an empty cache, so that there are two: interrupted when the first answer is there."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "matchwood.cli", "demo", "--size", "tiny", "-o", "demo.html"],
+        env={**os.environ, "MATCHWOOD_CACHE_DIR": str(tmp_path / "cache")},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert "right: " in process.stdout.readline()
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == errors.INTERRUPTED
+    assert stderr.strip() == "matchwood: interrupted"
+    assert len(children) == (len(os.sched_getaffinity(0)) > 1)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
 def test_no_gpu_is_told() -> None:
     from matchwood import engines
 

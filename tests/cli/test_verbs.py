@@ -188,6 +188,9 @@ def test_demo(tmp_path: Path) -> None:
     assert out.read_text().startswith("<!doctype html>")
     text = run("demo", "--size", "tiny", "-o", str(out)).stdout
     assert "all of them right" in text
+    assert text.index("right: ") < text.index("graphs") < text.index("times")
+    every = run_json("demo", "--size", "tiny", "--all", "-o", str(out))
+    assert len(every["results"]) == len(facts["results"]) * len(every["graphs"])
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from matchwood.factors import (
     is_factor,
     is_maximal_factor,
 )
+from matchwood.factors.check import _sorted
 from strategies import graphs
 from support import REST
 
@@ -208,6 +209,15 @@ def test_bad_arguments() -> None:
             ValueError, match="degree_factor: weights must be finite, got nan at row 0"
         ):
             degree_factor(bad, 1, directed=directed)
+
+
+def test_the_check_sorts_as_lexsort_does() -> None:
+    rng = np.random.default_rng(5)
+    for size, values in ((0, 1), (1, 1), (300, 3), (300, 2**62)):
+        rows = np.sort(rng.integers(0, 20, size))
+        keys = [rng.integers(-values, values, size) for _ in range(3)]
+        right = np.lexsort((np.arange(size), *keys[::-1], rows))
+        assert (_sorted(rows, *keys, np.arange(size)) == right).all()
 
 
 def test_the_check_finds_every_fault() -> None:

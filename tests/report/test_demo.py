@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
+import subprocess
+import sys
+import threading
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +20,23 @@ from matchwood.report import bench, demo, problems, scenes, show, timing
 
 @pytest.fixture(scope="module")
 def found() -> demo.Demo:
-    return demo.run(size="tiny", threads=2)
+    return demo.run(size="tiny", every=True, threads=2)
+
+
+def test_a_short_demo_has_each_problem_once_and_tells_it_before_it_is_timed() -> None:
+    told: list[demo.Row] = []
+    found = demo.run(size="tiny", threads=2, show=told.append)
+    names = [problem.name for problem in problems.PROBLEMS]
+    assert [row.problem for row in told] == [row.problem for row in found.rows] == names
+    assert {row.graph for row in told} == {place.name for place in found.places}
+    assert all(row.prepared == 0 for row in told)
+    assert all(min(row.prepared, row.raw) > 0 for row in found.rows)
+    assert demo.wrong(found) == []
+    assert len(found.sketches) == sum(problem.picture is not None for problem in problems.PROBLEMS)
+    assert "right: " in show.line(told[0])
+    title, times = list(show.tables(found))[1:]
+    assert title.row_count == len(names)
+    assert "SciPy" in str(times)
 
 
 def test_every_problem_on_every_graph(found: demo.Demo) -> None:
@@ -134,12 +155,81 @@ def test_standard_graphs_are_the_four() -> None:
         assert np.all(np.isfinite(scene.matrix.data))
 
 
-def test_a_second_process_helps_to_compile(monkeypatch) -> None:
-    """It is started where there are cores for it, and never outlives the compilation."""
-    started = []
-    start = demo._start_other
-    monkeypatch.setattr(demo, "_start_other", lambda: started.append(start()) or started[-1])
-    monkeypatch.setattr("matchwood.engines.cpu.available_cpus", lambda: 2)
-    demo.compile_all(1)
-    assert len(started) == 1
-    assert started[0].poll() is not None
+# The second process
+
+
+@pytest.fixture
+def started(monkeypatch) -> list[tuple[str, subprocess.Popen[bytes]]]:
+    """The folder and the process of every start: one that only waits for its input to end."""
+    starts: list[tuple[str, subprocess.Popen[bytes]]] = []
+
+    def start(folder: str, *how: object) -> subprocess.Popen[bytes]:
+        wait = [sys.executable, "-c", "input()"]
+        starts.append((folder, subprocess.Popen(wait, stdin=subprocess.PIPE)))
+        return starts[-1][1]
+
+    monkeypatch.setattr(demo, "_start_other", start)
+    monkeypatch.setattr(demo, "available_cpus", lambda: 2)
+    seconds = iter(range(1000))
+    monkeypatch.setattr(demo, "seconds_compiling", lambda: next(seconds))
+    return starts
+
+
+def test_it_is_started_once_and_never_outlives_the_block(started) -> None:
+    with demo.helped("tiny", False, 1) as reach:
+        assert not started
+        reach(0)
+        reach(1)
+        [(folder, other)] = started
+        assert other.poll() is None
+    assert other.poll() is not None
+    assert not os.path.exists(folder)
+    with pytest.raises(KeyboardInterrupt), demo.helped("tiny", False, 1) as reach:
+        reach(0)
+        raise KeyboardInterrupt
+    assert started[-1][1].poll() is not None
+
+
+def test_there_is_none_where_nothing_was_compiled_or_can_be_kept(started, monkeypatch) -> None:
+    with monkeypatch.context() as kept, demo.helped("tiny", False, 1) as reach:
+        kept.setattr(demo, "seconds_compiling", lambda: 0.0)
+        reach(0)
+    monkeypatch.setattr(demo, "cache_folder", lambda: None)
+    with demo.helped("tiny", False, 1) as reach:
+        reach(0)
+    assert not started
+
+
+def test_a_problem_of_the_other_is_waited_for(started) -> None:
+    with demo.helped("tiny", False, 1) as reach:
+        reach(0)
+        [(folder, other)] = started
+        assert demo._taken(folder, 5)
+        assert not demo._taken(folder, 0)
+        timer = threading.Timer(0.3, Path(demo._done(folder, 5)).touch)
+        timer.start()
+        reach(5)
+        assert os.path.exists(demo._done(folder, 5))
+        assert demo._taken(folder, 6)
+        other.kill()  # then nothing is waited for
+        reach(6)
+
+
+def test_it_compiles_from_the_last_on_until_they_meet(found: demo.Demo, tmp_path: Path) -> None:
+    last = len(problems.PROBLEMS) - 1
+    assert demo._taken(str(tmp_path), last - 1)
+    other = demo._start_other(str(tmp_path), "tiny", False, 1)
+    assert other is not None
+    with other:
+        assert other.wait(300) == 0
+    names = {str(last - 1), str(last), f"{last} done"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_it_ends_with_the_first(tmp_path: Path) -> None:
+    other = demo._start_other(str(tmp_path), "tiny", False, 1)
+    assert other is not None
+    with other:
+        assert other.stdin is not None
+        other.stdin.close()
+        assert other.wait(60) != 0

@@ -116,6 +116,9 @@ def demo(
     ] = Path("demo.html"),
     threads: Threads = None,
     size: Annotated[str, typer.Option("--size", help="full, or tiny for a quick look.")] = "full",
+    every: Annotated[
+        bool, typer.Option("--all", help="Every problem on all graphs; without it on one each.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run every problem, check every answer, compare with SciPy, write a page with pictures."""
@@ -126,8 +129,12 @@ def demo(
     from matchwood.report import demo as report
     from matchwood.report import show
 
+    def print_row(row: report.Row) -> None:
+        if not as_json:
+            typer.echo(show.line(row))
+
     with progress("starting") as bar:
-        found = report.run(size=size, threads=threads, say=bar.say)
+        found = report.run(size=size, every=every, threads=threads, say=bar.say, show=print_row)
         results.write_text(output, show.html(found))
     if as_json:
         print_json({**report.as_dict(found), "output": str(output)})

@@ -152,6 +152,7 @@ class Bar:
             TimeElapsedColumn(),
             console=Console(stderr=True),
             transient=True,
+            redirect_stdout=sys.stdout.isatty(),  # else what is printed would go to stderr
             refresh_per_second=4,  # drawing takes time from the work that is being timed
         )
         # Without a total the bar swings: at work, end unknown.

@@ -2,49 +2,70 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 import matchwood
+from matchwood.engines.cpu import available_cpus, cache_folder, default_threads
+from matchwood.engines.cpu.code import seconds_compiling
 from matchwood.report import pictures, scenes
 from matchwood.report.problems import PROBLEMS, Problem, same
 from matchwood.report.sketches import Sketch
 from matchwood.report.svg import Svg
 from matchwood.report.timing import clock, take_turns
 
-# Compile what the demo will run, on all cores: from the first problem on, and from the last.
-#
 # Compiling takes longer than everything else in a first demo, and one process compiles on one core.
-# So a second process runs the problems in the opposite order; each finds in the cache what the
-# other has compiled, so each compiles about half, on small graphs, before anything is timed.
+# So a second process runs the problems from the last one on, and leaves the code in the cache
+# folder.  A process takes a problem by making a file of its number; when they meet, one waits.
 
 
-def compile_all(threads: int | None, say: Callable[[str], object] = lambda _: None) -> None:
-    """Run every problem once on small graphs, with the help of a second process."""
-    from matchwood.engines.cpu import available_cpus, cache_folder
+@contextlib.contextmanager
+def helped(size: str, every: bool, threads: int | None) -> Iterator[Callable[[int], None]]:
+    """What to call with the number of a problem before it is run.
 
-    helped = available_cpus() > 1 and cache_folder() is not None
-    other = _start_other() if helped else None
-    try:
-        _run(PROBLEMS, threads, say)
-    finally:
-        if other is not None:  # what it still compiles, this process has compiled by now
-            other.kill()
-            other.wait()
+    The second process is started once this one had to compile, where there is a core for it and a
+    folder that keeps the code.
+    """
+    possible = available_cpus() > 1 and cache_folder() is not None
+    before, other = seconds_compiling(), None
+
+    def reach(number: int) -> None:
+        nonlocal other
+        mine = _taken(folder, number)
+        if other is None and possible and seconds_compiling() > before:
+            other = _start_other(folder, size, every, threads)
+        while not mine and other is not None and other.poll() is None:
+            if os.path.exists(_done(folder, number)):
+                break
+            time.sleep(0.05)
+
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            yield reach
+        finally:
+            if other is not None:
+                other.kill()
+                with other:  # closes the pipe, and waits
+                    pass
 
 
-def _start_other() -> subprocess.Popen[bytes] | None:
+def _start_other(folder: str, *how: Any) -> subprocess.Popen[bytes] | None:
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-m", __name__, folder, json.dumps(how)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -52,20 +73,37 @@ def _start_other() -> subprocess.Popen[bytes] | None:
         return None  # then this process compiles everything
 
 
-def _run(
-    problems: Iterable[Problem], threads: int | None, say: Callable[[str], object] = lambda _: None
-) -> None:
-    small = list(scenes.demo("tiny"))
-    for problem in problems:
-        say(f"compiling {problem.name}")
-        for scene in small:
-            G = matchwood.graph(scene.matrix)
-            problem.say(problem.ours(G, threads))
-            problem.check(scene.matrix, problem.ours(scene.matrix, threads))
+def _help(folder: str, size: str, every: bool, threads: int | None) -> None:
+    """What the second process does."""
+    threading.Thread(target=_end_with_the_first, daemon=True).start()
+    made = list(scenes.demo(size, every))
+    for number, problem in reversed(list(enumerate(PROBLEMS))):
+        if not _taken(folder, number):
+            return
+        with contextlib.suppress(Exception):  # the first will meet it, and tell
+            for scene in _scenes_of(problem, made, every):
+                answered(problem, scene, threads)
+            if problem.picture is not None:
+                problem.picture()
+        open(_done(folder, number), "x").close()
 
 
-if __name__ == "__main__":
-    _run(reversed(PROBLEMS), None)
+def _end_with_the_first() -> None:
+    os.read(0, 1)  # nothing is written: it returns when the first process has ended
+    os._exit(1)
+
+
+def _taken(folder: str, number: int) -> bool:
+    """Take a problem; False where the other process has it."""
+    try:
+        open(os.path.join(folder, str(number)), "x").close()
+    except FileExistsError:
+        return False
+    return True
+
+
+def _done(folder: str, number: int) -> str:
+    return os.path.join(folder, f"{number} done")
 
 
 # The run
@@ -78,12 +116,12 @@ class Row:
     problem: str
     graph: str
     answer: str
-    prepared: float  # seconds, on a prepared graph
-    raw: float  # seconds, from a SciPy matrix
-    scipy: float | None  # seconds; None where SciPy has nothing like it
-    gpu: float | None  # seconds, on a graph that lives on the GPU
     verdict: str  # "right", or what the check said
     same: bool  # at one thread, at all threads and on the GPU
+    prepared: float = 0.0  # seconds, on a prepared graph; as the others 0 until it is timed
+    raw: float = 0.0  # seconds, from a SciPy matrix
+    scipy: float | None = None  # seconds; None where SciPy has nothing like it
+    gpu: float | None = None  # seconds, on a graph that lives on the GPU
 
 
 @dataclass(frozen=True)
@@ -113,54 +151,77 @@ class Demo:
 
 
 def run(
-    *, size: str = "full", threads: int | None = None, say: Callable[[str], object] = lambda _: None
+    *,
+    size: str = "full",
+    every: bool = False,
+    threads: int | None = None,
+    say: Callable[[str], object] = lambda _: None,
+    show: Callable[[Row], object] = lambda _: None,
 ) -> Demo:
-    """Make the graphs, run every problem on them, check, time and draw."""
-    from matchwood.engines.cpu import default_threads
+    """Make the graphs, run every problem on one of them or on `every` one, check, time and draw.
 
+    `show` gets a row as soon as there is an answer.  Times are taken when nothing is left to
+    compile, so that all cores are free.
+    """
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     with clock() as taken:
-        compile_all(threads, say)
-        places, rows = _all_rows(size, threads, say)
-        say("drawing")
-        drawn = [(p.name, p.picture()) for p in PROBLEMS if p.picture is not None]
+        with helped(size, every, threads) as reach:
+            say("making graphs")
+            places, made = _made(size, every)
+            rows, drawn = [], []
+            for number, problem in enumerate(PROBLEMS):
+                say(f"compiling {problem.name}")
+                reach(number)
+                for scene in _scenes_of(problem, made, every):
+                    rows.append((answered(problem, scene, threads), problem, scene))
+                    show(rows[-1][0])
+                if problem.picture is not None:
+                    drawn.append((problem.name, problem.picture()))
+        say("timing")
+        timed_rows = [timed(*row, threads, at_most=TIMING) for row in rows]
     return Demo(
         config=matchwood.show_config(mode="dicts") or {},
         threads=threads or default_threads(),
         load=load,
         places=places,
-        rows=rows,
+        rows=timed_rows,
         sketches=drawn,
         compiling=taken.compiling,
         seconds=taken.seconds,
     )
 
 
-def _all_rows(
-    size: str, threads: int | None, say: Callable[[str], object]
-) -> tuple[list[Place], list[Row]]:
-    """Every problem on every graph, ordered by problem."""
+TIMING = 0.25  # seconds; what took longer is not timed again
+
+
+def _made(size: str, every: bool) -> tuple[list[Place], list[scenes.Scene]]:
+    """The graphs, and what the page says about them."""
     places: list[Place] = []
-    rows: list[Row] = []
-    scene_list = scenes.demo(size)
+    made: list[scenes.Scene] = []
+    left = scenes.demo(size, every)
     while True:
-        say("making a graph")
         with clock() as taken:
-            scene = next(scene_list, None)
+            scene = next(left, None)
         if scene is None:
-            break
+            return places, made
         places.append(_place(scene, taken.seconds - taken.compiling))
-        for problem in PROBLEMS:
-            say(f"{problem.name} on {scene.name}")
-            rows.append(row(problem, scene, threads))
-    rows.sort(key=lambda row: [problem.name for problem in PROBLEMS].index(row.problem))
-    return places, rows
+        made.append(scene)
+
+
+def _scenes_of(
+    problem: Problem, made: Sequence[scenes.Scene], every: bool
+) -> Sequence[scenes.Scene]:
+    return made if every else [made[problem.place]]
 
 
 def row(problem: Problem, scene: scenes.Scene, threads: int | None, repeats: int = 3) -> Row:
     """Run, check and time one problem on one graph."""
-    A = scene.matrix
-    G = matchwood.graph(A)
+    return timed(answered(problem, scene, threads), problem, scene, threads, repeats)
+
+
+def answered(problem: Problem, scene: scenes.Scene, threads: int | None) -> Row:
+    """Run and check one problem on one graph."""
+    A, G = scene.matrix, scene.graph
     answer = problem.ours(G, threads)
     verdict = "right"
     try:
@@ -168,30 +229,31 @@ def row(problem: Problem, scene: scenes.Scene, threads: int | None, repeats: int
     except matchwood.CheckFailed as error:
         verdict = str(error)
     alike = same(answer, problem.ours(G, 1)) and same(answer, problem.ours(A, threads))
+    on_gpu = _gpu_call(problem, G)
+    if on_gpu is not None:
+        alike = alike and same(answer, on_gpu())
+    return Row(problem.name, scene.name, problem.say(answer), verdict, alike)
+
+
+def timed(
+    row: Row, problem: Problem, scene: scenes.Scene, threads: int | None, repeats: int = 3,
+    at_most: float = 10.0,
+) -> Row:  # fmt: skip
+    """The row with its times; everything was called before."""
+    A, G, peer = scene.matrix, scene.graph, problem.scipy
     B = A.astype(np.float64, copy=False)  # what SciPy would make of it at each call
     calls = {
         "prepared": lambda: problem.ours(G, threads),
         "raw": lambda: problem.ours(A, threads),
     }
-    peer = problem.scipy
     if peer is not None:
         calls["scipy"] = lambda: peer(B)
     on_gpu = _gpu_call(problem, G)
     if on_gpu is not None:
+        on_gpu()
         calls["gpu"] = on_gpu
-        alike = alike and same(answer, on_gpu())
-    seconds = take_turns(calls, repeats=repeats)
-    return Row(
-        problem=problem.name,
-        graph=scene.name,
-        answer=problem.say(answer),
-        prepared=seconds["prepared"],
-        raw=seconds["raw"],
-        scipy=seconds.get("scipy"),
-        gpu=seconds.get("gpu"),
-        verdict=verdict,
-        same=alike,
-    )
+    seconds: dict[str, Any] = take_turns(calls, repeats=repeats, at_most=at_most)
+    return replace(row, **seconds)
 
 
 def _gpu_call(problem: Problem, graph: matchwood.Graph) -> Callable[[], Any] | None:
@@ -268,3 +330,7 @@ def as_dict(found: Demo) -> dict[str, Any]:
         "seconds": {"compiling": found.compiling, "total": found.seconds},
         "all_right": not wrong(found),
     }
+
+
+if __name__ == "__main__":
+    _help(sys.argv[1], *json.loads(sys.argv[2]))

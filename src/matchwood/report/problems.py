@@ -29,6 +29,7 @@ class Problem:
     say: Callable[[Any], str]  # the answer in a few words
     scipy: Callable[[Any], Any] | None = None  # (matrix) -> answer; None: it has nothing like it
     picture: Callable[[], sketches.Sketch] | None = None
+    place: int = 0  # which of the two graphs of a short demo
 
 
 PROBLEMS: tuple[Problem, ...] = (
@@ -58,6 +59,7 @@ PROBLEMS: tuple[Problem, ...] = (
         check=lambda A, x: matchwood.check.check_strongly_connected_components(A, x),
         say=lambda x: f"{x.count:,} found, largest {int(np.bincount(x.labels).max()):,}",
         picture=sketches.sketch_strong,
+        place=1,
     ),
     Problem(
         name="communities",
@@ -83,6 +85,7 @@ PROBLEMS: tuple[Problem, ...] = (
         check=lambda A, x: matchwood.check.check_spanning_forest(A, x),
         say=lambda x: f"{x.edges.shape[0]:,} edges, {x.components:,} trees",
         picture=sketches.sketch_spanning,
+        place=1,
     ),
     Problem(
         name="weighted matching",
@@ -91,6 +94,7 @@ PROBLEMS: tuple[Problem, ...] = (
         check=lambda A, x: matchwood.check.check_locally_dominant(A, x),
         say=lambda x: f"{x.cardinality:,} edges, {x.quality:.1%} of the best or more",
         picture=sketches.matching,
+        place=1,
     ),
     Problem(
         name="[0,2]-factor",
@@ -98,6 +102,7 @@ PROBLEMS: tuple[Problem, ...] = (
         ours=lambda G, threads: matchwood.degree_factor(G, 2, ties="hash", threads=threads),
         check=lambda A, x: matchwood.check.check_factor(A, x),
         say=lambda x: f"{x.coverage:.0%} of the weight in {x.rounds} rounds",
+        place=1,
     ),
     Problem(
         name="linear forest",
@@ -106,6 +111,7 @@ PROBLEMS: tuple[Problem, ...] = (
         check=lambda A, x: matchwood.check.check_linear_forest(A, x),
         say=lambda x: f"{x.count:,} paths, {x.coverage:.0%} of the weight",
         picture=sketches.sketch_forests,
+        place=1,
     ),
     Problem(
         name="reverse Cuthill-McKee",
@@ -115,6 +121,7 @@ PROBLEMS: tuple[Problem, ...] = (
         check=lambda A, x: matchwood.check.check_rcm_order(A, x),
         say=lambda x: f"an order of {len(x):,} vertices",
         picture=sketches.sketch_orders,
+        place=1,
     ),
     Problem(
         name="rabbit order",
@@ -149,6 +156,7 @@ PROBLEMS: tuple[Problem, ...] = (
         check=joins.check,
         say=joins.say,
         picture=joins.sketch,
+        place=1,
     ),
 )
 

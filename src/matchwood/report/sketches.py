@@ -11,6 +11,8 @@ import matchwood
 from matchwood.report import pictures, svg
 from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
 
+KIND = np.float32  # of weights, as in the demo's graphs: nothing is compiled for a second type
+
 
 class Sketch(NamedTuple):
     """Drawings that belong together, and the sentence below them."""
@@ -63,7 +65,7 @@ def matching(n: int = 700) -> Sketch:
     A = matchwood.generators.delaunay(n, rng=3)
     points = matchwood.generators.random_points(n, rng=3)
     ends = np.repeat(np.arange(n), np.diff(A.indptr))
-    A.data = 1.0 / np.linalg.norm(points[ends] - points[A.indices], axis=1)
+    A.data = (1.0 / np.linalg.norm(points[ends] - points[A.indices], axis=1)).astype(KIND)
     found = matchwood.weighted_matching(A)
     free = int((found.mate < 0).sum())
     parts = matchwood.coarsening_hierarchy(A, until=8).map
@@ -205,7 +207,7 @@ def sketch_spanning(n: int = 900, side: int = 28) -> Sketch:
     A = matchwood.generators.delaunay(n, rng=5)
     points = matchwood.generators.random_points(n, rng=5)
     u = np.repeat(np.arange(n), np.diff(A.indptr))
-    A.data = np.linalg.norm(points[u] - points[A.indices], axis=1)
+    A.data = np.linalg.norm(points[u] - points[A.indices], axis=1).astype(KIND)
     found = matchwood.minimum_spanning_forest(A)
     longest = matchwood.minimum_spanning_forest(A, maximum=True).total
     grid = matchwood.generators.random_weights(matchwood.generators.grid((side, side)), rng=2)
@@ -244,9 +246,9 @@ def sketch_forests(n: int = 700, side: int = 26) -> Sketch:
     A = matchwood.generators.delaunay(n, rng=5)
     points = matchwood.generators.random_points(n, rng=5)
     u = np.repeat(np.arange(n), np.diff(A.indptr))
-    A.data = 1.0 / np.linalg.norm(points[u] - points[A.indices], axis=1)
+    A.data = (1.0 / np.linalg.norm(points[u] - points[A.indices], axis=1)).astype(KIND)
     found = matchwood.linear_forest(A, rounds=None)
-    grid = matchwood.generators.aniso(2, (side, side))
+    grid = matchwood.generators.aniso(2, (side, side), dtype=KIND)
     along = matchwood.linear_forest(grid)
     places = np.stack(np.divmod(np.arange(side * side), side), axis=1).astype(float)
     return Sketch(

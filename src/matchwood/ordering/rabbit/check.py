@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from matchwood import answers
 from matchwood.errors import CheckFailed
@@ -101,9 +102,9 @@ def _check_joins(view: Any, parent: Any, joined: Any) -> None:
             root = root[root]
         roots, label = np.unique(root, return_inverse=True)
         count = roots.size
-        keys, at_key = np.unique(label[rows] * count + label[columns], return_inverse=True)
-        weights = np.bincount(at_key, weights=weights, minlength=keys.size).astype(np.int64)
-        rows, columns = np.divmod(keys, max(count, 1))
+        joint = sp.coo_array((weights, (label[rows], label[columns])), (count, count)).tocsr()
+        rows = np.repeat(np.arange(count), np.diff(joint.indptr))
+        columns, weights = joint.indices.astype(np.int64), joint.data
         volume = np.bincount(label, weights=volume, minlength=count).astype(np.int64)
         names = names[roots]
     # the communities that are left never joined

@@ -14,7 +14,10 @@ from matchwood.primitives.hashing import mix64
 def expected_joins(
     rows: Any, columns: Any, weights: Any, volume: Any, names: Any, total: int, resolution: float
 ) -> Any:
-    """The joins of a round on communities with edges rows[i] - columns[i], stored both ways."""
+    """The joins of a round on communities with edges rows[i] - columns[i], stored both ways.
+
+    Rows ascend.
+    """
     n = volume.size
     keep = rows != columns
     r, u, w = rows[keep], columns[keep], weights[keep].astype(np.float64)
@@ -22,13 +25,15 @@ def expected_joins(
     gain = w - resolution * k[r] * k[u] / max(total, 1)
     good = gain > 0
     r, u, gain = r[good], u[good], gain[good]
-    mixed = mix64(names.astype(np.uint64))
+    by_rank = np.argsort(mix64(names.astype(np.uint64)))
     rank = np.empty(n, np.int64)
-    rank[np.argsort(mixed)] = np.arange(n)
-    order = np.lexsort((rank[u], gain, r))
-    last = np.flatnonzero(np.diff(r[order], append=-1))
+    rank[by_rank] = np.arange(n)
+    # of each row the largest gain, and of those who offer it the highest rank
+    starts = np.flatnonzero(np.diff(r, prepend=-1))
+    most = np.repeat(np.maximum.reduceat(gain, starts), np.diff(starts, append=r.size))
+    highest = np.maximum.reduceat(np.where(gain == most, rank[u], -1), starts)
     pick = np.arange(n)
-    pick[r[order][last]] = u[order][last]
+    pick[r[starts]] = by_rank[highest]
     up = (volume < volume[pick]) | ((volume == volume[pick]) & (rank < rank[pick]))
     return np.where(up, pick, np.arange(n))
 
