@@ -264,3 +264,37 @@ def test_what_a_processor_must_have():
         assert all(more > less for more, less in itertools.pairwise(needs)), machine
     if platform.machine() == "aarch64":
         assert ctypes.CDLL(None).getauxval(library._CAPABILITIES) > 0
+
+
+ANSWERS = """
+import hashlib
+import pickle
+import sys
+from matchwood.engines.cpu import library
+found = library.levels()
+library.levels = lambda: {name: level for name, level in found.items() if name == sys.argv[1]}
+import matchwood as mw
+for A in (mw.generators.rmat(10, weights="uniform", rng=1), mw.generators.aniso(2, (30, 40))):
+    for threads in (1, 3):
+        G = mw.graph(A)
+        on = {"threads": threads}
+        answers = [
+            mw.bfs(G, 0, **on).parent, mw.connected_components(G, **on).labels,
+            mw.strongly_connected_components(G, **on).labels, mw.weighted_matching(G, **on).mate,
+            mw.minimum_spanning_forest(G, **on).edges, mw.degree_factor(G, 2, **on).neighbours,
+            mw.linear_forest(G, **on).perm, mw.reverse_cuthill_mckee(G, **on),
+            mw.rabbit_order(G, **on), mw.louvain(G, **on).labels, mw.pagerank(G, **on).scores,
+            mw.tridiagonal.solve(*(A.data[k * 500 : (k + 1) * 500] for k in range(4)), **on),
+        ]
+        print(hashlib.sha256(pickle.dumps(answers)).hexdigest())
+print(library.opened()[1] or sys.argv[1], file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(library.opened()[0] is None, reason="matchwood-kernels is not installed")
+def test_answers_are_the_same_at_every_level(tmp_path):
+    assert library.opened()[0].changed() == []
+    answers = {
+        run_script(tmp_path, ANSWERS, level) for level in (*library.levels(), "none of them")
+    }
+    assert len(answers) == 1
