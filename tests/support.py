@@ -108,6 +108,8 @@ def from_python(function: Any) -> Any:
     """A function that only kernels or teams can call, for a test to call."""
     import numba
 
+    from matchwood.engines.cpu import jit  # noqa: F401  then Numba takes our functions for its own
+
     options = {"nogil": True, "error_model": "numpy", "_nrt": False}
     return numba.njit(**options)(getattr(function, "py_func", function))
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from graphs import path
-from matchwood.engines.cpu import kernel
 from matchwood.engines.cpu.team import STOP, WORDS, Team
 from matchwood.ordering.rcm.cpu.cached import try_starts
 from matchwood.ordering.rcm.cpu.children import BINS, ONE, PLACED, ZERO, Csr, Sorter
 from matchwood.ordering.rcm.cpu.serial import ComponentOrder
+from support import from_python
 
 N = 6
 
 
-@kernel
+@from_python
 def _try(team, csr, mark, queue, spare, sorter, found):
     end = np.uint64(queue.size)
     first = ComponentOrder(end, np.uint64(4), np.uint64(3), end - ONE, np.uint64(3), True)

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import Team, crew, device, kernel, share, stopping
+from matchwood.engines.cpu.hints import ldexp
 
 Array = np.ndarray[Any, Any]
 
@@ -129,7 +130,7 @@ def _scaled(w: Any, q: int) -> Any:
     mantissa += mantissa & _1
     mantissa >>= _1
     # mantissa may now be 2**53, which is the next power of two: still exact
-    return np.ldexp(np.float64(mantissa), exponent - 52), True
+    return ldexp(np.float64(mantissa), exponent - 52), True
 
 
 @device

@@ -209,8 +209,10 @@ def _written(folder: Path, texts: list[str]) -> int:
 # Libraries
 
 LINKED = ("-shared", "-nostdlib", "-Wl,--strip-all", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
-OUTSIDE = {"memcpy", "memmove", "memset", "sched_yield", "syscall", "usleep"}
-"""Symbols that a library may ask for: the C library's, which every process has loaded.  Any other
+OUTSIDE = {
+    "exp2", "ilogb", "ldexp", "memcpy", "memmove", "memset", "sched_yield", "syscall", "usleep",
+}  # fmt: skip
+"""Symbols that a library may ask for: the C library's, which every Python has loaded.  Any other
 would be one of Numba's, NumPy's or Python's."""
 
 

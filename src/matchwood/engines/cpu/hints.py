@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.engines.cpu.compiled import Later, device, intrinsic
+from matchwood.engines.cpu.compiled import Later, device, external, intrinsic
 
 ir, types, cgutils = map(Later, ("llvmlite.ir", "numba.core.types", "numba.core.cgutils"))
 
@@ -152,6 +152,23 @@ def rotated(typingctx: Any, word: Any, left: Any) -> Any:
         return builder.call(turn, [args[0], args[0], args[1]])
 
     return types.uint32(types.uint32, types.uint32), codegen
+
+
+# The C library's: those of `math` and NumPy would need Numba where kernels run.
+_ldexp = external("ldexp", "float64", "float64", "intc")
+_ilogb = external("ilogb", "intc", "float64")
+
+
+@device
+def ldexp(x: Any, by: int) -> Any:
+    """x * 2**by."""
+    return _ldexp(np.float64(x), np.int32(by))
+
+
+@device
+def exponent(x: Any) -> int:
+    """As ``math.frexp(x)[1]`` for x > 0: x < 2**exponent, and no smaller power of two."""
+    return np.int64(_ilogb(x)) + 1 if 0.0 < x < np.inf else np.int64(0)
 
 
 @device

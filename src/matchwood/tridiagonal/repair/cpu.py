@@ -19,12 +19,12 @@ The same for plain rows and blocks: all arrays are given as (n, P, P).
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.engines.cpu import Crew, barrier, crew, device, interrupted, kernel, share
+from matchwood.engines.cpu.hints import exponent, ldexp
 from matchwood.tridiagonal import check as accuracy
 
 Array = np.ndarray[Any, Any]
@@ -301,10 +301,10 @@ def _enter(
     reach = 2 * p - 1
     for column in range(max(i - reach, 0), min(i + reach + 1, n * p)):
         largest = max(largest, abs(_entry(dl, d, du, i, column)))
-    power = math.frexp(largest)[1]
+    power = exponent(largest)
     for k in range(last):
-        w[at, k] = math.ldexp(_entry(dl, d, du, i, first + k), -power)
-    w[at, last] = math.ldexp(float(b[i]), -power)
+        w[at, k] = ldexp(_entry(dl, d, du, i, first + k), -power)
+    w[at, last] = ldexp(float(b[i]), -power)
     powers[at] = power
 
 
@@ -326,7 +326,7 @@ def _eliminate(
             shift = 0
             if not scaled:  # compare the rows as they were before the division
                 shift = min(max(powers[i] - powers[best], -2000), 2000)
-            if math.ldexp(abs(w[i, 0]), shift) > abs(w[best, 0]):
+            if ldexp(abs(w[i, 0]), shift) > abs(w[best, 0]):
                 best = i
         if best != 0:
             for k in range(last + 1):
