@@ -206,7 +206,7 @@ def load(path: Path) -> bytes | None:
                 return None
             if OWNED and (found.st_uid != os.geteuid() or found.st_mode & OTHERS_WRITE):
                 return None
-            content = file.read(LARGEST)
+            content = file.read(found.st_size)  # Python takes that much memory at once
     except OSError:
         return None
     code = content[_DIGEST:]
