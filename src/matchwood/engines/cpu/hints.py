@@ -166,7 +166,7 @@ def ldexp(x: Any, by: int) -> Any:
 
 
 @device
-def exponent(x: Any) -> int:
+def exponent(x: Any) -> Any:
     """As ``math.frexp(x)[1]`` for x > 0: x < 2**exponent, and no smaller power of two."""
     return np.int64(_ilogb(x)) + 1 if 0.0 < x < np.inf else np.int64(0)
 

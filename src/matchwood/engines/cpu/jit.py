@@ -113,7 +113,7 @@ def _type_of_external(external: External) -> Any:
     return types.ExternalFunction(external.symbol, result(*arguments))
 
 
-_TYPES = {
+_TYPES: dict[type, Any] = {
     Function: _type_of_function, Intrinsic: _type_of_intrinsic, External: _type_of_external,
 }  # fmt: skip
 for _kind, _type in _TYPES.items():

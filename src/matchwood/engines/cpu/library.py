@@ -48,8 +48,8 @@ _V4 = [*_V3, *["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]]
 _V3_FEATURES = "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
 _V4_FEATURES = f"{_V3_FEATURES},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
 
-# Tuned for a processor of today, and without its instructions: LLVM's "generic" takes branches where
-# it should not, and a local search on R-MAT 17 then took 1.8 times as long.
+# Tuned for a processor of today, and without its instructions: LLVM's "generic" takes branches
+# where it should not, and a local search on R-MAT 17 then took 1.8 times as long.
 _PLAIN_ARM = "-v8.1a,-v8.2a,-fullfp16,-dotprod,-rcpc,-ssbs,-spe,-crc,-aes,-sha2,+neon"
 
 # The best first.
