@@ -184,6 +184,8 @@ def _kernels_are_listed(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     met = set(code.met)
     code.met.clear()
+    if "MATCHWOOD_ATTACK_SECONDS" in os.environ:
+        return  # searches draw types that nobody else has
     if not request.config.getoption("--list-kernels"):
         assert met <= kernels.listed(), "pytest --list-kernels adds these to the list"
         return
