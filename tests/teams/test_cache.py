@@ -173,7 +173,7 @@ def test_code_that_is_kept_needs_no_compiler(tmp_path):
         compact(np.arange(5) > 2, threads=2)
     print("numba" in sys.modules, "llvmlite" in sys.modules)
     """
-    folder = {"MATCHWOOD_CACHE_DIR": str(tmp_path / "cache")}
+    folder = {"MATCHWOOD_CACHE_DIR": str(tmp_path / "cache"), "MATCHWOOD_KERNELS": "off"}
     assert run_script(tmp_path, script, **folder).split() == ["True", "True"]
     assert run_script(tmp_path, script, **folder).split() == ["False", "True"]
 
