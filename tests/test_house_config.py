@@ -87,6 +87,6 @@ WARM = """
 USE = """
     import sys
     import matchwood
-    matchwood.graph(matchwood.generators.path(30)).is_symmetric
+    matchwood.graph(matchwood.generators.path(30))
     print("numba" in sys.modules)
 """

@@ -274,7 +274,7 @@ from matchwood.engines.cpu import library
 found = library.levels()
 library.levels = lambda: {name: level for name, level in found.items() if name == sys.argv[1]}
 import matchwood as mw
-for A in (mw.generators.rmat(10, weights="uniform", rng=1), mw.generators.aniso(2, (30, 40))):
+for A in (mw.generators.rmat(10, weights="uniform", rng=1), abs(mw.generators.aniso(2, (30, 40)))):
     for threads in (1, 3):
         G = mw.graph(A)
         on = {"threads": threads}
