@@ -246,7 +246,7 @@ def test_circles_are_seen():
 
 BUDGET: dict[str, int] = {
     ".": 1522,
-    "applications": 18916,
+    "applications": 18918,
     "cli": 3718,
     "communities": 5228,
     "components": 6764,

@@ -8,6 +8,7 @@ Compression is recognised by the first bytes, not by the name: pipes have none.
 
 from __future__ import annotations
 
+import abc
 import io
 import itertools
 import os
@@ -43,7 +44,7 @@ SIGNATURES = {
 LONGEST_SIGNATURE = max(map(len, SIGNATURES))
 
 
-class Source:
+class Source(abc.ABC):
     """The bytes data[:end]; `base` is the offset of data[0] in the capture."""
 
     name: str
@@ -59,18 +60,19 @@ class Source:
     members: int = 1  # threads that parse
     file: PlainFile | None = None  # None for a pipe
 
+    @abc.abstractmethod
     def more(self, position: int) -> int:
         """Drop the bytes before `position` and read more after the others.
 
         Returns the new index of that position.  Only called while not `ended`.
         """
-        raise NotImplementedError
 
     def finish(self) -> None:
         """Raise if the file was changed while it was read; growth is allowed (a live capture)."""
         if self.file is not None:
             self.file.require_unchanged(may_grow=True)
 
+    @abc.abstractmethod
     def close(self) -> None:
         """Close the file."""
 
