@@ -65,6 +65,7 @@ def test_warmup_of_a_part():
         matchwood.warmup("nothing")
 
 
+@pytest.mark.slow
 def test_warmup_compiles_what_a_call_needs(tmp_path):
     """And an exception in `report` ends all compilers."""
     cache = {"MATCHWOOD_CACHE_DIR": str(tmp_path / "cache"), "MATCHWOOD_KERNELS": "off"}

@@ -134,6 +134,7 @@ def called_in(tree: ast.AST) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_public_function_is_called_by_some_test():
     called: set[str] = set()
     for path in TESTS.rglob("*.py"):

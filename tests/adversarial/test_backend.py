@@ -243,6 +243,7 @@ def test_a_complement_is_left_to_networkx() -> None:
         convert_from_nx(G)
 
 
+@pytest.mark.slow
 def test_graphs_that_another_thread_changes(tmp_path: Path) -> None:
     script = Path(__file__).with_name("changing_graphs.py").read_text()
     said = forked_script(tmp_path, script, str(seconds(2))).splitlines()
@@ -251,6 +252,7 @@ def test_graphs_that_another_thread_changes(tmp_path: Path) -> None:
     assert not [line for line in said if " 0 answers" in line or " 0 changes" in line]
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_reading(tmp_path: Path) -> None:
     script = """
         import networkx as nx, os, signal, threading, time

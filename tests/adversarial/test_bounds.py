@@ -47,6 +47,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checked", [True, False])
 def test_steps_outside_an_array_are_seen_with_bounds_checked(checked, tmp_path):
     told = run_script(tmp_path, SCRIPT, NUMBA_BOUNDSCHECK="1" if checked else "0").split()

@@ -122,6 +122,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(sources, "ROOM", 50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CAPTURES)
 def test_truncation_at_every_byte(name, tmp_path):
     content = CAPTURES[name]
@@ -228,6 +229,7 @@ def test_damaged_compression(kind):
             assert refused or found == rows
 
 
+@pytest.mark.slow
 def test_more_interfaces_than_a_section_may_have():
     content = frames.section() + frames.interface() * 2**16
     assert read_capture(io.BytesIO(content + frames.enhanced(EXAMPLE[0]))).src.size == 1

@@ -362,6 +362,7 @@ def attacks(end: float, number: int) -> Iterator[Attack]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
 def test_files_that_change_give_an_answer_or_an_error() -> None:
     end = time.time() + seconds(4)

@@ -98,6 +98,7 @@ def fault(words: list[str]) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
 def test_odd_values_for_every_option(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -117,6 +118,7 @@ def test_odd_values_for_every_option(tmp_path: Path, monkeypatch) -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.slow
 def test_every_verb_works_as_the_attacks_begin(tmp_path: Path, monkeypatch) -> None:
     """Otherwise the values would not be looked at."""
     monkeypatch.chdir(tmp_path)

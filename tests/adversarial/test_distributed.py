@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 import matchwood
@@ -43,6 +44,7 @@ def shares(rng, m, size):
     return [0, *cuts.tolist(), m]
 
 
+@pytest.mark.slow
 def test_any_way_to_spread_a_graph(monkeypatch, tmp_path):
     rng = np.random.default_rng(2024)
     for _ in attempts(1):

@@ -41,6 +41,7 @@ INTERRUPTED = """
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_the_first_import_leaves_everything_whole(tmp_path):
     """NumPy, SciPy and Numba are imported by the first call; the second must find them whole."""
     end = time.monotonic() + seconds(3)
@@ -78,6 +79,7 @@ WHO_IMPORTS = """
 """
 
 
+@pytest.mark.slow
 def test_the_main_thread_imports_nothing_in_a_call(tmp_path):
     """Python may leave the lock of imports with a thread that is interrupted in one.
 
@@ -92,7 +94,8 @@ def test_ctrl_c_in_a_compilation_is_heard_at_once_and_the_code_is_there_next_tim
 
     def measure():
         with tempfile.TemporaryDirectory(dir=tmp_path) as empty:
-            said = run_script(tmp_path, INTERRUPTED, "1.5", MATCHWOOD_CACHE_DIR=empty)
+            new = {"MATCHWOOD_CACHE_DIR": empty, "MATCHWOOD_KERNELS": "off"}
+            said = run_script(tmp_path, INTERRUPTED, "1.5", **new)
         how, late = said.split()
         assert how == "interrupted"
         return float(late)
@@ -143,6 +146,7 @@ NO_MEMORY = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
 def test_no_memory_is_our_error_and_the_process_goes_on(tmp_path):
     # glibc keeps freed pages, and 64 MiB of addresses for each thread, where no limit is felt

@@ -209,6 +209,7 @@ def search(seed: int, limit: float) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_spoiled_files(seed: int) -> None:
     limit = seconds(2) / 2

@@ -58,6 +58,7 @@ def compare(seed):
     assert found == wanted, (seed, left, right, options, plan)
 
 
+@pytest.mark.slow
 def test_no_pair_is_lost():
     # The kernel of the best, too: both call much that one process compiles only once.
     fuzzy_join([["a", "b"], ["a"]], per_left=1)
@@ -139,6 +140,7 @@ def test_ctrl_c_is_heard():
     assert len(fuzzy_join(prepared, delta=0.99)) >= 0
 
 
+@pytest.mark.slow
 def test_a_threshold_near_zero_takes_bounded_memory(monkeypatch):
     """Every pair shares a token: blocks come one by one, and are forgotten."""
     import tracemalloc
@@ -158,6 +160,7 @@ def test_a_threshold_near_zero_takes_bounded_memory(monkeypatch):
         fuzzy_join(rows, delta=1e-9, limit=1000)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
 @pytest.mark.parametrize("script", ["join_inputs.py", "wrong_arrays.py"])
 def test_what_is_not_what_it_seems_gets_an_error_or_a_right_answer(script):

@@ -28,6 +28,7 @@ def sampled(monkeypatch):
     monkeypatch.setattr(fuzzy, "SAMPLE", 2)
 
 
+@pytest.mark.slow
 def test_the_best_k_are_the_first_of_all(sampled):
     """Few distinct elements make many ties; the sample of half the records often guesses wrong."""
     for seed in attempts(1):
@@ -146,6 +147,7 @@ def test_a_limit_holds_for_the_best_too():
             fuzzy_join(rows, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"k": 10_000_000}, {"per_left": 3}])
 def test_ctrl_c_is_heard_by_the_best(options):
     import _thread

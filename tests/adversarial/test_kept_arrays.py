@@ -14,6 +14,7 @@ from adversarial.children import faults_of
 from adversarial.clock import seconds, seed
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
 def test_arrays_that_are_kept_change_no_answer():
     end = time.time() + seconds(10)

@@ -48,6 +48,7 @@ def test_every_parameter_is_attacked():
     assert all(odd_options.NOT_DRAWN.values())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
 def test_odd_options_get_an_error_that_names_them_or_a_right_answer():
     end = time.time() + seconds(6)

@@ -181,6 +181,7 @@ def answers(A: Any, sources: Any, gather: Any = lambda vector: vector) -> dict[s
     return found
 
 
+@pytest.mark.slow
 def test_any_graph_on_any_grid_with_late_ranks(monkeypatch):
     monkeypatch.setattr("matchwood.communities.subrounds.MOST_SUBROUNDS", 3)
     shapes = ((1, 1), (3, 1), (1, 5), (7, 1), (2, 3), (3, 3), (2, 5))

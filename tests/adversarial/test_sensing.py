@@ -86,6 +86,7 @@ def small_parts(monkeypatch):
     return vary
 
 
+@pytest.mark.slow
 def test_arrays_and_blocks(small_parts):
     for k in attempts(1):
         rng = np.random.default_rng(k)
@@ -106,6 +107,7 @@ def test_arrays_and_blocks(small_parts):
             check_sensing(given, right, options["window"], **asked)
 
 
+@pytest.mark.slow
 def test_files(small_parts, tmp_path):
     for k in attempts(1):
         rng = np.random.default_rng(k)

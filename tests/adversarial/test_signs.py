@@ -191,6 +191,7 @@ def gathered(found):
     return dataclasses.replace(found, **{field: getattr(found, field).gather(None)})
 
 
+@pytest.mark.slow
 def test_negative_weights_are_refused_exactly_where_they_are_read():
     rng = np.random.default_rng(clock.seed())
     for k in clock.attempts(4):

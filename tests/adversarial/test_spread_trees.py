@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 import matchwood
@@ -61,6 +62,7 @@ def answers(comm: Any, A: Any, sides: Any, order: str, wrong: Any, ties: str) ->
     return mate.gather(None), verdict, edges[place], weights[place], fewer
 
 
+@pytest.mark.slow
 def test_drawn_graphs_grids_and_wrong_answers(monkeypatch):
     for k in attempts(1):
         rng = np.random.default_rng((29, k))

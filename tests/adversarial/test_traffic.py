@@ -74,6 +74,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(running, "SAMPLE", 8)
 
 
+@pytest.mark.slow
 def test_matrices_and_statistics(small_parts):
     rng = np.random.default_rng(16)
     for _ in attempts(1):
@@ -91,6 +92,7 @@ def test_matrices_and_statistics(small_parts):
         assert sum_matrices(some, threads=threads) == A
 
 
+@pytest.mark.slow
 def test_streams(small_parts, monkeypatch):
     rng = np.random.default_rng(17)
     for _ in attempts(1):
@@ -247,6 +249,7 @@ def large_counts(engine, path) -> None:
             compare_sums(matrices, engine, path, rng)
 
 
+@pytest.mark.slow
 def test_counts_at_the_end_of_what_fits(tmp_path):
     large_counts("cpu", tmp_path / "x.tar")
 

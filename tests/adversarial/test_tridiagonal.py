@@ -25,6 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # LAPACK's an
 Array = np.ndarray[Any, Any]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [False, True])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_drawn_systems(engine: str, block: bool) -> None:

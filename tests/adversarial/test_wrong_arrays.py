@@ -28,6 +28,7 @@ def test_every_public_function_is_attacked():
     assert {f"matchwood.{name}" for name in VERIFIED} <= set(table())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
 def test_wrong_arrays_get_an_error_or_a_right_answer():
     end = time.time() + seconds(20)
@@ -58,6 +59,7 @@ make(attacks, int(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="guarded memory is for Linux")
 def test_crashes_are_seen_and_named(tmp_path):
     """The test above must be able to fail."""

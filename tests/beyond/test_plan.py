@@ -67,6 +67,7 @@ DEGREES = {
 }
 
 
+@pytest.mark.slow
 @looped(("name", "dtype"), itertools.product(DEGREES, (np.int32, np.int64)))
 def test_all_entries_are_in_batches(name, dtype):
     indptr = indptr_of(DEGREES[name], dtype)

@@ -17,6 +17,7 @@ from matchwood.cli.load import parsed
 SUFFIXES = [".npy", ".npz", ".txt", ".csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="no limit on the size of files there")
 def test_full_disk_leaves_the_old_result(tmp_path: Path) -> None:
     """A limit on the size of files stands for a disk that is full."""

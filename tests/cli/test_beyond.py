@@ -17,6 +17,7 @@ from support import run_verb_json as run_json
 GRAPH = "delaunay:n=60,seed=2"
 
 
+@pytest.mark.slow
 def test_the_three_verbs(tmp_path: Path) -> None:
     words = ["--devices", "0,0", "--memory", "1MiB", "--batches", "3"]
     for verb in ("match", "factor", "components"):

@@ -110,6 +110,7 @@ def test_what_the_bar_tells():
     assert cluster.told("ranking", 7, None, 0) == "ranking: round 7, 0.0 MB a rank"
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_verbs_under_mpi(tmp_path):
     """Rank 0 alone prints; of an error too, and all ranks leave with its code."""

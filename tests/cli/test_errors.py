@@ -179,6 +179,7 @@ def test_no_gpu_is_told() -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="pipes differ on Windows")
 def test_a_closed_pipe_is_quiet() -> None:
     command = f"{sys.executable} -m matchwood.cli bfs path:3000 --json | head -1"

@@ -68,6 +68,7 @@ def test_solve_a_file(tmp_path: Path) -> None:
         assert np.allclose(np.load(out), x, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     run("solve", MATRIX, "-p", "all", "--method", "cg", "--plot", str(tmp_path / "h.svg"))

@@ -200,6 +200,7 @@ def test_advice_is_for_the_command_line(said: str, shown: str) -> None:
     assert "pass" not in text
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error() -> None:
     """As with `matchwood ... | head -1`, where tables come too late."""
     command = [sys.executable, "-m", "matchwood.cli", "info", "path:5"]

@@ -54,6 +54,7 @@ def test_an_archive_can_be_sensed_again(capture, tmp_path):
     assert again["statistics"] == first["statistics"]
 
 
+@pytest.mark.slow
 def test_keys_come_from_private_files(capture, tmp_path):
     key = tmp_path / "key"
     run_verb("sense", "--new-key", str(key))
@@ -75,6 +76,7 @@ def test_keys_come_from_private_files(capture, tmp_path):
         assert key.read_text().strip() not in refused.output
 
 
+@pytest.mark.slow
 def test_a_traceback_shows_no_key(capture, tmp_path):
     """With MATCHWOOD_DEBUG=1 errors show where they came from, but no variables."""
     key = tmp_path / "key"

@@ -157,6 +157,7 @@ def test_convert(small: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(matchwood.io.read(back).toarray(), SMALL.toarray())
 
 
+@pytest.mark.slow
 def test_config() -> None:
     facts = run_json("config")
     assert facts["matchwood"] == matchwood.__version__

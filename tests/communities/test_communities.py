@@ -47,6 +47,7 @@ def check(A: Any, found: Any, name: str) -> None:
         matchwood.check.check_communities(A, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_zoo(name: str) -> None:
     """Equal to the reference, rounds and levels too; the check holds; the input is untouched."""
@@ -62,6 +63,7 @@ def test_zoo(name: str) -> None:
         assert same((A.indptr, A.indices, A.data), (before.indptr, before.indices, before.data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_teams(name: str, teams: None) -> None:
     for graph in (*WEIGHTED, "grid", "star", "components", "int64 indices, float32"):
@@ -74,6 +76,7 @@ def test_teams(name: str, teams: None) -> None:
             assert found.modularity == expected.modularity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_large_graphs_on_teams(name: str) -> None:
     """Above 2^14 vertices there are 16 sub-rounds, and above some work a team by itself."""
@@ -381,6 +384,7 @@ INTERRUPTED = """
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_heard(tmp_path) -> None:
     import signal
     import time

@@ -55,6 +55,7 @@ def way(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("grid", "order", "name"), CASES)
 def test_answers_of_ranks_with_gpus(grid, order, name, way):
     """PageRank and label propagation lend no memory: for them both ways are the same."""

@@ -72,6 +72,7 @@ def test_huge_counts_are_refused_before_any_work():
             run(lambda comm, counts=counts: comm.alltoallv(np.ones(0), counts), 3)
 
 
+@pytest.mark.slow
 def test_random_exchanges_against_their_definition():
     """Random tables, types and layouts, in worlds and in splits of them."""
     deadline = time.monotonic() + seconds(2)

@@ -24,6 +24,7 @@ def test_one_rank():
         comm.allreduce(np.ones(1))
 
 
+@pytest.mark.slow
 @looped("ranks", [1, 2, 3, 4, 6, 9])
 def test_threads(ranks):
     run(bodies.everything, ranks, ranks != 3)

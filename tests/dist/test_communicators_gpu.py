@@ -44,6 +44,7 @@ def with_nccl(comm):
     return Nccl(comm, nccl, FakeNcclComm(nccl, comm.rank, comm.size, room), FakeCuda())
 
 
+@pytest.mark.slow
 def test_nccl():
     def work(comm):
         comm.raw_compare("open")

@@ -56,6 +56,7 @@ left_open.barrier()
 """
 
 
+@pytest.mark.slow
 def test_several_worlds():
     """One whose ranks want different things, one while debugging, and one that is never closed.
 
@@ -103,6 +104,7 @@ assert where(each) == [set(mine)] * each
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not POSSIBLE or len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs, and Linux"
 )

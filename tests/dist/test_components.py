@@ -63,6 +63,7 @@ def compared(matrices, shapes, methods, kind="own", **options):
     return rounds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_labels_are_those_of_one_machine(shape):
     compared(zoo_on(shape), (shape,), ["auto"])
@@ -73,6 +74,7 @@ def test_all_graphs_on_all_grids():
     compared([make() for make in ZOO.values()], GRIDS, ["auto"])
 
 
+@pytest.mark.slow
 def test_labels_of_hashed_vertices():
     for shape in ((1, 1), (2, 3), (4, 4)):
         compared(zoo_on(shape), (shape,), ["auto"], order="hashed")
@@ -107,6 +109,7 @@ def test_colours_on_all_grids_orders_and_layouts():
     compared(few, ((3, 2),), COLOURS, layout="ranges", kind="thesis")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", REST)
 def test_right_answers_pass_their_check(rest):
     matrices = [make() for name, make in ZOO.items() if name not in SLOW]
@@ -122,6 +125,7 @@ def test_right_answers_pass_their_check(rest):
         dist.run(body, 4, order)
 
 
+@pytest.mark.slow
 @given(graphs(max_n=40))
 @settings(max_examples=25)
 def test_random_graphs(A: sp.csr_array) -> None:
@@ -298,6 +302,7 @@ def counts(A, method="auto", kind="own", symmetric=False):
     return found[0][0], max(words for _, words in found) / (A.shape[0] / 4)
 
 
+@pytest.mark.slow
 def test_words_and_rounds():
     """The thesis' exchange needs 10.0 words at first and 5.6 at best."""
     A = sp.csr_array(matchwood.graph(matchwood.generators.rmat(18)).sparse())
@@ -317,6 +322,7 @@ def test_words_and_rounds():
     assert rounds <= 20
 
 
+@pytest.mark.slow
 def test_each_switch_of_the_thesis_saves_words():
     """Its exchange, and ours: a fold and an expand instead of an allreduce and broadcasts."""
     A = sp.csr_array(matchwood.graph(matchwood.generators.rmat(14)).sparse())
@@ -387,6 +393,7 @@ def broken(comm, A, shape, order):
     return said
 
 
+@pytest.mark.slow
 def test_the_check_finds_every_change_on_all_ranks():
     A = ZOO["first and last isolated"]()
     for k, shape in enumerate(((1, 1), (2, 2), (1, 3), (3, 2))):

@@ -64,6 +64,7 @@ def inject(count, seed):
         assert time.monotonic() - start < 60, case  # none waits for the timeout
 
 
+@pytest.mark.slow
 def test_failures_at_random_collectives():
     inject(60, 1)
 

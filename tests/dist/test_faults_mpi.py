@@ -48,6 +48,7 @@ def inject(ranks, first, last):
         assert sum(how in ("RankFailed", "ValueError") for how in said) >= ranks - 1, (seed, said)
 
 
+@pytest.mark.slow
 def test_injected_failures():
     """In walks of all collectives, and at those of the distributed algorithms."""
     inject(4, 0, 12)
@@ -114,6 +115,7 @@ def said(*ways, **extra):
     return found
 
 
+@pytest.mark.slow
 def test_failures_reach_all_ranks():
     """While debugging it is also told who differs."""
     found = said("raises", "is-interrupted", "leaves", "differs,MATCHWOOD_DIST_DEBUG=1")
@@ -128,6 +130,7 @@ def test_failures_reach_all_ranks():
         assert "rank 1 called allreduce(float64, (11,), sum), but ranks 0 and 2 called" in line
 
 
+@pytest.mark.slow
 def test_the_timeout_names_who_did_not_come():
     try:
         who_did_not_come(1)
@@ -148,6 +151,7 @@ def who_did_not_come(seconds):
         assert "rank 1 does not answer" in line
 
 
+@pytest.mark.slow
 def test_a_killed_rank_ends_the_job():
     """Who would wait for the killed one until the timeout would not end in time for mpiexec."""
     done = mpiexec(3, FAULTS, "is-killed", check=False, MATCHWOOD_DIST_TIMEOUT="600")
@@ -171,6 +175,7 @@ except mw.RankFailed as error:
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_outside_a_with_statement():
     """Also then nobody waits for ever."""
     done = mpiexec(3, FORGOTTEN, check=False)
@@ -190,6 +195,7 @@ with mw.dist.world() as comm:
 """
 
 
+@pytest.mark.slow
 def test_an_uncaught_error_ends_the_job():
     done = mpiexec(3, UNCAUGHT, check=False)
     assert done.returncode != 0

@@ -77,6 +77,7 @@ def test_the_zoo(name, rest):
             compare(ZOO[name](), [sides], maximum, order=order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", REST)
 def test_rounds_of_ranks_with_a_gpu(monkeypatch, rest):
     """The same by whole arrays, here NumPy's; the two kernels are replaced."""
@@ -97,12 +98,14 @@ def test_rounds_of_ranks_with_a_gpu(monkeypatch, rest):
         compare(ZOO[name](), [(1, 2), (1, 5), (3, 3)])
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(graphs(), st.sampled_from(GRIDS), st.sampled_from(["given", "hashed"]), st.booleans())
 def test_drawn_graphs(A, sides, order, maximum):
     compare(A, [sides], maximum, order=order)
 
 
+@pytest.mark.slow
 def test_integers_that_no_float_holds():
     A = rmat(8, 6)
     rng = np.random.default_rng(7)
@@ -113,6 +116,7 @@ def test_integers_that_no_float_holds():
         compare(B, [(2, 2)], maximum=True, order="hashed")
 
 
+@pytest.mark.slow
 def test_equal_weights_zeros_and_signs():
     A = rmat(8, 6)
     rng = np.random.default_rng(8)
@@ -127,6 +131,7 @@ def test_equal_weights_zeros_and_signs():
         compare(B, [(3, 2)], maximum=True)
 
 
+@pytest.mark.slow
 def test_long_paths_and_grids():
     A = path(300)
     A = sp.csr_array((np.minimum(A.indices, A.tocoo().row) + 1.0, A.indices, A.indptr), A.shape)
@@ -138,6 +143,7 @@ def test_long_paths_and_grids():
 EDGES = np.random.default_rng(3).integers(0, 19, (150, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.float64, np.int64])
 def test_parallel_edges(kind):
     """Of parallel edges the lightest counts, or the heaviest; with a rule, what it says."""
@@ -154,6 +160,7 @@ def test_parallel_edges(kind):
             assert np.array_equal(values, one.weights)
 
 
+@pytest.mark.slow
 def test_many_threads_on_a_rank(monkeypatch):
     module = __import__("matchwood.engines.cpu.crew", fromlist=["x"])
     monkeypatch.setattr(module, "INLINE_WORK", 0)
@@ -249,6 +256,7 @@ def refusals_on(comm: Any, A: Any, sides: Any, spoiled: list[Any], maximum: bool
     return texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", REST)
 @pytest.mark.parametrize(
     ("turn", "name"), list(enumerate(["few weights", "rmat", "directed", "integer values"]))

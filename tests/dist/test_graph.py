@@ -84,12 +84,14 @@ def test_edges_of_each_rank_and_every_rule_for_duplicates(rule, rest):
             compare(found, expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(A=graphs(), at=st.integers(0, len(GRIDS) - 1), order=st.sampled_from(ORDERS))
 def test_any_graph_on_any_grid(A, at, order):
     compare(on_ranks(spread_rows, GRIDS[at], A, order), whole(matchwood.graph(A)))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(A=graphs(weights="any"), at=st.integers(0, len(GRIDS) - 1), kind=st.booleans())
 def test_any_edges_on_any_grid(A, at, kind):
@@ -101,6 +103,7 @@ def test_any_edges_on_any_grid(A, at, kind):
     compare(found, whole(G))
 
 
+@pytest.mark.slow
 def test_many_rounds_and_ranges_give_the_same_block(monkeypatch):
     """Entries in rounds of a few, by ranges of a few rows: sums in the order of one machine."""
     from matchwood.gate.distributed import collecting
@@ -180,6 +183,7 @@ def test_index_types():
         assert set(on_ranks(types, (2, 2))) == {(wanted, wanted)}
 
 
+@pytest.mark.slow
 def test_ids_degrees_and_diagonal_are_of_own_vertices():
     A = ZOO["self loops"]()
     G = matchwood.graph(A)
@@ -258,6 +262,7 @@ def test_negative_weights_are_refused_alike():
         assert set(on_ranks(look, grid)) == {wanted}
 
 
+@pytest.mark.slow
 def test_more_ranks_than_vertices():
     for n in (0, 1, 2, 3):
         edges = np.array([[i, (i + 1) % n] for i in range(n)], np.int64).reshape(-1, 2)

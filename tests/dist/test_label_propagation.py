@@ -86,11 +86,13 @@ def test_labels_on_more_grids(name):
     compared(abs(ZOO[name]()), [shape for shape in USUAL_GRIDS if shape not in FEW_GRIDS])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["few weights", "rmat, directed", "shuffled grid"])
 def test_where_active_vertices_are_told(name, tracked):
     compared(abs(ZOO[name]()), ((1, 1), (3, 2), (4, 4)), [{}, {"rng": 7}])
 
 
+@pytest.mark.slow
 def test_careful_rounds(careful, tracked):
     for A in (abs(ZOO["few weights"]()), ZOO["shuffled path"](), abs(ZOO["rmat"]())):
         compared(A, ((1, 1), (2, 3), (3, 1)))
@@ -110,12 +112,14 @@ def test_arguments_mean_the_same():
     compared(A, ((2, 3),), cases)
 
 
+@pytest.mark.slow
 def test_other_orders_and_layouts(tracked):
     for A in (abs(ZOO["rmat, directed"]()), ZOO["few weights"]()):
         for options in ({"order": "hashed"}, {"layout": "ranges"}):
             compared(A, ((2, 3), (4, 4)), **options)
 
 
+@pytest.mark.slow
 def test_sorted_lists_decide_alike(monkeypatch, careful, tracked):
     """What ranks with a GPU do, by sorts, here on NumPy arrays."""
     monkeypatch.setattr(spread_engine, "engine_of", lambda G: sorted_lists)
@@ -128,6 +132,7 @@ def test_as_many_subrounds_as_one_machine_has(monkeypatch):
     compared(grid(5, 6), ((2, 2),))
 
 
+@pytest.mark.slow
 def test_large_graphs():
     compared(rmat(14, 4), ((2, 2),))  # weighted
     A = random_graph(1 << 14, 1 << 15)
@@ -143,6 +148,7 @@ def test_weights_of_very_different_sizes():
         compared(sp.csr_array(B + B.T), ((2, 2), (1, 3)))
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(graphs(weights="few"), st.sampled_from(GRIDS), st.booleans(), st.integers(0, 3))
 def test_random_graphs(A, shape, careful, rng):
@@ -220,6 +226,7 @@ def broken(G, found):
     yield one(levels=0) if last else found
 
 
+@pytest.mark.slow
 def test_every_way_of_breaking_an_answer_is_refused_on_all_ranks():
     A = abs(ZOO["few weights"]())
 

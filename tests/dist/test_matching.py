@@ -83,6 +83,7 @@ def test_drawn_graphs(A, sides, order, by_hash):
     compare(A, [sides], order, ties="hash" if by_hash else "index")
 
 
+@pytest.mark.slow
 def test_equal_weights_zeros_signs_and_integers():
     rng = np.random.default_rng(5)
     A = sp.csr_array(rmat(9, 6))
@@ -192,6 +193,7 @@ def test_steps_of_ranks_with_a_gpu(monkeypatch):
         dist.run(on_gpus, sides[0] * sides[1], ZOO[name](), order, sides, ("matchings",))
 
 
+@pytest.mark.slow
 def test_equal_weights_at_any_place_of_a_row():
     """Ties among the first edges of a row, behind them, and between blocks."""
     rng = np.random.default_rng(11)
@@ -205,6 +207,7 @@ def test_equal_weights_at_any_place_of_a_row():
         compare(sp.csr_array(B + B.T), [(1, 2), (2, 1)])
 
 
+@pytest.mark.slow
 def test_many_threads_on_a_rank(monkeypatch):
     """Kernels share their work among members also where it is small."""
     monkeypatch.setattr(CREW, "INLINE_WORK", 0)
@@ -420,6 +423,7 @@ def refusals_on(comm: Any, A: Any, sides: Any, order: str, spoiled: list[Any]) -
     return [refusals(G, G.vector(mate[G.ids])) for mate in spoiled]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["few weights", "rmat", "explicit zeros", "directed", "shuffled tree"]
 )

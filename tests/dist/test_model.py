@@ -92,6 +92,7 @@ def test_counts_of_pagerank_are_those_that_ranks_count():
         assert fold.bytes_received + expand.bytes_received == pytest.approx(counts.bytes, rel=0.01)
 
 
+@pytest.mark.slow
 def test_every_experiment_runs(tmp_path):
     names = list(figures.FIGURES)
     told = dist.run(figures.run, 4, names, figures.Asked(6, 1, 4))

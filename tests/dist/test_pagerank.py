@@ -84,6 +84,7 @@ def test_scores_are_those_of_one_machine(turn, name, rest):
         compared(A, USUAL_GRIDS[rest::2], cases[2:])
 
 
+@pytest.mark.slow
 def test_other_orders_and_layouts():
     A = abs(ZOO["rmat, directed"]())
     cases = [{}, {**kinds(512)[1], "weighted": True}]
@@ -91,6 +92,7 @@ def test_other_orders_and_layouts():
         compared(A, ((2, 3), (4, 4)), cases, **options)
 
 
+@pytest.mark.slow
 def test_ranks_with_a_gpu(monkeypatch):
     """The GPU is played: fake_cupy.py says how."""
     play(monkeypatch)
@@ -195,6 +197,7 @@ def tiled(monkeypatch):
     return made
 
 
+@pytest.mark.slow
 def test_tiles_of_a_team_whose_members_wait():
     """A member may be tiles ahead of another where nothing holds it back."""
     name = cpu_block.__name__
@@ -210,6 +213,7 @@ def test_tiles_of_a_team_whose_members_wait():
         assert np.array_equal(sums, A @ given)
 
 
+@pytest.mark.slow
 def test_scores_by_tiles_are_those_of_one_machine(monkeypatch, tiled):
     small_tiles(monkeypatch)
     rng = np.random.default_rng(5)
@@ -241,6 +245,7 @@ def test_single_precision():
     compared(A, ((1, 1), (2, 3)), [case, {**case, "weighted": True}], near=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(graphs(weights="positive"), st.sampled_from(GRIDS), st.booleans())
 def test_random_graphs(A, shape, weighted):

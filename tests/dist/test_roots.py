@@ -62,6 +62,7 @@ def some_parents(n):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [0, 1, 2, 30, 257])
 def test_roots_are_those_of_one_machine(n):
     compared(n, some_parents(n), FEW_GRIDS)
@@ -74,6 +75,7 @@ def test_few_roots_on_all_grids(n):
     compared(n, some_parents(n), GRIDS)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-1, 19), min_size=1, max_size=20))
 @settings(max_examples=25)
 def test_random_parents(parents):
@@ -96,6 +98,7 @@ def test_rounds_are_logarithmic():
         assert told[-1] == (15, 0)
 
 
+@pytest.mark.slow
 def test_the_check_finds_every_change_on_all_ranks():
     parent = a_forest(12, 4, seed=3)
 

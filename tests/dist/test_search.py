@@ -78,6 +78,7 @@ def zoo():
     return [make() for name, make in ZOO.items() if name not in LONG]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_levels_and_parents_are_those_of_one_machine(shape):
     compared(zoo_on(shape, LONG), (shape,))
@@ -88,6 +89,7 @@ def test_all_graphs_on_all_grids():
     compared(zoo(), GRIDS)
 
 
+@pytest.mark.slow
 def test_hashed_vertices_and_long_ways():
     for shape in ((1, 1), (2, 3)):
         compared(zoo_on(shape, LONG), (shape,), order="hashed", checked=True)
@@ -97,6 +99,7 @@ def test_hashed_vertices_and_long_ways():
     compared([*long, *others], ((2, 2),), whole)
 
 
+@pytest.mark.slow
 def test_both_directions_and_several_threads():
     """R-MAT goes bottom up; with three threads a rank, several members reach a vertex at once."""
     for A in (rmat(11, 8), rmat(11, 8, symmetric=False)):
@@ -169,6 +172,7 @@ def remade(function, **replaced):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, -1])
 def test_members_that_reach_a_column_at_once_leave_the_smallest_parent(step):
     """Each member has a row with the same columns, and is late after it has read a parent."""
@@ -249,6 +253,7 @@ def block_of(layout, lengths, rng):
     return indptr, layout.columns_to_local[positions].astype(np.uint32), rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
 def test_open_rows_find_their_first_column(threads, share):
@@ -345,6 +350,7 @@ def test_columns_are_packed_by_any_team(kind, share):
         assert not fresh.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 def test_entries_of_a_frontier_are_counted(threads):
     """Of few vertices all; of many, those of some."""
@@ -503,6 +509,7 @@ def broken(comm, A, shape, rules):
     return said
 
 
+@pytest.mark.slow
 def test_the_check_finds_every_change_on_all_ranks():
     for A, rules in ((grid(3, 4), {}), (ZOO["directed path"](), {}), (path(9), {"depth_limit": 2})):
         for shape in ((1, 1), (2, 2), (3, 1)):

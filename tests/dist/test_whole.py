@@ -62,6 +62,7 @@ def same_views(comm, A, grid, order):
         assert ends.get().tolist() == expected.indptr[1:][G.ids].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", REST)
 @looped("name", NAMES)
 @looped("order", ("given", "hashed"))
@@ -72,6 +73,7 @@ def test_the_view_of_one_machine(name, order, rest):
         run(same_views, ranks_of(grid), A, grid, order)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     st.integers(1, 40), st.integers(0, 150), st.sampled_from(GRIDS),

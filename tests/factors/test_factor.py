@@ -106,6 +106,7 @@ def test_random_graphs(
     check_maximal_factor(A, greedy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("index_dtype", "dtype"), TYPES)
 def test_larger_graphs(index_dtype: type, dtype: type) -> None:
     for A in (rmat(11, 6), grid(60, 70, 1.0)):

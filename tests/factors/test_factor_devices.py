@@ -48,6 +48,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @looped("name", ZOO)
 def test_zoo(name):
     """Shapes of devices, batches and lists in turn, with the arguments of the factor in turn."""

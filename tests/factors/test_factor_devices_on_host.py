@@ -26,6 +26,7 @@ CASES = [
 GRAPHS = [rmat(4, 4), star(20), grid(3, 4)]
 
 
+@pytest.mark.slow
 def test_same_factors(monkeypatch):
     """Lists too short and long enough; prepared or not; threads in both orders."""
     monkeypatch.setattr(plans, "LEAST_CAPACITY", 8)

@@ -19,6 +19,7 @@ from bench.papers.klein_strzodka.printed import PAPER
 from matchwood import generators
 
 
+@pytest.mark.slow
 def test_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Generated matrices, one of the paper's from a file, and one more file."""
     weights = generators.random_weights(generators.grid((9, 9)), rng=1)
@@ -62,6 +63,7 @@ def test_numbers_of_the_paper() -> None:
         assert paper.off_at_0[0] == paper.parallel[1]  # in both tables
 
 
+@pytest.mark.slow
 def test_settings(capsys: pytest.CaptureFixture[str]) -> None:
     from rich.console import Console
 
@@ -69,6 +71,7 @@ def test_settings(capsys: pytest.CaptureFixture[str]) -> None:
     assert "five rounds" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_proposals_beside_a_product(tmp_path: Path) -> None:
     arguments = ["--side", "20", "--grid", "20", "--data", str(tmp_path), "--only", "aniso1"]
     kept = tmp_path / "figure3.json"

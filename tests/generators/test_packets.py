@@ -21,6 +21,7 @@ def test_the_same_at_any_number_of_threads(kind):
     assert packets(0, kind)[0].size == 0
 
 
+@pytest.mark.slow
 def test_uniform_packets_have_the_expected_number_of_sources():
     """n draws of M addresses give M (1 - (1 - 1/M)^n) different ones."""
     n, m = 1 << 20, 2.0**32

@@ -126,6 +126,7 @@ def test_erdos_renyi_has_m_edges(n, share, directed, seed):
     check_simple(A, directed=directed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m", "directed"), [(4, 2, False), (4, 3, False), (3, 2, True)])
 def test_erdos_renyi_graphs_are_equally_likely(n, m, directed):
     """Over many seeds every graph occurs about as often as any other."""

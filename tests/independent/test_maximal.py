@@ -261,6 +261,7 @@ INTERRUPTED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["luby", "luby_sampling"])
 def test_ctrl_c_is_heard(method: str, tmp_path) -> None:
     import signal

@@ -67,6 +67,7 @@ def test_nothing_is_left_out(data_folder: Path) -> None:
     assert len(matchwood.io.read_names(data_folder / "graphs/debian12_names.txt.gz")) == 63459
 
 
+@pytest.mark.slow
 def test_weights_and_ids(data_folder: Path) -> None:
     graphs = data_folder / "graphs"
     A = matchwood.io.read(graphs / "USA-road-d.NY.gr.gz")

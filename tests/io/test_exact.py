@@ -62,6 +62,7 @@ def test_formats_without_weights_say_so(tmp_path: Path, suffix: str) -> None:
     assert matchwood.io.read(tmp_path / f"a{suffix}").nnz == 2
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_any_matrix(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -74,6 +74,7 @@ WORK = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent another way there")
 @pytest.mark.parametrize(("what", "size"), WORK, ids=[name.replace(" ", "-") for name, _ in WORK])
 def test_ctrl_c_is_heard(tmp_path: Path, what: str, size: int) -> None:

@@ -71,6 +71,7 @@ def test_not_a_matrix(tmp_path: Path) -> None:
         matchwood.io.read(path)
 
 
+@pytest.mark.slow
 def test_cut_at_every_byte(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     sp.save_npz(path, sp.csr_array(np.eye(2)))
@@ -81,6 +82,7 @@ def test_cut_at_every_byte(tmp_path: Path) -> None:
             matchwood.io.read(path)
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_is_no_crash(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     A = sp.csr_array(np.eye(2))

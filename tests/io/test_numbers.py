@@ -6,6 +6,7 @@ import random
 import struct
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -40,6 +41,7 @@ def test_shortest_form(value: float) -> None:
     same([word for word in words if np.isfinite(float(word))])  # rounded up, it may be infinite
 
 
+@pytest.mark.slow
 @given(st.from_regex(r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?([eE][+-]?[0-9]{1,2})?", fullmatch=True))
 @example("0" * 30 + "1")
 @example("0." + "0" * 30 + "1e30")
@@ -59,6 +61,7 @@ def test_many_random_values() -> None:
     same(words)
 
 
+@pytest.mark.slow
 def test_long_numbers_are_decided_in_the_kernel() -> None:
     """More than 19 digits: only those between two floats are asked of `float()`."""
 

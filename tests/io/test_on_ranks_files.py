@@ -40,6 +40,7 @@ def test_formats_that_all_ranks_parse(tmp_path, name, suffix):
     same_as_alone(path, (1, 3, 16))
 
 
+@pytest.mark.slow
 def test_edge_lists_of_all_kinds(tmp_path):
     path = tmp_path / "list.txt"
     rng = np.random.default_rng(1)
@@ -234,6 +235,7 @@ def test_wrong_calls_are_the_same_error_on_all_ranks(tmp_path):
         assert found[0].startswith(text)
 
 
+@pytest.mark.slow
 def test_saved_graphs_are_read_back_on_any_grid(tmp_path):
     edges = np.random.default_rng(3).integers(0, 23, (160, 2))
     weights = np.random.default_rng(4).normal(size=160)

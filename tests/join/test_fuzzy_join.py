@@ -127,6 +127,7 @@ def test_order_of_records_and_elements_does_not_matter():
     assert back == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("similarity", ["jaccard", "edit", "equal"])
 def test_the_best_pairs(similarity):
     rng = random.Random(7)

@@ -23,6 +23,7 @@ def answer():
     return left, right, score
 
 
+@pytest.mark.slow
 def test_right_answers_pass(answer):
     check_fuzzy_join(answer, SETS, delta=0.4)
     check_fuzzy_join((answer[0], answer[1], None), SETS, delta=0.4)

@@ -22,6 +22,7 @@ def yelp(data_folder: Path) -> list[str]:
     return gzip.decompress(path.read_bytes()).decode().splitlines()
 
 
+@pytest.mark.slow
 def test_yelp_sample(yelp):
     prepared = collection(yelp, separator=";")
     for delta, count in YELP.items():
@@ -39,6 +40,7 @@ def test_yelp_sample(yelp):
     assert np.array_equal(best.right, whole.right[order])
 
 
+@pytest.mark.slow
 def test_first_thousand_lines_equal_brute_force(yelp):
     """Every pair is verified exactly, without any filter."""
     from matchwood.applications.join.verification import share_of

@@ -113,6 +113,7 @@ def _long_texts():
     return [["".join(rng.choices("abcdefgh", k=600_000))] for _ in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "options"),
     [

@@ -37,6 +37,7 @@ def allowed(prepared, threads):
     return 64 * tokens + 16 * MB * threads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [3_000, 30_000])
 def test_a_join_stays_within_its_bound(words):
     rows = sets(6_000, 1, words)
@@ -74,6 +75,7 @@ def test_streaming_of_two_very_large_sets(size):
     assert peak < 2000 * size  # bytes: 200 MB for 100,000 elements
 
 
+@pytest.mark.slow
 def test_a_pair_that_does_not_fit_is_told_before(monkeypatch):
     """All elements of both records share their letters: every pair of them is an edge."""
     rng = random.Random(3)

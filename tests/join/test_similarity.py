@@ -75,6 +75,7 @@ def random_texts(rng, count):
         yield r, s
 
 
+@pytest.mark.slow
 def test_levenshtein_of_any_length_and_any_text():
     rng = random.Random(1)
     for r, s in random_texts(rng, 60):
@@ -99,6 +100,7 @@ def row_by_row(r, s):
     return int(row[-1])
 
 
+@pytest.mark.slow
 def test_long_texts_that_are_alike():
     """Few edits are found in a band; at its edge, and beyond it, the whole table is."""
     rng = random.Random(6)
@@ -119,6 +121,7 @@ def test_long_texts_that_are_alike():
             assert found == expected if expected <= most else found > most, (r, s, most)
 
 
+@pytest.mark.slow
 def test_sixteen_at_a_time():
     """Lanes with and without a pattern, texts with characters that no pattern can have."""
     rng = random.Random(4)
@@ -148,6 +151,7 @@ def test_sixteen_at_a_time():
     assert not fits_lane(np.full(33, 97, np.uint32), 0, 33)
 
 
+@pytest.mark.slow
 def test_all_ways_agree():
     rng = random.Random(2)
     words = list(dict.fromkeys(w for pair in random_texts(rng, 12) for w in pair if len(w) < 70))

@@ -112,6 +112,7 @@ def random_matrices(rng, count):
         yield matrix
 
 
+@pytest.mark.slow
 def test_worked_example_of_a_matching():
     matrix = [[round(x * ONE) for x in row] for row in EXAMPLE]
     unit = Fraction(1, ONE)
@@ -254,6 +255,7 @@ def test_nothing_in_common_is_no_pair_at_any_threshold():
         assert not verdicts([["abc"]], [["xyz"]], 1e-12, "jaccard", method)[1][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("similarity", ["jaccard", "edit", "edit_padded", "equal"])
 def test_all_methods_against_the_reference(similarity):
     rng = random.Random(6)

@@ -43,6 +43,7 @@ def test_equals_the_reference(name):
     assert_one_answer(ZOO[name](), rng=3)
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_random_graphs(A):
     assert_one_answer(A, threads=(1, 3))
@@ -212,6 +213,7 @@ def test_a_path_of_equal_weights():
     check_augmented(A, found)
 
 
+@pytest.mark.slow
 def test_many_schedules():
     """More members than cores are interrupted anywhere; every run gives the one answer."""
     for A in (rmat(11, 8), grid(50, 50)):

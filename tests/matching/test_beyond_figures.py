@@ -28,6 +28,7 @@ def test_launches_are_read_and_put_into_rounds():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_all_pictures_are_drawn(tmp_path):
     scaling = [
         {"what": devices_figures.SCALING, "graph": "g", "value": 1.0, "partitions": partitions,

@@ -43,6 +43,7 @@ def assert_same(found, expected):
     assert found.rounds == expected.rounds
 
 
+@pytest.mark.slow
 @looped("name", ZOO)
 def test_zoo(name):
     """Devices, batches and lists of every length in turn: all shapes within five graphs."""
@@ -266,6 +267,7 @@ def stats_of_rows(found):
 # Awkward graphs
 
 
+@pytest.mark.slow
 @looped(
     "A",
     [
@@ -290,6 +292,7 @@ def test_no_vertices():
     assert found.weight == 0
 
 
+@pytest.mark.slow
 def test_wide_indices():
     A = weighted(rmat(8, 6), np.float32)
     expected = matchwood.weighted_matching(A, method="dominant")

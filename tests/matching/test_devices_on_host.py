@@ -53,6 +53,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 def test_same_mates(name, monkeypatch):
     """Few weights, so that ties matter; prepared or not; threads in both orders."""
@@ -81,6 +82,7 @@ def hubs(n):
     return from_edges(n, row, column, weight)
 
 
+@pytest.mark.slow
 def test_rows_that_nearly_all_want_at_once(monkeypatch):
     """The last warp of a launch goes first, as it may: none reads what another has written."""
     plain = beyond_on_host.in_c
@@ -105,6 +107,7 @@ def test_rows_that_nearly_all_want_at_once(monkeypatch):
     assert_same(on(G, lists=1, batches=3), expected)
 
 
+@pytest.mark.slow
 def test_what_travels_is_what_the_simulation_counts():
     A = weighted(rmat(6, 6), np.float32)
     for devices, lists in ((1, 1), (2, 2)):
@@ -138,6 +141,7 @@ def test_memory_is_pinned_once_for_two_problems():
             assert function(G, engine=engine).stats.pinned == "registered"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 2, 3])
 def test_a_graph_that_is_used_once(devices, monkeypatch):
     """Its rows are staged ahead of the copies, in slots that are smaller than a batch."""

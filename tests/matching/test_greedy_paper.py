@@ -25,6 +25,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_counts_and_times(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = folder / "greedy.json"
     arguments = ["--small", "--data", str(folder), "--only", "grid", "--json", str(kept)]

@@ -140,6 +140,7 @@ def test_sides_of_wide_levels():
         assert bipartite.two_sides(odd, threads) is None
 
 
+@pytest.mark.slow
 def test_many_sizes():
     rng = np.random.default_rng(4)
     for k in range(100):

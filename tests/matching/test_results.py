@@ -86,6 +86,7 @@ def _match(seed: int) -> Matching:
     return weighted_matching(random_graph(30, 60), rng=seed, threads=1)
 
 
+@pytest.mark.slow
 def test_a_worker_of_a_pool_returns_a_matching() -> None:
     """Also one that starts from nothing, as on Windows and macOS."""
     context = multiprocessing.get_context("spawn")

@@ -50,6 +50,7 @@ def test_a_giant():
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_same_mates():
     kernels = library(gpu.SOURCE, (("I", "int32"), ("W", "float32")))
     turn = itertools.count()
@@ -97,6 +98,7 @@ LISTED_GRAPHS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index_type", ["int32", "int64"])
 def test_lists_give_the_same_mates(index_type):
     kernels = library(gpu.SOURCE, (("I", index_type), ("F", "float32")))

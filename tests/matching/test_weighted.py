@@ -209,6 +209,7 @@ def test_the_check_of_random_order_is_strict() -> None:
         check_random_weighted(A, weighted_matching(A, method="greedy").mate)
 
 
+@pytest.mark.slow
 def test_real_graphs(data_folder: Path) -> None:
     """One matching on every square matrix of moderate size in the data folder."""
     tried = 0

@@ -89,6 +89,7 @@ def test_integers_keep_every_bit() -> None:
     assert found.weight == best_of_networkx(A)
 
 
+@pytest.mark.slow
 def test_it_refuses_what_takes_hours() -> None:
     with pytest.raises(
         ValueError, match=r"20000 vertices and \d+ edges would take about \d+ hours"

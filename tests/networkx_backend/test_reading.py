@@ -346,6 +346,7 @@ def test_what_compiled_code_leaves_to_the_plain_way(way):
         assert both_ways(nx.path_graph(3), wanted)[0] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", [{"PYTHONMALLOC": "debug"}, {"PYTHONDEVMODE": "1"}])
 def test_pythons_that_check_their_memory(setting, way):
     """Many readings: a reference too few or too many ends the process or is counted."""

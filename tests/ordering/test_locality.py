@@ -74,6 +74,7 @@ def test_the_gpu_gives_the_same_on_larger_graphs() -> None:
             assert np.array_equal(order(A, engine="gpu"), order(A))
 
 
+@pytest.mark.slow
 @given(graphs(max_n=30, max_m=80))
 def test_random_graphs(A: sp.csr_array) -> None:
     for order, _ in ORDERS.values():
@@ -81,6 +82,7 @@ def test_random_graphs(A: sp.csr_array) -> None:
     check.check_rabbit_order(A, locality_ordering(A, "rabbit"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", REST)
 def test_results_are_right(rest: bool) -> None:
     for name in list(ZOO)[rest::2]:

@@ -67,6 +67,7 @@ def test_order_refuses(file: str, tmp_path: Path) -> None:
         assert message in " ".join(result.stderr.split())
 
 
+@pytest.mark.slow
 def test_orders_that_keep_neighbours_together(file: str, tmp_path: Path) -> None:
     A = sp.csr_array(matchwood.io.read(file))
     perm = tmp_path / "perm.npy"

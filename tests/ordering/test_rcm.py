@@ -57,6 +57,7 @@ def rule(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(reference, "SMALL_GRAPH_EDGES", -1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_small_components", "rule")
 def test_equals_the_reference() -> None:
     for name in ZOO:
@@ -165,6 +166,7 @@ def test_what_scipy_and_others_fail_on() -> None:
     assert bandwidth(skew, reverse_cuthill_mckee(skew)) <= 9
 
 
+@pytest.mark.slow
 def test_bandwidth_against_scipy(data_folder: Path) -> None:
     """On real matrices and graphs: at most 5 percent more on each, and less in sum.
 

@@ -159,6 +159,7 @@ def check_tiny(A, kind):
     assert listed.keys.tolist() == first[label[listed.vertices]].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 def test_tiny_components(on_host, kind):
     for parts in (

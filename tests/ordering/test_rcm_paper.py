@@ -37,6 +37,7 @@ def test_mycielski_graphs() -> None:
     assert A.nnz == 2 * 236
 
 
+@pytest.mark.slow
 def test_counts_times_and_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     A = generators.delaunay(300, rng=1)
     scipy.io.mmwrite(tmp_path / "bodyy4.mtx", A)

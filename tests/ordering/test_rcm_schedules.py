@@ -71,6 +71,7 @@ def _all_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu.leveled, "WIDE_ARCS", 50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 def test_delays(name: str) -> None:
     many(name, range(20))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from graphs import path
 from matchwood.engines.cpu.team import STOP, WORDS, Team
@@ -21,6 +22,7 @@ def _try(team, csr, mark, queue, spare, sorter, found):
     found[0], found[1] = try_starts(team, csr, mark, queue, spare, ZERO, first, sorter)
 
 
+@pytest.mark.slow
 def test_an_order_that_may_be_a_part_is_dropped():
     """The team is told to stop: each search ends behind its first vertex."""
     A = path(N)

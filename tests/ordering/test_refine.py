@@ -82,6 +82,7 @@ def test_random_graphs(A: sp.csr_array) -> None:
         assert found.after <= found.before
 
 
+@pytest.mark.slow
 def test_many_threads_follow_the_sequence() -> None:
     """Large enough that windows grow, shrink and are followed by one member."""
     for A in (grid(90, 100), shuffled(grid(90, 100)), shuffled(rmat(11, 4))):
@@ -129,6 +130,7 @@ def test_numbers_of_the_grid_by_logarithms() -> None:
     assert change(matchwood.generators.grid((1000, 1000))) == -47.572
 
 
+@pytest.mark.slow
 def test_numbers_of_usroads(data_folder) -> None:
     A = matchwood.graph(matchwood.io.read(data_folder / "matrices" / "usroads.mtx.gz"))
     assert change(A) == -6.663

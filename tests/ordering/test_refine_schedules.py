@@ -56,6 +56,7 @@ def many(orders: range, graphs: Iterable[str] = GRAPHS) -> None:
                         assert getattr(found, name) == getattr(expected, name)
 
 
+@pytest.mark.slow
 def test_delays(late: None) -> None:
     many(range(1), ("grid", "rmat"))
 

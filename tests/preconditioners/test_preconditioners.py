@@ -114,6 +114,7 @@ def test_blocks_invert_what_they_contain(pattern: sp.csr_array) -> None:
         assert there.sum(axis=1).max() <= 6  # two of its own pair, two of each neighbour
 
 
+@pytest.mark.slow
 def test_types_and_columns() -> None:
     A = dominant(matchwood.generators.grid((30, 31)), np.float32)
     X = np.random.default_rng(1).standard_normal((930, 3)).astype(np.float32)
@@ -233,6 +234,7 @@ def iterations(A: sp.csr_array, M: LinearOperator, sides: int = 5) -> float:
     return statistics.median(counts)
 
 
+@pytest.mark.slow
 def test_the_forest_finds_what_a_good_order_shows() -> None:
     turned = matchwood.generators.aniso(2, (100, 100))
     straight = matchwood.generators.aniso(3, (100, 100))
@@ -255,6 +257,7 @@ HOPELESS = {"bcsstk13", "bcsstk19", "cryg2500"}  # no convergence with the scala
 SINGULAR = {"fidapex6"}  # both preconditioners are singular, see below
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", REST)
 def test_blocks_are_no_worse(rest: bool) -> None:
     for name in sorted(PROBLEMS.keys() - HOPELESS - SINGULAR)[rest::2]:
@@ -272,6 +275,7 @@ def test_a_matrix_along_which_both_are_singular() -> None:
             make(A)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_blocks_are_better_where_one_direction_is_strong(kind: int) -> None:
     A = matchwood.generators.aniso(kind, (80, 80))
@@ -280,6 +284,7 @@ def test_blocks_are_better_where_one_direction_is_strong(kind: int) -> None:
     assert iterations(A, M) <= 0.95 * iterations(A, algebraic_tridiagonal(A))
 
 
+@pytest.mark.slow
 def test_coverages_of_the_paper() -> None:
     """Table 5, last columns; the 5-point grid has equal weights, which need charges."""
     for kind in (1, 2, 3):

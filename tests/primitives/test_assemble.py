@@ -47,6 +47,7 @@ def edge_lists(draw: st.DrawFn) -> tuple[int, int, Any, Any, Any]:
     return rows, cols, r, c, None if kind is None else np.array(values, kind) / kind(4)
 
 
+@pytest.mark.slow
 @given(edge_lists(), st.booleans(), st.booleans(), st.sampled_from(["sum", "first"]))
 def test_assemble(edges: Any, symmetric: bool, loops: bool, reduce: str) -> None:
     rows, cols, r, c, w = edges
@@ -61,6 +62,7 @@ def test_assemble(edges: Any, symmetric: bool, loops: bool, reduce: str) -> None
         assemble_check.check_assembled(rows, cols, r, c, found)
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_rows_sorted_transposed_and_merged(A: sp.csr_array) -> None:
     n = A.shape[0]
@@ -105,6 +107,7 @@ def assert_facts(A: sp.csr_array, threads: int) -> None:
         )
 
 
+@pytest.mark.slow
 @looped("name", ZOO)
 def test_facts_of_the_zoo(name: str) -> None:
     for threads in THREADS:
@@ -216,6 +219,7 @@ def test_checks_find_faults() -> None:
         transpose_check.check_transpose(before, (right[0], right[1][:2], right[2]), 3)
 
 
+@pytest.mark.slow
 @given(edge_lists(), st.sampled_from(["sum", "first", "min", "max", "heaviest", "keep"]))
 def test_what_becomes_of_duplicates(edges: Any, reduce: str) -> None:
     rows, cols, r, c, w = edges

@@ -68,6 +68,7 @@ def valued(view: Any, kind: Any) -> Any:
     return view._replace(data=(values + values.T)[u, view.indices].astype(kind))
 
 
+@pytest.mark.slow
 @given(graphs(max_n=30, max_m=60), st.integers(0, 99), st.integers(1, 9))
 def test_equals_the_reference(A: Any, seed: int, count: int) -> None:
     G = matchwood.graph(A)

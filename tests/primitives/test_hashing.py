@@ -236,6 +236,7 @@ def _in_a_kernel(team, v, seed, r, barrier, mixed, hashed, words, bits):
         bits[i] = cpu.random_bit(v[i], r, barrier)
 
 
+@pytest.mark.slow
 def test_device_functions():
     v = np.arange(1000, dtype=np.int32)
     mixed, hashed = np.empty((2, 1000), dtype=np.uint64)

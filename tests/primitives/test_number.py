@@ -37,6 +37,7 @@ def trees(rng, n: int, roots: int) -> np.ndarray:
     return up.astype(np.uint32)
 
 
+@pytest.mark.slow
 @looped(("n", "roots"), [(1, 1), (7, 7), (50, 1), (1000, 1), (5000, 70)])
 def test_roots_are_numbered_in_the_order_of_vertices(n, roots):
     rng = np.random.default_rng(n)

@@ -32,6 +32,7 @@ def same(one: PathScan, other: PathScan) -> None:
         assert np.array_equal(a, b), name
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.lists(st.integers(1, 25), max_size=4),
@@ -59,6 +60,7 @@ def test_equals_the_reference(
     assert np.array_equal(values, before[1])
 
 
+@pytest.mark.slow
 @looped("method", METHODS)
 @looped(("index", "dtype"), [(np.int64, np.int64), (np.int32, np.float32)])
 def test_types(method: str, index: type, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,6 +77,7 @@ def test_types(method: str, index: type, dtype: type, monkeypatch: pytest.Monkey
     assert np.allclose(found.values, expected.values, rtol=1e-4)
 
 
+@pytest.mark.slow
 @looped("method", METHODS)
 def test_operations_of_the_users(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(path_scan_cpu, "SPACING", 7)

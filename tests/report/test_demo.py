@@ -39,6 +39,7 @@ def test_a_short_demo_has_each_problem_once_and_tells_it_before_it_is_timed() ->
     assert "SciPy" in str(times)
 
 
+@pytest.mark.slow
 def test_every_problem_on_every_graph(found: demo.Demo) -> None:
     pairs = {(row.problem, row.graph) for row in found.rows}
     assert len(found.places) >= 5
@@ -215,6 +216,7 @@ def test_a_problem_of_the_other_is_waited_for(started) -> None:
         reach(6)
 
 
+@pytest.mark.slow
 def test_it_compiles_from_the_last_on_until_they_meet(found: demo.Demo, tmp_path: Path) -> None:
     last = len(problems.PROBLEMS) - 1
     assert demo._taken(str(tmp_path), last - 1)
@@ -226,6 +228,7 @@ def test_it_compiles_from_the_last_on_until_they_meet(found: demo.Demo, tmp_path
     assert {path.name for path in tmp_path.iterdir()} == names
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_first(tmp_path: Path) -> None:
     other = demo._start_other(str(tmp_path), "tiny", False, 1)
     assert other is not None

@@ -33,6 +33,7 @@ def test_thesis_columns(quick: dict[str, Any]) -> None:
     json.dumps(quick)
 
 
+@pytest.mark.slow
 def test_thesis_tables_and_plots(quick: dict[str, Any], tmp_path: Path) -> None:
     from rich.console import Console
 
@@ -127,6 +128,7 @@ def test_plots_without_matplotlib_are_refused_before_any_work(monkeypatch: Any) 
         main(["--quick", "--plots", "plots"])
 
 
+@pytest.mark.slow
 def test_beside_the_thesis(tmp_path: Path) -> None:
     """The thesis' numbers, and ours of the same size and density beside them."""
     from bench.papers.cichra import beside
@@ -175,6 +177,7 @@ def test_a_run_that_is_cut_off_leaves_its_rows(
     assert list(found["libraries"]) == ["SciPy"]
 
 
+@pytest.mark.slow
 def test_only_the_problems_that_were_asked_for() -> None:
     options: dict[str, Any] = {"graphs": [("path", matchwood.generators.path(30))], "repeats": 1}
     found = timing.run(**options, problems=["MIS"], peers=[])

@@ -317,6 +317,7 @@ def test_guesses_are_right_where_all_records_are_alike(start, link):
         assert (found - 24) % step == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [False, True])
 def test_records_alike_up_to_one_that_is_not(blocks, tmp_path, monkeypatch):
     """Members write where their packets belong if all are alike.  Shorter ones are too many."""

@@ -15,6 +15,7 @@ def result():
     return chapter.merged([chapter.measure(12, "cpu", runs=1)])
 
 
+@pytest.mark.slow
 def test_every_row_is_there(result):
     (run,) = result["runs"]
     ours = [row for row in run["rows"] if row["engine"] == "cpu"]
@@ -24,6 +25,7 @@ def test_every_row_is_there(result):
     assert run["quantities"]["valid_packets"] == 1 << 12
 
 
+@pytest.mark.slow
 def test_runs_of_other_machines_are_merged(result, tmp_path, capsys):
     (run,) = result["runs"]
     rows = [{**row, "engine": "gpu", "where": "1 GPU"} for row in run["rows"]]

@@ -194,6 +194,7 @@ def many() -> tuple[np.ndarray, np.ndarray]:
     return tuple(rng.integers(0, 2**32, (2, 1 << 22), dtype=np.uint32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_while_an_archive_is_written(many, threads, tmp_path):
     A = traffic_matrix(*many)
@@ -228,6 +229,7 @@ def test_while_addresses_are_hidden(many, threads):
     always_soon(lambda: hides(many[0], threads=threads))
 
 
+@pytest.mark.slow
 def test_while_one_large_window_is_sorted(many):
     sense((many[0][:1000], many[1][:1000]), window=1000, threads=1)
     always_soon(lambda: sense(many, window=1 << 22, threads=1))

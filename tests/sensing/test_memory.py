@@ -69,6 +69,7 @@ def sensed(tmp_path, blocks, kind, memory):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
 def test_a_pipe_stays_within_the_memory_allowed(tmp_path):
     for name in ("compiling", "compiled"):

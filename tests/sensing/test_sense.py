@@ -45,6 +45,7 @@ def blocks(*arrays, size=7777):
     return (tuple(x[i : i + size] for x in arrays) for i in range(0, arrays[0].size, size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_way_gives_the_same(traffic, engine, monkeypatch):
     src, dst, rows, A, statistics, histograms = traffic

@@ -92,6 +92,7 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
+@pytest.mark.slow
 def test_a_changed_helper_in_another_file_is_never_served_stale(package):
     assert result(package) == (1000, 0)
     assert result(package) == (1000, 1)  # so the cache is in use
@@ -102,6 +103,7 @@ def test_a_changed_helper_in_another_file_is_never_served_stale(package):
     assert result(package) == (1000, 1)  # back to sources that were compiled before
 
 
+@pytest.mark.slow
 def test_a_changed_helper_of_the_engine_is_never_served_stale(package):
     assert result(package) == (1000, 0)
     edit(
@@ -112,6 +114,7 @@ def test_a_changed_helper_of_the_engine_is_never_served_stale(package):
     assert result(package) == (2000, 0)  # both members now take all of it
 
 
+@pytest.mark.slow
 def test_a_changed_constant_in_a_file_without_kernels_is_never_served_stale(package):
     page = package / "matchwood/probe/page.py"
     page.write_text("FACTOR = 1\n")
@@ -125,6 +128,7 @@ def test_a_changed_constant_in_a_file_without_kernels_is_never_served_stale(pack
     assert result(package) == (3000, 0)
 
 
+@pytest.mark.slow
 def test_only_files_that_the_kernel_imports_count(package):
     assert result(package) == (1000, 0)
     (package / "matchwood/probe/cpu_unused.py").write_text("UNUSED = 1\n")
@@ -161,6 +165,7 @@ def test_only_kernels_can_call_what_is_compiled_into_them():
         assert x[0] == expected
 
 
+@pytest.mark.slow
 def test_code_that_is_kept_needs_no_compiler(tmp_path):
     """A process that finds its code in the cache imports LLVM and not Numba."""
     script = """
@@ -194,6 +199,7 @@ def test_a_function_that_is_not_linked_is_an_error(monkeypatch):
         crew(1, work=1).run(add, np.zeros(1))
 
 
+@pytest.mark.slow
 def test_a_damaged_file_costs_a_compilation_and_no_more(package):
     assert result(package) == (1000, 0)
     for damage in ("cut", "empty", "changed"):
@@ -211,6 +217,7 @@ def test_a_damaged_file_costs_a_compilation_and_no_more(package):
     assert result(package) == (1000, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(package):
     """Different signatures of one kernel, saved together, must not end up as each other's."""
@@ -237,6 +244,7 @@ def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(packa
     assert len(list((package.parent / "cache").rglob("matchwood.probe.*.code"))) == 4
 
 
+@pytest.mark.slow
 def test_without_a_folder_to_write_everything_still_works(package):
     """A cache folder that cannot be made: below a file."""
     (package.parent / "file").write_text("")

@@ -506,6 +506,7 @@ MAKE = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_child_forked_while_others_compile_can_compile(tmp_path):
     """Numba's lock, held by a thread that the child does not have, would never be free."""
@@ -539,7 +540,7 @@ def test_a_child_forked_in_a_long_compilation_knows_that_it_cannot_compile(tmp_p
     import sys
 
     assert compiled(3) and answer() == 499500
-    sys.modules["matchwood.engines.cpu.crew"].FORK_SECONDS = 0.2
+    sys.modules["matchwood.engines.cpu.code"].FORK_SECONDS = 0.2
     begun, over = threading.Event(), threading.Event()
     def compile_long():
         with global_compiler_lock:
@@ -560,6 +561,7 @@ def test_a_child_forked_in_a_long_compilation_knows_that_it_cannot_compile(tmp_p
     assert forked_script(tmp_path, KERNEL + MAKE + script) == "fine"
 
 
+@pytest.mark.slow
 def test_a_spawned_child_can_call(tmp_path):
     script = """
     if __name__ == "__main__":

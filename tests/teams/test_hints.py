@@ -102,6 +102,7 @@ def _joined(bits, mask):
     return extracted(bits, mask)
 
 
+@pytest.mark.slow
 def test_bits_to_and_from_a_mask():
     """By an instruction where the processor has one, and by a loop."""
     rng = np.random.default_rng(1)

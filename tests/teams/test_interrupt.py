@@ -124,6 +124,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_from_outside_as_from_a_terminal(tmp_path):
     def measure():
         with start_script(tmp_path, SCRIPT) as child:
@@ -172,6 +173,7 @@ def test_a_second_ctrl_c_does_not_abandon_the_members():
     assert _usable(2)
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_any_moment_leaves_the_engine_whole(tmp_path):
     """Signals at any time: while members are started, work, or are given back."""
     script = """

@@ -88,6 +88,7 @@ def library_of(package):
     return package / library.FOLDER / f"{level}.so"
 
 
+@pytest.mark.slow
 def test_every_level_that_this_processor_has(package):
     levels = list(library.levels())
     for k, level in enumerate(levels):
@@ -96,12 +97,14 @@ library.levels = lambda: dict(list(found.items())[{k}:])"
         assert result(package, worse) == USED, level
 
 
+@pytest.mark.slow
 def test_two_builds_have_the_same_bytes(package, tmp_path):
     built(package, tmp_path / "again", "--workers", "1")
     for path in (package / library.FOLDER).iterdir():
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_wheel_has_all_of_it_and_the_same_bytes(package, tmp_path):
     script = f"""
     from pathlib import Path
@@ -118,6 +121,7 @@ def test_a_wheel_has_all_of_it_and_the_same_bytes(package, tmp_path):
         assert path.read_bytes() == (target / library.FOLDER / path.name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_constant_two_imports_away(package):
     """The answer follows, and other kernels still come from the library."""
     helper = package / "matchwood/probe/cpu_helper.py"
@@ -126,6 +130,7 @@ def test_a_constant_two_imports_away(package):
     assert result(package) == USED
 
 
+@pytest.mark.slow
 def test_a_library_that_is_not_what_the_index_says(package):
     path = library_of(package)
     content = path.read_bytes()
@@ -140,6 +145,7 @@ def test_a_library_that_is_not_what_the_index_says(package):
             assert result(package) == COMPILED
 
 
+@pytest.mark.slow
 def test_an_index_that_is_not_right(package):
     path = package / library.FOLDER / library.INDEX
     index = json.loads(path.read_bytes())
@@ -157,12 +163,14 @@ def test_an_index_that_is_not_right(package):
             assert result(package) == COMPILED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["MATCHWOOD_KERNELS", "NUMBA_OPT", "NUMBA_BOUNDSCHECK"])
 def test_what_turns_it_off(package, name):
     value = {"MATCHWOOD_KERNELS": "off"}.get(name, "1")
     assert result(package, **{name: value}) == COMPILED
 
 
+@pytest.mark.slow
 def test_settings_of_numba_for_a_folder(package):
     script = "import os, pathlib\nos.chdir(sys.argv[0].rpartition('/')[0])\n"
     settings = package.parent / library.CONFIG_FILE
@@ -173,6 +181,7 @@ def test_settings_of_numba_for_a_folder(package):
         settings.unlink()
 
 
+@pytest.mark.slow
 def test_nothing_else_names_a_library(package, tmp_path):
     """Neither the current folder nor the path of imports: only where the package is installed."""
     away = tmp_path / library.FOLDER
@@ -184,6 +193,7 @@ def test_nothing_else_names_a_library(package, tmp_path):
         shutil.move(away, package / library.FOLDER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "before",
     [
@@ -219,6 +229,7 @@ def test_forks_before_and_after_it_is_loaded(package):
     assert run_script(package.parent, script, sources=package) == "0 1000 0"
 
 
+@pytest.mark.slow
 def test_a_signature_that_is_not_in_it_is_compiled(package):
     script = """
     import numpy as np
@@ -232,6 +243,7 @@ def test_a_signature_that_is_not_in_it_is_compiled(package):
     assert run_script(package.parent, script, sources=package, **extra) == "1000 ['compiled']"
 
 
+@pytest.mark.slow
 def test_config_says_where_kernels_come_from(package):
     script = "import matchwood\nprint(matchwood.show_config('dicts')['kernels'])"
     found = eval(run_script(package.parent, script, sources=package))
@@ -246,6 +258,7 @@ def test_config_says_where_kernels_come_from(package):
     assert off == "MATCHWOOD_KERNELS is off"
 
 
+@pytest.mark.slow
 def test_a_build_refuses_symbols_from_elsewhere(package, tmp_path):
     """A library that asked for Python's functions would run with one version of it."""
     script = f"""
@@ -291,6 +304,7 @@ print(library.opened()[1] or sys.argv[1], file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(library.opened()[0] is None, reason="matchwood-kernels is not installed")
 def test_answers_are_the_same_at_every_level(tmp_path):
     assert library.opened()[0].changed() == []

@@ -201,6 +201,7 @@ def _mix(team, first, a, second, b, third, places):
     places[team.me, k + 1] = b[team.me, 1]
 
 
+@pytest.mark.slow
 @looped("count", [1, 2, 5, 7, 8, 9, 20])
 def test_more_numbers_than_registers(way, count):
     """Those that fit are passed in registers, the others in memory; arrays lie between them."""
@@ -222,6 +223,7 @@ def _first_of_each(team, arrays, places):
         k += 1  # noqa: SIM113  Numba unrolls the loop over a tuple
 
 
+@pytest.mark.slow
 @looped("count", [1, 30, 33, 34, 35, 60])
 def test_very_many_arrays(count):
     arrays = tuple(np.array([k]) for k in range(count))
@@ -448,6 +450,7 @@ def test_exceptions_arrive_with_their_arguments(way):
         assert caught.value.args == arguments
 
 
+@pytest.mark.slow
 def test_an_index_out_of_bounds_is_an_error_where_numba_tests_it(tmp_path):
     script = """
     import numpy as np
@@ -482,6 +485,7 @@ NO_MAILBOXES = (
 )
 
 
+@pytest.mark.slow
 def test_without_mailboxes_everything_works(tmp_path):
     """Each way in a child of one process that has imported everything and begun nothing."""
     script = """

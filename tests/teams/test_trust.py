@@ -307,7 +307,7 @@ def test_code_that_others_could_have_written_is_not_run(tmp_path):
     """The attack: code of somebody else's in the place of ours.  A call works, and says once that
     it compiles in every process."""
     base = tmp_path / "base"
-    variables = {"MATCHWOOD_CACHE_DIR": str(base)}
+    variables = {"MATCHWOOD_CACHE_DIR": str(base), "MATCHWOOD_KERNELS": "off"}
     alone, team = CALL.replace("THREADS", "(1,)"), CALL.replace("THREADS", "(1, 2)")
     assert forked_script(tmp_path, alone, **variables) == "[3, 4] False 0"
     files = [path for path in base.rglob("*.code") if "mailboxes" not in path.name]

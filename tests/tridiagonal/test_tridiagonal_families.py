@@ -52,6 +52,7 @@ def test_blocks_as_good_as_lapack(engine: str, dtype: type) -> None:
             assert found <= TIMES, (name, n, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_constant_coefficients(engine: str) -> None:
     """The whole grid of values: the rows that a part carries along must not grow."""
@@ -93,12 +94,14 @@ def test_large_systems(engine: str, dtype: type) -> None:
         assert found <= TIMES, (name, found)
 
 
+@pytest.mark.slow
 def test_a_million_rows() -> None:
     for make in (tiny_lower, lambda n, dtype: list(np.random.default_rng(2).normal(size=(4, n)))):
         system = make(1_000_000, np.float64)
         assert backward_error(*system, solve(*system)) <= TIMES * np.finfo(float).eps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_large_block_systems(engine: str) -> None:
     run = solver(engine, block=True)

@@ -44,7 +44,7 @@ from matchwood.engines.cpu.compiled import (
 from matchwood.engines.cpu.cpus import called_function
 
 COMPILE_WAIT_SECONDS = 0.05  # of one wait; on some systems Ctrl-C works only between waits
-FORK_SECONDS = 60.0  # that a fork waits for a compilation; the longest one takes 6
+FORK_SECONDS = 60.0  # that a fork waits for a compilation; the longest one takes 25
 
 _lock = threading.RLock()  # held while a thread imports the compiler, loads code, or compiles
 _being_compiled: list[str] = []  # kernels that are being compiled
