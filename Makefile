@@ -2,7 +2,7 @@
 # are needed.  The second time is quick: a stamp says what is installed for which pyproject.toml.
 #
 #   make demo         run every problem on a graph, check and compare; writes demo.html
-#   make test         the tests, without the slow ones;  make test-slow  the slow ones;  make test-all  both
+#   make test         the quick tests;  make test-slow  those of more than a second;  make test-all  both
 #   make kernels      compile all kernels, and install them into the environment: then nothing is compiled at first use
 #   make test-networkx  those of NetworkX that concern our backend, run through it; part of test
 #   make test-bounds  the tests of kernels, with every index checked; compiles them all again
@@ -90,8 +90,8 @@ test-all: test test-slow
 
 test-bounds: $(VENV)/.test
 	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest $(BOUNDS_TESTS) $(addprefix --ignore=, $(BOUNDS_LAST)) \
-		-n $(WORKERS) --dist loadfile -m "not slow and not gpu"
-	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest $(BOUNDS_LAST) -n $(WORKERS) --dist loadfile
+		-n $(WORKERS) --dist loadfile -m "not gpu"
+	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest $(BOUNDS_LAST) -m "not gpu" -n $(WORKERS) --dist loadfile
 
 bounds-tests:
 	@echo $(BOUNDS_TESTS)
@@ -99,7 +99,7 @@ bounds-tests:
 attack: $(VENV)/.test
 	rm -f $(ATTACK_LOG)
 	MATCHWOOD_ATTACK_SECONDS=$(SECONDS) MATCHWOOD_ATTACK_LOG=$(ATTACK_LOG) \
-		$(PY) -m pytest tests/adversarial -n $(WORKERS) --dist loadfile
+		$(PY) -m pytest tests/adversarial -m "not gpu" -n $(WORKERS) --dist loadfile
 	$(PY) tests/adversarial/clock.py $(ATTACK_LOG)
 	PYTHONPATH=tests $(PY) tests/adversarial/spoiled_answers.py $(SPOILED) $(WORKERS)
 
