@@ -2,7 +2,7 @@
 # are needed.  The second time is quick: a stamp says what is installed for which pyproject.toml.
 #
 #   make demo         run every problem on a graph, check and compare; writes demo.html
-#   make test         the quick tests;  make test-slow  those of more than a second;  make test-all  both
+#   make test         the quick tests;  make test-slow  those of more than half a second;  make test-all  both
 #   make kernels      compile all kernels, and install them into the environment: then nothing is compiled at first use
 #   make test-networkx  those of NetworkX that concern our backend, run through it; part of test
 #   make test-bounds  the tests of kernels, with every index checked; compiles them all again

@@ -152,6 +152,7 @@ def test_a_mention_is_no_call():
     assert called_in(ast.parse(text)) >= {"bfs", "permute", "profile", "solve"}
 
 
+@pytest.mark.slow
 def test_the_example_of_the_readme_runs(capsys):
     readme = (TESTS.parent / "README.md").read_text()
     code = readme.partition("```python\n")[2].partition("```")[0]

@@ -167,6 +167,7 @@ ARCHITECTURES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ARCHITECTURES, ids=lambda way: f"{way[0]}-{way[1].__name__}")
 @pytest.mark.parametrize("key", SOURCES, ids=lambda key: key[0].removeprefix("matchwood."))
 def test_compiles(key, way, include_options):

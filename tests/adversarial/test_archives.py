@@ -76,6 +76,7 @@ def test_every_word_of_the_header_replaced():
                 survives(bytes(wrong))
 
 
+@pytest.mark.slow
 def test_random_damage():
     contents = archives()
     for k in attempts(0.7):

@@ -165,6 +165,7 @@ def same(theirs: tuple[Any, ...], ours: tuple[Any, ...]) -> bool:
     return bool(theirs == ours) or repr(theirs) == repr(ours)
 
 
+@pytest.mark.slow
 def test_every_answer_is_that_of_networkx() -> None:
     compare(-1)  # loads compiled code, which takes longer than all that follows
     for number in attempts(0.7):

@@ -130,6 +130,7 @@ def test_truncation_at_every_byte(name, tmp_path):
         compare(content[:size], tmp_path / "x", 1 + size % 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_truncation_of_every_kind(name, tmp_path):
     content = SMALL[name]
@@ -160,6 +161,7 @@ LENGTHS = [0, 1, 3, 4, 8, 11, 12, 13, 16, 27, 28, 31, 32, 36, 2**16, 2**18, 2**1
            2**28 + 4, 2**31 - 1, 2**31, 2**32 - 4, 2**32 - 1]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", REST)
 @pytest.mark.parametrize("name", CAPTURES)
 def test_every_word_replaced_by_wrong_lengths(name, rest):
@@ -174,6 +176,7 @@ def test_every_word_replaced_by_wrong_lengths(name, rest):
             assert counted is None or counted == skipped
 
 
+@pytest.mark.slow
 def test_random_damage(tmp_path):
     """Bytes changed, cut out, doubled; both parsers agree on what is left."""
     contents = list(CAPTURES.values())
@@ -194,6 +197,7 @@ def test_random_damage(tmp_path):
         compare(bytes(wrong), tmp_path / "x", int(rng.integers(1, 4)))
 
 
+@pytest.mark.slow
 def test_random_damage_of_long_records(tmp_path, monkeypatch):
     for k in attempts(0.5):
         rng = np.random.default_rng(k)
@@ -207,6 +211,7 @@ def test_random_damage_of_long_records(tmp_path, monkeypatch):
         compare(bytes(wrong), tmp_path / "x", int(rng.integers(1, 4)))
 
 
+@pytest.mark.slow
 def test_random_bytes_behind_a_header(tmp_path):
     for k in attempts(0.5):
         rng = np.random.default_rng(k)

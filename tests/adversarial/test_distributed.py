@@ -79,6 +79,7 @@ def test_any_way_to_spread_a_graph(monkeypatch, tmp_path):
             compare(found, expected)
 
 
+@pytest.mark.slow
 def test_any_text_cut_anywhere(tmp_path):
     """Lines of any length, blanks, comments and faults: the graph or the error of one machine."""
     rng = np.random.default_rng(7)
@@ -115,6 +116,7 @@ def test_any_text_cut_anywhere(tmp_path):
             compare(found, alone)
 
 
+@pytest.mark.slow
 def test_slabs_of_any_height():
     rng = np.random.default_rng(11)
     for _ in attempts(0.5):

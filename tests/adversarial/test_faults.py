@@ -89,6 +89,7 @@ def test_the_main_thread_imports_nothing_in_a_call(tmp_path):
     assert run_script(tmp_path, WHO_IMPORTS) == ""
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_compilation_is_heard_at_once_and_the_code_is_there_next_time(tmp_path):
     """Compiled from nothing: the folder for compiled code is new."""
 
@@ -182,6 +183,7 @@ NO_THREADS = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
 def test_no_more_threads_is_a_clear_error_and_the_process_goes_on(tmp_path):
     output = run_script(tmp_path, NO_THREADS)

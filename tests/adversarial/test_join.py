@@ -72,6 +72,7 @@ def test_no_pair_is_lost_in_ten_thousand_collections():
         compare(seed)
 
 
+@pytest.mark.slow
 def test_approximate_verification_keeps_its_promise():
     """By weight no pair is false, by bound none is missing."""
     for seed in attempts(0.7):
@@ -94,6 +95,7 @@ def test_a_token_in_every_record():
     assert fuzzy_join(rows, delta=0.9).stats["generated"] < 3000
 
 
+@pytest.mark.slow
 def test_one_long_record_and_one_long_element():
     long = [str(i) for i in range(100_000)]
     pairs = fuzzy_join([long, long[:-1], ["7"]], delta=0.9, similarity="equal")
@@ -121,6 +123,7 @@ def test_texts_with_equal_grams_are_similar_but_not_equal():
     )
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_heard():
     rng = random.Random(0)
     words = [f"{rng.randrange(300):03}x" for _ in range(300)]

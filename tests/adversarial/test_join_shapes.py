@@ -22,6 +22,7 @@ def near_copies(rng, count):
     return [rng.sample(words, rng.randrange(1, 5)) for _ in range(count)]
 
 
+@pytest.mark.slow
 def test_few_groups_many_groups_and_a_group_each():
     for seed in attempts(0.7):
         rng = random.Random(seed)
@@ -48,6 +49,7 @@ def test_a_group_for_each_record_has_no_pairs():
     assert triples(halves) == [(i, i // 2, 1.0) for i in range(3000)]
 
 
+@pytest.mark.slow
 def test_more_shards_than_records():
     rng = random.Random(2)
     for count in (0, 1, 2, 5):
@@ -76,6 +78,7 @@ def test_blocks_stop_at_the_limit(monkeypatch):
         assert seen <= limit
 
 
+@pytest.mark.slow
 def test_more_partners_than_records():
     for seed in attempts(0.5):
         rng = random.Random(seed)
@@ -101,6 +104,7 @@ def arrow_columns(pa):
     yield {"separator": ";"}, pa.array(TEXTS, pa.large_string())
 
 
+@pytest.mark.slow
 def test_arrow_columns_in_chunks_coded_and_with_nulls():
     import pyarrow as pa
 
@@ -121,6 +125,7 @@ def test_arrow_columns_in_chunks_coded_and_with_nulls():
         fuzzy_join(pa.array([[b"a"]]))
 
 
+@pytest.mark.slow
 def test_polars_columns_coded_and_with_nulls():
     import polars as pl
 
@@ -150,6 +155,7 @@ def test_pandas_columns_coded_and_with_nulls():
         assert triples(found) == WANTED, kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("similarity", ["jaccard", "edit", "equal"])
 def test_elements_of_a_million_characters(similarity):
     text = "0123456789" * 100_000

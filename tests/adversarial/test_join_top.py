@@ -71,6 +71,7 @@ def test_ties_at_the_last_place(sampled):
                 assert np.array_equal(found, array[order[:k]])
 
 
+@pytest.mark.slow
 def test_pairs_behind_the_last_place_are_dropped_and_no_others():
     """Part by part, with ties; records of thousands of elements, whose products do not fit."""
     for seed in range(9):
@@ -111,6 +112,7 @@ def _choice(threads):
     return read_choice("fuzzy_join", {**fuzzy_join.__kwdefaults__, "threads": threads})
 
 
+@pytest.mark.slow
 def test_the_best_of_each_record_in_shards():
     for seed in attempts(0.5):
         rng = random.Random(seed)

@@ -130,6 +130,7 @@ def test_files(small_parts, tmp_path):
             check_sensing(whole, right, options["window"], **asked)
 
 
+@pytest.mark.slow
 def test_archives(small_parts, tmp_path):
     for k in attempts(0.5):
         rng = np.random.default_rng(k)
@@ -239,6 +240,7 @@ WORDS = ["", "0", "1", "9" * 5000, "1.5", ".", "s", "ns", " min", "h", "-", "1e9
          "\u0663", "\0", "10.0.0.0/8", "/33", "256.0.0.0", "::1", "nan", "K"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_any_text_is_taken_or_refused_by_name():
     """Windows, memory and ranges as text."""
     src = np.arange(10, dtype=np.uint32)
@@ -255,6 +257,7 @@ def test_any_text_is_taken_or_refused_by_name():
                 assert found.statistics.valid_packets == 10
 
 
+@pytest.mark.slow
 def test_many_ranges_share_the_memory(monkeypatch):
     """A sum for each pair of ranges must not have the memory of all."""
     limits = []
@@ -341,6 +344,7 @@ def drawn_key_file(rng) -> tuple[bytes, bytes | None]:
     return b"\xff" + rng.bytes(size - 1), None
 
 
+@pytest.mark.slow
 def test_key_files_hold_one_key_or_are_refused(tmp_path):
     for k in attempts(0.5):
         rng = np.random.default_rng(k)

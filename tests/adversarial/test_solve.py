@@ -39,6 +39,7 @@ def drawn(r: np.random.Generator) -> sp.csr_array:
     return A
 
 
+@pytest.mark.slow
 def test_what_is_said_to_be_solved_is() -> None:
     """By the residual in float64, on scaled numbers; and nothing but named errors comes out."""
     for number in attempts(0.5):
@@ -143,6 +144,7 @@ MAKERS = (
 )
 
 
+@pytest.mark.slow
 def test_definite_is_what_the_eigenvalues_say() -> None:
     seen = set()
     for number in attempts(0.5):

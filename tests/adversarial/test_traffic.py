@@ -129,6 +129,7 @@ def test_streams(small_parts, monkeypatch):
             )
 
 
+@pytest.mark.slow
 def test_sliding_windows():
     rng = np.random.default_rng(18)
     for _ in attempts(0.7):
@@ -343,6 +344,7 @@ def test_nothing_that_is_kept_can_be_written_to():
                 array.setflags(write=True)
 
 
+@pytest.mark.slow
 def test_arrays_of_the_caller_are_copied():
     for k in attempts(0.5):
         rng = np.random.default_rng(k)

@@ -67,6 +67,7 @@ def _changed(rng: np.random.Generator, given: Array) -> Array:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [False, True])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_climbed_systems(engine: str, block: bool) -> None:

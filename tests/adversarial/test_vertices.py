@@ -71,6 +71,7 @@ MANY_VERTICES = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
 def test_more_vertices_than_memory_are_refused_before_anything_is_taken(tmp_path):
     assert run_script(tmp_path, MANY_VERTICES) == "end"

@@ -75,6 +75,7 @@ def test_plot(tmp_path: Path) -> None:
     assert (tmp_path / "h.svg").read_text().count("<path") > 5
 
 
+@pytest.mark.slow
 def test_a_plot_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch) -> None:
     figure = pytest.importorskip("matplotlib.figure")
     path = tmp_path / "h.svg"

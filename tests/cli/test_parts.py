@@ -161,6 +161,7 @@ def test_bar_follows_the_kernels(monkeypatch) -> None:
     assert crew._progress.get() is None
 
 
+@pytest.mark.slow
 def test_help_is_quick_and_light() -> None:
     """Help imports neither NumPy nor Numba; a process start is measured, not a warm import."""
     source = (

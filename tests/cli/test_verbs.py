@@ -165,6 +165,7 @@ def test_config() -> None:
     assert "numba" in run("config").stdout
 
 
+@pytest.mark.slow
 def test_bench_on_a_graph(small: str, tmp_path: Path) -> None:
     out = tmp_path / "bench.json"
     facts = run_json(

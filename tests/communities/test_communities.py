@@ -115,6 +115,7 @@ def test_many_teams_at_once(name: str, teams: None) -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(A=graphs(weights="positive"))
 def test_random_graphs(A: sp.csr_array) -> None:

@@ -38,6 +38,7 @@ def assert_same(found, expected):
     np.testing.assert_array_equal(found.labels, expected.labels)
 
 
+@pytest.mark.slow
 @looped("name", ZOO)
 def test_zoo(name):
     """Prepared, so that rows may stay, and as it comes, when all rows travel."""

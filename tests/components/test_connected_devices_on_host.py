@@ -24,6 +24,7 @@ GRAPHS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_same_labels(monkeypatch):
     """Prepared, so that few rows travel, and not; threads in both orders."""
     monkeypatch.setattr(plans, "LEAST_CAPACITY", 8)

@@ -164,6 +164,7 @@ def test_calls_from_several_threads() -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 def test_a_stop_is_heard() -> None:
     """A progress callback that raises ends the call soon, as Ctrl-C does.
 

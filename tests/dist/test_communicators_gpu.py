@@ -19,6 +19,7 @@ from support import looped
 # With made-up GPUs
 
 
+@pytest.mark.slow
 @looped("largest", [1 << 28, 48])  # bytes of a window: one round, and many
 def test_ipc(largest):
     def work(comm):

@@ -121,6 +121,7 @@ def test_a_program_started_alone_has_one_rank(tmp_path):
     assert run_script(tmp_path, script) == "serial False"
 
 
+@pytest.mark.slow
 def test_foreign_launchers_are_seen(tmp_path):
     """Every process would be rank 0: the variables of another launcher are there, but no ranks."""
     path = tmp_path / "script.py"

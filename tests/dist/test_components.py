@@ -333,6 +333,7 @@ def test_each_switch_of_the_thesis_saves_words():
     assert counts(A)[1] < 0.1 * min(words.values())
 
 
+@pytest.mark.slow
 def test_a_colour_takes_a_round_for_each_step():
     assert compared([path(40)], ((2, 2),), COLOURS) == {40}
     assert compared([grid(8, 8)], ((2, 3),), COLOURS) == {15}
@@ -444,6 +445,7 @@ def test_a_wrong_answer_is_a_check_that_failed():
     dist.run(body, 2)
 
 
+@pytest.mark.slow
 def test_ranks_with_gpus(monkeypatch):
     """Kernels run on the host: fake_cupy.py.  Few pairs go through the host, or all by the GPU."""
     play(monkeypatch)

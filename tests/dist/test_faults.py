@@ -132,6 +132,7 @@ def test_lengths_that_differ_are_named():
     assert "rank 1 called allgather(float64, 4), but ranks 0, 2" in str(failures(work)[1])
 
 
+@pytest.mark.slow
 def test_the_timeout_names_who_did_not_come(monkeypatch):
     for seconds in (0.2, 2, 20):  # on a busy machine others may be late too
         monkeypatch.setenv("MATCHWOOD_DIST_TIMEOUT", str(seconds))
@@ -214,6 +215,7 @@ def one_failure(seed):
     return max(when for _, when in ends.values()) - fails.get("at", start)
 
 
+@pytest.mark.slow
 def test_injected_failures():
     inject(range(150))
     assert not [thread for thread in threading.enumerate() if "matchwood rank" in thread.name]
@@ -245,6 +247,7 @@ INTERRUPTED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["computing", "waiting"])
 def test_control_c(tmp_path, what):
     """Within 100 ms, whether ranks compute or wait."""

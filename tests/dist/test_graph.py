@@ -119,6 +119,7 @@ def test_many_rounds_and_ranges_give_the_same_block(monkeypatch):
         compare(on_ranks(spread_edges, grid, 23, EDGES, None), plain)
 
 
+@pytest.mark.slow
 def test_wide_ids_travel_too(monkeypatch):
     """As if the graph had more vertices than 32 bits count."""
     from matchwood.gate.distributed import collecting, views
@@ -219,6 +220,7 @@ def test_auto_renumbers_what_is_unevenly_spread():
     assert set(on_ranks(order, (4, 4), heavy[:50])) == {"given"}  # too few to matter
 
 
+@pytest.mark.slow
 def test_errors_of_values_name_the_entry_of_one_machine():
     rng = np.random.default_rng(5)
     for bad in (np.nan, np.inf, -np.inf):

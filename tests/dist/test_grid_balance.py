@@ -8,6 +8,7 @@ import pytest
 from bench.engines.ranks.balance import GRAPHS, ROWS, largest_share
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rmat 18", "grid 1024^2", "mesh 64^3"])
 def test_balance(name):
     A = GRAPHS[name]()

@@ -103,6 +103,7 @@ def test_careful_rounds_where_all_look(careful):
     compared(ZOO["shuffled path"](), ((2, 3),))
 
 
+@pytest.mark.slow
 def test_arguments_mean_the_same():
     A = abs(ZOO["equal weights"]())
     cases = [
@@ -140,6 +141,7 @@ def test_large_graphs():
     compared(A, ((1, 3),))
 
 
+@pytest.mark.slow
 def test_weights_of_very_different_sizes():
     A = random_graph(60, 150)
     for scale in (1e-300, 1e290, 1.0):

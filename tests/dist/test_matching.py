@@ -77,6 +77,7 @@ def test_the_zoo(name, rest):
             compare(ZOO[name](), [sides], order, ties=ties, rng=turn)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(graphs(), st.sampled_from(GRIDS), st.sampled_from(["given", "hashed"]), st.booleans())
 def test_drawn_graphs(A, sides, order, by_hash):
@@ -139,6 +140,7 @@ def test_every_row_proposes_once_on_any_team(monkeypatch):
         assert np.array_equal(words, first[R, rank, 6 - threads])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 8, 10**9])
 def test_rows_wait_in_lists_from_any_round_on(few, monkeypatch):
     monkeypatch.setattr(steps, "ROWS_PER_NEWS_WORD", few)
@@ -147,6 +149,7 @@ def test_rows_wait_in_lists_from_any_round_on(few, monkeypatch):
         compare(ZOO[name](), [(2, 1)], "hashed", ties="index")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 3, 10**9])
 def test_few_matched_vertices_are_told_to_all_ranks(few, monkeypatch):
     """From the second round on, from any round on, never; also where that takes bitmaps."""
@@ -185,6 +188,7 @@ def test_nothing_is_sent_to_oneself(monkeypatch):
     assert max(given) > 0
 
 
+@pytest.mark.slow
 def test_steps_of_ranks_with_a_gpu(monkeypatch):
     """Their kernels run on the host: fake_cupy.py says how."""
     play(monkeypatch)
@@ -305,6 +309,7 @@ def words_of(comm: Any, A: Any, sides: Any) -> tuple[float, int]:
     return (comm.traffic.bytes_received - before) / 8, found.rounds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "sides", "most"),
     [(np.float64, (4, 4), 2.5), (np.float32, (4, 4), 1.9), (np.float32, (16, 1), 0.9)],

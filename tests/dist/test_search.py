@@ -312,6 +312,7 @@ def test_open_rows_find_their_first_column(threads, share):
             at += message.size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
 def test_columns_are_packed_by_any_team(kind, share):

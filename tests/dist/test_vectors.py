@@ -18,6 +18,7 @@ def vectors(comm, grid, n, kind, order="given", layout="stripes"):
     return G.vector((3 * G.ids + 1).astype(kind))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", REST)
 @pytest.mark.parametrize("layout", ["stripes", "ranges"])
 @pytest.mark.parametrize("order", ["given", "hashed"])

@@ -153,6 +153,7 @@ def test_answers_are_found_by_the_first_rank(order):
         run(answers, ranks, ZOO["few weights"](), order, True)
 
 
+@pytest.mark.slow
 def test_ranks_that_read_late(monkeypatch):
     """The first rank does not write the next answers before all have read these."""
     A = ZOO["few weights"]()
@@ -176,6 +177,7 @@ def test_ranks_that_read_late(monkeypatch):
         run(work, 4)
 
 
+@pytest.mark.slow
 def test_a_gpu_that_is_too_full(monkeypatch):
     """Then all ranks work, as they do on GPUs of their own."""
     import cupy

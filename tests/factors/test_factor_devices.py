@@ -74,6 +74,7 @@ def assert_all_shapes(name, shapes):
             raise
 
 
+@pytest.mark.slow
 @given(
     graphs(), st.integers(1, 4), st.sampled_from((None, 1, 3, 10)),
     st.sampled_from(("auto", 0, 1, 4)), st.integers(1, 3), st.sampled_from(("hash", "index")),

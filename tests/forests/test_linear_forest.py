@@ -55,6 +55,7 @@ def test_zoo(place: int, name: str, rest: bool) -> None:
     assert np.array_equal(zoo_graph.indices, before.indices)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(graphs(max_n=30, max_m=60), st.sampled_from([1, 3, 1 << 13]), st.booleans())
 def test_random_graphs(A: sp.csr_array, spacing: int, directed: bool) -> None:
@@ -76,6 +77,7 @@ def test_random_graphs(A: sp.csr_array, spacing: int, directed: bool) -> None:
     assert not du[-1:].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_paths_beside_cycles(ties: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)

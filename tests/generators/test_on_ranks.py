@@ -67,6 +67,7 @@ def test_every_generator_of_graphs_takes_ranks():
         assert takes is (name not in without), name
 
 
+@pytest.mark.slow
 def test_many_batches(monkeypatch):
     from matchwood.gate.distributed import collecting
     from matchwood.generators import result

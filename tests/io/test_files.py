@@ -202,6 +202,7 @@ def test_the_same_matrix_gives_the_same_bytes(tmp_path: Path, suffix: str) -> No
     assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.slow
 def test_reading_keeps_numba_out_until_text_is_parsed(tmp_path: Path) -> None:
     from support import run_script
 

@@ -49,6 +49,7 @@ def test_declared_vertices(tmp_path: Path, name: str, n: int, strict: bool) -> N
         matchwood.io.read(path, strict=strict)
 
 
+@pytest.mark.slow
 def test_most_vertices(tmp_path: Path) -> None:
     path = tmp_path / "a.gr"
     path.write_text(HUGE["a.gr"].format(n=20_000_000))

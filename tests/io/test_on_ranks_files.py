@@ -75,6 +75,7 @@ def test_edge_lists_of_all_kinds(tmp_path):
         same_as_alone(path, (1, 6), **options)
 
 
+@pytest.mark.slow
 def test_errors_name_the_line_of_the_file(tmp_path):
     path = tmp_path / "list.txt"
     good = [f"{k} {k + 1}" for k in range(300)]
@@ -174,6 +175,7 @@ def test_ids_with_gaps_and_names(tmp_path):
         assert all(each[1] == list(alone.ids) for each in found)
 
 
+@pytest.mark.slow
 def test_files_of_a_folder_are_dealt_out(tmp_path):
     rng = np.random.default_rng(7)
     edges = rng.integers(0, 40, (300, 2))

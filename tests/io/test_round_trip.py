@@ -79,6 +79,7 @@ def test_compressed(tmp_path: Path, suffix: str, compression: str) -> None:
         assert plain.read_bytes() != path.read_bytes()
 
 
+@pytest.mark.slow
 @given(graphs(), st.sampled_from([".mtx", ".txt", ".npz"]), st.integers(1, 3))
 def test_random_graphs(
     tmp_path_factory: pytest.TempPathFactory, A: sp.csr_array, suffix: str, threads: int

@@ -150,6 +150,7 @@ def test_the_best_pairs(similarity):
                 assert sorted(t for p in parts for t in triples(p)) == sorted(wanted)
 
 
+@pytest.mark.slow
 def test_by_joins_within_groups():
     rng = random.Random(8)
     for _ in range(15):

@@ -66,6 +66,7 @@ def test_utilities_of_tokens():
     assert totals.tolist() == pytest.approx(wanted, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_bounds_of_both_filters():
     made = lists()
     for level, bound in ((BASIC, BASIC_BOUND), (JOINT, JOINT_BOUND)):

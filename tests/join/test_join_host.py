@@ -39,6 +39,7 @@ def tagged(count, seed, words=400):
 # Progress
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"delta": 0.5}, {"per_left": 3}], ids=str)
 def test_progress_tells_records_and_pairs(options):
     prepared = collection(tagged(8_000, 1))

@@ -175,6 +175,7 @@ def test_all_ways_agree():
             assert ids.size == len(words)
 
 
+@pytest.mark.slow
 def test_a_cut_off_never_hides_what_reaches_it():
     rng = random.Random(3)
     words = [w for pair in random_texts(rng, 15) for w in pair]

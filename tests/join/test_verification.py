@@ -139,6 +139,7 @@ def test_worked_example_of_a_matching():
     assert abs(duals * unit - Fraction(23125, 10000)) < 1e-9
 
 
+@pytest.mark.slow
 def test_random_matrices_against_scipy_and_the_definitions():
     rng = np.random.default_rng(4)
     ratios = {"greedy": [], "streaming": []}

@@ -82,6 +82,7 @@ def assert_all_shapes(name, shapes):
             raise
 
 
+@pytest.mark.slow
 @given(
     graphs(), st.sampled_from(DEVICES), st.sampled_from((None, *BATCHES)),
     st.sampled_from(("auto", *LISTS)), st.sampled_from(("hash", "index")), st.integers(0, 3),

@@ -122,6 +122,7 @@ def test_what_travels_is_what_the_simulation_counts():
         assert found.memory <= [1 << 30] * devices
 
 
+@pytest.mark.slow
 def test_rows_that_stay_on_the_devices():
     """A prepared graph keeps them, and they travel once; lists run out, and are packed again."""
     G = matchwood.graph(weighted(rmat(6, 8), np.float32))

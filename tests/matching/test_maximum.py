@@ -47,6 +47,7 @@ def test_zoo(name):
     assert_largest(ZOO[name]())
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_random_graphs(A):
     assert_largest(A)

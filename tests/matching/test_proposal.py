@@ -97,6 +97,7 @@ def test_least_degree_first_is_larger() -> None:
     assert sizes[2] > 1.05 * sizes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", INDEX_TYPES)
 def test_larger_graphs_by_rank(kind: type) -> None:
     A = shuffled(disjoint([rmat(10, 6), path(4000), star(700), grid(40, 50)]), isolated=100)
@@ -107,6 +108,7 @@ def test_larger_graphs_by_rank(kind: type) -> None:
         assert_same(maximal_matching(G, prefer="degree", threads=threads), right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", INDEX_TYPES)
 @pytest.mark.parametrize("weighted", WEIGHTED)
 def test_larger_graphs(weighted: bool, kind: type) -> None:

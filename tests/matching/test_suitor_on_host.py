@@ -117,6 +117,7 @@ def test_lists_give_the_same_mates(index_type):
     assert left > 0  # rows were read again
 
 
+@pytest.mark.slow
 def test_a_list_has_the_first_edges_of_its_row():
     kernels = library(gpu.SOURCE, (("I", "int32"), ("F", "float32")))
     for few in (0, 5):

@@ -63,6 +63,7 @@ def test_equals_the_reference(name: str) -> None:
         assert np.array_equal(before, after)
 
 
+@pytest.mark.slow
 @given(graphs(max_n=20, max_m=60))
 def test_random_graphs(A: sp.csr_array) -> None:
     for ties in TIES:

@@ -35,6 +35,7 @@ def test_proved_and_equal_to_the_reference(name: str) -> None:
     assert bound.value <= 2 * found.weight * (1 + 1e-9)  # where the sweeps begin
 
 
+@pytest.mark.slow
 @given(graphs(max_n=16, max_m=40))
 def test_any_matching_gives_a_proof(A: sp.csr_array) -> None:
     n = A.shape[0]

@@ -350,6 +350,7 @@ def test_arguments_that_are_left_to_networkx():
         assert isinstance(can_run(*call), str), call
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_answered_by_networkx():
     D = nx.path_graph(LARGE, create_using=nx.DiGraph)
     with nx.config.backend_priority(algos=["matchwood"], generators=["matchwood"]):

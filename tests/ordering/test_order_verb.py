@@ -23,6 +23,7 @@ def file(tmp_path: Path) -> str:
     return str(tmp_path / "a.mtx")
 
 
+@pytest.mark.slow
 def test_order(file: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     perm, other, picture = (tmp_path / name for name in ("perm.npy", "b.mtx", "spy.png"))
@@ -47,6 +48,7 @@ def test_order_for_people(file: str) -> None:
     assert "rms wavefront" in text
 
 
+@pytest.mark.slow
 def test_order_refuses(file: str, tmp_path: Path) -> None:
     missing = tmp_path / "none" / "b.mtx"
     for words, message in [

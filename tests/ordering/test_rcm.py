@@ -79,6 +79,7 @@ def test_small_components_in_one_walk(name: str) -> None:
     assert np.array_equal(cuthill_mckee(A), expected[::-1])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rule")
 @given(graphs(max_n=40, max_m=60))
 @settings(max_examples=25)

@@ -170,6 +170,7 @@ def test_tiny_components(on_host, kind):
         check_tiny(shuffled(disjoint(parts)), kind)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(2, 32))
 def test_any_tiny_components(seed, count, most):

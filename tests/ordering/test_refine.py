@@ -120,6 +120,7 @@ def change(A: object, **options: object) -> float:
     return round(100 * (found.after / found.before - 1), 3)
 
 
+@pytest.mark.slow
 def test_numbers_of_the_grid() -> None:
     A = matchwood.generators.grid((1000, 1000))
     assert change(A, metric="linear_gap") == -0.100

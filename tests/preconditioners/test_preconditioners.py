@@ -96,6 +96,7 @@ def test_they_invert_what_they_contain(pattern: sp.csr_array) -> None:
     assert np.isclose(M.coverage, kept / off if off else 0)
 
 
+@pytest.mark.slow
 @given(graphs(max_n=40, max_m=60))
 def test_blocks_invert_what_they_contain(pattern: sp.csr_array) -> None:
     A = dominant(pattern)

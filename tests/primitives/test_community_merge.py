@@ -24,6 +24,7 @@ def cases(A):
             yield (graph, volume, names, int(volume.sum())), {"resolution": resolution}
 
 
+@pytest.mark.slow
 @looped("name", ZOO)
 def test_equals_the_reference(name):
     for given, options in cases(ZOO[name]()):

@@ -89,6 +89,7 @@ def test_equals_the_reference(A: Any, seed: int, count: int) -> None:
                 assert_same(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", REST)
 def test_zoo(wide: bool) -> None:
     """Those with indices of 64 bits compile every kernel once more."""

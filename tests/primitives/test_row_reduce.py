@@ -35,6 +35,7 @@ def parts(A, index=np.int32, value=np.float64):
     return A.indptr.astype(index), A.indices.astype(index), A.data.astype(value)
 
 
+@pytest.mark.slow
 @looped("name", SQUARE)
 def test_every_graph_of_the_zoo(engine, name):
     A = ZOO[name]()
@@ -125,6 +126,7 @@ def test_integers_wrap_alike():
         assert spmv(indptr, indices, data, x, dtype=np.int64, engine=name).tolist() == [6 * 2**30]
 
 
+@pytest.mark.slow
 @looped("rows", [0, 1, 5, 30_000])
 def test_threads_do_not_matter(rows):
     """One row has half of all entries: shares are by entries, and no row is split."""
@@ -230,6 +232,7 @@ def propose(i, best, out):
 PROPOSAL = Operation(nobody, candidate, heavier, propose)
 
 
+@pytest.mark.slow
 @looped("name", ["reference", "cpu"])
 def test_an_operation_of_ones_own(name):
     indptr, indices, data = random_matrix(value=np.float64)

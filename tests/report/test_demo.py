@@ -23,6 +23,7 @@ def found() -> demo.Demo:
     return demo.run(size="tiny", every=True, threads=2)
 
 
+@pytest.mark.slow
 def test_a_short_demo_has_each_problem_once_and_tells_it_before_it_is_timed() -> None:
     told: list[demo.Row] = []
     found = demo.run(size="tiny", threads=2, show=told.append)

@@ -97,6 +97,7 @@ def broadcast(n):
     return np.arange(n) % 300, np.full(n, 2**32 - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 @pytest.mark.parametrize(
     "make", [uniform, zipf, extreme, broadcast, lambda n: (uniform(n)[0] * 0,) * 2]

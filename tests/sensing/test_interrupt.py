@@ -168,6 +168,7 @@ def test_while_windows_are_counted_and_added_up(capture, memory, tmp_path, monke
     assert list((tmp_path / "out").iterdir()) == []  # the file under way is gone
 
 
+@pytest.mark.slow
 def test_while_sums_on_disk_are_put_together(monkeypatch):
     total_of, events = running.total_of, []
 

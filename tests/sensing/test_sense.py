@@ -88,6 +88,7 @@ class Ahead(stream_cpu.Worker):
         self.pool.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [W, "3ms", 7 * W])
 def test_the_next_chunk_is_read_meanwhile(traffic, window, monkeypatch):
     src, dst, _, A, _, _ = traffic
@@ -263,6 +264,7 @@ def test_anonymity_comes_after_ranges(engine):
     assert not np.isin(hidden.matrix.sources, plain.matrix.sources).any()
 
 
+@pytest.mark.slow
 def test_no_original_address_reaches_the_disk(monkeypatch):
     folders = []
     make = tempfile.mkdtemp

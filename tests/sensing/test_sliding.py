@@ -105,6 +105,7 @@ def test_arguments_that_are_none(arguments, error):
         sliding_statistics(*arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 def test_the_gpu_engine_on_the_host(monkeypatch):
     """Its host code by NumPy, its kernels by g++; blocks of steps of all sizes."""

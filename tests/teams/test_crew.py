@@ -258,6 +258,7 @@ def _work(team, steps):
         step = next_chunk(team, steps, 1)
 
 
+@pytest.mark.slow
 def test_progress_arrives_and_counts_up(threads):
     seen, steps = [], 200 * min(threads, cores())
     with matchwood.on_progress(lambda done, total: seen.append((done, total))):
@@ -267,6 +268,7 @@ def test_progress_arrives_and_counts_up(threads):
     assert seen[-1] == (steps, steps)
 
 
+@pytest.mark.slow
 def test_progress_is_for_this_block_and_this_thread_only():
     seen = []
     with matchwood.on_progress(lambda done, total: seen.append(done)):
@@ -290,6 +292,7 @@ def test_a_callback_that_raises_ends_the_kernel(threads):
     assert team_sum(100, threads) == 4950
 
 
+@pytest.mark.slow
 def test_a_callback_may_call_us():
     """The callback's own team must not take part in the one that is running."""
     seen = []
@@ -436,6 +439,7 @@ KERNEL = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "team running"])
 def test_a_forked_child_can_call(tmp_path, busy):
@@ -533,6 +537,7 @@ def test_a_child_forked_while_others_compile_can_compile(tmp_path):
     assert forked_script(tmp_path, KERNEL + MAKE + script) == "fine"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_child_forked_in_a_long_compilation_knows_that_it_cannot_compile(tmp_path):
     script = """

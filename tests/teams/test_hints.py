@@ -62,6 +62,7 @@ def _shift_in(items, item):
     return items
 
 
+@pytest.mark.slow
 @looped("size", [1, 2, 5])
 def test_with_item(size):
     items = tuple(float(k) for k in range(size))

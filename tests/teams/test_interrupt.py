@@ -152,6 +152,7 @@ def _stubborn(team, arrived, finished):
         finished[team.me] = 1
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_does_not_abandon_the_members():
     arrived, finished = np.zeros(1, np.int64), np.zeros(2, np.int64)
 

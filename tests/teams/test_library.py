@@ -214,6 +214,7 @@ def test_where_no_library_can_be_used(package, before):
     assert result(package, before).split()[:2] == ["1000", "compiled"]
 
 
+@pytest.mark.slow
 def test_forks_before_and_after_it_is_loaded(package):
     script = """
     import os

@@ -88,6 +88,7 @@ FEW_SHAPES = ("a row", "every other", "part of a table")
 EVERY_SHAPE = (np.uint16, np.float64, PAIRS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [*NUMBERS, PAIRS], ids=str)
 def test_arrays_of_all_kinds_arrive(way, dtype):
     """Every shape for some types, some shapes for every type; each pair costs two compilations."""
@@ -281,6 +282,7 @@ def test_thousands_of_runs(size):
     assert x.tolist() == [size * times] * 2
 
 
+@pytest.mark.slow
 def test_pauses_of_all_lengths_between_runs():
     """Members are awake, fall asleep, or sleep when the next kernel comes."""
     rng, x = random.Random(5), np.zeros(2, np.int64)

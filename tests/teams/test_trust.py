@@ -303,6 +303,7 @@ def hostile(content: bytes) -> bytes:
     return hashlib.sha256(code).digest() + code
 
 
+@pytest.mark.slow
 def test_code_that_others_could_have_written_is_not_run(tmp_path):
     """The attack: code of somebody else's in the place of ours.  A call works, and says once that
     it compiles in every process."""

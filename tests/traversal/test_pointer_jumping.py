@@ -116,6 +116,7 @@ def test_what_is_no_forest(parent: object, kind: type, text: str) -> None:
         check_forest_roots(parent, [0, 0])
 
 
+@pytest.mark.slow
 def test_the_check_finds_every_change() -> None:
     parent = a_forest(40, 5, seed=2)
     right = matchwood.forest_roots(parent)

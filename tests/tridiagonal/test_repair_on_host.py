@@ -18,6 +18,7 @@ def random_system(n: int, p: int, dtype: str) -> list[np.ndarray]:
     return [*made, rng.standard_normal((1, n * p)).astype(dtype)]
 
 
+@pytest.mark.slow
 @NO_COMPILER
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("p", "n"), [(1, 200_003), (2, 60_001)])

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # LAPACK's an
 SIZES = [1, 2, 3, 5, 31, 32, 33, 65, 127, 128, 129, 257, 1025]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_as_good_as_lapack(engine: str, dtype: type) -> None:
@@ -42,6 +43,7 @@ def test_as_good_as_lapack(engine: str, dtype: type) -> None:
             assert found <= TIMES, (name, n, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_blocks_as_good_as_lapack(engine: str, dtype: type) -> None:
@@ -82,6 +84,7 @@ def tiny_lower(n: int, dtype: type) -> list[np.ndarray]:
     return [array.astype(dtype) for array in (1e-30 * a, 3 * b, c, right)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_large_systems(engine: str, dtype: type) -> None:
@@ -293,6 +296,7 @@ def test_few_rows_are_repaired_where_they_are(engine: str, dtype: type) -> None:
         assert backward_error(*system, x) <= TIMES * np.finfo(dtype).eps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_rows_at_the_ends_of_zones_are_repaired(engine: str) -> None:
     """At any place: the unknowns at the end of a zone are fixed in one round only."""
