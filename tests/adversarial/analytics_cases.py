@@ -283,7 +283,7 @@ def is_ranking(
     most = first * damping ** min(max(iterations, 1) - 1, 10**6)
     return bool(
         np.abs(step - x).sum() <= damping * error + unit
-        and fields["converged"] == (error < n * tol)
+        and fields["converged"] == (error < tol)
         and (1 <= iterations <= MOST if fields["converged"] else iterations == MOST)
         and error <= most + unit
     )

@@ -11,6 +11,7 @@ the environment the traceback of an error is shown.
 
 from __future__ import annotations
 
+import warnings
 from typing import Annotated
 
 import typer
@@ -64,4 +65,6 @@ app.add_typer(cluster.app, name="dist")
 
 def main() -> None:
     """Entry point of the program `matchwood`."""
+    # the verbs end with an error of one line
+    warnings.filterwarnings("ignore", "pagerank: not converged", RuntimeWarning)
     app(prog_name="matchwood")

@@ -216,9 +216,7 @@ def _draw_order(A: Any, B: Any, found: Any, path: Path) -> None:
 
 
 Damping = Annotated[float, typer.Option("--damping", help="Probability to follow an arc, below 1.")]
-Tol = Annotated[
-    float, typer.Option("--tol", help="Stop when the scores change by less, times vertices.")
-]
+Tol = Annotated[float, typer.Option("--tol", help="Stop when the scores change by less in all.")]
 Iterations = Annotated[int, typer.Option("--max-iterations", min=1, help="Stop after this many.")]
 Weighted = Annotated[bool, typer.Option("--weighted", help="Read values as weights of arcs.")]
 SHOWN = 10  # vertices of the highest scores in the table
@@ -263,8 +261,7 @@ def require_converged(found: Any, verb: str, tol: float) -> None:
     if not found.converged:
         raise FellShort(
             f"{verb}: not converged after {found.iterations} iterations: the error is "
-            f"{found.error:.3g}, above --tol {tol:g} times the vertices; give more "
-            "--max-iterations, or a larger --tol"
+            f"{found.error:.3g}, above --tol {tol:g}; give more --max-iterations, or a larger --tol"
         )
 
 

@@ -11,13 +11,14 @@ cpu.py, gpu.py + gpu.cu, ranks.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from matchwood import calls
 from matchwood.ranking.check import check_pagerank, is_pagerank
-from matchwood.ranking.problem import options
+from matchwood.ranking.problem import Options, options
 from matchwood.ranking.result import Ranking
 from matchwood.stopwatch import Stopwatch
 
@@ -28,7 +29,7 @@ def pagerank(
     A: Any,
     *,
     damping: float = 0.85,
-    tol: float = 1e-6,
+    tol: float | None = None,
     max_iterations: int = 100,
     personalization: Any = None,
     dangling: Any = None,
@@ -47,7 +48,7 @@ def pagerank(
         x(j) <- d (sum over arcs (i, j) of x(i) a(i, j) / s(i)  +  D q(j))  +  (1 - d) p(j)
 
     where s(i) is the sum of row i, and D the sum of x over the vertices whose row is empty.  It
-    ends when the sum of all changes is less than ``n * tol``.
+    ends when the sum of all changes is less than `tol`.
 
     Parameters
     ----------
@@ -55,8 +56,9 @@ def pagerank(
         Entry (i, j) is an arc from i to j; loops count.
     damping : float
         d, at least 0 and less than 1.
-    tol : float
-        0 runs exactly `max_iterations`.
+    tol : float or None
+        The scores are within ``damping * tol / (1 - damping)`` of the right ones, added up over all
+        vertices.  None for 1e-6, or 1e-5 in float32.  0 runs exactly `max_iterations`.
     max_iterations : int
         At least 1.
     personalization : (n,) array or None
@@ -89,8 +91,11 @@ def pagerank(
 
     Notes
     -----
-    The rules are NetworkX's, also where it ends.  A search that has not converged is no error:
-    look at `converged`.
+    The rules are NetworkX's but for the end: NetworkX stops when the changes are less than
+    ``n * tol``, on a million vertices after one iteration.  (``tol=n * 1e-6`` does the same.)
+
+    Scores that have not converged are returned with a `RuntimeWarning`, and `converged` is False.
+    In float32 a row of 100,000 entries may never settle to 1e-5: its sum is rounded that often.
 
     Deterministic: sums run over blocks of vertices that depend on the graph alone.  So the scores
     have the same bits at any number of threads; a GPU gives them within 1e-12 in float64, ranks of
@@ -128,21 +133,37 @@ def pagerank(
     >>> matchwood.pagerank((2, [])).scores.tolist()
     [0.5, 0.5]
     """
+    given = (damping, tol, max_iterations, personalization, dangling, start, weighted, dtype)
+    found, asked = ranked(A, given, engine, threads)
+    if asked.tol > 0 and not found.converged:
+        warnings.warn(
+            f"pagerank: not converged: iteration {found.iterations}, the last, changed the scores "
+            f"by {found.error:.3g}, and tol is {asked.tol:g}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def ranked(
+    A: Any, given: tuple[Any, ...], engine: str | None, threads: int | None
+) -> tuple[Ranking, Options]:
+    """`pagerank` without its warning; `given` are the arguments of `options`."""
     caller = "pagerank"
     watch = Stopwatch()
-    given = (damping, tol, max_iterations, personalization, dangling, start, weighted, dtype)
     asked = calls.agreed(A, lambda: options(caller, *given))
     call = calls.enter(A, caller, engine, threads)
     if call.engine == "ranks":
-        return call.load(__name__).pagerank(A, asked, threads)
+        return call.load(__name__).pagerank(A, asked, threads), asked
     problem = asked.on(call, caller)
     if call.given.n == 0:
         watch.lap("prepare")
-        return Ranking(call.back(problem.start), 0, 0.0, True, {**watch.seconds, "iterate": 0.0})
+        seconds = {**watch.seconds, "iterate": 0.0}
+        return Ranking(call.back(problem.start), 0, 0.0, True, seconds), asked
     module = call.load(__name__)
     plan = module.prepare(call.graph, problem, threads=threads)
     watch.lap("prepare")
     scores, iterations, error = module.iterate(plan, problem, threads=threads)
     watch.lap("iterate")
-    converged = error < call.given.n * asked.tol
-    return Ranking(call.back(scores), iterations, error, converged, watch.seconds)
+    converged = error < asked.tol
+    return Ranking(call.back(scores), iterations, error, converged, watch.seconds), asked

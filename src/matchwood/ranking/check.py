@@ -25,7 +25,7 @@ def check_pagerank(
     answer: Any,
     *,
     damping: float = 0.85,
-    tol: float = 1e-6,
+    tol: float | None = None,
     max_iterations: int = 100,
     personalization: Any = None,
     dangling: Any = None,
@@ -36,7 +36,7 @@ def check_pagerank(
     """Raise `CheckFailed` unless `answer` is what `pagerank` may return.
 
     The scores are not negative and add up to 1.  They have converged exactly if the error is less
-    than ``n * tol``; if not, there were `max_iterations`, and never more.  Another iteration
+    than `tol`; if not, there were `max_iterations`, and never more.  Another iteration
     changes them by at most damping times the error, which is no larger than this number of
     iterations allows.  So they are within ``damping * error / (1 - damping)`` of the right ones.
 
@@ -79,11 +79,13 @@ def check_pagerank(
     matchwood.errors.CheckFailed: pagerank: another iteration changes the scores by 0.227...
     """
     caller = "check_pagerank"
-    given = (damping, tol, max_iterations, personalization, dangling, start, weighted, np.float64)
+    given = (damping, tol, max_iterations, personalization, dangling, start, weighted)
 
     def checked() -> Options:
         arguments.flag(caller, "replay", replay)
-        return options(caller, *given)
+        kind = getattr(getattr(answer, "scores", None), "dtype", None)  # which decides on `tol`
+        asked = options(caller, *given, np.float32 if kind == np.float32 else np.float64)
+        return asked._replace(dtype=np.dtype(np.float64))
 
     asked = calls.agreed(A, checked)
     call = calls.enter(A, caller, None if calls.is_distributed(A) else "cpu")
@@ -108,10 +110,10 @@ def check_numbers(caller: str, answer: Any, n: int, asked: Options) -> tuple[flo
     arguments.flag(caller, "converged", answer.converged)
     if not error >= 0:
         raise CheckFailed(f"pagerank: the error is {error}, but must not be negative")
-    if bool(answer.converged) != (n == 0 or error < n * asked.tol):
+    if bool(answer.converged) != (n == 0 or error < asked.tol):
         raise CheckFailed(
-            f"pagerank: converged is {answer.converged} with an error of {error} and n tol = "
-            f"{n * asked.tol}"
+            f"pagerank: converged is {answer.converged} with an error of {error} and tol = "
+            f"{asked.tol}"
         )
     if (iterations < 1) if n else (iterations != 0 or error != 0):
         raise CheckFailed(f"pagerank: {iterations} iterations on {n} vertices")
@@ -197,13 +199,13 @@ def replayed(
 ) -> None:
     """Raise unless the stated number of iterations leads to these scores, and none ended before."""
     error, iterations = stated
-    goal, near = steps.n * asked.tol, 2 * rounding / (1 - asked.damping)
+    goal, near = asked.tol, 2 * rounding / (1 - asked.damping)
     now, change = steps.start, np.inf
     for k in range(iterations):
         if change < goal - near:
             raise CheckFailed(
                 f"pagerank: iterations is {iterations}, but number {k} was the last: it changes "
-                f"the scores by {change:.6g}, less than n tol = {goal}"
+                f"the scores by {change:.6g}, less than tol = {goal}"
             )
         before, now = now, steps.step(now)
         change = steps.size(now - before)

@@ -479,7 +479,7 @@ def _iterate(
             error = total(state.changes[now])
             if team.me == 0:
                 state.result[0], state.result[1] = iteration + 1, error
-            if error < tol * n:
+            if error < tol:
                 return
 
 

@@ -202,7 +202,7 @@ def iterate(
         sums = cupy.zeros(SETS * 2 * SLOTS, np.uint64)
         words = cupy.zeros(WORDS, np.float64)
         weights = None if view.data is None else view.data.astype(dtype, copy=False)
-        limit = problem.tol * n
+        limit = problem.tol
         rule = (problem.share, problem.jump, problem.dangling, problem.damping, 1.0 / n)
         hub_sums = None if plan is None else cupy.empty(int(plan.hub_begin[-1]))
 

@@ -13,6 +13,7 @@ from matchwood.primitives.row_reduce import spmv
 # Exponents of two, by the bytes of a score.  Where sums of rows lie beyond them, weights or their
 # inverses times a score may be too large or too small for the type of the scores.
 BORDERS = {4: 60, 8: 500}
+TOL = {4: 1e-5, 8: 1e-6}  # by the bytes of a score, too
 
 
 class Problem(NamedTuple):
@@ -75,15 +76,16 @@ def options(
     d = arguments.real(caller, "damping", damping, 0, 1)
     if d == 1:
         raise ValueError(f"{caller}: damping must be at least 0 and less than 1, got {damping}")
+    kind = arguments.value_type(caller, dtype)
     return Options(
         d,
-        arguments.real(caller, "tol", tol, 0),
+        TOL[kind.itemsize] if tol is None else arguments.real(caller, "tol", tol, 0),
         arguments.count(caller, "max_iterations", most, 1),
         personalization,
         dangling,
         start,
         arguments.flag(caller, "weighted", weighted),
-        arguments.value_type(caller, dtype),
+        kind,
     )
 
 

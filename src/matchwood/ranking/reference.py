@@ -27,7 +27,7 @@ def iterate(plan: Any, problem: Any, *, threads: int | None = None) -> tuple[Any
              for j in range(n)]  # fmt: skip
         error = math.fsum(abs(a - b) for a, b in zip(x, y, strict=True))
         x = y
-        if error < n * problem.tol:
+        if error < problem.tol:
             break
     return np.array(x, problem.dtype), iterations, error
 

@@ -18,7 +18,7 @@ class Ranking:
     error : float
         By how much the last iteration changed the scores, added up over all vertices.
     converged : bool
-        The error is less than n tol.
+        The error is less than `tol`.
     seconds : dict
         ``prepare`` and ``iterate``.
     """

@@ -43,17 +43,10 @@ def pagerank(
         return dict(nx.pagerank.orig_func(convert_to_nx(G), *options))
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    found = ranking.pagerank(
-        matrix,
-        damping=alpha,
-        tol=tol,
-        max_iterations=max_iter,
-        personalization=jumps[0],
-        start=jumps[1],
-        dangling=jumps[2],
-        weighted=matrix.weighted,
-        **how(),
-    )
+    p, start, q = jumps
+    limit = len(G) * tol  # NetworkX's
+    given = (alpha, limit, max_iter, p, q, start, matrix.weighted, np.float64)
+    found, _ = ranking.ranked(matrix, given, **how())
     if not found.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
     return dict(zip(G.nodes, found.scores.tolist(), strict=True))

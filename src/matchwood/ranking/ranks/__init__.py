@@ -53,7 +53,7 @@ def pagerank(G: Any, asked: Options, threads: int | None = None) -> Ranking:
     watch.lap("prepare")
     scores, iterations, error = iterate(G, asked, problem, threads)
     watch.lap("iterate")
-    converged = G.n == 0 or error < G.n * asked.tol
+    converged = G.n == 0 or error < asked.tol
     return Ranking(G.vector(scores), iterations, error, converged, watch.seconds)
 
 
@@ -74,7 +74,7 @@ def iterate(
     )
     order = owners_order(G, problem.block) if by_owner else None
     row, counts = G.exchange.row, G.grid.row_counts
-    while iterations < asked.most and not error < asked.tol * G.n:
+    while iterations < asked.most and not error < asked.tol:
         if by_owner:
             given = given_in_order(G, module, problem.block, scorer.given, order)
             sums = row.scratch(G.grid.n_rows, given.dtype)
