@@ -10,7 +10,9 @@ so no thread reads what another may be writing.  A proposal that is not answered
 weight, and its place is free again when its row proposes next.
 
 Rows are sorted by column, so with ``ties="index"`` an entry displaces another only when it is
-heavier: most entries cost one comparison with the weakest, and their column is not read.
+heavier: most entries cost one comparison with the weakest, and their column is not read.  With
+``ties="hash"`` the same scan is made, and entries are hashed only where one that was not taken
+weighs as much as the lightest one that was.
 
 Weights are positive, so their bits, read as integers, have the same order.  The kernels compare
 these integers, which takes fewer instructions.
@@ -35,7 +37,7 @@ from matchwood.engines.cpu import (
 )
 from matchwood.engines.cpu.hints import natural, select
 from matchwood.factors.result import FactorArrays, Plan
-from matchwood.primitives.edge_order.cpu import prefers, prefers_tied
+from matchwood.primitives.edge_order.cpu import prefers, prefers_tied, tie_hash
 from matchwood.primitives.hashing.cpu import hash2, random_bit
 
 Array = np.ndarray[Any, Any]
@@ -159,19 +161,66 @@ def _propose(
     return proposed, left
 
 
-# n = 1 to 4, ties by index.  `_propose_two` does what `_propose` does for any n, etc.: for n = 2,
-# the common case, all of a round, for the others the proposals.  The heaviest entries of a row are
+# n = 1 to 4.  `_propose_two` does what `_propose` does for any n, etc.: for n = 2, the common case,
+# all of a round, for the others the proposals.  The heaviest entries of a row are
 # kept in variables, so no branch depends on weights or states, which the processor could not
 # predict.  Time of a factor relative to the loops for any n, one thread, random weights: n = 1 0.79
 # and n = 2 0.72 on a random graph of 16 entries a row; n = 3 and 4 0.72 to 0.78 on meshes of 48^3,
 # but the same on the random graph and on R-MAT.
 
 
+@expanded
+def _inserted(best: Any, heaviest: Any, j: Any, w: Any) -> Any:
+    """The four heaviest entries and their weights, with another one."""
+    a, b, c, d = best
+    w_a, w_b, w_c, w_d = heaviest
+    heavier = w > w_d
+    d, w_d = select(heavier, j, d), select(heavier, w, w_d)
+    heavier = w > w_c
+    d, w_d = select(heavier, c, d), select(heavier, w_c, w_d)
+    c, w_c = select(heavier, j, c), select(heavier, w, w_c)
+    heavier = w > w_b
+    c, w_c = select(heavier, b, c), select(heavier, w_b, w_c)
+    b, w_b = select(heavier, j, b), select(heavier, w, w_b)
+    heavier = w > w_a
+    b, w_b = select(heavier, a, b), select(heavier, w_a, w_b)
+    a, w_a = select(heavier, j, a), select(heavier, w, w_a)
+    return (a, b, c, d), (w_a, w_b, w_c, w_d)
+
+
+@device
+def _count(row: Array, weight: Any) -> int:
+    """The entries of this weight."""
+    found = 0
+    for k in range(row.size):
+        found += row[k] == weight
+    return found
+
+
+@device
+def _tied(
+    v: Any, wanted: Any, weight: Any, known: Any, seed: Any, rows: Adjacency, state: Array
+) -> Any:
+    """The first four by hash among the neighbours of this weight that v may propose to."""
+    x, y, z = known
+    nobody, none = np.int64(-1), np.uint64(0)
+    best, hashes = (nobody, nobody, nobody, nobody), (none, none, none, none)
+    for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
+        if rows.data[k] == weight:
+            j = np.int64(natural(np.int64(rows.indices[k])))
+            if (state[j] & wanted != 0) and j != x and j != y and j != z:
+                h = max(tie_hash(v, j, seed), np.uint64(1))  # 0 is nobody's
+                best, hashes = _inserted(best, hashes, j, h)
+    return best
+
+
 @device
 def _propose_two(
-    team: Team, mine: Array, fresh: bool, charged: bool, rows: Adjacency, places: Proposals
-) -> tuple[Any, Any]:
+    team: Team, mine: Array, fresh: bool, charged: bool, rule: Rule, rows: Adjacency,
+    places: Proposals,
+) -> tuple[Any, Any]:  # fmt: skip
     """`_propose` for n = 2; `fresh`: nothing is confirmed yet, and places are not read."""
+    by_hash = rule.by_hash
     indptr, indices, data = rows
     state, neighbours, weights = places
     proposed = left = np.int64(0)
@@ -209,6 +258,12 @@ def _propose_two(
                     b, w_b = select(heavier, a, j), select(heavier, w_a, w)
                     a, w_a = select(heavier, j, a), select(heavier, w, w_a)
         free = kept < 0
+        if by_hash and w_b > 0:
+            taken = 1 + np.int64(w_a == w_b)
+            if _count(data[begin:end], w_b) > taken if free else w_a == w_b:
+                known = (kept, kept, kept)
+                x, y, _, _ = _tied(v, wanted, w_b, known, rule.seed, rows, state)
+                a, b = select(w_a > w_b, a, x), select(w_a > w_b, x, y)
         neighbours[start], weights[start] = select(free, a, kept), select(free, w_a, w_kept)
         neighbours[last], weights[last] = select(free, b, a), select(free, w_b, w_a)
         proposals = np.int64(a >= 0) + np.int64(free & (b >= 0))
@@ -245,8 +300,8 @@ def _confirm_two(team: Team, mine: Array, places: Proposals) -> tuple[Any, Any]:
 
 
 @device
-def _sort_pairs(team: Team, lo: int, hi: int, places: Proposals) -> None:
-    """`_sort_rows` for n = 2; of two edges of equal weight the smaller neighbour is first."""
+def _sort_pairs(team: Team, lo: int, hi: int, rule: Rule, places: Proposals) -> None:
+    """`_sort_rows` for n = 2."""
     neighbours, weights = places.neighbours, places.weights
     none, no_vertex = weights.dtype.type(0), np.int64(-1)
     for v in range(natural(lo), hi):
@@ -257,15 +312,18 @@ def _sort_pairs(team: Team, lo: int, hi: int, places: Proposals) -> None:
         a = select(w_a > 0, np.int64(neighbours[start]), no_vertex)
         b = select(w_b > 0, np.int64(neighbours[last]), no_vertex)
         swap = (w_b > w_a) | ((w_b == w_a) & (b < a))
+        if rule.by_hash and w_b == w_a and w_a > 0:
+            swap = prefers_tied(v, b, v, a, rule.seed, True)
         neighbours[start], weights[start] = select(swap, b, a), select(swap, w_b, w_a)
         neighbours[last], weights[last] = select(swap, a, b), select(swap, w_a, w_b)
 
 
 @device
 def _propose_one(
-    team: Team, mine: Array, charged: bool, rows: Adjacency, places: Proposals
+    team: Team, mine: Array, charged: bool, rule: Rule, rows: Adjacency, places: Proposals
 ) -> tuple[Any, Any]:
     """`_propose` for n = 1: a vertex that may propose has nothing confirmed."""
+    by_hash, nobody = rule.by_hash, np.int64(-1)
     indptr, indices, data = rows
     state, neighbours, weights = places
     proposed = left = np.int64(0)
@@ -275,7 +333,7 @@ def _propose_one(
             break
         v = natural(np.int64(mine[i]))
         wanted = np.uint8(ANY - state[v] if charged else ANY)
-        a, w_a = np.int64(-1), none
+        a, w_a = nobody, none
         begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
         middle = min(end, begin + np.uint64(BRANCH_FREE_ENTRIES))
         for k in range(begin, middle):
@@ -288,30 +346,13 @@ def _propose_one(
                 j = np.int64(natural(np.int64(indices[k])))
                 heavier = state[j] & wanted != 0
                 a, w_a = select(heavier, j, a), select(heavier, data[k], w_a)
+        if by_hash and w_a > 0 and _count(data[begin:end], w_a) > 1:
+            a, _, _, _ = _tied(v, wanted, w_a, (nobody, nobody, nobody), rule.seed, rows, state)
         neighbours[v], weights[v] = a, w_a
         proposed += np.int64(a >= 0)
         mine[natural(left)] = v
         left += np.int64(charged | (a >= 0))  # else no neighbour has room, now and later
     return proposed, left
-
-
-@expanded
-def _inserted(best: Any, heaviest: Any, j: Any, w: Any) -> Any:
-    """The four heaviest entries and their weights, with another one."""
-    a, b, c, d = best
-    w_a, w_b, w_c, w_d = heaviest
-    heavier = w > w_d
-    d, w_d = select(heavier, j, d), select(heavier, w, w_d)
-    heavier = w > w_c
-    d, w_d = select(heavier, c, d), select(heavier, w_c, w_d)
-    c, w_c = select(heavier, j, c), select(heavier, w, w_c)
-    heavier = w > w_b
-    c, w_c = select(heavier, b, c), select(heavier, w_b, w_c)
-    b, w_b = select(heavier, j, b), select(heavier, w, w_b)
-    heavier = w > w_a
-    b, w_b = select(heavier, a, b), select(heavier, w_a, w_b)
-    a, w_a = select(heavier, j, a), select(heavier, w, w_a)
-    return (a, b, c, d), (w_a, w_b, w_c, w_d)
 
 
 @expanded
@@ -327,9 +368,11 @@ def _confirmed(start: int, n: int, neighbours: Array, weights: Array) -> int:
 
 @device
 def _propose_four(
-    team: Team, mine: Array, fresh: bool, charged: bool, n: int, rows: Adjacency, places: Proposals
-) -> tuple[Any, Any]:
+    team: Team, mine: Array, fresh: bool, charged: bool, rule: Rule, rows: Adjacency,
+    places: Proposals,
+) -> tuple[Any, Any]:  # fmt: skip
     """`_propose` for n = 3 and 4; `fresh`: nothing is confirmed yet, and places are not read."""
+    n, by_hash = rule.n, rule.by_hash
     indptr, indices, data = rows
     state, neighbours, weights = places
     proposed = left = np.int64(0)
@@ -362,6 +405,19 @@ def _propose_four(
             at = natural(start + kept + place)
             neighbours[at], weights[at] = best[place], heaviest[place]
             proposals += np.int64(best[place] >= 0)
+        lightest = heaviest[n - kept - 1]
+        if by_hash and lightest > 0:
+            above = 0
+            while heaviest[above] > lightest:
+                above += 1
+            if (
+                heaviest[n - kept] == lightest
+                if n - kept < MOST_IN_VARIABLES
+                else _count(data[begin:end], lightest) > MOST_IN_VARIABLES - above
+            ):
+                best = _tied(v, wanted, lightest, (x, y, z), rule.seed, rows, state)
+                for place in range(above, n - kept):
+                    neighbours[natural(start + kept + place)] = best[place - above]
         proposed += proposals
         mine[natural(left)] = v
         left += np.int64(charged | (proposals > 0))  # else no neighbour has room, now and later
@@ -377,13 +433,13 @@ def propose_by(
     places: Proposals,
 ) -> tuple[int, int]:  # fmt: skip
     """`_propose` by the fastest loop for n; `fresh`: nothing is confirmed yet."""
-    if rule.by_hash or rule.n > MOST_IN_VARIABLES:
-        return _propose(team, mine, charged, rule, rows, places)
     if rule.n == 1:
-        return _propose_one(team, mine, charged, rows, places)
+        return _propose_one(team, mine, charged, rule, rows, places)
     if rule.n == 2:
-        return _propose_two(team, mine, fresh, charged, rows, places)
-    return _propose_four(team, mine, fresh, charged, rule.n, rows, places)
+        return _propose_two(team, mine, fresh, charged, rule, rows, places)
+    if rule.n <= MOST_IN_VARIABLES:
+        return _propose_four(team, mine, fresh, charged, rule, rows, places)
+    return _propose(team, mine, charged, rule, rows, places)
 
 
 @device
@@ -483,7 +539,7 @@ def _rounds(
 ) -> None:  # fmt: skip
     """All rounds.  `result` becomes (rounds, maximal)."""
     n, limit, state = rule.n, rule.limit, places.state
-    pairs = n == 2 and not rule.by_hash
+    pairs = n == 2
     lo, hi = share_rows(team, rows.indptr)
     mine = listed[lo:hi]  # the first `size` of them are this member's vertices with room left
     size = hi - lo
@@ -519,7 +575,7 @@ def _rounds(
     if barrier(team):
         return
     if pairs:
-        _sort_pairs(team, lo, hi, places)
+        _sort_pairs(team, lo, hi, rule, places)
     else:
         _sort_rows(team, lo, hi, rule, places)
     if team.me == 0:

@@ -192,7 +192,7 @@ constexpr int STOP = 0, ROUNDS = 1, IDLE = 2, PROPOSED = 3, ANSWERED = 5, BARRIE
 constexpr int BEGIN = 1, PROPOSE = 2, CONFIRM = 4, SETTLE = 8;
 
 // Blocks of a multiprocessor; more would have too few registers.
-template <typename W, int N, bool HASH> constexpr int BLOCKS = HASH ? 1 : N <= 2 && sizeof(W) == 4 ? 10 : 6;
+template <typename W, int N> constexpr int BLOCKS = N <= 2 && sizeof(W) == 4 ? 10 : 6;
 
 struct Charges {
     long long period, uncharged;  // on in all rounds k but those with k % period == uncharged
@@ -323,7 +323,7 @@ __device__ __forceinline__ void settle(const Problem<I, W>& p, I rows, bool by_h
 // maximal, or after `most_idle` rounds in a row that confirm nothing (`idle` of them before this launch).
 // Settles then, or after the last round where SETTLE says so.  Not to be launched after it has stopped.
 template <typename I, typename W, int N, bool HASH, int TILE>
-__global__ void __launch_bounds__(PROPOSAL_BLOCK, BLOCKS<W, N, HASH>)
+__global__ void __launch_bounds__(PROPOSAL_BLOCK, BLOCKS<W, N>)
 rounds(I rows, I tiles, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,
        const I* __restrict__ tile_row, const I* __restrict__ tile_entry, unsigned char* partials,
        unsigned int* chunks_done, unsigned long long* state, unsigned char* confirmed, W* common, I* neighbours,
@@ -348,8 +348,8 @@ rounds(I rows, I tiles, const I* __restrict__ indptr, const I* __restrict__ indi
         if (steps & PROPOSE) {
             bool any = false;
             for (I tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-                if (!HASH && first)
-                    any |= propose_tile<I, W, N, HASH, !HASH, TILE>(indptr, p, false, tile, space);
+                if (first)
+                    any |= propose_tile<I, W, N, HASH, true, TILE>(indptr, p, false, tile, space);
                 else
                     any |= propose_tile<I, W, N, HASH, false, TILE>(indptr, p, charged, tile, space);
                 __syncthreads();

@@ -16,7 +16,7 @@ from matchwood.engines import gpu
 from matchwood.factors.result import FactorArrays, Plan
 from matchwood.primitives.row_reduce.gpu import Tiles
 
-PLACES = (1, 2, 4, 8)  # neighbours of a vertex that a kernel has room for; by hash at least 2
+PLACES = (1, 2, 4, 8)  # neighbours of a vertex that a kernel has room for
 ROUNDS_PER_LAUNCH = 64  # rounds of a launch at most; Ctrl-C takes effect between launches
 TILE_SIZE = 2048  # rows and entries; 1024 was slower by a fifth: bench/factors/factor_gpu.py
 
@@ -30,6 +30,7 @@ SOURCE = gpu.Source(
         "rounds2 = rounds<I,W,2,false,T>",
         "rounds4 = rounds<I,V,4,false,T>",
         "rounds8 = rounds<I,V,8,false,T>",
+        "rounds1_by_hash = rounds<I,V,1,true,T>",
         "rounds2_by_hash = rounds<I,V,2,true,T>",
         "rounds4_by_hash = rounds<I,V,4,true,T>",
         "rounds8_by_hash = rounds<I,V,8,true,T>",
@@ -56,8 +57,7 @@ class Rounds:
             )
         self.view, self.plan, self.tiles = view, plan, tiles
         rows, kind, values = view.n, view.indices.dtype, view.data.dtype
-        least = max(plan.n, 2) if plan.by_hash else plan.n
-        places = min(places for places in PLACES if places >= least)
+        places = min(places for places in PLACES if places >= plan.n)
         words = -(-rows // 32)
         needs = rows * plan.n * (kind.itemsize + values.itemsize) + rows + 8 * words
         gpu.reserve(needs + tiles.count * values.itemsize, "degree_factor")
@@ -75,7 +75,7 @@ class Rounds:
             partials, chunks_done = scratch.partials, scratch.chunks_done
             chunks_done.data.memset_async(0, chunks_done.nbytes)
         # a first round without charges reads no states, so that nothing needs to be prepared for it
-        self.fresh = not plan.by_hash and not plan.charged(0)
+        self.fresh = not plan.charged(0)
         # rounds in a row that confirm nothing; -1: any number
         self.most_idle = plan.period if plan.directed and plan.limit < 0 else -1
         self.flag = gpu.Flag(WORDS)

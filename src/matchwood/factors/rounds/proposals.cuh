@@ -302,7 +302,8 @@ struct Entries {
 // An entry is stored as its place in the tile, which within a row grows with the column.
 template <typename W, int N>
 struct Best {
-    typename WeightKey<W>::Key key[N];
+    using Key = typename WeightKey<W>::Key;
+    Key key[N];
     int at[N];
     __device__ __forceinline__ Best()
     {
@@ -310,7 +311,7 @@ struct Best {
         for (int s = 0; s < N; ++s) key[s] = 0, at[s] = -1;
     }
     // Add an entry whose place is after all others so far.
-    __device__ __forceinline__ void add(typename WeightKey<W>::Key next, int k)
+    __device__ __forceinline__ void add(Key next, int k)
     {
         if (N > 2 && next <= key[N - 1]) return;
         bool better[N];
@@ -323,6 +324,27 @@ struct Best {
         }
         key[0] = better[0] ? next : key[0];
         at[0] = better[0] ? k : at[0];
+    }
+};
+
+// With the largest key that is not among them.
+template <typename W, int N>
+struct BestAndNext : Best<W, N> {
+    using Key = typename WeightKey<W>::Key;
+    Key next_one = 0;
+    __device__ __forceinline__ void add(Key next, int k)
+    {
+        next_one = max(next_one, min(next, this->key[N - 1]));
+        Best<W, N>::add(next, k);
+    }
+    // Whether the last of `places` has the key of one that was left out.
+    __device__ __forceinline__ bool is_tied(int places) const
+    {
+        bool tied = false;
+#pragma unroll
+        for (int s = 0; s < N; ++s)
+            if (s == places - 1) tied = this->key[s] != 0 && this->key[s] == (s + 1 < N ? this->key[(s + 1) % N] : next_one);
+        return tied;
     }
 };
 
@@ -362,11 +384,12 @@ __device__ __forceinline__ void merge_warp(Best<double, N>& best)
 }
 
 // Improve `best` by every STEP-th entry of a row, from k on.
-template <int STEP, typename I, typename W, int N, bool FIRST>
+// ALL_EQUAL: equal keys are needed as well, so that a row of them is read to its end.
+template <int STEP, bool ALL_EQUAL, typename I, typename W, int N, bool FIRST, typename List>
 __device__ __forceinline__ void find_best(const Entries<I, W>& from, int k, int end,
                                             const Propose<I, W, N, false, FIRST>& op,
                                             const typename Propose<I, W, N, false, FIRST>::Accumulator& sum,
-                                            Best<W, N>& best, typename WeightKey<W>::Key& differ)
+                                            List& best, typename WeightKey<W>::Key& differ)
 {
     using Key = typename WeightKey<W>::Key;
     for (; k < end; k += UNROLL * STEP) {
@@ -394,7 +417,7 @@ __device__ __forceinline__ void find_best(const Entries<I, W>& from, int k, int 
             if (!mine || (!FIRST && !op.admits(sum, col[a], word[a]))) key[a] = 0;
             best.add(key[a], k + a * STEP);
         }
-        if (!FIRST && from.common != 0 && best.key[N - 1] != 0) break;  // the rest is not better
+        if (!ALL_EQUAL && !FIRST && from.common != 0 && best.key[N - 1] != 0) break;  // the rest is not better
     }
 }
 
@@ -418,7 +441,7 @@ __device__ __forceinline__ void propose_short(const Entries<I, W>& from, I row, 
 {
     auto sum = op.start(row);
     Best<W, N> best;
-    find_best<1>(from, begin, end, op, sum, best, differ);
+    find_best<1, false>(from, begin, end, op, sum, best, differ);
     finish_row(from, row, best, sum, op);
 }
 
@@ -428,36 +451,80 @@ __device__ __forceinline__ void propose_long(const Entries<I, W>& from, I row, i
 {
     auto sum = op.start(row);
     Best<W, N> best;
-    find_best<WARP>(from, begin + lane(), end, op, sum, best, differ);
+    find_best<WARP, false>(from, begin + lane(), end, op, sum, best, differ);
     merge_warp(best);
     if (lane() == 0) finish_row(from, row, best, sum, op);
 }
 
 // ---- the same by hash ----
+//
+// The scan by index finds the same neighbours, unless the last of them has the weight of one that it
+// leaves out.  Then the row is read again, and hashed.
 
-template <typename I, typename W, int N>
-__device__ __forceinline__ void propose_short(const Entries<I, W>& from, I row, int begin, int end,
-                                              Propose<I, W, N, true, false>& op, typename WeightKey<W>::Key&)
+// By every STEP-th lane: 1 or WARP.  Returns whether the row proposed.
+template <int STEP, typename I, typename W, int N, bool FIRST>
+__device__ __noinline__ bool propose_tied(Problem<I, W> p, bool charged, Entries<I, W> from, I row, int begin, int end)
 {
+    Propose<I, W, N, true, FIRST> op{p, charged, false};
     auto sum = op.start(row);
-    for (int k = begin; k < end; ++k) {
-        Entry<I, W> entry = from.staged[product_place(k)];
-        op.add(sum, WeightKey<W>::of(entry.value), entry.col);
+    for (int k = begin + (STEP == 1 ? 0 : lane()); k < end; k += STEP) {
+        if (FIRST) {
+            op.add(sum, WeightKey<W>::of(from.values[product_place(k)]), from.indices[k]);
+        } else {
+            Entry<I, W> entry = from.staged[product_place(k)];
+            op.add(sum, from.common == 0 ? WeightKey<W>::of(entry.value) : from.common, entry.col);
+        }
     }
-    op.finish(row, sum);
+    if (STEP != 1) op.merge_lanes(sum, WARP);
+    if (STEP == 1 || lane() == 0) op.finish(row, sum);
+    return op.proposed;
 }
 
-template <typename I, typename W, int N>
-__device__ __forceinline__ void propose_long(const Entries<I, W>& from, I row, int begin, int end,
-                                             Propose<I, W, N, true, false>& op, typename WeightKey<W>::Key&)
+template <typename I, typename W, int N, bool FIRST>
+__device__ __forceinline__ void propose_short(const Entries<I, W>& from, I row, int begin, int end,
+                                              Propose<I, W, N, true, FIRST>& op, typename WeightKey<W>::Key& differ)
 {
-    auto sum = op.start(row);
-    for (int k = begin + lane(); k < end; k += WARP) {
-        Entry<I, W> entry = from.staged[product_place(k)];
-        op.add(sum, WeightKey<W>::of(entry.value), entry.col);
+    Propose<I, W, N, false, FIRST> plain{op.p, op.charged, op.proposed};
+    auto sum = plain.start(row);
+    BestAndNext<W, N> best;
+    find_best<1, true>(from, begin, end, plain, sum, best, differ);
+    if (best.is_tied(op.p.n - __popc(sum.taken))) {
+        op.proposed |= propose_tied<1, I, W, N, FIRST>(op.p, op.charged, from, row, begin, end);
+    } else {
+        finish_row(from, row, best, sum, plain);
+        op.proposed = plain.proposed;
     }
-    op.merge_lanes(sum, WARP);
-    if (lane() == 0) op.finish(row, sum);
+}
+
+template <typename I, typename W, int N, bool FIRST>
+__device__ __forceinline__ void propose_long(const Entries<I, W>& from, I row, int begin, int end,
+                                             Propose<I, W, N, true, FIRST>& op, typename WeightKey<W>::Key& differ)
+{
+    using Key = typename WeightKey<W>::Key;
+    Propose<I, W, N, false, FIRST> plain{op.p, op.charged, op.proposed};
+    auto sum = plain.start(row);
+    BestAndNext<W, N> mine;
+    find_best<WARP, true>(from, begin + lane(), end, plain, sum, mine, differ);
+    Best<W, N> best = mine;
+    merge_warp(best);
+    int places = op.p.n - __popc(sum.taken), chosen = 0, like_it = 0;
+    Key last = 0;
+#pragma unroll
+    for (int s = 0; s < N; ++s)
+        if (s == places - 1) last = best.key[s];
+#pragma unroll
+    for (int s = 0; s < N; ++s) chosen += s < places && best.key[s] == last;
+    last = __shfl_sync(ALL, last, 0);
+    chosen = __shfl_sync(ALL, chosen, 0);
+#pragma unroll
+    for (int s = 0; s < N; ++s) like_it += mine.key[s] == last;
+    like_it = __reduce_add_sync(ALL, like_it + (mine.next_one == last));
+    if (last != 0 && like_it > chosen) {
+        op.proposed |= propose_tied<WARP, I, W, N, FIRST>(op.p, op.charged, from, row, begin, end);
+    } else {
+        if (lane() == 0) finish_row(from, row, best, sum, plain);
+        op.proposed = plain.proposed;
+    }
 }
 
 // ---- a chunk of a long row ----
