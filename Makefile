@@ -10,6 +10,7 @@
 #   make lint         ruff and mypy
 #   make lists        all lists that are made from registry.py: pages for type checkers, README's table, API rows
 #   make bench        all benchmarks, with the peers that have wheels here; writes JSON
+#   make turns        every function timed against a commit (OLD=...), or against the record of this kind of machine
 #   make docs         the pages, in docs/_build/html
 #   make clean        remove the environment and everything made
 
@@ -38,7 +39,7 @@ BOUNDS_TESTS := $(addprefix tests/, adversarial beyond communities components di
 BOUNDS_LAST := $(addprefix tests/adversarial/, test_false_symmetry.py test_wrong_arrays.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo kernels test test-all test-networkx test-slow test-bounds bounds-tests attack test-gpu lint mypy format lists bench docs clean
+.PHONY: help demo kernels test test-all test-networkx test-slow test-bounds bounds-tests attack test-gpu lint mypy format lists bench turns docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -122,6 +123,9 @@ lists: $(VENV)/.core
 
 bench: $(VENV)/.bench
 	$(PY) -m bench.run
+
+turns: $(VENV)/.core
+	$(PY) -m bench.turns $(if $(OLD),--old $(OLD))
 
 docs: $(VENV)/.docs
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from bench import compare, harness, run
+from bench import compare, harness, run, turns
+from matchwood import registry
 
 
 def test_compare_gives_ratios_to_the_baseline(monkeypatch):
@@ -176,3 +179,31 @@ def test_two_results_are_compared_side_by_side(tmp_path, capsys):
     assert "absent" in printed
     assert "6 entries, 3 slower by more than 5%" in printed
     assert compare.main([str(old), str(old)]) == 0
+
+
+def test_turns_time_every_problem():
+    assert {entry.function for entry in registry.PROBLEMS} <= set(turns.CASES)
+
+
+@pytest.mark.slow
+def test_every_case_of_the_turns_runs():
+    tree = str(harness.ROOT / "src")
+    command = [sys.executable, "-m", "bench.turns", "--tree", tree, "--scale=-7"]
+    done = subprocess.run(command, cwd=harness.ROOT, capture_output=True, text=True, check=True)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row for row in rows if row[2] is None] == []
+    assert {row[0] for row in rows} >= {"arrays", "R-MAT 9"}
+
+
+def test_turns_find_what_is_slower_fails_or_has_another_answer(capsys):
+    same = {"old": 1.0, "new": 1.0, "old answer": 7, "new answer": 7}
+    found = {
+        ("grid", "as before"): same,
+        ("grid", "slower"): {**same, "new": 1.2},
+        ("grid", "other"): {**same, "new answer": 8},
+        ("grid", "fails"): {"old": 1.0, "old answer": 7, "new fault": "ValueError: no"},
+        ("grid", "is new"): {"new": 1.0, "new answer": 7, "old fault": "AttributeError: no"},
+    }
+    wrong = turns.judged(found, 1.1)
+    assert [text.split()[1] for text in wrong] == ["slower:", "other:", "fails:"]
+    assert "1.20" in capsys.readouterr().out
