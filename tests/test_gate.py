@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 import matchwood
 from graphs import ZOO, grid, rmat
+from matchwood.primitives.inspect import trusted_values_and_loops
 
 LIST = (3, [[0, 1], [0, 1], [1, 2], [0, 2]], [1.0, 5.0, 4.0, 3.0])
 
@@ -302,3 +303,17 @@ def test_a_forked_child_can_use_a_graph_that_another_thread_prepares() -> None:
     finally:
         go_on.set()
         worker.join()
+
+
+@pytest.mark.parametrize("value", [1.0, -2.5, 0.0, -0.0, 1e-40])
+def test_facts_of_entries_that_are_all_the_same(value, zoo_graph):
+    """They are taken from the pattern, and must be those that the values would give."""
+    A = zoo_graph.tocsr().copy()
+    A.sum_duplicates()
+    for kind in (np.float32, np.float64):
+        A.data = np.full(A.nnz, value, kind)
+        G = matchwood.graph(A)
+        view = G.directed_weights()
+        facts, loops = trusted_values_and_loops(*view)
+        assert G.inspected(view) == facts
+        assert G.loops == loops

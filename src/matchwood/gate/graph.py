@@ -40,6 +40,11 @@ from matchwood.primitives.transpose import trusted_transpose
 __all__ = ["Graph", "Rectangle", "View", "as_graph", "as_rectangle", "graph"]
 
 
+def _same_ends(data: Any) -> bool:
+    """Whether the first value is the last one, too: all may be the same."""
+    return bool(data.size) and bool(data[0] == data[-1])
+
+
 class Graph(GraphRules, Entries):
     """A matrix that has passed the gate.  Made by `matchwood.graph`; not changed afterwards.
 
@@ -103,10 +108,22 @@ class Graph(GraphRules, Entries):
 
     def inspected(self, view: View) -> Values:
         """What `primitives.inspect` finds out about the values of a view."""
+        if self.engine == "cpu" and _same_ends(view.data):
+            least, most = extremes(view.data)
+            if least == most and np.isfinite(least):  # then the pattern says all: half the time
+                return self._inspected_pattern(view.nnz, float(least))
         found, loops = trusted_values_and_loops(*view)
         if loops is not None:
             self.keep("loops", lambda: loops)
         return found
+
+    def _inspected_pattern(self, entries: int, value: float) -> Values:
+        """The same where all entries have one value."""
+        loops, symmetric = self.symmetry()
+        others = entries - loops
+        low = value if others else 0.0
+        zeros = others if value == 0 else 0
+        return Values(True, -1, low, low, zeros, symmetric, loops > 0 and value < 0)
 
     def union(self, view: View, rule: str) -> View:
         return View(*trusted_union(*view, reduce=rule))

@@ -17,10 +17,10 @@ from matchwood import engines
 from matchwood.gate import graph as csr
 from matchwood.gate import refusals
 from matchwood.primitives.extremes import extremes
-from matchwood.primitives.inspect import trusted_values as values
 from matchwood.primitives.transpose import trusted_transpose as transpose
 
 HALF = np.int64(0xFFFF_FFFF)  # the lower half of an integer of 64 bits
+EXACT = 1 << 53  # integers up to this have a float64 each
 
 
 class Costs(NamedTuple):
@@ -50,10 +50,7 @@ def undirected_costs(G: csr.Graph, caller: str, maximum: bool) -> Costs:
     # of parallel edges another one may count for each kind of forest
     side = ("_heavy" if maximum else "_light") if G.has_parallel_edges else ""
     view = G.keep(f"arcs{side}", lambda: arcs(G, caller, maximum))
-    symmetric = (
-        G.has_symmetric_pattern
-        and G.keep(f"costs_symmetric{side}", lambda: (_symmetric(G, view, caller),))[0]
-    )
+    symmetric = G.keep(f"costs_symmetric{side}", lambda: (_symmetric(G, view),))[0]
     if symmetric and not G.loops:
         return G.keep(f"costs{side}", lambda: _with_range(*view))
     if not symmetric:
@@ -136,14 +133,14 @@ def arcs(
     return csr.View(*join(*G.entries()[:2], data, G.n, rule))
 
 
-def _symmetric(G: csr.Graph, view: csr.View, caller: str) -> bool:
-    """Are the values symmetric, where the pattern is?  Halves of 32 bits are exact in float64."""
-    if view.data.dtype.kind == "i":
-        halves = (half.astype(np.float64) for half in (view.data >> 32, view.data & HALF))
-        return all(values(view.indptr, view.indices, half).symmetric for half in halves)
-    if G.has_parallel_edges:
-        return values(*view).symmetric
-    return G.has_symmetric_values
+def _symmetric(G: csr.Graph, view: csr.View) -> bool:
+    """Are pattern and values symmetric?  Integers as float64, large ones by halves."""
+    data = view.data
+    if data.dtype.kind != "i":
+        return G.inspected(view).symmetric if G.has_parallel_edges else G.value_facts().symmetric
+    least, most = extremes(data) if data.size else (0, 0)
+    parts = (data,) if -EXACT <= least and most <= EXACT else (data >> 32, data & HALF)
+    return all(G.inspected(view._replace(data=part.astype(np.float64))).symmetric for part in parts)
 
 
 def _ones(view: Any) -> Costs:
