@@ -66,9 +66,9 @@ $(VENV)/.bench: $(VENV)/.core
 demo: $(VENV)/.core
 	$(VENV)/bin/matchwood demo
 
-# One wheel for each kind of processor and system; matchwood runs with it or without.
+# For this processor alone.  Without --level a wheel has libraries for all of its kind.
 kernels: $(VENV)/.core
-	$(PY) -m matchwood.machine.kernels wheel build/kernels
+	$(PY) -m matchwood.machine.kernels wheel --level own build/kernels
 	$(PIP) install --no-deps --no-index --force-reinstall build/kernels/matchwood_kernels-*.whl
 
 # Hundreds of processes are started; each would compile all files where bytecode is not kept.

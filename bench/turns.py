@@ -4,6 +4,7 @@ python -m bench.turns --old COMMIT       a commit against this tree; `make turns
 python -m bench.turns                    this tree against the record of this kind of machine
 python -m bench.turns --record           the same, and this run becomes the record
 python -m bench.turns --old COMMIT --first    the first call of each function in a new process
+python -m bench.turns --old COMMIT --engine ranks    what runs on ranks, on two of this host
 
 Each turn is a process of its own, the old tree and the new one after each other, so that noise and
 drift hit both.  A time is the best of the turns' medians.  Integers of the answers are compared,
@@ -20,6 +21,7 @@ go through: the gate, the files, the generators.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import json
 import os
@@ -37,6 +39,7 @@ HERE = Path(__file__).resolve().parent
 RECORDS = HERE / "records"
 LIMITS = {"tree": 1.10, "record": 1.30}
 SECONDS, MOST = 0.4, 25  # a function is called for this long, or this often, and once at least
+RANKS = 2
 COPIED = 64 << 20  # bytes
 
 Calls = Iterator[tuple[str, Callable[[], Any]]]
@@ -46,13 +49,15 @@ Calls = Iterator[tuple[str, Callable[[], Any]]]
 
 
 class Inputs:
-    """What the cases read, on the engine that is timed."""
+    """What the cases read, on the engine that is timed; ranks have a communicator."""
 
-    def __init__(self, mw: Any, engine: str, threads: int, scale: int, folder: str) -> None:
+    def __init__(
+        self, mw: Any, engine: str, threads: int, scale: int, folder: str, comm: Any = None
+    ) -> None:
         import numpy as np
 
         self.mw, self.np, self.scale, self.folder = mw, np, scale, Path(folder)
-        self.gpu = engine == "gpu"
+        self.gpu, self.comm = engine == "gpu", comm
         self.on: dict[str, Any] = {} if self.gpu else {"threads": threads}
         self.size = max(1 << (17 + scale), 1 << 8)  # of arrays
         self.name, self.A, self.G = "arrays", None, None  # the graph of the moment
@@ -72,7 +77,13 @@ class Inputs:
 
             parts = tuple(self.here(x) for x in (A.data, A.indices, A.indptr))
             A = cs.csr_matrix(parts, shape=A.shape)
-        self.name, self.A, self.G = name, A, self.mw.graph(A)
+        self.name = name
+        if self.comm is None:
+            self.A, self.G = A, self.mw.graph(A)
+        else:  # each rank has some of the rows
+            ranks, me = self.comm.size, self.comm.rank
+            self.A = A[A.shape[0] * me // ranks : A.shape[0] * (me + 1) // ranks]
+            self.G = self.mw.distribute(self.A, comm=self.comm)
 
     @functools.cached_property
     def packets(self) -> tuple[Any, Any]:
@@ -231,6 +242,16 @@ def _permute(given: Inputs) -> Calls:
     yield "permute", lambda: given.mw.permute(given.A, perm)
 
 
+@case(ON_GRAPHS, "partition", "refine_partition")
+def _partition(given: Inputs) -> Calls:
+    if given.gpu:
+        return
+    labels = given.np.arange(given.G.n) * 16 // max(given.G.n, 1)
+    for k in (2, 16):
+        yield f"partition k={k}", lambda k=k: given.mw.partition(given.G, k, **given.on)
+    yield "refine_partition", lambda: given.mw.refine_partition(given.G, labels, **given.on)
+
+
 @case(ON_GRAPHS, "maximum_matching", "matching_bound")
 def _on_the_host(given: Inputs) -> Calls:
     if given.gpu:
@@ -238,6 +259,28 @@ def _on_the_host(given: Inputs) -> Calls:
     found = given.mw.weighted_matching(given.G, **given.on)
     yield "maximum_matching", lambda: given.mw.maximum_matching(given.G, **given.on)
     yield "matching_bound", lambda: given.mw.matching_bound(given.G, found)
+
+
+@case(ON_GRAPHS, "nested_dissection", "minimum_degree", "fill", "vertex_separator")
+def _eliminate(given: Inputs) -> Calls:
+    if given.gpu:
+        return
+    mw, G = given.mw, given.G
+    perm = mw.degree_order(G, **given.on)[::-1]
+    yield "nested_dissection", lambda: mw.nested_dissection(G, tries=1, **given.on).perm
+    yield "minimum_degree", lambda: mw.minimum_degree(G)
+    yield "fill", lambda: mw.fill(G, perm).counts
+    yield "vertex_separator", lambda: mw.vertex_separator(G, tries=2, **given.on)
+
+
+@case(ONCE, "minimum_vertex_cover")
+def _cover(given: Inputs) -> Calls:
+    if given.gpu:
+        return
+    rows, columns = (given.np.random.default_rng(k).integers(given.size, size=2 * given.size)
+                     for k in (3, 4))  # fmt: skip
+    G = given.mw.graph((2 * given.size, given.np.stack([rows, columns + given.size], axis=1)))
+    yield "minimum_vertex_cover", lambda: given.mw.minimum_vertex_cover(G, **given.on).members
 
 
 @case(ONCE, "streaming_matching")
@@ -270,6 +313,15 @@ def _solvers(given: Inputs) -> Calls:
     yield "algebraic_tridiagonal", lambda: make(B)
     yield "algebraic_tridiagonal, applied", lambda: M.matvec(b)
     yield "solve", lambda: given.mw.solve(B, b)
+    if given.gpu or not hasattr(given.mw.preconditioners, "multilevel"):  # a tree without it
+        return
+    L = sp.csr_array(sp.diags_array(given.A.sum(axis=1) + 1e-3) - given.A)
+    multilevel = given.mw.preconditioners.multilevel
+    cycle = multilevel(L, **given.on)
+    yield "multilevel", lambda: multilevel(L, **given.on)
+    yield "multilevel, applied", lambda: cycle @ b
+    unit = given.np.eye(n, 1)[:, 0] - 1 / n
+    yield "solve_laplacian", lambda: given.mw.solve_laplacian(given.G, unit, rtol=1e-4, **given.on)
 
 
 @case(ONCE, "tridiagonal")
@@ -350,6 +402,37 @@ def _generators(given: Inputs) -> Calls:
 CASES = {**ON_GRAPHS, **ONCE}
 
 
+# What runs on ranks, on each graph; each of them calls these.
+
+ON_RANKS: dict[str, Callable[[Inputs], Calls]] = {}
+
+
+def _on_ranks(name: str, *arguments: Any, **options: Any) -> None:
+    def calls(given: Inputs) -> Calls:
+        yield name, lambda: getattr(given.mw, name)(given.G, *arguments, **options)
+
+    ON_RANKS[name] = calls
+
+
+for _name in (
+    "connected_components", "label_propagation", "minimum_spanning_forest", "weighted_matching",
+):  # fmt: skip
+    _on_ranks(_name)
+_on_ranks("bfs", 0)
+_on_ranks("pagerank", tol=0, max_iterations=20)
+
+
+@case(ON_RANKS, "forest_roots")
+def _roots_on_ranks(given: Inputs) -> Calls:
+    parent = given.mw.bfs(given.G, 0).parent
+    yield "forest_roots", lambda: given.mw.forest_roots(parent)
+
+
+@case(ON_RANKS, "distribute")
+def _distribute(given: Inputs) -> Calls:
+    yield "distribute", lambda: given.mw.distribute(given.A, comm=given.comm)
+
+
 # One turn: a process
 
 
@@ -359,13 +442,18 @@ def turn(tree: str, options: argparse.Namespace) -> None:
     import matchwood
 
     assert Path(matchwood.__file__).is_relative_to(Path(tree).resolve()), matchwood.__file__
-    with tempfile.TemporaryDirectory() as folder:
-        given = Inputs(matchwood, options.engine, options.threads, options.scale, folder)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        comm, once, on_graphs = None, ONCE, ON_GRAPHS
+        if options.engine == "ranks":
+            comm, once, on_graphs = matchwood.dist.world(threads=options.threads), {}, ON_RANKS
+            stack.enter_context(comm)
+        given = Inputs(matchwood, options.engine, options.threads, options.scale, folder, comm)
         _say(given, "copy", _copy(given))
-        _run(given, ONCE, options.only)
+        _run(given, once, options.only)
         for name, A in graphs(options.scale):
             given.take(name, A)
-            _run(given, ON_GRAPHS, options.only)
+            _run(given, on_graphs, options.only)
 
 
 def _run(given: Inputs, cases: dict[str, Callable[[Inputs], Calls]], only: list[str]) -> None:
@@ -377,27 +465,33 @@ def _run(given: Inputs, cases: dict[str, Callable[[Inputs], Calls]], only: list[
             for name, call in case(given):
                 _say(given, name, call)
         except Exception as error:  # the tree does not have this function, or it failed
-            _print(given.name, names[0], None, f"{type(error).__name__}: {error}"[:160])
+            _print(given, names[0], None, f"{type(error).__name__}: {error}"[:160])
 
 
 def _say(given: Inputs, name: str, call: Callable[[], Any]) -> None:
     wait = _wait(given)
     answer, times = call(), []
     wait()
-    begin = time.perf_counter()
-    while not times or (time.perf_counter() - begin < SECONDS and len(times) < MOST):
+    begin, goes_on = time.perf_counter(), True
+    while goes_on:
         start = time.perf_counter()
         call()
         wait()
         times.append(time.perf_counter() - start)
-    _print(given.name, name, statistics.median(times), _sum(given, answer))
+        goes_on = time.perf_counter() - begin < SECONDS and len(times) < MOST
+        if given.comm is not None:  # all ranks call it as often
+            goes_on = bool(given.comm.allreduce(given.np.array([int(goes_on)]), "min")[0])
+    _print(given, name, statistics.median(times), _sum(given, answer))
 
 
-def _print(*row: Any) -> None:
-    print(json.dumps(row), flush=True)
+def _print(given: Inputs, *row: Any) -> None:
+    if given.comm is None or given.comm.rank == 0:
+        print(json.dumps((given.name, *row)), flush=True)
 
 
 def _wait(given: Inputs) -> Callable[[], Any]:
+    if given.comm is not None:
+        return given.comm.barrier
     if not given.gpu:
         return lambda: None
     import cupy
@@ -421,6 +515,8 @@ def _sum(given: Inputs, answer: Any) -> int | None:
         found = found()
     if hasattr(found, "get") and given.gpu:
         found = found.get()
+    if given.comm is not None and hasattr(found, "gather"):
+        found = found.gather(None)
     if not (isinstance(found, given.np.ndarray) and found.dtype.kind in "iu"):
         return None
     places = given.np.arange(found.size) % 1009 + 1
@@ -470,6 +566,9 @@ def turns_of(trees: dict[str, str], options: argparse.Namespace) -> Times:
         for which, tree in list(trees.items())[:: -1 if number % 2 else 1]:
             print(f"turn {number + 1} of {options.turns}, {which}", file=sys.stderr, flush=True)
             command = [sys.executable, "-m", "bench.turns", "--tree", tree, *arguments]
+            if options.engine == "ranks":
+                launcher = Path(sys.executable).with_name("mpiexec")  # that of this mpi4py
+                command = [str(launcher), "-n", str(RANKS), *command]
             command += ["--only", *options.only] if options.only else []
             done = subprocess.run(
                 command, stdout=subprocess.PIPE, text=True, check=True, cwd=HERE.parent,
@@ -513,6 +612,7 @@ def record_of(options: argparse.Namespace) -> Path:
         kind = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     else:
         kind += f" {options.threads} threads"
+        kind += f" {RANKS} ranks" if options.engine == "ranks" else ""
     return RECORDS / f"{kind} scale {options.scale}.json".replace(" ", "-")
 
 
@@ -556,7 +656,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="turns", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--old", help="a commit")
     parser.add_argument("--tree", help=argparse.SUPPRESS)
-    parser.add_argument("--engine", default="cpu", choices=("cpu", "gpu"))
+    parser.add_argument("--engine", default="cpu", choices=("cpu", "gpu", "ranks"))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--scale", type=int, default=1, help="each step doubles the inputs")

@@ -22,21 +22,24 @@ version = release = matchwood.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "formulas",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "auto_examples/**/*.py", "auto_examples/**/*.ipynb"]
 default_role = "py:obj"  # a link where the name is known, else just code
 
+html_math_renderer = "drawn"  # formulas.py
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["matchwood.css"]
 html_title = "matchwood"
 html_show_sourcelink = False
 html_scaled_image_link = False
+html_context = {"default_mode": "auto"}  # light or dark as the system; the theme complains of none
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 3,  # more would need a second line at 1200 pixels
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,
     "footer_start": ["copyright"],

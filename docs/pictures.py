@@ -1,7 +1,7 @@
 """Draw the pictures of the problem pages: `python docs/pictures.py FOLDER`.
 
-They are the same as in `matchwood demo`, the matching of two records, and the layout of a graph
-on ranks.
+They are the same as in `matchwood demo`, the matching of two records, a partition, the layout of a
+graph on ranks, the speed beside peers, and the factors of a matrix in three orders.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from matchwood import generators
+from matchwood import generators, ordering
 from matchwood.engines.ranks import grid as grids
 from matchwood.gate import graph as csr
-from matchwood.report import joins
+from matchwood.partitioning import partition
+from matchwood.report import joins, pictures
 from matchwood.report.problems import PROBLEMS
 from matchwood.report.svg import CATEGORIES, FAINT, INK, Svg
 
@@ -34,11 +36,82 @@ def draw(folder: Path) -> list[Path]:
     path = folder / "join.svg"
     joins.example().save(path)
     written.append(path)
-    for name, made in (("layout", layout()), ("ranks", ownership())):
+    named = {"partition": blocks(), "layout": layout(), "ranks": ownership(), "peers": peers()}
+    named |= {f"factor{k or ''}": made for k, made in enumerate(factors())}
+    for name, made in named.items():
         path = folder / f"{name}.svg"
         made.save(path)
         written.append(path)
     return written
+
+
+def blocks(n: int = 2500, k: int = 16) -> Svg:
+    """A triangulation in blocks; eight colours, and of blocks of one colour the second is pale."""
+    A, points = generators.delaunay(n, rng=7), generators.random_points(n, rng=7)
+    found = partition(A, k)
+    picture = Svg(pictures.SIDE, pictures.SIDE + pictures.LEGEND, f"{k} blocks of a triangulation")
+    at, (u, v) = pictures.placed(points), pictures.upper_edges(A)
+    across = found.labels[u] != found.labels[v]
+    for block in range(k):
+        mine = ~across & (found.labels[u] == block)
+        colour, pale = CATEGORIES[block % len(CATEGORIES)], block >= len(CATEGORIES)
+        picture.segments(at[u[mine]], at[v[mine]], color=colour, opacity=0.45 if pale else 1)
+    picture.segments(at[u[across]], at[v[across]], color=INK, width=0.8)
+    told = f"{k} blocks of {found.weights.min()} to {found.weights.max()} vertices, cut {found.cut}"
+    picture.text(pictures.SIDE / 2, pictures.SIDE + 16, told, anchor="middle")
+    return picture
+
+
+def peers() -> Svg:
+    """The table of README as bars: times as fast as the peer."""
+    text = (
+        (Path(__file__).resolve().parent.parent / "README.md").read_text().partition("## Speed")[2]
+    )
+    heads, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| ") and not line.startswith("|---")
+    ]
+    return pictures.ratios(
+        [
+            (
+                f"{cells[0].replace('`', '')}, against {cells[1]}",
+                [
+                    (graph, float(cell.rstrip("x")))
+                    for graph, cell in zip(heads[2:], cells[2:], strict=True)
+                ],
+            )
+            for cells in rows
+        ],
+        "Times as fast as the peer",
+    )
+
+
+# The factor L of one matrix in three orders.
+
+POINTS = 900  # of the triangulation
+
+
+def factors() -> list[Svg]:
+    A = generators.delaunay(POINTS, rng=1)
+    orders = (
+        ordering.reverse_cuthill_mckee(A),
+        ordering.minimum_degree(A),
+        ordering.nested_dissection(A, leaf=60).perm,
+    )
+    return [pictures.spy(factor(A, perm), cells=75, title="the entries of L") for perm in orders]
+
+
+def factor(A: Any, perm: Any) -> sp.csr_array:
+    """The pattern of L: row k is the part of the elimination tree below k that its entries span."""
+    B, parent = ordering.permute(A, perm), ordering.elimination_tree(A, perm)
+    found = {(k, k) for k in range(A.shape[0])}
+    for k, i in zip(*B.tocoo().coords, strict=True):
+        while i < k and (k, i) not in found:
+            found.add((k, i))
+            i = parent[i]
+    rows, columns = np.array(sorted(found)).T
+    return sp.csr_array((np.ones(rows.size), (rows, columns)), A.shape)
 
 
 # The layout of a distributed graph: which rank keeps which entry of the matrix.

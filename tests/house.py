@@ -28,6 +28,7 @@ RANKS = [
     {
         "traversal", "components", "independent", "spanning", "matching", "factors", "forests",
         "tridiagonal", "preconditioners", "krylov", "ordering", "ranking", "communities",
+        "partitioning",
     },
     {"applications.join", "applications.sensing", "applications"},
     {"dist", "join", "sensing"},

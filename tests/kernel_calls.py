@@ -163,7 +163,7 @@ def _on_graph(call: Callable[..., Any], data: str, G: Graph) -> None:
     if data == "parent":
         call(bfs(G, 0).parent)
     elif "labels" in inspect.signature(call).parameters:
-        call(G, np.zeros(G.n, np.int64))
+        call(G, labels=np.zeros(G.n, np.int64))
     else:
         call(G)
 
@@ -195,6 +195,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "ordering": _order,
         "gaps": _gaps,
         "refinement": _refined,
+        "vertex cover": _covered,
         "row_reduce": lambda G: _reduce_rows(row_reduce, G),
     }
 
@@ -212,6 +213,14 @@ def _refined(G: Graph) -> None:
     for metric in ("log_gap", "linear_gap"):
         for partners in ("neighbours", "median"):
             refine_order(G, metric=metric, partners=partners, fraction=1.0, threads=2)
+
+
+def _covered(G: Graph) -> None:
+    from matchwood.gate.graph import graph
+    from matchwood.generators import path
+    from matchwood.partitioning import minimum_vertex_cover
+
+    minimum_vertex_cover(graph(path(9), index_dtype=G.indptr.dtype), threads=2)
 
 
 def _on_ranks(G: Graph, work: Callable[[Any], Any]) -> None:

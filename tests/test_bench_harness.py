@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bench import compare, harness, run, turns
+from dist.mpi import mpiexec
 from matchwood import registry
 
 
@@ -183,6 +184,8 @@ def test_two_results_are_compared_side_by_side(tmp_path, capsys):
 
 def test_turns_time_every_problem():
     assert {entry.function for entry in registry.PROBLEMS} <= set(turns.CASES)
+    on_ranks = {entry.function for entry in registry.PROBLEMS if "ranks" in entry.engines}
+    assert on_ranks <= set(turns.ON_RANKS)
 
 
 @pytest.mark.slow
@@ -193,6 +196,18 @@ def test_every_case_of_the_turns_runs():
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row for row in rows if row[2] is None] == []
     assert {row[0] for row in rows} >= {"arrays", "R-MAT 9"}
+
+
+@pytest.mark.slow
+@pytest.mark.mpi
+def test_the_turns_of_ranks_run(tmp_path):
+    script = tmp_path / "turn.py"
+    script.write_text("import sys\nfrom bench import turns\nturns.main(sys.argv[1:])\n")
+    tree = f"--tree={harness.ROOT / 'src'}"
+    done = mpiexec(2, script, tree, "--scale=-7", "--engine=ranks", "--threads=1")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row for row in rows if row[2] is None] == []
+    assert {row[1] for row in rows if row[0] == "R-MAT 9"} == set(turns.ON_RANKS)
 
 
 def test_turns_find_what_is_slower_fails_or_has_another_answer(capsys):

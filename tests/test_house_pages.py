@@ -10,6 +10,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -62,13 +63,20 @@ def names() -> dict[str, Any]:
         "src": np.arange(5, dtype=np.uint32), "dst": np.arange(5, dtype=np.uint32),
         "records": [["a", "b"], ["b"]], "R": ["a", "b"], "S": ["b"],
         "key": secrets.token_bytes(32),
+        "k": 3, "t": [1, 2, 3], "w": np.ones(30), "nodes": range(30), "labels": np.arange(30) // 10,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_call_of_the_pages_works(call):
-    """`solve(A, b)` wants a system that fits; the others take the small grid."""
+def test_a_call_of_the_pages_works(call, tmp_path):
+    """`solve(A, b)` wants a system that fits, `list(G)` a graph that has nodes, `path` a file; the
+    others take the small grid."""
     known = dict(names())
+    if "list(G)" in call:
+        known["G"] = nx.from_scipy_sparse_array(known["A"])
+    if "path" in call:
+        known["path"] = tmp_path / "graph.part.2"
+        matchwood.io.write_partition(known["path"], known["labels"])
     if call.startswith("solve("):
         known["A"] = sp.csr_array(
             sp.diags_array([np.ones(5), np.full(6, 4.0), np.ones(5)], offsets=[-1, 0, 1])

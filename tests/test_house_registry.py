@@ -183,5 +183,5 @@ def test_every_problem_has_a_page():
     pages = [path for path in (DOCS / "problems").glob("*.rst") if path.stem != "index"]
     text = "\n".join(path.read_text() for path in pages)
     assert [e.function for e in PROBLEMS if not re.search(rf"\b{e.function}\b", text)] == []
-    listed = (DOCS / "problems" / "index.rst").read_text()
+    listed = (DOCS / "problems" / "index.rst").read_text() + (DOCS / "index.rst").read_text()
     assert [path.stem for path in pages if path.stem not in listed] == []

@@ -13,6 +13,9 @@ from matchwood.communities.louvain_leiden import leiden as leiden  # as louvain,
 from matchwood.communities.quality import modularity as modularity  # how good communities are
 from matchwood.communities.propagation import label_propagation as label_propagation  # each takes the heaviest label around it
 from matchwood.communities import Communities as Communities  # what `louvain`, `leiden` and `label_propagation` return
+from matchwood.partitioning.kway import partition as partition  # k blocks of bounded weight, few edges between them
+from matchwood.partitioning.kway import Partition as Partition  # what both functions of this kind return
+from matchwood.partitioning.kway import refine_partition as refine_partition  # blocks that exist already made better
 from matchwood.independent import maximal_independent_set as maximal_independent_set  # no two neighbours, none can be added
 from matchwood.spanning.forest import minimum_spanning_forest as minimum_spanning_forest  # the lightest edges that join everything
 from matchwood.spanning.forest import Forest as Forest  # what `minimum_spanning_forest` returns
@@ -62,6 +65,17 @@ from matchwood.ordering.gap import linear_arrangement as linear_arrangement  # s
 from matchwood.ordering.gap import log_arrangement as log_arrangement  # sum of their logarithms
 from matchwood.ordering.gap import linear_gap as linear_gap  # sum of the jumps from neighbour to neighbour
 from matchwood.ordering.gap import log_gap as log_gap  # sum of their logarithms
+from matchwood.ordering.dissection import nested_dissection as nested_dissection  # separators are eliminated last
+from matchwood.ordering.dissection import Dissection as Dissection  # what `nested_dissection` returns
+from matchwood.ordering.dissection import elimination_order as elimination_order  # this or minimum degree, whichever takes fewer operations
+from matchwood.ordering.dissection import EliminationOrder as EliminationOrder  # what `elimination_order` returns
+from matchwood.ordering.minimum_degree import minimum_degree as minimum_degree  # the fewest neighbours first
+from matchwood.ordering.elimination import fill as fill  # entries of L and operations of an order
+from matchwood.ordering.elimination import Fill as Fill  # what `fill` returns
+from matchwood.ordering.elimination import elimination_tree as elimination_tree  # which column is needed by which
+from matchwood.partitioning.separator import vertex_separator as vertex_separator  # few vertices between two halves
+from matchwood.partitioning.cover import minimum_vertex_cover as minimum_vertex_cover  # fewest vertices that touch every edge
+from matchwood.partitioning.cover import Cover as Cover  # what `minimum_vertex_cover` returns
 from matchwood.ranking import pagerank as pagerank  # where a random surfer spends the time
 from matchwood.ranking import Ranking as Ranking  # what `pagerank` returns
 from matchwood.applications.sensing.stream import sense as sense  # a capture to windows, a sum and statistics
@@ -94,9 +108,10 @@ from matchwood.join import explain as explain  # which elements of two records m
 from matchwood.join import Explanation as Explanation  # what `explain` returns
 from matchwood import tridiagonal as tridiagonal  # solve tridiagonal systems, with pivoting
 from matchwood.tridiagonal import block_tridiagonal as block_tridiagonal  # ... of 2x2 blocks
-from matchwood import preconditioners as preconditioners  # Jacobi, tridiagonal, along linear forests
+from matchwood import preconditioners as preconditioners  # Jacobi, tridiagonal, along linear forests, multilevel
 from matchwood.krylov import solve as solve  # solve a sparse system with one of them
-from matchwood.krylov import Solution as Solution  # what `solve` returns
+from matchwood.krylov import solve_laplacian as solve_laplacian  # ... of the Laplacian of a graph
+from matchwood.krylov import Solution as Solution  # what both return
 from matchwood.gate.graph import graph as graph  # check and prepare a matrix once, for many calls
 from matchwood.gate.graph import Graph as Graph  # what `graph` returns, and every function takes
 from matchwood.gate.distributed import distribute as distribute  # place a graph on the ranks of a communicator
@@ -119,6 +134,7 @@ from matchwood import check as check  # is this answer right?  One function a pr
 from matchwood import traversal as traversal
 from matchwood import components as components
 from matchwood import communities as communities
+from matchwood import partitioning as partitioning
 from matchwood import independent as independent
 from matchwood import spanning as spanning
 from matchwood import matching as matching

@@ -103,9 +103,8 @@ def integers(
         if (low is not None and least < low) or (high is not None and most > high):
             worst = least if low is not None and least < low else most
             at = int((array == worst).argmax())
-            raise ValueError(
-                f"{function}: {name} must lie within {low}..{high}, got {worst} at {at}"
-            )
+            bounds = f"lie within {low}..{high}" if high is not None else f"be at least {low}"
+            raise ValueError(f"{function}: {name} must {bounds}, got {worst} at {at}")
     return array
 
 
@@ -190,10 +189,11 @@ def real(function: str, name: str, value: Any, least: float, most: float = math.
     """`value` as a finite float between `least` and `most`."""
     if not (is_integer(value) or isinstance(value, (float, np.floating))):
         raise TypeError(f"{function}: {name} must be a number, got {shown(value)}")
-    if not (least <= value <= min(most, LARGEST) and math.isfinite(value)):
+    found = float(value) if isinstance(value, np.floating) else value  # one type for all bounds
+    if not (least <= found <= min(most, LARGEST) and math.isfinite(found)):
         bounds = f"at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
         raise ValueError(f"{function}: {name} must be finite and {bounds}, got {shown(value)}")
-    return float(value)
+    return float(found)
 
 
 def at_most(function: str, name: str, value: int, most: int, why: str) -> int:

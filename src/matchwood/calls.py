@@ -13,10 +13,13 @@ the function passes `call.options` on to it.  A `DistributedGraph` is its own en
 
     if call.engine == "ranks":
         return call.load(__name__).label(call.graph)
+
+Functions whose work no ranks share are marked `of_first_rank`.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -29,6 +32,7 @@ from matchwood.gate import graph as csr
 from matchwood.gate.inputs import is_distributed as is_distributed
 
 T = TypeVar("T")
+Public = TypeVar("Public", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def enter(
     """
     offered = registry.engines_of(caller)
     if "ranks" in offered and is_distributed(A):
-        _check_on_ranks(A, caller, engine, threads)
+        check_on_ranks(A, caller, engine, threads)
         return Call(caller, A, A, "ranks", True)
     if "devices" in offered and isinstance(engine, Devices):
         engines.check_threads(threads)
@@ -126,7 +130,34 @@ def agreed(A: Any, check: Callable[[], T]) -> T:
     return together(A.comm, check, named=False)
 
 
-def _check_on_ranks(A: Any, caller: str, engine: Any, threads: Any) -> None:
+def of_first_rank(function: Public) -> Public:
+    """A public function that, for a DistributedGraph, the first rank calls with the whole graph.
+
+    All other arguments have names.  Arrays over the vertices come back spread over the ranks.
+    """
+    caller = function.__name__
+
+    @functools.wraps(function)
+    def called(A: Any, **options: Any) -> Any:
+        if not is_distributed(A):
+            return function(A, **options)
+        from matchwood.engines.ranks.agreement import same
+        from matchwood.gate.distributed import whole
+
+        engine, threads = options.pop("engine", None), options.pop("threads", None)
+        check_on_ranks(A, caller, engine, threads)
+        if "rng" in options:
+            given = options["rng"]  # a Generator draws once on every rank
+            options["rng"] = agreed(A, lambda: arguments.seed(caller, given))
+        same(A.comm, caller, **options)
+        return whole.answer(A, caller, lambda G: function(G, threads=threads, **options))
+
+    plain: Any = called  # errors that look for the function that was called find this name
+    plain.__code__ = plain.__code__.replace(co_name=caller, co_qualname=caller)
+    return called  # type: ignore[return-value]
+
+
+def check_on_ranks(A: Any, caller: str, engine: Any, threads: Any) -> None:
     """`engine` must be None or where the blocks of the graph lie; all ranks raise the error."""
 
     def check() -> None:

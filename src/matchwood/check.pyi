@@ -15,6 +15,8 @@ from matchwood.communities.louvain_leiden.check import is_communities as is_comm
 from matchwood.communities.quality.check import check_modularity as check_modularity
 from matchwood.communities.propagation.check import check_label_propagation as check_label_propagation
 from matchwood.communities.propagation.check import is_label_propagation as is_label_propagation
+from matchwood.partitioning.kway.check import check_partition as check_partition
+from matchwood.partitioning.kway.check import is_partition as is_partition
 from matchwood.independent.check import check_maximal_independent_set as check_maximal_independent_set
 from matchwood.independent.check import is_maximal_independent_set as is_maximal_independent_set
 from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
@@ -48,6 +50,12 @@ from matchwood.ordering.degree.check import is_degree_order as is_degree_order
 from matchwood.ordering.degree.check import check_hub_order as check_hub_order
 from matchwood.ordering.refine.check import check_refinement as check_refinement
 from matchwood.ordering.gap.check import check_gaps as check_gaps
+from matchwood.ordering.dissection.check import check_dissection as check_dissection
+from matchwood.ordering.minimum_degree.check import check_minimum_degree as check_minimum_degree
+from matchwood.ordering.elimination.check import check_fill as check_fill
+from matchwood.ordering.elimination.check import check_elimination_tree as check_elimination_tree
+from matchwood.partitioning.separator.check import check_separator as check_separator
+from matchwood.partitioning.cover.check import check_vertex_cover as check_vertex_cover
 from matchwood.ranking.check import check_pagerank as check_pagerank
 from matchwood.ranking.check import is_pagerank as is_pagerank
 from matchwood.applications.sensing.stream.check import check_sensing as check_sensing
@@ -61,6 +69,7 @@ from matchwood.applications.sensing.archive.check import check_archive as check_
 from matchwood.applications.join.check import check_fuzzy_join as check_fuzzy_join
 from matchwood.tridiagonal.check import check_tridiagonal_solution as check_tridiagonal_solution
 from matchwood.preconditioners.check import check_preconditioner as check_preconditioner
+from matchwood.preconditioners.multilevel.check import check_multilevel as check_multilevel
 from matchwood.krylov.check import check_solution as check_solution
 
 __all__: list[str]

@@ -1,5 +1,6 @@
 # Network sensing.  Made by `make lists` from registry.py.
 
+from matchwood.applications.sensing.packets import AddressTable as AddressTable
 from matchwood.applications.sensing.anonymity import Anonymizer as Anonymizer  # the same for many blocks, with one key
 from matchwood.applications.sensing.capture import Capture as Capture  # what `iter_capture` returns
 from matchwood.applications.sensing.statistics import Fit as Fit

@@ -181,6 +181,38 @@ def community_cases(replay: bool, engine: str | None = None) -> Iterator[Case]:
         )  # fmt: skip
 
 
+PARTITION = ("cut", "labels", "weights", "limits")
+
+
+def is_partition(A: Any, fields: Fields, limit: int) -> bool:
+    """Labels in 0..k-1, none empty or too heavy; cut, weights and limits are theirs."""
+    labels, k = fields["labels"], len(fields["limits"])
+    if len(labels) != len(A) or not ((labels >= 0) & (labels < k)).all():
+        return False
+    sizes = np.bincount(labels, minlength=k)
+    cut = A[labels[:, None] != labels].sum() / 2
+    return bool(
+        (not len(labels) or sizes.min() > 0) and sizes.max(initial=0) <= limit
+        and np.isclose(float(fields["cut"]), cut, rtol=1e-9, atol=0)
+        and np.array_equal(fields["weights"], sizes)
+        and np.array_equal(fields["limits"], np.full(k, limit))
+    )  # fmt: skip
+
+
+def partition_cases(engine: str | None = None) -> Iterator[Case]:
+    for number, G in enumerate(positive_graphs()):
+        k = min(max(G.n, 1), 2 + number % 3)
+        found = matchwood.partition(G, k, rng=number, engine=engine)
+        W = whole_weights(G)
+        A = W - np.diag(W.diagonal())
+        limit = int(found.limits[0])
+        yield Case(
+            G.n, G, of(found, *PARTITION), replaced(found),
+            lambda x, G=G, k=k: check.check_partition(G, x, k=k),
+            lambda fields, A=A, limit=limit: is_partition(A, fields, limit),
+        )  # fmt: skip
+
+
 def label_propagation_cases(replay: bool, engine: str | None = None) -> Iterator[Case]:
     for k, G in enumerate(positive_graphs()):
         found = matchwood.label_propagation(G, rng=k, engine=engine)

@@ -111,6 +111,14 @@ def functions() -> dict[str, Callable[..., Any]]:
         "refine_order, median": lambda G, threads: mw.refine_order(
             G, fraction=1.0, partners="median", metric="linear_gap", threads=threads
         ),
+        "fill": lambda G, threads: mw.fill(G, np.arange(G.n)[::-1]),
+        "minimum_degree": lambda G, threads: mw.minimum_degree(G, stages=np.arange(G.n) % 3),
+        "nested_dissection": lambda G, threads: mw.nested_dissection(G, leaf=9, threads=threads),
+        "vertex_separator": lambda G, threads: mw.vertex_separator(G, threads=threads),
+        "separator, labels": lambda G, threads: mw.vertex_separator(
+            G, labels=np.arange(G.n) % 2, threads=threads
+        ),
+        "minimum_vertex_cover": lambda G, threads: mw.minimum_vertex_cover(G, threads=threads),
         "pagerank": lambda G, threads: mw.pagerank(G, threads=threads),
         "permute": lambda G, threads: mw.permute(G, np.arange(G.n)[::-1], threads=threads),
         "pseudo_peripheral_vertex": lambda G, threads: mw.pseudo_peripheral_vertex(

@@ -46,6 +46,7 @@ def folder() -> Path:
     (made / "a.gr").write_text("p sp 3 2\na 1 2 5\na 2 3 7\n")
     (made / "a.co").write_text("p aux sp co 2\nv 1 3 4\nv 2 5 6\n")
     (made / "names.txt").write_text("one\ntwo\n")
+    (made / "a.part.2").write_text("0\n1\n1\n")
     os.chdir(made)  # so that names which are accepted do no harm
     return made
 
@@ -105,6 +106,8 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "io.read_hmetis": lambda: {"path": folder() / "a.hgr"},
     "io.read_metis": lambda: {"path": folder() / "a.graph"},
     "io.read_names": lambda: {"path": folder() / "names.txt"},
+    "io.read_partition": lambda: {"path": folder() / "a.part.2"},
+    "io.write_partition": lambda: {"path": folder() / "b.part.2", "labels": [0, 0, 1]},
     "io.write": lambda: {"path": folder() / "b.mtx", "A": matrix()},
     "read_capture": lambda: {"path": files()[0]},
     "iter_capture": lambda: {"path": files()[0]},
@@ -122,11 +125,14 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "degree_factor": lambda: {"A": matrix(), "n": 2},
     "factor": lambda: {"A": matrix(), "n": 2},
     "solve": lambda: {"A": matrix(), "b": vector()},
+    "solve_laplacian": lambda: {"A": matrix(), "b": vector()},
     "reverse_cuthill_mckee": lambda: {"A": matrix()},
     "cuthill_mckee": lambda: {"A": matrix()},
     "is_rcm_order": lambda: {"A": matrix(), "perm": perm()},
     "refine_order": lambda: {"A": matrix(), "order": perm()},
     "pagerank": lambda: {"A": matrix()},
+    "minimum_degree": lambda: {"A": matrix()},
+    "vertex_separator": lambda: {"A": matrix()},
     "anonymize": lambda: {"addresses": packets()[0], "method": "permutation", "key": KEY},
     "sum_matrices": lambda: {"matrices": [seen()] * 2},
     "fuzzy_join": lambda: {"left": SETS, "delta": 0.4},
@@ -139,6 +145,7 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "check.check_modularity": lambda: {
         "A": matrix(), "labels": LABELS, "value": mw.modularity(matrix(), LABELS)
     },
+    "check.check_multilevel": lambda: {"A": matrix(), "M": preconditioners.multilevel(matrix())},
     "check.check_preconditioner": lambda: {"A": matrix(), "M": preconditioners.jacobi(matrix())},
     "check.check_measures": lambda: {"A": matrix(), "answer": mw.order_measures(matrix())},
     "check.check_gaps": lambda: {"A": matrix(), "answer": mw.gaps(matrix())},
@@ -154,6 +161,7 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "preconditioners.algebraic_block_tridiagonal": lambda: {"A": matrix()},
     "preconditioners.algebraic_tridiagonal": lambda: {"A": matrix()},
     "preconditioners.jacobi": lambda: {"A": matrix()},
+    "preconditioners.multilevel": lambda: {"A": matrix()},
     "preconditioners.tridiagonal": lambda: {"A": matrix()},
     "primitives.hashing.bit_barrier": lambda: {"p": 0.5},
     "primitives.hashing.round_number": lambda: {"seed": 1, "k": 2},
@@ -165,8 +173,17 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
 }  # fmt: skip
 """The arguments of functions that public_calls.py does not call by themselves."""
 
+
+def _table() -> Any:
+    made = sensing.AddressTable()
+    made.numbers(np.arange(6, dtype=np.uint64).reshape(3, 2))
+    return made
+
+
 METHODS: dict[str, Callable[[], tuple[Callable[..., Any], dict[str, Any]]]] = {
     "BFS.path": lambda: (mw.bfs(matrix(), 0).path, {"v": 0}),
+    "Partition.check": lambda: (mw.partition(matrix(), 2).check, {"A": matrix()}),
+    "Partition.sets": lambda: (mw.partition(matrix(), 2).sets, {"names": list(range(12))}),
     "Matching.check": lambda: (public_calls.matching().check, {"A": matrix()}),
     "Factor.check": lambda: (public_calls.factored().check, {"A": matrix()}),
     "LinearForest.check": lambda: (public_calls.forest().check, {"A": matrix()}),
@@ -196,6 +213,12 @@ METHODS: dict[str, Callable[[], tuple[Callable[..., Any], dict[str, Any]]]] = {
     "sensing.Fit.probability": lambda: (
         mw.traffic_histograms(packets()).source_packets.fit().probability, {"values": ROW + 1}
     ),
+    "TrafficMatrix.top_talkers": lambda: (seen().top_talkers, {}),
+    "Sensing.top_talkers": lambda: (mw.sense(packets()).top_talkers, {}),
+    "sensing.AddressTable.numbers": lambda: (
+        sensing.AddressTable().numbers, {"addresses": np.ones((3, 2), np.uint64)}
+    ),
+    "sensing.AddressTable.texts": lambda: (_table().texts, {"numbers": np.arange(2)}),
     "sensing.Ranges": lambda: (sensing.Ranges, {"given": PRIVATE}),
     "sensing.Ranges.classify": lambda: (
         sensing.Ranges(PRIVATE).classify, {"addresses": packets()[0]}
@@ -241,6 +264,7 @@ CHECKS = {
     "Factor.check": ("check_factor",),
     "LinearForest.check": ("check_linear_forest",),
     "Solution.check": ("check_solution",),
+    "Partition.check": ("check_partition",),
     "Pairs.check": ("check_fuzzy_join",),
     "tridiagonal.Factorization.solve": ("tridiagonal.factorize",),
     "DistributedGraph.vector": ("DistributedVector",),

@@ -12,7 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 import matchwood
-from adversarial import analytics_cases, cases, join_cases, sensing_problems
+from adversarial import (
+    analytics_cases,
+    cases,
+    elimination_cases,
+    join_cases,
+    sensing_problems,
+)
 from adversarial.cases import Case, Fields, graphs, matrices, of, parts, replaced, some_order
 from adversarial.spoiling import equal
 from matchwood import check
@@ -634,6 +640,7 @@ PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
         key_order_cases, matchwood.degree_order, check.check_degree_order
     ),
     "hub order": functools.partial(key_order_cases, matchwood.hub_order, check.check_hub_order),
+    **elimination_cases.CASES,
     "permuted": permuted_cases,
     "matching": functools.partial(matching_cases, check.check_matching),
     "locally dominant": functools.partial(matching_cases, check.check_locally_dominant),
@@ -649,6 +656,7 @@ PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
     "preconditioner": preconditioner_cases,
     "refinement": analytics_cases.refinement_cases,
     "layered order": analytics_cases.layered_cases,
+    "partition": analytics_cases.partition_cases,
     "communities": functools.partial(analytics_cases.community_cases, False),
     "communities, replay": functools.partial(analytics_cases.community_cases, True),
     "label propagation": functools.partial(analytics_cases.label_propagation_cases, False),

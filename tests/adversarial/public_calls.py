@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -49,7 +50,7 @@ NO_ARRAYS = {
     "matchwood.io.Compacted", "matchwood.io.DimacsFile", "matchwood.io.HmetisFile",
     "matchwood.io.MetisFile", "matchwood.io.read", "matchwood.io.read_coordinates",
     "matchwood.io.read_dimacs", "matchwood.io.read_hmetis", "matchwood.io.read_metis",
-    "matchwood.io.read_names",
+    "matchwood.io.read_names", "matchwood.io.read_partition",
     "matchwood.primitives.hashing.bit_barrier", "matchwood.primitives.hashing.round_number",
     "matchwood.primitives.contract.Contracted",
     "matchwood.primitives.path_scan.Operation", "matchwood.primitives.row_reduce.Operation",
@@ -254,6 +255,16 @@ def _graph_calls() -> dict[str, Callable[[], list[Call]]]:
         "matchwood.leiden": lambda: on_three(mw.leiden),
         "matchwood.label_propagation": lambda: on_three(mw.label_propagation),
         "matchwood.modularity": lambda: on_three(mw.modularity, np.arange(12) // 4),
+        "matchwood.partition": lambda: [
+            *on_three(mw.partition, 2),
+            Call(lambda A, w: mw.partition(A, 3, vertex_weights=w), (matrix(), np.arange(12) % 4)),
+            Call(lambda A, f: mw.partition(A, 3, fixed=f), (matrix(), np.arange(12) % 4 - 1)),
+        ],
+        "matchwood.refine_partition": lambda: on_three(mw.refine_partition, np.arange(12) // 4),
+        "matchwood.Partition": lambda: [Call(touch, (mw.partition(matrix(), 2),))],
+        "matchwood.io.write_partition": lambda: [
+            Call(lambda labels: mw.io.write_partition(os.devnull, labels), (np.arange(12) // 4,))
+        ],
         "matchwood.Communities": lambda: [Call(touch, (mw.louvain(matrix()),))],
         "matchwood.maximal_independent_set": lambda: by_method(
             mw.maximal_independent_set, "luby", "lexicographic", "luby_sampling"
@@ -274,6 +285,19 @@ def _graph_calls() -> dict[str, Callable[[], list[Call]]]:
             Call(written, (matrix().toarray(),)),
         ],
     }
+
+
+def chain() -> sp.csr_array:
+    """A path of six vertices, which is bipartite."""
+    return sp.csr_array(mw.generators.path(6))
+
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    "Fill": lambda: mw.fill(matrix()),
+    "Dissection": lambda: mw.nested_dissection(matrix(), leaf=2),
+    "EliminationOrder": lambda: mw.elimination_order(matrix()),
+    "Cover": lambda: mw.minimum_vertex_cover(chain()),
+}
 
 
 def _ordering_calls() -> dict[str, Callable[[], list[Call]]]:
@@ -299,6 +323,20 @@ def _ordering_calls() -> dict[str, Callable[[], list[Call]]]:
     for name in ("rabbit_order", "shingle_order", "layered_label_propagation_order",
                  "degree_order", "hub_order", "locality_ordering"):  # fmt: skip
         made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name))
+    for name in ("fill", "elimination_tree"):
+        made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name), perm())
+    for name in ("nested_dissection", "elimination_order"):
+        made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name))
+    made["matchwood.minimum_degree"] = lambda: on_one(
+        lambda A, stages: mw.minimum_degree(A, stages=stages), np.arange(12) % 3
+    )
+    made["matchwood.vertex_separator"] = lambda: on_one(
+        lambda A, weights, labels: mw.vertex_separator(A, vertex_weights=weights, labels=labels),
+        np.arange(1, 13), np.arange(12) % 2,
+    )  # fmt: skip
+    made["matchwood.minimum_vertex_cover"] = lambda: [Call(mw.minimum_vertex_cover, (chain(),))]
+    for name, make in RESULTS.items():
+        made[f"matchwood.{name}"] = lambda make=make: [Call(touch, (make(),))]
     made["matchwood.Refinement"] = lambda: [Call(touch, (mw.refine_order(matrix()),))]
     made["matchwood.Ranking"] = lambda: [Call(touch, (mw.pagerank(matrix()),))]
     made["matchwood.LocalityOrdering"] = lambda: [
@@ -411,6 +449,9 @@ def _system_calls() -> dict[str, Callable[[], list[Call]]]:
                 (matrix(), vector(), np.zeros(12)),
             )
         ],
+        "matchwood.solve_laplacian": lambda: [
+            Call(lambda A, b: mw.solve_laplacian(A, b, history=False).x, (matrix(), vector()))
+        ],
         "matchwood.Solution": list,
         "matchwood.tridiagonal.solve": lambda: [
             Call(tridiagonal.solve, (*bands(), vector(7)), verify=solved)
@@ -457,6 +498,10 @@ def _system_calls() -> dict[str, Callable[[], list[Call]]]:
                 )
             ),
         ]  # fmt: skip
+    made["matchwood.preconditioners.multilevel"] = lambda: [
+        Call(lambda A: preconditioners.multilevel(A) @ vector(), (matrix(),)),
+        Call(lambda b: preconditioner("multilevel") @ b, (vector(),)),
+    ]
     return made
 
 
@@ -504,6 +549,7 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         "check_maximal_independent_set": lambda: (mw.maximal_independent_set(matrix()),),
         "check_communities": lambda: (mw.louvain(matrix()),),
         "check_label_propagation": lambda: (mw.label_propagation(matrix()),),
+        "check_partition": lambda: (mw.partition(matrix(), 3),),
         "check_spanning_forest": lambda: (mw.minimum_spanning_forest(matrix()),),
         "check_bound": lambda: (mw.matching_bound(matrix()),),
         "check_coarsening": lambda: (matching().mate, mw.coarsen(matrix(), matching())),
@@ -520,7 +566,7 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         found[name] = lambda: (mw.maximal_matching(matrix()),)
     for name in ("bfs", "connected_components", "strongly_connected_components", "condensation",
                  "maximal_independent_set", "spanning_forest", "communities",
-                 "label_propagation"):  # fmt: skip
+                 "label_propagation", "partition"):  # fmt: skip
         found[f"is_{name}"] = found[f"check_{name}"]
     for name in ("check_rabbit_order", "is_rabbit_order"):
         found[name] = lambda: (mw.locality_ordering(matrix(), "rabbit"),)
@@ -528,6 +574,9 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
     found["check_shingle_order"] = lambda: (mw.shingle_order(matrix()),)
     for name in ("check_degree_order", "is_degree_order"):
         found[name] = lambda: (mw.degree_order(matrix()),)
+    found["check_minimum_degree"] = lambda: (mw.minimum_degree(matrix()),)
+    found["check_dissection"] = lambda: (mw.nested_dissection(matrix(), leaf=2),)
+    found["check_separator"] = lambda: (mw.vertex_separator(matrix()),)
     found["check_hub_order"] = lambda: (mw.hub_order(matrix()),)
     for name in ("check_pagerank", "is_pagerank"):
         found[name] = lambda: (mw.pagerank(matrix()),)
@@ -548,6 +597,15 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
     made["matchwood.check.check_measures"] = lambda: on_one(
         lambda A, perm: check.check_measures(A, mw.order_measures(matrix(), perm), perm), perm()
     )
+    made["matchwood.check.check_fill"] = lambda: on_one(
+        check.check_fill, mw.fill(matrix(), perm()), perm()
+    )
+    made["matchwood.check.check_elimination_tree"] = lambda: on_one(
+        check.check_elimination_tree, mw.elimination_tree(matrix(), perm()), perm()
+    )
+    made["matchwood.check.check_vertex_cover"] = lambda: [
+        Call(check.check_vertex_cover, (chain(), mw.minimum_vertex_cover(chain())))
+    ]
     made["matchwood.check.check_gaps"] = lambda: on_one(
         lambda A, perm: check.check_gaps(A, mw.gaps(matrix(), perm), perm), perm()
     )
@@ -572,6 +630,9 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
             lambda A: check.check_preconditioner(A, preconditioners.tridiagonal(matrix())),
             (matrix(),),
         )
+    ]
+    made["matchwood.check.check_multilevel"] = lambda: [
+        Call(lambda A: check.check_multilevel(A, preconditioners.multilevel(matrix())), (matrix(),))
     ]
     return made
 
@@ -658,6 +719,11 @@ VERIFIED: dict[str, Callable[..., Any]] = {
     "matching_bound": lambda found, A, *_: check.check_bound(A, found),
     "linear_forest": lambda found, A, *factor: factor or check.check_linear_forest(A, found),
     "permute": lambda found, A, perm: check.check_permuted(A, perm, found),
+    "fill": lambda found, A, perm: check.check_fill(A, found, perm),
+    "elimination_tree": lambda found, A, perm: check.check_elimination_tree(A, found, perm),
+    "nested_dissection": lambda found, A: check.check_dissection(A, found),
+    "minimum_degree": lambda found, A, stages: check.check_minimum_degree(A, found, stages=stages),
+    "minimum_vertex_cover": lambda found, A: check.check_vertex_cover(A, found),
     "order_measures": lambda found, A, perm: check.check_measures(A, found, perm),
     "cuthill_mckee": lambda found, A, start: check.check_rcm_order(A, found[::-1], start=start),
 }

@@ -104,6 +104,12 @@ def sensing_calls() -> dict[str, Callable[[], list[Call]]]:
             Call(mw.Anonymizer("permutation", KEY), (src,)),
             Call(mw.Anonymizer("cryptopan", KEY), (src,)),
         ],
+        "matchwood.sensing.AddressTable": lambda: [
+            Call(
+                lambda addresses: sensing.AddressTable().numbers(addresses),
+                (np.arange(12, dtype=np.uint64).reshape(6, 2) // np.uint64(3),),
+            )
+        ],
         "matchwood.sensing.Ranges": lambda: [
             Call(sensing.Ranges([["10.0.0.0/8"], ["0.0.0.0/9"]]).classify, (src,))
         ],

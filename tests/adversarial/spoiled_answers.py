@@ -30,6 +30,8 @@ SHARD = 5000  # spoiled answers that one process makes of one problem, on graphs
 LOOSE = {
     ("rms_wavefront", "float"),
     ("weights", "float"),
+    ("limits", "float"),  # weights of vertices may be floats
+    ("cut", "float"),
     ("graph.indices", "long"),  # a matrix of SciPy's may have room for more entries
     ("graph.data", "long"),
     ("B.data", "float"),

@@ -11,6 +11,7 @@ import gzip
 import io
 import lzma
 import struct
+import warnings
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def judged(content: bytes) -> tuple:
     rows, skipped = [], dict.fromkeys(("IPv6", "ARP", "other", "short", "cut off"), 0)
     try:
         for frame in reference.frames(content):
-            found = "cut off" if frame is None else reference.packet_of(*frame, False)
+            found = "cut off" if frame is None else reference.packet_of(*frame, False, 4)
             if isinstance(found, str):
                 skipped[found] += 1
             else:
@@ -94,6 +95,14 @@ def read(source, **options) -> tuple:
             raise
         return rows, None if capture is None else capture.skipped, True
     return rows, capture.skipped, False
+
+
+def told_of(content: bytes) -> tuple[list, bool]:
+    """Packets, and whether an error or a warning says that there are not all of them."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        rows, _, refused = read(io.BytesIO(content))
+    return rows, refused or bool(seen)
 
 
 def compare(content: bytes, path, threads: int) -> None:
@@ -151,8 +160,8 @@ def test_truncation_of_compressed_captures(kind):
     rows, _, _ = judged(CAPTURES["pcap"])
     content = compress(CAPTURES["pcap"])
     for size in range(len(content)):
-        found, _, refused = read(io.BytesIO(content[:size]))
-        assert refused
+        found, told = told_of(content[:size])
+        assert told
         assert found == rows[: len(found)]
     assert read(io.BytesIO(content))[0] == rows
 
@@ -230,8 +239,8 @@ def test_damaged_compression(kind):
         for value in (0, 255):
             wrong = bytearray(content)
             wrong[place] = value
-            found, _, refused = read(io.BytesIO(bytes(wrong)))
-            assert refused or found == rows
+            found, told = told_of(bytes(wrong))
+            assert told or found == rows
 
 
 @pytest.mark.slow

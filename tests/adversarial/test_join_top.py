@@ -13,7 +13,8 @@ import pytest
 
 from adversarial.clock import attempts
 from join_collections import records
-from matchwood.applications.join import ONE, Raw, cpu, fuzzy
+from matchwood.applications.join import ONE, Raw, cpu
+from matchwood.applications.join import best as best_pairs
 from matchwood.join import collection, fuzzy_join
 
 
@@ -24,8 +25,8 @@ def triples(pairs):
 @pytest.fixture
 def sampled(monkeypatch):
     """Collections of any size are sampled."""
-    monkeypatch.setattr(fuzzy, "LEAST_SAMPLED", 0)
-    monkeypatch.setattr(fuzzy, "SAMPLE", 2)
+    monkeypatch.setattr(best_pairs, "LEAST_SAMPLED", 0)
+    monkeypatch.setattr(best_pairs, "SAMPLE", 2)
 
 
 @pytest.mark.slow
@@ -81,7 +82,7 @@ def test_pairs_behind_the_last_place_are_dropped_and_no_others():
         left, right = (part.ravel() for part in np.divmod(rng.permutation(3600), 60))
         least = np.minimum(sizes[0][left], sizes[1][right])
         weight = least * ONE if seed % 2 else rng.integers(1, least + 1) * (ONE // 3)
-        best = fuzzy._Best(25, sizes)
+        best = best_pairs._Best(25, sizes)
         for part in np.split(np.arange(3600), 9):
             best.add(Raw(*(array[part] for array in (left, right, weight))))
             best.settle()

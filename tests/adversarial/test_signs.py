@@ -42,6 +42,14 @@ GRAPHS = {
         lambda G, **how: matchwood.modularity(G, some_labels(G), **how),
         lambda G, value: check.check_modularity(G, some_labels(G), value),
     ),
+    "partition": (
+        lambda G, **how: matchwood.partition(G, 1, **how),
+        lambda G, answer: check.check_partition(G, answer, k=1),
+    ),
+    "refine_partition": (
+        lambda G, **how: matchwood.refine_partition(G, np.zeros(G.n, int), **how),
+        lambda G, answer: check.check_partition(G, answer, k=1),
+    ),
     "pagerank": (
         lambda G, **how: matchwood.pagerank(G, weighted=True, **how),
         lambda G, answer: check.check_pagerank(G, answer, weighted=True),
@@ -127,7 +135,9 @@ def same(found, right):
     if hasattr(right, "scores"):
         near = np.abs(np.asarray(found.scores) - right.scores).max(initial=0) < 1e-10
         return near and found.iterations == right.iterations
-    return found.labels.tolist() == right.labels.tolist() and found.modularity == right.modularity
+    value = "cut" if hasattr(right, "cut") else "modularity"
+    alike = getattr(found, value) == getattr(right, value)
+    return alike and found.labels.tolist() == right.labels.tolist()
 
 
 def faults_on_one_machine(name, case, expected, threads):

@@ -114,7 +114,7 @@ def _numbers(array: Any) -> dict[str, Any]:
         numbers = [-2, -1, 0, array.size - 1, array.size, int(array.max()) + 1, 10**9, most, least]
         if array.dtype.kind == "u":
             numbers = [0, 1, most]
-        made = {f"{number}": _with(array, number) for number in numbers}
+        made = {f"{k}": _with(array, k) for k in numbers if least <= k <= most}
         made["all 10**9"] = np.full_like(array, min(10**9, most))
         made["all least"] = np.full_like(array, least)
         made["backwards"] = array[::-1].copy()
@@ -249,6 +249,8 @@ def digest(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [f.name for f in dataclasses.fields(value) if "seconds" not in f.name]
         return [digest(getattr(value, name)) for name in names]
+    if hasattr(value, "_fields"):
+        return [digest(getattr(value, k)) for k in value._fields if "seconds" not in k]
     if isinstance(value, (tuple, list)):
         return [digest(item) for item in value]
     if sp.issparse(value):

@@ -100,6 +100,21 @@ def test_bad_files_are_told(tmp_path: Path, text: bytes, name: str, message: str
     assert message in result.stderr
 
 
+def test_a_table_asks_for_its_column(table: Path, tmp_path: Path) -> None:
+    """Else ids and prices would be compared as parts of sets, and the header as one of them."""
+    import pyarrow
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"id": [1, 2], "tags": ["a", "b"]}), tmp_path / "a.parquet")
+    packed = tmp_path / "b.csv.gz"
+    packed.write_bytes(gzip.compress(TABLE.encode()))
+    for path in (table, packed, tmp_path / "a.parquet"):
+        result = CliRunner().invoke(app, ["join", str(path)])
+        assert result.exit_code == 2
+        assert "--on" in result.stderr
+        assert "id, tags" in " ".join(result.stderr.split())
+
+
 def test_bad_options_are_told(table: Path, tmp_path: Path) -> None:
     for options, message in (
         (("-o", str(tmp_path / "x.txt")), "must end in .csv"),
@@ -108,6 +123,10 @@ def test_bad_options_are_told(table: Path, tmp_path: Path) -> None:
         (("--by", "none"), "has no column 'none'"),
         (("--limit", "0"), "limit is 0"),
         (("--right-on", "id"), "--right-on names a column of B"),
+        (("--estimate", "--top", "3"), "--top is for the join itself"),
+        (("--estimate", "-o", str(tmp_path / "x.csv")), "-o is for the join itself"),
+        (("--estimate", "--check"), "--check is for the join itself"),
+        (("-o", str(table)), "that is an input, which would be lost"),
     ):
         result = CliRunner().invoke(app, ["join", str(table), "--on", "tags", *options])
         assert result.exit_code == 2
@@ -121,8 +140,20 @@ def test_cells_that_a_spreadsheet_would_run() -> None:
     assert safe_cell('a "b", c') == '"a ""b"", c"'
 
 
-def test_a_line_is_a_set_where_no_column_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "sets.csv"
+def test_nothing_in_a_file_steers_a_terminal(tmp_path: Path) -> None:
+    """Records went to the screen with their escape sequences."""
+    path = tmp_path / "a.txt"
+    path.write_text("[/red];\x1b[31ma\x00b;\x9bx\n" * 2)
+    result = run("join", str(path))
+    assert "[/red]" in result.stdout
+    assert not set(result.stdout) & set("\x1b\x00\x9b")
+    result = CliRunner().invoke(app, ["join", str(tmp_path / "\x1b[31m.txt")])
+    assert result.exit_code == 2
+    assert "\x1b" not in result.stderr
+
+
+def test_a_line_of_text_is_a_set(tmp_path: Path) -> None:
+    path = tmp_path / "sets.txt"
     path.write_text("a;b\nc\n")
     assert read(path, None).data == ["a;b", "c"]
 

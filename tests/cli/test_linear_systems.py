@@ -34,15 +34,17 @@ def test_precondition() -> None:
     assert "algebraic block tridiagonal" in run("precondition", MATRIX, *long)
     assert "algebraic block tridiagonal" in shown
     assert "jacobi" not in shown
+    assert "level 0" in run("precondition", MATRIX, "--kind", "multilevel")
 
 
 def test_solve(tmp_path: Path) -> None:
     facts = json.loads(run("solve", MATRIX, "-p", "all", "--json"))
     found = facts["solutions"]
-    assert len(found) == 5
+    assert len(found) == 6
     assert all(answer["converged"] for answer in found.values())
     steps = {name: answer["iterations"] for name, answer in found.items()}
-    assert steps["algebraic_tridiagonal"] < steps["jacobi"]
+    assert steps["multilevel"] < steps["algebraic_tridiagonal"] < steps["jacobi"]
+    assert facts["method"] == "bicgstab, fcg"
     assert found["jacobi"]["errors"][-1] < 1e-4
     assert "algebraic tridiagonal" in run("solve", MATRIX)
 

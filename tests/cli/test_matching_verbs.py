@@ -50,6 +50,10 @@ def test_maximal(method: str) -> None:
     expected = matchwood.maximal_matching(A, method=method, prefer="degree")
     assert by_degree["edges"] == expected.cardinality
     assert CliRunner().invoke(app, ["match", GRAPH, "--prefer", "degree"]).exit_code == 2
+    for unread in (("--method", method), ("--maximum",)):  # was ignored
+        result = CliRunner().invoke(app, ["match", GRAPH, *unread, "--ties", "index"])
+        assert result.exit_code == 2
+        assert "--ties is for heavy matchings" in " ".join(result.stderr.split())
 
 
 def test_factor(tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ CALLS = {
     "mis": "path:5", "mst": "aniso:1,4x4", "match": "aniso:1,4x4", "factor": "aniso:1,4x4",
     "coarsen": "aniso:1,4x4", "forest": "aniso:1,4x4", "precondition": "aniso:1,4x4",
     "solve": "aniso:1,5x5", "order": "path:5", "communities": "path:5", "pagerank": "path:5",
+    "partition": "path:5",
 }  # fmt: skip
-MORE = {"order": ("--method", "rabbit")}  # options with which other keys are printed
+# options with which other keys are printed
+MORE = {"order": (("--method", "rabbit"), ("--method", "dissection"))}
 OTHERS = {  # tested elsewhere, or long
     "generate", "convert", "bench", "warmup", "config", "demo", "join", "sense",
 }  # fmt: skip
@@ -69,8 +71,7 @@ def test_the_page_names_the_keys(verb: str) -> None:
     assert top == set(facts)
     if not DATA & {"preconditioners", "solutions"} & set(facts):
         printed = [facts]
-        if verb in MORE:
-            printed.append(run_json(verb, CALLS[verb], *MORE[verb]))
+        printed += [run_json(verb, CALLS[verb], *words) for words in MORE.get(verb, ())]
         assert inner == {
             key
             for facts in printed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import re
@@ -172,11 +173,15 @@ def test_truncation_keeps_bits(capture, tmp_path):
         ((), "a capture is needed"),
         (("/nowhere/x.pcap",), "No such file"),
         (("CAPTURE", "--anonymize", "rot13"), "method must be one of"),
-        (("CAPTURE", "--anonymize", "permutation"), "key must be 32 bytes"),
+        (("CAPTURE", "--anonymize", "permutation"), "permutation needs a --key-file"),
         (("CAPTURE", "--bits", "8"), "need --anonymize"),
         (("CAPTURE", "--window", "soon"), "window"),
         (("CAPTURE", "--ranges", "/nowhere"), "No such file"),
-        (("CAPTURE", "--html", "/nowhere/x.html"), "/nowhere"),
+        (("CAPTURE", "--html", "/nowhere/x.html"), "--html /nowhere"),
+        (("CAPTURE", "--html", "x.pcap"), "must end in .html"),
+        (("CAPTURE", "--archive", "CAPTURE"), "that is an input, which would be lost"),
+        (("CAPTURE", "--new-key", "/nowhere/key"), "only writes a key"),
+        (("CAPTURE", "--ip", "5"), "--ip must be 4 or 6"),
         (("CAPTURE", "--partial", "half"), "partial must be one of"),
     ],
 )
@@ -186,3 +191,46 @@ def test_errors_are_one_line(words, message, capture):
     assert result.exit_code == 2
     assert message in result.output
     assert len(result.output.strip().splitlines()) == 1
+
+
+def test_batches_and_devices(capture):
+    whole = run_verb_json("sense", capture)
+    parts = run_verb_json("sense", capture, "--batches", "3")
+    assert parts["statistics"] == whole["statistics"]
+    for option, message in (("0", "for the GPU engine"), ("a,b", "must be numbers such as 0,1")):
+        result = CliRunner().invoke(app, ["sense", capture, "--devices", option])
+        assert result.exit_code == 2
+        assert message in " ".join(result.stderr.split())
+
+
+def test_who_sent_most_and_packets_of_ipv6(capture, tmp_path):
+    found = run_verb_json("sense", capture, "--top", "2")
+    assert found["top"] == [
+        {"address": "10.0.0.1", "packets": 3, "fan_out": 2},
+        {"address": "10.0.0.4", "packets": 3, "fan_out": 1},
+    ]
+    assert run_verb_json("sense", capture)["top"] == []
+    assert "10.0.0.1" in run_verb("sense", capture, "--top", "1").stdout
+    path = tmp_path / "six.pcap"
+    head = b"`" + bytes(5) + b"\x11@"
+    path.write_bytes(frames.pcap([head + bytes(15) + b"\1" + bytes(15) + b"\2"] * 3))
+    found = run_verb_json("sense", str(path), "--ip", "6", "--top", "5")
+    assert found["top"] == [{"address": "::1", "packets": 3, "fan_out": 1}]
+    result = CliRunner().invoke(
+        app, ["sense", str(path), "--ip", "6", "--archive", str(tmp_path / "a.tar")]
+    )
+    assert result.exit_code == 2
+    assert "addresses of IPv4" in result.stderr
+
+
+def test_a_warning_is_one_line(tmp_path):
+    """Without the place in our sources, which a user has nothing to do with."""
+    path = tmp_path / "cut.pcap.gz"
+    path.write_bytes(gzip.compress(frames.pcap(frames.example() * 50))[:-60])
+    done = subprocess.run(
+        [sys.executable, "-m", "matchwood.cli", "sense", str(path), "--json"],
+        capture_output=True, text=True, env=environment(), check=True,
+    )  # fmt: skip
+    assert done.stderr.startswith("matchwood: warning: ")
+    assert done.stderr.count("\n") == 1
+    assert "the file is cut off" in done.stderr

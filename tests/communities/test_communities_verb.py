@@ -21,11 +21,23 @@ def test_json(method, tmp_path):
     assert 0 < told["modularity"] < 1
     stored = np.load(file)
     assert stored["label"].size == 180
-    assert int(stored["count"]) == told["components"]
+    assert int(stored["count"]) == told["communities"]
+    assert set(told["largest"][0]) == {"community", "vertices"}
+    assert "components" not in told
 
 
 def test_table():
-    assert "communities of path:30" in run_verb("communities", "path:30", "--top", "3").output
+    """It called communities components, and did not show their modularity."""
+    shown = run_verb("communities", "path:30", "--top", "3").output
+    assert "communities of path:30" in shown
+    assert "modularity" in shown
+    assert "component" not in shown
+
+
+def test_tolerance():
+    rough = run_verb_json("communities", "path:300", "--tolerance", "0.9")
+    fine = run_verb_json("communities", "path:300")
+    assert rough["communities"] > fine["communities"]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +46,8 @@ def test_table():
         (("--method", "best"), "method must be one of"),
         (("--resolution", "-1"), "resolution must be"),
         (("--method", "labels", "--resolution", "2"), "resolution must be 1"),
+        (("--method", "leiden", "--tolerance", "0.1"), "tolerance is for louvain"),
+        (("--tolerance", "-1"), "tolerance must be"),
     ],
 )
 def test_errors(words, message):

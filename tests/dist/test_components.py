@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -35,9 +36,16 @@ def spread(comm, A, shape, **options):
     )
 
 
-def labelled(comm, matrices, shape, methods, options, kind="own"):
+def by_messages(comm):
+    """As between hosts: no memory that all ranks have."""
+    comm.shared_array = lambda nbytes: None
+
+
+def labelled(comm, matrices, shape, methods, options, kind="own", shared=True):
     """For each graph the labels of several methods, gathered."""
     found = []
+    if not shared:
+        by_messages(comm)
     for A in matrices:
         G = spread(comm, A, shape, **options)
         G.exchange = G.exchange.with_kind(kind)
@@ -51,9 +59,10 @@ def labelled(comm, matrices, shape, methods, options, kind="own"):
 def compared(matrices, shapes, methods, kind="own", **options):
     expected = [matchwood.connected_components(A) for A in matrices]
     rounds = set()
-    for shape in shapes:
+    ways = (True, False) if "auto" in methods else (True,)
+    for shape, shared in itertools.product(shapes, ways):
         ranks = shape[0] * shape[1]
-        for found in dist.run(labelled, ranks, matrices, shape, methods, options, kind):
+        for found in dist.run(labelled, ranks, matrices, shape, methods, options, kind, shared):
             for answers, right in zip(found, expected, strict=True):
                 for count, labels, turns in answers:
                     assert count == right.count, shape
@@ -132,8 +141,9 @@ def test_random_graphs(A: sp.csr_array) -> None:
     compared([A], ((2, 2), (1, 5), (3, 2)), ["auto", "colour"])
 
 
+@pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("together", [0, None])
-def test_ranks_with_several_threads(monkeypatch, together):
+def test_ranks_with_several_threads(monkeypatch, together, shared):
     """Also where members share what is small.  The second call leaves out the largest component."""
     if together is not None:
         monkeypatch.setattr(CREW, "TOGETHER", together)
@@ -143,6 +153,8 @@ def test_ranks_with_several_threads(monkeypatch, together):
         expected = matchwood.connected_components(graph)
 
         def body(comm, graph=graph):
+            if not shared:
+                by_messages(comm)
             G = spread(comm, graph, (2, 2))
             answers = [matchwood.connected_components(G, threads=3) for _ in range(4)]
             return [(found.count, found.labels.gather(None)) for found in answers]
@@ -288,6 +300,7 @@ def test_what_is_known_of_the_largest_component():
 
 
 def measured(comm, A, method, kind="own", symmetric=False):
+    by_messages(comm)
     G = spread(comm, A, (4, 4))
     G.exchange = G.exchange.with_kind(kind)
     assert not symmetric or G.has_symmetric_pattern
@@ -347,15 +360,13 @@ def test_wrong_arguments_are_refused_on_all_ranks():
 
     def body(comm):
         G = spread(comm, A, (2, 2))
-        ranges = spread(comm, A, (2, 2), layout="ranges")
         call = matchwood.connected_components
         return [
             tried(lambda: call(G, method="afforest")),
             tried(lambda: call(G, method="colour" if comm.rank else "auto")),
-            tried(lambda: call(ranges)),
             tried(lambda: call(G, engine="reference")),
             tried(lambda: call(G, threads=0)),
-            tried(lambda: matchwood.strongly_connected_components(G)),
+            tried(lambda: matchwood.condensation(G)),
         ]
 
     found = dist.run(body, 4)
@@ -363,10 +374,9 @@ def test_wrong_arguments_are_refused_on_all_ranks():
     assert found[0][0].startswith("ValueError: connected_components: method must be one of")
     assert "'colour'" in found[0][0]
     assert "method must be the same on all ranks" in found[0][1]
-    assert "method must be 'colour' where the layout is 'ranges'" in found[0][2]
-    assert found[0][3].startswith("EngineUnavailable: connected_components: engine must be None")
-    assert found[0][4].startswith("ValueError: connected_components: threads must be")
-    assert found[0][5].startswith("EngineUnavailable: strongly_connected_components")
+    assert found[0][2].startswith("EngineUnavailable: connected_components: engine must be None")
+    assert found[0][3].startswith("ValueError: connected_components: threads must be")
+    assert found[0][4].startswith("EngineUnavailable: condensation")
 
 
 def broken(comm, A, shape, order):

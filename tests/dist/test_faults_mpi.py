@@ -201,3 +201,63 @@ def test_an_uncaught_error_ends_the_job():
     assert done.returncode != 0
     assert done.stderr.count("rank 2 failed: OSError: uncaught") == 2
     assert "Where rank 2 failed:" in done.stderr
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import matchwood as mw
+from dist.mpi import say
+from matchwood.gate.distributed import whole
+
+whole.REFERRED_ENTRIES = 0
+comm = mw.dist.world(threads=1)
+G = mw.distribute(mw.generators.path(2_000_000) if comm.rank == 0 else None, comm=comm)
+mw.bfs(G, 1_999_990, depth_limit=5)             # compiles
+if comm.rank == 1:
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+began = time.monotonic()
+try:
+    with comm:
+        mw.bfs(G, 0)
+except (KeyboardInterrupt, mw.RankFailed) as error:
+    assert time.monotonic() - began < 30        # the search takes longer on any machine
+    say(comm.rank, type(error).__name__, getattr(error, "rank", ""))
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_is_interrupted_in_a_narrow_level():
+    """The others wait for it within a kernel, and raise."""
+    done = mpiexec(3, INTERRUPTED, check=False)
+    assert done.lines == ["0 RankFailed 1", "1 KeyboardInterrupt ", "2 RankFailed 1"], done.stderr
+
+
+REFERRED = """
+import os, signal, sys, threading, time
+import matchwood as mw
+from dist.mpi import say
+
+for rank in map(int, sys.argv[1:]):
+    comm = mw.dist.world(threads=1)
+    G = mw.distribute(mw.generators.path(1000) if comm.rank == 0 else None, comm=comm)
+    mw.label_propagation(G)                         # compiles
+    G = mw.distribute(mw.generators.path(1_000_000) if comm.rank == 0 else None, comm=comm)
+    mw.label_propagation(G, max_rounds=1)
+    if comm.rank == rank:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    try:
+        mw.label_propagation(G, max_rounds=100_000, tol=0)
+    except (KeyboardInterrupt, mw.RankFailed) as error:
+        assert time.monotonic() - began < 3         # the call takes longer on any machine
+        say(rank, comm.rank, type(error).__name__, getattr(error, "rank", ""))
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_is_interrupted_while_the_first_computes():
+    done = mpiexec(3, REFERRED, "0", "1", check=False)
+    assert done.lines == [
+        "0 0 KeyboardInterrupt ", "0 1 RankFailed 0", "0 2 RankFailed 0",
+        "1 0 RankFailed 1", "1 1 KeyboardInterrupt ", "1 2 RankFailed 1",
+    ], done.stderr  # fmt: skip

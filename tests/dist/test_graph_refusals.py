@@ -162,11 +162,12 @@ def test_the_number_of_vertices_may_be_left_out():
 
 
 CALLS = {
-    "coarsen": lambda G: (G, np.zeros(5, np.int64)),
     "permute": lambda G: (G, np.arange(5)),
     "refine_order": lambda G: (G, np.arange(5)),
     "modularity": lambda G: (G, np.zeros(5, np.int64)),
     "degree_factor": lambda G: (G, 2),
+    "partition": lambda G: (G, 2),
+    "refine_partition": lambda G: (G, np.zeros(5, np.int64)),
     "solve": lambda G: (G, np.ones(5)),
     "locality_ordering": lambda G: (G, "degree"),
     "streaming_matching": lambda G: None,  # takes edges, not a graph
@@ -177,6 +178,10 @@ SPREAD = {
     "pagerank", "weighted_matching",
 }  # fmt: skip
 """Functions that have a cluster engine."""
+OF_FIRST = {
+    "coarsen", "leiden", "louvain", "maximal_independent_set", "strongly_connected_components",
+}  # fmt: skip
+"""Functions that the first rank calls."""
 NO_GRAPH = ("sensing", "join", "tridiagonal", "preconditioners")
 
 
@@ -187,7 +192,7 @@ def test_functions_without_dist_say_so():
     def work(comm):
         G = matchwood.distribute((5, EDGES), comm=comm)
         for problem in PROBLEMS:
-            if problem.family in NO_GRAPH or problem.function in SPREAD:
+            if problem.family in NO_GRAPH or problem.function in SPREAD | OF_FIRST:
                 continue
             arguments = CALLS.get(problem.function, lambda G: (G,))(G)
             if arguments is None:

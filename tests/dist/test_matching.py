@@ -515,3 +515,32 @@ def test_is_locally_dominant_on_ranks():
 
     assert dist.run(ask, 4) == [[True, False, True]] * 4
     assert issubclass(CheckFailed, ValueError)
+
+
+@pytest.mark.parametrize("ties", ["hash", "index"])
+def test_the_first_rank_does_the_last_of_many_rounds(monkeypatch, ties):
+    """Weights that rise along paths: one machine's mates, weights and rounds."""
+    monkeypatch.setattr(rule, "LATE_ROUNDS", 3)
+    rng = np.random.default_rng(4)
+    steps_up = path(400).astype(np.float64)
+    steps_up.data[:] = np.minimum(np.repeat(np.arange(400), 2)[1:-1], 390)  # some are equal
+    rising = sp.csr_array(sp.triu(steps_up) + sp.triu(steps_up).T)
+    several = sp.block_diag([rising, grid(8, 8), sp.csr_array((5, 5)), rising], format="csr")
+    place = rng.permutation(several.shape[0])
+    shuffled_ = sp.csr_array(several[place][:, place])
+    for A in (rising, sp.csr_array(several), shuffled_, shuffled_.astype(np.float32)):
+        compare(A, [(2, 2), (3, 1)], ties=ties)
+        compare(A, [(1, 3)], "hashed", ties=ties)
+
+    def where(comm):
+        G = spread(comm, rising, (2, 2))
+        for seed in (1, 0):  # the second finds the arrays of the first
+            found = weighted_matching(G, rng=seed)
+        return G.stats["weighted_matching"], found.rounds
+
+    one = weighted_matching(rising, method="dominant").rounds
+    assert one > 100
+    late = "on all 4 ranks, the last rounds on the first"
+    assert dist.run(where, 4) == [(late, one)] * 4
+    monkeypatch.setattr(rule, "LEFT_ENTRIES", 0)
+    assert dist.run(where, 4) == [("on all 4 ranks", one)] * 4

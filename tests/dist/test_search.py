@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+import time
 from types import FunctionType
 
 import numpy as np
@@ -19,7 +21,7 @@ from matchwood.engines.ranks.exchanges.cpu import rows_with_entries
 from matchwood.engines.ranks.exchanges.packing import pack_values, unpack_values
 from matchwood.engines.ranks.grid import Grid, GridShape
 from matchwood.traversal.breadth_first.ranks import cpu as rank_steps
-from matchwood.traversal.breadth_first.ranks.cpu import levels, messages
+from matchwood.traversal.breadth_first.ranks.cpu import levels, messages, narrow
 from spread_graphs import CREW, FEW_GRIDS, GRIDS, SHAPES, slab, tried, zoo_on
 from support import from_python
 
@@ -78,6 +80,12 @@ def zoo():
     return [make() for name, make in ZOO.items() if name not in LONG]
 
 
+@pytest.fixture
+def wide(monkeypatch):
+    """All levels by collectives, as between hosts."""
+    monkeypatch.setattr(narrow, "ENTRIES", 0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_levels_and_parents_are_those_of_one_machine(shape):
@@ -85,8 +93,110 @@ def test_levels_and_parents_are_those_of_one_machine(shape):
 
 
 @pytest.mark.slow
-def test_all_graphs_on_all_grids():
+@pytest.mark.parametrize("entries", [0, narrow.ENTRIES])
+def test_all_graphs_on_all_grids(monkeypatch, entries):
+    monkeypatch.setattr(narrow, "ENTRIES", entries)
     compared(zoo(), GRIDS)
+
+
+def test_narrow_levels_on_all_grids():
+    """Meshes and paths; from several sources, by directed arcs, up to a level."""
+    calls = [
+        ([0], {}),
+        ([1, 30, 31, 97], {"directed": False, "depth_limit": 5}),
+        ([5], {"depth_limit": 9}),
+        ([], {}),
+    ]
+    graphs = [grid(37, 11), path(130), sp.triu(grid(20, 6), format="csr"), sp.csr_array((99, 99))]
+    compared(graphs, ((1, 2), (3, 1), (2, 2), (2, 3)), calls)
+    compared(graphs, ((2, 2),), calls, order="hashed", checked=True)
+
+
+def test_narrow_and_wide_levels_in_turn(monkeypatch):
+    """The loop is left and entered again, with frontiers as lists and as bits."""
+    monkeypatch.setattr(narrow, "FEW", 8)
+    monkeypatch.setattr(narrow, "PART", 1 << 40)
+    turns = []
+    old = narrow.Narrow.search
+
+    def search(self, *arguments):
+        found = old(self, *arguments)
+        turns.append((found[0].size, found[1]))
+        return found
+
+    monkeypatch.setattr(narrow.Narrow, "search", search)
+    A = sp.block_diag([grid(40, 5), rmat(8, 4), path(30)], format="csr")
+    for few in (8, 100):
+        monkeypatch.setattr(narrow, "FEW", few)
+        compared([A, A.T.tocsr()], ((2, 2), (1, 3)), [([0, 201, 460], {}), ([3, 300], {})])
+    assert any(size > 1 and not over for size, over in turns)
+    assert any(over for _, over in turns)
+
+
+def test_kernels_that_return_before_the_search_is_over(monkeypatch):
+    """Since their room for sizes is full, or since another rank is late."""
+    old = narrow.crew
+
+    def crew(threads, work):
+        made = old(threads, work=work)
+        if threading.current_thread().name.endswith("1"):
+            time.sleep(0.01)
+        return made
+
+    def short(self, *arguments, old=narrow.Narrow.__init__):
+        old(self, *arguments)
+        self.sizes = self.sizes[:3]
+
+    monkeypatch.setattr(narrow, "crew", crew)
+    monkeypatch.setattr(narrow.Narrow, "__init__", short)
+    compared([grid(37, 11), path(50)], ((2, 2), (1, 2)), [([0], {}), ([7], {})])
+
+
+@pytest.mark.parametrize("fault", ["raise", "leave"])
+def test_a_rank_that_fails_in_a_narrow_level(monkeypatch, fault):
+    """The others, which wait for it in a kernel, raise at once."""
+    A = grid(40, 30)
+
+    def short(self, *arguments, old=narrow.Narrow.__init__):
+        old(self, *arguments)
+        self.sizes = self.sizes[:5]
+
+    class Crew:
+        calls = 0
+
+        def run(self, *arguments):
+            if threading.current_thread().name.endswith("2"):
+                Crew.calls += 1
+                if Crew.calls == 4:
+                    raise SystemExit if fault == "leave" else ZeroDivisionError("in level 20")
+            crew(1, work=10**9).run(*arguments)
+
+    monkeypatch.setattr(narrow.Narrow, "__init__", short)
+    monkeypatch.setattr(narrow, "crew", lambda threads, work: Crew())
+    start = time.monotonic()
+    with pytest.raises(matchwood.RankFailed) as failed:
+        dist.run(lambda comm: matchwood.bfs(spread(comm, A, (2, 2)), 0), 4)
+    assert failed.value.rank == 2
+    assert failed.value.type == ("SystemExit" if fault == "leave" else "ZeroDivisionError")
+    assert time.monotonic() - start < 10
+
+
+def test_narrow_levels_are_counted_and_reported():
+    told, A = [], grid(20, 10)
+
+    def body(comm):
+        G = spread(comm, A, (2, 2))
+        if comm.rank == 0:
+            comm.listener = lambda round, active, traffic: told.append((round, active))
+        comm.traffic.clear()
+        matchwood.bfs(G, 0)
+        return comm.traffic.by_operation["rounds"]
+
+    counts = dist.run(body, 4)
+    sizes = np.bincount(matchwood.bfs(A, 0).level)
+    assert told == list(enumerate(sizes.tolist(), 1))
+    assert all(each.calls == 1 and each.bytes_received > 0 for each in counts)
+    assert all(each.bytes_sent > 0 and each.messages >= 3 * sizes.size for each in counts)
 
 
 @pytest.mark.slow
@@ -100,6 +210,7 @@ def test_hashed_vertices_and_long_ways():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("wide")
 def test_both_directions_and_several_threads():
     """R-MAT goes bottom up; with three threads a rank, several members reach a vertex at once."""
     for A in (rmat(11, 8), rmat(11, 8, symmetric=False)):
@@ -134,6 +245,7 @@ def compared_wide(A, calls):
 def test_messages_are_read_and_written_by_a_team(monkeypatch, threads):
     """However short they are; members share words of bits, lists, and what begins within words."""
     monkeypatch.setattr(CREW, "TOGETHER", 0)
+    monkeypatch.setattr(narrow, "ENTRIES", 0)
     rules = {"threads": threads}
     calls = [([5], rules), ([0, 1, 2], {"directed": False, **rules})]
     for A in (rmat(11, 8), rmat(10, 8, symmetric=False), grid(37, 11), path(130)):
@@ -147,6 +259,7 @@ def test_messages_are_read_and_written_by_a_team(monkeypatch, threads):
 
 
 @pytest.mark.slow  # compiles every kernel once more
+@pytest.mark.usefixtures("wide")
 def test_wide_messages_are_read_and_written_by_a_team(monkeypatch):
     monkeypatch.setattr(CREW, "TOGETHER", 0)
     calls = [([5], {"threads": 5}), ([0, 1, 2], {"directed": False, "threads": 5})]
@@ -385,12 +498,12 @@ def test_few_vertices_that_are_left_are_looked_for(monkeypatch):
 
         def step(self, depth, *follow, old=old, name=name):
             if self.grid.rank == 0:
-                ways.append(name)
+                ways.append((depth, name))
             return old(self, depth, *follow)
 
         monkeypatch.setattr(rank_steps.Steps, name, step)
     compared([A], ((2, 2),), [(int(np.diff(A.indptr).argmax()), {})])
-    last = max(k for k, way in enumerate(ways) if way == "bottom_up")
+    last = max(depth for depth, way in ways if way == "bottom_up")
     assert sizes[last] < A.shape[0] // 18
 
 

@@ -147,7 +147,7 @@ def test_searches_by_the_first_rank(name):
     run(searches, 4, ZOO[name](), "hashed")
 
 
-@looped("order", ("given", "hashed"))
+@looped("order", ("given", "hashed", "rcm"))
 def test_answers_are_found_by_the_first_rank(order):
     for ranks in (2, 3, 6):
         run(answers, ranks, ZOO["few weights"](), order, True)

@@ -213,9 +213,12 @@ def test_pairs_and_tables():
     assert inner["name_right"].tolist() == ["b", "c", "c"]
     assert inner["score"].tolist() == [1.0, 0.5, 0.5]
     left = pairs.merge(table, how="left")
-    assert left["name_left"].tolist() == ["a", "a", "b", "c", "d", "e"]
-    assert left["name_right"].isna().tolist() == [False] * 3 + [True] * 3
-    assert pairs.merge(table, how="anti")["name"].tolist() == ["c", "d", "e"]
+    assert left["name_left"].tolist() == ["a", "a", "b", "d", "e"]  # c is the partner of a and b
+    assert left["name_right"].isna().tolist() == [False] * 3 + [True] * 2
+    assert pairs.merge(table, how="anti")["name"].tolist() == ["d", "e"]
+    assert pairs.merge(table, table, how="anti")["name"].tolist() == ["d", "e"]
+    beside = fuzzy_join(table, table, on="lists", delta=0.9, exclude_equal=True)  # two sides
+    assert beside.merge(table, table, how="anti")["name"].tolist() == list("abcde")
     other = pandas.DataFrame({"lists": [["xyz"]], "price": [3]})
     two = fuzzy_join(table, other, on="lists").merge(table, other, suffixes=("", "_other"))
     assert two.columns.tolist() == ["name", "lists", "lists_other", "price", "score"]
@@ -224,7 +227,7 @@ def test_pairs_and_tables():
     with pytest.raises(ValueError, match="how must be one of"):
         pairs.merge(table, how="outer")
     assert pairs.merge(ROWS)[0] == (ROWS[0], ROWS[1], 1.0)
-    assert pairs.merge(ROWS, how="anti") == [ROWS[2], ROWS[3], ROWS[4]]
+    assert pairs.merge(ROWS, how="anti") == [ROWS[3], ROWS[4]]
 
 
 def test_two_columns_of_one_table_are_two_sides():
@@ -257,7 +260,7 @@ def test_merge_names_columns_and_takes_columns_as_lists():
         with pytest.raises(ValueError, match="suffixes must be two texts"):
             pairs.merge(table, suffixes=suffixes)
     assert pairs.merge(table[0]) == pairs.merge(ROWS)
-    assert pairs.merge(table["score"], how="anti") == ["c", "d", "e"]
+    assert pairs.merge(table["score"], how="anti") == ["d", "e"]
     for wrong in (5, None, {"score": ROWS}):
         with pytest.raises(TypeError, match="merge: left must be"):
             pairs.merge(wrong)
@@ -274,8 +277,8 @@ def test_pairs_and_arrow_tables():
     assert inner.column_names == ["name_left", "lists_left", "name_right", "lists_right", "score"]
     assert inner["name_right"].to_pylist() == ["b", "c", "c"]
     left = pairs.merge(table, how="left")
-    assert left["name_right"].to_pylist() == ["b", "c", "c", None, None, None]
-    assert pairs.merge(table, how="anti")["name"].to_pylist() == ["c", "d", "e"]
+    assert left["name_right"].to_pylist() == ["b", "c", "c", None, None]
+    assert pairs.merge(table, how="anti")["name"].to_pylist() == ["d", "e"]
 
 
 def test_tables_that_come_as_a_stream():
@@ -313,8 +316,8 @@ def test_pairs_and_polars_tables():
     assert inner.columns == ["name_left", "lists_left", "name_right", "lists_right", "score"]
     assert inner["name_right"].to_list() == ["b", "c", "c"]
     left = pairs.merge(table, how="left")
-    assert left["name_right"].to_list() == ["b", "c", "c", None, None, None]
-    assert pairs.merge(table, how="anti")["name"].to_list() == ["c", "d", "e"]
+    assert left["name_right"].to_list() == ["b", "c", "c", None, None]
+    assert pairs.merge(table, how="anti")["name"].to_list() == ["d", "e"]
 
 
 def test_rows_of_a_matrix_are_sets_of_columns():

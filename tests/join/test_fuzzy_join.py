@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from join_collections import records
+from matchwood.applications.join.fuzzy import estimate
 from matchwood.applications.join.verification import METHODS
 from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
 
@@ -191,7 +192,7 @@ def test_long_records_and_full_buffers(monkeypatch):
 def test_defaults_are_those_of_the_signature():
     from matchwood.applications.join import DEFAULTS
 
-    assert fuzzy_join.__kwdefaults__ == DEFAULTS
+    assert fuzzy_join.__kwdefaults__ == {**DEFAULTS, "comm": None}
 
 
 def test_limit_says_how_many_were_found():
@@ -250,3 +251,82 @@ def test_equal_records_are_left_out_by_their_exact_score(similarity):
                 made.check(ANAGRAMS)
         best = fuzzy_join(ANAGRAMS, verify="early", per_left=9, engine=engine, **given)
         assert {(i, j) for i, j in zip(best.left, best.right, strict=True) if i < j} == wanted
+
+
+@pytest.mark.parametrize("similarity", ["jaccard", "edit", "equal"])
+def test_the_best_of_collections_with_many_equal_records(similarity, monkeypatch):
+    monkeypatch.setattr("matchwood.applications.join.best.MANY_EQUAL", 1)
+    rng = random.Random(11)
+    kinds = [["ab", "cd"], ["ab"], ["ba"], ["abc", "cd"], ["cd", "ab", "x"], [], ["q"], ["x", "q"]]
+    rows, others = ([rng.choice(kinds) for _ in range(n)] for n in (22, 13))
+    groups = [rng.choice((0, 1, None)) for _ in rows]
+    for right, by in ((None, None), (others, None), (None, groups)):
+        for k, exclude_equal in ((1, False), (7, True), (40, False), (40, True), (1000, False)):
+            options = {"k": k, "exclude_equal": exclude_equal, "by": by}
+            options |= {"similarity": similarity, "q": 1}
+            wanted = triples(fuzzy_join(rows, right, engine="reference", **options))
+            for threads in (1, 3):
+                assert triples(fuzzy_join(rows, right, threads=threads, **options)) == wanted
+
+
+@pytest.mark.parametrize("similarity", ["jaccard", "edit", "equal"])
+def test_the_best_of_each_among_many_equal_records(similarity, monkeypatch):
+    monkeypatch.setattr("matchwood.applications.join.best.MANY_EQUAL", 0)
+    rng = random.Random(13)
+    kinds = [["ab", "cd"], ["ab"], ["ba"], ["abc", "cd"], ["cd", "ab", "x"], [], ["q"], ["x", "q"]]
+    for at_once in (1, 1 << 20):
+        monkeypatch.setattr("matchwood.applications.join.best.AT_ONCE", at_once)
+        rows, others = ([rng.choice(kinds) for _ in range(n)] for n in (22, 13))
+        groups = [rng.choice((0, 1, None)) for _ in rows]
+        for right, by in ((None, None), (others, None), (None, groups), ([], None)):
+            for each, exclude_equal in ((1, False), (3, True), (5, False), (50, True), (50, False)):
+                options = {"per_left": each, "exclude_equal": exclude_equal, "by": by}
+                options |= {"similarity": similarity, "q": 1}
+                wanted = fuzzy_join(rows, right, engine="reference", **options)
+                found = fuzzy_join(rows, right, threads=2, **options)
+                assert triples(found) == triples(wanted)
+                bare = fuzzy_join(rows, right, scores=False, **options)
+                assert bare.right.tolist() == wanted.right.tolist()
+
+
+def test_equal_records_cost_no_pairs():
+    """Each pair of 30,000 equal records was made, for the best ten of them."""
+    rows = [["red", "blue"]] * 30_000
+    best = fuzzy_join(rows, k=10)
+    assert triples(best) == [(0, i, 1.0) for i in range(1, 11)]
+    assert best.stats["generated"] == 0
+    best = fuzzy_join(rows, per_left=2)
+    assert triples(best)[:4] == [(0, 1, 1.0), (0, 2, 1.0), (1, 0, 1.0), (1, 2, 1.0)]
+    assert len(best) == 60_000
+    assert best.stats["generated"] < 100
+    with pytest.raises(ValueError, match="limit is 9"):
+        fuzzy_join(rows, per_left=2, limit=9)
+    two = fuzzy_join(rows, [["red", "green"]] * 30_000, k=30_001)
+    assert two.left.tolist() == [0] * 30_000 + [1]
+    assert two.right.tolist() == [*range(30_000), 0]
+    assert two.stats["generated"] < 100
+
+
+def test_edit_joins_of_two_tables_start_at_the_smaller_record():
+    """At 0.7 no record had a prefix against smaller ones, and all pairs were compared."""
+    rng = random.Random(12)
+    words = ["".join(rng.choices("abcdefghijklm", k=rng.randint(5, 12))) for _ in range(150)]
+    base = [rng.sample(words, rng.randint(2, 9)) for _ in range(80)]
+    left, right = ([[w[:-1] if rng.random() < 0.1 else w for w in r] for r in base] for _ in "ab")
+    for options in ({}, {"verify": "streaming"}, {"exclude_equal": True}, {"k": 30}):
+        pairs = fuzzy_join(left, right, similarity="edit", **options)
+        both = fuzzy_join(left + right, similarity="edit", **options)
+        if "k" not in options:
+            assert pairs.stats["without_prefix"] <= 2  # words of few chunks
+            assert pairs.stats["generated"] < 5 * both.stats["generated"]
+            parts = [fuzzy_join(left, right, similarity="edit", shard=(i, 3), **options)
+                     for i in range(3)]  # fmt: skip
+            assert sorted(t for part in parts for t in triples(part)) == triples(pairs)
+            across = [(a, b - 80, s) for a, b, s in triples(both) if a < 80 <= b]
+            assert triples(pairs) == across
+            blocks = [t for p in iter_fuzzy_join(left, right, similarity="edit", **options)
+                      for t in triples(p)]  # fmt: skip
+            assert sorted(blocks) == across
+    assert estimate(left, right, similarity="edit")["pairs"] == len(
+        fuzzy_join(left, right, similarity="edit")
+    )

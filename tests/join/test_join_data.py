@@ -44,7 +44,7 @@ def test_yelp_sample(yelp):
 def test_first_thousand_lines_equal_brute_force(yelp):
     """Every pair is verified exactly, without any filter."""
     from matchwood.applications.join.verification import share_of
-    from matchwood.applications.join.verification.cpu import verify
+    from matchwood.applications.join.verification.cpu.pairs import verify
     from matchwood.applications.join.verification.cpu.rows import how
 
     prepared = collection(yelp[:1000], separator=";").alone()

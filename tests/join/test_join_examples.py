@@ -14,7 +14,7 @@ from matchwood.applications.join.candidates.cpu import BASIC, JOINT, Rule, can_r
 from matchwood.applications.join.reference import weight
 from matchwood.applications.join.similarity.cpu import jaccard
 from matchwood.applications.join.verification import METHODS, share_of
-from matchwood.applications.join.verification.cpu import verify
+from matchwood.applications.join.verification.cpu.pairs import verify
 from matchwood.applications.join.verification.cpu.rows import how
 from matchwood.join import explain, fuzzy_join
 from support import from_python
@@ -53,7 +53,7 @@ def lists():
 
 def rule(level, delta):
     share = share_of(delta)
-    return Rule(share, 2 * share, level, 0, 1, 0)
+    return Rule(share, 2 * share, level, 0, 1, 0, 0)
 
 
 def test_utilities_of_tokens():

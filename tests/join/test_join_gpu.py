@@ -145,3 +145,10 @@ def test_matrices_of_cupy_pass_the_gate_and_are_read_on_the_host():
         getattr(matrix, name)[5] = value
         with pytest.raises(ValueError, match="fuzzy_join: left: "):
             fuzzy_join(matrix, similarity="equal")
+
+
+def test_what_the_gpu_has_not_is_refused_for_the_best_pairs_too():
+    """Also where all of them are equal records, so that nothing would be joined."""
+    for options in ({"similarity": "edit"}, {"verify": "exact"}):
+        with pytest.raises(EngineUnavailable, match="the GPU engine has"):
+            fuzzy_join([["a"]] * 3, k=1, engine="gpu", **options)

@@ -86,3 +86,14 @@ def test_a_pair_that_does_not_fit_is_told_before(monkeypatch):
         with pytest.raises(OutOfMemory, match=r"fuzzy_join: a pair with \d+ similar.*streaming"):
             fuzzy_join(rows, q=1, verify="exact", **options)
     assert len(fuzzy_join(rows, delta=0.2, q=1, verify="streaming")) == 1
+
+
+@pytest.mark.parametrize("similarity", ["equal", "jaccard", "edit"])
+def test_explain_asks_for_its_memory_first(similarity, monkeypatch):
+    from matchwood import explain, memory
+
+    monkeypatch.setattr(memory, "available_memory", lambda: 100 * MB)
+    R, S = ([f"{i}{name}" for i in range(4000)] for name in "ab")
+    with pytest.raises(OutOfMemory, match="explain: the matching of 4000 and 4000 elements needs"):
+        explain(R, S, similarity=similarity)
+    assert explain(R[:50], S[:50], similarity=similarity).weight >= 0.0

@@ -21,8 +21,9 @@ from matchwood.applications.join.verification.cpu import (
     NEVER,
     OPTIMAL,
     REACHED,
-    verify,
+    pairs,
 )
+from matchwood.applications.join.verification.cpu.pairs import verify
 from matchwood.applications.join.verification.cpu.rows import (
     FAR,
     Edges,
@@ -31,6 +32,7 @@ from matchwood.applications.join.verification.cpu.rows import (
     how,
     scratch,
 )
+from matchwood.engines.cpu import kernel
 from matchwood.engines.cpu.team import WORDS, Team
 from support import from_python
 
@@ -321,6 +323,19 @@ def test_more_edges_than_there_is_room_for(monkeypatch):
             assert np.array_equal(accepted, small[1])
             # of a pair that is rejected the weight is some upper bound
             assert np.array_equal(plain[2][accepted], small[2][accepted])
+
+
+@kernel
+def _fails(team, given):
+    if given.asked[pairs.NEED] >= 0:
+        raise ValueError
+
+
+def test_an_exception_while_a_pair_is_verified(monkeypatch):
+    """It stops the team, in a kernel that another one calls."""
+    monkeypatch.setattr(pairs, "verify_tokens", _fails)
+    with pytest.raises(RuntimeError, match="verify_pairs failed"):
+        verdicts([["ab", "cd"]], [["ab", "ce"]], 0.3, "jaccard", "exact")
 
 
 def test_streaming_needs_little_memory():

@@ -86,7 +86,7 @@ def test_restarts_of_gmres() -> None:
     }
     assert all(one.converged for one in steps.values())
     assert steps[60].iterations < steps[2].iterations
-    with pytest.raises(ValueError, match="solve: restart is for method 'gmres', got 'cg'"):
+    with pytest.raises(ValueError, match="restart is for methods 'gmres' and 'fgmres', got 'cg'"):
         matchwood.solve(A, b[:, 0], method="cg", restart=5)
     with pytest.raises(ValueError, match="solve: restart must be at least 1"):
         matchwood.solve(A, b[:, 0], method="gmres", restart=0)

@@ -59,7 +59,8 @@ def test_equals_scipy(problem: tuple) -> None:
 
 def test_auto_takes_what_contains_more(problem: tuple) -> None:
     A, _, b = problem
-    assert matchwood.solve(A, b).preconditioner.name == "algebraic_tridiagonal"
+    found = matchwood.solve(A, b, method="bicgstab")
+    assert found.preconditioner.name == "algebraic_tridiagonal"
     path = sp.csr_array(3 * sp.eye_array(50) - matchwood.generators.path(50))
     path.data += np.linspace(0, 0.1, path.nnz)
     found = matchwood.solve(path, np.ones(50))
@@ -138,7 +139,21 @@ def test_solutions_are_checked() -> None:
 
 def test_the_best_method_is_the_default(problem: tuple) -> None:
     A, _, b = problem
-    expected = matchwood.solve(A, b, method="bicgstab")
+    expected = matchwood.solve(
+        A, b, preconditioner=matchwood.preconditioners.multilevel(A, precision="float32")
+    )
     for found in (matchwood.solve(A, b), matchwood.solve(A, b, method="auto")):
         assert np.array_equal(found.x, expected.x)
         assert found.iterations == expected.iterations
+
+
+def test_levels_are_made_only_where_they_can_gain() -> None:
+    """Neither where the diagonal dominates, nor where entries beside it are positive."""
+    grid = matchwood.generators.grid((40, 40))
+    eye = sp.eye_array(1600)
+    for A, levels in (
+        (4.9 * eye - grid, True), (5.1 * eye - grid, False), (4.9 * eye + grid, False),
+    ):  # fmt: skip
+        found = matchwood.solve(A, np.ones(1600))
+        assert found.converged
+        assert (found.preconditioner.name == "multilevel") == levels

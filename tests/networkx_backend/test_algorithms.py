@@ -463,6 +463,30 @@ def test_weighted_matching_on_request():
     assert weight(found) >= weight(nx.max_weight_matching(G)) / 2
 
 
+def test_bisection_on_request():
+    """As many nodes on both sides as in NetworkX; from a given partition never worse."""
+    G = nx.grid_2d_graph(5, 9)
+    bisect = nx.community.kernighan_lin_bisection
+    with pytest.raises(NotImplementedError):
+        bisect(G, backend="matchwood")
+    with nx.config.backends.matchwood(other_bisections=True):
+        found = bisect(G, backend="matchwood")
+        assert [len(part) for part in found] == [23, 22]
+        assert nx.community.is_partition(G, found)
+        assert nx.cut_size(G, *found) <= 6
+        given = set(list(G)[::5]), set(G) - set(list(G)[::5])
+        better = bisect(G, given, backend="matchwood")
+        assert [len(part) for part in better] == [36, 9]
+        assert nx.cut_size(G, *better) < nx.cut_size(G, *given)
+        assert better == bisect(G, [list(part) for part in given], backend="matchwood")
+        for wrong in (given[:1], [given[0], given[0]], 3):
+            with pytest.raises(nx.NetworkXError):
+                bisect(G, wrong, backend="matchwood")
+        for options in ({"max_iter": 3}, {"weight": lambda u, v, data: 1}, {"partition": (G, ())}):
+            with pytest.raises(NotImplementedError):
+                bisect(G, **options, backend="matchwood")
+
+
 @pytest.mark.parametrize("weight", [float("nan"), float("inf"), "text"])
 def test_weighted_matching_of_what_is_no_weight(weight):
     G = nx.path_graph(4)

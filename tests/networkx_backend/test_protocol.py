@@ -318,7 +318,7 @@ def test_no_numpy_scalars(name):
     G = nx.gnm_random_graph(20, 40, seed=1, directed=directed)
     if name == "hopcroft_karp_matching":
         G = nx.path_graph(20)
-    with nx.config.backends.matchwood(approximate_matching=True):
+    with nx.config.backends.matchwood(approximate_matching=True, other_bisections=True):
         function = _registered_algorithms[name]
         result = function(G, *ARGUMENTS.get(name, ()), backend="matchwood")
         assert not any(isinstance(item, np.generic) for item in python_objects(result))
@@ -341,6 +341,7 @@ def test_arguments_that_are_left_to_networkx():
         ("minimum_spanning_tree", (G,), {"algorithm": "boruvka"}),
         ("minimum_spanning_tree", (D,), {}),
         ("max_weight_matching", (G,), {}),
+        ("kernighan_lin_bisection", (G,), {}),
         ("kosaraju_strongly_connected_components", (D, 0), {}),
         ("has_path", (G, 0, None), {}),
         ("triangles", (G,), {}),

@@ -200,6 +200,7 @@ def test_bad_arguments() -> None:
         (lambda: hub_order(A, method="x"), ValueError, "hub_order: method must be one of 'sort'"),
         (lambda: locality_ordering(A, "x"), ValueError, "locality_ordering: method must be one of"),
         (lambda: locality_ordering(A, refine="x"), ValueError, "refine must be one of None"),
+        (lambda: locality_ordering(A, rng="x"), TypeError, "locality_ordering: rng must be an int"),
         (lambda: shingle_order(A, rng=-1), ValueError, "shingle_order: rng must lie in 0"),
         (lambda: shingle_order(A, rng=1.5), TypeError, "shingle_order: rng must be an integer"),
         (lambda: layered_label_propagation_order(A, gammas=(-1,)), ValueError,
@@ -222,3 +223,25 @@ def test_yes_or_no() -> None:
     assert not check.is_rabbit_order(grid(5, 6), found)
     assert check.is_degree_order(A, degree_order(A))
     assert not check.is_degree_order(A, np.arange(30))
+
+
+def test_the_best_of_the_cheap_orders(engine, monkeypatch):
+    """The one with the smallest log gap, of the whole graph or of a sample."""
+    whole = sp.diags_array([np.ones(400)] * 9, offsets=range(-4, 5), shape=(400, 400)).tocsr()
+    mixed = matchwood.permute(whole, np.random.default_rng(1).permutation(400))
+    for B, wanted in ((whole, "natural"), (mixed, "rabbit")):
+        found = locality_ordering(B, "auto", engine=engine)
+        tried = found.counters["tried"]
+        assert found.counters["method"] == wanted == min(tried, key=tried.get)
+        assert found.after.log_gap == tried[wanted]
+        assert set(tried) == {"natural", "rabbit", "shingle", "hub", "degree"}
+        monkeypatch.setattr("matchwood.ordering.locality.SAMPLE", 100)
+        part = locality_ordering(B, "auto", engine=engine)
+        assert part.counters["method"] == wanted
+        assert part.counters["tried"][wanted] < tried[wanted]
+        assert np.array_equal(part.perm, found.perm)
+        monkeypatch.undo()
+    with pytest.raises(ValueError, match="hub must be one of"):
+        locality_ordering(whole, "hub", hub="best")
+    empty = locality_ordering(sp.csr_array((0, 0)), "auto")
+    assert len(empty.perm) == 0

@@ -14,6 +14,12 @@ from support import run_verb_json as run_json
 
 def test_pagerank(tmp_path: Path) -> None:
     scores = tmp_path / "scores.npy"
+    some = run_json("pagerank", "rmat:8", "--personalization", "3", "--personalization", "5=2",
+                    "--check")  # fmt: skip
+    starts = np.zeros(256)
+    starts[[3, 5]] = 1, 2
+    wanted = matchwood.pagerank(matchwood.generators.rmat(8), personalization=starts).scores
+    assert some["top"][0]["score"] == wanted.max()
     facts = run_json("pagerank", "rmat:8", "--check", "-o", str(scores), "--damping", "0.8")
     found = matchwood.pagerank(matchwood.generators.rmat(8), damping=0.8)
     assert np.array_equal(np.load(scores), found.scores)
@@ -36,6 +42,9 @@ def test_pagerank_refuses() -> None:
     for words, message in [
         (("--damping", "1"), "damping must be at least 0 and less than 1"),
         (("--tol", "-1"), "tol must be finite and at least 0"),
+        (("--personalization", "1=x"), "the weight must be a number"),
+        (("--personalization", "10"), "there are the vertices 0 to 8"),
+        (("--personalization", "-1=2"), "there are the vertices 0 to 8"),
     ]:
         result = CliRunner().invoke(app, ["pagerank", "star:9", *words])
         assert result.exit_code == 2

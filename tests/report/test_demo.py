@@ -111,6 +111,16 @@ def test_page_stands_on_its_own(found: demo.Demo) -> None:
     assert text.count("<svg") == 1 + drawings + 2 * len(found.places)
 
 
+def test_page_shows_pictures_first_and_says_why_something_is_slower(found: demo.Demo) -> None:
+    slow = dataclasses.replace(found.rows[0], scipy=found.rows[0].prepared / 2)
+    text = show.html(dataclasses.replace(found, rows=[slow, *found.rows[1:]]))
+    assert text.index("<svg") < text.index("<table")
+    assert text.index("<details>") < text.index("<table") < text.index("</details>")
+    assert "SciPy follows one queue" in text
+    assert f"CPU {show.milliseconds(slow.prepared)}" in text
+    assert all(problem.slower for problem in problems.PROBLEMS if problem.scipy)
+
+
 def test_tables_can_be_printed(found: demo.Demo) -> None:
     from rich.console import Console
 

@@ -7,7 +7,10 @@ import ipaddress
 import itertools
 import os
 import pickle
+import random
+import re
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,6 +125,39 @@ def test_every_word_of_16_bits_is_permuted():
     for shift in (0, 8, 16):
         before = np.arange(2**16, dtype=np.uint32) << np.uint32(shift)
         assert np.unique(anonymize(before, "permutation", KEY)).size == 2**16
+
+
+def halves(values):
+    return np.array([[value >> 64, value & (1 << 64) - 1] for value in values], np.uint64)
+
+
+def test_addresses_of_ipv6():
+    rng = random.Random(3)
+    some = [0x20010DB8 << 96 | 1, 0, (1 << 128) - 1, *(rng.getrandbits(128) for _ in range(20))]
+    wide = halves(some)
+    found = anonymize(wide, "cryptopan", bytes(range(32)))
+    assert ipaddress.IPv6Address(found[0].astype(">u8").tobytes()).compressed == (
+        "dd92:2c44:3fc0:ff1e:7ff9:c7f0:8180:7e00"
+    )
+    right = [reference.cryptopan(value, bytes(range(32)), 128) for value in some]
+    assert np.array_equal(found, halves(right))
+    for bits in (0, 1, 48, 64, 65, 128):
+        right = [reference.truncate(value, bits, 128) for value in some]
+        assert np.array_equal(anonymize(wide, "truncate", bits=bits), halves(right))
+    assert np.array_equal(anonymize(wide, None), wide)
+    with pytest.raises(ValueError, match="the method 'permutation' is for IPv4"):
+        anonymize(wide, "permutation", bytes(range(32)))
+    with pytest.raises(ValueError, match="bits must be at most 128"):
+        anonymize(wide, "truncate", bits=129)
+    with pytest.raises(TypeError, match="must be a uint64 array of two a row"):
+        Anonymizer(None, version=6)(wide.astype(np.int64))
+    with pytest.raises(ValueError, match="anonymize: threads must be at least 1, got -5"):
+        anonymize(wide, None, threads=-5)
+    with pytest.raises(TypeError, match="addresses must be an array without a mask"):
+        anonymize(np.ma.masked_array(wide, True), None)
+    frame = pytest.importorskip("pandas").DataFrame({"a": [1], "b": [2]})
+    with pytest.raises(ValueError, match="addresses must be one-dimensional"):
+        anonymize(frame, "truncate", bits=8)
 
 
 @pytest.mark.parametrize("bits", [0, 1, 8, 21, 24, 31, 32])
@@ -397,3 +433,19 @@ def test_a_check_takes_what_the_method_takes(method, given, message):
     addresses = np.zeros(3, np.uint32)
     with pytest.raises(ValueError, match=f"check_anonymized: the method {method!r} {message}"):
         check_anonymized(addresses, addresses, method, **given)
+
+
+def test_no_page_shows_a_key_that_anyone_can_guess():
+    """Who copies an example gets a key of his own: from new_key, or drawn at random."""
+    root = Path(__file__).resolve().parents[2]
+    folders = [*(root / "docs").glob("*.rst"), *(root / "docs" / "problems").glob("*.rst")]
+    folders += [
+        *(root / "examples").rglob("*.py"),
+        *(root / "src").rglob("*.py"),
+        root / "README.md",
+    ]
+    constant = re.compile(r"(?<!token_)bytes\((?:32|range\(32\))\)|b(['\"]).\1 \* 32")
+    assert [path.name for path in folders if constant.search(path.read_text())] == []
+    assert constant.search("key=bytes(32)")
+    assert not constant.search("secrets.token_bytes(32)")
+    assert "--new-key" in (root / "docs" / "problems" / "sensing.rst").read_text()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import signal
+import tarfile
 import tempfile
 import threading
 import time
+import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from matchwood import engines
+from matchwood import anonymize, engines
 from matchwood.applications.sensing.statistics import Statistics
 from matchwood.applications.sensing.statistics import cpu as statistics_cpu
 from matchwood.applications.sensing.stream import cpu as stream_cpu
@@ -22,11 +25,17 @@ from matchwood.applications.sensing.stream import running
 from matchwood.applications.sensing.stream.sources import parse_window
 from matchwood.arguments import byte_size
 from matchwood.sensing import (
+    AddressTable,
+    archive_writer,
+    read_archive,
     sense,
     traffic_histograms,
     traffic_matrix,
     traffic_statistics,
+    write_archive,
 )
+from sensing import frames
+from sensing.gpu_on_host import on_host
 from sensing.traffic_cases import official, tiny, uniform, zipf
 
 N, W = 200_003, 1 << 12
@@ -88,6 +97,57 @@ class Ahead(stream_cpu.Worker):
         self.pool.shutdown()
 
 
+class Late(Ahead):
+    """The same with three chunks under way."""
+
+    ahead = 3
+
+
+class Several(Ahead):
+    """Works on three chunks at a time, and only when it has them all, or no more can come."""
+
+    ahead = 3
+
+    def __init__(self, threads):
+        super().__init__(threads)
+        self.pool = ThreadPoolExecutor(self.ahead)
+        self.barrier = threading.Barrier(self.ahead)
+
+    def begin(self, *job):
+        def together():
+            with contextlib.suppress(threading.BrokenBarrierError):
+                self.barrier.wait(1.0)
+            return stream_cpu.Worker(1).windows(*job)
+
+        return self.pool.submit(together).result
+
+
+def test_several_devices_work_at_the_same_time(traffic, monkeypatch):
+    """One thread served all devices: three chunks never were under way together."""
+    src, dst, rows, *_ = traffic
+    made = []
+    monkeypatch.setattr(running, "CHUNK", W)
+    monkeypatch.setattr(
+        stream_cpu, "Worker", lambda threads: made.append(Several(threads)) or made[-1]
+    )
+    for source in (blocks(src[: 6 * W], dst[: 6 * W]), (src[: 6 * W], dst[: 6 * W])):
+        found = sense(source, window=W)
+        assert list(found.windows) == rows[:6]
+        assert not made[-1].barrier.broken
+
+
+def test_lanes_of_devices_work_at_the_same_time(monkeypatch):
+    from matchwood.applications.sensing.stream.gpu import Worker
+
+    with on_host():
+        worker = Worker(None, (0, 0, 0))
+        barrier = threading.Barrier(3)
+        monkeypatch.setattr(worker, "_windows", lambda *job: (barrier.wait(10), job))
+        begun = [worker.begin(k, k, k, False) for k in range(6)]
+        assert [found()[1][0] for found in begun] == list(range(6))
+        worker.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("window", [W, "3ms", 7 * W])
 def test_the_next_chunk_is_read_meanwhile(traffic, window, monkeypatch):
@@ -105,9 +165,10 @@ def test_the_next_chunk_is_read_meanwhile(traffic, window, monkeypatch):
         return list(found.windows), found.windows.first.tolist(), times, seen
 
     right = run(blocks(src, dst, clock))
-    monkeypatch.setattr(stream_cpu, "Worker", Ahead)
-    assert run(blocks(src, dst, clock)) == right
-    assert run((src, dst, clock)) == right
+    for worker in (Ahead, Late):
+        monkeypatch.setattr(stream_cpu, "Worker", worker)
+        assert run(blocks(src, dst, clock)) == right
+        assert run((src, dst, clock)) == right
 
 
 def test_an_error_of_the_source_waits_for_what_was_begun(monkeypatch):
@@ -162,10 +223,10 @@ def test_packets_on_a_gpu(traffic):
 
 
 def test_where_packets_live_decides():
-    from matchwood.applications.sensing.stream.sources import Source
+    from matchwood.applications.sensing.stream.sources import Reading, Source
 
     for source in (tiny(), blocks(*tiny()), iter([]), "-"):
-        assert Source(source, False, None).engine == "cpu"
+        assert Source(source, Reading(), None).engine == "cpu"
 
 
 def test_a_window_that_is_not_complete(traffic):
@@ -366,11 +427,198 @@ def test_nothing_at_all():
         ({"anonymize": "rot13"}, ValueError, "method must be one of"),
         ({"anonymize": "permutation", "key": b"short"}, ValueError, "key must have 32 bytes"),
         ({"anonymize": "truncate"}, ValueError, "the method 'truncate' needs bits="),
+        ({"anonymize": "truncate", "bits": 33}, ValueError, "bits must be"),
+        ({"anonymize": "permutation", "key": b"k" * 32, "bits": 8}, ValueError, "the method"),
+        ({"bits": 8}, ValueError, "bits is for a method"),
     ],
 )
 def test_arguments_that_are_none(options, error, text):
     with pytest.raises(error, match="sense: " + text):
         sense(tiny(), **options)
+
+
+@pytest.mark.parametrize("engine", ["reference", *ENGINES])
+@pytest.mark.parametrize("options", [{"anonymize": "truncate", "bits": 16},
+                                     {"anonymize": "permutation", "key": b"k" * 32}])  # fmt: skip
+def test_methods_of_anonymity_by_name(options, engine):
+    src, dst = uniform(500)
+    found = sense((src, dst), engine=engine, threads=None if engine == "gpu" else 1, **options)
+    method, rest = options["anonymize"], {k: options[k] for k in options if k != "anonymize"}
+    assert found.matrix == traffic_matrix(
+        *(anonymize(addresses, method, **rest) for addresses in (src, dst))
+    )
+
+
+def test_threads_are_those_of_the_anonymizer_too(monkeypatch):
+    from matchwood.sensing import Anonymizer
+
+    seen = []
+    apply = Anonymizer.apply
+    monkeypatch.setattr(
+        Anonymizer, "apply", lambda self, x, **o: seen.append(o["threads"]) or apply(self, x, **o)
+    )
+    sense(uniform(100), anonymize="permutation", key=b"k" * 32, threads=3)
+    assert set(seen) == {3}
+
+
+@pytest.mark.gpu
+def test_addresses_on_a_gpu_are_permuted_there(monkeypatch):
+    """They were copied to the host and back."""
+    from matchwood.applications.sensing.anonymity import gpu
+
+    seen = []
+    permuted = gpu.permuted
+    monkeypatch.setattr(gpu, "permuted", lambda *a: seen.append(a[0].size) or permuted(*a))
+    src, dst = uniform(1000)
+    key = b"k" * 32
+    there = [engines.moved(x, "gpu") for x in (src, dst)]
+    found = sense(tuple(there), anonymize="permutation", key=key)
+    assert seen == [1000, 1000]
+    assert found.matrix == sense((src, dst), anonymize="permutation", key=key).matrix
+
+
+@pytest.mark.parametrize("engine", ["reference", *ENGINES])
+def test_traffic_of_ipv6(engine, tmp_path):
+    """Numbers of a table stand for addresses of 128 bits; statistics do not depend on them."""
+    pytest.importorskip("cryptography")
+    rng = np.random.default_rng(5)
+    known = rng.integers(0, 2**63, (40, 2)).astype(np.uint64)
+    known[:, 0] >>= np.uint64(1)
+    known[20:, 0] = known[:20, 0]  # the same networks
+    src, dst = (rng.integers(0, 40, 1000) for _ in range(2))
+    right = sense((src, dst), window=100)
+    wide = known[src], known[dst]
+    found = sense(wide, window=100, version=6, engine=engine)
+    assert found.statistics == right.statistics
+    assert list(found.windows) == list(right.windows)
+    place = found.addresses.numbers(known)
+    assert found.matrix == traffic_matrix(place[src], place[dst])
+    key = bytes(range(32))
+    hidden = sense(wide, window=100, version=6, engine=engine, anonymize="cryptopan", key=key)
+    assert hidden.matrix == found.matrix
+    assert np.array_equal(
+        hidden.addresses.addresses(), anonymize(found.addresses.addresses(), "cryptopan", key)
+    )
+    short = sense(wide, version=6, engine=engine, anonymize="truncate", bits=64)
+    assert short.statistics == sense((src % 20, dst % 20)).statistics
+    path = tmp_path / "six.pcap"
+    words = np.concatenate(wide, axis=1).astype(">u8")
+    path.write_bytes(frames.pcap([b"`" + bytes(5) + b"\x11@" + row.tobytes() for row in words]))
+    again = sense(path, window=100, version=6, engine=engine)
+    assert again.matrix == found.matrix
+    assert again.top_talkers(3) == found.top_talkers(3)
+    for options in ({"ranges": [["10.0.0.0/8"]]}, {"compat": True}):
+        with pytest.raises(ValueError, match="are of IPv4, got version 6"):
+            sense(wide, version=6, **options)
+    with pytest.raises(TypeError, match="addresses of IPv6 must be a uint64 array of two a row"):
+        sense((src, dst), version=6)
+    half = types.SimpleNamespace(apply=lambda addresses: addresses[::2])
+    with pytest.raises(ValueError, match="anonymize: addresses must have the size of those it was"):
+        sense(wide, version=6, anonymize=half)
+    with pytest.raises(TypeError, match="AddressTable: change must be callable"):
+        AddressTable(3)
+
+
+def test_addresses_that_mix_to_one_number_are_told_apart(monkeypatch):
+    from matchwood.applications.sensing import packets
+
+    rows = np.array([[1, 2], [2, 1], [1, 2], [0, 3], [2, 1]], np.uint64)
+    right = packets.AddressTable().numbers(rows)
+    assert right.tolist() == [0, 1, 0, 2, 1]
+    monkeypatch.setattr(packets, "MIX", np.array([1, 1], np.uint64))  # 1 ^ 2 == 2 ^ 1 == 0 ^ 3
+    assert np.array_equal(packets.AddressTable().numbers(rows), right)
+
+
+def test_names_of_maxima_and_of_top_talkers():
+    found = sense(official())
+    A, s = found.matrix, found.statistics
+    src, dst, packets = A.tocoo()
+    names = A.maxima()
+    attained = {
+        "max_link_packets": "links_at_max_packets",
+        "max_source_packets": "sources_at_max_packets",
+        "max_source_fan_out": "sources_at_max_fan_out",
+        "max_destination_packets": "destinations_at_max_packets",
+        "max_destination_fan_in": "destinations_at_max_fan_in",
+    }
+    assert {name: len(some) for name, some in names.items()} == {
+        name: getattr(s, many) for name, many in attained.items()
+    }
+    for a, b in names["max_link_packets"]:
+        assert packets[(src == a) & (dst == b)] == [s.max_link_packets]
+    for a in names["max_source_packets"]:
+        assert packets[src == a].sum() == s.max_source_packets
+    for b in names["max_destination_fan_in"]:
+        assert (dst == b).sum() == s.max_destination_fan_in
+    assert found.maxima()["max_source_fan_out"] == ["0.0.0.0"]
+    first, second = found.top_talkers(2)
+    assert (first, second) == (("0.0.0.2", 7, 3), ("0.0.0.3", 7, 3))
+    assert len(found.top_talkers(100)) == s.unique_sources
+    empty = sense(uniform(0))
+    assert empty.top_talkers(3) == []
+    assert all(len(some) == 0 for some in empty.maxima().values())
+    with pytest.raises(ValueError, match="top_talkers: k must be at least 0"):
+        found.top_talkers(-1)
+
+
+@pytest.mark.parametrize("engine", ["reference", *ENGINES])
+def test_names_with_compat_are_those_of_the_hosts(engine, tmp_path):
+    """Numbers that were read with their bytes reversed were shown as other addresses."""
+    path = tmp_path / "x.pcap"
+    path.write_bytes(frames.pcap(frames.example()))
+    found = sense(path, compat=True, window=8, engine=engine)
+    assert found.top_talkers(1) == [("10.0.0.1", 3, 2)]
+    assert found.maxima()["max_link_packets"] == [("10.0.0.4", "10.0.0.3")]
+    assert found.matrix.sources.tolist()[0] == 16777226
+    with archive_writer(tmp_path / "a.tar") as writer:
+        sense(path, compat=True, window=8, on_window=writer.add)
+    again = sense(tmp_path / "a.tar", compat=True, anonymize="truncate", bits=8, engine=engine)
+    assert again.top_talkers(1) == [("10.0.0.0", 8, 1)]
+    one = np.array([16777226], np.uint32)
+    given = sense((one, one), compat=True, window=1, engine=engine)
+    assert given.top_talkers(1) == [("1.0.0.10", 1, 1)]  # arrays are not turned
+
+
+@pytest.mark.parametrize("engine", ["reference", *ENGINES])
+def test_archives_keep_the_times_of_windows(engine, tmp_path):
+    src, dst = uniform(400)
+    times = 1_700_000_000_123_456_789 + 1001 * np.arange(400)
+    seen = []
+    with archive_writer(tmp_path / "a.tar", compression=None) as writer:
+        right = sense((src, dst, times), window=100, on_window=writer.add)
+    found = sense(tmp_path / "a.tar", engine=engine, on_window=lambda _, time: seen.append(time))
+    assert found.windows.time.tolist() == right.windows.time.tolist() == seen
+    with tarfile.open(tmp_path / "a.tar") as archive:  # a usual header: others read it too
+        assert [round(member.mtime) for member in archive] == [1_700_000_000] * 4
+        assert archive.getnames() == ["0.grb", "1.grb", "2.grb", "3.grb"]
+    assert [matrix.time for matrix in read_archive(tmp_path / "a.tar")] == seen
+    A = traffic_matrix(src, dst)
+    old = (-5, -1_500_000_000, 0, 5, None)
+    written = write_archive(tmp_path / "b.tar", [A] * 5, times=old, compression=None)
+    assert [matrix.time for matrix in read_archive(written[0])] == list(old)
+
+
+def test_batches_of_captures_and_of_archives(tmp_path, monkeypatch):
+    src, dst = uniform(5 * W)
+    right = sense((src, dst), window=W)
+    sizes = []
+    whole = stream_cpu.Worker.windows
+    monkeypatch.setattr(running, "CHUNK", 4 * W)
+    monkeypatch.setattr(
+        stream_cpu.Worker,
+        "windows",
+        lambda self, src, *rest: sizes.append(src.size) or whole(self, src, *rest),
+    )
+    found = sense(blocks(src, dst), window=W, batches=2)
+    assert sizes == [2 * W, 2 * W, W]
+    assert found.matrix == right.matrix
+    with archive_writer(tmp_path / "a.tar") as writer:
+        sense((src, dst), window=W, on_window=writer.add)
+    again = sense(tmp_path / "a.tar")
+    assert list(again.windows) == list(right.windows)
+    assert again.windows.time is None
+    with pytest.raises(ValueError, match="sense: batches are parts of packets, and the source has"):
+        sense(tmp_path / "a.tar", batches=2)
 
 
 @pytest.mark.parametrize("source", [3, None, 1.5])

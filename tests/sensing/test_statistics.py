@@ -242,6 +242,8 @@ def test_options_of_a_matrix_are_checked_too():
     matrix = traffic_matrix(np.array([1]), np.array([2]))
     with pytest.raises(ValueError, match="batches must be at least 1"):
         traffic_statistics(matrix, batches=0)
+    with pytest.raises(ValueError, match="batches share out packets, and traffic is a matrix"):
+        traffic_statistics(matrix, batches=2)
     with pytest.raises(ValueError, match="devices are for the GPU engine"):
         traffic_statistics(matrix, devices=[0], engine="cpu")
 

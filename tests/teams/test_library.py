@@ -105,6 +105,15 @@ def test_two_builds_have_the_same_bytes(package, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_level_of_this_processor_alone(package, tmp_path):
+    built(package, tmp_path / "own", "--level", "own")
+    assert {path.name for path in (tmp_path / "own").glob("*.so")} == {library_of(package).name}
+    assert (tmp_path / "own" / library_of(package).name).read_bytes() == library_of(
+        package
+    ).read_bytes()
+
+
+@pytest.mark.slow
 def test_a_wheel_has_all_of_it_and_the_same_bytes(package, tmp_path):
     script = f"""
     from pathlib import Path

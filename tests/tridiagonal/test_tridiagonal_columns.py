@@ -20,6 +20,62 @@ def _system(n: int, block: bool, dtype: type) -> tuple[list[np.ndarray], np.ndar
     return matrix, rng.standard_normal((*shape[:2], 9)).astype(dtype)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_dominant_tiles_beside_others(seed: int) -> None:
+    """Tiles without pivoting, weakly dominant ones, small ones, and independent systems."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([1, 2, 127, 128, 1023, 1024, 1025, 3000, 5000]))
+    dl, du, b = rng.standard_normal(n), rng.standard_normal(n), rng.standard_normal((n, 4))
+    if seed % 3 == 0:
+        dl, du = -np.ones(n), -np.ones(n)
+    dl *= rng.random(n) > 0.1 * (seed % 2)
+    du *= rng.random(n) > 0.1 * (seed % 2)
+    excess = rng.random(n) if seed % 2 else rng.random(n) < 0.01  # else pieces may be singular
+    d = (abs(dl) + abs(du) + excess) * rng.choice([-1, 1], n)
+    scale = 2.0 ** rng.integers(-300, 300) if seed % 4 == 1 else 1.0
+    dl, d, du = dl * scale, d * scale, du * scale
+    if n > 2048:  # one row of one tile needs pivots
+        d[1500] = 0
+    alone = np.stack([solve(dl, d, du, b[:, c], threads=1) for c in range(4)], axis=-1)
+    check_tridiagonal_solution(dl, d, du, b, alone)
+    for threads in (1, 2, 3, 7):
+        assert np.array_equal(solve(dl, d, du, b, threads=threads), alone)
+        assert np.array_equal(solve(dl, d, du, b[:, 0], threads=threads), alone[:, 0])
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dominant", [False, True])
+def test_a_number_that_is_not_finite_is_named(dominant: bool, number: float) -> None:
+    rng = np.random.default_rng(0)
+    for n in (1, 3, 128, 1400):
+        for name in ("dl", "d", "du", "b"):
+            arrays = {key: rng.standard_normal(n) for key in ("dl", "d", "du", "b")}
+            arrays["d"] += 9 * dominant
+            row = int(rng.integers(n == 3, n))
+            arrays[name][row] = number
+            read = not ((name == "dl" and row == 0) or (name == "du" and row == n - 1))
+            for columns in (1, 4):
+                b = arrays["b"] if columns == 1 else np.stack([arrays["b"]] * 4, axis=1)
+                if read:
+                    with pytest.raises(ValueError, match=f"{name} must be finite.*row {row}$"):
+                        solve(arrays["dl"], arrays["d"], arrays["du"], b)
+                else:
+                    assert np.isfinite(solve(arrays["dl"], arrays["d"], arrays["du"], b)).all()
+
+
+def test_a_dominant_matrix_that_is_singular_is_refused() -> None:
+    for n in (2, 200, 1024, 3000):
+        for b in (np.ones(n), np.ones((n, 4))):
+            d, dl = np.full(n, 2.0), np.zeros(n)
+            d[n // 2] = 0
+            with pytest.raises(np.linalg.LinAlgError, match=f"row {n // 2} has no pivot"):
+                solve(dl, d, np.zeros(n), b)
+            d[n // 2], d[n // 2 - 1], dl[n // 2], du = 1, 1, 1, np.zeros(n)  # [1 1; 1 1] within
+            du[n // 2 - 1] = 1
+            with pytest.raises(np.linalg.LinAlgError, match=f"row {n // 2} has no pivot"):
+                solve(dl, d, du, b)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("block", [False, True])
 def test_each_column_is_solved_as_if_alone(block: bool, dtype: type) -> None:

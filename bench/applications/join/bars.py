@@ -23,7 +23,7 @@ from bench.applications.join.edits import all_pairs
 from bench.applications.join.listed import listed
 from bench.applications.join.speed import Peer
 from matchwood.applications.join.verification import share_of
-from matchwood.applications.join.verification.cpu import verify
+from matchwood.applications.join.verification.cpu.pairs import verify
 from matchwood.applications.join.verification.cpu.rows import how
 
 ALL = 1 << 62

@@ -21,8 +21,7 @@ ROWS = 256  # made together; all columns of so many rows fit the scratch
 
 
 @kernel
-def _all_pairs(team: Team, elements: Elements, count: int, spaces: Scratch, total: Any) -> None:
-    space = mine(spaces, team.me)
+def _all_pairs(team: Team, elements: Elements, count: int, space: Scratch, total: Any) -> None:
     for c in range(count):
         space.sides.columns[c] = c
     for first in range(0, count, ROWS):
@@ -57,7 +56,7 @@ def all_pairs(prepared: Any) -> Any:
 
     def call() -> int:
         total[0] = 0
-        crew(1, work=1 << 20).run(_all_pairs, elements, count, whole, total)
+        crew(1, work=1 << 20).run(_all_pairs, elements, count, mine(whole, 0), total)
         return int(total[0])
 
     return call

@@ -62,21 +62,32 @@ def tagged(
     return made
 
 
-def clustered(count: int, mean: float, seed: int, *, words: int = 20_000) -> list[list[str]]:
-    """Clusters of ten copies; of their elements 25 % get an edit and 4 % are replaced."""
+def clustered(
+    count: int,
+    mean: float,
+    seed: int,
+    *,
+    words: int = 20_000,
+    edited: tuple[float, float] = (0.25, 0.25),
+) -> list[list[str]]:
+    """Clusters of ten copies; of their elements 25 % get an edit and 4 % are replaced.
+
+    `edited`: the least and the most that get an edit, drawn for each cluster.
+    """
     rng = np.random.default_rng(seed)
     known = vocabulary(rng, words)
     made: list[list[str]] = []
     while len(made) < count:
         size = int(np.clip(mean * rng.lognormal(-0.125, 0.5), 2, words))
         base = [known[k] for k in rng.choice(words, size, replace=False)]
+        edits = edited[0] if edited[0] == edited[1] else float(rng.uniform(*edited))
         for _ in range(10):
             fate = rng.random(size)
             record = [
                 misspelt(word, rng)
-                if x < 0.25
+                if x < edits
                 else known[int(rng.integers(words))]
-                if x < 0.29
+                if x < edits + 0.04
                 else word
                 for word, x in zip(base, fate, strict=True)
             ]

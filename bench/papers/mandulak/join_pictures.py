@@ -74,11 +74,11 @@ def _told(seconds: float) -> str:
 
 def _accuracy(found: dict[str, Any]) -> Iterator[list[Any]]:
     columns = [f"{name}, {mode}" for mode in ("weight", "bound") for name in ("GD", "LD", "PS")]
-    yield ["collection", "pairs", *(f"{'recall' if 'weight' in c else 'precision'} {c[:2]}"
-                                    for c in columns)]  # fmt: skip
+    yield ["collection", "delta", "pairs", *(f"{'recall' if 'weight' in c else 'precision'} {c[:2]}"
+                                             for c in columns)]  # fmt: skip
     for name, row in found["table 5.2"].items():
         cells = (f"{row[c]['ratio']:.4f} ({row[c]['difference']:+,})" for c in columns)
-        yield [name, f"{row[columns[0]]['pairs']:,}", *cells]
+        yield [name, row["delta"], f"{row[columns[0]]['pairs']:,}", *cells]
 
 
 def _truth(found: dict[str, Any]) -> Iterator[list[Any]]:

@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from matchwood import registry
-from matchwood.cli import cluster, errors, files, graphs, machine, matrices, sets, traffic
+from matchwood.cli import cluster, errors, files, graphs, machine, matrices, orders, sets, traffic
 
 app = typer.Typer(
     cls=errors.OneLineErrors,
@@ -52,7 +52,7 @@ def _top(
 
 app.command("info")(files.info)
 for _verb in dict.fromkeys(entry.verb for entry in registry.PROBLEMS if entry.verb):
-    _homes = [home for home in (graphs, matrices, traffic, sets) if hasattr(home, _verb)]
+    _homes = [home for home in (graphs, matrices, orders, traffic, sets) if hasattr(home, _verb)]
     app.command(_verb)(getattr(_homes[0], _verb))
 app.command("generate", context_settings=files.SETTINGS)(files.generate)
 app.command("convert")(files.convert)
@@ -67,4 +67,5 @@ def main() -> None:
     """Entry point of the program `matchwood`."""
     # the verbs end with an error of one line
     warnings.filterwarnings("ignore", "pagerank: not converged", RuntimeWarning)
+    warnings.formatwarning = lambda message, *_, **__: f"matchwood: warning: {message}\n"
     app(prog_name="matchwood")

@@ -297,16 +297,17 @@ def components(
         report_parts(session, f"components of {graph}", found, top)
 
 
-def report_parts(session: Session, title: str, found: Any, top: int, **more: Any) -> None:
-    """Write the labels, and print how many there are and the largest of them."""
-
+def report_parts(
+    session: Session, title: str, found: Any, top: int, what: str = "components", **more: Any
+) -> None:
+    """Write the labels, and print how many there are and the largest; `what` they are called."""
     n = session.graph.n
     single, largest = largest_parts(session.graph, found.labels, top)
     session.write(found.labels)
-    told = graphs.facts_of_parts(n, found.count, single, largest, **more)
-    people = session.report("components", title, **told)
+    told = graphs.facts_of_parts(n, found.count, single, largest, what, **more)
+    people = session.report(what, title, **told)
     if people and top and found.count > 1:
-        graphs.print_largest(n, largest)
+        graphs.print_largest(n, largest, what)
 
 
 @with_options
@@ -411,7 +412,7 @@ def labels(
         settled = tol == 0 and found.rounds < rounds
         session.verify(matchwood.check.check_label_propagation, found, settled=settled)
         report_parts(
-            session, f"communities of {graph}", found, top,
+            session, f"communities of {graph}", found, top, "communities",
             modularity=found.modularity, rounds=found.rounds, seed=rng,
         )  # fmt: skip
 

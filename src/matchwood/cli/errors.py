@@ -15,6 +15,8 @@ from typing import Any
 import typer
 import typer.core
 
+from matchwood.cli.output import plain
+
 FELL_SHORT = 1
 ERROR = 2
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
@@ -117,7 +119,7 @@ def one_line(error: BaseException) -> str:
         text = str(error) or type(error).__name__
     else:
         text = f"{type(error).__name__}: {error} (MATCHWOOD_DEBUG=1 shows where)"
-    line = " ".join(as_options(text).split())
+    line = plain(" ".join(as_options(text).split()))
     half = LONGEST // 2
     return line if len(line) <= LONGEST else f"{line[:half]} ... {line[-half:]}"
 

@@ -1,4 +1,4 @@
-"""The verbs about graphs: components, searches, forests, matchings, communities."""
+"""The verbs about graphs: components, searches, forests, matchings, communities, partitions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Top = Annotated[int, typer.Option("--top", min=0, help="How many of the largest 
 
 
 def report_labels(
-    shared: Shared, loaded: Any, taken: Any, title: str, found: Any, top: int, **more: Any
-) -> None:
-    """Write the labels, and print how many components there are and the largest of them."""
+    shared: Shared, loaded: Any, taken: Any, title: str, found: Any, top: int,
+    what: str = "components", **more: Any,
+) -> None:  # fmt: skip
+    """Write the labels, and print how many there are and the largest; `what` they are called."""
     import numpy as np
 
     n = len(found.labels)
@@ -30,26 +31,31 @@ def report_labels(
     parts = [(int(part), int(sizes[part])) for part in largest]
     single = int((sizes == 1).sum())
     shared.write(loaded, {"label": found.labels}, count=found.count)
-    told = facts_of_parts(n, found.count, single, parts, **more)
-    report(shared, loaded, taken, "components", title, **told)
+    told = facts_of_parts(n, found.count, single, parts, what, **more)
+    report(shared, loaded, taken, what, title, **told)
     if not shared.as_json and top and found.count > 1:
-        print_largest(n, parts)
+        print_largest(n, parts, what)
+
+
+ONE_OF = {"components": "component", "communities": "community"}
 
 
 def facts_of_parts(
-    n: int, count: int, single: int, largest: list[tuple[int, int]], **more: Any
-) -> dict[str, Any]:
+    n: int, count: int, single: int, largest: list[tuple[int, int]], what: str = "components",
+    **more: Any,
+) -> dict[str, Any]:  # fmt: skip
     """The facts for programs and for people; `largest` are (component, vertices)."""
-    parts = [{"component": part, "vertices": size} for part, size in largest]
-    facts = {"vertices": n, "components": count, "trivial": single, "largest": parts, **more}
-    shown = {"vertices": n, "components": count, "of one vertex": single}
+    parts = [{ONE_OF[what]: part, "vertices": size} for part, size in largest]
+    facts = {"vertices": n, what: count, "trivial": single, "largest": parts, **more}
+    shown = {"vertices": n, what: count, "of one vertex": single}
+    shown |= {"modularity": more["modularity"]} if "modularity" in more else {}
     return {"facts": facts, "shown": shown}
 
 
-def print_largest(n: int, largest: list[tuple[int, int]]) -> None:
+def print_largest(n: int, largest: list[tuple[int, int]], what: str = "components") -> None:
     """A table of the largest components."""
     rows = [(part, size, f"{size / n:.1%}") for part, size in largest]
-    print_table("largest", ("component", "vertices", "share"), rows)
+    print_table("largest", (ONE_OF[what], "vertices", "share"), rows)
 
 
 @with_options
@@ -115,6 +121,9 @@ def communities(
     resolution: Annotated[
         float, typer.Option("--resolution", help="Larger: more and smaller communities.")
     ] = 1.0,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", help="Of louvain: the least a level must gain.")
+    ] = 0.0,
     rng: Rng = 0,
     top: Top = 10,
     *,
@@ -127,6 +136,8 @@ def communities(
     real("communities", "resolution", resolution, 0)
     if method == "labels" and resolution != 1.0:
         raise ValueError("communities: resolution must be 1 for labels, which have none")
+    if tolerance != 0.0 and method != "louvain":
+        raise ValueError(f"communities: tolerance is for louvain, got {method}")
     loaded = shared.load(graph)
     held_to: dict[str, Any] = {} if method == "labels" else {"resolution": resolution}
     find: Any = matchwood.label_propagation if method == "labels" else getattr(matchwood, method)
@@ -134,12 +145,99 @@ def communities(
     if method == "labels":
         check = matchwood.check.check_label_propagation
     with timed("finding communities") as taken:
-        found = find(loaded.matrix, rng=rng, **held_to, **shared.where)
+        more = {"tolerance": tolerance} if tolerance else {}
+        found = find(loaded.matrix, rng=rng, **held_to, **more, **shared.where)
     shared.verify(check, loaded.matrix, found, **held_to)
     report_labels(
-        shared, loaded, taken, f"communities of {graph}", found, top,
+        shared, loaded, taken, f"communities of {graph}", found, top, "communities",
         method=method, seed=rng, modularity=found.modularity, rounds=found.rounds,
     )  # fmt: skip
+
+
+@with_options
+def partition(
+    graph: Graph,
+    blocks: Annotated[int, typer.Option("-k", "--blocks", min=1, help="Number of blocks.")] = 2,
+    imbalance: Annotated[
+        float, typer.Option("--imbalance", help="How much heavier than its target a block may be.")
+    ] = 0.03,
+    effort: Annotated[
+        int, typer.Option("--effort", min=0, max=3, help="0 fast, 1 usual, 2 and 3 better.")
+    ] = 1,
+    connected: Annotated[
+        bool, typer.Option("--connected", help="Stray pieces join blocks with room.")
+    ] = False,
+    rng: Rng = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw the entries, sorted by block."),
+    ] = None,
+    *,
+    shared: Shared,
+) -> None:
+    """Cut a graph into blocks of about equal size with few edges between them.
+
+    A result file that ends in .txt is as METIS writes it: the block of each vertex, one a line.
+    """
+    if plot is not None:
+        results.check_place(plot, "--plot")
+    loaded = shared.load(graph)
+    with timed("cutting the graph") as taken:
+        found = matchwood.partition(
+            loaded.matrix, blocks, imbalance=imbalance, effort=effort, connected=connected,
+            rng=rng, **shared.where,
+        )  # fmt: skip
+    shared.verify(matchwood.check.check_partition, loaded.matrix, found, imbalance=imbalance)
+    shared.write(loaded, {"label": found.labels}, cut=found.cut, k=found.k)
+    if plot is not None:
+        _draw_blocks(loaded.matrix, found, plot)
+    facts = {
+        "vertices": len(found.labels), "blocks": found.k, "cut": found.cut,
+        "heaviest": found.weights.max().item(), "limit": found.limits.max().item(),
+        "excess": found.excess, "boundary": int(found.boundary.size), "volume": found.volume,
+        "pieces": int(found.pieces.sum()), "effort": effort, "seed": rng,
+    }  # fmt: skip
+    shown = {
+        "vertices": facts["vertices"], "blocks": found.k, "cut": found.cut,
+        "heaviest block": f"{facts['heaviest']}, limit {facts['limit']}",
+        "vertices at the boundary": facts["boundary"], "communication volume": found.volume,
+        "connected pieces": facts["pieces"],
+    }  # fmt: skip
+    report(
+        shared, loaded, taken, "partition", f"{found.k} blocks of {graph}", facts=facts,
+        shown=shown, phases=found.seconds, plot=plot,
+    )  # fmt: skip
+
+
+def _draw_blocks(A: Any, found: Any, path: Path) -> None:
+    """The entries in the order of the blocks: inside a block in its colour, others in black."""
+    try:
+        from matplotlib import colormaps
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ValueError(
+            f"--plot {path}: drawing needs matplotlib, pip install 'matchwood[plot]'"
+        ) from None
+    import numpy as np
+
+    from matchwood.io.files import replacing
+
+    order = np.argsort(found.labels, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    coo = A.tocoo()
+    own = found.labels[coo.row]
+    inside = own == found.labels[coo.col]
+    figure = Figure(figsize=(6, 6.3), layout="constrained")
+    ax = figure.subplots()
+    size = max(0.05, min(4.0, 300 / max(1, order.size)))
+    palette = colormaps["tab20"](np.arange(20))[:, :3]
+    colours = np.where(inside[:, None], palette[own % 20], 0.0)
+    ax.scatter(place[coo.col], place[coo.row], s=size**2, c=colours, marker="s", linewidths=0)
+    ax.set(xlim=(-0.5, order.size - 0.5), ylim=(order.size - 0.5, -0.5), aspect="equal")
+    ax.set(xticks=[], yticks=[], title=f"{found.k} blocks, cut {found.cut}")
+    with replacing(path) as stream:
+        figure.savefig(stream, format=path.suffix[1:] or "png", dpi=150)
 
 
 DepthLimit = Annotated[
@@ -346,6 +444,8 @@ def match(
     loaded = shared.load(graph)
     if prefer != "random" and (maximum or method not in MAXIMAL):
         raise ValueError(f"match: --prefer needs --method proposal or serial, got {method}")
+    if ties != "hash" and (maximum or method in (*MAXIMAL, *LARGEST)):
+        raise ValueError("match: --ties is for heavy matchings: others do not look at weights")
     if rounds is not None and (maximum or method != "augmented"):
         raise ValueError(f"match: --rounds needs --method augmented, got {method}")
     options = {"method": method, "rng": rng, **where}

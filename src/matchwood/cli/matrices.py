@@ -1,8 +1,7 @@
-"""The verbs about matrices: orders, PageRank, preconditioners, linear systems."""
+"""The verbs about matrices: PageRank, preconditioners, linear systems."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,193 +27,6 @@ from matchwood.cli.options import (
 from matchwood.cli.output import duration, print_json, print_table, progress
 from matchwood.report.timing import clock
 
-METHODS = ("rcm", "cm", "rabbit", "shingle", "llp", "degree", "hub")
-FRACTION = 0.01  # of the vertices, as in matchwood.locality_ordering
-DOTS = 200_000  # entries of a spy plot that are drawn as dots; of more, the density is shown
-
-
-@with_options
-def order(
-    graph: Graph,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            help="rcm (reverse Cuthill-McKee) or cm (not reversed); or an order that keeps "
-            "neighbours together: rabbit, shingle, llp, degree or hub.",
-        ),
-    ] = "rcm",
-    refine: Annotated[
-        str | None,
-        typer.Option(
-            "--refine", metavar="METRIC", help="Swap vertices after that, by log_gap or linear_gap."
-        ),
-    ] = None,
-    fraction: Annotated[
-        float | None,
-        typer.Option("--fraction", help="Of the vertices that --refine looks at; 0.01 by default."),
-    ] = None,
-    seed: Annotated[int, typer.Option("--rng", min=0, help="Of shingle and llp.")] = 0,
-    algorithm: Annotated[
-        str,
-        typer.Option(
-            "--algorithm",
-            help="auto, serial, leveled, unordered, batch_basic or batch: one order, six ways.",
-        ),
-    ] = "auto",
-    start: Annotated[
-        list[str] | None,
-        typer.Option("-s", "--start", help="Start a component here; may be repeated."),
-    ] = None,
-    permuted: Annotated[
-        Path | None,
-        typer.Option("--permuted", metavar="FILE", help="Write the matrix in the new order."),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw the entries before and after."),
-    ] = None,
-    *,
-    shared: Shared,
-) -> None:
-    """Order a matrix so that its entries lie near the diagonal, or neighbours near each other.
-
-    Measures what that gives: bandwidth and profile, or gaps.
-
-    A result file has, for each new row, the old row that comes there.
-    """
-    results.check_suffix(shared.output)
-    if permuted is not None:
-        results.check_graph_file(permuted, "--permuted")
-    if plot is not None:
-        results.check_place(plot, "--plot")
-    banded = method in ("rcm", "cm")
-    if method not in METHODS:
-        raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {method!r}")
-    if banded and refine is not None:
-        raise ValueError(f"--refine is for orders other than rcm and cm, got --method {method}")
-    for option, asked in (("--start", start), ("--algorithm", algorithm != "auto")):
-        if not banded and asked:
-            raise ValueError(f"{option} is for rcm and cm, got --method {method}")
-    if fraction is not None and refine is None:
-        raise ValueError("--fraction says what --refine looks at, which was not asked for")
-    loaded = shared.load(graph)
-    starts = [loaded.vertex(text) for text in start] if start else None
-    found: Any
-    with timed("ordering") as taken:
-        if banded:
-            options: dict[str, Any] = {"start": starts, "reverse": method == "rcm"}
-            found = matchwood.rcm_ordering(
-                loaded.matrix, method=algorithm, **options, **shared.where
-            )
-        else:
-            part = FRACTION if fraction is None else fraction
-            found = matchwood.locality_ordering(
-                loaded.matrix, method, refine=refine, fraction=part, rng=seed, **shared.where
-            )
-    if banded:
-        shared.verify(matchwood.check.check_rcm_order, loaded.matrix, found, **options)
-    else:
-        which = method if refine is None else ""
-        shared.verify(_check_locality, loaded.matrix, found, which, seed)
-    if shared.output is not None:
-        results.write(shared.output, {"perm": found.perm}, asdict(found.after), ids=None)
-    if permuted is not None or plot is not None:
-        B = matchwood.permute(loaded.matrix, found.perm, threads=shared.threads)
-        if permuted is not None:
-            matchwood.io.write(permuted, B)
-        if plot is not None:
-            _draw_order(loaded.matrix, B, found, plot)
-    n, counters = len(found.perm), dict(found.counters)
-    before, after = asdict(found.before), asdict(found.after)
-    report(
-        shared, loaded, taken, "order", f"order of {graph}",
-        facts={
-            "vertices": n, "method": method, "before": before, "after": after, "counters": counters,
-        },
-        shown={"vertices": n, **_counted(counters)},
-        phases=found.seconds, permuted=permuted, plot=plot,
-    )  # fmt: skip
-    if not shared.as_json:
-        print_table(
-            "measures",
-            ("", "before", "after", "ratio"),
-            [
-                (name.replace("_", " "), value, after[name], value / max(after[name], 1e-9))
-                for name, value in before.items()
-            ],
-        )
-
-
-COUNTED = {
-    "components": "components",
-    "levels": "levels",
-    "searches": "searches for starts",
-    "rounds": "rounds",
-    "communities": "communities",
-    "layers": "layers",
-    "proposed": "swaps proposed",
-    "kept": "swaps kept",
-    "method": "algorithm",
-}
-
-
-def _counted(counters: dict[str, Any]) -> dict[str, Any]:
-    return {text: counters[name] for name, text in COUNTED.items() if name in counters}
-
-
-def _check_locality(A: Any, found: Any, method: str, seed: int) -> None:
-    """The check of the method, and of the measures; a refined order is checked by its measures."""
-    from matchwood import check
-
-    check.check_gaps(A, found.before)
-    check.check_gaps(A, found.after, found.perm)
-    if method == "rabbit":
-        check.check_rabbit_order(A, found)
-    elif method == "llp":
-        check.check_layered_order(A, found, rng=seed)
-    elif method == "shingle":
-        check.check_shingle_order(A, found, rng=seed)
-    elif method == "degree":
-        check.check_degree_order(A, found)
-    elif method == "hub":
-        check.check_hub_order(A, found)
-
-
-def _draw_order(A: Any, B: Any, found: Any, path: Path) -> None:
-    """Spy plots before and after, side by side."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise ValueError(
-            f"--plot {path}: drawing needs matplotlib, pip install 'matchwood[plot]'"
-        ) from None
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 4.6), layout="constrained")
-    axes = figure.subplots(1, 2)
-    measured = (("before", A, found.before), ("after", B, found.after))
-    for ax, (when, matrix, numbers) in zip(axes, measured, strict=True):
-        coo = matrix.tocoo()
-        if coo.nnz <= DOTS:
-            size = max(0.05, min(4.0, 160 / max(1, coo.shape[0])))
-            ax.plot(coo.col, coo.row, "s", markersize=size, linestyle="none", mew=0)
-            ax.set(xlim=(-0.5, coo.shape[1] - 0.5), ylim=(coo.shape[0] - 0.5, -0.5))
-        else:
-            ax.hist2d(coo.col, coo.row, bins=400, cmap="Blues", norm=matplotlib.colors.LogNorm())
-            ax.invert_yaxis()
-        bandwidth = getattr(numbers, "bandwidth", None)
-        said = f"bandwidth {bandwidth:,}" if bandwidth is not None else (
-            f"log gap {numbers.log_gap:,.0f}"
-        )  # fmt: skip
-        ax.set(aspect="equal", title=f"{when}: {said}")
-        ax.set(xticks=[], yticks=[])
-    from matchwood.io.files import replacing
-
-    with replacing(path) as stream:
-        figure.savefig(stream, format=path.suffix[1:] or "png", dpi=150)
-
-
 Damping = Annotated[float, typer.Option("--damping", help="Probability to follow an arc, below 1.")]
 Tol = Annotated[float, typer.Option("--tol", help="Stop when the scores change by less in all.")]
 Iterations = Annotated[int, typer.Option("--max-iterations", min=1, help="Stop after this many.")]
@@ -229,6 +41,14 @@ def pagerank(
     tol: Tol = 1e-6,
     iterations: Iterations = 100,
     weighted: Weighted = False,
+    personalization: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--personalization",
+            metavar="VERTEX[=WEIGHT]",
+            help="The surfer starts here, in proportion to the weights; may be repeated.",
+        ),
+    ] = None,
     *,
     shared: Shared,
 ) -> None:
@@ -241,6 +61,7 @@ def pagerank(
 
     options: dict[str, Any] = {
         "damping": damping, "tol": tol, "max_iterations": iterations, "weighted": weighted,
+        "personalization": _starts(loaded, personalization),
     }  # fmt: skip
     with timed("ranking") as taken:
         found = matchwood.pagerank(loaded.matrix, **options, **shared.where)
@@ -254,6 +75,27 @@ def pagerank(
     if not shared.as_json:
         print_table("highest scores", ("vertex", "score"), top)
     require_converged(found, "pagerank", tol)
+
+
+def _starts(loaded: Any, given: list[str] | None) -> Any:
+    """Where the surfer starts, as an array of weights; None where anywhere."""
+    import numpy as np
+
+    if not given:
+        return None
+    weights = np.zeros(loaded.matrix.shape[0])
+    for text in given:
+        name, _, weight = text.rpartition("=")
+        vertex = loaded.vertex(name or text)
+        if not 0 <= vertex < weights.size:
+            raise ValueError(
+                f"--personalization {text}: there are the vertices 0 to {weights.size - 1}"
+            )
+        try:
+            weights[vertex] += float(weight) if name else 1.0
+        except ValueError:
+            raise ValueError(f"--personalization {text}: the weight must be a number") from None
+    return weights
 
 
 def require_converged(found: Any, verb: str, tol: float) -> None:
@@ -291,7 +133,14 @@ def facts_of_ranking(n: int, found: Any, damping: float, top: list[Any]) -> dict
     return {"facts": facts, "shown": shown}
 
 
-KINDS = ("jacobi", "tridiagonal", "algebraic_tridiagonal", "algebraic_block_tridiagonal")
+KINDS = (
+    "jacobi",
+    "tridiagonal",
+    "algebraic_tridiagonal",
+    "algebraic_block_tridiagonal",
+    "multilevel",
+)
+CPU_KINDS = ("multilevel",)  # these have no GPU engine
 
 
 def precondition(
@@ -327,7 +176,8 @@ def precondition(
     loaded = load(matrix, read=read)
     G = matchwood.graph(loaded.matrix).on("cpu" if engine is None else engine)
     rows: dict[str, Any] = {}
-    for name in KINDS if kind is None else (kind,):
+    possible = [name for name in KINDS if G.engine == "cpu" or name not in CPU_KINDS]
+    for name in possible if kind is None else (kind,):
         with progress(f"setting up {name}"):
             options = _options(name, {"rounds": rounds, "ties": ties, "rng": rng}, period)
             rows[name] = _measure(G, name, {**options, "threads": threads}, kind is not None)
@@ -371,7 +221,8 @@ def _measure(G: Any, name: str, options: dict[str, Any], only: bool) -> dict[str
                 engines.cupy().cuda.get_current_stream().synchronize()
     except ValueError as error:
         singular = isinstance(error, np.linalg.LinAlgError)
-        if only or not (singular or name == "jacobi"):  # jacobi: a zero on the diagonal
+        diagonal = name in ("jacobi", "multilevel")  # a zero on it, or a negative number
+        if only or not (singular or diagonal):
             raise
         return {"error": str(error)}  # the others may be possible
     return {
@@ -419,12 +270,13 @@ def solve(
         typer.Option(
             "--preconditioner",
             "-p",
-            help="auto, none, all, jacobi, tridiagonal, algebraic_tridiagonal or "
-            "algebraic_block_tridiagonal.  With all they are compared.",
+            help="auto, none, all, jacobi, tridiagonal, algebraic_tridiagonal, "
+            "algebraic_block_tridiagonal or multilevel.  With all they are compared.",
         ),
     ] = "auto",
     method: Annotated[
-        str, typer.Option("--method", help="auto, bicgstab, cg, gmres or minres.")
+        str,
+        typer.Option("--method", help="auto, bicgstab, cg, gmres, minres, fcg, fgmres, fbicgstab."),
     ] = "auto",
     rtol: Annotated[
         float | None,
@@ -457,9 +309,7 @@ def solve(
     import numpy as np
 
     from matchwood import engines
-    from matchwood.krylov import AUTO, PRECONDITIONERS
-
-    method = AUTO if method == "auto" else method
+    from matchwood.krylov import PRECONDITIONERS
 
     loaded = load(matrix, read=read)
     A = loaded.matrix
@@ -468,7 +318,8 @@ def solve(
     b = A @ true if right is None else _vector(right, n)
     G = matchwood.graph(A).on("cpu" if engine is None else engine)
     where = G.engine
-    names = ["none", *PRECONDITIONERS] if preconditioner == "all" else [preconditioner]
+    possible = [name for name in PRECONDITIONERS if where == "cpu" or name not in CPU_KINDS]
+    names = ["none", *possible] if preconditioner == "all" else [preconditioner]
     found: dict[str, Any] = {}
     impossible: dict[str, str] = {}
     for name in names:
@@ -489,6 +340,7 @@ def solve(
                 if name not in PRECONDITIONERS or len(names) == 1:
                     raise
                 impossible[name] = str(error)
+    method = ", ".join(sorted({answer.method for answer in found.values()}))
     if output is not None:
         best = min(found.values(), key=lambda answer: answer.residuals[-1])
         results.write(output, {"x": engines.moved(best.x, "cpu")}, {})

@@ -86,7 +86,7 @@ class Shared(NamedTuple):
 
     def load(self, graph: str) -> Loaded:
         """The graph.  A result file that could not be written is refused first."""
-        results.check_suffix(self.output)
+        results.check_suffix(self.output, graph)
         return load(graph, compact=self.compact, pattern=self.pattern, read=self.read)
 
     @property

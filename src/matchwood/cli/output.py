@@ -65,16 +65,18 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
         if value is not None:
             table.add_row(Text(name.replace("_", " ")), Text(as_text(value)))
     terminal = console()
-    terminal.print(Text(title, style="bold"))
+    terminal.print(Text(plain(title), style="bold"))
     terminal.print(table)
 
 
 def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table whose numbers stand to the right."""
+    """A table whose numbers stand to the right; nothing where it has no rows."""
     from rich.table import Table
     from rich.text import Text
 
     texts = [[as_text(value) for value in row] for row in rows]
+    if not texts:
+        return
     table = Table(header_style="dim")
     for k, head in enumerate(heads):
         numbers = all(_like_number(row[k]) for row in texts)
@@ -82,12 +84,20 @@ def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]])
     for row in texts:
         table.add_row(*map(Text, row))
     terminal = console()
-    terminal.print(Text(title, style="bold"))
+    terminal.print(Text(plain(title), style="bold"))
     terminal.print(table)
 
 
 def _like_number(text: str) -> bool:
     return text in ("", "...") or text.removeprefix("-")[:1].isdigit()
+
+
+CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
+
+
+def plain(text: str) -> str:
+    """Text of a file, or its name, without what steers a terminal."""
+    return text.translate(CONTROLS)
 
 
 def as_text(value: Any) -> str:
@@ -100,7 +110,7 @@ def as_text(value: Any) -> str:
         return f"{value:,.4g}"
     if isinstance(value, Clock):
         return _taken(value)
-    return str(value)
+    return plain(str(value))
 
 
 def _taken(clock: Clock) -> str:

@@ -24,17 +24,19 @@ from matchwood.cli.output import json_text
 SUFFIXES = (".npy", ".npz", ".txt", ".csv")
 
 
-def check_suffix(path: Path | None) -> None:
+def check_suffix(path: Path | None, *inputs: Any) -> None:
     """Refuse a file that could not be written, before the work is done."""
     if path is None:
         return
     if path.suffix not in SUFFIXES:
         raise ValueError(f"-o {path}: the name must end in one of {', '.join(SUFFIXES)}")
-    check_place(path)
+    check_place(path, inputs=inputs)
 
 
-def check_place(path: Path, option: str = "-o") -> None:
-    """Refuse a place where no file can be, before the work is done."""
+def check_place(path: Path, option: str = "-o", inputs: Iterable[Any] = ()) -> None:
+    """Refuse a place where no file can be, or an input is, before the work is done."""
+    if path.exists() and any(os.path.exists(i) and os.path.samefile(path, i) for i in inputs):
+        raise ValueError(f"{option} {path}: that is an input, which would be lost")
     if not path.parent.is_dir():
         raise ValueError(f"{option} {path}: there is no folder {path.parent}")
     if path.is_dir():

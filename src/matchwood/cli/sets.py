@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -34,20 +35,33 @@ class Sets(NamedTuple):
 
 
 def read(path: Path, on: str | None) -> Sets:
-    """The sets of a file.  A table needs the name of a column, else each line is a set.
+    """The sets of a file: a column of a table, or each line of another file.
 
     Blanks separate the items of a line in .dat files (FIMI), and semicolons elsewhere.
     """
     name = path.name
     kind = Path(name[: -len(path.suffix)] if path.suffix in COMPRESSED else name).suffix.lower()
     if kind == ".parquet":
-        return Sets(_parquet(path), True, None)
+        columns = _parquet(path)
+        _require_named(path, on, columns)
+        return Sets(columns, True, None)
     text = _text(path)
-    if on is None:
+    if on is None and kind not in (".csv", ".tsv"):
         return Sets(_lines(text), False, None if kind != ".dat" else " ")
     if kind not in (".csv", ".tsv", ".txt"):
         raise FileFormatError(f"{path}: only csv, tsv and parquet files have columns")
-    return Sets(_table(path, text, "\t" if kind == ".tsv" else _delimiter(text)), True, None)
+    delimiter = "\t" if kind == ".tsv" else _delimiter(text)
+    _require_named(path, on, text.partition("\n")[0].rstrip("\r").split(delimiter))
+    return Sets(_table(path, text, delimiter), True, None)
+
+
+def _require_named(path: Path, on: str | None, columns: Iterable[str]) -> None:
+    """Raise ValueError with the columns of a table where none of them was named."""
+    if on is None:
+        raise ValueError(
+            f"{path}: say with --on which column holds the sets; there are: {', '.join(columns)}.  "
+            "A file with one set a line must be called .txt"
+        )
 
 
 def _text(path: Path) -> str:
@@ -141,7 +155,7 @@ def join(
         Path | None, typer.Argument(metavar="[B]", help="Another file.  Default: A with itself.")
     ] = None,
     on: Annotated[
-        str | None, typer.Option("--on", help="Column with the sets.  Default: each line is one.")
+        str | None, typer.Option("--on", help="Column with the sets.  Tables need it.")
     ] = None,
     right_on: Annotated[
         str | None, typer.Option("--right-on", help="Its name in B, where that is another.")
@@ -205,13 +219,21 @@ def join(
         if path is not None:
             if path.suffix != suffix:
                 raise ValueError(f"{option} {path}: the name must end in {suffix}")
-            results.check_place(path, option)
+            results.check_place(path, option, [left, *([] if right is None else [right])])
     if right is None and right_on is not None:
         raise ValueError("--right-on names a column of B, and there is no B")
     options: dict[str, Any] = {
         "delta": delta, "k": top, "per_left": per_left, "verify": verify,
         "exclude_equal": exclude_equal, "limit": limit, "engine": engine, "threads": threads,
     }  # fmt: skip
+    if estimate:
+        unread = {
+            "-o": output, "--html": html, "--check": check, "--top": top, "--per-left": per_left,
+            "--exclude-equal": exclude_equal, "--limit": limit,
+        }  # fmt: skip
+        for option, value in unread.items():
+            if value not in (None, False):
+                raise ValueError(f"{option} is for the join itself, which --estimate does not make")
     making = {"similarity": similarity, "q": q, "normalise": normalise or None}
     with timed("reading") as loading:
         sides = _sides(left, right, (on, right_on or on), separator, making)

@@ -127,8 +127,12 @@ def sense(
         typer.Option("--key-file", metavar="FILE", help="The key; others must not read the file."),
     ] = None,
     bits: Annotated[
-        int | None, typer.Option("--bits", help="Bits that truncate keeps, 0 to 32.")
+        int | None, typer.Option("--bits", help="Bits that truncate keeps, 0 to 32 (or 128).")
     ] = None,
+    version: Annotated[int, typer.Option("--ip", help="4, or 6 for packets of IPv6.")] = 4,
+    top: Annotated[
+        int, typer.Option("--top", min=0, metavar="N", help="Show the N addresses that sent most.")
+    ] = 0,
     ranges: Annotated[
         list[Path] | None,
         typer.Option(
@@ -156,6 +160,13 @@ def sense(
     memory: Annotated[
         str | None, typer.Option("--memory", help="Bytes for packets and sums: 512MB, 4GiB.")
     ] = None,
+    batches: Annotated[
+        int, typer.Option("--batches", min=1, help="Parts of 2^23 packets that are worked on.")
+    ] = 1,
+    devices: Annotated[
+        str | None,
+        typer.Option("--devices", metavar="0,1,...", help="GPUs that work at the same time."),
+    ] = None,
     new_key: Annotated[
         Path | None,
         typer.Option("--new-key", metavar="FILE", help="Only write a new key to a private file."),
@@ -166,22 +177,33 @@ def sense(
 ) -> None:
     """Statistics of network traffic, window by window and of the whole.
 
-    No address is shown or written except in the matrices of --archive, and there only the
+    No address is shown or written except by --top and in the matrices of --archive, and only
     anonymous ones where --anonymize is given.
     """
     if new_key is not None:
+        if captures:
+            raise ValueError("sense: --new-key only writes a key; read the captures afterwards")
         _make_key(new_key, as_json)
         return
     if not captures:
         raise typer.BadParameter("a capture is needed", param_hint="CAPTURE...")
-    from matchwood.sensing import Anonymizer, archive_writer, sense
+    from matchwood.sensing import archive_writer, sense
 
+    if version not in (4, 6):
+        raise ValueError(f"sense: --ip must be 4 or 6, got {version}")
     if html is not None:
-        check_place(html)
+        if html.suffix != ".html":
+            raise ValueError(f"--html {html}: the name must end in .html")
+        check_place(html, "--html")
+    if archive is not None and Path(archive).is_file():
+        check_place(Path(archive), "--archive", captures)
+    if anonymize in ("cryptopan", "permutation") and key_file is None:
+        raise ValueError(f"sense: {anonymize} needs a --key-file; --new-key FILE makes one")
     key = None if key_file is None else str(key_file)
-    anonymizer = None if anonymize is None else Anonymizer(anonymize, key, bits, caller="sense")
-    if anonymizer is None and (key is not None or bits is not None):
+    if anonymize is None and (key is not None or bits is not None):
         raise ValueError("sense: a key or bits need --anonymize")
+    if version == 6 and archive is not None:
+        raise ValueError("sense: --archive holds addresses of IPv4, got --ip 6")
     chosen = _ranges(ranges)
     with contextlib.ExitStack() as stack:
         taken = stack.enter_context(clock())
@@ -191,11 +213,16 @@ def sense(
         found = sense(
             captures if len(captures) > 1 else captures[0],
             window=int(window) if window.isdecimal() and len(window) < DIGITS else window,
-            anonymize=anonymizer,
+            anonymize=anonymize,
+            key=key,
+            bits=bits,
+            version=version,
             ranges=chosen,
             partial=partial,
             compat=compat,
             memory=memory,
+            batches=batches,
+            devices=_devices(devices),
             engine=engine,
             threads=threads,
             on_window=None if writer is None else writer.add,
@@ -210,9 +237,21 @@ def sense(
         with replacing(html) as stream:
             stream.write(text.encode())
     if as_json:
-        _print_json(found, captures, anonymize, taken, written, html)
+        _print_json(found, captures, anonymize, taken, written, html, top)
     else:
         _print_tables(found, captures, taken, written, html)
+        if top:
+            heads = ("address", "packets", "fan-out")
+            print_table("who sent most", heads, found.top_talkers(top))
+
+
+def _devices(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and len(part) < DIGITS for part in parts):
+        raise ValueError(f"sense: --devices must be numbers such as 0,1, got {text!r}")
+    return [int(part) for part in parts]
 
 
 def _make_key(path: Path, as_json: bool) -> None:
@@ -244,7 +283,7 @@ def _ranges(files: list[Path] | None) -> dict[str, list[str]] | None:
 
 def _print_json(
     found: Sensing, captures: list[str], method: str | None, taken: Any, written: list[str],
-    html: Path | None,
+    html: Path | None, top: int,
 ) -> None:  # fmt: skip
     from dataclasses import asdict
 
@@ -277,6 +316,10 @@ def _print_json(
             "seconds": {"sense": asdict(taken), "phases": found.seconds},
             "archives": written,
             "html": str(html) if html else None,
+            "top": [
+                {"address": address, "packets": packets, "fan_out": fan_out}
+                for address, packets, fan_out in found.top_talkers(top)
+            ],
         }
     )
 

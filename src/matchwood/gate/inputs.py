@@ -112,7 +112,8 @@ def refuse_distributed(A: Any, caller: str) -> None:
     """Raise for a graph distributed over ranks: the function works on one machine."""
     if is_distributed(A):
         raise EngineUnavailable(
-            f"{caller}: has no 'dist' engine, so A must be on one machine, got a DistributedGraph"
+            f"{caller}: has no 'dist' engine, so A must be on one machine, got a DistributedGraph; "
+            "its method on_first calls functions of one machine"
         )
 
 

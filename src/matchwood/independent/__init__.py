@@ -18,6 +18,7 @@ from matchwood.independent.order import BEST, METHODS
 __all__ = ["is_maximal_independent_set", "maximal_independent_set"]
 
 
+@calls.of_first_rank
 def maximal_independent_set(
     A: Any,
     *,
@@ -36,6 +37,7 @@ def maximal_independent_set(
     A : (n, n) sparse matrix, or anything `graph` takes
         Only the pattern is read: i and j are neighbours when ``A[i, j]`` or ``A[j, i]`` is
         stored, zero or not, and i != j.
+        Of a `DistributedGraph` the first rank finds the answer, with the whole graph.
     method : {"auto", "luby", "lexicographic", "luby_sampling"}
         ``"auto"`` is ``"luby"``.  ``"luby"`` takes vertices of small degree first, and those of
         about the same degree in random order; a star gives its leaves.  ``"lexicographic"`` takes

@@ -7,6 +7,8 @@
     read_dimacs         all that a DIMACS file holds: vertex weights, source and sink too
     read_coordinates    the coordinates of vertices: DIMACS .co, dense Matrix Market
     read_names          the names of vertices, one a line
+    read_partition      the block of each vertex, one a line, as METIS writes them
+    write_partition     the same for METIS and others to read
 
 One file a format in formats/, chosen by dispatch.py.  They stand on files.py (bytes, compression),
 text.py (lines, errors), tables.py with cpu.py (the parallel parser) and build.py (edges to CSR).
@@ -15,7 +17,6 @@ ranks.py has all ranks of a communicator read one file by the same readers.
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
@@ -45,7 +46,9 @@ __all__ = [
     "read_hmetis",
     "read_metis",
     "read_names",
+    "read_partition",
     "write",
+    "write_partition",
 ]
 
 
@@ -180,8 +183,8 @@ def read(
         compressed byte where that is more.
     comm : Communicator, optional
         Of `matchwood.dist`: its ranks read the file together, and each keeps a block.  `path` may
-        then be a folder of edge lists, which are one list in the order of their names, or a
-        folder that `DistributedGraph.save` wrote.
+        then be a folder of edge lists, which are one list in the order of their names.  A folder
+        that `DistributedGraph.save` wrote is read with and without `comm`.
     grid, order
         With `comm`, as for `matchwood.distribute`.
 
@@ -194,6 +197,9 @@ def read(
     Compacted
         With `compact` or `names`: unpacks as ``matrix, ids``, where ``ids[v]`` is what the file
         calls vertex ``v``.
+    Graph
+        Of a folder that `DistributedGraph.save` wrote, without `comm`: the graph as it was
+        distributed, with its rule for duplicates.
     DistributedGraph
         With `comm`: what `matchwood.graph` makes of the matrix, distributed over the ranks.  With
         `compact` or `names` it is the matrix of a Compacted; every rank has all ids.
@@ -268,9 +274,9 @@ def read(
     without_ranks("read", grid, order)
     path = checked_path("read", "path", path)
     if os.path.isdir(path):
-        raise IsADirectoryError(
-            errno.EISDIR, "read: a folder, as ranks save it, is read with comm=", path
-        )
+        from matchwood.io import ranks
+
+        return ranks.read_saved(asked._replace(path=path))
     return asked._replace(path=path).checked().read()
 
 
@@ -422,3 +428,72 @@ def read_names(path: PathLike, *, most_bytes: int | None = None) -> list[str]:
     from matchwood.io.options import Limits
 
     return list(names_of(read_text(path, Limits(None, most_bytes), "read_names")))
+
+
+def read_partition(path: PathLike, *, most_bytes: int | None = None) -> Any:
+    """Read the block of each vertex from a file of METIS, KaHIP and others: ``graph.part.16``.
+
+    Parameters
+    ----------
+    path : str or path
+        A line a vertex with the number of its block, 0, 1, ...; compressed where it ends in .gz,
+        .bz2, .xz or .zst.
+    most_bytes : int, optional
+        As for `matchwood.io.read`.
+
+    Returns
+    -------
+    (n,) int64 array
+
+    Raises
+    ------
+    FileFormatError
+        With file and line, if a line holds anything else, or the last one has no newline.
+
+    Examples
+    --------
+    >>> import matchwood, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "graph.part.2")
+    >>> matchwood.io.write_partition(path, [0, 0, 1])
+    >>> matchwood.io.read_partition(path).tolist()
+    [0, 0, 1]
+    """
+    from matchwood.io.files import read_text
+    from matchwood.io.formats.adjacency import read_blocks
+    from matchwood.io.options import Limits
+
+    return read_blocks(read_text(path, Limits(None, most_bytes), "read_partition"))
+
+
+def write_partition(path: PathLike, labels: Any) -> None:
+    """Write the block of each vertex, one a line, as METIS does.
+
+    Parameters
+    ----------
+    path : str or path
+        Compressed where it ends in .gz, .bz2, .xz or .zst.
+    labels : (n,) integer array, or a Partition
+        Not negative.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If labels do not hold integers, or one is negative.
+
+    Examples
+    --------
+    >>> import matchwood, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "graph.part.2")
+    >>> matchwood.io.write_partition(path, matchwood.partition(matchwood.generators.path(4), 2))
+    >>> path.read_text().split()
+    ['0', '0', '1', '1']
+    """
+    from matchwood.arguments import integers
+    from matchwood.engines import moved
+    from matchwood.io.files import write_pieces
+
+    caller = "write_partition"
+    path = checked_path(caller, "path", path)
+    blocks = integers(caller, "labels", getattr(labels, "labels", labels), low=0)
+    lines = "".join(f"{block}\n" for block in moved(blocks, "cpu").tolist())
+    write_pieces(path, [lines.encode()])

@@ -205,6 +205,10 @@ class Damaged(ValueError):
     """Compressed data that no compressor wrote, or that is cut off; the message says which."""
 
 
+class CutOff(Damaged):
+    """Compressed data that ends early; what came before is sound."""
+
+
 def expanded(content: bytes | bytearray, compression: str, limit: int) -> Expansion:
     found = Expansion()
     try:
@@ -248,7 +252,7 @@ def unpacked(stored: Iterable[bytes | bytearray], compression: str) -> Iterator[
             if decoder.eof:
                 position -= len(decoder.unused_data)
     if decoder is None or not decoder.eof:
-        raise Damaged("the compressed data ends early: the file is cut off")
+        raise CutOff("the compressed data ends early: the file is cut off")
 
 
 def _past_zeros(view: memoryview, position: int) -> int:

@@ -11,6 +11,7 @@ within its own piece; the lines before it are counted, by all ranks, only for an
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,14 +20,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from matchwood.engines.cpu import default_threads
 from matchwood.engines.ranks.agreement import of_first, same, together
+from matchwood.engines.ranks.protocol import Serial
 from matchwood.errors import FileFormatError
 from matchwood.gate import distributed
 from matchwood.gate import graph as csr
 from matchwood.gate.distributed import saved, sources
 from matchwood.gate.plain_files import Identity, PlainFile, changed
 from matchwood.gate.resources import require_memory
-from matchwood.io.options import Limits, PathLike
+from matchwood.io.options import Limits, Options, PathLike
 from matchwood.io.result import Compacted, Entries
 from matchwood.io.text import MARK, Text
 
@@ -47,6 +50,7 @@ def read(comm: Any, asked: Request, grid: Any, order: str) -> Any:
     asked = asked.checked()
     folder = comm.objects(together(comm, lambda: _what(path), named=False))[0]
     if folder == "saved":
+        _refuse_options(asked)
         return distributed.load(Path(path), comm, grid, order)
     if folder == "folder":
         entries: Entries | None = _read_folder(comm, asked)
@@ -57,6 +61,33 @@ def read(comm: Any, asked: Request, grid: Any, order: str) -> Any:
         return _dealt(comm, asked, grid, order)
     _require_square(entries.shape)
     return _made(comm, asked, entries, grid, order)
+
+
+def read_saved(asked: Request) -> Any:
+    """The Graph of a folder that `DistributedGraph.save` wrote, without other ranks."""
+    asked, folder = asked.checked(), Path(asked.path)
+    if not saved.is_saved(folder):
+        raise IsADirectoryError(
+            errno.EISDIR,
+            "read: a folder of edge lists is read with comm=; no graph was saved here",
+            os.fspath(folder),
+        )
+    _refuse_options(asked)
+    return distributed.load(folder, Serial(asked.options.threads or default_threads())).gather()
+
+
+def _refuse_options(asked: Request) -> None:
+    """Raise where an option is set for a saved graph, which says of itself what it holds."""
+    unset = Options(threads=asked.options.threads)
+    wrong = [name for name in unset._fields if getattr(asked.options, name) != getattr(unset, name)]
+    others = (("format", asked.format), ("dtype", asked.kind), ("pattern", asked.pattern or None))
+    wrong += [name for name, value in others if value is not None]
+    limits = asked.limits._asdict().items()
+    wrong += [f"most_{name}" for name, limit in limits if limit is not None]
+    if wrong:
+        raise ValueError(
+            f"read: {', '.join(wrong)} cannot be set for a saved graph: {os.fspath(asked.path)}"
+        )
 
 
 def _what(path: PathLike) -> str:

@@ -35,6 +35,8 @@ class Solution:
     tried : tuple of (str, str)
         The preconditioners that were tried, by name, and the result of each: ``"used"``, or why it
         was given up.
+    method : str
+        The Krylov method that was taken.
     columns : tuple of Solution
         One for each column of a right-hand side of shape (n, k), otherwise empty.  The other
         attributes are then those of all columns, but `iterations`, `residuals` and `errors`, which
@@ -50,6 +52,7 @@ class Solution:
     preconditioner: Any = field(repr=False)
     seconds: dict[str, float] = field(repr=False)
     tried: tuple[tuple[str, str], ...] = ()
+    method: str = ""
     columns: tuple[Solution, ...] = field(default=(), repr=False)
 
     def __iter__(self) -> Iterator[Any]:
@@ -76,7 +79,7 @@ class Recorder:
 
     def rounds_of(self, method: str) -> None:
         """Count the iterations of one start of a method; GMRES has no count, and adds one."""
-        self.rounds = self.rounds + 1 if method == "gmres" else self._steps
+        self.rounds = self.rounds + 1 if method.endswith("gmres") else self._steps
 
     def _residual(self, x: Any) -> float:
         return norm(self._b - self._matrix @ x) / (self.size or 1.0)

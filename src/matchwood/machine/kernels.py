@@ -313,18 +313,22 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("what", choices=("build", "wheel", "serve"))
     parser.add_argument("folder", type=Path, nargs="?")
     all_levels = tuple(library.LEVELS.get(platform.machine(), ()))
-    parser.add_argument("--level", action="append", choices=all_levels)
+    parser.add_argument("--level", action="append", choices=(*all_levels, "own"))
     parser.add_argument("--workers", type=int)
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)  # Python 3.11 takes an option before FOLDER for the end of names
+    best = next(iter(library.levels()), "own")
+    wanted = [best if level == "own" else level for level in given.level or all_levels]
+    if "own" in wanted:
+        parser.error(f"this processor has none of the levels {', '.join(all_levels)}")
     if given.what == "serve":
         serve(given.folder)
     elif given.folder is None:
         parser.error("a folder is needed")
     elif given.what == "build":
-        build(given.folder, given.level or all_levels, given.workers)
+        build(given.folder, wanted, given.workers)
     else:
         with tempfile.TemporaryDirectory() as built:
-            build(Path(built), given.level or all_levels, given.workers)
+            build(Path(built), wanted, given.workers)
             print(wheel(given.folder, Path(built)))  # noqa: T201
 
 

@@ -64,9 +64,11 @@ def load(method: str, engine: str) -> Any:
     return engines.load(f"{__package__}.{AUTO[engine] if method == 'auto' else method}", engine)
 
 
-def heavy_matching(view: Any, engine: str = "cpu", threads: int | None = None) -> EngineMatching:
-    """The greedy matching of a view, seed 0 and ties by hash: what `weighted_matching` returns."""
-    return EngineMatching(*load("auto", engine).match(view, 0, True, threads))
+def heavy_matching(
+    view: Any, engine: str = "cpu", threads: int | None = None, seed: int = 0
+) -> EngineMatching:
+    """The greedy matching of a view, ties by hash: what `weighted_matching` returns."""
+    return EngineMatching(*load("auto", engine).match(view, seed, True, threads))
 
 
 def origin_of(answer: Any) -> Origin:

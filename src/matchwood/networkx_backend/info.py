@@ -16,6 +16,7 @@ DEFAULTS: dict[str, Any] = {
     "threads": None,  # CPU threads of a call; None takes MATCHWOOD_NUM_THREADS or all CPUs
     "engine": None,  # "gpu" does the work there; the graphs themselves stay in memory
     "approximate_matching": False,  # may max_weight_matching be answered with a lighter one?
+    "other_bisections": False,  # may kernighan_lin_bisection be answered by `partition`?
     "small_graphs": False,  # run also where NetworkX itself is quicker
 }
 
@@ -70,6 +71,12 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
         )
     },
     "modularity": {"additional_docs": _UNDIRECTED},
+    "kernighan_lin_bisection": {
+        "additional_docs": "Only when asked for, since it is another bisection, with as many nodes "
+        "on both sides.  Set "
+        "``nx.config.backends.matchwood.other_bisections = True``.  Other values of ``max_iter`` "
+        f"and weights by a function are left to NetworkX.  {_UNDIRECTED}"
+    },
     "maximal_independent_set": {
         "additional_docs": "Another set than NetworkX finds for the same seed, with more nodes "
         "on most graphs: those with few neighbours are tried first."

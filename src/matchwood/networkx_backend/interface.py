@@ -78,6 +78,11 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
         return "communities are of undirected graphs"
     if name == "hopcroft_karp_matching" and G.is_directed():
         return "matchings are of undirected graphs"
+    if name == "kernighan_lin_bisection":
+        if not settings().other_bisections:
+            return "another bisection; allow it by nx.config.backends.matchwood.other_bisections"
+        if asked["max_iter"] != 10 or callable(asked["weight"]):
+            return "rounds are NetworkX's own, and so are edges hidden by a function"
     if name == "max_weight_matching":
         if not settings().approximate_matching:
             return "approximate; allow it by nx.config.backends.matchwood.approximate_matching"

@@ -31,6 +31,7 @@ MENDED = {("test_mis.py", "test_random_seed"): (3, 7)}
 
 NOT_ASKED_FOR = {
     "max_weight_matching": "refused unless the settings allow an approximate one",
+    "kernighan_lin_bisection": "refused unless the settings allow another one",
     "generic_bfs_edges": "tested with neighbours of their own only",
 }
 """Functions that NetworkX's tests do not call here; ours do."""

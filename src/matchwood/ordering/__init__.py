@@ -12,6 +12,11 @@
     refine_order              an order made better by swaps
     locality_ordering         any of these by its name, with gaps before and after
 
+    nested_dissection         little fill: separators are eliminated last
+    minimum_degree            little fill: the fewest neighbours first
+    elimination_order         the better of both
+    fill, elimination_tree    what elimination in an order costs
+
     permute                   the matrix in another order
     order_measures            how good an order is, in four numbers; one at a time:
     bandwidth, matrix_profile, max_wavefront, rms_wavefront
@@ -26,6 +31,13 @@ Everywhere ``perm[new] = old`` and ``place[old] = new``.
 
 from matchwood._lazy import old_names
 from matchwood.ordering.degree import degree_order, hub_order
+from matchwood.ordering.dissection import (
+    Dissection,
+    EliminationOrder,
+    elimination_order,
+    nested_dissection,
+)
+from matchwood.ordering.elimination import Fill, elimination_tree, fill
 from matchwood.ordering.gap import (
     Gaps,
     gaps,
@@ -44,6 +56,7 @@ from matchwood.ordering.measure import (
     order_measures,
     rms_wavefront,
 )
+from matchwood.ordering.minimum_degree import minimum_degree
 from matchwood.ordering.permutation import permute
 from matchwood.ordering.rabbit import JoinTree, rabbit_order
 from matchwood.ordering.rcm import (
@@ -58,6 +71,9 @@ from matchwood.ordering.refine import Refinement, refine_order
 from matchwood.ordering.shingle import shingle_order
 
 __all__ = [
+    "Dissection",
+    "EliminationOrder",
+    "Fill",
     "Gaps",
     "JoinTree",
     "Layers",
@@ -69,6 +85,9 @@ __all__ = [
     "check_rcm_order",
     "cuthill_mckee",
     "degree_order",
+    "elimination_order",
+    "elimination_tree",
+    "fill",
     "gaps",
     "hub_order",
     "is_rcm_order",
@@ -80,6 +99,8 @@ __all__ = [
     "log_gap",
     "matrix_profile",
     "max_wavefront",
+    "minimum_degree",
+    "nested_dissection",
     "order_measures",
     "permute",
     "pseudo_peripheral_vertex",

@@ -1,9 +1,10 @@
-"""Preconditioners that a tridiagonal solver applies, as linear operators.
+"""Preconditioners, as linear operators: a tridiagonal solver applies most of them.
 
     jacobi                        the diagonal
     tridiagonal                   the three middle diagonals, in the order as given
     algebraic_tridiagonal         the same along the paths of a linear forest: strong entries
     algebraic_block_tridiagonal   pairs of vertices, then paths of pairs: 2x2 blocks
+    multilevel                    aggregation multigrid, with one of the first three as smoother
 
 Each returns a `scipy.sparse.linalg.LinearOperator`, or CuPy's where the engine is a GPU: ready
 for ``M=`` of their solvers.  Besides ``matvec``, ``matmat``, ``rmatvec`` and ``.H`` it has
@@ -15,8 +16,8 @@ for ``M=`` of their solvers.  Besides ``matvec``, ``matmat``, ``rmatvec`` and ``
 
 On the CPU they can be pickled and copied.
 
-Read on in operator.py (the class that all return), blocks/ (the last of the four), definite/ (makes
-a preconditioner positive definite for CG) and check.py (what holds for each).
+Read on in operator.py (the class that all return), blocks/, multilevel/, definite/ (makes a
+preconditioner positive definite for CG) and check.py (what holds for each).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from matchwood.factors.plan import options_in_words
 from matchwood.forests import linear_forest, tridiagonal_of
 from matchwood.forests.result import trusted
 from matchwood.preconditioners.blocks import algebraic_block_tridiagonal
+from matchwood.preconditioners.multilevel import multilevel
 from matchwood.preconditioners.operator import (
     Core,
     Known,
@@ -42,7 +44,13 @@ from matchwood.preconditioners.operator import (
 )
 from matchwood.tridiagonal import factorize
 
-__all__ = ["algebraic_block_tridiagonal", "algebraic_tridiagonal", "jacobi", "tridiagonal"]
+__all__ = [
+    "algebraic_block_tridiagonal",
+    "algebraic_tridiagonal",
+    "jacobi",
+    "multilevel",
+    "tridiagonal",
+]
 
 FACTOR_OPTIONS = ("rounds", "period", "uncharged", "charge_probability", "rng", "ties", "directed")
 

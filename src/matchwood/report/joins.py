@@ -11,7 +11,7 @@ from matchwood import engines
 from matchwood.join import explain
 from matchwood.report import page
 from matchwood.report.sketches import Sketch
-from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
+from matchwood.report.svg import INK, MAIN, QUIET, SECOND, Svg
 
 # The page about a join: scores, the funnel of candidates, and pairs with their matching.
 
@@ -19,6 +19,8 @@ from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
 SHOWN = 6  # pairs of each kind on the page
 BINS = 20
 JOINS_LONGEST = 28  # characters of an element in a picture
+MOST_LINES = 24  # elements of a record in a picture; how many more there are is said
+LETTER = 6.5  # units of a letter, on average
 FUNNEL = (
     ("generated", "share enough rare tokens"),
     ("refined", "may reach the threshold"),
@@ -33,16 +35,15 @@ def page_of(name: str, pairs: Any, sides: list[Any]) -> str:
     sections = [
         page.heading(
             f"Join of {name}",
-            f"{len(pairs):,} pairs among {len(sides[0]):,} records"
+            f"Pairs found: {len(pairs):,}, among {len(sides[0]):,} records"
             + ("." if len(sides) == 1 else f" and {len(sides[-1]):,} records."),
-            f"Of {stats.get('verified', 0):,} pairs that were compared, "
-            f"{stats.get('accepted_by_bound', 0):,} were accepted by a lower bound, "
-            f"{stats.get('rejected_by_bound', 0):,} rejected by an upper bound, and "
-            f"{stats.get('solved_exactly', 0):,} solved exactly.",
+            f"Pairs compared: {stats.get('verified', 0):,}; of these accepted by a lower bound: "
+            f"{stats.get('accepted_by_bound', 0):,}, rejected by an upper bound: "
+            f"{stats.get('rejected_by_bound', 0):,}, solved exactly: "
+            f"{stats.get('solved_exactly', 0):,}.",
             level=1,
         ),
-        page.heading("Scores"),
-        page.figure(histogram(pairs.score).markup(), "Pairs by score."),
+        *_scores(pairs),
         page.heading("Candidates", "How many pairs of records were left after each step."),
         page.table(
             ("step", "pairs", ""),
@@ -61,6 +62,12 @@ def page_of(name: str, pairs: Any, sides: list[Any]) -> str:
     return page.page(f"Join of {name}", sections)
 
 
+def _scores(pairs: Any) -> list[str]:
+    if not len(pairs):
+        return [page.heading("Scores", "No two records reach the threshold.")]
+    return [page.heading("Scores"), page.figure(histogram(pairs.score).markup(), "Pairs by score.")]
+
+
 def _cards(pairs: Any, sides: list[Any], chosen: np.ndarray) -> list[str]:
     made = []
     for i in chosen.tolist():
@@ -76,42 +83,51 @@ def _cards(pairs: Any, sides: list[Any], chosen: np.ndarray) -> list[str]:
 
 def histogram(scores: np.ndarray) -> Svg:
     """The number of pairs by score."""
-    picture = Svg(640, 200, "Pairs by score")
-    low = float(np.floor(scores.min() * BINS) / BINS) if scores.size else 0.0
+    picture = Svg(440, 200, "Pairs by score")
+    low = float(np.floor(scores.min() * BINS) / BINS)
     low = min(low, 1.0 - 1.0 / BINS)
     counts, edges = np.histogram(scores, bins=BINS, range=(low, 1.0))
-    most = max(int(counts.max(initial=0)), 1)
-    wide = 600 / BINS
+    most = int(counts.max())
+    wide = 400 / BINS
     boxes = [
         (20 + wide * i, 170 - 140 * count / most, wide - 2, 140 * count / most)
         for i, count in enumerate(counts.tolist())
     ]
     picture.boxes(boxes, color=MAIN)
     for i in (0, BINS // 2, BINS):
-        picture.text(20 + wide * i, 190, f"{edges[i]:.2f}", anchor="middle", color=FAINT)
-    picture.text(20, 20, f"most: {most:,}", color=FAINT)
+        picture.text(20 + wide * i, 190, f"{edges[i]:.2f}", anchor="middle", color=QUIET)
+    picture.text(20, 20, f"most: {most:,}", color=QUIET)
     return picture
 
 
 def matching(told: Any) -> Svg:
     """Elements of both records, with lines between those that were matched."""
-    lines = [*told.matched]
-    rows = max(len(lines) + max(len(told.left_only), len(told.right_only)), 1)
-    picture = Svg(560, 22 * rows + 14, "The matching of two records")
+    lines = [*told.matched[:MOST_LINES]]
+    alone = [part[: MOST_LINES - len(lines)] for part in (told.left_only, told.right_only)]
+    sizes = [len(told.matched) + len(part) for part in (told.left_only, told.right_only)]
+    more = max(sizes) - MOST_LINES
+    rows = max(len(lines) + max(map(len, alone)) + (more > 0), 1)
+    every = [*alone[0], *alone[1], *(text for line in lines for text in line[:2])]
+    side = 16 + LETTER * max((len(_short(text)) for text in every), default=0)
+    picture = Svg(2 * side + 160, 22 * rows + 14, "The matching of two records")
+    left, right, middle = side, side + 160, side + 80
     starts, ends = [], []
     for i, (mine, theirs, weight) in enumerate(lines):
         y = 20 + 22 * i
-        picture.text(200, y, _short(mine), anchor="end", color=INK)
-        picture.text(360, y, _short(theirs), color=INK)
-        starts.append((208, y - 4))
-        ends.append((352, y - 4))
-        picture.text(280, y - 7, f"{weight:.2f}", anchor="middle", color=SECOND)
+        picture.text(left, y, _short(mine), anchor="end", color=INK)
+        picture.text(right, y, _short(theirs), color=INK)
+        starts.append((left + 8, y - 4))
+        ends.append((right - 8, y - 4))
+        picture.text(middle, y - 7, f"{weight:.2f}", anchor="middle", color=SECOND)
     if lines:
         picture.segments(np.array(starts, float), np.array(ends, float), color=MAIN, width=1.5)
-    for i, element in enumerate(told.left_only):
-        picture.text(200, 20 + 22 * (len(lines) + i), _short(element), anchor="end", color=FAINT)
-    for i, element in enumerate(told.right_only):
-        picture.text(360, 20 + 22 * (len(lines) + i), _short(element), color=FAINT)
+    for i, element in enumerate(alone[0]):
+        picture.text(left, 20 + 22 * (len(lines) + i), _short(element), anchor="end", color=QUIET)
+    for i, element in enumerate(alone[1]):
+        picture.text(right, 20 + 22 * (len(lines) + i), _short(element), color=QUIET)
+    if more > 0:
+        words = f"and {more:,} more"
+        picture.text(middle, 20 + 22 * (rows - 1), words, anchor="middle", color=QUIET)
     return picture
 
 

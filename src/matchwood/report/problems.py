@@ -30,6 +30,7 @@ class Problem:
     scipy: Callable[[Any], Any] | None = None  # (matrix) -> answer; None: it has nothing like it
     picture: Callable[[], sketches.Sketch] | None = None
     place: int = 0  # which of the two graphs of a short demo
+    slower: str = ""  # why SciPy may be the faster one
 
 
 PROBLEMS: tuple[Problem, ...] = (
@@ -41,6 +42,8 @@ PROBLEMS: tuple[Problem, ...] = (
         check=lambda A, x: matchwood.check.check_bfs(A, 0, x),
         say=lambda x: f"{int((x.level >= 0).sum()):,} reached, {int(x.level.max()):,} levels",
         picture=sketches.levels,
+        slower="it numbers levels and takes the smallest parent, so threads wait for each "
+        "other at each level; SciPy follows one queue.",
     ),
     Problem(
         name="connected components",
@@ -50,6 +53,7 @@ PROBLEMS: tuple[Problem, ...] = (
         check=lambda A, x: matchwood.check.check_connected_components(A, x),
         say=lambda x: f"{x.count:,} found, largest {int(np.bincount(x.labels).max()):,}",
         picture=sketches.components,
+        slower="threads are started, which such a small graph is not worth.",
     ),
     Problem(
         name="strong components",
@@ -60,6 +64,8 @@ PROBLEMS: tuple[Problem, ...] = (
         say=lambda x: f"{x.count:,} found, largest {int(np.bincount(x.labels).max()):,}",
         picture=sketches.sketch_strong,
         place=1,
+        slower="it searches in both directions, again and again; SciPy goes once through the "
+        "graph.",
     ),
     Problem(
         name="communities",
@@ -86,6 +92,7 @@ PROBLEMS: tuple[Problem, ...] = (
         say=lambda x: f"{x.edges.shape[0]:,} edges, {x.components:,} trees",
         picture=sketches.sketch_spanning,
         place=1,
+        slower="edges of equal weight are ordered by their ends, so that there is one answer.",
     ),
     Problem(
         name="weighted matching",
@@ -122,6 +129,8 @@ PROBLEMS: tuple[Problem, ...] = (
         say=lambda x: f"an order of {len(x):,} vertices",
         picture=sketches.sketch_orders,
         place=1,
+        slower="it searches for a good start in each component; SciPy takes a vertex of least "
+        "degree.",
     ),
     Problem(
         name="rabbit order",
@@ -147,6 +156,7 @@ PROBLEMS: tuple[Problem, ...] = (
         check=traffic.check,
         say=traffic.say,
         picture=traffic.sketch,
+        slower="it takes any 32-bit addresses; SciPy counts in rows, of which there are few here.",
     ),
     Problem(
         name="join of rows",
@@ -157,6 +167,8 @@ PROBLEMS: tuple[Problem, ...] = (
         say=joins.say,
         picture=joins.sketch,
         place=1,
+        slower="it is made for elements that are only similar; SciPy multiplies matrices of "
+        "equal ones.",
     ),
 )
 

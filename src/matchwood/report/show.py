@@ -108,7 +108,7 @@ def _verdict(row: Row) -> str:
 
 
 def html(found: Demo) -> str:
-    """The page: what was measured, then the pictures."""
+    """The page: pictures and times of each problem, then all times in a chart and a table."""
     groups = []
     for problem in PROBLEMS:
         mine = [
@@ -120,8 +120,23 @@ def html(found: Demo) -> str:
             groups.append((problem.name, mine))
     chart = pictures.ratios(groups, "times as fast as SciPy").markup()
     numbers = range(4, len(heads(found)))
-    sections = [
-        page.heading("matchwood demo", summary(found), machine(found), level=1),
+    sections = [page.heading("matchwood demo", summary(found), machine(found), level=1)]
+    for name, sketch in found.sketches:
+        drawings = [page.figure(drawing.markup(), drawing.title) for drawing in sketch.drawings]
+        told = [_told(found, row) for row in found.rows if row.problem == name]
+        sections += [
+            page.heading(name.capitalize(), sketch.caption),
+            page.cards(drawings, kind="pair"),
+            *(page.quiet(text) for text in told),
+        ]
+    table = page.table(heads(found), [cells(found, row) for row in found.rows], numbers=numbers)
+    sections += [
+        page.heading(
+            "Beside SciPy",
+            "SciPy’s time divided by ours on a prepared graph; 1x is level.",
+            *_slower(found),
+        ),
+        page.figure(chart, ""),
         page.heading(
             "Every problem",
             "Each answer was checked against the definition, and is identical at one thread and "
@@ -129,20 +144,26 @@ def html(found: Demo) -> str:
             "where that takes long. "
             "“One call” starts from a SciPy matrix, “prepared” from matchwood.graph(A).",
         ),
-        page.table(heads(found), [cells(found, row) for row in found.rows], numbers=numbers),
-        page.heading(
-            "Beside SciPy", "SciPy’s time divided by ours on a prepared graph; 1x is level."
-        ),
-        page.figure(chart, ""),
+        page.folded("All times", table),
     ]
-    for name, sketch in found.sketches:
-        drawings = [page.figure(drawing.markup(), drawing.title) for drawing in sketch.drawings]
-        sections += [
-            page.heading(name.capitalize(), sketch.caption),
-            page.cards(drawings, kind="pair"),
-        ]
     sections += [page.heading("The graphs"), page.cards(_card(place) for place in found.places)]
     return page.page("matchwood demo", sections)
+
+
+def _told(found: Demo, row: Row) -> str:
+    """Where the answer on a graph was found, and how long that took."""
+    engines = [("CPU", row.prepared), ("GPU", row.gpu), ("SciPy", row.scipy)]
+    took = ", ".join(f"{name} {milliseconds(t)}" for name, t in engines if t is not None)
+    return f"On {row.graph}: {row.answer} ({_verdict(row)}). {took}."
+
+
+def _slower(found: Demo) -> list[str]:
+    """Why SciPy is the faster one where it is."""
+    why = {problem.name: problem.slower for problem in PROBLEMS}
+    names = [row.problem for row in found.rows if (_faster(row, row.prepared) or 1.0) < 1.0]
+    said = [f"{name}: {why[name]}" for name in dict.fromkeys(names)]
+    fixed = "Each call has a fixed cost, of checks and threads, which counts on small graphs."
+    return [f"Slower than SciPy here, and why. {' '.join(said)} {fixed}"] if said else []
 
 
 def _card(place: Place) -> str:

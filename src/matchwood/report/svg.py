@@ -17,7 +17,8 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 INK = "var(--ink, #445)"
-FAINT = "var(--faint, #99a)"
+FAINT = "var(--faint, #99a)"  # of lines
+QUIET = "var(--quiet, #667)"  # of text
 MAIN = "var(--main, #0b74b8)"
 SECOND = "var(--second, #0a9468)"
 

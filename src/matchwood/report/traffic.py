@@ -13,7 +13,7 @@ import matchwood
 from matchwood import engines
 from matchwood.report import page
 from matchwood.report.sketches import Sketch
-from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
+from matchwood.report.svg import INK, MAIN, QUIET, SECOND, Svg
 
 # Pictures of traffic: quantities over windows, histograms on two logarithmic axes.
 
@@ -34,7 +34,7 @@ def over_windows(values: Any) -> Svg:
     _frame(picture)
     for part in (0, 0.5, 1):
         y = _down(part)
-        picture.text(LEFT - 6, y + 4, f"{part * top:,.4g}", anchor="end", color=FAINT)
+        picture.text(LEFT - 6, y + 4, f"{part * top:,.4g}", anchor="end", color=QUIET)
     places = np.arange(values.size)
     if values.size > POINTS:
         starts = np.linspace(0, values.size, POINTS, endpoint=False).astype(np.int64)
@@ -45,8 +45,8 @@ def over_windows(values: Any) -> Svg:
     picture.line(points, color=MAIN)
     if values.size < 60:
         picture.dots(points, color=MAIN, radius=2)
-    picture.text(LEFT, HEIGHT - 16, "0", color=FAINT)
-    picture.text(WIDTH - RIGHT, HEIGHT - 16, f"{last:,}", anchor="end", color=FAINT)
+    picture.text(LEFT, HEIGHT - 16, "0", color=QUIET)
+    picture.text(WIDTH - RIGHT, HEIGHT - 16, f"{last:,}", anchor="end", color=QUIET)
     picture.text((LEFT + WIDTH) / 2, HEIGHT - 4, "window", anchor="middle")
     return picture
 
@@ -67,10 +67,10 @@ def log_log(values: Any, counts: Any, fit: Any) -> Svg:
 
     for power in range(0, right + 1, max(1, right // 5)):
         x = LEFT + power / right * (WIDTH - LEFT - RIGHT)
-        picture.text(x, HEIGHT - 18, _power(power), anchor="middle", color=FAINT)
+        picture.text(x, HEIGHT - 18, _power(power), anchor="middle", color=QUIET)
     for power in range(0, low - 1, -max(1, -low // 4)):
         y = _down(1 - power / low)
-        picture.text(LEFT - 6, float(y) + 4, _power(power), anchor="end", color=FAINT)
+        picture.text(LEFT - 6, float(y) + 4, _power(power), anchor="end", color=QUIET)
     picture.dots(at(values, share), color=MAIN, radius=1.8, opacity=0.8)
     if fit is not None:
         grid = np.unique(np.round(np.logspace(0, math.log10(fit.largest), 120)))
@@ -137,14 +137,18 @@ def traffic_page(found: Any, captures: Sequence[str], method: str | None) -> str
         _quantities(found.statistics),
         page.heading("What was read"),
         _reading(found),
-        page.heading("Windows", "Each quantity of each window, in order."),
-        page.cards(_over_windows(found.windows)),
-        page.heading(
-            "Histograms", "The share of links and addresses that have each value, on logarithmic "
-            "axes, and the Zipf-Mandelbrot curve p(d) ~ 1 / (d + delta)^alpha that fits best.",
-        ),
-        page.cards(_histograms(found.histograms)),
     ]  # fmt: skip
+    if len(found.windows):
+        sections += [
+            page.heading("Windows", "Each quantity of each window, in order."),
+            page.cards(_over_windows(found.windows)),
+            page.heading(
+                "Histograms", "The share of links and addresses that have each value, on "
+                "logarithmic axes, and the Zipf-Mandelbrot curve p(d) ~ 1 / (d + delta)^alpha that "
+                "fits best.",
+            ),
+            page.cards(_histograms(found.histograms)),
+        ]  # fmt: skip
     if found.blocks is not None:
         sections += [
             page.heading("Between ranges", "Traffic from a range of addresses to a range, by the "
@@ -170,7 +174,7 @@ def _reading(found: Any) -> str:
     rows = [("bytes", f"{capture['bytes']:,}"), ("packets", f"{capture['packets']:,}")]
     rows += [(f"skipped: {reason}", f"{count:,}") for reason, count in capture["skipped"].items()]
     rows += [("packets dropped", f"{capture['dropped']:,}")]
-    rows += [(f"seconds: {name}", f"{value:.4g}") for name, value in found.seconds.items()]
+    rows += [(f"seconds: {name}", f"{value:,.3f}") for name, value in found.seconds.items()]
     return page.table(("", ""), rows, numbers=(1,))
 
 
@@ -178,8 +182,8 @@ def _over_windows(windows: Any) -> list[str]:
     figures = []
     for name, words in WORDS.items():
         values = getattr(windows, name)
-        low, high = (int(values.min()), int(values.max())) if len(windows) else (0, 0)
-        caption = f"from {low:,} to {high:,}"
+        low, high = int(values.min()), int(values.max())
+        caption = f"from {low:,} to {high:,}" if low < high else f"always {low:,}"
         figures.append(page.figure(over_windows(values).markup(), caption, words))
     return figures
 

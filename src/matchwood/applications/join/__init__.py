@@ -1,6 +1,7 @@
 """Fuzzy set-similarity join; its public names are those of matchwood/join.py.
 
-fuzzy.py is the entry.  The steps, one folder each, with what goes in and out in its `__init__.py`:
+fuzzy.py is the entry, best.py finds the best pairs.  The steps, one folder each, with what goes in
+and out in its `__init__.py`:
 
     collecting     from text to numbers: `Records` and `Elements`
     candidates     which pairs may be similar, from an index of tokens
@@ -28,13 +29,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import arguments
+from matchwood import arguments, engines
 from matchwood.applications.join.candidates import FILTERS
 from matchwood.applications.join.verification import METHODS, MODES
+from matchwood.engines.ranks import agreement
+from matchwood.gate.distributed import require_comm
 
 ONE = 1 << 40  # the weight 1.  Similarities and matching weights are integers in units of 2^-40
 STEP = 0.1  # between two thresholds that are tried for the best k
 DELTA = 0.7  # where neither delta nor k nor per_left is given
+COUNTED = ("generated", "refined", "verified", "accepted_by_bound", "rejected_by_bound",
+           "solved_exactly")  # fmt: skip
 # those of `fuzzy_join`, which has them in its signature
 DEFAULTS: dict[str, Any] = {
     "delta": None, "k": None, "per_left": None, "similarity": "jaccard", "q": 3,
@@ -42,6 +47,11 @@ DEFAULTS: dict[str, Any] = {
     "by": None, "separator": None, "normalise": None, "filters": "joint", "scores": True,
     "exclude_equal": False, "shard": None, "limit": None, "engine": None, "threads": None,
 }  # fmt: skip
+
+COMPARED = (  # the same on all ranks; only the first looks at the others
+    "delta", "k", "per_left", "verify", "mode", "filters", "scores", "exclude_equal", "shard",
+    "limit", "engine",
+)  # fmt: skip
 
 
 class Records(NamedTuple):
@@ -156,3 +166,20 @@ def _shard(caller: str, shard: Any, k: int | None) -> tuple[int, int]:
     if k is not None and parts > 1:
         raise ValueError(f"{caller}: k looks at all pairs and has no shards; join with delta")
     return part, parts
+
+
+def shard_of_rank(comm: Any, options: dict[str, Any]) -> tuple[int, int]:
+    """The shard of this rank; all ranks raise where the options are wrong on one of them."""
+    caller = "fuzzy_join"
+    require_comm(comm, caller)
+    agreement.same(comm, caller, **{name: options[name] for name in COMPARED})
+    for name in ("k", "shard"):
+        if options[name] is not None:
+            raise ValueError(f"{caller}: {name} cannot be given with comm, whose ranks are shards")
+
+    def check() -> None:
+        read_choice(caller, options)
+        engines.resolve("cpu", options["engine"], caller, options["threads"])
+
+    agreement.together(comm, check)
+    return comm.rank, comm.size

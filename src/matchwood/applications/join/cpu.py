@@ -11,12 +11,14 @@ The GPU engine has the same plan (`joined`) with kernels of its own.  Read on in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from matchwood.applications.join import NO_PAIRS, STEP, Choice, Raw, together
+from matchwood.applications.join import COUNTED, NO_PAIRS, STEP, Choice, Raw, together
 from matchwood.applications.join.candidates import FILTERS
 from matchwood.applications.join.candidates.cpu import (
     BASIC,
@@ -32,7 +34,8 @@ from matchwood.applications.join.candidates.cpu import (
 from matchwood.applications.join.probing import cpu as probing
 from matchwood.applications.join.probing.cpu import Corpus, Job, Kept, Members, ProbeOrder
 from matchwood.applications.join.verification import TOLERANCE, share_of
-from matchwood.applications.join.verification.cpu import ACCEPTED, verify
+from matchwood.applications.join.verification.cpu import ACCEPTED
+from matchwood.applications.join.verification.cpu.pairs import verifier_of, verify
 from matchwood.applications.join.verification.cpu.rows import How, apart, how, most_tokens, scratch
 from matchwood.engines.cpu import counting, crew
 from matchwood.engines.cpu.crew import INLINE_WORK
@@ -40,11 +43,8 @@ from matchwood.stopwatch import Stopwatch
 
 BLOCK = 1 << 22  # posting entries read for a block of `blocks`: it has no more pairs than that
 ROUNDS = (0.8, 0.6, 0.45, 0.3, 0.2)  # thresholds that are tried for the best of each record
-NAMES = {  # what is counted
-    name: getattr(probing, name.upper())
-    for name in ("generated", "refined", "verified", "accepted_by_bound", "rejected_by_bound",
-                 "solved_exactly")
-}  # fmt: skip
+NAMES = {name: getattr(probing, name.upper()) for name in COUNTED}
+LARGER, LARGER_OR_EQUAL = "larger", "larger or equal"
 ROOM = 1 << 17  # pairs of a member's buffer: 2 MB
 CHUNKS_PER_MEMBER = 64  # chunks of equal cost; the last one to end is late by one chunk at most
 WORK_PER_POSTING = 8  # steps, for the choice of the number of threads
@@ -66,25 +66,29 @@ def joined(
 
     `balances`: the costs of the items are needed even where there is one part only.
     """
-    watch = Stopwatch()
-    task = task_of(prepared, choice)
-    watch.lap("index")
     how = how_of_choice(prepared, choice)
     needed = balances or choice.shard[1] > 1 or not whole
-    costs = task.all_costs(choice.threads) if needed else task.evenly()
-    first, last = shard_of(costs, *choice.shard)
-    steps = np.array([first, last]) if whole else first + cuts(costs[first:last], parts_of(costs))
-    choice.stats["without_prefix"] = task.without_prefix(first, last)
-    for a, b in zip(steps[:-1].tolist(), steps[1:].tolist(), strict=True):
-        task.part(a, b)
-        if choice.per_left is None:
-            yield from all_of(task, how, choice, costs[a:b])
-        else:
-            yield from _best_in_rounds(task, how, choice, best_of)
-        if not whole:
-            yield NO_PAIRS
-    watch.lap("join")
-    count(choice, task)
+    choice.stats["without_prefix"] = 0
+    watch = Stopwatch()
+    for make in passes_of(prepared, choice):
+        task = make()
+        watch.lap("index")
+        costs = task.all_costs(choice.threads) if needed else task.evenly()
+        first, last = shard_of(costs, *choice.shard)
+        steps = (
+            np.array([first, last]) if whole else first + cuts(costs[first:last], parts_of(costs))
+        )
+        choice.stats["without_prefix"] += task.without_prefix(first, last)
+        for a, b in zip(steps[:-1].tolist(), steps[1:].tolist(), strict=True):
+            task.part(a, b)
+            if choice.per_left is None:
+                yield from all_of(task, how, choice, costs[a:b])
+            else:
+                yield from _best_in_rounds(task, how, choice, best_of)
+            if not whole:
+                yield NO_PAIRS
+        watch.lap("join")
+        count(choice, task)
     choice.stats.setdefault("seconds", {}).update({**watch.seconds, **task.watch.seconds})
 
 
@@ -112,28 +116,58 @@ def _best_in_rounds(task: Task, how: How, choice: Choice, best_of: Any) -> Itera
         yield from best_of(task, how, choice)
 
 
+def refuse(prepared: Any, choice: Choice) -> None:
+    """Raise EngineUnavailable for what an engine has not; this one has everything."""
+
+
 def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:
     """Pairs of at least `delta`, for the best k: of all left records, or of a sample.
 
     `raise_to()` is called after each part for a new, higher delta.  `sample(task)` takes some of
     the left records; None takes all.
     """
-    task = task_of(prepared, choice, delta, near=STEP)
-    if sample is not None:
-        sample(task)
     how = how_of_choice(prepared, choice)
-    costs = task.evenly() if choice.threads == 1 else task.costs(choice.threads)
-    room = max(min(4 * (choice.k or 1), 1 << 16), task.corpus.right.starts.size)
-    for raw in task.run(how, choice.threads, costs, room):
-        yield raw
-        higher = raise_to()
-        if higher > delta:
-            delta = higher
-            task.raise_to(higher)
-    count(choice, task)
+    for make in passes_of(prepared, choice, delta, near=STEP):
+        task = make()
+        if sample is not None:
+            sample(task)
+        costs = task.evenly() if choice.threads == 1 else task.costs(choice.threads)
+        room = max(min(4 * (choice.k or 1), 1 << 16), task.corpus.right.starts.size)
+        task.raise_to(delta)
+        for raw in task.run(how, choice.threads, costs, room):
+            yield raw
+            higher = raise_to()
+            if higher > delta:
+                delta = higher
+                task.raise_to(higher)
+        count(choice, task)
 
 
-def task_of(prepared: Any, choice: Choice, delta: float | None = None, near: float = 0.0) -> Task:
+def passes_of(
+    prepared: Any, choice: Choice, delta: float | None = None, near: float = 0.0
+) -> list[Callable[[], Task]]:
+    """What makes the tasks of a join, to be run one after the other.
+
+    By edit similarities two tables are joined in two: left records with those that are no smaller,
+    then right records with larger ones.  A record needs more of a larger partner than of a smaller
+    one, so its prefix is shorter, or there is one at all (as in a join of a table with itself).
+    """
+    one = partial(task_of, prepared, choice, delta, near)
+    edit = prepared.similarity.startswith("edit")
+    if not edit or len(prepared.records) == 1 or choice.per_left is not None:
+        return [one]
+    groups = None if choice.groups is None else choice.groups[::-1]
+    exchanged = partial(task_of, prepared.exchanged(), replace(choice, groups=groups), delta, near)
+    return [partial(one, LARGER_OR_EQUAL), partial(exchanged, LARGER)]
+
+
+def task_of(
+    prepared: Any,
+    choice: Choice,
+    delta: float | None = None,
+    near: float = 0.0,
+    against: str | None = None,
+) -> Task:
     return Task(
         prepared,
         choice.delta if delta is None else delta,
@@ -142,6 +176,7 @@ def task_of(prepared: Any, choice: Choice, delta: float | None = None, near: flo
         everyone=choice.per_left is not None,
         unequal=choice.exclude_equal,
         near=near,
+        against=against,
     )
 
 
@@ -169,7 +204,8 @@ class Task:
     `itself`: a collection with itself, each pair once.  `everyone`: each record of it is a left
     one, so that each pair is found twice.  `groups`: for each side the group of each record; only
     records of one group form pairs, those below 0 none; None: all are in one.  `near`: an index
-    kept from before is used if its threshold is lower by no more than this.
+    kept from before is used if its threshold is lower by no more than this.  `against`: only right
+    records that are larger, or larger or equal, in size; with LARGER both sides are exchanged.
     """
 
     def __init__(
@@ -182,8 +218,11 @@ class Task:
         everyone: bool = False,
         unequal: bool = False,
         near: float = 0.0,
+        against: str | None = None,
     ) -> None:
         self.prepared = prepared
+        self.against = against
+        self.first_row = prepared.sizes[1].size if against == LARGER else 0  # left rows of the user
         self.itself = len(prepared.records) == 1
         self.once = self.itself and not everyone
         self.edit = prepared.similarity.startswith("edit")
@@ -206,7 +245,7 @@ class Task:
         )  # fmt: skip
         mine = order if self.itself else order_of(prepared, 0, groups)
         if not self.grouped:
-            key = (delta, self.once)
+            key = (delta, self.once, against)
             self.all_places = prepared.keep_last(
                 "places", key.__eq__, key, lambda: self._places(order, mine, delta)
             )
@@ -219,8 +258,10 @@ class Task:
 
     def rule_of(self, delta: float) -> Rule:
         share = share_of(delta)
-        prefix = 2 * share if self.once else max(delta - TOLERANCE, 0.0)
-        return Rule(share, prefix, self.level, int(self.edit), int(self.itself), int(self.unequal))
+        upwards = self.once or self.against is not None
+        prefix = 2 * share if upwards else max(delta - TOLERANCE, 0.0)
+        kinds = self.edit, self.itself, self.unequal, self.against == LARGER
+        return Rule(share, prefix, self.level, *map(int, kinds))
 
     def _places(self, order: Order, mine: Order, delta: float) -> ProbeOrder:
         least = max(delta - TOLERANCE, 0.0)
@@ -229,6 +270,9 @@ class Task:
         highs = np.searchsorted(order.keys, mine.groups * GROUP + most.astype(np.int64), "right")
         if self.once:
             lows = np.arange(1, order.rows.size + 1)
+        elif self.against is not None:
+            side = "left" if self.against == LARGER_OR_EQUAL else "right"
+            lows = np.minimum(np.searchsorted(order.keys, mine.keys, side), highs)
         else:
             fewest = np.maximum(np.ceil(mine.sizes * least * (1 - 1e-9)), 1).astype(np.int64)
             lows = np.searchsorted(order.keys, mine.groups * GROUP + fewest, "left")
@@ -251,7 +295,7 @@ class Task:
         """The costs of all items; those of the last delta are kept in `prepared`."""
         if self.grouped:
             return self.costs(threads)
-        key = (self.delta, self.once, self.level)
+        key = (self.delta, self.once, self.level, self.against)
         return self.prepared.keep_last("costs", key.__eq__, key, lambda: self.costs(threads))  # type: ignore[no-any-return]
 
     def evenly(self) -> np.ndarray:
@@ -320,9 +364,10 @@ class Task:
         open_ = np.flatnonzero(raw.weight < 0)
         pairs = np.stack((raw.left[open_], raw.right[open_]), axis=1).astype(np.int64)
         corpus, share = self.corpus, self.rule.share
-        verdicts, weights = verify(
-            corpus.elements, corpus.left, corpus.right, pairs, share, how, threads=1
-        )
+        left, right = corpus.left, corpus.right
+        if self.against == LARGER:
+            left, right = right, left
+        verdicts, weights = verify(corpus.elements, left, right, pairs, share, how, threads=1)
         raw.weight[open_] = np.where(verdicts & ACCEPTED, weights, 0)
         np.add.at(self.counts, np.array(probing.KINDS)[verdicts], 1)
         self.counts[probing.VERIFIED] += open_.size
@@ -352,18 +397,21 @@ class Launch:
         right = corpus.right.starts.size - 1
         most = max(1, *task.prepared.largest)
         self.work = _members(self.team.size, min(probing.WINDOW, max(right, 1)), room, most)
-        self.space = scratch(
-            corpus.elements, corpus.left, corpus.right, how, self.team.size,
-            tokens=_most_tokens(task.prepared), largest=task.prepared.largest,
-        )  # fmt: skip
+        self.verify_with(how, tokens=_most_tokens(task.prepared), largest=task.prepared.largest)
         self.words = np.zeros(probing.WORDS, np.int64)
         self.done = 0
         self.edges = 0  # of the largest pair for which there was no room
 
+    def verify_with(self, how: How, **sizes: Any) -> None:
+        """Give the verification arrays of these sizes."""
+        sides = self.task.corpus.elements, self.task.corpus.left, self.task.corpus.right
+        space = scratch(*sides, how, self.team.size, **sizes)
+        self.verifier, self.kept = verifier_of(*sides, how, space)
+
     def again(self, kernel: Any, *args: Any) -> None:
         self.words[probing.FULL] = 0
         with counting(self._found):
-            self.team.run(kernel, *args, self.space, self.work, self.words, self.done)
+            self.team.run(kernel, *args, self.verifier, self.work, self.words, self.done)
         chunks = self.places.chunks
         taken = min(int(self.words[probing.CURSOR]), chunks.size - 1)
         begun = int(chunks[-1] - chunks[chunks.size - 1 - taken])
@@ -463,7 +511,7 @@ def best_per_left(task: Task, how: How, choice: Choice) -> Iterator[Raw]:
     """The best partners of each left record, as they are found."""
     costs = task.costs(choice.threads)
     launch = Launch(task, how, choice.threads, costs, max(ROOM, _most(task, choice)))
-    places, corpus = task.places, task.corpus
+    places = task.places
     while True:
         again: list[int] = []
         for raw in _launched(task, how, choice, launch):
@@ -478,7 +526,7 @@ def best_per_left(task: Task, how: How, choice: Choice) -> Iterator[Raw]:
         task.places = taken_of(places, chosen)
         edges = launch.edges
         launch = Launch(task, how, 1, task.evenly(), max(ROOM, _most(task, choice)))
-        launch.space = scratch(corpus.elements, corpus.left, corpus.right, how, 1, edges=edges)
+        launch.verify_with(how, edges=edges)
     task.places = places
 
 

@@ -8,17 +8,25 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.applications.join import STEP, Choice, read_choice, together, with_defaults
+from matchwood.applications.join import (
+    Choice,
+    read_choice,
+    shard_of_rank,
+    together,
+    with_defaults,
+)
+from matchwood.applications.join.best import best_of_kinds, best_pairs, each_of_kinds
 from matchwood.applications.join.collecting import read_groups, read_sides
-from matchwood.applications.join.result import Pairs, by_left, by_score, scores_of
+from matchwood.applications.join.result import Pairs, by_left, scores_of
+from matchwood.engines.cpu import watching
+from matchwood.engines.ranks.agreement import sent_by_first
+from matchwood.engines.ranks.agreement import together as agreed_by_all
 from matchwood.stopwatch import Stopwatch
 
 __all__ = ["fuzzy_join", "iter_fuzzy_join"]
 
 ESTIMATED_RECORDS = 1000  # left records that `estimate` joins
 SEED = 1
-SAMPLE = 16  # one record in 16 is joined to estimate the number of pairs of a threshold
-LEAST_SAMPLED = 4096  # records; fewer are joined without a sample
 MISSED = 3.0  # steps of the draw: with 95 % the pairs never drawn are no more ("rule of three")
 
 
@@ -44,6 +52,7 @@ def fuzzy_join(
     exclude_equal: bool = False,
     shard: tuple[int, int] | None = None,
     limit: int | None = None,
+    comm: Any = None,
     engine: str | None = None,
     threads: int | None = None,
 ) -> Pairs:
@@ -91,7 +100,7 @@ def fuzzy_join(
     normalise : function, name or list
         Applied to each element; see `collection`.
     filters : {"joint", "positional", "basic"}
-        How candidates are filtered; the pairs are the same.
+        How candidates are filtered; the pairs are the same, but for false ones of `mode` "bound".
     scores : bool
         False gives no scores, and saves the exact matching of pairs that are decided without.
     exclude_equal : bool
@@ -100,6 +109,10 @@ def fuzzy_join(
         (i, p): the pairs of one of p parts of balanced cost.  All parts together are the whole.
     limit : int
         Raise ValueError as soon as more pairs than this are found.
+    comm : Communicator
+        Of `matchwood.dist`.  All ranks call with the same options; the first one reads `left`,
+        `right` and `by`, makes the tokens, and sends them to the others, which may pass None.  Each
+        rank returns the pairs of its shard: all ranks together have the whole.  Not with `k`.
     engine : {None, "reference", "cpu", "gpu"}
     threads : int or None
 
@@ -152,12 +165,31 @@ def fuzzy_join(
     >>> best.right.tolist(), best.score.round(4).tolist()
     ([0], [0.6901])
     """
-    options = {name: value for name, value in locals().items() if name not in ("left", "right")}
+    options = dict(locals())
+    for name in ("left", "right", "comm"):
+        del options[name]
     watch = Stopwatch()
-    call = _Call("fuzzy_join", left, right, options)
+    if comm is not None:
+        options["shard"] = shard_of_rank(comm, options)
+    call = _Call("fuzzy_join", left, right, options, comm)
     watch.lap("collection")
-    pairs = call.best() if call.choice.k is not None else call.whole()
+    if comm is not None:
+        pairs = _on_ranks(comm, call)
+    else:
+        pairs = call.best() if call.choice.k is not None else call.whole()
     pairs.stats["seconds"] = {"collection": watch.seconds["collection"], **pairs.stats["seconds"]}
+    return pairs
+
+
+def _on_ranks(comm: Any, call: _Call) -> Pairs:
+    """The pairs of this rank's shard; `limit` holds for those of all ranks together."""
+
+    def joined() -> Pairs:
+        with watching(comm.look):  # other ranks may fail meanwhile
+            return call.whole()
+
+    pairs = agreed_by_all(comm, joined, named=False)
+    call.choice.count(int(comm.allreduce(np.array([len(pairs)], np.int64))[0]))
     return pairs
 
 
@@ -206,8 +238,8 @@ def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
     seconds = watch.seconds
     pairs, error = sample.total(counts)
     return {
-        "records": len(call.left),
-        "sampled": sample.rows.size or len(call.left),
+        "records": call.shape[0],
+        "sampled": sample.rows.size or call.shape[0],
         "pairs": round(pairs),
         "error": round(error),
         "seconds": seconds["collection"] + seconds["sample"] / max(sample.share, 1e-9),
@@ -215,20 +247,37 @@ def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
 
 
 class _Call:
-    def __init__(self, caller: str, left: Any, right: Any, options: dict[str, Any]) -> None:
+    """A join.  `shape`: the records of both sides; the second is -1 for a join with itself.
+
+    With `comm`, the first rank reads what all of them join.
+    """
+
+    def __init__(
+        self, caller: str, left: Any, right: Any, options: dict[str, Any], comm: Any = None
+    ) -> None:
         self.choice: Choice = read_choice(caller, options)
         self.engine = engines.resolve("cpu", options["engine"], caller, options["threads"])
-        self.left, self.right = read_sides(caller, left, right, options)
         self.options = {name: value for name, value in options.items() if name != "engine"}
-        self.choice.groups = read_groups(caller, options["by"], self.left, self.right)
-        self.prepared = self.left.alone() if self.right is None else self.left.beside(self.right)
+
+        def read() -> tuple[Any, Any, tuple[int, int]]:
+            mine, theirs = read_sides(caller, left, right, options)
+            groups = read_groups(caller, options["by"], mine, theirs)
+            shape = (len(mine), -1 if theirs is None else len(theirs))
+            prepared = mine.alone() if theirs is None else mine.beside(theirs)
+            return prepared, groups, shape
+
+        found = read() if comm is None else sent_by_first(comm, read)
+        self.prepared, self.choice.groups, self.shape = found
         self.sizes = self.prepared.sizes
         self.runner = engines.load("matchwood.applications.join", self.engine)
 
     def whole(self) -> Pairs:
-        return self._pairs(
-            list(self._counted(self.runner.blocks(self.prepared, self.choice, True)))
-        )
+        parts = None
+        if self.choice.per_left is not None and self.engine != "reference":
+            parts = each_of_kinds(self.runner, self.prepared, self.choice)
+        if parts is None:
+            parts = self.runner.blocks(self.prepared, self.choice, True)
+        return self._pairs(list(self._counted(parts)))
 
     def blocks(self) -> Iterator[Pairs]:
         parts: list[Any] = []
@@ -243,9 +292,10 @@ class _Call:
 
     def best(self) -> Pairs:
         watch = Stopwatch()
-        left, right, weight = best_pairs(
-            self.runner, self.prepared, self.choice, in_steps=self.engine != "reference"
-        )
+        if self.engine == "reference":
+            left, right, weight = best_pairs(self.runner, self.prepared, self.choice, False)
+        else:
+            left, right, weight = best_of_kinds(self.runner, self.prepared, self.choice)
         watch.lap("join")
         self.choice.count(left.size)
         self.choice.stats["seconds"] = watch.seconds
@@ -254,17 +304,21 @@ class _Call:
     def sampled(self, sample: Sample) -> np.ndarray:
         """The number of pairs of each left record of a sample.
 
-        In a join with itself a pair counts for the record that is first by (size, row).
+        In a join with itself a pair counts for the record that is first by (size, row), and so it
+        does in one of two tables by edit similarities; rows of the right one are counted from the
+        end of the left one.
         """
         parts = self.runner.above(
             self.prepared, self.choice, self.choice.delta, lambda: 0.0, sample
         )
-        counts = np.zeros(len(self.left), np.int64)
+        first = 0 if self.shape[1] < 0 else self.shape[0]
+        counts = np.zeros(first + self.sizes[1].size, np.int64)
+        by_size = self.shape[1] < 0 or self.prepared.similarity.startswith("edit")
         for raw in parts:
             rows = raw.left.astype(np.int64)
-            if self.right is None:
-                sizes = self.sizes[0]
-                rows = np.where(sizes[raw.right] < sizes[rows], raw.right, rows)
+            if by_size:
+                smaller = self.sizes[1][raw.right] < self.sizes[0][rows]
+                rows = np.where(smaller, first + raw.right, rows)
             counts += np.bincount(rows, minlength=counts.size)
         return counts
 
@@ -301,7 +355,6 @@ class _Call:
         return self._made(left, right, score)
 
     def _made(self, left: np.ndarray, right: np.ndarray, score: np.ndarray | None) -> Pairs:
-        shape = (len(self.left), -1 if self.right is None else len(self.right))
         stats = {
             **self.choice.stats,
             "pairs": int(left.size),
@@ -309,7 +362,7 @@ class _Call:
             "engine": self.engine,
         }
         left, right = (rows.astype(np.int64, copy=False) for rows in (left, right))
-        return Pairs(left, right, score, shape, stats, self.options)
+        return Pairs(left, right, score, self.shape, stats, self.options)
 
 
 # The left records of a sample, and the number of all pairs that it indicates.
@@ -321,7 +374,7 @@ class _Call:
 
 
 class Sample:
-    """Some `count` left records of a join.  Call it with the task before the task runs."""
+    """Some `count` records of a join, of all its passes.  Call it with each task before it runs."""
 
     def __init__(self, count: int, threads: int | None) -> None:
         self.count = count
@@ -329,35 +382,41 @@ class Sample:
         self.rows = np.empty(0, np.int64)
         self.chances = np.empty(0)
         self.step = 0.0  # entries of posting lists between two draws
-        self.share = 1.0  # of the whole cost
+        self.cost = self.whole = 0.0  # entries that those drawn read, and that all read
+
+    @property
+    def share(self) -> float:
+        return self.cost / self.whole if self.whole else 1.0
 
     def __call__(self, task: Any) -> None:
         """Draw, and leave only what was drawn in the task."""
         costs = task.costs(self.threads) - 1.0  # without the entry for the record itself
-        chances = self._chances(costs)
+        chances = self._chances(costs, self.count if task.against is None else self.count // 2)
         marks = np.cumsum(chances)
         start = np.random.default_rng(SEED).random()
         drawn = np.flatnonzero(np.diff(np.floor(marks + start), prepend=np.floor(start)) > 0)
-        self.rows = task.places.rows[drawn].astype(np.int64)
-        self.chances = chances[drawn]
-        total = costs.sum()
-        self.share = float(costs[drawn].sum() / total) if total else 1.0
+        rows = task.places.rows[drawn].astype(np.int64) + task.first_row
+        self.rows = np.concatenate((self.rows, rows))
+        self.chances = np.concatenate((self.chances, chances[drawn]))
+        self.cost += float(costs[drawn].sum())
+        self.whole += float(costs.sum())
         task.take(drawn)
 
-    def _chances(self, costs: np.ndarray) -> np.ndarray:
+    def _chances(self, costs: np.ndarray, count: int) -> np.ndarray:
         """Chances in proportion to the cost, each at most 1, whose sum is `count`."""
-        if np.count_nonzero(costs) <= self.count:
+        if np.count_nonzero(costs) <= count:
             return (costs > 0).astype(float)
         chances, sure = np.zeros(costs.size), np.zeros(costs.size, bool)
         while True:
             left = np.where(sure, 0.0, costs)
-            self.step = float(left.sum()) / max(self.count - int(sure.sum()), 1)
-            more = left >= self.step
+            step = float(left.sum()) / max(count - int(sure.sum()), 1)
+            more = left >= step
             if not more.any() or not left.any():
                 break
             sure |= more
         chances[sure] = 1.0
-        return chances + (left / self.step if self.step else 0.0)
+        self.step += step
+        return chances + (left / step if step else 0.0)
 
     def total(self, counts: np.ndarray) -> tuple[float, float]:
         """(the estimated number of all pairs, its error), from the pairs of each record drawn."""
@@ -371,130 +430,3 @@ class Sample:
         around = each[drawn] - each[drawn].mean()
         spread = float(np.sqrt((around**2).sum() * n / max(n - 1, 1)))
         return float(each.sum()), 2.0 * spread + MISSED * self.step
-
-
-# The best k of all pairs
-#
-# A join at a high threshold is cheap and has few pairs.  So the threshold falls in steps until a
-# sample of the records has its share of k pairs.  The scores of the sample give an estimate of the
-# k-th best score.  Then all records are joined at that score, and as soon as k pairs are known, the
-# worst of them is the new threshold.  Where the estimate was too high, all records are joined at
-# the threshold of the step.
-#
-# Ties are decided by (left, right), and scores are compared as fractions in integers, so the answer
-# is the same on every engine and at any number of threads.
-
-
-class _Best:
-    """The best k pairs so far."""
-
-    def __init__(self, k: int, sizes: tuple[np.ndarray, np.ndarray]) -> None:
-        self.k = k
-        self.sizes = sizes
-        self.left = self.right = self.weight = np.empty(0, np.int64)
-        self.waiting: list[Any] = []
-        self.count = 0
-
-    def add(self, raw: Any) -> None:
-        kept = self.better(raw)
-        self.waiting.append([array[kept] for array in raw])
-        self.count += self.waiting[-1][0].size
-        if self.count >= 2 * self.k + 1024:
-            self.settle()
-
-    def better(self, raw: Any) -> Any:
-        """Which pairs precede the present k-th; all of them where int64 cannot decide."""
-        if self.left.size < self.k:
-            return slice(None)
-        left, right, weight = (int(array[-1]) for array in (self.left, self.right, self.weight))
-        total = int(self.sizes[0][left] + self.sizes[1][right])
-        sums = self.sums(raw.left, raw.right)
-        most = max(int(raw.weight.max(initial=0)) * total, weight * int(sums.max(initial=0)))
-        if most >= 1 << 63:  # the products would not fit; `settle` compares them digit by digit
-            return slice(None)
-        mine, theirs = raw.weight * total, weight * sums
-        first = (raw.left < left) | ((raw.left == left) & (raw.right < right))
-        return (mine > theirs) | ((mine == theirs) & first)
-
-    def settle(self) -> None:
-        """Keep the best k, each once: after a change of the threshold a pair may be found again."""
-        old = (self.left, self.right, self.weight)
-        left, right, weight = (
-            np.concatenate(parts) for parts in zip(old, *self.waiting, strict=True)
-        )
-        both = left.astype(np.int64) * self.sizes[1].size + right
-        once = np.unique(both, return_index=True)[1]  # by (left, right)
-        left, right, weight = left[once], right[once], weight[once]
-        order = by_score(weight, self.sums(left, right))[: self.k]
-        self.left, self.right, self.weight = left[order], right[order], weight[order]
-        self.waiting, self.count = [], 0
-
-    def sums(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return self.sizes[0][left] + self.sizes[1][right]
-
-    def threshold(self) -> float:
-        """The score of the k-th pair, 0 while there are fewer."""
-        if self.left.size < self.k:
-            return 0.0
-        last = slice(self.k - 1, self.k)
-        sums = self.sums(self.left[last], self.right[last])
-        return float(scores_of(self.weight[last], sums)[0])
-
-
-def best_pairs(
-    engine: Any, prepared: Any, choice: Choice, in_steps: bool = True
-) -> tuple[Any, Any, Any]:
-    """left, right and weight of the k best pairs, by (-score, left, right).
-
-    `in_steps`: a join at a higher threshold is cheaper, so those are tried first.
-    """
-    sizes = prepared.sizes
-    best = _Best(choice.k or 1, sizes)
-    records = sum(side.size for side in sizes)
-    for delta in _levels(engine, prepared, choice, records) if in_steps else (choice.delta,):
-        for raw in engine.above(prepared, choice, delta, best.threshold, None):
-            best.add(raw)
-        best.settle()
-        if best.left.size == best.k:
-            break
-    return best.left, best.right, best.weight
-
-
-def _levels(engine: Any, prepared: Any, choice: Choice, records: int) -> Iterator[float]:
-    """Thresholds at which all records are joined, until there are k pairs; the last is delta."""
-    for delta in _thresholds(choice.delta, choice.exclude_equal):
-        if delta > choice.delta and records >= LEAST_SAMPLED:
-            some = engine.above(
-                prepared, choice, delta, lambda: 0.0, lambda task: task.sample(SAMPLE)
-            )
-            yield from _guesses(list(some), prepared, choice, delta)
-        else:
-            yield delta
-
-
-def _guesses(some: list[Any], prepared: Any, choice: Choice, delta: float) -> Iterator[float]:
-    """Estimates of the k-th best score from the pairs of a sample at `delta`, then delta itself.
-
-    Nothing where there are not k pairs.  Of k pairs a sample has k / SAMPLE on average, and the
-    square root of that more or less.
-    """
-    expected = (choice.k or 1) / SAMPLE
-    place = int(expected + 2 * expected**0.5 + 2)
-    seen = sum(raw.left.size for raw in some)
-    if seen < expected + expected**0.5 + 1:
-        return
-    if seen > place:
-        sizes = prepared.sizes
-        scores = [scores_of(r.weight, sizes[0][r.left] + sizes[1][r.right]) for r in some]
-        guess = float(-np.partition(-np.concatenate(scores), place - 1)[place - 1])
-        if guess > delta:
-            yield guess
-    yield delta
-
-
-def _thresholds(least: float, unequal: bool) -> Iterator[float]:
-    """Thresholds from 1 down in steps, then `least`.  Unequal pairs have a score below 1."""
-    steps = int((1.0 - least) / STEP)
-    tried = (1.0 - STEP * i for i in range(int(unequal), steps))
-    yield from (delta for delta in tried if delta > least + STEP / 2)
-    yield least

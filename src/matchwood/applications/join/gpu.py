@@ -44,7 +44,7 @@ RULE = np.dtype(
 
 def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     """The pairs of a join, in parts; the same parts as those of the CPU engine."""
-    _refuse(prepared, choice)
+    refuse(prepared, choice)
     return joined(prepared, choice, whole, False, _all_pairs, _best_per_left)
 
 
@@ -54,7 +54,7 @@ def _all_pairs(task: Task, how: Any, choice: Choice, costs: Any) -> Iterator[Raw
 
 def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:
     """Pairs of at least `delta`, for the best k: of all left records, or of a sample."""
-    _refuse(prepared, choice)
+    refuse(prepared, choice)
     task = task_of(prepared, choice, delta, near=STEP)
     if sample is not None:
         sample(task)
@@ -72,7 +72,8 @@ def _best_per_left(task: Task, how: Any, choice: Choice) -> Iterator[Raw]:
     yield Raw(left[kept], right[kept], weight[kept])
 
 
-def _refuse(prepared: Any, choice: Choice) -> None:
+def refuse(prepared: Any, choice: Choice) -> None:
+    """Raise EngineUnavailable for what the GPU engine has not."""
     if prepared.similarity not in SIMILARITIES:
         raise EngineUnavailable(
             f"{choice.caller}: the GPU engine has the similarities 'jaccard' and 'equal', got "

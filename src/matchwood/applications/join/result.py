@@ -105,7 +105,8 @@ class Pairs:
         left, right : tables of pandas, polars or Arrow, or columns and lists
             What was joined; `right` None for a join with itself.
         how : {"inner", "left", "anti"}
-            "left" keeps left rows without a partner, "anti" has only those.
+            "left" keeps left rows without a partner, "anti" has only those.  In a join with itself
+            these are rows that are in no pair at all, on neither side.
         suffixes : two texts
             For columns that both tables have, and for those called "score".
 
@@ -125,7 +126,8 @@ class Pairs:
         if kind != other_kind:
             raise TypeError(f"merge: right must be of the kind of left, {kind}, got {other_kind}")
         self._require_sizes(left, right)
-        rows, others, score = self._rows(how, len(left))
+        itself = right is left if self.shape is None else self.shape[1] < 0
+        rows, others, score = self._rows(how, len(left), itself)
         return merged(kind, left, right, Placed(rows, others, score, how), suffixes)
 
     def _require_sizes(self, left: Any, right: Any) -> None:
@@ -136,12 +138,15 @@ class Pairs:
             if len(table) != size:
                 raise ValueError(f"merge: {name} must have {size} rows, got {len(table)}")
 
-    def _rows(self, how: str, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def _rows(
+        self, how: str, n: int, itself: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Rows of both tables; -1 where there is no partner."""
         left, right, score = self._trusted("merge")
         if how == "inner":
             return left, right, score
-        alone = np.setdiff1d(np.arange(n), left)
+        partnered = np.concatenate((left, right)) if itself else left
+        alone = np.setdiff1d(np.arange(n), partnered)
         if how == "anti":
             return alone, alone, None
         rows = np.concatenate((left, alone))

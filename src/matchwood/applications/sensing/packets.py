@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood import arguments, engines
-from matchwood.arguments import shown
+from matchwood.arguments import integers, shown
 
 Array = np.ndarray[Any, Any]
 
 ADDRESSES = 1 << 32
 EXPECTED = "a mapping or a list of CIDR lists"
 ELSE = "else"  # the name of everything that is in no range
+MIX = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)  # odd, of no pattern
 AT_ONCE = 1 << 18  # addresses classified at once; Ctrl-C takes effect in between
 
 
@@ -58,6 +59,100 @@ class Packets(NamedTuple):
         for name, place in (("start", start), ("stop", stop)):
             arguments.integer("Packets.part", name, place)
         return Packets(*(field[start:stop] for field in self))
+
+
+class AddressTable:
+    """Numbers for 128-bit addresses, in the order in which they are first seen.
+
+    All that is made for IPv4 addresses works on such numbers, since none of the statistics of
+    traffic depends on which address is which.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.sensing import AddressTable
+    >>> table = AddressTable()
+    >>> one, two = (0x20010DB8 << 32, 1), (0x20010DB8 << 32, 2)
+    >>> table.numbers(np.array([one, two, one], np.uint64)).tolist()
+    [0, 1, 0]
+    >>> table.texts([1])
+    ['2001:db8::2']
+    """
+
+    def __init__(self, change: Callable[[Any], Any] | None = None) -> None:
+        # what anonymizes addresses, before they are put into the table
+        self._change = arguments.callback("AddressTable", "change", change)
+        self._numbers: dict[bytes, int] = {}  # by the addresses of the table
+        self._seen: dict[bytes, int] = {} if change else self._numbers  # by those given
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def numbers(self, addresses: Any) -> Array:
+        """The number of each address, uint32; new ones get the next.
+
+        `addresses` is an array of two uint64 a row, the upper half first.
+        """
+        given = wide_addresses("AddressTable", addresses)
+        first, which = _distinct(given)
+        order = np.argsort(first)  # in which they are seen
+        texts = [word.tobytes() for word in _packed(given[first[order]])]
+        new = [k for k, text in enumerate(texts) if text not in self._seen]
+        stored = [texts[k] for k in new]
+        if self._change is not None and new:
+            asked = given[first[order[new]]]
+            changed = wide_addresses("anonymize", self._change(asked))
+            arguments.same_size("anonymize", "addresses", changed, "those it was given", asked)
+            stored = [word.tobytes() for word in _packed(changed)]
+        for k, text in zip(new, stored, strict=True):
+            self._seen[texts[k]] = self._numbers.setdefault(text, len(self._numbers))
+        if len(self._numbers) > ADDRESSES:
+            raise ValueError(f"AddressTable: more than {ADDRESSES} addresses")
+        known = np.empty(first.size, np.uint32)
+        known[order] = [self._seen[text] for text in texts]
+        return known[which]
+
+    def addresses(self) -> Array:
+        """All addresses by number, two uint64 a row."""
+        found = np.frombuffer(b"".join(self._numbers), ">u8").astype(np.uint64)
+        return found.reshape(-1, 2)
+
+    def texts(self, numbers: Any) -> list[str]:
+        """The addresses of these numbers as text."""
+        known = list(self._numbers)
+        given = integers("AddressTable.texts", "numbers", numbers, low=0, high=len(known) - 1)
+        return [str(ipaddress.IPv6Address(known[number])) for number in given]
+
+
+def wide_addresses(caller: str, addresses: Any) -> Array:
+    """IPv6 addresses: a uint64 array of two a row."""
+    if engines.location(addresses) != "cpu":
+        raise TypeError(f"{caller}: addresses of IPv6 must be on the CPU")
+    given = arguments.plain(caller, "addresses", addresses)
+    if given.dtype != np.uint64 or given.ndim != 2 or given.shape[1] != 2:
+        raise TypeError(
+            f"{caller}: addresses of IPv6 must be a uint64 array of two a row, got {given.dtype} "
+            f"of shape {given.shape}"
+        )
+    return np.ascontiguousarray(given)
+
+
+def _distinct(addresses: Array) -> tuple[Array, Array]:
+    """Where each distinct address is first, and the number of that place for each address.
+
+    Words of 64 bits sort faster than those of 128 (`numbers` takes 0.6 of the time), so addresses
+    are compared by a mix of their halves, and in full only where two have the same one.
+    """
+    mixed = addresses[:, 0] * MIX[0] ^ addresses[:, 1] * MIX[1]
+    _, first, which = np.unique(mixed, return_index=True, return_inverse=True)
+    if not np.array_equal(addresses[first][which], addresses):
+        _, first, which = np.unique(_packed(addresses), return_index=True, return_inverse=True)
+    return first, which.reshape(-1)
+
+
+def _packed(addresses: Array) -> Array:
+    """The 16 bytes of each address as one element."""
+    return addresses.astype(">u8").view("V16").reshape(-1)
 
 
 def elements(caller: str, name: str, value: Any, expected: str) -> Iterator[Any]:

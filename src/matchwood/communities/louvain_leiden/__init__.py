@@ -20,7 +20,7 @@ import numpy as np
 
 from matchwood import arguments, calls, engines
 from matchwood.communities.louvain_leiden.reference import Limit, Plan
-from matchwood.communities.quality import quality_of
+from matchwood.communities.quality import quality_of, quality_of_level
 from matchwood.communities.result import Communities
 from matchwood.communities.weights import Level, level_of
 from matchwood.primitives.community_merge import trusted_joins, trusted_trees
@@ -41,7 +41,9 @@ ROUNDS_BACK = 4  # rounds on each level on the way back from the coarsest graph
 
 # A round that moves at most one vertex in FEW_MOVERS is the last one of its level; measured in
 # bench/communities/limits.py.
-FEW_MOVERS = 2  # for Louvain: the way back repairs what is left
+FEW_MOVERS = 2  # for Louvain: the way back repairs what is left ...
+FEW_MOVERS_DENSE = 8  # ... but not in graphs of DENSE entries a vertex: there it costs up to 0.003
+DENSE = 12
 FEW_MOVERS_LEIDEN = 5  # for Leiden, whose coarser graphs are made of parts of the communities
 FEW_MOVERS_BACK = 256  # on the way back: there is no coarser level that would repair it
 
@@ -52,12 +54,14 @@ MOST_STALLS = 4  # levels in a row
 CHAIN_DOUBLINGS = 5  # 32 joins; trees of joins had up to 12 where weights do not grow along paths
 
 
+@calls.of_first_rank
 def louvain(
     A: Any,
     *,
     resolution: float = 1.0,
     max_levels: int | None = None,
     max_rounds: int | None = None,
+    tolerance: float = 0.0,
     method: str = "auto",
     rng: Any = 0,
     engine: str | None = None,
@@ -80,12 +84,15 @@ def louvain(
         Weights must not be negative.  Of a matrix that is not symmetric ``a_ij + a_ji`` counts, of
         a directed edge list the heavier direction.  A loop counts twice in the strength of its
         vertex, and must not be negative either.
+        Of a `DistributedGraph` the first rank finds the answer, with the whole graph.
     resolution : float
         1 is the usual modularity; larger values give more and smaller communities.
     max_levels : int or None
         How often vertices become communities, at most; 1 only moves vertices of `A`.
     max_rounds : int or None
         Rounds on each level, at most; None takes 32, and fewer are needed as a rule.
+    tolerance : float
+        A level that raises modularity by no more than this is the last one.
     method : {"auto", "moving", "joining"}
         ``"moving"`` is the rule above.  With ``"joining"`` vertices do not move one by one: each
         community joins the one that it gains most with, if it is the smaller of both, as in
@@ -124,9 +131,10 @@ def louvain(
     vertex the one with the larger number moves.  Then all move at once, and their neighbours are
     active.  A vertex that has looked is not active any more.
 
-    A level ends with a round that moves at most half of the vertices: what is left is done on the
-    way back, where each level, from the coarsest to the given graph, has up to 4 more rounds
-    (until at most one in 256 moves).  On a mesh of 64^3 they bring modularity from 0.878 to 0.895.
+    A level ends with a round that moves at most half of the vertices, or an eighth where they have
+    12 neighbours or more on average: what is left is done on the way back, where each level, from
+    the coarsest to the given graph, has up to 4 more rounds (until at most one in 256 moves).  On a
+    mesh of 64^3 they bring modularity from 0.878 to 0.895.
     At last communities that are not connected are split, which never lowers it.  Where weights grow
     with the numbers of vertices, each wants to join a larger one, and few may move.  After four
     levels in a row that make less than one in 8 vertices part of another, communities are numbered
@@ -163,20 +171,22 @@ def louvain(
         max_levels = arguments.count(caller, "max_levels", max_levels, 1)
     if max_rounds is not None:
         max_rounds = arguments.count(caller, "max_rounds", max_rounds, 1, 2**31 - 1)
+    tolerance = arguments.real(caller, "tolerance", tolerance, 0)
     arguments.one_of(caller, "method", method, METHODS)
     plan = Plan(resolution, arguments.seed(caller, rng))
     call = calls.enter(A, caller, engine, threads)
     base = level_of(call.graph, caller)
     steps = Steps(call.load(__name__), call.engine, plan, threads)
+    until = Until(max_levels, tolerance)
     if method == "auto" and not call.graph.keep("even degrees", lambda: _is_even(base)):
         method = "moving"
     watch = Stopwatch()
     most = MOST_ROUNDS if max_rounds is None else max_rounds
     descent, chained = Descent([base], [], 0), False
     if method != "moving":
-        descent, chained = _join(steps, base, max_levels, chains=method == "joining")
+        descent, chained = _join(steps, base, until, chains=method == "joining")
     if method == "moving" or chained:
-        descent = _move(steps, descent, max_levels, Limit(most, FEW_MOVERS))
+        descent = _move(steps, descent, until, Limit(most, _few_movers(base)))
     levels, maps, rounds = descent
     watch.lap("levels")
     labels, more = _back(steps, levels, maps, Limit(min(ROUNDS_BACK, most), FEW_MOVERS_BACK))
@@ -184,6 +194,7 @@ def louvain(
     return _result(call, steps, base, labels, len(levels), rounds + more, watch)
 
 
+@calls.of_first_rank
 def leiden(
     A: Any,
     *,
@@ -203,6 +214,7 @@ def leiden(
     ----------
     A : (n, n) sparse matrix, or anything `graph` takes
         As for `louvain`.
+        Of a `DistributedGraph` the first rank finds the answer, with the whole graph.
     resolution : float
         1 is the usual modularity; larger values give more and smaller communities.
     iterations : int
@@ -301,7 +313,8 @@ def partitions(
     call = calls.enter(A, caller, engine, threads)
     base = level_of(call.graph, caller)
     steps = Steps(call.load(__name__), call.engine, plan, threads)
-    levels, maps, _ = _move(steps, Descent([base], [], 0), None, Limit(MOST_ROUNDS, FEW_MOVERS))
+    limit = Limit(MOST_ROUNDS, _few_movers(base))
+    levels, maps, _ = _move(steps, Descent([base], [], 0), Until(None, 0.0), limit)
     labels = identity(base)
     for map in maps:
         labels = map[labels]
@@ -310,6 +323,11 @@ def partitions(
     labels, _ = _back(steps, levels, maps, Limit(ROUNDS_BACK, FEW_MOVERS_BACK))
     count, labels = steps.split(base, labels)
     yield count, call.back(labels)
+
+
+def _few_movers(base: Level) -> int:
+    """The last round of a level moves at most one vertex in this number."""
+    return FEW_MOVERS_DENSE if base.indices.size >= DENSE * base.tied else FEW_MOVERS
 
 
 def _is_even(level: Level) -> bool:
@@ -402,6 +420,20 @@ class Steps(NamedTuple):
         return Level(*arrays, strength, level.total, longest, tied)
 
 
+class Until(NamedTuple):
+    """When there are enough levels."""
+
+    levels: int | None
+    tolerance: float
+
+    def reached(self, steps: Steps, levels: list[Level]) -> bool:
+        """Whether the last level has raised modularity by no more than the tolerance."""
+        if self.tolerance == 0.0:
+            return False
+        before, after = (quality_of_level(one, steps.plan.resolution) for one in levels[-2:])
+        return after - before <= self.tolerance
+
+
 class Descent(NamedTuple):
     """Ever coarser graphs: maps[i] leads from levels[i] to levels[i + 1].
 
@@ -426,7 +458,7 @@ def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> t
     return labels, rounds
 
 
-def _move(steps: Steps, descent: Descent, max_levels: int | None, limit: Limit) -> Descent:
+def _move(steps: Steps, descent: Descent, until: Until, limit: Limit) -> Descent:
     """Vertices move to the best community around them, level by level, from the coarsest one on."""
     levels, maps, rounds = descent
     stalls = 0
@@ -441,9 +473,11 @@ def _move(steps: Steps, descent: Descent, max_levels: int | None, limit: Limit) 
         if stalls >= MOST_STALLS:
             labels = steps.mix(labels, count)
         maps.append(labels)
-        if len(maps) == max_levels:
+        if len(maps) == until.levels:
             break
         levels.append(steps.contract(level, labels, count))
+        if until.reached(steps, levels):
+            break
     return Descent(levels, maps, rounds)
 
 
@@ -459,7 +493,7 @@ def _stalls(before: int, level: Level, count: int) -> int:
     return 0
 
 
-def _join(steps: Steps, base: Level, max_levels: int | None, chains: bool) -> tuple[Descent, bool]:
+def _join(steps: Steps, base: Level, until: Until, chains: bool) -> tuple[Descent, bool]:
     """Communities join the best one around them, if they are the smaller; a round a level.
 
     Where weights grow along a path, all of it joins in one round, however long it is.  Without
@@ -468,7 +502,7 @@ def _join(steps: Steps, base: Level, max_levels: int | None, chains: bool) -> tu
     levels, rounds = [base], 0
     maps: list[Any] = []
     names = identity(base)
-    while len(maps) != max_levels:
+    while len(maps) != until.levels:
         level = levels[-1]
         if level.total == 0:
             break
@@ -487,6 +521,8 @@ def _join(steps: Steps, base: Level, max_levels: int | None, chains: bool) -> tu
         maps.append(labels)
         names = names[roots]
         levels.append(steps.contract(level, labels, count))
+        if until.reached(steps, levels):
+            break
     return Descent(levels, maps, rounds), False
 
 

@@ -55,7 +55,8 @@ def label_propagation(
     Communities
         With `count`, `labels`, numbered by smallest vertices, `modularity`, `rounds` and
         `seconds`; unpacks as ``count, labels``.  The labels of a DistributedGraph are a
-        DistributedVector.
+        DistributedVector.  Vertices of one label need not be connected: what held them together
+        may have moved on (unlike those of `louvain` and `leiden`).
 
     Raises
     ------

@@ -100,6 +100,14 @@ def quality_of(
     return inside / level.total - resolution * (sum_of_squares(volumes) / level.total**2)
 
 
+def quality_of_level(level: Level, resolution: float) -> float:
+    """Modularity of a community for each vertex of a level."""
+    if level.total == 0:
+        return 0.0
+    inside = 0 if level.inner is None else int(level.inner.sum())
+    return inside / level.total - resolution * (sum_of_squares(level.strength) / level.total**2)
+
+
 def _from_zero(labels: Any, level: Level) -> tuple[Any, int]:
     """The labels as numbers below n, of the index type, and how many there may be."""
     xp, kind = engines.xp(labels), level.indices.dtype

@@ -18,6 +18,7 @@ METHODS = ("auto", "tarjan", "forward_backward", "multistep", "propagation")
 ONLY_ON = {"tarjan": "cpu", "propagation": "gpu"}
 
 
+@calls.of_first_rank
 def strongly_connected_components(
     A: Any,
     *,
@@ -33,6 +34,7 @@ def strongly_connected_components(
     ----------
     A : (n, n) sparse matrix, or anything `graph` takes
         Only the pattern is read: a stored ``A[i, j]``, zero or not, is an arc from i to j.
+        Of a `DistributedGraph` the first rank finds the answer, with the whole graph.
     method : {"auto", "tarjan", "forward_backward", "multistep", "propagation"}
         ``"tarjan"`` is one depth-first search [1]_, by one thread; CPU only.
         ``"forward_backward"`` takes a pivot: what it reaches and what reaches it have its component

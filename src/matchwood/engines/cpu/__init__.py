@@ -37,6 +37,7 @@ from matchwood.engines.cpu.crew import (
     crew_for_step,
     on_progress,
     tell_progress,
+    watching,
 )
 from matchwood.engines.cpu.team import (
     Team,
@@ -90,5 +91,6 @@ __all__ = [
     "store_release",
     "tell_progress",
     "user_cache",
+    "watching",
     "workspace",
 ]

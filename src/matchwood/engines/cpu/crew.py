@@ -86,6 +86,20 @@ def _telling(callback: Progress, found: Found | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def watching(look: Callable[[], object]) -> Iterator[None]:
+    """Call ``look()`` about twenty times a second while kernels run; its exception ends them."""
+    callback, found = _progress.get() or (None, None)
+
+    def both(done: int, total: int) -> None:
+        look()
+        if callback is not None:
+            callback(done, total)
+
+    with _telling(both, found):
+        yield
+
+
+@contextlib.contextmanager
 def counting(count: Callable[[], int]) -> Iterator[None]:
     """For a host whose kernels find things: ``count()`` is the number found so far.
 

@@ -8,6 +8,7 @@ error, of its own class, and the communicator goes on.
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -48,12 +49,33 @@ def of_first(comm: Any, work: Callable[[], T]) -> T:
 
     The other ranks do not call it.  `work` must not use the communicator.
     """
-    mine = _tried(work) if comm.rank == 0 else (None, None, None)
+    mine: tuple[Any, ...] = (None, None, None)
+    if comm.rank == 0:
+        try:
+            mine = _tried(work)
+        except BaseException as error:  # the others wait for this rank
+            comm.fail(error)
+            raise
     found, failure = comm.objects(mine[:2])[0]
     if failure is not None:
         name, text = failure
         raise CLASSES[name](text) from mine[2]
     return found  # type: ignore[no-any-return]
+
+
+def sent_by_first(comm: Any, work: Callable[[], T]) -> T:
+    """As `of_first`, for what holds large arrays: these are not pickled, and sent one by one."""
+    made: list[T] = []
+    buffers: list[pickle.PickleBuffer] = []
+
+    def pickled() -> tuple[bytes, int]:
+        made.append(work())
+        return pickle.dumps(made[0], 5, buffer_callback=buffers.append), len(buffers)
+
+    text, count = of_first(comm, pickled)
+    arrays = [np.frombuffer(each.raw(), np.uint8) for each in buffers]
+    sent = [comm.broadcast(arrays[k] if arrays else None) for k in range(count)]
+    return made[0] if made else pickle.loads(text, buffers=sent)  # type: ignore[no-any-return]
 
 
 def _tried(work: Callable[[], T]) -> tuple[T | None, tuple[str, str] | None, Exception | None]:

@@ -363,6 +363,37 @@ class Communicator(abc.ABC):
         """
         return None
 
+    def shared_array(self, nbytes: int) -> Any:
+        """Bytes, all 0, that all ranks read and write; collective.
+
+        None on all ranks where they have no memory in common.
+        """
+        return None
+
+    @collective
+    def rounds(self, step: Callable[[], bool], arrived: Callable[[], bool]) -> None:
+        """Call `step` until it returns True: rounds of ranks that meet in a `shared_array`.
+
+        It returns False where other ranks are late; `arrived` says that they are no more.  Here a
+        rank learns that another one failed, and reacts to Ctrl-C.
+        """
+        self.raw_compare("rounds")
+        while not step():
+            self.wait_until(arrived)
+
+    def wait_until(self, done: Callable[[], bool]) -> None:
+        """Return when `done()` is true; raise when a rank has failed or the time is over.
+
+        For communicators that have a `shared_array`.
+        """
+        raise NotImplementedError
+
+    def look(self) -> None:  # noqa: B027  threads hear of each other in collectives alone
+        """Raise where another rank has failed, and return at once where none has.
+
+        For a rank that works while the others wait, where these are processes.
+        """
+
     def report(self, round: int, active: int | None = None) -> None:
         """Call `listener`, where one was set: a round of an algorithm is over.
 

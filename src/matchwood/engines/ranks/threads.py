@@ -171,6 +171,16 @@ class Rendezvous:
                 waiter.release()
         self._open.clear()
 
+    def absence(self, group: Group, operation: str) -> RankFailed | None:
+        """The failure of a rank, or that one of the group has returned; None where all work."""
+        if self.failure is not None:
+            return self.failure_again()
+        gone = self._left.intersection(group.members)
+        if not gone:
+            return None
+        text = f"it returned while others wait for it in {operation}"
+        return RankFailed(min(gone), "RuntimeError", text)
+
     def failure_again(self) -> RankFailed:
         """The failure as a new exception: each rank raises one of its own."""
         assert self.failure is not None
@@ -240,6 +250,23 @@ class Threads(Communicator):
         found = self._meet(list(arrays))
         devices = {str(array.device) for each in found for array in each}
         return MappedArrays(found) if len(devices) == 1 else None
+
+    @collective
+    def shared_array(self, nbytes: int) -> Any:
+        self.raw_compare("shared_array", nbytes)
+        return self._meet(np.zeros(nbytes, np.uint8) if self.rank == 0 else None)[0]
+
+    def wait_until(self, done: Callable[[], bool]) -> None:
+        operation, deadline = self._call[0], time.monotonic() + self.session.timeout
+        while not done():
+            absence = self._meetings.absence(self._group, operation)
+            if absence is None and time.monotonic() > deadline:
+                text = f"others have not come to {operation} within {self.session.timeout:g} s"
+                me = self._group.members[self.rank]
+                absence = RankFailed(me, "TimeoutError", f"{text} (MATCHWOOD_DIST_TIMEOUT)")
+            if absence is not None and not done():  # who has returned may have come before
+                raise absence
+            time.sleep(0)
 
     def raw_barrier(self) -> None:
         self._meet(None)

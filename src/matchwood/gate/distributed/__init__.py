@@ -17,7 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from matchwood import arguments
+import numpy as np
+
+from matchwood import arguments, registry
+from matchwood._lazy import import_whole
 from matchwood.engines.ranks import grid as grids
 from matchwood.engines.ranks.agreement import same, together
 from matchwood.engines.ranks.exchanges import KINDS
@@ -32,7 +35,8 @@ from matchwood.gate.views import View
 
 __all__ = ["DistributedGraph", "distribute"]
 
-ORDERS = ("auto", "given", "hashed")
+FOUND = {"rcm": "reverse_cuthill_mckee", "partition": "partition"}  # public functions that order
+ORDERS = ("auto", "given", "hashed", "contiguous", *FOUND)
 LAYOUTS = ("stripes", "ranges")
 
 
@@ -69,12 +73,20 @@ def distribute(
         Of the edges, where `A` does not hold them.
     grid : str or (int, int), optional
         "RxC": R ranks down, C across.  By default nearest to square.
-    order : {"auto", "given", "hashed"}
-        "hashed" renumbers the vertices by a computed permutation before they are distributed, for
-        graphs whose numbers have structure.  "auto" does so where a rank would otherwise keep
-        more than 1.5 times the mean of the entries.  Users see their own numbers in either case.
+    order : {"auto", "given", "hashed", "contiguous", "rcm", "partition"}
+        "given" deals vertices out one by one: vertex v goes to rank v mod p.  "contiguous" gives
+        every rank a range of vertices, for meshes and roads whose neighbours have numbers near
+        each other: most entries then stay with the owner of both ends.  "hashed" renumbers the
+        vertices by a computed permutation before they are distributed, for graphs whose numbers
+        have structure.  "auto" looks at a sample of the entries: "contiguous" where three in four
+        stay within a range and no rank gets more than 1.5 times the mean, "hashed" where a rank
+        would otherwise keep more than that, else "given".  "rcm" and "partition" are for meshes and
+        roads whose numbers say nothing: ranges are those of the reverse Cuthill-McKee order, or the
+        blocks of `partition`.  The first rank finds them, for which its memory must hold the graph,
+        and every rank keeps two numbers a vertex.  Users see their own numbers in any case.
     layout : {"stripes", "ranges"}
-        "ranges" is that of Mandulak's thesis, for comparison.
+        "ranges" is that of Mandulak's thesis, for comparison.  Steps that need stripes then make a
+        second copy of the graph in them; ``stats`` says so.
     exchange : {"own", "thesis"}
         "thesis" lets ranks exchange values as that thesis does, for comparison.
     duplicates, index_dtype
@@ -162,13 +174,19 @@ def make(
     R, C = grids.parsed(caller, grid, comm.size)
     arguments.one_of(caller, "order", order, ORDERS)
     arguments.one_of(caller, "layout", layout, LAYOUTS)
+    if order in ("contiguous", *FOUND) and layout != "stripes":
+        raise ValueError(f"{caller}: order {order!r} needs the layout 'stripes', got {layout!r}")
     arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
     refusals.index_kind(0, 0, index_dtype, caller)
     # names, positions and row ends of about n / R + n / C vertices
     room, what = 32 * (n // R + n // C), f"a graph of {n} vertices"
     together(comm, lambda: resources.require_memory(caller, room, what))
     laid = grids.made(layout, n, R, C, comm.rank)
-    places = Blocks(comm, laid, sources.chosen_order(comm, laid, source, order))
+    if order in FOUND and 1 < comm.size <= n:
+        chosen: sources.Order = _found(comm, laid, source, order, caller)
+    else:
+        chosen = sources.chosen_order(comm, laid, source, order)
+    places = Blocks(comm, laid, chosen)
     joined = reduce is not None
     if reduce is None:
         reduce = "first" if source.kind is None and duplicates != "error" else "keep"
@@ -184,6 +202,24 @@ def make(
     facts = Facts(nnz, edges, duplicates, caller)
     graph = DistributedGraph(places, block, facts)
     return graph.on(engine)
+
+
+def _found(comm: Any, laid: Any, source: Source, name: str, caller: str) -> sources.TableOrder:
+    """The order that the first rank finds with the public function of one machine."""
+    places = Blocks(comm, laid, None)
+    block, _ = places.collected(source._replace(kind=None), None, "first")
+    pattern = DistributedGraph(
+        places, block, Facts(places.total(block.nnz)[0], False, None, caller)
+    )
+
+    def work(whole: Any) -> Any:
+        module = import_whole(registry.homes()[FOUND[name]])
+        order = getattr(module, FOUND[name])
+        if name == "rcm":
+            return order(whole)
+        return np.argsort(order(whole, comm.size, imbalance=0.0).labels, kind="stable")
+
+    return sources.TableOrder(name, pattern.on_first(work).gather(None), comm.size)
 
 
 def load(folder: Path, comm: Any, grid: Any = None, order: str = "auto") -> DistributedGraph:

@@ -11,6 +11,7 @@ given.  `Agreed` compares the shares before anything is sent, and makes a `Sourc
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ EXPECTED = (
 )
 NOTHING = np.empty(0, np.int64)
 MOST_UNEVEN = 1.5  # largest part over the mean of the entries, from which vertices are renumbered
+NEAR_PART = 0.75  # of the entries, with both ends in one range, from which ranges stay together
 FEW_ENTRIES = 1024  # of a rank, on average; with fewer an uneven share costs nothing
 SAMPLED_ENTRIES = 1 << 21  # of a rank that are counted; of longer sources, batches evenly spaced
 ROUNDS = 6
@@ -55,34 +57,116 @@ def of_arrays(u: Any, v: Any, data: Any, kind: Any) -> Source:
     )
 
 
-def chosen_order(comm: Any, grid: Any, source: Source, order: str) -> HashedOrder | None:
+def chosen_order(comm: Any, grid: Any, source: Source, order: str) -> Order:
     """How vertices are renumbered; "auto" looks how the entries would lie on the ranks."""
     if order == "auto":
-        order = "hashed" if largest_share(comm, grid, source) > MOST_UNEVEN else "given"
-    return HashedOrder(grid.n) if order == "hashed" else None
+        order = _best_order(comm, grid, source)
+    return order_of(order, grid.n, grid.p)
 
 
-def largest_share(comm: Any, grid: Any, source: Source) -> float:
-    """The most entries that a rank would keep, over the mean; 1.0 where there are only a few."""
+def order_of(name: str | None, n: int, p: int) -> Order:
+    """The renumbering of that name for n vertices on p ranks; None: they keep their numbers."""
+    if name == "hashed":
+        return HashedOrder(n)
+    return ContiguousOrder(n, p) if name == "contiguous" and p > 1 else None
+
+
+def _best_order(comm: Any, grid: Any, source: Source) -> str:
+    """Where most entries stay within ranges "contiguous"; where parts are uneven "hashed"."""
     if comm.size == 1:
-        return 1.0
+        return "given"
     whole = comm.allreduce(np.array([source.entries], np.int64), "sum")
     if int(whole[0]) < FEW_ENTRIES * comm.size:
-        return 1.0
-    counts = comm.allreduce(_sampled(comm, grid, source), "sum")
-    return float(counts.max() * comm.size / max(int(counts.sum()), 1))
+        return "given"
+    ranges = ContiguousOrder(grid.n, grid.p) if grid.layout == "stripes" else None
+    counts = comm.allreduce(_sampled(comm, grid, source, ranges), "sum")
+    total = max(int(counts[0].sum()), 1)
+    if counts[2, 0] >= NEAR_PART * total and counts[1].max() * comm.size <= MOST_UNEVEN * total:
+        return "contiguous"
+    return "hashed" if counts[0].max() * comm.size > MOST_UNEVEN * total else "given"
 
 
-def _sampled(comm: Any, grid: Any, source: Source) -> Any:
-    """How many entries of this rank go to each rank."""
-    counts = np.zeros(comm.size, np.int64)
+def _sampled(comm: Any, grid: Any, source: Source, ranges: ContiguousOrder | None) -> Any:
+    """How many entries of this rank go to each rank: as they are numbered, and by ranges.
+
+    In the third row how many have both ends in one range.
+    """
+    counts = np.zeros((3, comm.size), np.int64)
     step = max(source.entries // SAMPLED_ENTRIES, 1)
     count = engines.load("matchwood.engines.ranks.exchanges", "cpu").count_by_destination
     for u, v, _ in source.parts(step):
         if u.shape[0]:
             to, _, _ = collecting.routes(grid, u, v, comm.threads)
-            counts += count(np.ascontiguousarray(to), comm.size, comm.threads)
+            counts[0] += count(np.ascontiguousarray(to), comm.size, comm.threads)
+            if ranges is not None:
+                u, v = ranges.inside(u), ranges.inside(v)
+                to, _, _ = collecting.routes(grid, u, v, comm.threads)
+                counts[1] += count(np.ascontiguousarray(to), comm.size, comm.threads)
+                counts[2, 0] += np.count_nonzero(grid.owner(u) == grid.owner(v))
     return counts
+
+
+class ContiguousOrder:
+    """Every rank owns a range of the user's vertices, for graphs whose numbers lie near each other.
+
+    The grid deals vertices out one by one.  So the vertices of range q, from its first on, are
+    numbered q, q + p, q + 2 p, ..., for p ranks.  The lengths of ranges differ by one at most.
+    """
+
+    name = "contiguous"
+
+    def __init__(self, n: int, p: int) -> None:
+        self.n, self.p = int(n), int(p)
+        self.each, self.longer = divmod(self.n, self.p)  # `longer` ranges have one vertex more
+
+    def inside(self, ids: Any, threads: int | None = 1) -> Any:
+        """The grid's numbers of these vertices."""
+        xp, middle = engines.xp(ids), self.longer * (self.each + 1)
+        after = self.longer + (ids - middle) // max(self.each, 1)
+        rank = xp.where(ids < middle, ids // (self.each + 1), after)
+        return ((ids - self._first(rank)) * self.p + rank).astype(ids.dtype, copy=False)
+
+    def user(self, ids: Any, threads: int | None = 1) -> Any:
+        """The user's numbers of the grid's."""
+        rank = ids % self.p
+        return (self._first(rank) + ids // self.p).astype(ids.dtype, copy=False)
+
+    def _first(self, rank: Any) -> Any:
+        """The first vertex of each of these ranges."""
+        return rank * self.each + engines.xp(rank).minimum(rank, self.longer)
+
+
+class TableOrder:
+    """Ranges of vertices that were put in another order first: neighbours near each other.
+
+    `perm[new] = old`.  Every rank has this table and its inverse.  Orders of one rule, such as
+    "rcm", have one name only if their tables are equal.
+    """
+
+    def __init__(self, rule: str, perm: Any, p: int) -> None:
+        self.rule, self.n, self.perm = rule, int(perm.size), perm
+        digest = hashlib.sha256(perm.astype(np.int64).tobytes()).hexdigest()[:16]
+        self.name = f"{rule} {digest}"
+        self.ranges = ContiguousOrder(self.n, p)
+        self.place = np.empty_like(perm)
+        self.place[perm] = np.arange(self.n, dtype=perm.dtype)
+
+    def inside(self, ids: Any, threads: int | None = 1) -> Any:
+        """The grid's numbers of these vertices."""
+        place = engines.moved(self.place, engines.location(ids))
+        return self.ranges.inside(place[ids]).astype(ids.dtype, copy=False)
+
+    def user(self, ids: Any, threads: int | None = 1) -> Any:
+        """The user's numbers of the grid's."""
+        perm = engines.moved(self.perm, engines.location(ids))
+        return perm[self.ranges.user(ids)].astype(ids.dtype, copy=False)
+
+    def of_part(self, ids: Any) -> TableOrder:
+        """The same order of some vertices, which are renumbered by their places in `ids`."""
+        number = np.full(self.n, -1, self.perm.dtype)
+        number[ids] = np.arange(ids.size)
+        numbers = number[self.perm]
+        return TableOrder(self.rule, numbers[numbers >= 0], self.ranges.p)
 
 
 class HashedOrder:
@@ -135,6 +219,9 @@ class HashedOrder:
             found[left] = (high << half) | low
             left = left[found[left] >= np.uint64(self.n)]
         return found.astype(ids.dtype)
+
+
+Order = HashedOrder | ContiguousOrder | TableOrder | None
 
 
 # What users pass

@@ -1,15 +1,20 @@
-"""Views of a graph whose ranks share one GPU: whole on the first rank, which computes for all.
+"""A graph that is whole on the first rank, which computes for all: on one GPU, or on one host.
+
+Views of a graph whose ranks share one GPU are first.  What is small runs where it is fastest, too
+(`referred`, at the end): on one host the first rank has a whole small graph, and calls the function
+of one machine with the threads of all ranks, for methods whose rounds are many and short.
 
 Nothing is gained if all ranks use the one GPU, and the ranks of a graph meet many times where one
 machine needs a few kernels.  So the first rank joins the blocks of all to the view of one machine
 and runs its engine, and every rank reads the results for its own vertices.
 
-That is a second copy of the view on this GPU.  It is made at the first call that wants it, if it
+A view is a second copy on this GPU.  It is made at the first call that wants it, if it
 takes at most half of the memory that is free then, and kept with the graph.  Joining: gpu.py.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import weakref
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -19,6 +24,8 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.engines import gpu
+from matchwood.engines.cpu import available_cpus, watching
+from matchwood.engines.cpu.crew import SECOND_THREAD_WORK
 from matchwood.engines.ranks.agreement import of_first
 from matchwood.gate.views import View
 
@@ -172,3 +179,145 @@ def common(G: Any, caller: str, **arrays: tuple[int, Any]) -> Any:
 def settle() -> None:
     """Wait until the GPU of this rank has done what it was asked for."""
     engines.cupy().cuda.get_current_stream().synchronize()
+
+
+# Small graphs on one host
+
+
+WHOLE = "whole graph"  # kept in a graph: that of one machine, on the first rank
+SPACE = "referred answers"  # kept in a graph: memory of its host
+VALUE_BYTES = 32  # of answers, a vertex: the edges of a forest have 24
+REFERRED_ENTRIES = 1 << 24  # of all ranks: up to this a graph is small
+FEW_ENTRIES = 1 << 20  # up to this the first rank gets it in less time than a call may take
+
+Arrays = tuple[Any, ...]
+
+
+def referred(
+    G: Any,
+    caller: str,
+    work: Callable[[Any, int], tuple[Arrays, Any]],
+    threads: int | None,
+    *,
+    pays: bool = True,
+) -> tuple[Arrays, Any] | None:
+    """``work(graph, threads)`` of the first rank, which has the whole graph; None on all if not so.
+
+    `work` returns arrays, of all vertices or fewer, and something small.  All ranks get both, or
+    raise its error; they may read the arrays until the next collective, and must not write them.
+
+    The rule: ranks are processes of one host that share memory, without GPUs, and the graph was
+    given with at most REFERRED_ENTRIES entries.  It is gathered for calls that it `pays` for at
+    once, or where it has at most FEW_ENTRIES; else it must have been gathered before.  The threads
+    are those of all ranks, which wait, and one where few entries do not keep two busy.  Where a
+    launcher keeps the first rank from the CPUs of the others, only calls for which it `pays` are
+    referred.  ``G.stats[caller]`` says where it ran.
+    """
+    comm = G.comm
+    few = f"on the first of {comm.size} ranks: {G.nnz} entries are few"
+    G.stats[caller] = f"on all {comm.size} ranks"
+    known = G.has_kept(WHOLE)
+    small = G.nnz <= (REFERRED_ENTRIES if pays or known else min(FEW_ENTRIES, REFERRED_ENTRIES))
+    if not small or G.engine != "cpu" or comm.size == 1 or not getattr(comm, "shared_memory", 0):
+        return None
+    cpus, apart = G.keep("CPUs of the first rank", lambda: of_first(comm, lambda: _cpus(comm)))
+    if apart and not pays:
+        return None
+    each = comm.threads if threads is None else threads
+    members = max(each, min(each * comm.size, cpus)) if G.nnz >= SECOND_THREAD_WORK else 1
+    try:
+        graph = G.keep(WHOLE, lambda: [G.gather(FIRST)])[0]
+    except MemoryError:  # on all ranks alike
+        G.stats[caller] += ": the first has no room for the graph"
+        return None
+    space = G.keep(SPACE, lambda: [comm.shared_array(VALUE_BYTES * G.n + VALUE_BYTES)])[0]
+    if space is None:
+        return None
+
+    def dealt() -> Any:
+        with watching(comm.look):  # who waits may fail
+            arrays, rest = work(graph, members)
+        shown, end = [], 0
+        for array in arrays:
+            shown.append((end, array.dtype, array.shape))
+            _at(space, *shown[-1])[...] = array
+            end += -(-array.nbytes // 8) * 8
+        return shown, rest
+
+    shown, rest = of_first(comm, dealt)
+    G.stats[caller] = few
+    return tuple(_at(space, *each) for each in shown), rest
+
+
+def _cpus(comm: Any) -> tuple[int, bool]:
+    """CPUs that this rank may use, and whether they are apart from those of the others."""
+    return available_cpus(), bool(getattr(comm.session.place, "apart", False))
+
+
+def _at(space: Any, start: int, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """The array of this type and shape that begins at byte `start`."""
+    nbytes = int(np.prod(shape)) * dtype.itemsize
+    return space[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def on_first(G: Any, work: Callable[[Any], Any]) -> Any:
+    """See `DistributedGraph.on_first`."""
+
+    def checked(graph: Any) -> tuple[Any, bool]:
+        given = work(graph)
+        arrays = given if isinstance(given, tuple) else (given,)
+        for array in arrays:
+            if not _over_vertices(array, G.n):
+                raise ValueError(
+                    f"on_first: work must return arrays of one number for each of {G.n} vertices, "
+                    f"got {arguments.shown(array)}"
+                )
+        return arrays, isinstance(given, tuple)
+
+    vectors, several = _spread(G, "on_first", checked)
+    return vectors if several else vectors[0]
+
+
+def answer(G: Any, caller: str, work: Callable[[Any], Any]) -> Any:
+    """What ``work(graph)`` finds on the first rank: an array over the vertices, or a dataclass.
+
+    Its arrays over the vertices become DistributedVectors; all ranks get the rest.
+    """
+
+    def divided(graph: Any) -> tuple[list[Any], Any]:
+        found = work(graph)
+        if not dataclasses.is_dataclass(found):
+            return [found], None
+        arrays = {k: v for k, v in vars(found).items() if _over_vertices(v, G.n)}
+        rest = dataclasses.replace(found, **dict.fromkeys(arrays))  # type: ignore[type-var]
+        return list(arrays.values()), (list(arrays), rest)
+
+    vectors, rest = _spread(G, caller, divided)
+    if rest is None:
+        return vectors[0]
+    names, found = rest
+    return dataclasses.replace(found, **dict(zip(names, vectors, strict=True)))
+
+
+def _over_vertices(array: Any, n: int) -> bool:
+    known = isinstance(array, np.ndarray) and array.dtype.kind in "biuf"
+    return known and array.shape == (n,)
+
+
+def _spread(
+    G: Any, caller: str, work: Callable[[Any], tuple[Sequence[Any], Any]]
+) -> tuple[tuple[Any, ...], Any]:
+    """The arrays over the vertices that the first rank finds, spread; and the rest of it."""
+    comm, arrays = G.comm, list[Any]()
+    graph = G.keep(WHOLE, lambda: [G.gather(FIRST)])[0]
+
+    def found() -> tuple[int, Any]:
+        with watching(comm.look):  # who waits may fail
+            given, rest = work(graph)
+        arrays.extend(np.ascontiguousarray(array) for array in given)
+        return len(arrays), rest
+
+    count, rest = of_first(comm, found)
+    G.stats[caller] = f"on the first of {comm.size} ranks"
+    sent = [comm.broadcast(arrays[k] if comm.rank == FIRST else None, FIRST) for k in range(count)]
+    return tuple(G.vector(engines.moved(array[G.ids], G.engine)) for array in sent), rest

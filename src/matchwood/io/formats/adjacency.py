@@ -312,3 +312,18 @@ def _adjacency_lines(A: Matrix, base: int, weights: bool = False) -> Iterator[by
                 words = [word for pair in pairs for word in pair]
             lines.append(" ".join(map(str, words)))
         yield ("\n".join(lines) + "\n").encode()
+
+
+# The block of each vertex, as partitioners write it
+
+
+def read_blocks(text: Text) -> Array:
+    """The number of each line."""
+    if not text.finished:  # there is no option to read it all the same
+        raise text.error(text.last_line(), "no newline at the end: this line may be cut off")
+    blocks: list[int] = []
+    for number, (_, _, line) in enumerate(text.lines() if text.content.strip() else (), 1):
+        if not line.isdigit() or len(line) > 18:
+            raise text.error(number, f"expected the number of a block, got {clip(line)}")
+        blocks.append(int(line))
+    return np.array(blocks, np.int64)

@@ -31,7 +31,7 @@ class Coarsening:
 
     Attributes
     ----------
-    matrix : (k, k) csr_array, or CuPy's csr_matrix
+    matrix : (k, k) csr_array, CuPy's csr_matrix, or DistributedGraph
         Symmetric, without diagonal: the weight between two coarse vertices is the sum over all
         edges between their members.
     map : (n,) integer array
@@ -48,7 +48,10 @@ class Coarsening:
         return iter((self.matrix, self.map))
 
     def __repr__(self) -> str:
-        return f"<Coarsening: {self.map.shape[0]} -> {self.matrix.shape[0]} vertices>"
+        before, after = (
+            each.n if hasattr(each, "n") else each.shape[0] for each in (self.map, self.matrix)
+        )
+        return f"<Coarsening: {before} -> {after} vertices>"
 
 
 def coarsen(
@@ -69,7 +72,8 @@ def coarsen(
     ----------
     A : (n, n) sparse matrix, or anything `graph` takes
         Weights as in `weighted_matching`: ``|a_ij|``, or ``|a_ij| + |a_ji|`` where `A` is not
-        symmetric.
+        symmetric.  A `DistributedGraph` is coarsened by the first rank, with the whole graph, and
+        the coarse one is a DistributedGraph on the same grid.
     matching : Matching, or (n,) array of mates
         ``mate[v]`` is the vertex that v is merged with, -1 for none.  Pairs need not be joined.
     vertex_weights : (n,) array or None
@@ -112,6 +116,9 @@ def coarsen(
     ([[0.0, 1.0], [1.0, 0.0]], [0, 0, 1, 1])
     """
     caller = "coarsen"
+    if calls.is_distributed(A):
+        calls.check_on_ranks(A, caller, engine, threads)
+        return _of_first_rank(A, matching, vertex_weights, threads)
     call = calls.enter(A, caller, engine, threads)
     view = call.graph.undirected_weights(caller)
     place = engines.home(call.engine)
@@ -122,6 +129,30 @@ def coarsen(
     indptr, indices, data = call.back(*arrays)
     matrix = sparse_matrix(indptr, indices, data, (weights.size, weights.size))
     return Coarsening(matrix, *call.back(map, weights))
+
+
+def _of_first_rank(G: Any, matching: Any, vertex_weights: Any, threads: Any) -> Coarsening:
+    """Both arguments are spread as the graph is.  The coarse graph goes to all ranks again."""
+    from matchwood.engines.ranks.agreement import same
+    from matchwood.engines.ranks.vectors import own_part
+    from matchwood.gate.distributed import distribute, whole
+
+    comm, caller, made = G.comm, "coarsen", list[Coarsening]()
+    same(comm, caller, vertex_weights=vertex_weights is None)
+    given = {"matching": getattr(matching, "mate", matching), "vertex_weights": vertex_weights}
+    if vertex_weights is None:
+        del given["vertex_weights"]
+    here = {k: G.vector(own_part(G, caller, k, each)).gather(0) for k, each in given.items()}
+
+    def work(graph: Any) -> Any:
+        made.append(coarsen(graph, threads=threads, **here))
+        return made[0].map
+
+    map = whole.answer(G, caller, work)
+    matrix, weights = (made[0].matrix, made[0].vertex_weights) if made else (None, None)
+    coarse = distribute(matrix, comm=comm, grid=(G.grid.R, G.grid.C)).on(G.engine)
+    own = comm.broadcast(weights)[coarse.ids]
+    return Coarsening(coarse, map, coarse.vector(engines.moved(own, G.engine)))
 
 
 def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
@@ -355,8 +386,13 @@ def _back(call: calls.Call, level: Coarsening) -> Coarsening:
     return Coarsening(moved, *call.back(level.map, level.vertex_weights))
 
 
-def pair_free(view: Any, mate: Any, *, threads: int | None = None) -> Any:
+def pair_free(
+    view: Any, mate: Any, *, threads: int | None = None, blocks: Any = None, fits: Any = None
+) -> Any:
     """A copy of `mate` in which free vertices with the same heaviest neighbour are paired.
+
+    Where `blocks` says in which block each vertex lies, only within these; where ``fits(u, v)`` is
+    given, those of the pairs for which it is True.
 
     Without it coarsening stalls on stars: a matching has one edge, and merging it removes one
     vertex of a million.  Free vertices with the same heaviest neighbour, like the leaves of a star,
@@ -374,10 +410,15 @@ def pair_free(view: Any, mate: Any, *, threads: int | None = None) -> Any:
         return mate
     heaviest, _ = strongest_neighbours(view.indptr, view.indices, view.data, 1, threads=threads)
     keys = xp.ascontiguousarray(heaviest[free, 0])
+    if blocks is not None:
+        keys = keys.astype(np.int64) * (int(blocks.max()) + 2) + blocks[free]
     keys, free = radix_sort(keys, free, threads=threads)
     place = xp.arange(free.size)
     within = place - xp.searchsorted(keys, keys, "left")  # place in the group
     first = xp.flatnonzero((within[:-1] % 2 == 0) & (keys[1:] == keys[:-1]))
     u, v = free[first], free[first + 1]
+    if fits is not None:
+        good = fits(u, v)
+        u, v = u[good], v[good]
     mate[u], mate[v] = v, u
     return mate

@@ -1,4 +1,4 @@
-"""Communities: Louvain, Leiden, label propagation and modularity, of undirected graphs."""
+"""Communities and bisections of undirected graphs, and modularity."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import communities
+from matchwood import communities, partitioning
 from matchwood.communities.louvain_leiden import partitions
 from matchwood.gate import graph as csr
 from matchwood.networkx_backend.algorithms.spanning import as_numbers
@@ -158,6 +158,12 @@ def modularity(G: Graph, communities: Any, weight: Any = "weight", resolution: f
 
 def _modularity(G: Graph, graph: csr.Graph, sets: list[Any], resolution: float) -> float:
     """The modularity of a partition of the nodes; NetworkX's error where it is none."""
+    labels = _labels_of(G, sets)
+    return communities.modularity(graph, labels, resolution=resolution, **how())
+
+
+def _labels_of(G: Graph, sets: list[Any]) -> Any:
+    """The number of the set of each node; NetworkX's error where they are no partition."""
     from networkx.algorithms.community.quality import NotAPartition
 
     labels = np.full(len(G), -1, np.int64)
@@ -169,4 +175,33 @@ def _modularity(G: Graph, graph: csr.Graph, sets: list[Any], resolution: float) 
             labels[v] = number
     if (labels < 0).any():
         raise NotAPartition(G, sets)
-    return communities.modularity(graph, labels, resolution=resolution, **how())
+    return labels
+
+
+@dispatched
+def kernighan_lin_bisection(
+    G: Graph, partition: Any = None, max_iter: int = 10, weight: Any = "weight", seed: Any = None
+) -> tuple[set[Any], set[Any]]:
+    """Another bisection: interface.py takes such calls only with the setting `other_bisections`."""
+    graph, half = _weighted(G, weight), len(G) // 2
+    options = {"imbalance": 0, "rng": _seed(seed), **how()}
+    if partition is None:
+        if half == 0:
+            raise NotImplementedError("one of both parts is empty")
+        shares = np.array([len(G) - half, half])
+        labels = partitioning.partition(graph, 2, block_weights=shares, **options).labels
+    else:
+        from networkx import NetworkXError
+
+        try:
+            first, second = partition
+        except (TypeError, ValueError) as error:
+            raise NetworkXError("partition must be two sets") from error
+        given = _labels_of(G, [second, first])
+        shares = np.bincount(given, minlength=2)
+        if not shares.all():
+            raise NotImplementedError("one of both parts is empty")
+        options["block_weights"] = shares
+        labels = partitioning.refine_partition(graph, given, k=2, **options).labels
+    first, second = G.sets(2, labels)
+    return first, second

@@ -43,7 +43,7 @@ def rabbit_order(A: Any, *, engine: str | None = None, threads: int | None = Non
     (w: edges between them, k: sum of degrees, 2m: that of all), and joins it if r's (k, mix64,
     vertex) is the smaller one.  Then the trees of joins are contracted; the last round is the one
     in which none joins.  The order is depth first through the tree of all joins, children by
-    (round, vertex), communities that never joined by vertex.
+    (round, larger degree first, vertex), communities that never joined by vertex.
 
     Parameters
     ----------
@@ -117,33 +117,29 @@ def find_order(call: calls.Call, threads: int | None) -> tuple[Any, JoinTree, di
 
 
 class Joined(NamedTuple):
-    """All joins: parent and round of each vertex, and the vertices by (round, vertex)."""
+    """All joins: parent and round of each vertex, and the vertices that joined."""
 
     parent: Any
     round: Any
     sequence: Any  # the vertices that joined, by (round, vertex)
+    degree: Any  # of each vertex
     roots: Any  # vertices that never joined, ascending
     sizes: Any  # vertices of their trees
     rounds: int
 
 
-def note(target: Any, names: Any, number: int, parent: Any, when: Any) -> Any:
-    """Store the joins of a round by name; returns the vertices that joined."""
-    here = np.flatnonzero(target != np.arange(target.size, dtype=target.dtype))
-    movers = names[here]
-    parent[movers] = names[target[here]]
-    when[movers] = number
-    return movers
+def join_all(view: Any, engine: str, threads: int | None, note: Any) -> Joined:
+    """Join until none joins.
 
-
-def join_all(view: Any, engine: str, threads: int | None, note: Any = note) -> Joined:
-    """Join until none joins.  Sequence and sizes are not found where `note` returns nothing."""
+    ``note(target, names, number, parent, when)`` stores the joins of a round by name and returns
+    the vertices that joined; sequence and sizes are not found where it returns None.
+    """
     xp = engines.xp(view.indptr)
     n, kind = view.n, view.indices.dtype
     parent = xp.arange(n, dtype=kind)
     when = xp.zeros(n, np.int32)
     names, sizes = parent.copy(), xp.ones(n, np.int64)
-    volume = xp.diff(view.indptr).astype(np.int64)
+    degree = volume = xp.diff(view.indptr).astype(np.int64)
     graph, longest = (view.indptr, view.indices, None), int(volume.max()) if n else 0
     sequence: list[Any] = []
     total, number = view.nnz, 0
@@ -172,4 +168,4 @@ def join_all(view: Any, engine: str, threads: int | None, note: Any = note) -> J
             sizes = trusted_sums(sizes, label, count, where["threads"])
         names = names[roots]
     joined = xp.concatenate([xp.empty(0, kind), *sequence])
-    return Joined(parent, when, joined, names, sizes, number)
+    return Joined(parent, when, joined, degree, names, sizes, number)

@@ -61,7 +61,7 @@ def check_rabbit_order(A: Any, answer: Any) -> None:
     parent = answers.integers(caller, PROBLEM, "parent", tree.parent, (n,), "cpu")
     joined = answers.integers(caller, PROBLEM, "round", tree.round, (n,), "cpu")
     _check_joins(view, parent, joined)
-    _check_depth_first(perm, parent, joined)
+    _check_depth_first(perm, parent, joined, np.diff(view.indptr))
 
 
 def is_rabbit_order(A: Any, answer: Any) -> bool:
@@ -113,12 +113,13 @@ def _check_joins(view: Any, parent: Any, joined: Any) -> None:
         raise CheckFailed(f"{PROBLEM}: vertex {names[at]} joins none, but has a parent or a round")
 
 
-def _check_depth_first(perm: Any, parent: Any, joined: Any) -> None:
+def _check_depth_first(perm: Any, parent: Any, joined: Any, degree: Any) -> None:
     """Check that each vertex follows its parent and all vertices below its elder siblings."""
     n, place = perm.size, inverse(perm)
     size = _sizes(parent)
     above = np.where(parent == np.arange(n), -1, parent)  # roots are siblings
-    order = np.lexsort((np.arange(n), joined, above))
+    beside = np.where(above < 0, 0, -degree.astype(np.int64))  # of siblings but roots
+    order = np.lexsort((np.arange(n), beside, joined, above))
     before = np.concatenate([[0], np.cumsum(size[order])[:-1]]) if n else size
     first = np.searchsorted(above[order], above[order], "left") if n else order
     offset = np.empty(n, np.int64)

@@ -39,14 +39,18 @@ __global__ void add_sizes(I n, const I* parent, const I* children, I* waiting, I
     }
 }
 
-// One thread per vertex: parent and round as one number; the largest for roots, which have no parent.
+// One thread per vertex: parent, round and what the degree lacks to `most`, as one number; degree_bits 0
+// leaves the degree out.  The largest number for roots, which have no parent.
 template <typename I>
-__global__ void key_siblings(I n, const I* __restrict__ parent, const int* __restrict__ when, int round_bits,
+__global__ void key_siblings(I n, const I* __restrict__ parent, const int* __restrict__ when,
+                             const long long* __restrict__ degree, int round_bits, int degree_bits, long long most,
                              unsigned long long* __restrict__ keys)
 {
     long long v = global_thread();
     if (v >= n) return;
-    keys[v] = when[v] == 0 ? ~0ull : (unsigned long long)parent[v] << round_bits | (unsigned long long)when[v];
+    unsigned long long key = (unsigned long long)parent[v] << round_bits | (unsigned long long)when[v];
+    if (degree_bits > 0) key = key << degree_bits | (unsigned long long)(most - degree[v]);
+    keys[v] = when[v] == 0 ? ~0ull : key;
 }
 
 template <typename I, typename O>

@@ -41,10 +41,7 @@ def order_of(tree: Joined) -> Any:
         k.count_children(n, (n, tree.parent, counts))
         scan_into(counts, begins)
         k.add_sizes(n, (n, tree.parent, counts, counts.copy(), size))
-        # siblings side by side, elder ones first: by parent, round and vertex; roots last
-        keys = cupy.empty(n, np.uint64)
-        k.key_siblings(n, (n, tree.parent, tree.round, tree.rounds.bit_length(), keys))
-        children = cupy.argsort(keys, kind="stable")
+        children = _siblings(cupy, k, tree)
         ordered, before = cupy.empty(n, kind), cupy.empty(n + 1, np.int64)
         offset = cupy.empty(n, kind)
         k.sizes_in_order(joined, (joined, children, size, ordered))
@@ -58,6 +55,21 @@ def order_of(tree: Joined) -> Any:
         k.place_roots(roots.size, (roots.size, roots, before, offset, ancestor))
         k.set_places(n, (n, _added_up(cupy, k, ancestor, offset), perm))
         return perm
+
+
+def _siblings(cupy: Any, k: Any, tree: Joined) -> Any:
+    """Siblings side by side: by parent, round, larger degree and vertex; roots last."""
+    n, most = tree.parent.size, int(tree.degree.max())
+    round_bits, degree_bits = tree.rounds.bit_length(), most.bit_length()
+    first = None
+    if n.bit_length() + round_bits + degree_bits > 64:  # the degrees apart, in a sort before
+        first, degree_bits = cupy.argsort(-tree.degree, kind="stable"), 0
+    keys = cupy.empty(n, np.uint64)
+    bits = (round_bits, degree_bits, most)
+    k.key_siblings(n, (n, tree.parent, tree.round, tree.degree, *bits, keys))
+    if first is None:
+        return cupy.argsort(keys, kind="stable")
+    return first[cupy.argsort(keys[first], kind="stable")]
 
 
 def _added_up(cupy: Any, k: Any, ancestor: Any, offset: Any) -> Any:
@@ -76,7 +88,7 @@ def _added_up(cupy: Any, k: Any, ancestor: Any, offset: Any) -> Any:
 
 
 def note(target: Any, names: Any, number: int, parent: Any, when: Any) -> None:
-    """As `note` of __init__.py, without waiting for the device."""
+    """Store the joins of a round, without waiting for the device: see `join_all`."""
     k, n = SOURCE.kernels("note_joins", I=target.dtype), target.size
     k.note_joins(n, (n, target, names, number, parent, when))
 

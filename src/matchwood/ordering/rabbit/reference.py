@@ -36,7 +36,7 @@ def order(view: Any, *, threads: int | None = None) -> tuple[Any, Any, Any, dict
         for r in movers:
             parent[r], when[r] = target[r], number
         links, k = _contracted(links, k, target)
-    perm = _depth_first(parent, when)
+    perm = _depth_first(parent, when, np.diff(view.indptr).tolist())
     arrays = np.array(perm, kind), np.array(parent, kind), np.array(when, np.int32)
     return (*arrays, {"rounds": number, "communities": len(links)})
 
@@ -61,10 +61,10 @@ def _contracted(
     return merged, volume
 
 
-def _depth_first(parent: list[int], when: list[int]) -> list[int]:
+def _depth_first(parent: list[int], when: list[int], degree: list[int]) -> list[int]:
     n = len(parent)
     children: list[list[int]] = [[] for _ in range(n)]
-    for v in sorted(range(n), key=lambda v: (when[v], v)):
+    for v in sorted(range(n), key=lambda v: (when[v], -degree[v], v)):
         if parent[v] != v:
             children[parent[v]].append(v)
     perm = []

@@ -102,7 +102,9 @@ def _joins(
 
 
 @kernel
-def _trees(team: Any, target: Array, parent: Array, label: Array, sums: Array) -> None:
+def _trees(
+    team: Any, target: Array, parent: Array, label: Array, roots: Array, sums: Array
+) -> None:
     """`parent` becomes the root of each; sums[team.size] = how many roots there are."""
     lo, hi = share(team, parent.size)
     for v in range(lo, hi):
@@ -113,6 +115,9 @@ def _trees(team: Any, target: Array, parent: Array, label: Array, sums: Array) -
     if barrier(team):
         return
     number_roots(team, parent, label, sums)
+    for v in range(lo, hi):
+        if parent[v] == v:
+            roots[label[v]] = v
 
 
 def joins(
@@ -135,6 +140,7 @@ def joins(
 def trees(target: Array, *, threads: int | None = None) -> tuple[Array, Array]:
     n = target.size
     team = crew(threads, work=2 * n)
-    parent, label = np.empty_like(target), np.empty_like(target)
-    team.run(_trees, target, parent, label, np.zeros(team.size + 1, np.int64))
-    return label, np.flatnonzero(parent == np.arange(n)).astype(target.dtype)
+    parent, label, roots = (np.empty_like(target) for _ in range(3))
+    sums = np.zeros(team.size + 1, np.int64)
+    team.run(_trees, target, parent, label, roots, sums)
+    return label, roots[: sums[-1]].copy()

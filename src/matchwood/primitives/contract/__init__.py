@@ -170,6 +170,22 @@ def trusted_contract_measured(
     return found, int(lengths.max()) if count else 0, int(np.count_nonzero(lengths))
 
 
+def trusted_contract_values(
+    indptr: Any, indices: Any, data: Any, inner: Any, labels: Any, count: int, *, symmetric: bool,
+    ordered: bool = True, threads: int | None = None,
+) -> Contracted:  # fmt: skip
+    """`contract` with its diagonal, for arrays from a gate and labels of the index type.
+
+    Not `ordered`, on a CPU: rows are unsorted, and symmetric to rounding only.
+    """
+    engine = engines.location(indices)
+    module = engines.load(__name__, engine)
+    options: dict[str, Any] = {"loops": True, "symmetric": symmetric, "threads": threads}
+    if not ordered and engine == "cpu":
+        options["ordered"] = False
+    return Contracted(*module.contract(indptr, indices, data, inner, labels, count, **options))
+
+
 def trusted_contract_pattern(
     indptr: Any, indices: Any, labels: Any, count: int, *, threads: int | None = None
 ) -> tuple[Any, Any]:
@@ -180,16 +196,21 @@ def trusted_contract_pattern(
 
 
 def trusted_contract_pairs(
-    view: Any, mate: Any, weights: Any, engine: str, caller: str, threads: int | None = None
-) -> tuple[Csr, Any, Any]:
+    view: Any, mate: Any, weights: Any, engine: str, caller: str, threads: int | None = None, *,
+    ordered: bool = True,
+) -> tuple[Csr, Any, Any]:  # fmt: skip
     """The graph in which mates are one; the label of each vertex; the weights of the groups.
 
     For arrays that have passed a gate, on that engine: a view of the undirected weights, mutual
     mates of its index type, -1 for none, and the weights of the vertices.  Groups are numbered by
-    their smallest member.  What lies inside a pair is dropped.
+    their smallest member.  What lies inside a pair is dropped.  The rows of integers may be left
+    unsorted (not ordered), which takes a CPU half the time.
     """
     module = engines.load(__name__, engine)
-    made: tuple[Csr, Any, Any] = module.contract_pairs(*view, mate, weights, caller, threads)
+    options = {} if ordered or engine != "cpu" else {"ordered": False}
+    made: tuple[Csr, Any, Any] = module.contract_pairs(
+        *view, mate, weights, caller, threads, **options
+    )
     return made
 
 

@@ -30,6 +30,7 @@ from matchwood.primitives.assemble.cpu import assemble
 from matchwood.primitives.contract import sums_type
 from matchwood.primitives.number.cpu import number_roots
 from matchwood.primitives.patterns import not_symmetric
+from matchwood.primitives.scan.cpu import exclusive_scan
 from matchwood.primitives.tally.cpu import (
     NO_COUNTS,
     Rows,
@@ -148,8 +149,9 @@ def _number_pairs(
 
 def contract_pairs(
     indptr: Array, indices: Array, data: Array, mate: Array, members: Array, caller: str,
-    threads: int | None,
+    threads: int | None, *, ordered: bool = True,
 ) -> Any:  # fmt: skip
+    """Listed; tallied where rows may be left unsorted (bench/partitioning/kway.py)."""
     n = mate.size
     team = crew(threads, work=indices.size + n)
     sums = np.zeros(team.size + 1, np.int64)
@@ -157,9 +159,16 @@ def contract_pairs(
     weights = np.empty(n, members.dtype)
     team.run(_number_pairs, mate, members, root, sums, label, weights)
     count = int(sums[-1])
-    made = list_and_sort(
-        indptr, indices, data, label, count, symmetric=True, threads=threads, caller=caller
-    )
+    made: Any
+    if ordered:
+        made = list_and_sort(
+            indptr, indices, data, label, count, symmetric=True, threads=threads, caller=caller
+        )
+    else:
+        made = quotient(
+            indptr, indices, data, None, label, count, True, threads, ordered=False,
+            kind=sums_type(data),
+        )[:3]  # fmt: skip
     return made, label, weights[:count].copy()
 
 
@@ -167,9 +176,9 @@ def contract_pairs(
 # graph, which one member adds up in dense totals of its own: one word for each label.  The label of
 # the row itself is among them, so the diagonal costs nothing more.  A member writes the rows of its
 # chunks one after the other: the result has far fewer entries than the graph as a rule, and memory
-# that is not written costs nothing.  Then chunks are put in order and rows are sorted by a
-# transpose, which visits rows in order and so writes columns in order.  A symmetric matrix of
-# integers needs one transpose, any other two.
+# that is not written costs nothing.  Then chunks are put in order and rows are sorted: those of a
+# symmetric matrix of integers by a transpose, which visits rows in order and so writes columns in
+# order; others one by one.
 
 BLOCK = 256  # entries of a row whose labels are read before their weights are added
 CHUNK = 16  # rows of the result that a member takes at a time: they differ much in length
@@ -343,6 +352,64 @@ def _put_in_order(team: Any, at: Array, loose: Rows, packed: Rows) -> None:
             data[i] = old_data[i]
 
 
+@device
+def _sort_row(columns: Array, values: Array, lo: Any, hi: Any) -> None:
+    """Shell's sort of one row by column: rows are short as a rule, and hardly out of order."""
+    size, gap = hi - lo, np.uint64(1)
+    while gap * np.uint64(3) < size:
+        gap = gap * np.uint64(3) + np.uint64(1)
+    while gap > np.uint64(0):
+        for i in range(lo + gap, hi):
+            c, w, k = columns[i], values[i], i
+            while k >= lo + gap and columns[k - gap] > c:
+                columns[k], values[k] = columns[k - gap], values[k - gap]
+                k -= gap
+            columns[k], values[k] = c, w
+        gap //= np.uint64(3)
+
+
+@kernel
+def _sort_rows(team: Any, rows: Rows, mirrored: bool, more: Array) -> None:
+    """Sort each row; `mirrored` stores the sums above the diagonal below it, too.
+
+    more[member] = how many more entries its rows have above the diagonal than below it.
+
+    Sums of the same numbers differ in the last bits, as members of a group are added in the order
+    of the rows.  A member writes its own rows only, above the diagonal before the barrier and below
+    it afterwards.
+    """
+    one = np.uint64(1)
+    lo, hi = share_rows(team, rows.indptr)
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        if interrupted(team, np.int64(i)):
+            return
+        begin, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + one])
+        _sort_row(rows.indices, rows.data, begin, end)
+    if not mirrored or barrier(team):
+        return
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        if interrupted(team, np.int64(i)):
+            return
+        for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + one])):
+            j = np.uint64(rows.indices[k])
+            if j > i:
+                more[team.me] += np.int64(rows.indptr[i + one]) - np.int64(k)
+                break
+            more[team.me] -= 1
+            at, end = np.uint64(rows.indptr[j]), np.uint64(rows.indptr[j + one])
+            last = end
+            while at < end:
+                middle = (at + end) // np.uint64(2)
+                if np.uint64(rows.indices[middle]) < i:
+                    at = middle + one
+                else:
+                    end = middle
+            if at == last or np.uint64(rows.indices[at]) != i:
+                fail(team, NOT_SYMMETRIC, np.int64(i))
+                return
+            rows.data[k] = rows.data[at]
+
+
 @kernel
 def _sums(
     team: Any, values: Array, labels: Array, local_sums: Array, sums: Array, none: Array
@@ -389,7 +456,7 @@ def quotient(
     diagonal = np.empty(count, kind)
     beside = np.empty(0, kind) if inner is None else inner.astype(kind, copy=False)
     team.run(_add_up, rows, beside, named, starts, members, memory, table, loose, diagonal)
-    np.cumsum(lengths, out=lengths)
+    lengths = exclusive_scan(lengths[1:], threads=threads)
     m = int(lengths[-1])
     packed = Rows(lengths, np.empty(m, rows.indices.dtype), np.empty(m, kind))
     team.run(_put_in_order, memory.at, loose, packed)
@@ -397,20 +464,16 @@ def quotient(
     columns = packed.indices.view(indices.dtype)
     if not ordered:
         return lengths, columns, packed.data, diagonal
-    matrix = transpose(lengths, columns, packed.data, count, threads=threads)
     if symmetric and kind.kind == "i":
-        return (*matrix, diagonal)
-    again = transpose(*matrix, count, threads=threads)
-    return (*(_upper_sums(matrix, again) if symmetric else again), diagonal)
-
-
-def _upper_sums(flipped: Any, matrix: Any) -> Any:
-    """The matrix with the sums above its diagonal on both sides: both differ in the last bits."""
-    (indptr, indices, below), above = flipped, matrix[2]
-    if not np.array_equal(indptr, matrix[0]) or not np.array_equal(indices, matrix[1]):
+        return (*transpose(lengths, columns, packed.data, count, threads=threads), diagonal)
+    more = np.zeros(team.size, np.int64)
+    team.run(
+        _sort_rows, packed, symmetric, more,
+        errors={NOT_SYMMETRIC: lambda found: not_symmetric("contract")},
+    )  # fmt: skip
+    if more.sum() != 0:  # each entry below has one above
         raise not_symmetric("contract")
-    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-    return indptr, indices, np.where(indices > rows, above, below)
+    return lengths, columns, packed.data, diagonal
 
 
 def contract(

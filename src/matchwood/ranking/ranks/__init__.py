@@ -17,6 +17,7 @@ that has some.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any, NamedTuple
 
@@ -26,7 +27,9 @@ from matchwood import arguments, engines
 from matchwood.engines.ranks.agreement import any_of, raise_first, same
 from matchwood.engines.ranks.exchanges import places_by_owner
 from matchwood.engines.ranks.vectors import DistributedVector, own_part
+from matchwood.gate.distributed import whole
 from matchwood.primitives.row_reduce import spmv
+from matchwood.ranking import ranked
 from matchwood.ranking.problem import Options, incoming_arcs, probabilities
 from matchwood.ranking.result import Ranking
 from matchwood.stopwatch import Stopwatch
@@ -48,6 +51,18 @@ class Problem(NamedTuple):
 def pagerank(G: Any, asked: Options, threads: int | None = None) -> Ranking:
     """See `matchwood.pagerank`; all ranks call it."""
     watch = Stopwatch()
+    agree(G, asked, "pagerank")
+
+    def work(graph: Any, members: int) -> Any:
+        one, _ = ranked(graph, tuple(asked), None, members)
+        return (one.scores,), dataclasses.replace(one, scores=None)
+
+    spread = any(isinstance(getattr(asked, name), DistributedVector) for name in GIVEN)
+    referred = None if spread else whole.referred(G, "pagerank", work, threads, pays=False)
+    if referred is not None:
+        (scores,), found = referred
+        G.comm.report(found.iterations, G.n)
+        return dataclasses.replace(found, scores=G.vector(scores[G.ids]))
     threads = G.threads if threads is None else threads
     problem = problem_of(G, asked, "pagerank", threads)
     watch.lap("prepare")
@@ -124,12 +139,7 @@ def added_up(G: Any, *numbers: float) -> list[float]:
 
 
 def problem_of(G: Any, asked: Options, caller: str, threads: int | None) -> Problem:
-    """The arrays of a call on this rank; arguments that differ between ranks are refused."""
-    same(
-        G.comm, caller, damping=asked.damping, tol=asked.tol, max_iterations=asked.most,
-        weighted=asked.weighted, dtype=asked.dtype,
-        **{name: _comparable(getattr(asked, name)) for name in GIVEN},
-    )  # fmt: skip
+    """The arrays of a call on this rank."""
     jump, dangling, start = (_distribution(G, caller, name, asked) for name in GIVEN)
     share = shares(G, asked.weighted, caller)
     xp = engines.xp(share)
@@ -145,6 +155,15 @@ def problem_of(G: Any, asked: Options, caller: str, threads: int | None) -> Prob
         start = xp.full(G.grid.owned, 1 / max(G.n, 1), asked.dtype)
     block = block_of(G, asked.weighted, caller, threads)
     return Problem(block, share.astype(asked.dtype), start, jump, dangling, loses)
+
+
+def agree(G: Any, asked: Options, caller: str) -> None:
+    """Refuse arguments that differ between ranks."""
+    same(
+        G.comm, caller, damping=asked.damping, tol=asked.tol, max_iterations=asked.most,
+        weighted=asked.weighted, dtype=asked.dtype,
+        **{name: _comparable(getattr(asked, name)) for name in GIVEN},
+    )  # fmt: skip
 
 
 def _comparable(value: Any) -> Any:

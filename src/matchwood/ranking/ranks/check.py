@@ -58,6 +58,7 @@ def _check_scores(
     unit = float(np.finfo(own.dtype if own.dtype.kind == "f" else np.float64).eps)
     x = own.astype(np.float64)
     raise_first(G.comm, *_first_wrong(G, x))
+    ranks.agree(G, asked._replace(dtype=np.dtype(np.float64)), caller)
     problem = ranks.problem_of(G, asked._replace(dtype=np.dtype(np.float64)), caller, G.threads)
     block = problem.block
     lengths = G.exchange.fold(xp.diff(block.indptr).astype(np.int64), "sum")

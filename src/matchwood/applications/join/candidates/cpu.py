@@ -478,6 +478,7 @@ class Rule(NamedTuple):
     edit: int  # 1: chunks on the left, grams on the right
     itself: int  # 1: a join with itself, in which the left row is the smaller one
     unequal: int  # 1: no pairs of score 1
+    exchanged: int  # 1: what is probed stands on the right of pairs
 
 
 class Sums(NamedTuple):

@@ -9,6 +9,7 @@ order of the input.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -234,10 +235,31 @@ class Prepared:
             for t, ids in zip(tables, places, strict=True)
         )
         self.elements, self.tokens = _tokenised(cpu, self.values, occurrences, similarity, q)
+        self._kept: dict[Any, Any] = {}
+        self._count()
+
+    def _count(self) -> None:
         sizes = [np.diff(side.starts) for side in self.records]
         self.sizes = sizes[0], sizes[-1]
         self.largest = int(sizes[0].max(initial=0)), int(sizes[-1].max(initial=0))
-        self._kept: dict[Any, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": {}}  # what was worked out for joins is not sent
+
+    def part(self, rows: Sequence[np.ndarray]) -> Prepared:
+        """These rows of each side, with the same dictionary."""
+        return self._of(tuple(map(_taken, self.records, rows)))
+
+    def exchanged(self) -> Prepared:
+        """The right side on the left."""
+        found: Prepared = self.keep("exchanged", lambda: self._of(self.records[::-1]))
+        return found
+
+    def _of(self, records: tuple[Records, ...]) -> Prepared:
+        made = copy.copy(self)
+        made.records, made._kept = records, {}
+        made._count()
+        return made
 
     def kinds(self) -> tuple[np.ndarray, np.ndarray]:
         """The kind of each record of both sides: two of one kind have score 1, others less."""
@@ -258,6 +280,14 @@ class Prepared:
         if known is None or not fits(known[0]):
             known = self._kept[name] = (key, make())
         return known[1]
+
+
+def _taken(records: Records, rows: np.ndarray) -> Records:
+    sizes = np.diff(records.starts)[rows]
+    starts = np.zeros(rows.size + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    at = np.arange(starts[-1]) + np.repeat(records.starts[rows] - starts[:-1], sizes)
+    return Records(starts, records.elements[at])
 
 
 def _numbered(

@@ -28,20 +28,9 @@ from matchwood.applications.join.candidates.cpu import (
     prefix_of,
 )
 from matchwood.applications.join.similarity.cpu import ONE, jaccard
-from matchwood.applications.join.verification.cpu import (
-    ACCEPTED,
-    NO_ROOM,
-    SOLVED,
-    verify_pair,
-)
-from matchwood.applications.join.verification.cpu.rows import (
-    EXACT,
-    STOPPED,
-    How,
-    Scratch,
-    least_weight,
-    mine,
-)
+from matchwood.applications.join.verification.cpu import ACCEPTED, NO_ROOM, SOLVED
+from matchwood.applications.join.verification.cpu.pairs import Verifier, verify_pair
+from matchwood.applications.join.verification.cpu.rows import EXACT, STOPPED, How, least_weight
 from matchwood.engines.cpu import (
     Team,
     advance,
@@ -311,7 +300,7 @@ def count_verdict(counts: Any, verdict: int) -> None:
 
 @device
 def _verified(
-    team: Team, job: Job, row: int, other: int, rule: Rule, space: Scratch
+    team: Team, job: Job, row: int, other: int, rule: Rule, verifier: Verifier
 ) -> tuple[int, int]:
     """The filters, then verification.  Not inlined: few pairs get here, and compiling costs."""
     corpus = job.corpus
@@ -320,15 +309,21 @@ def _verified(
         return PRUNED, 0
     need = least_weight(rule.share, left.size, right.size)
     # where both sides are the same, the smaller row is on the left
-    swap = rule.itself != 0 and other < row
-    a = members_of(corpus.right, other) if swap else members_of(corpus.left, row)
-    b = members_of(corpus.left, row) if swap else members_of(corpus.right, other)
-    return verify_pair(team, corpus.elements, a, b, need, job.how, space)
+    if rule.itself != 0 and other < row:
+        row, other = other, row
+    return verify_pair(team, row, other, rule.exchanged != 0, need, verifier)
 
 
 @inlined
 def decided(
-    team: Team, job: Job, row: int, other: int, rule: Rule, space: Scratch, known: Known, tally: Any
+    team: Team,
+    job: Job,
+    row: int,
+    other: int,
+    rule: Rule,
+    verifier: Verifier,
+    known: Known,
+    tally: Any,
 ) -> tuple[int, int]:
     """Verdict and weight of a pair: at once, or by filters and verification."""
     corpus = job.corpus
@@ -343,7 +338,7 @@ def decided(
             verdict = np.int64(weight >= need)
             count_verdict(tally, verdict)
             return verdict, weight
-    verdict, weight = _verified(team, job, row, other, rule, space)
+    verdict, weight = _verified(team, job, row, other, rule, verifier)
     if verdict == PRUNED:
         return 0, 0
     if verdict >= 0:
@@ -352,7 +347,7 @@ def decided(
 
 
 @inlined
-def _probe(team: Team, job: Job, item: int, space: Scratch, work: Members) -> int:
+def _probe(team: Team, job: Job, item: int, verifier: Verifier, work: Members) -> int:
     """All pairs of one left record.  -1: done; else the number of candidates decided so far."""
     corpus, places, rule, me = job.corpus, job.places, job.rule, team.me
     counts, state = work.counts[me], work.state[me]
@@ -387,7 +382,7 @@ def _probe(team: Team, job: Job, item: int, space: Scratch, work: Members) -> in
             if state[FILLED] == out_left.size:
                 return seen - 1
             counts[REFINED] += 1
-            verdict, weight = decided(team, job, row, other, rule, space, known, counts)
+            verdict, weight = decided(team, job, row, other, rule, verifier, known, counts)
             if verdict == STOPPED:
                 return seen - 1
             if verdict == NO_ROOM:
@@ -396,7 +391,7 @@ def _probe(team: Team, job: Job, item: int, space: Scratch, work: Members) -> in
             elif not verdict & ACCEPTED or weight <= 0:
                 continue
             at = state[FILLED]
-            swap = rule.itself != 0 and other < row
+            swap = rule.exchanged != 0 or (rule.itself != 0 and other < row)
             out_left[at] = other if swap else row
             out_right[at] = row if swap else other
             out_weight[at] = weight
@@ -447,10 +442,10 @@ def end_item(team: Team, state: Any) -> None:
 
 @kernel
 def join_all(
-    team: Team, job: Job, scratch: Scratch, work: Members, words: Any, before: int
+    team: Team, job: Job, verifier: Verifier, work: Members, words: Any, before: int
 ) -> None:
     """Probe all items, from where the call before ended."""
-    space, places = mine(scratch, team.me), job.places
+    places = job.places
     state = work.state[team.me]
     begin(team, places, before)
     while True:
@@ -458,7 +453,7 @@ def join_all(
         if item < 0:
             return
         if places.lows[item] < places.highs[item]:
-            seen = _probe(team, job, item, space, work)
+            seen = _probe(team, job, item, verifier, work)
             if seen >= 0:
                 state[SKIP] = seen
                 store_relaxed(words, FULL, 1)
@@ -519,7 +514,7 @@ def _insert(kept: Kept, me: int, count: int, row: int, weight: int, total: int) 
 
 
 @inlined
-def _best_of(team: Team, job: Job, item: int, space: Scratch, work: Members, kept: Kept) -> int:
+def _best_of(team: Team, job: Job, item: int, verifier: Verifier, work: Members, kept: Kept) -> int:
     """The number of partners kept; below 0: the team stops, or a pair did not fit."""
     corpus, places, rule, me = job.corpus, job.places, job.rule, team.me
     counts = work.counts[me]
@@ -557,8 +552,8 @@ def _best_of(team: Team, job: Job, item: int, space: Scratch, work: Members, kep
             if rule.unequal != 0 and corpus.left_kinds[row] == corpus.right_kinds[other]:
                 continue
             counts[REFINED] += 1
-            at_least = Rule(least, rule.prefix, rule.level, rule.edit, rule.itself, rule.unequal)
-            verdict, weight = decided(team, job, row, other, at_least, space, known, counts)
+            at_least = Rule(least, rule.prefix, rule.level, rule.edit, rule.itself, rule.unequal, 0)
+            verdict, weight = decided(team, job, row, other, at_least, verifier, known, counts)
             if verdict == NO_ROOM:
                 work.state[me, OVERFLOW] = max(work.state[me, OVERFLOW], weight)
             if verdict < 0:
@@ -575,9 +570,9 @@ def _best_of(team: Team, job: Job, item: int, space: Scratch, work: Members, kep
 
 @kernel
 def join_best(
-    team: Team, job: Job, kept: Kept, spaces: Scratch, work: Members, words: Any, before: int
+    team: Team, job: Job, kept: Kept, verifier: Verifier, work: Members, words: Any, before: int
 ) -> None:
-    space, places = mine(spaces, team.me), job.places
+    places = job.places
     state = work.state[team.me]
     begin(team, places, before)
     while True:
@@ -587,7 +582,7 @@ def join_best(
         if state[FILLED] + kept.most > work.left.shape[1]:
             store_relaxed(words, FULL, 1)
             return
-        count = _best_of(team, job, item, space, work, kept)
+        count = _best_of(team, job, item, verifier, work, kept)
         if count == STOPPED:
             return
         at = state[FILLED]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from matchwood import memory
 from matchwood.applications.join import ONE
 from matchwood.applications.join.collecting import make
 from matchwood.applications.join.similarity import EDITS
@@ -18,6 +19,8 @@ from matchwood.applications.join.similarity.check import Similarities
 from matchwood.applications.join.verification import reference
 
 __all__ = ["Explanation", "explain"]
+
+COPIES = 3  # of the matrix: itself, SciPy's in floating point, and that negated
 
 
 class Matching(NamedTuple):
@@ -95,11 +98,13 @@ def explain(R: Any, S: Any, *, similarity: str = "jaccard", q: int = 3) -> Expla
     ------
     TypeError, ValueError
         As `collection` does.
+    OutOfMemory
+        If the similarities of the two records do not fit.
 
     Notes
     -----
     Where several matchings are heaviest, one of them is shown.  All similarities of the two records
-    are held at once: as many numbers as R times S has elements.
+    are held at once: as many numbers as R times S has elements, three times.
 
     Examples
     --------
@@ -116,6 +121,7 @@ def explain(R: Any, S: Any, *, similarity: str = "jaccard", q: int = 3) -> Expla
         for name, record in (("R", R), ("S", S))
     ]
     left, right = records
+    _require_memory(caller, left, right, similarity)
     values = list(dict.fromkeys([*left, *right]))
     place = {value: i for i, value in enumerate(values)}
     rows = Similarities(values, similarity, q)
@@ -137,6 +143,16 @@ def explain(R: Any, S: Any, *, similarity: str = "jaccard", q: int = 3) -> Expla
         lower / ONE,
         upper / ONE,
     )
+
+
+def _require_memory(caller: str, left: list[Any], right: list[Any], similarity: str) -> None:
+    """Raise `OutOfMemory` unless the matrix and what the solver makes of it will fit."""
+    cells = COPIES * len(left) * len(right)
+    if similarity in EDITS:  # all texts, and a table of distances to all of them
+        texts = [*left, *right]
+        cells += COPIES * len(texts) * max(map(len, texts), default=0)
+    what = f"the matching of {len(left)} and {len(right)} elements"
+    memory.require_memory(caller, 8 * cells, what)
 
 
 def _bounds(matrix: np.ndarray) -> tuple[int, int]:

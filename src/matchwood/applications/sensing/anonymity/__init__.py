@@ -34,7 +34,8 @@ def anonymize(
     Parameters
     ----------
     addresses : ndarray of uint32, on the CPU or a GPU
-        As numbers: 10.0.0.1 is 167772161.
+        As numbers: 10.0.0.1 is 167772161.  Or of IPv6: a uint64 array of two a row on the CPU, the
+        upper half first; all but "permutation" take them.
     method : {None, "cryptopan", "permutation", "truncate"}
         "cryptopan" keeps prefixes [1]_: bit i of an address is flipped by a bit that AES makes of
         the i bits before it.  "permutation" is one permutation of all 2^32 addresses that depends
@@ -44,13 +45,13 @@ def anonymize(
         A file (`new_key` makes one) holds 32 bytes, or 64 hexadecimal digits and the end of their
         line; it is refused where others may read it.  None where the method has no key.
     bits : int or None
-        Of "truncate": 0 to 32.
+        Of "truncate": 0 to 32, of IPv6 to 128.
     threads : int or None
         CPU only; AES itself runs on one.
 
     Returns
     -------
-    ndarray of uint32
+    ndarray as given
         In the order given, where the input lives.
 
     Raises
@@ -86,5 +87,6 @@ def anonymize(
     >>> b[0] == b[2], b[0] == b[1]
     (np.True_, np.False_)
     """
-    found = Anonymizer(method, key, bits, caller="anonymize")
+    wide = getattr(addresses, "ndim", 1) == 2 and getattr(addresses, "dtype", None) == "uint64"
+    found = Anonymizer(method, key, bits, version=6 if wide else 4, caller="anonymize")
     return found.apply(addresses, threads=threads, caller="anonymize")

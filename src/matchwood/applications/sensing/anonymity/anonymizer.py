@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from matchwood import engines
+from matchwood.applications.sensing.packets import wide_addresses
 from matchwood.arguments import count, one_of, vector
 from matchwood.arguments import path as file_name
 
@@ -131,12 +132,15 @@ BLOCK = 16  # bytes of AES
 BLOCKS_AT_ONCE = 1 << 15  # blocks of AES: 512 KiB, which stay in a core's cache
 AT_ONCE = 1 << 24  # addresses sorted at once
 ROUNDS = 10
+WIDE = 128  # bits of an address of IPv6
+WIDE_AT_ONCE = 1 << 11  # addresses of IPv6: 4 MiB of blocks
 
 
 class Anonymizer:
     """Addresses to other addresses by one method and key, for any number of blocks.
 
-    Calling it with an array of uint32 gives a new array, where the input lives.  The key is
+    Calling it with an array of uint32 gives a new array, where the input lives; one for IPv6 takes
+    uint64 arrays of two a row, the upper half first, on the CPU.  The key is
     private: neither `repr` nor errors show it, and the object cannot be pickled or copied.  It
     does not change, so threads may share it.
 
@@ -144,21 +148,25 @@ class Anonymizer:
     ----------
     method, key, bits
         As for `matchwood.anonymize`.
+    version : {4, 6}
+        Of IP.
     """
 
-    __slots__ = ("_cipher", "_pad", "_rounds", "_table", "bits", "method")
+    __slots__ = ("_cipher", "_pad", "_rounds", "_table", "bits", "method", "version")
 
     def __init__(
         self, method: str | None, key: Any = None, bits: int | None = None, *,
-        caller: str = "Anonymizer",
+        version: int = 4, caller: str = "Anonymizer",
     ) -> None:  # fmt: skip
-        self.bits = checked_bits(caller, method, key, bits)
+        self.version = one_of(caller, "version", version, (4, 6))
+        self.bits = checked_bits(caller, method, key, bits, version)
         self.method = method
         secret = checked_key(caller, key) if method in KEYED else b""
         if method == "cryptopan":
             self._cipher = _cipher(caller, secret[:16])
             self._pad = self._encrypted(secret[16:])
-            self._table = engines.frozen(self._made_table())
+            if version == 4:
+                self._table = engines.frozen(self._made_table())
         elif method == "permutation":
             self._rounds = engines.frozen(_round_tables(secret))
 
@@ -182,8 +190,10 @@ class Anonymizer:
         self, addresses: Any, *, threads: int | None = None, caller: str = "Anonymizer"
     ) -> Any:
         """The anonymous addresses; errors name the function `caller`."""
-        addresses = vector(caller, "addresses", addresses, ("uint32",))
         engines.check_threads(threads)
+        if self.version == 6:
+            return self._applied_wide(wide_addresses(caller, addresses))
+        addresses = vector(caller, "addresses", addresses, ("uint32",))
         xp = engines.xp(addresses)
         if self.method is None:
             return addresses.copy()
@@ -196,6 +206,25 @@ class Anonymizer:
         if xp is not np:  # AES runs on the host: 4 bytes an address are copied there and back
             return xp.asarray(self._prefix_preserved(xp.asnumpy(addresses), threads))
         return self._prefix_preserved(addresses, threads)
+
+    def _applied_wide(self, addresses: Array) -> Array:
+        if self.method == "cryptopan":
+            out = np.empty_like(addresses)
+            for start in range(0, len(addresses), WIDE_AT_ONCE):
+                part = slice(start, start + WIDE_AT_ONCE)
+                out[part] = addresses[part] ^ self._wide_flips(addresses[part])
+            return out
+        kept = WIDE if self.bits is None else self.bits
+        return addresses & _wide_masks()[kept]
+
+    def _wide_flips(self, addresses: Array) -> Array:
+        """Bit i from AES over the first i bits of the address and the rest of the pad."""
+        masks = _wide_masks()[:WIDE]
+        pad = np.frombuffer(self._pad, ">u8").astype(np.uint64)
+        blocks = (addresses[:, None, :] & masks) | (pad & ~masks)
+        secret = self._encrypted(blocks.astype(">u8").tobytes())
+        top = np.frombuffer(secret, np.uint8)[::BLOCK].reshape(-1, WIDE) >> 7
+        return np.packbits(top, axis=1).view(">u8").astype(np.uint64)
 
     def _encrypted(self, blocks: bytes) -> bytes:
         return bytes(self._cipher.encryptor().update(blocks))
@@ -250,15 +279,23 @@ class Anonymizer:
             team.run(cpu.read_flips, packed, self._table, secret, out, state)
 
 
-def checked_bits(caller: str, method: Any, key: Any, bits: Any) -> int | None:
+def _wide_masks() -> Array:
+    """masks[i]: the first i of 128 bits, two words each."""
+    ones = [(1 << WIDE) - (1 << (WIDE - i)) for i in range(WIDE + 1)]
+    return np.array([[one >> 64, one & (1 << 64) - 1] for one in ones], np.uint64)
+
+
+def checked_bits(caller: str, method: Any, key: Any, bits: Any, version: int = 4) -> int | None:
     """The bits that the method keeps; an error where it is none, or does not take what is given."""
     one_of(caller, "method", method, METHODS)
+    if version == 6 and method == "permutation":
+        raise ValueError(f"{caller}: the method 'permutation' is for IPv4; use 'cryptopan'")
     if key is not None and method not in KEYED:
         raise ValueError(f"{caller}: the method {method!r} takes no key")
     if (bits is None) == (method == "truncate"):
         given = "needs bits=" if bits is None else "takes no bits"
         raise ValueError(f"{caller}: the method {method!r} {given}")
-    return None if bits is None else count(caller, "bits", bits, 0, 32)
+    return None if bits is None else count(caller, "bits", bits, 0, 32 if version == 4 else WIDE)
 
 
 def _cipher(caller: str, key: bytes) -> Any:

@@ -10,15 +10,15 @@ import hashlib
 ROUNDS = 10
 
 
-def cryptopan(address: int, key: bytes) -> int:
+def cryptopan(address: int, key: bytes, width: int = 32) -> int:
     """Bit i is flipped by the top bit of AES over the first i bits and the rest of the pad."""
     pad = int.from_bytes(aes(key[:16], key[16:]), "big")
     found = 0
-    for i in range(32):
+    for i in range(width):
         rest = 128 - i
-        block = (address >> (32 - i) << rest) | (pad & ((1 << rest) - 1))
+        block = (address >> (width - i) << rest) | (pad & ((1 << rest) - 1))
         flip = aes(key[:16], block.to_bytes(16, "big"))[0] >> 7
-        found = (found << 1) | ((address >> (31 - i)) & 1) ^ flip
+        found = (found << 1) | ((address >> (width - 1 - i)) & 1) ^ flip
     return found
 
 
@@ -32,9 +32,9 @@ def permutation(address: int, key: bytes) -> int:
     return (left << 16) | right
 
 
-def truncate(address: int, bits: int) -> int:
+def truncate(address: int, bits: int, width: int = 32) -> int:
     """The first bits, then zeros."""
-    return address >> (32 - bits) << (32 - bits)
+    return address >> (width - bits) << (width - bits)
 
 
 def aes(key: bytes, block: bytes) -> bytes:

@@ -117,7 +117,8 @@ def write_archive(
     each : int
         Matrices in a file of a folder; the Graph Challenge has 64.
     times : iterable of int or None, optional
-        The time of the first packet of each matrix, in nanoseconds since 1970.
+        The time of the first packet of each matrix, in nanoseconds since 1970.  Kept as the time
+        of the member (an extended header of POSIX); `read_archive` gives it as `matrix.time`.
     compression : {"zstd", None}
     level : int
         Of zstd, 1 to 19.

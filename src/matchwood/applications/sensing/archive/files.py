@@ -16,6 +16,7 @@ import contextlib
 import datetime
 import itertools
 import os
+import re
 import sys
 import threading
 from collections import deque
@@ -35,7 +36,7 @@ from matchwood.applications.sensing.capture.sources import (
     damaged,
     unpacked_within,
 )
-from matchwood.applications.sensing.traffic.result import TrafficMatrix
+from matchwood.applications.sensing.traffic.result import TrafficMatrix, with_time
 from matchwood.arguments import count
 from matchwood.gate.plain_files import PlainFile, open_file
 from matchwood.gate.resources import require_memory
@@ -44,6 +45,8 @@ from matchwood.io.options import Limits
 
 TAR_BLOCK = 512  # bytes: headers and contents begin at multiples of it
 PLAIN = (b"0", b"\0", b"7")  # kinds of members that are files
+EXTENDED = b"x"  # the kind of a header that says more about the next member
+MOST_EXTENDED = 1 << 16  # bytes of it that are read
 TOP = 0x80  # bit of a size's first byte where it is written in base 256
 NAME, SIZE, CHECKSUM, KIND, MAGIC = (
     slice(0, 100), slice(124, 136), slice(148, 156), slice(156, 157), slice(257, 262),
@@ -69,6 +72,7 @@ class Member(NamedTuple):
     name: str
     start: int
     size: int
+    time: int | None  # nanoseconds since 1970, from an extended header
 
 
 def is_tar(content: bytearray | memoryview) -> bool:
@@ -90,7 +94,7 @@ def members(
 
     It ends with blocks of zeros, as tar writes them, or with the file, as pcap2grb does.
     """
-    place, end = start, stop
+    place, end, time = start, stop, None
     while place < end:
         if place + TAR_BLOCK > end:
             raise damaged(name, place, "the header of a member is cut off")
@@ -99,13 +103,34 @@ def members(
             return
         size = _size(name, place, header)
         _compare_checksum(name, place, header)
-        member = Member(_shown(header), place + TAR_BLOCK, size)
+        member = Member(_shown(header), place + TAR_BLOCK, size, time)
         if size > end - place - TAR_BLOCK:
             left = end - place - TAR_BLOCK
             raise damaged(name, place + 124, f"{member.name} has {size} bytes, {left} are left")
         if header[KIND] in PLAIN:
             yield member
+        time = None
+        if header[KIND] == EXTENDED and size <= MOST_EXTENDED:  # of the member that follows
+            time = _time(bytes(content[member.start : member.start + size]))
         place += TAR_BLOCK + size + -size % TAR_BLOCK
+
+
+def _time(records: bytes) -> int | None:
+    """The time of an extended header (POSIX pax): "27 mtime=1700000000.000000001\\n" in it."""
+    found = re.search(rb"\d+ mtime=(-?\d{1,10})(?:\.(\d{1,9}))?\n", records)
+    if found is None:
+        return None
+    rest = int((found[2] or b"").ljust(9, b"0"))
+    return int(found[1]) * 10**9 + (-rest if found[1].startswith(b"-") else rest)
+
+
+def _extended(time: int) -> bytes:
+    """An extended header that gives the member after it this time."""
+    whole, rest = divmod(abs(time), 10**9)
+    record = b" mtime=%s%d.%09d\n" % (b"-" if time < 0 else b"", whole, rest)
+    record = b"%d%s" % (len(record) + 2, record)  # two digits: it counts itself
+    header = member_header("PaxHeader", len(record), EXTENDED)
+    return header + record + bytes(-len(record) % TAR_BLOCK)
 
 
 def _shown(header: bytes) -> str:
@@ -133,7 +158,7 @@ def _compare_checksum(name: str, place: int, header: bytes) -> None:
         raise damaged(name, place + 148, f"the header of {_shown(header)} has a wrong checksum")
 
 
-def member_header(name: str, size: int) -> bytes:
+def member_header(name: str, size: int, kind: bytes = PLAIN[0]) -> bytes:
     """The header of a file of `size` bytes, without owner and time: equal content, equal bytes."""
     if size >= 1 << 33:
         raise ValueError(f"write_archive: a member of {size} bytes is too large for tar")
@@ -142,7 +167,7 @@ def member_header(name: str, size: int) -> bytes:
     fields[100:108], fields[108:116], fields[116:124] = b"0000644\0", b"0000000\0", b"0000000\0"
     fields[SIZE] = b"%011o\0" % size
     fields[136:148] = b"00000000000\0"
-    fields[KIND] = b"0"
+    fields[KIND] = kind
     fields[257:265] = b"ustar\x0000"
     fields[CHECKSUM] = b" " * 8
     fields[CHECKSUM] = b"%06o\0 " % sum(fields)
@@ -164,6 +189,7 @@ class Packed(NamedTuple):
     start: int
     stop: int
     content: Content
+    time: int | None = None  # of its first packet
 
     def load(self, limits: Limits) -> TrafficMatrix:
         """The matrix, in memory of its own."""
@@ -174,7 +200,7 @@ class Packed(NamedTuple):
             require_memory("read_archive", size, self.name)
             found = np.empty(size, np.uint8).data
             self.content.fill(self.start, found)
-        return blob.load(self.name, self.start, found, limits)
+        return with_time(blob.load(self.name, self.start, found, limits), self.time)
 
 
 def matrices_of(path: Any, limits: Limits, threads: int) -> Iterator[TrafficMatrix]:
@@ -237,16 +263,16 @@ def _packed(path: Any, limits: Limits, *, plain: bool = False) -> Iterator[Packe
 
 
 def _within(
-    name: str, content: Content, start: int, stop: int, depth: int
+    name: str, content: Content, start: int, stop: int, depth: int, time: int | None = None
 ) -> Iterator[Packed]:  # fmt: skip
     if not is_tar(content[start : min(stop, start + TAR_BLOCK)]):
-        yield Packed(name, start, stop, content)
+        yield Packed(name, start, stop, content, time)
         return
     if depth == DEEPEST:
         raise damaged(name, start, f"more than {DEEPEST} archives within one another")
     for member in members(name, content, start, stop):
         end = member.start + member.size
-        yield from _within(name, content, member.start, end, depth + 1)
+        yield from _within(name, content, member.start, end, depth + 1, member.time)
 
 
 def _content(path: Any, limits: Limits, plain: bool) -> tuple[str, Content]:
@@ -362,6 +388,8 @@ class ArchiveWriter:
         if self._stream is None:
             self._open(time)
         size = sum(map(len, pieces))
+        if time is not None:
+            self._stream.write(_extended(time))
         self._stream.write(member_header(f"{self._inside}.grb", size))
         for found in pieces:
             piece: memoryview = memoryview(found)

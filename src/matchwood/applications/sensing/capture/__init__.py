@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.applications.sensing.capture.cpu.writing import Layout, write
-from matchwood.applications.sensing.capture.reading import Capture
+from matchwood.applications.sensing.capture.reading import Capture, Options
 from matchwood.applications.sensing.packets import Packets
 from matchwood.arguments import at_most, count, flag, one_of, vector
 from matchwood.arguments import path as file_name
@@ -64,15 +64,17 @@ def read_capture(
     ------
     FileFormatError
         With file and byte offset: no capture, a damaged length, an unknown interface, compressed
-        data that is damaged or unpacks to too much.  A file that merely ends inside a record is
-        read up to there.
+        data that is damaged or unpacks to too much.  A file that merely ends inside a record, or
+        early in its compressed data, is read up to there, with a warning.
     TypeError, ValueError, OSError
         If an argument is of the wrong kind, or the file cannot be read.
 
     Notes
     -----
     The same packets at any number of threads.  Link layers: 0 and 108 (BSD loopback), 1 (Ethernet
-    with any number of VLAN tags), 12, 14, 101 and 228 (no link layer), 113 and 276 (Linux cooked).
+    with any number of VLAN tags, MPLS labels or PPPoE), 12, 14, 101, 228 and 229 (no link layer),
+    105 and 127 (802.11, also with a radiotap header), 113 and 276 (Linux cooked).  A warning names
+    others.
     A plain file may grow while it is read: what it had at first counts.  One that gets shorter, or
     is written to, is refused.  Times beyond the year 2262 are given as the largest int64.  The
     formats: [1]_, [2]_.
@@ -103,11 +105,12 @@ def iter_capture(
     path: Any,
     *,
     packets: int = 2**20,
+    version: int = 4,
     compat: bool = False,
     threads: int | None = None,
     most_bytes: int | None = None,
 ) -> Capture:
-    """The IPv4 packets of a capture, block after block, in bounded memory.
+    """The packets of a capture, block after block, in bounded memory.
 
     Parameters
     ----------
@@ -115,13 +118,16 @@ def iter_capture(
         As for `read_capture`.
     packets : int
         Packets in a block; the last one has fewer.
+    version : {4, 6}
+        Of IP.  Addresses of IPv6 have 128 bits, so `src` and `dst` are numbers of the table
+        ``capture.addresses``, which grows while packets are read.
 
     Returns
     -------
     Capture
         An iterator of `Packets`.  Its attributes `packets`, `bytes` and `skipped` (a dict from
-        reason to count) say at any time what was read.  If you stop before the end, close it or
-        use it in a ``with`` block.
+        reason to count) say at any time what was read, `rest()` gives all that is left.  If you
+        stop before the end, close it or use it in a ``with`` block.
 
     Raises
     ------
@@ -148,16 +154,22 @@ def iter_capture(
     ...     print([block.src.tolist() for block in capture], capture.skipped)
     [[0, 1], [2, 3], [4]] {'IPv6': 0, 'ARP': 0, 'other': 0, 'short': 0, 'cut off': 0}
     """
-    return _opened("iter_capture", path, packets, compat, threads, most_bytes)
+    return _opened("iter_capture", path, packets, compat, threads, most_bytes, version)
 
 
 def _opened(
-    caller: str, path: Any, packets: int, compat: bool, threads: int | None, most: int | None
-) -> Capture:
+    caller: str, path: Any, packets: int, compat: bool, threads: int | None, most: int | None,
+    version: int = 4,
+) -> Capture:  # fmt: skip
     packets = count(caller, "packets", packets, 1)
     compat = flag(caller, "compat", compat)
     at_most(caller, "packets", packets, LONGEST, "packets of a block")
-    return Capture(caller, path, packets, compat, threads, Limits(bytes=most).checked(caller))
+    if count(caller, "version", version) not in (4, 6):
+        raise ValueError(f"{caller}: version must be 4 or 6, got {version}")
+    if compat and version == 6:
+        raise ValueError(f"{caller}: compat reads IPv4, got version 6")
+    limits = Limits(bytes=most).checked(caller)
+    return Capture(caller, path, packets, Options(compat, version), threads, limits)
 
 
 def write_capture(

@@ -9,7 +9,7 @@ from typing import Any
 from matchwood import answers
 from matchwood.applications.sensing.capture import reference
 from matchwood.applications.sensing.capture.sources import compression_of
-from matchwood.applications.sensing.packets import Packets
+from matchwood.applications.sensing.packets import AddressTable, Packets
 from matchwood.arguments import flag, shown
 from matchwood.arguments import path as file_name
 from matchwood.errors import CheckFailed
@@ -22,6 +22,7 @@ def check_capture(
     skipped: Mapping[str, int] | None = None,
     *,
     compat: bool = False,
+    addresses: Any = None,
 ) -> None:
     """Raise CheckFailed unless `packets` are those of the capture, in its order.
 
@@ -36,6 +37,8 @@ def check_capture(
     skipped : mapping or None
     compat : bool
         As in the call that read them.
+    addresses : AddressTable, optional
+        For packets of IPv6, the table that they were read with, and no other capture before.
 
     Raises
     ------
@@ -69,7 +72,17 @@ def check_capture(
     compression = compression_of(content[:8])
     if compression:
         content = b"".join(unpacked([content], compression))
-    wanted, reasons = reference.packets_of(content, compat)
+    known: dict[int, int] = {}
+    if not (addresses is None or isinstance(addresses, AddressTable)):
+        raise TypeError(
+            f"{caller}: addresses must be an AddressTable, got {type(addresses).__name__}"
+        )
+    version = 4 if addresses is None else 6
+    wanted, reasons = reference.packets_of(content, compat, version, known)
+    if addresses is not None:
+        found = [int(high) << 64 | int(low) for high, low in addresses.addresses()]
+        if found != list(known):
+            raise CheckFailed(f"{caller}: addresses must be those of the capture, in its order")
     if len(packets) != len(wanted):
         raise CheckFailed(f"{caller}: packets must have {len(wanted)} fields")
     for name, right, given in zip(Packets._fields, wanted, packets, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import struct
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -14,15 +15,16 @@ from matchwood.applications.sensing.capture import cpu
 from matchwood.applications.sensing.capture.cpu import records
 from matchwood.applications.sensing.capture.cpu.records import LATEST, MOST_BYTES, Format, Table
 from matchwood.applications.sensing.capture.sources import Source, damaged, open_source
-from matchwood.applications.sensing.packets import Packets
+from matchwood.applications.sensing.packets import AddressTable, Packets
 from matchwood.engines.cpu import crew
 from matchwood.errors import FileFormatError
 from matchwood.io.options import NO_LIMITS, Limits
 
 Array = np.ndarray[Any, Any]
 
-REASONS = ("IPv6", "ARP", "other", "short", "broadcast")  # in the order of cpu/records.py
+REASONS = ("family", "ARP", "other", "short", "broadcast")  # in the order of cpu/records.py
 CUT_OFF = "cut off"
+NUMBERED = 1 << 16  # packets of IPv6 that get their numbers at once: 2 MiB of addresses
 PART = 1 << 21  # bytes that a member parses at once: its packets stay in its cache
 SMALL_PART = 1 << 14
 BYTES_PER_STEP = 32  # bytes parsed in about the time of one work step (engines.cpu.crew)
@@ -56,7 +58,10 @@ LINKS = {
     101: records.RAW,
     108: records.LOOP,
     113: records.SLL,
+    105: records.WIFI,
+    127: records.RADIOTAP,
     228: records.RAW,
+    229: records.RAW,
     276: records.SLL2,
 }
 COMPAT_LINKS = {1: records.ETHERNET, 12: records.RAW, 101: records.RAW}  # those that pcap2grb reads
@@ -65,6 +70,13 @@ NATIVE = "<" if sys.byteorder == "little" else ">"
 MOST_INTERFACES = 1 << 16  # interfaces of a section: obsolete blocks have two bytes for the number
 COLUMNS = (np.int64, np.int64, np.uint64, np.uint64, np.int64, np.int64)  # types of Table
 OPTION_END, OPTION_RESOLUTION, OPTION_OFFSET = 0, 9, 14
+
+
+class Options(NamedTuple):
+    """What is read."""
+
+    compat: bool = False
+    version: int = 4  # of IP
 
 
 class Interface(NamedTuple):
@@ -78,7 +90,7 @@ class Interface(NamedTuple):
     offset: int = 0  # nanoseconds to add
 
 
-def pcap_header(name: str, first: bytes, compat: bool, part: int) -> tuple[Format, Interface]:
+def pcap_header(name: str, first: bytes, options: Options, part: int) -> tuple[Format, Interface]:
     """The format and interface that the 24 bytes of a PCAP header describe."""
     order, fractions = MAGICS[first[:4]]
     if len(first) < HEADER:
@@ -89,12 +101,13 @@ def pcap_header(name: str, first: bytes, compat: bool, part: int) -> tuple[Forma
     form = Format(
         blocks=False,
         swapped=order != NATIVE,
-        compat=compat,
+        compat=options.compat,
         snaplen=snaplen,
         longest=min(max(snaplen, USUAL_LONGEST), MOST_BYTES),
         fraction=fractions,
         nanoseconds=10**9 // fractions,
         part=part,
+        version=options.version,
     )
     return form, Interface(number & 0xFFFF, snaplen)
 
@@ -121,9 +134,9 @@ def check_section(name: str, offset: int, block: bytes, order: str) -> None:
         raise damaged(name, at, f"the block has {len(block)} bytes, its end says {again}")
 
 
-def pcapng_format(order: str, compat: bool, part: int) -> Format:
+def pcapng_format(order: str, options: Options, part: int) -> Format:
     """How the blocks of a section are read; the lengths of PCAP are not used."""
-    return Format(True, order != NATIVE, compat, 0, 0, 0, 0, part)
+    return Format(True, order != NATIVE, options.compat, 0, 0, 0, 0, part, options.version)
 
 
 def interface_of(name: str, offset: int, block: bytes, order: str) -> Interface:
@@ -180,6 +193,12 @@ class Interfaces:
         if self.count == self._columns.link.size:
             self._columns = Table(*(np.concatenate((old, old)) for old in self._columns))
         kind = self._links.get(one.number, records.UNKNOWN)
+        if kind == records.UNKNOWN:
+            warnings.warn(
+                f"{name}, byte {offset}: the link type {one.number} is not read; its frames are "
+                "skipped as 'other'",
+                stacklevel=2,
+            )
         row = (kind, one.snaplen, one.multiply, one.divide, one.shift, one.offset)
         for column, value in zip(self._columns, row, strict=True):
             column[self.count] = value
@@ -208,25 +227,31 @@ class Capture(Iterator[Packets]):
     skipped : dict
         Frames that are no IPv4 packet with a whole header, counted by reason: "IPv6", "ARP",
         "other", "short" (fewer bytes were captured), "broadcast" (with ``compat`` only), and
-        "cut off" for a record at the end that is not all there.
+        "cut off" for a record at the end that is not all there.  Of IPv6 "IPv4" is a reason.
+    addresses : AddressTable or None
+        Of IPv6: `src` and `dst` of packets are numbers of this table.
     name : str
         The file.
     """
 
     def __init__(
-        self, caller: str, path: Any, target: int, compat: bool, threads: int | None,
-        limits: Limits = NO_LIMITS, *, reuse: bool = False,
+        self, caller: str, path: Any, target: int, options: Options, threads: int | None,
+        limits: Limits = NO_LIMITS, *, reuse: bool = False, addresses: AddressTable | None = None,
     ) -> None:  # fmt: skip
         self.packets = 0
-        self.skipped = dict.fromkeys((*REASONS, CUT_OFF), 0)
-        if not compat:
+        self.addresses = addresses
+        if addresses is None and options.version == 6:
+            self.addresses = AddressTable()
+        self._reasons = ("IPv4" if options.version == 6 else "IPv6", *REASONS[1:])
+        self.skipped = dict.fromkeys((*self._reasons, CUT_OFF), 0)
+        if not options.compat:
             del self.skipped["broadcast"]
-        self._target, self._compat, self._threads = target, compat, threads
+        self._target, self._options, self._threads = target, options, threads
         self._reuse = reuse  # a block is valid until the next one, which uses its memory
         self._room: Packets | None = None
         self._source: Source = open_source(caller, path, limits)
         self.name = self._source.name
-        self._interfaces = Interfaces(compat)
+        self._interfaces = Interfaces(options.compat)
         self._position = 0
         self._alike = 0  # see cpu.scan
         self._finished = False
@@ -337,12 +362,12 @@ class Capture(Iterator[Packets]):
         ahead = (source.end if source.ended else PART) if source.length is None else source.length
         part = min(PART, max(SMALL_PART, ahead // self._crew.size // 4 * 4))
         if first[:4] in MAGICS:
-            form, interface = pcap_header(self.name, first, self._compat, part)
+            form, interface = pcap_header(self.name, first, self._options, part)
             self._form = form
             self._interfaces.append(self.name, 20, interface)
             self._position += HEADER
         elif first[:4] == SECTION:
-            self._form = pcapng_format("<", self._compat, part)
+            self._form = pcapng_format("<", self._options, part)
             self._section()
             if self._finished:
                 raise damaged(self.name, source.base + source.end, "the section header is cut off")
@@ -390,9 +415,12 @@ class Capture(Iterator[Packets]):
             while filled < target and not self._finished:
                 state = self._state(target, filled)
                 self._scan(out, state)
+                before = filled
                 self._position, filled = int(state[cpu.POSITION]), int(state[cpu.FILLED])
+                if self.addresses is not None:
+                    self._number(out.part(before, filled))
                 self._alike = int(state[cpu.ALIKE])
-                for reason, count in zip(REASONS, state[cpu.TALLY :], strict=True):
+                for reason, count in zip(self._reasons, state[cpu.TALLY :], strict=True):
                     if count:
                         self.skipped[reason] += int(count)
                 outcome = int(state[cpu.OUTCOME])
@@ -406,6 +434,18 @@ class Capture(Iterator[Packets]):
             self._finished = True
             raise
         return filled
+
+    def _number(self, packets: Packets) -> None:
+        """Write numbers of the table over the places of IPv6 headers."""
+        assert self.addresses is not None
+        for start in range(0, packets.src.size, NUMBERED):
+            some = packets.part(start, start + NUMBERED)
+            places = some.src.astype(np.int64) | (some.dst.astype(np.int64) << 32)
+            found = self._source.data[places[:, None] + np.arange(8, 40)]
+            # a source and its destination in turns: the order in which packets have them
+            wide = found.view(">u8").astype(np.uint64).reshape(-1, 2)
+            numbers = self.addresses.numbers(wide).reshape(-1, 2)
+            some.src[:], some.dst[:] = numbers[:, 0], numbers[:, 1]
 
     def _react(self, outcome: int) -> None:
         """Handle what stopped the kernel: a header block, the end of the buffer, damage."""
@@ -424,11 +464,16 @@ class Capture(Iterator[Packets]):
         if not source.ended:
             self._position = source.more(self._position)
             return
-        if source.damage is not None:
+        if source.damage is not None and not source.cut:
             raise damaged(self.name, source.base + source.end, source.damage)
         source.finish()
-        if self._position < source.end:
+        if self._position < source.end or source.cut:
             self.skipped[CUT_OFF] += 1
+            warnings.warn(
+                f"{self.name}, byte {source.base + source.end}: the file is cut off; the packets "
+                "before that are given",
+                stacklevel=2,
+            )
         self._finished = True
 
     def _section(self) -> None:
@@ -444,8 +489,8 @@ class Capture(Iterator[Packets]):
             return
         check_section(self.name, offset, self._bytes(total), order)
         self._order = order
-        self._form = pcapng_format(order, self._compat, self._form.part)
-        self._interfaces = Interfaces(self._compat)
+        self._form = pcapng_format(order, self._options, self._form.part)
+        self._interfaces = Interfaces(self._options.compat)
         self._position += total
 
     def _interface(self) -> None:

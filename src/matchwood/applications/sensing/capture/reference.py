@@ -24,15 +24,25 @@ FAMILIES_OF_IPV6 = (10, 24, 28, 30)
 Frame = tuple[int, int, int, bytes]  # link layer, nanoseconds, original length, captured bytes
 
 
-def packets_of(content: bytes, compat: bool = False) -> tuple[Packets, dict[str, int]]:
-    """All packets of a capture, and what was skipped by reason."""
-    rows, skipped = [], dict.fromkeys(("IPv6", "ARP", "other", "short", "cut off"), 0)
+def packets_of(
+    content: bytes, compat: bool = False, version: int = 4, known: dict[int, int] | None = None
+) -> tuple[Packets, dict[str, int]]:
+    """All packets of a capture, and what was skipped by reason.
+
+    Addresses of IPv6 are numbered in the order in which they come, in `known` where it is given.
+    """
+    other = "IPv6" if version == 4 else "IPv4"
+    rows, skipped = [], dict.fromkeys((other, "ARP", "other", "short", "cut off"), 0)
+    known = {} if known is None else known
     if compat:
         skipped["broadcast"] = 0
     for frame in frames(content):
-        found: Any = "cut off" if frame is None else packet_of(*frame, compat)
+        found: Any = "cut off" if frame is None else packet_of(*frame, compat, version)
         if isinstance(found, str):
             skipped[found] += 1
+        elif version == 6:
+            src, dst = (known.setdefault(address, len(known)) for address in found[:2])
+            rows.append((src, dst, *found[2:]))
         else:
             rows.append(found)
     columns = zip(*rows, strict=True) if rows else ((),) * 5
@@ -41,11 +51,14 @@ def packets_of(content: bytes, compat: bool = False) -> tuple[Packets, dict[str,
     return Packets(*arrays), skipped
 
 
-def packet_of(link: int, time: int, length: int, frame: bytes, compat: bool) -> Any:
+def packet_of(link: int, time: int, length: int, frame: bytes, compat: bool, version: int) -> Any:
     """(source, destination, time, length, protocol), or why the frame is not counted."""
-    header = ipv4_header(link, frame, compat)
+    header = ip_header(link, frame, compat, version)
     if isinstance(header, str):
         return header
+    if version == 6:
+        src, dst = (int.from_bytes(header[at : at + 16], "big") for at in (8, 24))
+        return src, dst, time, length, header[6]
     order = "<" if compat else ">"
     src, dst = struct.unpack(order + "II", header[12:20])
     if compat and 2**32 - 1 in (src, dst):
@@ -53,16 +66,12 @@ def packet_of(link: int, time: int, length: int, frame: bytes, compat: bool) -> 
     return src, dst, time, length, header[9]
 
 
-def ipv4_header(link: int, frame: bytes, compat: bool) -> bytes | str:
-    """The IPv4 header of a frame, or why there is none."""
+def ip_header(link: int, frame: bytes, compat: bool, version: int) -> bytes | str:
+    """The header of this version of IP in a frame, or why there is none."""
     if compat and link not in (1, 12, 101):
         return "other"
-    if link in (12, 14, 101, 228):
-        if not frame:
-            return "short"
-        if frame[0] >> 4 != 4:
-            return "IPv6" if frame[0] >> 4 == 6 else "other"
-        return frame if len(frame) >= 20 else "short"
+    if link in (12, 14, 101, 228, 229):
+        return _of_version(frame, version)
     if link in (1, 113, 276):
         place, head = {1: (12, 14), 113: (14, 16), 276: (0, 20)}[link]
         if len(frame) < head:
@@ -74,24 +83,85 @@ def ipv4_header(link: int, frame: bytes, compat: bool) -> bytes | str:
             if len(rest) < 4:
                 return "short"
             kind, rest, tags = int.from_bytes(rest[2:4], "big"), rest[4:], tags + 1
-        if kind != 0x0800:
-            return {0x86DD: "IPv6", 0x0806: "ARP"}.get(kind, "other")
-    elif link in (0, 108):
+        return _of_kind(kind, rest, compat, version)
+    if link in (0, 108):
         if len(frame) < 4:
             return "short"
         family = int.from_bytes(frame[:4], "big")
         if link == 0 and family > 0xFFFF:
             family = int.from_bytes(frame[:4], "little")
-        if family != 2:
-            return "IPv6" if family in FAMILIES_OF_IPV6 else "other"
-        rest = frame[4:]
-    else:
-        return "other"
+        if family != 2 and family not in FAMILIES_OF_IPV6:
+            return "other"
+        if (family == 2) != (version == 4):
+            return _other(version)
+        return _of_version(frame[4:], version, "other")
+    if link == 105:
+        return _of_wifi(frame, version)
+    if link == 127:
+        if len(frame) < 4:
+            return "short"
+        return _of_wifi(frame[int.from_bytes(frame[2:4], "little") :], version)
+    return "other"
+
+
+def _other(version: int) -> str:
+    return "IPv6" if version == 4 else "IPv4"
+
+
+def _of_version(rest: bytes, version: int, another: str | None = None) -> bytes | str:
+    """What begins with a header of this version; `another`: the reason for the other version."""
     if not rest:
         return "short"
-    if rest[0] >> 4 != 4:
+    if rest[0] >> 4 == 10 - version:
+        return another or _other(version)
+    if rest[0] >> 4 != version:
         return "other"
-    return rest if len(rest) >= 20 else "short"
+    return rest if len(rest) >= {4: 20, 6: 40}[version] else "short"
+
+
+def _of_kind(kind: int, rest: bytes, compat: bool, version: int) -> bytes | str:
+    """The header in a frame of this type: IP itself, or IP in MPLS or PPPoE."""
+    if kind == {4: 0x0800, 6: 0x86DD}[version]:
+        return _of_version(rest, version, "other")
+    if kind in (0x0800, 0x86DD):
+        return _other(version)
+    if kind == 0x0806:
+        return "ARP"
+    if kind in (0x8847, 0x8848) and not compat:
+        last = False
+        while not last:
+            if len(rest) < 4:
+                return "short"
+            last, rest = bool(rest[2] & 1), rest[4:]
+        return _of_version(rest, version)
+    if kind == 0x8864 and not compat:
+        if len(rest) < 8:
+            return "short"
+        inner = int.from_bytes(rest[6:8], "big")
+        return _of_version(rest[8:], version) if inner in (0x0021, 0x0057) else "other"
+    return "other"
+
+
+def _of_wifi(frame: bytes, version: int) -> bytes | str:
+    """The header in a frame of 802.11: data that is neither encrypted nor several frames."""
+    if len(frame) < 24:
+        return "short"
+    is_data, is_empty = frame[0] >> 2 & 3 == 2, frame[0] & 0x40
+    if not is_data or is_empty or frame[1] & 0x40:
+        return "other"
+    head = 30 if frame[1] & 3 == 3 else 24
+    if frame[0] & 0x80:
+        if len(frame) < head + 2:
+            return "short"
+        if frame[head] & 0x80:
+            return "other"
+        head += 6 if frame[1] & 0x80 else 2
+    rest = frame[head:]
+    if len(rest) < 8:
+        return "short"
+    if rest[:6] != b"\xaa\xaa\x03\0\0\0":
+        return "other"
+    return _of_kind(int.from_bytes(rest[6:8], "big"), rest[8:], False, version)
 
 
 def frames(content: bytes) -> Iterator[Frame | None]:

@@ -23,7 +23,7 @@ import numpy as np
 from matchwood.arguments import path as file_name
 from matchwood.errors import FileFormatError
 from matchwood.gate.plain_files import PlainFile, open_file
-from matchwood.io.files import Damaged, outcome, unpacked
+from matchwood.io.files import CutOff, Damaged, outcome, unpacked
 from matchwood.io.options import Limits
 
 Array = np.ndarray[Any, Any]
@@ -57,6 +57,7 @@ class Source(abc.ABC):
     length: int | None = None  # bytes of the file when unpacked, where that is known
     taken: int = 0  # stored bytes that were read
     damage: str | None = None  # what is wrong after the last byte
+    cut: bool = False  # compressed data ends early, and what was there is sound
     members: int = 1  # threads that parse
     file: PlainFile | None = None  # None for a pipe
 
@@ -189,7 +190,7 @@ class Stream(Source):
         try:
             return next((piece for piece in self._pieces if piece), None)
         except Damaged as damage:
-            self.damage = str(damage)
+            self.damage, self.cut = str(damage), isinstance(damage, CutOff)
             return None
 
     def _stored(self, first: bytes) -> Iterator[bytes]:

@@ -67,8 +67,8 @@ def traffic_statistics(
 
     Raises
     ------
-    TypeError
-        If `traffic` is something else.
+    TypeError, ValueError
+        If `traffic` is something else, or a matrix is given with `batches` or `devices`.
 
     Notes
     -----
@@ -99,6 +99,9 @@ def traffic_statistics(
     if isinstance(traffic, TrafficMatrix):
         chosen = engines.resolve(traffic.engine, engine, caller, threads)
         device_list(caller, devices, chosen)
+        if parts > 1 or devices is not None:
+            named = "batches" if parts > 1 else "devices"
+            raise ValueError(f"{caller}: {named} share out packets, and traffic is a matrix")
         found = engines.load(__name__, chosen).matrix_statistics(
             moved(traffic, engines.home(chosen)), threads=threads
         )

@@ -7,11 +7,13 @@ into windows), running.py (the loop; sums larger than memory), cpu.py and gpu.py
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from matchwood import engines
 from matchwood.applications.sensing.anonymity import Anonymizer
-from matchwood.applications.sensing.packets import Ranges
+from matchwood.applications.sensing.capture.reading import Options as Reading
+from matchwood.applications.sensing.packets import AddressTable, Ranges
 from matchwood.applications.sensing.statistics import device_list
 from matchwood.applications.sensing.stream.reference import sensed
 from matchwood.applications.sensing.stream.result import Sensing
@@ -30,8 +32,10 @@ def sense(
     window: int | str = 131_072,
     anonymize: Any = None,
     key: Any = None,
+    bits: int | None = None,
     ranges: Any = None,
     partial: str = "keep",
+    version: int = 4,
     compat: bool = False,
     memory: int | str | None = None,
     batches: int = 1,
@@ -62,11 +66,17 @@ def sense(
         back.
     key : bytes or path, optional
         The key of the method.
+    bits : int, optional
+        Bits that "truncate" keeps, 0 to 32, of IPv6 to 128.
     ranges : mapping or list of CIDR lists, optional
         Statistics of the traffic between these ranges of the original addresses, and everything
         else.  An address belongs to the first range that has it.
     partial : {"keep", "drop"}
         What becomes of a last window that is not complete.
+    version : {4, 6}
+        Of IP.  The 128-bit addresses of IPv6 are numbered in the order in which they are seen, and
+        everything is counted with these numbers; `Sensing.addresses` has the addresses.  Arrays
+        must be uint64 of two a row, on the CPU; archives and `ranges` are of IPv4.
     compat : bool
         Do what pcap2grb does: addresses read as little-endian numbers, one VLAN tag, packets from
         or to 255.255.255.255 dropped, an incomplete window dropped.
@@ -74,9 +84,11 @@ def sense(
         Bytes for packets and sums ("512MB"); what does not fit is written to a private temporary
         folder.  None keeps everything in memory.
     batches : int
-        In how many parts arrays are worked on; the answer is the same.
+        In how many parts packets are worked on: all of those in arrays, and of a capture each
+        2^23.  The answer is the same.
     devices : list of int, optional
-        GPUs that share the work; one may be named several times.
+        GPUs that work at the same time, each on a part or on a matrix of an archive; one may be
+        named several times.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where the packets live.
     threads : int or None
@@ -125,32 +137,55 @@ def sense(
     windows = parse_window("sense", window)
     for name, listener in (("on_window", on_window), ("on_chunk", on_chunk)):
         callback("sense", name, listener)
-    given = Source(source, compat, threads)
+    one_of("sense", "version", version, (4, 6))
+    anonymizer = _anonymizer(anonymize, key, bits, version)
+    table = None
+    if version == 6:
+        table = AddressTable(None if anonymizer is None else anonymizer.apply)
+        anonymizer = None  # the table holds anonymous addresses
+    given = Source(source, Reading(compat, version), threads, table)
+    for name, other in (("compat", compat), ("ranges", ranges), ("archives", given.has_matrices)):
+        if version == 6 and other:
+            raise ValueError(f"sense: {name} are of IPv4, got version 6")
     chosen = engines.resolve(given.engine, engine, "sense", threads)
     options = Options(
         window=windows,
-        anonymizer=_anonymizer(anonymize, key),
+        anonymizer=anonymizer,
         ranges=None if ranges is None else Ranges(ranges, "sense"),
         keep_partial=partial == "keep" and not compat,
         compat=compat,
         memory=None if memory is None else byte_size("sense", "memory", memory, LEAST_MEMORY),
-        batches=count("sense", "batches", batches, 1),
+        batches=_batches(batches, given),
         engine=chosen,
         threads=threads,
         devices=device_list("sense", devices, chosen),
     )
     if chosen == "reference":
-        return sensed(given, options, on_window)
-    return Runner(given, options, Listeners(on_window, on_chunk)).run()
+        found = sensed(given, options, on_window)
+    else:
+        found = Runner(given, options, Listeners(on_window, on_chunk)).run()
+    return replace(found, addresses=table, compat=compat and bool(given.files))
 
 
-def _anonymizer(method: Any, key: Any) -> Any:
+def _batches(batches: Any, source: Source) -> int:
+    found = count("sense", "batches", batches, 1)
+    if found > 1 and source.has_matrices:
+        raise ValueError(
+            f"sense: batches are parts of packets, and the source has matrices; got {found}"
+        )
+    return found
+
+
+def _anonymizer(method: Any, key: Any, bits: Any, version: int) -> Any:
+    given = [name for name, value in (("key", key), ("bits", bits)) if value is not None]
     if method is None:
-        if key is not None:
-            raise ValueError("sense: key is for a method of anonymize, got no method")
+        if given:
+            raise ValueError(f"sense: {given[0]} is for a method of anonymize, got no method")
         return None
     if callable(getattr(method, "apply", None)) and not isinstance(method, type):
-        if key is not None:
-            raise ValueError("sense: key is for a method by name, got an object that has its own")
+        if given:
+            raise ValueError(
+                f"sense: {given[0]} is for a method by name, got an object that has its own"
+            )
         return method
-    return Anonymizer(method, key, caller="sense")
+    return Anonymizer(method, key, bits, version=version, caller="sense")

@@ -24,7 +24,7 @@ FEWER = 2
 class Worker:
     """Works on chunks of packets in order, reusing its memory."""
 
-    ahead = False  # whether chunks are worked on while the next one is read
+    ahead = 0  # chunks that are worked on while the next one is read
 
     def __init__(self, threads: int | None) -> None:
         self.threads = threads
@@ -35,6 +35,11 @@ class Worker:
     ) -> Callable[[], tuple[Any, Any, list[Any]]]:
         """Begin `windows`; the function returned waits for its result."""
         found = self.windows(src, dst, cuts, keep)
+        return lambda: found
+
+    def begin_statistics(self, matrix: TrafficMatrix) -> Callable[[], Any]:
+        """Begin `statistics`; the function returned waits for its result."""
+        found = self.statistics(matrix)
         return lambda: found
 
     def close(self) -> None:

@@ -1,18 +1,18 @@
 """The part of `sense` on GPUs.
 
 Chunks of packets go to the devices in turn; their runs are copied back to the host, where sums of
-runs are kept.  Sums are made by ranges of sources, on the devices in turn.
+runs are kept.  Sums are made by ranges of sources, each on a device.
 
-A separate thread works on a chunk, in its own stream, while the next one is read and copied to the
-device.  One chunk at a time: the arrays of a chunk may be written to again when `begin` is called
-for the next but one.
+Each device has a thread and a stream, and works on a chunk while the others work on theirs and the
+next one is read and copied to a device.  The arrays of a chunk may be written to again when as many
+chunks as there are devices were begun after it, and one more.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -35,46 +35,26 @@ class Worker(cpu.Worker):
         super().__init__(threads)
         cupy = engines.cupy()
         self.devices = devices or (int(cupy.cuda.runtime.getDevice()),)
-        self._next = itertools.cycle(self.devices)
-        self._thread: ThreadPoolExecutor | None = None
-        self._streams: dict[int, Any] = {}  # by device
+        self.ahead = len(self.devices)
+        self._lanes = [_Lane(number) for number in self.devices]
+        self._next = itertools.cycle(self._lanes)
 
     def begin(
         self, src: Any, dst: Any, cuts: Any, keep: bool
     ) -> Callable[[], tuple[Any, Any, list[Any]]]:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "matchwood-sense")
         # the packets may still be being copied to the device
         ready = engines.cupy().cuda.get_current_stream().record()
-        return self._thread.submit(self._aside, ready, src, dst, cuts, keep).result
+        return next(self._next).submit(ready, self._windows, src, dst, cuts, keep).result
 
-    def _aside(self, ready: Any, *job: Any) -> tuple[Any, Any, list[Any]]:
-        """`_windows` in this thread's stream, after the event `ready`."""
-        device = self._device()
-        with device:
-            if device.id not in self._streams:
-                self._streams[device.id] = engines.cupy().cuda.Stream(non_blocking=True)
-            stream = self._streams[device.id]
-            with stream:
-                stream.wait_event(ready)
-                try:
-                    return self._windows(*job)
-                finally:  # also after an error: nothing reads the packets any more
-                    stream.synchronize()
+    def begin_statistics(self, matrix: TrafficMatrix) -> Callable[[], Any]:
+        return next(self._next).submit(None, self._statistics, matrix).result
 
     def close(self) -> None:
-        if self._thread is not None:
-            self._thread.shutdown(cancel_futures=True)
-            self._thread = None
-            for number, stream in self._streams.items():
-                with engines.cupy().cuda.Device(number):
-                    engines.cupy().get_default_memory_pool().free_all_blocks(stream=stream)
-            self._streams = {}
-
-    ahead = True
+        for lane in self._lanes:
+            lane.close()
 
     def _device(self) -> Any:
-        return engines.cupy().cuda.Device(next(self._next))
+        return next(self._next).device
 
     def windows(self, src: Any, dst: Any, cuts: Any, keep: bool) -> tuple[Any, Any, list[Any]]:
         with self._device():
@@ -109,14 +89,20 @@ class Worker(cpu.Worker):
         longest = max(given, key=lambda run: run.keys.size).keys
         marks = [longest[longest.size * part // parts] for part in range(1, parts)]
         cuts = [[0, *np.searchsorted(run.keys, marks).tolist(), run.keys.size] for run in given]
-        found = []
-        for part in range(parts):
+
+        def piece(part: int) -> Run:
+            pieces = [
+                Run(*(_here(array[cut[part] : cut[part + 1]]) for array in run))
+                for run, cut in zip(given, cuts, strict=True)
+            ]
+            return _on_host(links.sum_runs(pieces))
+
+        if len(self._lanes) > 1:  # each waits for what it has begun before
+            begun = [next(self._next).submit(None, piece, part) for part in range(parts)]
+            found = [one.result() for one in begun]
+        else:
             with self._device():
-                pieces = [
-                    Run(*(_here(array[cut[part] : cut[part + 1]]) for array in run))
-                    for run, cut in zip(given, cuts, strict=True)
-                ]
-                found.append(_on_host(links.sum_runs(pieces)))
+                found = [piece(part) for part in range(parts)]
         if len(found) == 1:
             return found[0]
         return Run(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
@@ -138,8 +124,55 @@ class Worker(cpu.Worker):
 
     def statistics(self, matrix: TrafficMatrix) -> Statistics:
         with self._device():
-            arrays = (matrix.sources, matrix.indptr, matrix.destinations, matrix.counts)
-            return statistics.matrix_statistics(trusted(*(_here(array) for array in arrays)))
+            return self._statistics(matrix)
+
+    def _statistics(self, matrix: TrafficMatrix) -> Statistics:
+        """`statistics` on the current device, in the current stream."""
+        arrays = (matrix.sources, matrix.indptr, matrix.destinations, matrix.counts)
+        return statistics.matrix_statistics(trusted(*(_here(array) for array in arrays)))
+
+
+class _Lane:
+    """A device with a thread and a stream, both made when they are first needed."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._thread: ThreadPoolExecutor | None = None
+        self._stream: Any = None
+
+    @property
+    def device(self) -> Any:
+        return engines.cupy().cuda.Device(
+            self._number
+        )  # an object cannot be entered by two threads
+
+    def submit(self, ready: Any, work: Callable[..., Any], *job: Any) -> Future[Any]:
+        """Begin work(*job) on the device, after the event `ready`."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "matchwood-sense")
+        return self._thread.submit(self._run, ready, work, *job)
+
+    def _run(self, ready: Any, work: Callable[..., Any], *job: Any) -> Any:
+        with self.device:
+            if self._stream is None:
+                self._stream = engines.cupy().cuda.Stream(non_blocking=True)
+            with self._stream:
+                if ready is not None:
+                    self._stream.wait_event(ready)
+                try:
+                    return work(*job)
+                finally:  # also after an error: nothing reads the packets any more
+                    self._stream.synchronize()
+
+    def close(self) -> None:
+        """Wait for what was begun, and give memory back."""
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
+            self._thread = None
+        if self._stream is not None:
+            with self.device:
+                engines.cupy().get_default_memory_pool().free_all_blocks(stream=self._stream)
+            self._stream = None
 
 
 def _here(array: Any) -> Any:

@@ -60,9 +60,9 @@ def sensed(source: Any, options: Any, on_window: Callable[..., object] | None = 
     return _result(source, options, windows, dropped)
 
 
-def _columns(matrix: Any) -> tuple[Any, Any, None, Any]:
+def _columns(matrix: Any) -> tuple[Any, Any, Any, Any]:
     src, dst, counts = matrix.tocoo()
-    return src, dst, None, counts
+    return src, dst, None if matrix.time is None else np.full(src.size, matrix.time), counts
 
 
 def _entries(
@@ -147,11 +147,11 @@ def _windows(windows: list[list[Entry]]) -> Windows:
     sizes = [sum(packet.packets for packet in window) for window in windows]
     first = [sum(sizes[:k]) for k in range(len(sizes))]
     times = [window[0].time if window else None for window in windows]
-    known = bool(times) and all(p.time is not None for window in windows for p in window)
+    known = None not in times and all(p.time is not None for window in windows for p in window)
     return Windows(
         np.array(table, np.int64).reshape(-1, len(NAMES)),
         np.array(first, np.int64),
-        np.array(times, np.int64) if known else None,
+        np.array(times, np.int64) if known and times else None,
     )
 
 

@@ -16,6 +16,7 @@ import itertools
 import shutil
 import tempfile
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
+from matchwood.applications.sensing.anonymity import Anonymizer
 from matchwood.applications.sensing.packets import Ranges
 from matchwood.applications.sensing.statistics.result import (
     HISTOGRAMS,
@@ -103,7 +105,7 @@ class Runner:
         self._timeless = False  # some packets have no time
         self._seen = 0  # packets read, where windows are counted in packets
         self._packets = 0
-        self._under_way: Callable[[], None] | None = None  # finishes the windows begun last
+        self._under_way: deque[Callable[[], None]] = deque()  # what finishes windows, in order
         self._sums = self.new_sums()
         self._pairs: dict[int, RunSums] = {}
 
@@ -140,6 +142,8 @@ class Runner:
         size = CHUNK
         if self.options.memory is not None:
             size = min(size, max(1, self.options.memory // CHUNK_PART // CHUNK_BYTES))
+        if not self.source.whole:
+            size = max(1, -(-size // self.options.batches))
         window = self.options.window
         if isinstance(window, PacketWindows):
             size = max(1, size // window.size) * window.size
@@ -159,15 +163,11 @@ class Runner:
                     self._add_pairs(chunk.src[:used], chunk.dst[:used], pairs[:used])
             self.watch.lap("windows")
             self._tell()
-        if self._under_way is not None:
-            self.watch.go_on()
-            self._finish_windows()
-            self.watch.lap("windows")
-            self._tell()
+        self._finish_all()
 
     def _add_windows(self, chunk: Block, cuts: Any) -> None:
         """Begin with the windows of a chunk; a GPU works on them while the next chunk is read."""
-        self._finish_windows()
+        self._finish_windows(max(self.worker.ahead - 1, 0))
         keep = self.listeners.on_window
         found = self.worker.begin(chunk.src, chunk.dst, cuts, keep is not None)
         firsts = (cuts[:-1] + self._packets).tolist()
@@ -185,15 +185,20 @@ class Runner:
                     keep(matrix, self._time_of(number + k))
             self._add_run(run)
 
-        self._under_way = finish
-        if not self.worker.ahead:
-            self._finish_windows()
+        self._under_way.append(finish)
+        self._finish_windows(self.worker.ahead)
 
-    def _finish_windows(self) -> None:
-        """Wait for the windows begun last, and add their results."""
-        finish, self._under_way = self._under_way, None
-        if finish is not None:
-            finish()
+    def _finish_windows(self, but: int = 0) -> None:
+        """Wait for windows that were begun, but for the last few, and add their results."""
+        while len(self._under_way) > but:
+            self._under_way.popleft()()
+
+    def _finish_all(self) -> None:
+        while self._under_way:
+            self.watch.go_on()
+            self._finish_windows(len(self._under_way) - 1)
+            self.watch.lap("windows")
+            self._tell()
 
     def _time_of(self, window: int) -> int | None:
         return self._times[window] if self._times and not self._timeless else None
@@ -258,14 +263,20 @@ class Runner:
         self._seen += block.src.size
         return block._replace(time=None)
 
-    def _original(self, addresses: Any) -> Any:
+    def _original(self, addresses: Any, place: str = "cpu") -> Any:
         """Addresses in usual byte order; compat reads those of files reversed."""
-        addresses = engines.moved(addresses, "cpu")
-        return addresses.byteswap() if self.options.compat and self.source.files else addresses
+        addresses = engines.moved(addresses, place)
+        if not (self.options.compat and self.source.files):
+            return addresses
+        turned = addresses.view(np.uint8).reshape(-1, 4)[:, ::-1]
+        return engines.xp(addresses).ascontiguousarray(turned).view(np.uint32).reshape(-1)
 
     def _anonymized(self, addresses: Any) -> Any:
-        changed = anonymized("sense", self.options.anonymizer, self._original(addresses))
-        return self._original(changed)  # turned back
+        """Ours works where the addresses are; an object of the user gets them on the CPU."""
+        method, threads = self.options.anonymizer, self.options.threads
+        place = engines.location(addresses) if isinstance(method, Anonymizer) else "cpu"
+        changed = anonymized("sense", method, self._original(addresses, place), threads)
+        return self._original(changed, place)  # turned back
 
     def _classified(self, block: Block) -> Any:
         ranges = self.options.ranges
@@ -330,18 +341,32 @@ class Runner:
     def _add_matrices(self) -> None:
         for matrix in self._matrices():
             self.watch.go_on()
-            require_sum("sense", "source", self._packets + matrix.packets)
-            if self.listeners.on_window is not None:
-                self.listeners.on_window(matrix, None)
-            found = self.worker.statistics(matrix)
-            self._tables.append(np.array([as_row(found)], np.int64))
-            self._firsts.append(self._packets)
-            self._packets += matrix.packets
-            self._add_run(self.worker.run_of_matrix(matrix))
+            require_sum("sense", "source", self._packets + matrix[0].packets)
+            self._finish_windows(max(self.worker.ahead - 1, 0))
+            self._add_matrix(*matrix)
+            self._finish_windows(self.worker.ahead)
             self.watch.lap("windows")
             self._tell()
+        self._finish_all()
 
-    def _matrices(self) -> Iterator[TrafficMatrix]:
+    def _add_matrix(self, matrix: TrafficMatrix, time: int | None) -> None:
+        """Begin with the statistics of a matrix, which is a window that began at this time."""
+        found = self.worker.begin_statistics(matrix)
+        first = self._packets
+        self._timeless = self._timeless or time is None
+        self._times += [] if time is None else [time]
+        self._packets += matrix.packets
+
+        def finish() -> None:
+            self._tables.append(np.array([as_row(found())], np.int64))
+            self._firsts.append(first)
+            if self.listeners.on_window is not None:
+                self.listeners.on_window(matrix, time)
+            self._add_run(self.worker.run_of_matrix(matrix))
+
+        self._under_way.append(finish)
+
+    def _matrices(self) -> Iterator[tuple[TrafficMatrix, int | None]]:
         given = self.source.matrices()
         while True:
             self.watch.go_on()
@@ -349,7 +374,7 @@ class Runner:
             self.watch.lap("read")
             if matrix is None:
                 return
-            yield self._changed(matrix)
+            yield self._changed(matrix), matrix.time
 
     def _changed(self, matrix: TrafficMatrix) -> TrafficMatrix:
         """The matrix anonymized and, with compat, without 255.255.255.255; counts its ranges."""

@@ -13,6 +13,7 @@ import contextlib
 import itertools
 import os
 import re
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +21,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
+from matchwood.applications.sensing.anonymity import Anonymizer
 from matchwood.applications.sensing.archive import read_archive
 from matchwood.applications.sensing.archive.files import TAR_BLOCK, archive_files, is_archive
 from matchwood.applications.sensing.capture import Capture
+from matchwood.applications.sensing.capture.reading import Options as Reading
 from matchwood.applications.sensing.capture.sources import compression_of
-from matchwood.applications.sensing.packets import Packets, addresses_of, elements, packet_arrays
+from matchwood.applications.sensing.packets import (
+    AddressTable,
+    Packets,
+    addresses_of,
+    elements,
+    packet_arrays,
+    wide_addresses,
+)
 from matchwood.applications.sensing.traffic import TrafficMatrix
 from matchwood.arguments import at_most, count, integers, path, same_size, shown
 from matchwood.engines.cpu import crew
@@ -51,8 +61,12 @@ class Block(NamedTuple):
 class Source:
     """Blocks of packets or, of an archive, matrices; and what was read so far."""
 
-    def __init__(self, source: Any, compat: bool, threads: int | None) -> None:
-        self._compat, self._threads = compat, threads
+    def __init__(
+        self, source: Any, reading: Reading, threads: int | None,
+        addresses: AddressTable | None = None,
+    ) -> None:  # fmt: skip
+        self._reading, self._threads = reading, threads
+        self.addresses = addresses  # of IPv6
         self._given = source
         self._open: Capture | None = None
         self._done: dict[str, Any] = {"packets": 0, "bytes": 0, "skipped": {}}
@@ -81,13 +95,25 @@ class Source:
             for file in self.files:
                 yield from self._capture(file)
         elif self.whole:
-            yield packet_block("sense", self._given)
+            yield self._block(self._given)
         else:
             for item in self._given:
-                yield packet_block("sense", item, "source must give blocks")
+                yield self._block(item, "source must give blocks")
+
+    def _block(self, item: Any, *wanted: str) -> Block:
+        """Arrays that were given; those of IPv6 with numbers in the place of addresses."""
+        if self.addresses is not None and _is_pair(item):
+            wide = [wide_addresses("sense", addresses) for addresses in item[:2]]
+            same_size("sense", "dst", wide[1], "src", wide[0])
+            numbers = self.addresses.numbers(np.stack(wide, axis=1).reshape(-1, 2))
+            item = (numbers[::2].copy(), numbers[1::2].copy(), *item[2:])
+        return packet_block("sense", item, *wanted)
 
     def _capture(self, file: Any) -> Iterator[Block]:
-        capture = Capture("sense", file, READ_AT_ONCE, self._compat, self._threads, reuse=True)
+        capture = Capture(
+            "sense", file, READ_AT_ONCE, self._reading, self._threads, reuse=True,
+            addresses=self.addresses,
+        )  # fmt: skip
         self._open = capture
         try:
             for packets in capture:
@@ -157,9 +183,10 @@ def packet_block(caller: str, item: Any, wanted: str = "packets must be arrays")
     return Block(src, dst, time)
 
 
-def anonymized(caller: str, anonymizer: Any, addresses: Any) -> Any:
+def anonymized(caller: str, anonymizer: Any, addresses: Any, threads: int | None = None) -> Any:
     """The addresses that `anonymizer` returns, checked: the object may be the user's."""
-    changed = addresses_of(caller, "anonymize", anonymizer.apply(addresses))
+    ours = {"threads": threads} if isinstance(anonymizer, Anonymizer) else {}
+    changed = addresses_of(caller, "anonymize", anonymizer.apply(addresses, **ours))
     same_size(caller, "anonymize", changed, "the addresses it was given", addresses)
     return changed
 
@@ -271,12 +298,12 @@ def parse_window(caller: str, window: Any) -> PacketWindows | TimeWindows:
 
 
 class Buffer:
-    """Memory for a chunk, or for two in turns where one is worked on while the next is read."""
+    """Memory for a chunk, and in turns for `ahead` more that are worked on meanwhile."""
 
-    def __init__(self, size: int, threads: int | None, double: bool = False) -> None:
+    def __init__(self, size: int, threads: int | None, ahead: int = 0) -> None:
         self._limit, self._threads = size, threads
         self._arrays: list[Any] = [None, None, None, None]  # src, dst, time, pairs
-        self._others: list[Any] | None = [None, None, None, None] if double else None
+        self._others = deque([None, None, None, None] for _ in range(ahead))
         self._used = 0
         self.counted = 0
 
@@ -324,14 +351,15 @@ class Buffer:
     def keep_from(self, start: int) -> None:
         """Move the packets from `start` on to the front.  A full chunk that keeps all grows.
 
-        With two chunks in turns they move to the other one; this one may be read until its turn.
+        With several in turns they move to the next one; this one may be read until its turn.
         """
         left = self._used - start
         if left == self._limit:
             self._limit *= 2
-        if self._others is not None and start:
+        if self._others and start:
             kept = [None if x is None else x[start : self._used] for x in self._arrays]
-            self._arrays, self._others = self._others, self._arrays
+            self._others.append(self._arrays)
+            self._arrays = self._others.popleft()
             self._used = 0
             for k, given in enumerate(kept):
                 if given is not None:

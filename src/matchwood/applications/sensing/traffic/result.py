@@ -11,7 +11,7 @@ import numpy as np
 
 from matchwood import answers, engines
 from matchwood.applications.sensing.packets import ADDRESSES
-from matchwood.arguments import integers, same_size
+from matchwood.arguments import count, integers, same_size
 from matchwood.errors import CheckFailed
 
 PACKAGE = __name__.rpartition(".")[0]
@@ -107,6 +107,12 @@ class TrafficMatrix:
         self._source_sums: Any = None
         self._packets: int | None = None
         self._owner: Any = None
+        self._time: int | None = None
+
+    @property
+    def time(self) -> int | None:
+        """The time of its first packet (nanoseconds since 1970), where an archive says it."""
+        return self._time
 
     @property
     def _arrays(self) -> tuple[Any, Any, Any, Any]:
@@ -164,6 +170,44 @@ class TrafficMatrix:
                 sums = engine.source_sums(self.indptr, self.counts, threads=threads)
                 self._source_sums = engines.frozen(sums)
             return self._source_sums
+
+    def maxima(self) -> dict[str, Any]:
+        """The addresses that attain each maximum of `traffic_statistics`, on the CPU, ascending.
+
+        Of `max_link_packets` rows of (source, destination), of the others vectors.
+        """
+        sources, indptr, destinations, counts = (engines.moved(x, "cpu") for x in self._arrays)
+        into = [engines.moved(x, "cpu") for x in self.destination_sums()]
+        sent = engines.moved(self.source_sums(), "cpu")
+        most = np.flatnonzero(counts == counts.max(initial=0))
+        owner = np.searchsorted(indptr, most, "right") - 1
+        links = np.stack((sources[owner], destinations[most]), axis=1)
+        return {
+            "max_link_packets": links,
+            "max_source_packets": _largest(sources, sent),
+            "max_source_fan_out": _largest(sources, np.diff(indptr)),
+            "max_destination_packets": _largest(into[0], into[2]),
+            "max_destination_fan_in": _largest(into[0], into[1]),
+        }
+
+    def top_talkers(self, k: int = 10) -> tuple[Any, Any, Any]:
+        """(sources, packets, fan-out) of the k sources that sent most packets, on the CPU.
+
+        Most packets first, and the smaller address first where they are as many.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from matchwood.sensing import traffic_matrix
+        >>> A = traffic_matrix(np.array([7, 7, 9, 9, 5]), np.array([8, 8, 7, 8, 9]))
+        >>> [part.tolist() for part in A.top_talkers(2)]
+        [[7, 9], [2, 2], [1, 2]]
+        """
+        k = count("top_talkers", "k", k)
+        sent = engines.moved(self.source_sums(), "cpu")
+        most = np.argsort(-sent, kind="stable")[:k]
+        fan_out = np.diff(engines.moved(self.indptr, "cpu"))
+        return engines.moved(self.sources, "cpu")[most], sent[most], fan_out[most]
 
     def __add__(self, other: Any) -> TrafficMatrix:
         if not isinstance(other, TrafficMatrix):
@@ -245,6 +289,10 @@ class TrafficMatrix:
             raise CheckFailed(f"traffic matrix: {fault}")
 
 
+def _largest(addresses: Any, values: Any) -> Any:
+    return addresses[values == values.max(initial=0)]
+
+
 def trusted(
     sources: Any, indptr: Any, destinations: Any, counts: Any, *,
     owner: Any = None, packets: int | None = None,
@@ -257,6 +305,12 @@ def trusted(
     made._hold(sources, indptr, destinations, counts)
     made._owner, made._packets = owner, packets
     return made
+
+
+def with_time(matrix: TrafficMatrix, time: int | None) -> TrafficMatrix:
+    """The matrix, which now knows the time of its first packet."""
+    matrix._time = time
+    return matrix
 
 
 def moved(matrix: TrafficMatrix, home: str) -> TrafficMatrix:

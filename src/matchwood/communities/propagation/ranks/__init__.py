@@ -19,11 +19,13 @@ Weights are integers, so sums are exact in any order: labels are those of one ma
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood import engines
+from matchwood.communities.propagation import label_propagation as one_machine
 from matchwood.communities.propagation.reference import SPLIT_ROUNDS, Plan
 from matchwood.communities.quality import sum_of_squares
 from matchwood.communities.result import Communities
@@ -31,6 +33,7 @@ from matchwood.communities.subrounds import SMALL_VERTICES, subrounds_of
 from matchwood.communities.weights import finished, strengths, whole_weights
 from matchwood.engines.ranks.agreement import same
 from matchwood.engines.ranks.exchanges import by_destination
+from matchwood.gate.distributed import whole
 from matchwood.primitives.hashing import hash2
 from matchwood.primitives.number.ranks import number_labels
 from matchwood.primitives.tally.cpu import rows_of, unsigned
@@ -86,6 +89,20 @@ def label_propagation(G: Any, plan: Plan, threads: int | None = None) -> Communi
     """See `matchwood.label_propagation`; all ranks call it."""
     caller = "label_propagation"
     same(G.comm, caller, max_rounds=plan.max_rounds, tol=plan.tol, rng=plan.seed)
+    watch = Stopwatch()
+
+    def work(graph: Any, members: int) -> Any:
+        one = one_machine(
+            graph, max_rounds=plan.max_rounds, tol=plan.tol, rng=plan.seed, threads=members
+        )
+        return (one.labels,), dataclasses.replace(one, labels=None)
+
+    referred = whole.referred(G, caller, work, threads)
+    if referred is not None:
+        (labels,), found = referred
+        labels = G.vector(labels[G.ids].astype(G.index_dtype, copy=False))
+        watch.lap("first rank")
+        return dataclasses.replace(found, labels=labels, seconds=watch.seconds)
     threads = G.threads if threads is None else threads
     level = block_level(G, caller)
     watch = Stopwatch()
@@ -104,8 +121,8 @@ def propagate(G: Any, level: BlockLevel, plan: Plan, threads: int | None) -> tup
     if level.entries == 0:
         return state, 0
     if G.grid.p == 1 and G.order is None:  # the block is the graph
-        whole = finished(level.indptr, level.indices, level.data, level.inner, level.strength)
-        found, rounds = engines.load(PACKAGE, G.engine).propagate(whole, plan, threads)
+        all_rows = finished(level.indptr, level.indices, level.data, level.inner, level.strength)
+        found, rounds = engines.load(PACKAGE, G.engine).propagate(all_rows, plan, threads)
         state.own = found.astype(state.kind)
         state.labels[:] = state.own
         return state, rounds

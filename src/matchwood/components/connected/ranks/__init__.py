@@ -2,7 +2,8 @@
 
 Two methods.  "auto": every rank joins the edges of its block by the engine of a single machine,
 reports to the owners under which vertex each of theirs is, and the owners make one forest of these:
-forest.py, then cpu/ or gpu.py + gpu.cu.  Where the ranks share a GPU, the first of them finds the
+forest.py, then cpu/ or gpu.py + gpu.cu.  Ranks of one host share one array of parents instead and
+send nothing (the end of cpu/__init__.py).  Where the ranks share a GPU, the first of them finds the
 components for all (gate/distributed).  "colour": the smallest number goes one edge further in each
 round, as in the thesis: cpu/colour.py.  Both find for each vertex the smallest of its component,
 and components are numbered by these at the end.
@@ -16,6 +17,7 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.components.connected import Components
+from matchwood.components.connected import connected_components as one_machine_labels
 from matchwood.components.connected.ranks.check import check_components as check_components
 from matchwood.components.connected.ranks.cpu import colour
 from matchwood.engines.ranks.agreement import any_of, same
@@ -32,16 +34,31 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
     """See matchwood.components.connected.connected_components."""
     same(G.comm, CALLER, method=method)
     arguments.one_of(CALLER, "method", method, METHODS)
-    if method == "auto" and G.grid.layout != "stripes":
-        raise ValueError(f"{CALLER}: method must be 'colour' where the layout is 'ranges'")
+
+    def work(graph: Any, members: int) -> Any:
+        count, labels = one = one_machine_labels(graph, threads=members)
+        return (labels,), (count, one.rounds)
+
+    referred = None if method != "auto" else whole.referred(G, CALLER, work, threads, pays=False)
+    if referred is not None:
+        (labels,), (count, rounds) = referred
+        return Components(count, G.vector(labels[G.ids].astype(_kind(G), copy=False)), rounds)
     threads = G.threads if threads is None else threads
     if method == "auto" and G.comm.size == 1 and G.order is None:
         return _alone(G, threads)
-    if method == "auto" and G.engine == "gpu":
+    striped = G.grid.layout == "stripes"
+    if method == "auto" and striped and G.engine == "gpu":
         shared = whole.gathered(G, CALLER, entries=G.entries())
         return _on_gpus(G, threads) if shared is None else _by_first(G, shared)
     if method == "auto":
         one_machine, ours = engines.load(PACKAGE, "cpu"), engines.load(__name__, "cpu")
+        parent = ours.shared_parents(G) if G.engine == "cpu" else None
+        if parent is not None:
+            return _shared(G, ours, parent, threads)
+        if not striped:
+            found = label(G.in_stripes().on(G.engine), method, threads)
+            G.stats[CALLER] += ", in a copy of the graph in stripes"
+            return Components(found.count, G.adopted(found.labels), found.rounds)
         roots, rounds = ours.smallest(G, one_machine, _is_symmetric(G), threads)
     else:
         roots, rounds = colour.smallest(G, colour.VARIANTS[method], threads)
@@ -67,6 +84,13 @@ def _numbered(G: Any, roots: Any, rounds: int) -> Components:
     users = roots if G.order is None else G.order.user(roots)
     count, labels = number_labels(G, np.ascontiguousarray(users, _kind(G)), smallest=True)
     return Components(count, G.vector(engines.moved(labels, G.engine)), rounds)
+
+
+def _shared(G: Any, ours: Any, parent: Any, threads: int | None) -> Components:
+    """Label on ranks of one host, in one array of parents."""
+    counts = ours.join_shared(G, parent, _is_symmetric(G), threads)
+    count, labels = ours.number_shared(G, parent, counts, _kind(G), threads)
+    return Components(count, G.vector(labels), ours.SHARED_ROUNDS)
 
 
 def _on_gpus(G: Any, threads: int | None) -> Components:

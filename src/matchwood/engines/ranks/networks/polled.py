@@ -213,8 +213,7 @@ class Polled(Communicator):
         busy, awake = (0, CROWDED_LOOKS) if crowded else (BUSY_LOOKS, YIELDS)
         looks, started = 0, time.monotonic()
         while not done():
-            self._control.look()
-            self._raise_failures()
+            self.look()
             looks += 1
             if looks > awake:
                 time.sleep(SLEEP_SECONDS)
@@ -223,6 +222,10 @@ class Polled(Communicator):
             timed = looks > awake or looks % TIMED_LOOKS == 0
             if timed and time.monotonic() - started > self.session.timeout:
                 raise self._too_late(done)
+
+    def look(self) -> None:
+        self._control.look()
+        self._raise_failures()
 
     @abc.abstractmethod
     def _swapped(self, pairs: Counts) -> Counts:

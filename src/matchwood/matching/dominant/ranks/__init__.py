@@ -15,6 +15,10 @@ Only what has changed is sent: a candidate when the one before was matched, a po
 differs from the one before.  Matched vertices are sent as a list of places, or as a bitmap where
 that is shorter.  cpu/ and gpu.py each have a class `Run` with these steps, `mate` and `weights`.
 
+Where weights rise along paths, a round matches one edge.  After 64 rounds that match few vertices,
+the edges between free vertices go to the first rank if they are few, and it does the rest: these
+edges are all that it depends on.
+
 Where the ranks share a GPU and no method was asked for, the first of them finds the matching for
 all, by the fastest method of one machine (gate/distributed).
 
@@ -24,16 +28,20 @@ numbers of vertices, which do not depend on the grid.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from matchwood import engines
-from matchwood.engines.ranks.agreement import same
+from matchwood.engines.cpu import watching
+from matchwood.engines.ranks.agreement import of_first, same
 from matchwood.errors import EngineUnavailable
 from matchwood.gate.distributed import whole
 from matchwood.matching.methods import AUTO, EngineMatching, Origin, load, settled_weight
 from matchwood.matching.result import Matching
+from matchwood.matching.weighted import weighted_matching as one_machine
 from matchwood.primitives.wide_sums import finite, half_over_ranks
 from matchwood.stopwatch import Stopwatch
 
@@ -41,6 +49,8 @@ CALLER = "weighted_matching"
 METHODS = ("auto", "dominant")
 Stripes = tuple[Any, ...]
 VERTICES_PER_MATCHED = 64  # few are matched when a round matches fewer than n / this
+LATE_ROUNDS = 64  # with few, until it is counted what is left; then after four times as many
+LEFT_ENTRIES = 1 << 24  # of free vertices, and vertices, up to which the first rank does the rest
 
 
 def weighted_matching(
@@ -55,9 +65,25 @@ def weighted_matching(
             else ("the distributed method is 'dominant'")
         )
         raise EngineUnavailable(f"{CALLER}: method {method!r} is for one machine; {remedy}")
-    if G.grid.layout != "stripes":
-        raise EngineUnavailable(f"{CALLER}: needs the layout 'stripes', got {G.grid.layout!r}")
     clock = Stopwatch()
+    origin = Origin(G, seed=seed, ties=ties)
+
+    def work(graph: Any, members: int) -> Any:
+        one = one_machine(graph, method=method, rng=seed, ties=ties, threads=members)
+        return (one.mate,), (one.weight, one.rounds, one.method, one.cardinality)
+
+    referred = whole.referred(G, CALLER, work, threads)
+    if referred is not None:
+        (mate,), (weight, rounds, method, edges) = referred
+        mate = mate[G.ids].astype(G.index_dtype, copy=False)
+        clock.lap("first rank")
+        return _answer(G.vector(mate), weight, rounds, method, clock, origin, edges)
+    if G.grid.layout != "stripes":
+        there = G.in_stripes().on(G.engine)
+        one = weighted_matching(there, method=method, seed=seed, ties=ties, threads=threads)
+        G.stats[CALLER] += ", in a copy of the graph in stripes"
+        mate, edges = G.adopted(one.mate), one.cardinality
+        return _answer(mate, one.weight, one.rounds, one.method, clock, origin, edges)
     view = G.undirected_weights(CALLER)
     clock.lap("prepare")
     threads = G.threads if threads is None else threads
@@ -73,14 +99,20 @@ def weighted_matching(
         method = "dominant"
         steps = engines.load(__package__, G.engine)
         run = steps.Run(G, view, seed, by_hash, threads, stripes(G.grid))
-        rounds, matched = _rounds(G, run)
+        rest = partial(one_machine, method=method, rng=seed, ties=ties, threads=threads)
+        rounds, matched = _rounds(G, run, rest)
         mate = run.mate
         weight = half_over_ranks(G.comm, run.weights)
         edges = matched // 2
     clock.lap("match")
     weight = finite(CALLER, "the weight of the matching", weight)
-    origin = Origin(G, seed=seed, ties=ties)
-    answer = Matching(G.vector(mate), weight, rounds, method, clock.seconds, _origin=origin)
+    return _answer(G.vector(mate), weight, rounds, method, clock, origin, edges)
+
+
+def _answer(
+    mate: Any, weight: float, rounds: int, method: str, clock: Stopwatch, origin: Origin, edges: int
+) -> Matching:
+    answer = Matching(mate, weight, rounds, method, clock.seconds, _origin=origin)
     vars(answer)["cardinality"] = edges  # reading it must not need the other ranks
     return answer
 
@@ -106,10 +138,10 @@ def _by_first(G: Any, shared: whole.Whole, seed: int, by_hash: bool) -> tuple[An
     return mate.astype(G.index_dtype, copy=False), weight, rounds, edges
 
 
-def _rounds(G: Any, run: Any) -> tuple[int, int]:
+def _rounds(G: Any, run: Any, finish: Callable[[Any], Any]) -> tuple[int, int]:
     """Run rounds until none matches a vertex; returns their number, and the vertices matched."""
-    rounds = total = 0
-    few = False
+    rounds = total = late = 0
+    few, look = False, LATE_ROUNDS
     candidates = run.propose()
     while True:
         matched = run.settle(run.choose(candidates, rounds + 1))
@@ -121,6 +153,46 @@ def _rounds(G: Any, run: Any) -> tuple[int, int]:
         few = everywhere * VERTICES_PER_MATCHED < G.n
         G.comm.report(rounds, everywhere)
         candidates = run.wake(news)
+        late += few
+        if few and late == look and G.engine == "cpu":
+            look *= 4
+            edges = _left(G, run)
+            if edges is not None:
+                more, matched = _finished(G, run, edges, finish)
+                return rounds + more, total + matched
+
+
+def _left(G: Any, run: Any) -> Any:
+    """The edges between free vertices, on the first rank, where these are few; else None."""
+    comm = G.comm
+    if G.n > LEFT_ENTRIES or int(comm.allreduce(np.array([run.entries_left()]))[0]) > LEFT_ENTRIES:
+        return None
+    columns = run.edges_left()
+    to_first = [int(columns[0].size)] + [0] * (comm.size - 1)
+    return [comm.alltoallv(column, to_first)[0] for column in columns]
+
+
+def _finished(G: Any, run: Any, edges: Any, finish: Callable[[Any], Any]) -> tuple[int, int]:
+    """The rounds that are left, on the first rank, and the vertices that they match.
+
+    The edges between free vertices, with their own numbers, are all that the rest depends on.
+    """
+    comm, (u, v, weights) = G.comm, edges
+    pairs: list[Any] = []
+
+    def work() -> tuple[int, int]:
+        with watching(comm.look):  # who waits may fail
+            one = finish((G.n, np.stack((u, v), axis=1), weights))
+        low = np.flatnonzero(one.mate[u] == v)
+        ends = u[low], v[low]
+        pairs.extend((np.concatenate(ends), np.concatenate(ends[::-1]), np.tile(weights[low], 2)))
+        return one.rounds, 2 * int(low.size)
+
+    rounds, matched = of_first(comm, work)
+    ids, mates, each = pairs or (u[:0], v[:0], weights[:0])
+    run.settle_left(*G.exchange.packets(ids, mates, each))
+    G.stats[CALLER] += ", the last rounds on the first"
+    return rounds, matched
 
 
 def stripes(grid: Any) -> tuple[Stripes, Stripes]:

@@ -20,6 +20,7 @@ gpu.cu for ranks with a GPU.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,9 +31,11 @@ from matchwood import engines
 from matchwood.engines.ranks.agreement import any_of, raise_first, same
 from matchwood.engines.ranks.exchanges import Routed
 from matchwood.errors import EngineUnavailable
+from matchwood.gate.distributed import whole
 from matchwood.gate.views import View, ones
 from matchwood.primitives.sort import radix_sort
 from matchwood.spanning.forest import LARGEST_FLOAT, Forest, total_overflows
+from matchwood.spanning.forest import minimum_spanning_forest as one_machine
 from matchwood.spanning.forest.costs import HALF, Costs, arcs, overflowing
 from matchwood.spanning.forest.order import codes, order_of, rows_of
 
@@ -51,6 +54,14 @@ def minimum_spanning_forest(
         raise EngineUnavailable(
             f"{CALLER}: method {method!r} is for one machine; 'boruvka' finds the same forest"
         )
+
+    def work(graph: Any, members: int) -> Any:
+        one = one_machine(graph, method=method, maximum=maximum, threads=members)
+        return (one.edges, one.weights), dataclasses.replace(one, edges=None, weights=None)
+
+    referred = whole.referred(G, CALLER, work, threads)
+    if referred is not None:
+        return _own_edges(G, *referred)
     threads = G.threads if threads is None else threads
     costs = block_costs(G, CALLER, maximum)
     if G.grid.p == 1 and G.order is None:  # the block is the graph
@@ -66,6 +77,16 @@ def minimum_spanning_forest(
     count = np.array([weights.shape[0]], np.int64)
     trees = G.n - int(G.comm.allreduce(count)[0])
     return Forest(edges, weights, total, trees, G.n, rounds)
+
+
+def _own_edges(G: Any, arrays: tuple[Any, ...], found: Forest) -> Forest:
+    """The forest with those edges whose smaller end this rank owns."""
+    edges, weights = arrays
+    mine = np.zeros(G.n, np.bool_)
+    mine[G.ids] = True
+    mine = mine[edges[:, 0]]
+    edges = edges[mine].astype(G.index_dtype, copy=False)
+    return dataclasses.replace(found, edges=edges, weights=weights[mine])
 
 
 def _forest_entries(G: Any, costs: Any, maximum: bool, threads: int | None) -> tuple[Any, int]:

@@ -35,6 +35,7 @@ from matchwood.engines.ranks.exchanges.packing import (
 from matchwood.engines.ranks.exchanges.routing import gather_messages, to_group
 from matchwood.gate.distributed import whole
 from matchwood.traversal.breadth_first import BFS, levels
+from matchwood.traversal.breadth_first import bfs as one_machine
 from matchwood.traversal.breadth_first.ranks.check import agree, starting_places
 from matchwood.traversal.breadth_first.ranks.check import check_search as check_search
 
@@ -54,6 +55,22 @@ def search(
     agree(G, "bfs", sources, depth_limit, directed)
     limit = levels("bfs", depth_limit, G.n)
     start = starting_places(G, "bfs", sources)
+    kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
+    again = "bfs" in G.stats  # a search pays for a graph that is searched again
+    begins, _ = G.comm.allgatherv(np.ascontiguousarray(G.ids[start]))
+
+    def work(graph: Any, members: int) -> Any:
+        one = one_machine(
+            graph, begins, depth_limit=depth_limit, directed=directed, threads=members
+        )
+        return (one.level, one.parent), one.rounds
+
+    referred = whole.referred(G, "bfs", work, threads, pays=again)
+    if referred is not None:
+        arrays, rounds = referred
+        G.comm.report(rounds)
+        level, parent = (G.vector(a[G.ids].astype(kind, copy=False)) for a in arrays)
+        return BFS(level, parent, rounds)
     threads = G.threads if threads is None else threads
     outward = G.directed_pattern() if directed else G.undirected_pattern()
     inward = G.transposed_pattern() if directed else outward
@@ -62,13 +79,12 @@ def search(
             outward, inward, start, limit, threads=threads
         )
         return BFS(G.vector(level), G.vector(parent), rounds)
-    kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
     views = {"directed_pattern" if directed else "undirected_pattern": outward}
     if directed and not G.has_symmetric_pattern:
         views["transposed_pattern"] = inward
     shared = whole.gathered(G, "bfs", 2, **views)
     if shared is not None:
-        return _by_first(G, shared, start, limit, kind)
+        return _by_first(G, shared, begins, limit, kind)
     direct = G.engine == "cpu" and G.grid.layout == "stripes"
     make = engines.load(__name__, "cpu").Steps if direct else Lists
     steps = make(G, outward, inward, kind, threads)
@@ -83,9 +99,8 @@ def search(
     return BFS(G.vector(level), G.vector(parent), rounds)
 
 
-def _by_first(G: Any, shared: whole.Whole, start: Array, limit: int, kind: Any) -> BFS:
+def _by_first(G: Any, shared: whole.Whole, sources: Array, limit: int, kind: Any) -> BFS:
     """Search on the first rank, which has the whole graph."""
-    sources, _ = G.comm.allgatherv(np.ascontiguousarray(G.ids[start]))
 
     def work(outward: Any, inward: Any = None) -> Any:
         inward = outward if inward is None else inward
@@ -118,6 +133,16 @@ def _levels(G: Any, steps: Any, start: Array, limit: int, arcs: int) -> int:
             backwards = size > n // BETA or size > FEW_LEFT * left + n // BITS
         else:
             backwards = follow * follow > (n - reached) * arcs
+        if not backwards and steps.is_narrow(size, follow):
+            levels, over = steps.search_narrow(depth, limit)
+            sizes = comm.allreduce(levels).tolist()
+            for size in sizes[1:]:
+                depth += 1
+                comm.report(depth + 1, size)
+            if over:
+                return max(0, depth if sizes[-1] else depth - 1)
+            own, reached = int(levels[-1]), reached + sum(sizes[1:-1])
+            continue
         own = steps.bottom_up(depth) if backwards else steps.top_down(depth, follow)
         depth += 1
 
@@ -138,6 +163,10 @@ class Lists:
         self.block = engines.load(__name__, G.engine).Block(
             outward[:2], inward[:2], self.grid, names, threads
         )
+
+    def is_narrow(self, size: int, follow: int) -> bool:
+        """See `Steps` of cpu/, which has a loop for levels with little work."""
+        return False
 
     def start(self, places: Array, ids: Array) -> int:
         """These own places, with these names, are of level 0; returns their number."""

@@ -44,23 +44,28 @@ from matchwood.tridiagonal.plain.cpu.tiles import (
     LANES,
     LEAST,
     LOWER,
+    MOST,
     RIGHT,
     ROWS,
     SCRATCH,
     STEPS,
-    SUM,
     TILE,
     UPPER,
     WORDS,
+    as_word,
+    larger,
     load_ends,
     load_matrix,
     load_tile,
     mark_off,
     reduce_tile,
     reduced,
+    reduced_dominant,
     repeated,
+    repeated_dominant,
     right_hand_sides,
     start,
+    start_choices,
     start_sizes,
     store_elements,
     store_solution,
@@ -166,24 +171,31 @@ def _size_of_sides(s: Array, side: int) -> Any:
 @device
 def reduce_columns(s: Array) -> None:
     """Eliminate the inner unknowns of every lane's part: A and B are its element afterwards."""
-    zero, one, four = s.dtype.type(0), s.dtype.type(1), s.dtype.type(4)
     start(s)
     start_sizes(s)
     _start_sides(s)
     for t in range(LANES):
-        s[SUM + t] += _size_of_sides(s, SIDES + t) + _size_of_sides(s, SIDES + WIDTH + t)
+        most = larger(_size_of_sides(s, SIDES + t), _size_of_sides(s, SIDES + WIDTH + t))
+        s[MOST + t] = larger(s[MOST + t], most)
+    if start_choices(s):
+        _reduce_rows(s, True)
+    else:
+        _reduce_rows(s, False)
+
+
+@expanded
+def _reduce_rows(s: Array, pivoting: bool) -> None:
     for word in range(WORDS):
-        for t in range(LANES):
-            s[CHOICES + word * LANES + t] = zero
-        scale = one
         for step in range(STEPS):
-            j = 2 + word * STEPS + step
+            j, bit = 2 + word * STEPS + step, np.int64(1) << step
             row = s.dtype.type(j)
-            scale /= four
             for t in range(LANES):
                 side = SIDES + j * WIDTH + t
-                s[SUM + t] += _size_of_sides(s, side)
-                found = reduced(s, t, j * LANES + t, word, scale, row)
+                s[MOST + t] = larger(s[MOST + t], _size_of_sides(s, side))
+                if pivoting:
+                    found = reduced(s, t, j * LANES + t, word, bit, row)
+                else:
+                    found = reduced_dominant(s, t, j * LANES + t, row)
                 _reduce_side(s, side, t, found)
                 _reduce_side(s, side + LANES, LANES + t, found)
                 _reduce_side(s, side + 2 * LANES, 2 * LANES + t, found)
@@ -210,7 +222,7 @@ def store_columns(
                 elements[part, 1, 4 + c] = s[CARRIED_B + c * LANES + lane]
             elements[part, 0, 4 + columns] = s[A_SIZE + lane]
             elements[part, 1, 4 + columns] = s[B_SIZE + lane]
-            for k in range(WORDS):
+            for k in range(2 * WORDS):
                 choices[part, k] = s[CHOICES + k * LANES + lane]
 
 
@@ -225,7 +237,7 @@ def _load_ends(tile: int, s: Array, ends: Array, choices: Array) -> None:
             for k in range(2):
                 s[to + k * WIDTH] = ends[c, part, k]
                 s[to + (ROWS + k) * WIDTH] = ends[c, part + 1, k]
-        for k in range(WORDS):
+        for k in range(2 * WORDS):
             s[CHOICES + k * LANES + lane] = choices[part, k]
 
 
@@ -247,24 +259,10 @@ def substitute_columns(tile: int, s: Array, ends: Array, choices: Array) -> None
     _start_sides(s)
     _load_ends(tile, s, ends, choices)
     _move_known(s)
-    for word in range(WORDS):
-        for step in range(STEPS):
-            j = 2 + word * STEPS + step
-            for t in range(LANES):
-                at = j * LANES + t
-                swap, new, m_a, m_b, inverse, second, third = repeated(s, t, at, word)
-                s[SECOND - LANES + at] = second
-                s[THIRD - LANES + at] = third
-                found = (swap, new, m_a, m_b)
-                side, to = SIDES + j * WIDTH + t, FOUND + j * WIDTH + t
-                _repeat_side(s, side, t, found, to, inverse)
-                _repeat_side(s, side + LANES, LANES + t, found, to + LANES, inverse)
-                _repeat_side(s, side + 2 * LANES, 2 * LANES + t, found, to + 2 * LANES, inverse)
-                _repeat_side(s, side + 3 * LANES, 3 * LANES + t, found, to + 3 * LANES, inverse)
-                _repeat_side(s, side + 4 * LANES, 4 * LANES + t, found, to + 4 * LANES, inverse)
-                _repeat_side(s, side + 5 * LANES, 5 * LANES + t, found, to + 5 * LANES, inverse)
-                _repeat_side(s, side + 6 * LANES, 6 * LANES + t, found, to + 6 * LANES, inverse)
-                _repeat_side(s, side + 7 * LANES, 7 * LANES + t, found, to + 7 * LANES, inverse)
+    if as_word(s[CHOICES]) < 0:
+        _repeat_rows(s, False)
+    else:
+        _repeat_rows(s, True)
     for back in range(ROWS - 2):
         j = ROWS - 2 - back
         for t in range(LANES):
@@ -277,6 +275,29 @@ def substitute_columns(tile: int, s: Array, ends: Array, choices: Array) -> None
             _unknown(s, at, here + 5 * LANES)
             _unknown(s, at, here + 6 * LANES)
             _unknown(s, at, here + 7 * LANES)
+
+
+@expanded
+def _repeat_rows(s: Array, pivoting: bool) -> None:
+    for word in range(WORDS):
+        for step in range(STEPS):
+            j, bit = 2 + word * STEPS + step, np.int64(1) << step
+            for t in range(LANES):
+                at = j * LANES + t
+                found = repeated(s, t, at, word, bit) if pivoting else repeated_dominant(s, t, at)
+                swap, new, m_a, m_b, inverse, second, third = found
+                s[SECOND - LANES + at] = second
+                s[THIRD - LANES + at] = third
+                found = (swap, new, m_a, m_b)
+                side, to = SIDES + j * WIDTH + t, FOUND + j * WIDTH + t
+                _repeat_side(s, side, t, found, to, inverse)
+                _repeat_side(s, side + LANES, LANES + t, found, to + LANES, inverse)
+                _repeat_side(s, side + 2 * LANES, 2 * LANES + t, found, to + 2 * LANES, inverse)
+                _repeat_side(s, side + 3 * LANES, 3 * LANES + t, found, to + 3 * LANES, inverse)
+                _repeat_side(s, side + 4 * LANES, 4 * LANES + t, found, to + 4 * LANES, inverse)
+                _repeat_side(s, side + 5 * LANES, 5 * LANES + t, found, to + 5 * LANES, inverse)
+                _repeat_side(s, side + 6 * LANES, 6 * LANES + t, found, to + 6 * LANES, inverse)
+                _repeat_side(s, side + 7 * LANES, 7 * LANES + t, found, to + 7 * LANES, inverse)
 
 
 @expanded
@@ -380,13 +401,20 @@ class Workspace(NamedTuple):
 
 
 @device
-def _report(tile: int, s: Array, fault: Array) -> None:
-    """Report unknowns of a tile without a pivot, and numbers out of range."""
-    for lane in range(LANES):
+def _report(tile: int, s: Array, ends: Ends, parts: int) -> None:
+    """Report unknowns of a tile without a pivot, and numbers out of range.
+
+    NaN, which `larger` ignores, is in the element of every part that has one.
+    """
+    for lane in range(min(LANES, parts - tile * LANES)):
+        part, total = tile * LANES + lane, 0.0
         if s[BAD + lane] > 0:
-            report(fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
-        if not (s[SUM + lane] <= LARGE and s[LEAST + lane] >= 1 / LARGE):
-            fault[1] = 1
+            report(ends.fault, 0, part * ROWS + int(s[BAD + lane]) - 1)
+        for k in range(ends.elements.shape[2] - 2):
+            total += abs(ends.elements[part, 0, k]) + abs(ends.elements[part, 1, k])
+        in_range = s[MOST + lane] <= LARGE and s[LEAST + lane] >= 1 / LARGE
+        if not (in_range and total < np.inf):
+            ends.fault[1] = 1
 
 
 @kernel
@@ -402,7 +430,7 @@ def _solve(
         load_tile(tile, rows, s)
         reduce_tile(s)
         store_elements(tile, s, ends.elements, room.choices, parts)
-        _report(tile, s, ends.fault)
+        _report(tile, s, ends, parts)
     if barrier(team) or solve_ends(team, ends, 1):
         return
     for tile in range(lo, hi):
@@ -432,7 +460,7 @@ def _solve_columns(
         load_columns(tile, matrix, columns, s)
         reduce_columns(s)
         store_columns(tile, s, ends.elements, room.choices, parts, columns.number)
-        _report(tile, s, ends.fault)
+        _report(tile, s, ends, parts)
     if barrier(team) or solve_ends(team, ends, 1):
         return
     for tile in range(lo, hi):
@@ -466,7 +494,7 @@ def solve(
     order = np.empty(0, np.int32) if perm is None else perm
     # double precision for both types; float32 would be no faster
     scratch = np.zeros((team.size, SCRATCH if alone else SCRATCH_COLUMNS))
-    room = Workspace(np.empty((parts, WORDS)), scratch)
+    room = Workspace(np.empty((parts, 2 * WORDS)), scratch)
     limit = accuracy.limit(b.dtype) if perm is None else 0.0
     verdict, lacking = accuracy.RIGHT, -1
     lower, diagonal, upper = (a.reshape(n, 1, 1) for a in (dl, d, du))

@@ -18,6 +18,9 @@ entry c.  The rule is |c| / s(q) <= |k| / s(p), so what is subtracted from q is 
 grown is no pivot for small ones.  For all levels see docs/problems/tridiagonal.rst.  The choice of
 rows is stored, so that `substitute_tile` takes the same ones.
 
+Where no diagonal entry of a tile is smaller than the two beside it together, no row is exchanged:
+B is always the pivot, and nothing grows.  That takes half the time.
+
 LANES parts, a tile, are computed at the same time, one per lane, in loops that the compiler turns
 into vector instructions.  All data of such a loop lie in one array at constant distances.  Here a
 tile has one right-hand side; __init__.py does the same for several, with the same steps.
@@ -30,6 +33,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.engines.cpu import device, expanded
+from matchwood.engines.cpu.compiled import Later, intrinsic
+from matchwood.engines.cpu.hints import select
 from matchwood.tridiagonal.elements.cpu import EPSILON, LARGE, TINY, RowSystem, is_off
 from matchwood.tridiagonal.repair.cpu import clear_marks, set_mark
 
@@ -38,22 +43,56 @@ Array = np.ndarray[Any, Any]
 LANES = 8  # parts of a tile: two vectors of AVX2 in double precision, one of AVX-512
 ROWS = 128  # rows of a part; a tile, 4 arrays x 128 rows x 8 lanes, is 32 KiB
 TILE = ROWS * LANES  # numbers of one array of a tile
-# Which row was the pivot of each of the 126 inner unknowns: a number 0 to 3, which is a digit to
-# base 4 of a fraction.  There are WORDS fractions of STEPS digits.
-WORDS, STEPS = 6, 21
+# Which row was the pivot of each of the 126 inner unknowns: two bits, of which the first ones are
+# in WORDS words of STEPS bits, the second ones in as many after these.
+WORDS, STEPS = 2, 63
 # Offsets in a thread's scratch buffer: one number for each lane.
 A_L1, A_L2, A_R1, A_R2, A_F, A_SIZE = (k * LANES for k in range(6))
 B_L1, B_L2, B_R1, B_R2, B_F, B_SIZE = (k * LANES for k in range(6, 12))
 BAD = 12 * LANES  # the row after the first unknown without a pivot; 0 = none
-SUM = 13 * LANES  # the sum of the absolute values of all numbers
+MOST = 13 * LANES  # the largest size of a row, or right-hand side
 LEAST = 14 * LANES  # the smallest size of a row
 X0, X1, X2 = (k * LANES for k in range(15, 18))
 CHOICES = 18 * LANES
-LOWER = CHOICES + WORDS * LANES  # the tile: dl, d, du, b; then the pivot rows
+LOWER = CHOICES + 2 * WORDS * LANES  # the tile: dl, d, du, b; then the pivot rows
 DIAGONAL = LOWER + TILE
 UPPER = DIAGONAL + TILE
 RIGHT = UPPER + TILE
 SCRATCH = RIGHT + TILE
+
+ir, types = map(Later, ("llvmlite.ir", "numba.core.types"))
+
+
+@intrinsic
+def as_word(typingctx: Any, number: Any) -> Any:
+    """The bits of a number, as an integer."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.int64(types.float64), codegen
+
+
+@intrinsic
+def as_number(typingctx: Any, word: Any) -> Any:
+    """The number that has these bits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.int64), codegen
+
+
+@intrinsic
+def larger(typingctx: Any, a: Any, b: Any) -> Any:
+    """The larger of two numbers in one instruction; any number where one of them is NaN."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        flags = ("nnan", "nsz")
+        above = builder.fcmp_ordered(">", *args, flags=flags)
+        return builder.select(above, *args, flags=flags)
+
+    return a(a, a), codegen
 
 
 # Loading, and one step of the elimination
@@ -100,11 +139,6 @@ def load_matrix(tile: int, dl: Array, d: Array, du: Array, s: Array) -> None:
 
 
 @device
-def larger(a: Any, b: Any) -> Any:
-    return a if a > b else b
-
-
-@device
 def _stand_in(second: Any, third: Any) -> Any:
     """The replacement of a zero pivot: as large as the rounding errors of its row."""
     tiny = EPSILON * (abs(second) + abs(third))
@@ -132,7 +166,7 @@ def start_sizes(s: Array) -> None:
     zero, one, tiny = s.dtype.type(0), s.dtype.type(1), s.dtype.type(TINY)
     for t in range(LANES):
         s[BAD + t] = zero
-        s[SUM + t] = zero
+        s[MOST + t] = zero
         s[LEAST + t] = one
     for j in range(2):
         for t in range(LANES):
@@ -142,22 +176,20 @@ def start_sizes(s: Array) -> None:
 
 @expanded
 def measured(s: Array, t: int, at: int) -> Any:
-    """The size of the row at `at`; its coefficients are counted in the sum and in the least."""
-    c1, c2, c3 = abs(s[LOWER + at]), abs(s[DIAGONAL + at]), abs(s[UPPER + at])
-    size = larger(larger(c1, c2), c3)
-    s[SUM + t] += (c1 + c2) + c3
-    s[LEAST + t] = size if size < s[LEAST + t] else s[LEAST + t]
+    """The size of the row at `at`, which is counted in the most and in the least."""
+    size = larger(larger(abs(s[LOWER + at]), abs(s[DIAGONAL + at])), abs(s[UPPER + at]))
+    s[MOST + t] = larger(s[MOST + t], size)
+    s[LEAST + t] = -larger(-s[LEAST + t], -size)
     return size
 
 
 @expanded
-def reduced(s: Array, t: int, at: int, word: int, scale: Any, row: Any) -> Any:
+def reduced(s: Array, t: int, at: int, word: int, bit: int, row: Any) -> Any:
     """Eliminate in the coefficients of A, B and the row at `at`, with a pivot chosen among them.
 
     Returns the choice, `swap` and `new`, and the multipliers of the two rows that are left.
     """
-    zero, one, two = s.dtype.type(0), s.dtype.type(1), s.dtype.type(2)
-    tiny = s.dtype.type(TINY)
+    zero, one, tiny = s.dtype.type(0), s.dtype.type(1), s.dtype.type(TINY)
     c1, c2, c3 = s[LOWER + at], s[DIAGONAL + at], s[UPPER + at]
     c_size = measured(s, t, at)
     a_l1, b_l1 = s[A_L1 + t], s[B_L1 + t]
@@ -166,40 +198,38 @@ def reduced(s: Array, t: int, at: int, word: int, scale: Any, row: Any) -> Any:
     a_r2, b_r2 = s[A_R2 + t], s[B_R2 + t]
     a_size, b_size = s[A_SIZE + t], s[B_SIZE + t]
     swap = abs(b_r1) * a_size > abs(a_r1) * b_size
-    p_l1 = b_l1 if swap else a_l1
-    q_l1 = a_l1 if swap else b_l1
-    p_l2 = b_l2 if swap else a_l2
-    q_l2 = a_l2 if swap else b_l2
-    p_r1 = b_r1 if swap else a_r1
-    q_r1 = a_r1 if swap else b_r1
-    p_r2 = b_r2 if swap else a_r2
-    q_r2 = a_r2 if swap else b_r2
-    p_size = b_size if swap else a_size
-    q_size = a_size if swap else b_size
+    p_l1 = select(swap, b_l1, a_l1)
+    q_l1 = select(swap, a_l1, b_l1)
+    p_l2 = select(swap, b_l2, a_l2)
+    q_l2 = select(swap, a_l2, b_l2)
+    p_r1 = select(swap, b_r1, a_r1)
+    q_r1 = select(swap, a_r1, b_r1)
+    p_r2 = select(swap, b_r2, a_r2)
+    q_r2 = select(swap, a_r2, b_r2)
+    p_size = select(swap, b_size, a_size)
+    q_size = select(swap, a_size, b_size)
     new = abs(c1) * p_size > abs(p_r1) * c_size  # the new row is the pivot, not p
-    choice = (two if swap else zero) + (one if new else zero)
-    s[CHOICES + word * LANES + t] += choice * scale
-    k_l1 = zero if new else p_l1
-    o_l1 = p_l1 if new else zero
-    k_l2 = zero if new else p_l2
-    o_l2 = p_l2 if new else zero
-    k_r1 = c1 if new else p_r1
-    o_r1 = p_r1 if new else c1
-    k_r2 = c2 if new else p_r2
-    o_r2 = p_r2 if new else c2
-    k_r3 = c3 if new else zero
-    o_r3 = zero if new else c3
-    o_size = p_size if new else c_size
-    none = k_r1 == zero
-    bad = s[BAD + t]
-    first = row if bad == zero else bad
-    s[BAD + t] = first if none else bad
-    k_r1 = _stand_in(k_r2, k_r3) if none else k_r1
-    inverse = one / k_r1
+    first, second = CHOICES + word * LANES + t, CHOICES + (WORDS + word) * LANES + t
+    s[first] = as_number(as_word(s[first]) | select(swap, bit, 0))
+    s[second] = as_number(as_word(s[second]) | select(new, bit, 0))
+    k_l1 = select(new, zero, p_l1)
+    o_l1 = select(new, p_l1, zero)
+    k_l2 = select(new, zero, p_l2)
+    o_l2 = select(new, p_l2, zero)
+    k_r1 = select(new, c1, p_r1)
+    o_r1 = select(new, p_r1, c1)
+    k_r2 = select(new, c2, p_r2)
+    o_r2 = select(new, p_r2, c2)
+    k_r3 = select(new, c3, zero)
+    o_r3 = select(new, zero, c3)
+    o_size = select(new, p_size, c_size)
+    none, bad = k_r1 == zero, s[BAD + t]
+    s[BAD + t] = select(none & (bad == zero), row, bad)
+    inverse = one / select(none, _stand_in(k_r2, k_r3), k_r1)
     m_a = q_r1 * inverse
     l1, l2 = q_l1 - m_a * k_l1, q_l2 - m_a * k_l2
-    s[A_L1 + t] = l1 if abs(l1) > tiny else zero
-    s[A_L2 + t] = l2 if abs(l2) > tiny else zero
+    s[A_L1 + t] = select(abs(l1) > tiny, l1, zero)
+    s[A_L2 + t] = select(abs(l2) > tiny, l2, zero)
     r1, r2 = q_r2 - m_a * k_r2, -m_a * k_r3
     s[A_R1 + t] = r1
     s[A_R2 + t] = r2
@@ -207,8 +237,8 @@ def reduced(s: Array, t: int, at: int, word: int, scale: Any, row: Any) -> Any:
     s[A_SIZE + t] = larger(size, q_size)
     m_b = o_r1 * inverse
     l1, l2 = o_l1 - m_b * k_l1, o_l2 - m_b * k_l2
-    s[B_L1 + t] = l1 if abs(l1) > tiny else zero
-    s[B_L2 + t] = l2 if abs(l2) > tiny else zero
+    s[B_L1 + t] = select(abs(l1) > tiny, l1, zero)
+    s[B_L2 + t] = select(abs(l2) > tiny, l2, zero)
     r1, r2 = o_r2 - m_b * k_r2, o_r3 - m_b * k_r3
     s[B_R1 + t] = r1
     s[B_R2 + t] = r2
@@ -218,33 +248,29 @@ def reduced(s: Array, t: int, at: int, word: int, scale: Any, row: Any) -> Any:
 
 
 @expanded
-def repeated(s: Array, t: int, at: int, word: int) -> Any:
+def repeated(s: Array, t: int, at: int, word: int, bit: int) -> Any:
     """The same elimination without the left unknowns, with the pivot that was chosen before.
 
     Returns the choice and the multipliers as `reduced` does, then one over the pivot and the two
     other coefficients of the pivot row, divided by it.
     """
-    zero, one, two, four = s.dtype.type(0), s.dtype.type(1), s.dtype.type(2), s.dtype.type(4)
+    zero, one = s.dtype.type(0), s.dtype.type(1)
     c1, c2, c3 = s[LOWER + at], s[DIAGONAL + at], s[UPPER + at]
     a_r1, b_r1 = s[A_R1 + t], s[B_R1 + t]
     a_r2, b_r2 = s[A_R2 + t], s[B_R2 + t]
-    rest = s[CHOICES + word * LANES + t] * four
-    swap = rest >= two
-    rest = rest - two if swap else rest
-    new = rest >= one
-    s[CHOICES + word * LANES + t] = rest - one if new else rest
-    p_r1 = b_r1 if swap else a_r1
-    q_r1 = a_r1 if swap else b_r1
-    p_r2 = b_r2 if swap else a_r2
-    q_r2 = a_r2 if swap else b_r2
-    k_r1 = c1 if new else p_r1
-    o_r1 = p_r1 if new else c1
-    k_r2 = c2 if new else p_r2
-    o_r2 = p_r2 if new else c2
-    k_r3 = c3 if new else zero
-    o_r3 = zero if new else c3
-    k_r1 = _stand_in(k_r2, k_r3) if k_r1 == zero else k_r1
-    inverse = one / k_r1
+    swap = (as_word(s[CHOICES + word * LANES + t]) & bit) != 0
+    new = (as_word(s[CHOICES + (WORDS + word) * LANES + t]) & bit) != 0
+    p_r1 = select(swap, b_r1, a_r1)
+    q_r1 = select(swap, a_r1, b_r1)
+    p_r2 = select(swap, b_r2, a_r2)
+    q_r2 = select(swap, a_r2, b_r2)
+    k_r1 = select(new, c1, p_r1)
+    o_r1 = select(new, p_r1, c1)
+    k_r2 = select(new, c2, p_r2)
+    o_r2 = select(new, p_r2, c2)
+    k_r3 = select(new, c3, zero)
+    o_r3 = select(new, zero, c3)
+    inverse = one / select(k_r1 == zero, _stand_in(k_r2, k_r3), k_r1)
     m_a = q_r1 * inverse
     s[A_R1 + t] = q_r2 - m_a * k_r2
     s[A_R2 + t] = -m_a * k_r3
@@ -255,13 +281,51 @@ def repeated(s: Array, t: int, at: int, word: int) -> Any:
 
 
 @expanded
+def reduced_dominant(s: Array, t: int, at: int, row: Any) -> Any:
+    """`reduced` in a dominant tile, where B is the pivot.
+
+    Nothing grows: B's second entry is at most as large as its pivot, so A becomes smaller, and so
+    does B, which begins anew at every row.
+    """
+    zero, one, tiny = s.dtype.type(0), s.dtype.type(1), s.dtype.type(TINY)
+    size = abs(s[DIAGONAL + at])
+    s[MOST + t] = larger(s[MOST + t], size)
+    s[LEAST + t] = -larger(-s[LEAST + t], -size)
+    b_l2, b_r1, b_r2 = s[B_L2 + t], s[B_R1 + t], s[B_R2 + t]
+    none, bad = b_r1 == zero, s[BAD + t]
+    s[BAD + t] = select(none & (bad == zero), row, bad)
+    inverse = one / select(none, _stand_in(b_r2, zero), b_r1)
+    m_a, m_b = s[A_R1 + t] * inverse, s[LOWER + at] * inverse
+    r1, l2 = -m_a * b_r2, -m_b * b_l2
+    s[A_L2 + t] -= m_a * b_l2
+    s[A_R1 + t] = select(abs(r1) > tiny, r1, zero)
+    s[B_L2 + t] = select(abs(l2) > tiny, l2, zero)
+    s[B_R1 + t] = s[DIAGONAL + at] - m_b * b_r2
+    s[B_R2 + t] = s[UPPER + at]
+    s[B_SIZE + t] = size
+    return True, False, m_a, m_b
+
+
+@expanded
+def repeated_dominant(s: Array, t: int, at: int) -> Any:
+    """`repeated` in a dominant tile, where A is no pivot."""
+    zero, one = s.dtype.type(0), s.dtype.type(1)
+    b_r1, b_r2 = s[B_R1 + t], s[B_R2 + t]
+    inverse = one / select(b_r1 == zero, _stand_in(b_r2, zero), b_r1)
+    m_b = s[LOWER + at] * inverse
+    s[B_R1 + t] = s[DIAGONAL + at] - m_b * b_r2
+    s[B_R2 + t] = s[UPPER + at]
+    return True, False, zero, m_b, inverse, b_r2 * inverse, zero
+
+
+@expanded
 def right_hand_sides(a: Any, b: Any, c: Any, swap: Any, new: Any, m_a: Any, m_b: Any) -> Any:
     """The same elimination in a right-hand side of A, B and the new row: the pivot row's, then
     those of the two rows that are left."""
-    p = b if swap else a
-    q = a if swap else b
-    k = c if new else p
-    o = p if new else c
+    p = select(swap, b, a)
+    q = select(swap, a, b)
+    k = select(new, c, p)
+    o = select(new, p, c)
     return k, q - m_a * k, o - m_b * k
 
 
@@ -301,29 +365,62 @@ def _start(s: Array) -> None:
 
 
 @device
-def reduce_tile(s: Array) -> None:
-    """Eliminate the inner unknowns of every lane's part: A and B are its element afterwards."""
-    zero, one, four = s.dtype.type(0), s.dtype.type(1), s.dtype.type(4)
-    _start(s)
-    start_sizes(s)
-    for t in range(LANES):
-        s[SUM + t] += abs(s[RIGHT + t]) + abs(s[RIGHT + LANES + t])
-    for word in range(WORDS):
+def is_dominant(s: Array) -> bool:
+    """Whether no diagonal entry of a tile is smaller than the two beside it together."""
+    for j in range(ROWS):
+        off = 0
         for t in range(LANES):
-            s[CHOICES + word * LANES + t] = zero
-        scale = one
+            at = j * LANES + t
+            beside = abs(s[LOWER + at]) + abs(s[UPPER + at])
+            off += select(beside <= abs(s[DIAGONAL + at]), 0, 1)
+        if off > 0:
+            return False
+    return True
+
+
+@device
+def start_choices(s: Array) -> bool:
+    """No pivots are chosen yet; returns whether they will be.  A tile where they are not is marked
+    by the sign of its first words."""
+    pivoting = not is_dominant(s)
+    for k in range(2 * WORDS * LANES):
+        s[CHOICES + k] = s.dtype.type(0)
+    if not pivoting:
+        for t in range(LANES):
+            s[CHOICES + t] = as_number(np.int64(-1))
+    return pivoting
+
+
+@expanded
+def _reduce_rows(s: Array, pivoting: bool) -> None:
+    for word in range(WORDS):
         for step in range(STEPS):
-            j = 2 + word * STEPS + step
+            j, bit = 2 + word * STEPS + step, np.int64(1) << step
             row = s.dtype.type(j)
-            scale /= four
             for t in range(LANES):
                 at = j * LANES + t
                 cf = s[RIGHT + at]
-                s[SUM + t] += abs(cf)
-                swap, new, m_a, m_b = reduced(s, t, at, word, scale, row)
+                s[MOST + t] = larger(s[MOST + t], abs(cf))
+                if pivoting:
+                    swap, new, m_a, m_b = reduced(s, t, at, word, bit, row)
+                else:
+                    swap, new, m_a, m_b = reduced_dominant(s, t, at, row)
                 _, a_f, b_f = right_hand_sides(s[A_F + t], s[B_F + t], cf, swap, new, m_a, m_b)
                 s[A_F + t] = a_f
                 s[B_F + t] = b_f
+
+
+@device
+def reduce_tile(s: Array) -> None:
+    """Eliminate the inner unknowns of every lane's part: A and B are its element afterwards."""
+    _start(s)
+    start_sizes(s)
+    for t in range(LANES):
+        s[MOST + t] = larger(s[MOST + t], larger(abs(s[RIGHT + t]), abs(s[RIGHT + LANES + t])))
+    if start_choices(s):
+        _reduce_rows(s, True)
+    else:
+        _reduce_rows(s, False)
 
 
 @device
@@ -335,7 +432,7 @@ def store_elements(tile: int, s: Array, elements: Array, choices: Array, parts: 
             for k in range(6):
                 elements[part, 0, k] = s[k * LANES + lane]
                 elements[part, 1, k] = s[(6 + k) * LANES + lane]
-            for k in range(WORDS):
+            for k in range(2 * WORDS):
                 choices[part, k] = s[CHOICES + k * LANES + lane]
 
 
@@ -348,32 +445,39 @@ def load_ends(tile: int, s: Array, ends: Array, choices: Array, parts: int) -> N
         s[X0 + lane] = first
         s[X1 + lane] = ends[part + 1, 0]
         s[X2 + lane] = ends[part + 1, 1]
-        for k in range(WORDS):
+        for k in range(2 * WORDS):
             s[CHOICES + k * LANES + lane] = choices[part, k]
         s[RIGHT + lane] -= s[LOWER + lane] * before + s[DIAGONAL + lane] * first
         s[RIGHT + LANES + lane] -= s[LOWER + LANES + lane] * first
 
 
-@device
-def substitute_tile(s: Array) -> None:
-    """The same elimination without the left unknowns, then back substitution.
-
-    The pivot row of x[j], divided by its pivot, overwrites row j; then x[j] overwrites d.
-    """
-    _start(s)
+@expanded
+def _repeat_rows(s: Array, pivoting: bool) -> None:
+    """The pivot row of x[j], divided by its pivot, overwrites row j."""
     for word in range(WORDS):
         for step in range(STEPS):
-            j = 2 + word * STEPS + step
+            j, bit = 2 + word * STEPS + step, np.int64(1) << step
             for t in range(LANES):
                 at = j * LANES + t
                 cf = s[RIGHT + at]
-                swap, new, m_a, m_b, inverse, second, third = repeated(s, t, at, word)
+                found = repeated(s, t, at, word, bit) if pivoting else repeated_dominant(s, t, at)
+                swap, new, m_a, m_b, inverse, second, third = found
                 k_f, a_f, b_f = right_hand_sides(s[A_F + t], s[B_F + t], cf, swap, new, m_a, m_b)
                 s[A_F + t] = a_f
                 s[B_F + t] = b_f
                 s[LOWER - LANES + at] = second
                 s[UPPER - LANES + at] = third
                 s[RIGHT - LANES + at] = k_f * inverse
+
+
+@device
+def substitute_tile(s: Array) -> None:
+    """The same elimination without the left unknowns, then back substitution: x overwrites d."""
+    _start(s)
+    if as_word(s[CHOICES]) < 0:
+        _repeat_rows(s, False)
+    else:
+        _repeat_rows(s, True)
     for t in range(LANES):
         s[DIAGONAL + t] = s[X0 + t]
         s[DIAGONAL + TILE - LANES + t] = s[X1 + t]

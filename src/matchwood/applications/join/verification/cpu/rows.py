@@ -147,26 +147,9 @@ def least_weight(share: float, left: int, right: int) -> Any:
     return max(np.int64(np.floor(share * (left + right) * ONE)) - min(left, right), 1)
 
 
-@inlined
-def mine(scratch: Scratch, me: int) -> Scratch:
+def mine(scratch: Any, me: int) -> Scratch:
     """The arrays of one member of the team."""
-    a, b, c, d = scratch.sides, scratch.table, scratch.edges, scratch.solver
-    e, f, g = scratch.stack, scratch.pattern, scratch.lanes
-    return Scratch(
-        Sides(a.rows[me], a.columns[me]),
-        Table(b.slots[me], b.entries[me], b.shared[me], b.touched[me], b.present[me]),
-        Edges(
-            c.starts[me], c.columns[me], c.weights[me], c.row_best[me], c.row_choice[me],
-            c.column_best[me], c.column_choice[me],
-        ),
-        Solver(
-            d.row_mate[me], d.column_mate[me], d.row_dual[me], d.column_dual[me],
-            d.distance[me], d.reached_from[me], d.reached[me], d.order[me],
-        ),
-        Stack(e.rows[me], e.columns[me], e.weights[me]),
-        Pattern(f.direct[me], f.keys[me], f.words[me], f.steps[me]),
-        Lanes(g.table[me], g.state[me], g.tops[me], g.lengths[me], g.ratios[me]),
-    )  # fmt: skip
+    return Scratch(*(part._make(array[me] for array in part) for part in scratch))
 
 
 def how(caller: str, similarity: str, verify: str, mode: str, scores: bool) -> How:
@@ -609,22 +592,35 @@ def open_table(
 
 
 @inlined
-def make_row(
+def token_row(
     team: Team,
     elements: Elements,
     row: int,
     columns: int,
     shift: int,
-    how: How,
     space: Scratch,
     ordered: bool,
 ) -> Any:
     """The number of similarities of a row, which are written at `starts[row]`; or STOPPED."""
-    if (columns > 256 or how.similarity == EDIT) and stopping(team):
+    if columns > 256 and stopping(team):
         return STOPPED
-    if how.similarity == EDIT:
-        return edit_row(team, elements, row, columns, space)
     return jaccard_row(elements, row, columns, shift, space, ordered)
+
+
+@inlined
+def text_row(
+    team: Team,
+    elements: Elements,
+    row: int,
+    columns: int,
+    shift: int,
+    space: Scratch,
+    ordered: bool,
+) -> Any:
+    """As `token_row`, for edit similarity."""
+    if stopping(team):
+        return STOPPED
+    return edit_row(team, elements, row, columns, space)
 
 
 @inlined
@@ -633,10 +629,11 @@ def make_rows(
     elements: Elements,
     rows: int,
     columns: int,
+    shift: int,
     slack: int,
-    how: How,
     space: Scratch,
     ordered: bool,
+    make_row: Any,
 ) -> Any:
     """Make rows until they fall short of their bounds by more than `slack` in all.
 
@@ -645,12 +642,9 @@ def make_rows(
     """
     edges = space.edges
     reset_best(edges, rows, columns)
-    if how.similarity == EDIT and rows_fit_lanes(elements, rows, columns, space):
-        return 0, edit_rows(elements, rows, columns, slack, space)
-    shift = open_table(elements, space.sides, rows, columns, space.table, how.similarity)
     lost = np.int64(0)
     for row in range(rows):
-        count = make_row(team, elements, row, columns, shift, how, space, ordered)
+        count = make_row(team, elements, row, columns, shift, space, ordered)
         if count == STOPPED:
             return STOPPED, 0
         edges.starts[row + 1] = edges.starts[row] + count

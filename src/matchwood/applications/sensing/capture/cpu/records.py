@@ -83,18 +83,22 @@ def half_at(data: Array, position: int, swapped: bool) -> Any:
     return value if swapped == _LITTLE else ((value & 0xFF) << 8) | (value >> 8)
 
 
-# From the bytes of a frame to its IPv4 header, for each kind of link layer
+# From the bytes of a frame to its IP header, for each kind of link layer
 
-UNKNOWN, RAW, ETHERNET, SLL, SLL2, NULL, LOOP = range(7)  # kinds of link layer
-IPV6, ARP, OTHER, SHORT, BROADCAST = range(5)  # why a frame is not counted
+UNKNOWN, RAW, ETHERNET, SLL, SLL2, NULL, LOOP, WIFI, RADIOTAP = range(9)  # kinds of link layer
+FAMILY, ARP, OTHER, SHORT, BROADCAST = range(5)  # why a frame is not counted
 REASONS = 5
 
-IPV4_HEADER = 20  # bytes of it that must have been captured
+IPV4_HEADER, IPV6_HEADER = 20, 40  # bytes of it that must have been captured
 TYPE_IPV4, _TYPE_ARP, _TYPE_IPV6 = 0x0800, 0x0806, 0x86DD
 TYPE_VLAN, _TYPE_SERVICE, _TYPE_OLD, _TYPE_OLDER = 0x8100, 0x88A8, 0x9100, 0x9200
-_TAG = 4  # bytes of a VLAN tag
+_TYPE_MPLS, _TYPE_MPLS_MANY, _TYPE_PPPOE = 0x8847, 0x8848, 0x8864
+_PPP_IPV4, _PPP_IPV6 = 0x0021, 0x0057
+_TAG = 4  # bytes of a VLAN tag, and of an MPLS label
+_PPPOE = 8  # bytes of a session header, and of the protocol after it
 _FAMILY = 4  # bytes of the word before packets of the links NULL and LOOP
 _AF_INET = 2
+_WIFI_HEAD, _SNAP = 24, 8  # bytes of an 802.11 header with three addresses, and of what follows it
 EVERYONE = np.uint32(0xFFFFFFFF)  # 255.255.255.255
 
 
@@ -104,33 +108,38 @@ def _no(reason: int) -> int:
 
 
 @device
-def header_at(data: Array, start: int, captured: int, link: int, compat: bool) -> int:
-    """Where the IPv4 header of a frame begins; -1 - reason where the frame is not counted."""
+def header_at(data: Array, start: int, captured: int, link: int, compat: bool, version: int) -> int:
+    """Where the IP header of a frame begins; -1 - reason where the frame is not counted."""
+    end = start + captured
     if link == RAW:
-        if captured < 1:
-            return _no(SHORT)
-        version = data[start] >> 4
-        if version != 4:
-            return _no(IPV6) if version == 6 else _no(OTHER)
-        return start if captured >= IPV4_HEADER else _no(SHORT)
+        return _of_version(data, start, end, version, FAMILY)
     if link == ETHERNET:
-        at = _behind_type(data, start, captured, 12, 14, compat)
-    elif link == SLL:
-        at = _behind_type(data, start, captured, 14, 16, compat)
-    elif link == SLL2:
-        at = _behind_type(data, start, captured, 0, 20, compat)
-    elif link in (NULL, LOOP):
-        at = _behind_family(data, start, captured, link == NULL)
-    else:
-        return _no(OTHER)
-    if at < 0:
-        return at
-    left = captured - (at - start)
-    if left < 1:
+        return _behind_type(data, start, end, 12, 14, compat, version)
+    if link == SLL:
+        return _behind_type(data, start, end, 14, 16, compat, version)
+    if link == SLL2:
+        return _behind_type(data, start, end, 0, 20, compat, version)
+    if link in (NULL, LOOP):
+        return _behind_family(data, start, end, link == NULL, version)
+    if link == WIFI:
+        return _behind_wifi(data, start, end, version)
+    if link == RADIOTAP:
+        if captured < 4:
+            return _no(SHORT)
+        head = np.int64(data[start + 2]) | (np.int64(data[start + 3]) << 8)
+        return _behind_wifi(data, start + head, end, version)
+    return _no(OTHER)
+
+
+@device
+def _of_version(data: Array, at: int, end: int, version: int, another: int) -> int:
+    """`at` if a whole header of this version begins there; `another`: why not, for the other."""
+    if at >= end:
         return _no(SHORT)
-    if data[at] >> 4 != 4:
-        return _no(OTHER)
-    return at if left >= IPV4_HEADER else _no(SHORT)
+    found = np.int64(data[at] >> 4)
+    if found != version:
+        return _no(another) if found == 4 or found == 6 else _no(OTHER)
+    return at if end - at >= (IPV4_HEADER if version == 4 else IPV6_HEADER) else _no(SHORT)
 
 
 @device
@@ -144,45 +153,95 @@ def _is_tag(kind: int, compat: bool) -> bool:
 
 @device
 def _behind_type(
-    data: Array, start: int, captured: int, type_at: int, head: int, compat: bool
+    data: Array, start: int, end: int, type_at: int, head: int, compat: bool, version: int
 ) -> int:
-    """Where the IPv4 header begins, after a link header with a type and any VLAN tags."""
-    if captured < head:
+    """Where the IP header begins, after a link header with a type and any VLAN tags."""
+    if end - start < head:
         return _no(SHORT)
     kind, at = short_at(data, start + type_at), start + head
-    if kind == TYPE_IPV4:
-        return at
     while _is_tag(kind, compat):
-        if captured < at - start + _TAG:
+        if end - at < _TAG:
             return _no(SHORT)
         kind = short_at(data, at + 2)
         at += _TAG
         if compat:  # one tag, no more
             break
-    if kind == TYPE_IPV4:
-        return at
-    if kind == _TYPE_IPV6:
-        return _no(IPV6)
-    return _no(ARP) if kind == _TYPE_ARP else _no(OTHER)
+    return _of_kind(data, at, end, kind, compat, version)
 
 
 @device
-def _behind_family(data: Array, start: int, captured: int, either: bool) -> int:
-    """Where the IPv4 header begins, after a word that names the family of addresses.
+def _of_kind(data: Array, at: int, end: int, kind: int, compat: bool, version: int) -> int:
+    """Where the IP header begins, in or after what the type `kind` of a frame announces."""
+    if kind == (TYPE_IPV4 if version == 4 else _TYPE_IPV6):
+        return _of_version(data, at, end, version, OTHER)
+    if kind in (TYPE_IPV4, _TYPE_IPV6):
+        return _no(FAMILY)
+    if kind == _TYPE_ARP:
+        return _no(ARP)
+    if compat:
+        return _no(OTHER)
+    if kind == _TYPE_PPPOE:
+        if end - at < _PPPOE:
+            return _no(SHORT)
+        inner = short_at(data, at + _PPPOE - 2)
+        if inner in (_PPP_IPV4, _PPP_IPV6):
+            return _of_version(data, at + _PPPOE, end, version, FAMILY)
+        return _no(OTHER)
+    if kind in (_TYPE_MPLS, _TYPE_MPLS_MANY):
+        last = False
+        while not last:  # labels, up to the one that says it is the last
+            if end - at < _TAG:
+                return _no(SHORT)
+            last = data[at + 2] & 1 != 0
+            at += _TAG
+        return _of_version(data, at, end, version, FAMILY)
+    return _no(OTHER)
+
+
+@device
+def _behind_wifi(data: Array, at: int, end: int, version: int) -> int:
+    """Where the IP header begins, in a frame of data of 802.11 that is neither encrypted nor many.
+
+    Its header is longer where there is a fourth address, a quality of service, or HT control.
+    """
+    if end - at < _WIFI_HEAD:
+        return _no(SHORT)
+    first, flags = np.int64(data[at]), np.int64(data[at + 1])
+    if first & 0x0C != 0x08 or first & 0x40 != 0 or flags & 0x40 != 0:
+        return _no(OTHER)
+    head = _WIFI_HEAD + (6 if flags & 3 == 3 else 0)
+    if first & 0x80 != 0:  # quality of service
+        if end - at < head + 2:
+            return _no(SHORT)
+        if data[at + head] & 0x80 != 0:  # several frames in one
+            return _no(OTHER)
+        head += 6 if flags & 0x80 != 0 else 2
+    at += head
+    if end - at < _SNAP:
+        return _no(SHORT)
+    if big_at(data, at) != np.uint32(0xAAAA0300) or short_at(data, at + 4) != 0:
+        return _no(OTHER)
+    return _of_kind(data, at + _SNAP, end, short_at(data, at + 6), False, version)
+
+
+@device
+def _behind_family(data: Array, start: int, end: int, either: bool, version: int) -> int:
+    """Where the IP header begins, after a word that names the family of addresses.
 
     The link NULL has it in the byte order of the capturing machine, so both orders are read.
     """
-    if captured < _FAMILY:
+    if end - start < _FAMILY:
         return _no(SHORT)
     family = big_at(data, start)
     if either and family > np.uint32(0xFFFF):
         family = reversed_word(family)
-    if family == _AF_INET:
-        return start + _FAMILY
     # AF_INET6 of Linux, of NetBSD and OpenBSD, of FreeBSD, of macOS
-    if family == 10 or family == 24 or family == 28 or family == 30:
-        return _no(IPV6)
-    return _no(OTHER)
+    newer = family == 10 or family == 24 or family == 28 or family == 30
+    if family != _AF_INET and not newer:
+        return _no(OTHER)
+    if newer != (version == 6):
+        return _no(FAMILY)
+    return _of_version(data, start + _FAMILY, end, version, OTHER)
 
 
 @device
@@ -228,6 +287,7 @@ class Format(NamedTuple):
     fraction: int  # PCAP: fractions of a second below this are plausible
     nanoseconds: int  # PCAP: in a fraction
     part: int  # bytes that a member parses at once
+    version: int  # of IP: 4 or 6
 
 
 class Table(NamedTuple):
@@ -242,7 +302,11 @@ class Table(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Where packets go; the fields of Packets."""
+    """Where packets go; the fields of Packets.
+
+    The addresses of IPv6 do not fit: `src` and `dst` get the lower and upper half of the place of
+    the header in the bytes.
+    """
 
     src: Array
     dst: Array
@@ -253,11 +317,17 @@ class Output(NamedTuple):
 
 @device
 def _take(
-    data: Array, start: int, captured: int, link: int, compat: bool, out: Output, at: int
+    data: Array, start: int, captured: int, link: int, form: Format, out: Output, at: int
 ) -> int:
     """Write the packet of a frame to position `at`; returns -1 - reason where it holds none."""
-    header = header_at(data, start, captured, link, compat)
+    compat = form.compat
+    header = header_at(data, start, captured, link, compat, form.version)
     if header < 0:
+        return header
+    if form.version == 6:
+        out.src[at] = np.uint32(header & 0xFFFFFFFF)
+        out.dst[at] = np.uint32(header >> 32)
+        out.protocol[at] = data[header + 6]
         return header
     src = address_at(data, header + 12, compat)
     dst = address_at(data, header + 16, compat)
@@ -277,7 +347,7 @@ def parse_records(
     """The records of PCAP that begin in begin..stop; data is there up to `end`."""
     position, first, status = begin, at, GOES_ON
     link, swapped = table.link[0], form.swapped
-    usual = not swapped and not form.compat
+    usual = not swapped and not form.compat and form.version == 4
     while position < stop:
         if usual and link == RAW:
             position, at = _usual_raw(data, position, stop, end, form, out, at)
@@ -296,7 +366,7 @@ def parse_records(
         if following > end:
             status = MORE
             break
-        found = _take(data, position + RECORD_HEADER, captured, link, form.compat, out, at)
+        found = _take(data, position + RECORD_HEADER, captured, link, form, out, at)
         if found >= 0:
             seconds = np.int64(number_at(data, position, swapped))
             fraction = np.int64(number_at(data, position + 4, swapped))
@@ -404,7 +474,7 @@ def parse_blocks(
             if status != GOES_ON:
                 break
             link = table.link[interface]
-            found = _take(data, position + head, captured, link, form.compat, out, at)
+            found = _take(data, position + head, captured, link, form, out, at)
             if found >= 0:
                 if kind == _SIMPLE:
                     out.time[at] = 0
@@ -531,8 +601,8 @@ def _records_from(data: Array, first: int, end: int, form: Format, link: int, ne
         following = position + RECORD_HEADER + captured
         if following > end:
             return False
-        found = header_at(data, position + RECORD_HEADER, captured, link, form.compat)
-        known += found >= 0 or found == -1 - IPV6 or found == -1 - ARP
+        found = header_at(data, position + RECORD_HEADER, captured, link, form.compat, form.version)
+        known += found >= 0 or found == -1 - FAMILY or found == -1 - ARP
         position, before, seen = following, seconds, seen + 1
     return 0 < seen <= 2 * known
 

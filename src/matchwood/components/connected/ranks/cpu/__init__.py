@@ -1,5 +1,8 @@
 """A rank's part of the forest, on the CPU.  The rule: ../forest.py; a shortcut: giant.py.
 
+Ranks of one host have one array of parents, in memory that all of them map, and nothing is sent:
+the last part of this file.
+
 Vertices are numbered as the grid numbers them: own vertex v of place k is k p + rank.
 
 Races.  A smallest member, and a parent, only go down, by an atomic minimum, so the order of arrival
@@ -13,15 +16,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.components.connected.cpu import join_ends
 from matchwood.components.connected.ranks.cpu import giant
 from matchwood.components.connected.ranks.forest import exchanged, stars, stripes_of
 from matchwood.engines.cpu import (
     atomic_min,
     crew,
     crew_for_step,
+    expanded,
     interrupted,
     kernel,
     load_relaxed,
+    next_chunk,
     share,
     store_relaxed,
 )
@@ -380,3 +386,198 @@ def _shortcut(exchange: Any, own: OwnParents, head: int, threads: int | None) ->
     changed = above != parents
     own.parent[places[changed]] = above[changed]
     return moved + int(np.count_nonzero(changed))
+
+
+# Ranks of one host: one array of parents
+#
+# Every rank joins the entries of its block in it, as the threads of one machine do, by
+# compare-and-swap (primitives/union_find).  First the first and the last entry of each row, which
+# mostly join nearly everything [Sutton, Ben-Nun, Barak: Afforest]; where the pattern is symmetric,
+# rows of the largest component need not be read then.  Parents are initialised and compressed in
+# ranges, so that no two ranks write to one cache line.  Vertices have the user's numbers here, in
+# any order and layout: the smallest of a component is the one that decides its number.
+
+
+SHARED_ROUNDS = 2
+SAMPLES = 1024  # vertices among which the largest component is looked for
+CHUNK = 2048  # rows that a member takes at a time
+
+
+class BlockRows(NamedTuple):
+    """The rows of a block, and the vertices of its local ids as the user numbers them."""
+
+    indptr: Array
+    indices: Array
+    rows: int
+    ids: Array
+
+
+@kernel
+def _begin_range(team: Any, parent: Array, first: int, end: int) -> None:
+    lo, hi = share(team, end - first)
+    mine, kind = parent[first + lo : first + hi], parent.dtype.type
+    for i in range(mine.size):
+        mine[i] = kind(first + lo + i)
+
+
+@expanded
+def _roots(part: Array, first: int) -> Any:
+    """How many vertices of a part of the parents, from vertex `first` on, are roots."""
+    count, me = np.uint64(0), part.dtype.type(first)
+    for i in range(part.size):
+        count += np.uint64(part[i] == me + part.dtype.type(i))
+    return np.int64(count)
+
+
+@kernel
+def _compress_range(team: Any, parent: Array, first: int, end: int, roots: Array) -> None:
+    """Every vertex of the range under its root; each member counts the roots in its share."""
+    lo, hi = share(team, end - first)
+    count = 0
+    for start in range(first + lo, first + hi, CHUNK):
+        if interrupted(team, 0):
+            return
+        mine = parent[start : min(start + CHUNK, first + hi)]
+        for i in range(mine.size):
+            root = load_relaxed(mine, i)
+            above = load_relaxed(parent, root)
+            if above == root:
+                continue
+            while above != root:
+                root = above
+                above = load_relaxed(parent, root)
+            store_relaxed(mine, i, root)
+        count += _roots(mine, start)
+    roots[team.me] = count
+
+
+@kernel
+def _number_range(team: Any, parent: Array, first: int, end: int, numbers: Array) -> None:
+    """Each root of the range gets its number, with the highest bit, in place of its parent.
+
+    numbers[k] is the first one in the share of member k.
+    """
+    lo, hi = share(team, end - first)
+    kind, number = parent.dtype.type, numbers[team.me]
+    mark = kind(1) << kind(np.iinfo(parent.dtype).bits - 1)
+    for start in range(first + lo, first + hi, CHUNK):
+        if interrupted(team, 0):
+            return
+        mine, me = parent[start : min(start + CHUNK, first + hi)], kind(start)
+        if _roots(mine, start) == 0:  # mostly, and a loop without branches is quick
+            continue
+        for i in range(mine.size):
+            if mine[i] == me + kind(i):
+                mine[i] = kind(number) | mark
+                number += 1
+
+
+@kernel
+def _read_numbers(team: Any, parent: Array, ids: Array, labels: Array) -> None:
+    """labels[k]: the number of the root of vertex ids[k]."""
+    kind = parent.dtype.type
+    mark = kind(1) << kind(np.iinfo(parent.dtype).bits - 1)
+    lo, hi = share(team, labels.size)
+    for start in range(lo, hi, CHUNK):
+        if interrupted(team, 0):
+            return
+        mine, names = labels[start : min(start + CHUNK, hi)], ids[start:hi]
+        for i in range(mine.size):
+            above = parent[names[i]]
+            mine[i] = (above if above & mark else parent[above]) & ~mark
+
+
+@kernel
+def _join_sample(team: Any, block: BlockRows, parent: Array) -> None:
+    """Join the first and the last entry of each row."""
+    lo, hi = share(team, block.rows)
+    indptr, indices, ids, one = block.indptr, block.indices, block.ids, np.uint64(1)
+    for v in range(np.uint64(lo), np.uint64(hi)):
+        if interrupted(team, np.int64(v)):
+            return
+        begin, end, me = np.uint64(indptr[v]), np.uint64(indptr[v + one]), ids[v]
+        if begin < end:
+            join_ends(parent, me, ids[indices[begin]])
+            join_ends(parent, me, ids[indices[end - one]])
+
+
+@kernel
+def _join_others(team: Any, block: BlockRows, skipped: Any, parent: Array) -> None:
+    """Join the other entries, but those of rows in the tree of `skipped`."""
+    indptr, indices, ids, one = block.indptr, block.indices, block.ids, np.uint64(1)
+    chunk = next_chunk(team, block.rows, CHUNK)
+    while chunk >= 0:
+        for v in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, block.rows))):
+            begin, end = np.uint64(indptr[v]) + one, np.uint64(indptr[v + one])
+            if begin + one >= end or load_relaxed(parent, ids[v]) == skipped:
+                continue
+            for k in range(begin, end - one):
+                join_ends(parent, ids[v], ids[indices[k]])
+        chunk = next_chunk(team, block.rows, CHUNK)
+
+
+def shared_parents(G: Any) -> Array | None:
+    """An array for the parents of all vertices, kept by G; None where ranks share no memory."""
+    kind = np.dtype(np.uint32 if G.n <= np.iinfo(np.int32).max else np.uint64)
+
+    def make() -> list[Any]:
+        memory = G.comm.shared_array(G.n * kind.itemsize)
+        return [None if memory is None else memory.view(kind)]
+
+    kept: list[Any] = G.keep("components, shared parents", make)
+    return kept[0]
+
+
+def _range(G: Any) -> tuple[int, int]:
+    """The vertices that this rank initialises, compresses and numbers."""
+    rank, p = G.grid.rank, G.grid.p
+    return rank * G.n // p, (rank + 1) * G.n // p
+
+
+def join_shared(G: Any, parent: Array, symmetric: bool, threads: int | None) -> Array:
+    """Make each parent the smallest vertex of its component.
+
+    Returns the number of roots in the shares of this rank's members.
+    """
+    grid, comm, kind, view = G.grid, G.comm, parent.dtype, G.entries()
+    ids = G.keep("components, ids", lambda: G.original_local.astype(kind))
+    indices = view.indices.view(f"u{view.indices.itemsize}")
+    block, vertices = BlockRows(view.indptr, indices, grid.n_rows, ids), _range(G)
+    entries, own = crew(threads, work=view.nnz + grid.n_rows), crew(threads, work=grid.owned)
+    roots = np.zeros(own.size, np.int64)
+    own.run(_begin_range, parent, *vertices)
+    comm.barrier()
+    entries.run(_join_sample, block, parent)
+    comm.barrier()
+    own.run(_compress_range, parent, *vertices, roots)
+    comm.barrier()
+    comm.report(1)
+    skipped = kind.type(~kind.type(0))
+    if symmetric and G.n:
+        names, counts = np.unique(parent[:: max(1, G.n // SAMPLES)], return_counts=True)
+        skipped = names[counts.argmax()]
+        # an edge whose ends are skipped by different ranks would be lost: all ranks read the same
+        comm.barrier()
+    entries.run(_join_others, block, skipped, parent)
+    comm.barrier()
+    own.run(_compress_range, parent, *vertices, roots)
+    comm.report(SHARED_ROUNDS)
+    return roots
+
+
+def number_shared(
+    G: Any, parent: Array, roots: Array, kind: Any, threads: int | None
+) -> tuple[int, Array]:
+    """How many components there are, and those of own vertices; by the roots of `join_shared`.
+
+    Components are numbered by their smallest vertices.  The parents are overwritten.
+    """
+    totals = G.comm.allgather(np.array([roots.sum()], np.int64))
+    numbers = int(totals[: G.comm.rank].sum()) + np.cumsum(roots) - roots
+    own = crew(threads, work=G.grid.owned)
+    own.run(_number_range, parent, *_range(G), numbers)
+    G.comm.barrier()
+    labels = np.empty(G.grid.owned, kind)
+    ids = G.keep("components, own ids", lambda: np.ascontiguousarray(G.ids, parent.dtype))
+    own.run(_read_numbers, parent, ids, labels)
+    return int(totals.sum()), labels

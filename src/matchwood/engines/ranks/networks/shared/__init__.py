@@ -44,7 +44,7 @@ from matchwood.engines.ranks.networks.shared.cpu import (
     present,
 )
 from matchwood.engines.ranks.networks.staging import NUMBERS, described, header
-from matchwood.engines.ranks.protocol import Communicator
+from matchwood.engines.ranks.protocol import Communicator, collective
 from matchwood.errors import RankFailed
 
 NAME = "matchwood"
@@ -131,7 +131,12 @@ def open_region(base: Any, room: int) -> SharedRegion | None:
 
     All ranks call this; they agree by messages of `base`.
     """
-    size = sum(layout(base.size, room))
+    memory = mapped(base, sum(layout(base.size, room)))
+    return None if memory is None else SharedRegion(memory, base.rank, base.size, room)
+
+
+def mapped(base: Any, size: int) -> mmap.mmap | None:
+    """`size` bytes, 0 at first, and a token, which all ranks have mapped; None on all if not."""
     memory, descriptor, address = None, -1, b""
     try:
         if base.rank == 0:
@@ -144,9 +149,7 @@ def open_region(base: Any, room: int) -> SharedRegion | None:
     finally:
         if descriptor >= 0:
             os.close(descriptor)
-    if memory is None or not all(answers):
-        return None
-    return SharedRegion(memory, base.rank, base.size, room)
+    return memory if all(answers) else None
 
 
 def _made(size: int) -> tuple[mmap.mmap | None, int, bytes]:
@@ -240,6 +243,15 @@ class Shared(Communicator):
 
     def wait_until(self, done: Callable[[], Any]) -> None:
         self.base.wait_until(done)
+
+    def look(self) -> None:
+        self.base.look()
+
+    @collective
+    def shared_array(self, nbytes: int) -> Any:
+        self.raw_compare("shared_array", nbytes)
+        memory = mapped(self.base, nbytes)
+        return None if memory is None else np.frombuffer(memory, np.uint8, nbytes)
 
     def scratch(self, size: int, dtype: Any) -> Any:
         nbytes = size * np.dtype(dtype).itemsize

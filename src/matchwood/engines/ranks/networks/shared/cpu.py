@@ -20,8 +20,9 @@ from matchwood.engines.cpu import (
     share,
     store_release,
 )
-from matchwood.engines.cpu.compiled import routine
-from matchwood.engines.cpu.mailboxes import words_at
+from matchwood.engines.cpu.atomics import relax_core
+from matchwood.engines.cpu.compiled import external, routine
+from matchwood.engines.cpu.mailboxes import ALL, FUTEX, SUPPORTED, change, words_at
 
 Array = np.ndarray[Any, Any]
 
@@ -60,6 +61,77 @@ def present(flags: int, heads: int, ranks: int, words: int, number: int, looks: 
     are `words` apart.  Flags and heads are addresses.
     """
     return _looked(words_at(flags, ranks * FLAG_WORDS), heads, ranks, words, number, looks)
+
+
+# Meetings within a kernel
+#
+# Ranks count themselves in, and the last one writes the number of the meeting, which the others
+# wait for: a while awake, then asleep on that word, from which the last one wakes them.  A process
+# that is woken runs soon, also where others use the CPUs.  One that only offers its CPU does not.
+
+
+MEETING_WORDS = 48  # of the memory that ranks share
+ARRIVED, PASSED, ASLEEP = 0, 16, 32  # its words: ranks counted, the last number, ranks asleep
+AWAKE_LOOKS = 1000  # before a rank sleeps: some 40 us
+AWAKE_CROWDED = 20  # the same where ranks share CPUs
+DOZES = 4  # before a kernel returns, so that a rank hears of failures within milliseconds
+DOZE_NANOSECONDS = 1_000_000  # the longest sleep
+
+if SUPPORTED:
+    _WAIT, _WAKE = 0, 1  # on a word that processes share
+
+    _syscall = external("syscall", *["int64"] * 8)
+
+    @device
+    def _doze(words: Array, place: int, seen: int) -> None:
+        """Sleep until a wake, unless the number has changed; `place` is the address of words."""
+        _syscall(FUTEX, place + 8 * PASSED, _WAIT, seen, place + 8 * (PASSED + 1), 0, 0)
+
+    @device
+    def _wake(place: int) -> None:
+        _syscall(FUTEX, place + 8 * PASSED, _WAKE, ALL, 0, 0, 0)
+else:
+
+    @device
+    def _doze(words: Array, place: int, seen: int) -> None:
+        looks = 0
+        while looks < AWAKE_LOOKS and load_acquire(words, PASSED) == seen:
+            looks = back_off(looks)
+
+    @device
+    def _wake(place: int) -> None:
+        pass
+
+
+@device
+def enter_meeting(words: Array, place: int, ranks: int, number: int) -> None:
+    """Count this rank in.  Meetings are numbered from 1; `place` is the address of `words`."""
+    words[PASSED + 2] = DOZE_NANOSECONDS  # all write the same, behind the seconds, which are 0
+    if change(words, ARRIVED, 1) == ranks * number - 1:
+        store_release(words, PASSED, number)
+        if change(words, ASLEEP, 0) > 0:
+            _wake(place)
+
+
+@device
+def all_entered(words: Array, place: int, number: int, crowded: bool) -> bool:
+    """Wait until all ranks have entered the meeting; False where that takes milliseconds."""
+    looks = dozes = 0
+    awake = AWAKE_CROWDED if crowded else AWAKE_LOOKS
+    while load_acquire(words, PASSED) < number:
+        if looks < awake:
+            relax_core()
+            looks += 1
+            continue
+        if dozes == DOZES:
+            return False
+        # the last rank looks at ASLEEP after it has written the number: it wakes this one, or this
+        # one sees the number
+        change(words, ASLEEP, 1)
+        _doze(words, place, number - 1)
+        change(words, ASLEEP, -1)
+        dozes += 1
+    return True
 
 
 # Large arrays that are copied by all threads of a rank.

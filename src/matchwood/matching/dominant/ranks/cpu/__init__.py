@@ -500,6 +500,36 @@ class Run:
         """The weights of the edges of own vertices, 0 for free ones."""
         return self.owned.weight.view(self.weight_type)
 
+    def _free(self) -> tuple[Any, Any]:
+        """Which local vertices are free, and the rows of those in the row group."""
+        bits = np.unpackbits(self.progress.taken.view(np.uint8), bitorder="little")
+        free = bits[: self.grid.n_local] == 0
+        return free, np.flatnonzero(free[: self.grid.n_rows])
+
+    def entries_left(self) -> int:
+        """The entries in the rows of free vertices."""
+        indptr, (_, rows) = self.block.rows.indptr, self._free()
+        return int((indptr[rows + 1] - indptr[rows]).sum())
+
+    def edges_left(self) -> tuple[Any, Any, Any]:
+        """The edges of the block between free vertices, each once: names and weights."""
+        indptr, indices, bits = self.block.rows[:3]
+        names, (free, rows) = self.block.names, self._free()
+        begins = indptr[rows].astype(np.int64)
+        lengths = indptr[rows + 1].astype(np.int64) - begins
+        before = np.cumsum(lengths) - lengths
+        at = np.arange(lengths.sum()) + np.repeat(begins - before, lengths)
+        u, v = np.repeat(names[rows], lengths), names[indices[at]]
+        kept = np.flatnonzero(free[indices[at]] & (u < v))
+        weights = bits[at[kept]].view(self.weight_type)
+        return u[kept].astype(np.int64), v[kept].astype(np.int64), weights
+
+    def settle_left(self, places: Any, mates: Any, weights: Any) -> None:
+        """Match these own vertices, of those that are free; the others stay so."""
+        free = self._free()[0][: self.grid.n_rows][self.grid.owned_rows]
+        self.mate[free], self.weights[free] = -1, 0
+        self.mate[places], self.weights[places] = mates, weights
+
     def _team(self, work: int) -> Crew:
         return crew_for_step(self.threads, work=work)
 

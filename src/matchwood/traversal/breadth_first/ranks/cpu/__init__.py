@@ -3,7 +3,8 @@
 Where vertices lie in stripes: `Steps`.  Kernels read received messages and write those to be sent
 (messages.py), so a level makes no lists of what is sent as bits.  There are two kernels in a level
 (levels.py): one follows rows or looks for the frontier and writes what is offered to the owners,
-the other takes what is offered.  A rank knows
+the other takes what is offered.  Levels with little work run in one kernel, many of them at a
+time, where the ranks share memory (narrow.py).  A rank knows
 
     open      rows that are not reached and have entries: a bit for each place of each stripe of the
               row group.  Only these are looked at bottom up
@@ -43,7 +44,7 @@ from matchwood.engines.ranks.exchanges.packing import (
 )
 from matchwood.engines.ranks.exchanges.routing import to_group
 from matchwood.primitives.frontier.cpu import BUFFER
-from matchwood.traversal.breadth_first.ranks.cpu import levels, messages
+from matchwood.traversal.breadth_first.ranks.cpu import levels, messages, narrow
 
 Array = np.ndarray[Any, Any]
 
@@ -69,6 +70,8 @@ class Steps:
         self.open = into.copy()
         self._make_room(word, into.shape)
         self._team(grid.owned).run(levels.begin, self.level, self.parent)
+        self.narrow = narrow.narrow(G, word)
+        self.places = np.empty(0, word)  # scratch of levels with little work
 
     def _make_room(self, word: Any, shape: tuple[int, int]) -> None:
         """Scratch.  A level goes one way: what both need lies in the same place."""
@@ -171,11 +174,57 @@ class Steps:
             levels.accept, received, _starts(counts), depth, own, self.columns, self.grid.shape,
             totals,
         )  # fmt: skip
-        reached, self.entries = totals.tolist()
+        self.own, self.entries = totals.tolist()
         self.frontier_words = (
-            listed[:reached] if reached < few else reached_now.view(np.uint32)[:few]
+            listed[: self.own] if self.own < few else reached_now.view(np.uint32)[:few]
         )
-        return int(reached)
+        return int(self.own)
+
+    def is_narrow(self, size: int, follow: int) -> bool:
+        """Whether a level of `size` vertices and `follow` entries, on all ranks, is narrow."""
+        if self.narrow is None:
+            return False
+        return size <= self.narrow.most and follow <= narrow.ENTRIES * self.grid.p
+
+    def search_narrow(self, depth: int, limit: int) -> tuple[Array, bool]:
+        """Search on while levels are narrow.
+
+        Own vertices of each level, that of the frontier first; and whether the search is over.
+        """
+        assert self.narrow is not None
+        grid, few = self.grid, words_of_bits(self.grid.owned, np.uint32)
+        frontier = self.frontier_words
+        if self.own >= few:
+            frontier = places_of(frontier, grid.owned)
+        if self.places.size == 0:
+            self.places = np.empty(grid.owned, self.parent.dtype)
+        self.places[: self.own] = frontier
+        reached = narrow.Reached(
+            self._known(frontier, depth), self.open, self.level, self.parent, self.reached,
+            self.rows, self.places, self.found,
+        )  # fmt: skip
+        sizes, over = self.narrow.search(
+            self.outward, self.names, self.columns, reached, depth, self.own, limit
+        )
+        self.own = int(sizes[-1])
+        frontier = np.sort(self.places[: self.own])
+        rows = frontier.astype(np.int64) * int(grid.C) + int(grid.c)
+        self.entries = int((self.outward.indptr[rows + 1] - self.outward.indptr[rows]).sum())
+        words = frontier.astype(np.uint32)
+        if self.own >= few:
+            words = bits_of(frontier, self.reached.size, np.uint64).view(np.uint32)[:few]
+        self.frontier_words = words
+        return sizes, over
+
+    def _known(self, frontier: Array, depth: int) -> Array:
+        """Bits of the row group: what was reached before this level."""
+        known = np.zeros_like(self.open)
+        if depth > 0:
+            own = np.zeros(known.shape[1], np.uint64)
+            own[: self.reached.size] = self.reached
+            own &= ~bits_of(frontier, own.size, np.uint64)
+            known[:] = self.exchange.row.allgather(own).reshape(known.shape)
+        return known
 
 
 def _queue(vertices: Array, team: Crew) -> messages.Queue:

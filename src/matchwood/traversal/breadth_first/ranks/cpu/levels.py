@@ -74,7 +74,7 @@ class Outward(NamedTuple):
 
 
 @expanded
-def _follow_alone(rows: Outward, u: Any, name: Any, columns: Columns, found: Array, at: int) -> int:
+def follow_alone(rows: Outward, u: Any, name: Any, columns: Columns, found: Array, at: int) -> int:
     """Follow the entries of row u, where no other member is at work."""
     fresh, best = columns.fresh, columns.best
     for k in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + ONE])):
@@ -124,7 +124,7 @@ def follow(
             u = np.uint64(frontier[i])
             if alone:
                 name = kind(row_name(names, u))
-                at = _follow_alone(rows, u, name, columns, found.vertices, at)
+                at = follow_alone(rows, u, name, columns, found.vertices, at)
             else:
                 at = _claim(rows, u, columns, found, buffer, at)
         chunk = next_chunk(team, frontier.size, CHUNK)

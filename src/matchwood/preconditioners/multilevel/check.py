@@ -1,0 +1,116 @@
+"""Are these levels a hierarchy of that matrix?  From the definition, without computing one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import calls
+from matchwood.errors import CheckFailed
+from matchwood.preconditioners.check import check_preconditioner
+
+ROUNDING = {"float32": 1e-4, "float64": 1e-12}  # of an entry, relative to the sum of its terms
+
+
+def check_multilevel(A: Any, M: Any) -> None:
+    """Raise `CheckFailed` unless `M` is a multilevel preconditioner of `A`.
+
+    The first level must have the matrix itself; labels must be in range and no aggregate empty; the
+    matrix of each level must be ``P.T @ A @ P`` of the one before, with P as it is smoothed, where
+    it is; rows that are merged must be neighbours; complexities must be those of the levels.  Then
+    `check_preconditioner` applies it.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+    M : LinearOperator
+        From `multilevel`.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> A = matchwood.generators.aniso(2, (40, 40))
+    >>> matchwood.check.check_multilevel(A, matchwood.preconditioners.multilevel(A))
+    """
+    caller = "check_multilevel"
+    G = calls.enter(A, caller, "cpu").graph
+    levels = getattr(M, "levels", None)
+    if not levels:
+        raise TypeError(f"{caller}: M must be from multilevel, got {type(M).__name__}")
+    expected, size = _csr(G.sparse_weights()), None
+    expected.data = np.ldexp(expected.data, -M.exponent)
+    for k, level in enumerate(levels):
+        _check_matrix(level, expected, size, f"multilevel: level {k}")
+        if k + 1 < len(levels):
+            expected, size = _next(level, f"multilevel: level {k}")
+    if levels[-1].passes:
+        raise CheckFailed("multilevel: the last level has aggregates")
+    for name, count in (("operator_complexity", "entries"), ("grid_complexity", "rows")):
+        whole = sum(getattr(level, count) for level in levels) / max(getattr(levels[0], count), 1)
+        if not np.isclose(getattr(M, name), whole):
+            raise CheckFailed(f"multilevel: {name} is {getattr(M, name)}, not {whole}")
+    check_preconditioner(A, M)
+
+
+def _csr(matrix: Any) -> Any:
+    import scipy.sparse as sp
+
+    return sp.csr_array(matrix).astype(np.float64)
+
+
+def _check_matrix(level: Any, expected: Any, size: Any, where: str) -> None:
+    """The matrix of a level must be the one expected, to the rounding errors of `size` terms."""
+    import scipy.sparse as sp
+
+    matrix = level.matrix
+    n = matrix.inner.size
+    if (level.rows, n) != (expected.shape[0],) * 2:
+        raise CheckFailed(f"{where} has {level.rows} rows, not {expected.shape[0]}")
+    own = sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(n, n))
+    own = _csr(own) + sp.diags_array(matrix.inner.astype(np.float64))
+    limit = ROUNDING[matrix.data.dtype.name] * (abs(expected) if size is None else size)
+    wrong = abs(own - expected) - limit
+    if wrong.nnz and float(wrong.max()) > 0:
+        raise CheckFailed(f"{where}: its matrix is not that of the aggregates")
+
+
+def _next(level: Any, where: str) -> tuple[Any, Any]:
+    """(P.T A P, the same of |A|) for the aggregates of a level."""
+    import scipy.sparse as sp
+
+    matrix = level.matrix
+    n = level.rows
+    A = sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(n, n))
+    A = _csr(A) + sp.diags_array(matrix.inner.astype(np.float64))
+    whole, size = A, abs(A)
+    for k, (label, count) in enumerate(level.passes):
+        label = np.asarray(label)
+        if label.shape != (A.shape[0],) or (
+            label.size and not 0 <= label.min() <= label.max() <= count
+        ):
+            raise CheckFailed(f"{where}: labels of pass {k} must be 0 .. {count}")
+        if (np.bincount(label, minlength=count)[:count] == 0).any():
+            raise CheckFailed(f"{where}: an aggregate of pass {k} is empty")
+        _check_neighbours(A, label, count, f"{where}: pass {k}")
+        taken = np.flatnonzero(label < count)
+        P = sp.csr_array((np.ones(taken.size), (taken, label[taken])), shape=(A.shape[0], count))
+        A, size = sp.csr_array(P.T @ A @ P), sp.csr_array(P.T @ size @ P)
+    if level.interpolation is None:
+        return A, size
+    P = level.interpolation
+    if P.shape != (n, A.shape[0]):
+        raise CheckFailed(f"{where}: the interpolation must have shape {(n, A.shape[0])}")
+    return sp.csr_array(P.T @ whole @ P), sp.csr_array(abs(P).T @ abs(whole) @ abs(P))
+
+
+def _check_neighbours(A: Any, label: Any, count: int, where: str) -> None:
+    """Every row of an aggregate of several must be a neighbour of another one in it."""
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    same = (label[rows] == label[A.indices]) & (rows != A.indices)
+    near = np.zeros(A.shape[0], bool)
+    near[rows[same]] = near[A.indices[same]] = True
+    several = np.bincount(label, minlength=count + 1)[label] > 1
+    lonely = several & (label < count) & ~near
+    if lonely.any():
+        raise CheckFailed(f"{where}: row {int(lonely.argmax())} has no neighbour in its aggregate")

@@ -1,0 +1,1 @@
+"""The CPU engine: pairs.py sets levels up, cycles.py applies them."""

@@ -1,0 +1,369 @@
+"""The levels of a hierarchy: set up one after the other, then laid out for the cycles."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from matchwood.forests import linear_forest
+from matchwood.gate import graph as csr
+from matchwood.preconditioners.multilevel.cpu import cycles, fours, pairs, smoothed
+from matchwood.preconditioners.multilevel.reference import DAMPING, once_is_enough
+from matchwood.primitives.contract import trusted_contract_values
+from matchwood.primitives.tally.cpu import unsigned
+from matchwood.primitives.transpose.cpu import transpose
+
+Array = np.ndarray[Any, Any]
+
+# A smoother along paths is multiplied by a number, so that the largest eigenvalue of it times A is
+# at most LARGEST; the estimate of that eigenvalue is made larger by the factor SAFE.  With half the
+# sum of what is left out on the diagonal instead, as for Jacobi, finite elements that are stretched
+# 1000:1 along the grid took 62 iterations, not 14.  1.7 instead of 4/3 saves up to a tenth of the
+# iterations: bench/preconditioners/multilevel.py.
+LARGEST, SAFE = 1.7, 1.1
+STALLED = 0.9  # fraction of the rows; a level that keeps more is not worth its work
+MOST_DENSE = 1000  # rows of a coarsest matrix that is inverted
+# Fractions of the weight off the diagonal in positive entries, from which smoothed aggregates pay,
+# and from which paths pay with them: bench/preconditioners/multilevel.py, rotated diffusion.
+MIXED, MIXED_PATHS = 0.08, 0.12
+ALONG_PATHS = 0.8  # fraction of a row's couplings in its two strongest from which paths pay
+
+
+class Matrix(NamedTuple):
+    """CSR arrays, and a diagonal beside them that is added to what the arrays have of it."""
+
+    indptr: Array
+    indices: Array
+    data: Array
+    inner: Array
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `multilevel` was asked for."""
+
+    passes: int
+    cycle: str
+    smoother: str
+    sweeps: int
+    interpolation: str
+    max_levels: int | None
+    coarsest: int
+    precision: Any
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level, as `M.levels` lists it.
+
+    Attributes
+    ----------
+    rows, entries : int
+        Of its matrix; entries with the diagonal.
+    smoother : str
+        ``"algebraic_tridiagonal"``, ...; on the last level ``"dense"`` where it is solved.
+    coverage : float
+        Fraction of the weight off the diagonal that the smoother contains.
+    left_out : int
+        Rows that have no coarse vertex: they are left to the smoother.
+    seconds : float
+        Time of its setup.
+    note : str
+        Why the hierarchy ends here, if not because few rows are left.
+    """
+
+    rows: int
+    entries: int
+    smoother: str
+    coverage: float
+    left_out: int
+    seconds: float
+    note: str = ""
+    matrix: Matrix = field(repr=False, default=None)  # type: ignore[assignment]
+    made: Any = field(repr=False, default=None)  # Lines, or the inverse diagonal
+    passes: tuple[tuple[Array, int], ...] = field(repr=False, default=())
+    interpolation: Any = field(repr=False, default=None)  # where it is smoothed: a SciPy matrix
+    restriction: Any = field(repr=False, default=None)  # its transpose
+    path: Any = field(repr=False, default=None)  # the linear forest, where there is one
+
+
+def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list[Level]:
+    """All levels of `G`; with `old` ones, their aggregates and paths are used again."""
+    symmetric = bool(G.has_symmetric_values)
+    found: list[Level] = []
+    smoother, interpolation = options.smoother, options.interpolation
+    while True:
+        start = time.perf_counter()
+        before = None if old is None else old[len(found)]
+        n = matrix.inner.size
+        m, sums = pairs.measure(*matrix, 0, options.threads)
+        if not found:
+            _refuse_diagonal(m.diagonal)
+            smoother = _chosen(sums) if smoother == "auto" else smoother
+            if interpolation == "auto":
+                interpolation = "smoothed" if symmetric and sums[1] > MIXED * sums[0] else "plain"
+        last = n <= options.coarsest or len(found) + 1 == options.max_levels
+        passes: list[tuple[Array, int]] = []
+        note, P, R = "", None, None
+        coarse = matrix
+        if last:
+            note = "" if n <= options.coarsest else "max_levels"
+        else:
+            coarse = _coarsened(
+                matrix, m, symmetric, options, passes, before, interpolation == "smoothed",
+                smoother == "algebraic_tridiagonal" and interpolation == "plain",
+            )  # fmt: skip
+            if interpolation == "smoothed" and passes[-1][1]:
+                label, count = _whole(passes)
+                P = smoothed.interpolation(matrix, label, count, options.threads)
+                arrays, inner, R = smoothed.coarse(matrix, P, count, options.threads)
+                P, R = _sparse(P, n, count), _sparse(R, count, n)
+                kind = matrix.data.dtype
+                coarse = Matrix(*arrays[:2], arrays[2].astype(kind), inner.astype(kind))
+            if coarse.inner.size == 0:
+                note, passes = "every row is diagonally dominant", []
+            elif coarse.inner.size > STALLED * n:
+                note, passes = f"coarsening stalled at {coarse.inner.size} of {n} rows", []
+        if passes:
+            made, path, coverage = _smoother(G, matrix, m, sums[1] == 0, smoother, options, before)
+            kind = smoother
+        elif n <= max(MOST_DENSE, options.coarsest) and note != "every row is diagonally dominant":
+            made, path, coverage, kind = None, None, 1.0, "dense"
+        else:
+            made, path, coverage = _smoother(G, matrix, m, sums[1] == 0, smoother, options, before)
+            kind = smoother
+        left_out = int((passes[0][0] == passes[0][1]).sum()) if passes else 0
+        entries = matrix.indices.size + (n if found else 0)
+        seconds = time.perf_counter() - start
+        P, R = (P, R) if passes else (None, None)
+        made_of = matrix, made, tuple(passes), P, R, path
+        found.append(Level(n, entries, kind, coverage, left_out, seconds, note, *made_of))
+        if not passes:
+            return found
+        matrix, G = coarse, None
+        if interpolation == "smoothed" and smoother == "algebraic_tridiagonal":
+            smoother = "jacobi"  # paths of coarser levels saved no iteration, or one
+
+
+def _refuse_diagonal(diagonal: Array) -> None:
+    bad = ~(diagonal > 0)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"multilevel: the diagonal must be positive, got {diagonal[row]:g} at row {row}"
+        )
+
+
+def _chosen(sums: Array) -> str:
+    """Paths where rows have two strong neighbours, or positive entries spoil the aggregates."""
+    along = sums[2] > ALONG_PATHS * sums[0] or sums[1] > MIXED_PATHS * sums[0]
+    return "algebraic_tridiagonal" if along else "jacobi"
+
+
+def _coarsened(
+    matrix: Matrix, m: Any, symmetric: bool, options: Options, passes: Any, before: Any,
+    smoothed: bool, paths: bool,
+) -> Matrix:  # fmt: skip
+    """The coarse matrix where it is not `smoothed`; `passes` gets the labels of each pass.
+
+    Its rows are sorted where the smoother looks for `paths` in it.
+    """
+    n = matrix.inner.size
+    for k in range(options.passes):
+        if before is not None:
+            if k == len(before.passes):
+                break
+            label, count = before.passes[k]
+        else:
+            if k:
+                m, _ = pairs.measure(*matrix, k, options.threads)
+            rows: Any = matrix[:3] if symmetric else _both_directions(matrix)
+            last = k == options.passes - 1
+            label, count = pairs.pair(rows[0], rows[1], rows[2], m, last, options.threads)
+        passes.append((label, count))
+        if smoothed and k == options.passes - 1:
+            return matrix  # its coarse matrix is another one
+        matrix = _contracted(
+            matrix, label, count, symmetric, not symmetric or paths, options.threads
+        )
+        if count == 0 or n == 0:
+            break
+    return matrix
+
+
+def _both_directions(matrix: Matrix) -> Any:
+    view = csr.as_graph(matrix[:3], "multilevel").undirected_weights()
+    return view.indptr, view.indices, view.data
+
+
+def _contracted(
+    matrix: Matrix, label: Array, count: int, symmetric: bool, ordered: bool, threads: int | None
+) -> Matrix:
+    """The matrix of the groups; that of rows left out, label `count`, is cut off."""
+    spare = bool((label == count).any())
+    groups = count + spare
+    made = trusted_contract_values(
+        *matrix, label, groups, symmetric=symmetric, ordered=ordered, threads=threads
+    )
+    if not spare:
+        return Matrix(*made)
+    indptr, indices, data, inner = made
+    kept = indices != count
+    kept[indptr[count] :] = False
+    places = np.concatenate((np.zeros(1, indptr.dtype), np.cumsum(kept, dtype=indptr.dtype)))
+    return Matrix(places[indptr[: count + 1]], indices[kept], data[kept], inner[:count])
+
+
+def _sparse(arrays: Any, rows: int, columns: int) -> Any:
+    indptr, indices, data = arrays
+    return sp.csr_array((data, indices, indptr), shape=(rows, columns))
+
+
+def _smoother(
+    G: Any, matrix: Matrix, m: Any, regular: bool, kind: str, options: Options, before: Any
+) -> Any:  # fmt: skip
+    """(Lines, or the inverse of a diagonal; the forest; coverage)."""
+    damping, n = DAMPING[kind], matrix.inner.size
+    if kind in ("jacobi", "l1_jacobi"):
+        full = m.diagonal + damping * m.others
+        tiny = 1e-12 * float(full.max()) if n else 0.0  # coarse rows of a whole component
+        return np.where(full > tiny, 1 / np.where(full > tiny, full, 1), 0), None, 0.0
+    path = None if before is None else before.path
+    if path is None and kind == "algebraic_tridiagonal":
+        G = csr.as_graph(matrix[:3], "multilevel") if G is None else G
+        forest = linear_forest(G, threads=options.threads)
+        path = forest.perm, forest.position
+    elif path is None:
+        path = np.arange(n), np.arange(1, n + 1)
+    made, kept = pairs.lines(*matrix[:3], m, path, damping, options.threads)
+    # without positive entries A = T - N is a regular splitting: eigenvalues of T^-1 A are below 2
+    most = 2.0 if regular else SAFE * pairs.largest(matrix, m, made, options.threads)
+    if most > LARGEST:
+        made = made._replace(inverse=made.inverse * (LARGEST / most))
+    total = float(m.others.sum())
+    return made, path, kept / total if total > 0 else 0.0
+
+
+CYCLES = {"V": cycles.VCYCLE, "W": cycles.WCYCLE, "K": cycles.KCYCLE}
+
+
+class Layout:
+    """Arrays one after the other, and where each begins."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._dtype, self._size = dtype, 0
+        self._arrays: list[Array] = []
+
+    def add(self, array: Array) -> int:
+        """Where the array will begin."""
+        self._arrays.append(array.reshape(-1))
+        self._size += array.size
+        return self._size - array.size
+
+    def whole(self) -> Array:
+        together, at = np.empty(self._size, self._dtype), 0
+        for array in self._arrays:
+            together[at : at + array.size] = array  # converted on the way
+            at += array.size
+        return together
+
+
+def laid_out(
+    levels: tuple[Level, ...], symmetric: bool, options: Options, exponent: int
+) -> cycles.Cycle:
+    """The levels as the kernel of the cycles reads them."""
+    kind = np.dtype(options.precision or levels[0].matrix.data.dtype)
+    index = levels[0].matrix.indices.dtype
+    whole, real, blocks = Layout(unsigned(index)), Layout(kind), Layout(np.int64)
+    table = np.full((len(levels), cycles.COLUMNS), cycles.NONE, np.int64)
+    work, alone, at = 0, len(levels), 0
+    for k, level in enumerate(levels):
+        n, matrix, row = level.rows, level.matrix, table[k]
+        steps = matrix.indices.size + n
+        work += steps << min(k, 4)
+        if k and steps < cycles.ALONE_STEPS:
+            alone = min(alone, k)
+        row[cycles.N], row[cycles.ROW] = n, at
+        at += n + 1
+        bounds = cycles.blocks_of(matrix.indptr)
+        row[cycles.BLOCK], row[cycles.BLOCKS] = blocks.add(bounds), bounds.size - 1
+
+        def place(first: int, arrays: Any, inner: Any = None, row: Array = row) -> None:
+            made = fours.in_fours(arrays[0], arrays[1], arrays[2], inner, kind, options.threads)
+            row[first : first + 3] = [whole.add(array) for array in made[:3]]
+            row[first + 3] = real.add(made.data)
+
+        if level.made is not None:
+            inner = matrix.inner if matrix.inner.any() else None
+            place(cycles.MATRIX, matrix[:3], inner)
+            row[cycles.INNER] = real.add(matrix.inner) if k else cycles.NONE
+        if isinstance(level.made, pairs.Lines):
+            row[cycles.ORDER] = whole.add(level.made.order)
+            row[cycles.LOWER], row[cycles.UPPER] = (
+                real.add(level.made.lower),
+                real.add(level.made.upper),
+            )
+            row[cycles.INVERSE] = real.add(level.made.inverse)
+        elif level.made is not None:
+            row[cycles.INVERSE] = real.add(np.append(level.made, 0))
+        else:
+            row[cycles.DENSE] = real.add(_inverted(matrix, symmetric).T)
+        if level.passes:
+            label, count = _whole(level.passes)
+            rows = np.arange(n + 1, dtype=index)
+            starts, members, _ = transpose(rows, label, None, count + 1, threads=options.threads)
+            row[cycles.COARSE] = count
+            if level.interpolation is None:
+                row[cycles.LABEL] = whole.add(label)
+                last = starts[count]
+                ones = np.ones(last, kind)
+                place(cycles.RESTRICTION, (starts[: count + 1], members[:last], ones))
+            else:
+                P, R = level.interpolation, level.restriction
+                place(cycles.INTERPOLATION, (P.indptr, P.indices, P.data))
+                place(cycles.RESTRICTION, (R.indptr, R.indices, R.data))
+    made = cycles.Levels(table, blocks.whole(), whole.whole(), real.whole())
+    noise = cycles.NOISE * float(np.finfo(kind).eps)
+    noise = noise if symmetric else noise**2
+    twice = sum(not once_is_enough(k, level.rows) for k, level in enumerate(levels)) - 1
+    plan = cycles.Plan(
+        CYCLES[options.cycle], symmetric, options.sweeps, twice, alone, exponent, noise
+    )
+    return cycles.Cycle(made, plan, kind, work, options.threads)
+
+
+def _whole(passes: Any) -> tuple[Array, int]:
+    """The labels of all passes in one; rows left out have the number of groups."""
+    label, count = passes[0]
+    for after, fewer in passes[1:]:
+        label = np.append(after, fewer).astype(label.dtype)[label]
+        count = fewer
+    return label, count
+
+
+def dense(matrix: Matrix) -> Array:
+    n = matrix.inner.size
+    rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
+    whole = np.diag(matrix.inner.astype(np.float64))
+    np.add.at(whole, (rows, matrix.indices), matrix.data)
+    return whole
+
+
+def _inverted(matrix: Matrix, symmetric: bool) -> Array:
+    """The inverse; of a singular matrix the pseudoinverse."""
+    whole = dense(matrix)
+    found: Any = pairs.inverse(whole) if symmetric else None
+    with np.errstate(all="ignore"):
+        try:
+            found = np.linalg.inv(whole) if found is None else found
+            error = abs((whole * found.sum(axis=1)).sum(axis=1) - 1).max() if whole.size else 0.0
+        except np.linalg.LinAlgError:
+            error = np.inf
+    if error < 1e-6:
+        return found
+    return np.linalg.pinv(whole, rcond=1e-10, hermitian=symmetric)

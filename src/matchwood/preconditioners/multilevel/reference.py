@@ -1,0 +1,148 @@
+"""Pairs from the definition, and cycles with dense matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+ROUNDS = 6  # of proposals; those still free afterwards join a neighbour
+STRONG = 0.25  # of the strongest coupling of both ends: the usual threshold of algebraic multigrid
+DOMINANT = 5.0  # a_ii over the sum of |a_ij| from which a row is left to the smoother (Notay)
+GOOD_ENOUGH = 0.25  # |residual| after one step of a K-cycle over that before, which ends it
+# A K-cycle visits a level once if it is deeper than the second and has few rows: a second visit
+# saved no iteration there on grids of 200^2 and 500^2 (bench/preconditioners/multilevel.py).
+TWICE_DEPTH, TWICE_ROWS = 2, 1000
+# Rounding errors, in units of the type's epsilon.  A vector with so little energy c.Ac, over the
+# sum of a_ii c_i c_i, is constant to rounding, and no step along it is computed.
+NOISE = 4.0
+# What the smoother leaves out of A counts this part on its diagonal.  From 1/2 on, and where A and
+# the smoother T are definite, 2 T - A is definite, too: no smoothing step enlarges an error.  Along
+# paths an eigenvalue is estimated instead, and T is scaled (hierarchy.py).
+DAMPING = {"jacobi": 0.5, "l1_jacobi": 1.0, "tridiagonal": 0.0, "algebraic_tridiagonal": 0.0}
+
+
+def mixed(v: int, seed: int) -> int:
+    h = (v ^ seed) & 0xFFFFFFFF
+    h = ((h ^ (h >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
+    h = ((h ^ (h >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
+    return h ^ (h >> 16)
+
+
+def labels(
+    indptr: Array, indices: Array, data: Array, diagonal: Array, seed: int, join: bool
+) -> tuple[Array, int]:
+    """(label of each vertex, number of groups); rows that are left out have that number.
+
+    The arrays hold the entries off the diagonal.  See `multilevel`, Notes.
+    """
+    n = len(diagonal)
+    entries = [
+        [(int(indices[k]), abs(float(data[k]))) for k in range(indptr[i], indptr[i + 1])]
+        for i in range(n)
+    ]
+    sizes = [sum(w for _, w in row) for row in entries]
+    there = [diagonal[i] > 0 and diagonal[i] < DOMINANT * sizes[i] for i in range(n)]
+    scale = [1 / np.sqrt(float(diagonal[i])) if there[i] else 0.0 for i in range(n)]
+    couplings = [
+        {j: np.float32(w * (scale[i] * scale[j])) for j, w in row if j != i and scale[i] and w}
+        for i, row in enumerate(entries)
+    ]
+    top = [max(row.values(), default=np.float32(0)) for row in couplings]
+    hashes = [mixed(v, seed) for v in range(n)]
+    mate = [-1] * n
+
+    def best(i: int, allowed: Any) -> int:
+        found = [
+            (w, hashes[i] ^ hashes[j], -j) for j, w in couplings[i].items() if w > 0 and allowed(j)
+        ]
+        return -max(found)[2] if found else -1
+
+    def both(i: int, j: int) -> bool:
+        limit = np.float32(STRONG) * max(top[i], top[j])
+        return bool(mate[j] < 0 and couplings[i][j] >= limit)
+
+    for _ in range(ROUNDS):
+        choice = [-1 if mate[i] >= 0 else best(i, lambda j, i=i: both(i, j)) for i in range(n)]
+        for i in range(n):
+            if choice[i] >= 0 and choice[choice[i]] == i:
+                mate[i] = choice[i]
+    root = list(range(n))
+    for i in range(n):
+        if mate[i] >= 0:
+            root[i] = min(i, mate[i])
+        elif join and there[i]:
+            limit = np.float32(STRONG) * top[i]
+            j = best(i, lambda j, i=i, limit=limit: mate[j] >= 0 and couplings[i][j] >= limit)
+            root[i] = min(j, mate[j]) if j >= 0 else i
+    numbers: dict[int, int] = {}
+    for i in range(n):
+        if there[i] and root[i] == i:
+            numbers[i] = len(numbers)
+    found = [numbers[root[i]] if there[i] else len(numbers) for i in range(n)]
+    return np.array(found, indices.dtype), len(numbers)
+
+
+def once_is_enough(depth: int, rows: int) -> bool:
+    """Is this level visited once even by a K-cycle?"""
+    return depth > TWICE_DEPTH and rows <= TWICE_ROWS
+
+
+def cycle(
+    levels: Any, r: Array, kind: str, *, symmetric: bool, sweeps: int = 1, depth: int = 0
+) -> Array:
+    """The cycle applied to r; `levels` are (A, S, P) as dense matrices, the last one (A, S, None).
+
+    S is the inverse of the smoother; on the last level that of A, or of the smoother.
+    """
+    A, S, P = levels[0]
+    if P is None:
+        return S @ r
+    z = S @ r
+    for _ in range(1, sweeps):
+        z = z + S @ (r - A @ z)
+    z = z + P @ _solved(levels[1:], P.T @ (r - A @ z), kind, symmetric, sweeps, depth + 1)
+    for _ in range(sweeps):
+        z = z + S @ (r - A @ z)
+    return z
+
+
+def _solved(levels: Any, r: Array, kind: str, symmetric: bool, sweeps: int, depth: int) -> Array:
+    """The solution of a coarse level: one cycle, two, or two that a Krylov method combines."""
+
+    def once(r: Array) -> Array:
+        return cycle(levels, r, kind, symmetric=symmetric, sweeps=sweeps, depth=depth)
+
+    A, _, P = levels[0]
+    c = once(r)
+    if P is None or kind == "V" or (kind == "K" and once_is_enough(depth, r.size)):
+        return c
+    v = A @ c
+    if kind == "W":
+        return c + once(r - v)
+    noise = NOISE * np.finfo(r.dtype).eps
+
+    def is_noise(x: Array, energy: float) -> bool:
+        scaled = np.diag(A) * x
+        size = noise * (x @ scaled) if symmetric else noise**2 * (scaled @ scaled)
+        return not energy > size
+
+    test = c if symmetric else v
+    rho = test @ v
+    if is_noise(c, rho):
+        return c
+    t = (test @ r) / rho
+    rest = r - t * v
+    if np.linalg.norm(rest) <= GOOD_ENOUGH * np.linalg.norm(r):
+        return t * c
+    d = once(rest)
+    w = A @ d
+    test = d if symmetric else w
+    gamma, beta = test @ v, test @ w
+    left = beta - gamma**2 / rho
+    if is_noise(d, left):
+        return t * c
+    two = (test @ rest) / left
+    return (t - two * gamma / rho) * c + two * d
