@@ -315,7 +315,7 @@ def main(arguments: list[str]) -> None:
     all_levels = tuple(library.LEVELS.get(platform.machine(), ()))
     parser.add_argument("--level", action="append", choices=(*all_levels, "own"))
     parser.add_argument("--workers", type=int)
-    given = parser.parse_intermixed_args(arguments)  # Python 3.11 takes an option before FOLDER for the end of names
+    given = parser.parse_intermixed_args(arguments)
     best = next(iter(library.levels()), "own")
     wanted = [best if level == "own" else level for level in given.level or all_levels]
     if "own" in wanted:
