@@ -404,33 +404,69 @@ def _sink(state: State, heap: Array, size: int, at: int) -> None:
 
 
 @device
-def _take(state: State, blocks: Blocks, facts: Array, heap: Array, heavy: int, step: int) -> int:
+def _first_part(state: State, part: Array, wanted: int) -> int:
+    """Put about the first `wanted` vertices of a part, or fewer, to its front; returns how many."""
+    size = part.size
+    while size > 2 * wanted:
+        pivot = part[size // 2]
+        lo, hi = -1, size
+        while True:
+            lo += 1
+            while _earlier(state, part[lo], pivot):
+                lo += 1
+            hi -= 1
+            while _earlier(state, pivot, part[hi]):
+                hi -= 1
+            if lo >= hi:
+                break
+            part[lo], part[hi] = part[hi], part[lo]
+        size = hi + 1
+    return size
+
+
+@device
+def _take(state: State, blocks: Blocks, facts: Array, queue: Array, heavy: int, step: int) -> int:
     """Vertices in their order leave blocks that are too heavy; returns how many still are.
 
-    A target that has no room for one takes no more in this round.
+    A target that has no room for one takes no more in this round.  Few of the queue can move, so
+    it is sorted part by part, by a heap, and what can move no more is thrown out between parts.
     """
-    size = heap.size
-    for at in range(size // 2 - 1, -1, -1):
-        _sink(state, heap, size, at)
-    while size > 0 and heavy > 0:
-        v = np.int64(heap[0])
-        size -= 1
-        heap[0] = heap[size]
-        if size > 0:
-            _sink(state, heap, size, 0)
-        own, target, w = state.labels[v], state.want[v], state.weights[v]
-        over = blocks.weight[own] - blocks.limit[own]
-        if blocks.taken[own] >= over or blocks.closed[target] != 0:
-            continue
-        # what a target receives is counted in `taken` too: no target is too heavy
-        if blocks.weight[target] + blocks.taken[target] + w > blocks.ceiling[target]:
-            blocks.closed[target] = 1
-            continue
-        blocks.taken[own] += w
-        if blocks.taken[own] >= over:
-            heavy -= 1
-        blocks.taken[target] += w
-        _mover(state, facts, v, step)
+    begin, end, wanted = 0, queue.size, 64
+    while begin < end and heavy > 0:
+        size = _first_part(state, queue[begin:end], wanted)
+        wanted *= 2
+        heap = queue[begin : begin + size]
+        begin += size
+        for at in range(size // 2 - 1, -1, -1):
+            _sink(state, heap, size, at)
+        while size > 0 and heavy > 0:
+            v = np.int64(heap[0])
+            size -= 1
+            heap[0] = heap[size]
+            if size > 0:
+                _sink(state, heap, size, 0)
+            own, target, w = state.labels[v], state.want[v], state.weights[v]
+            over = blocks.weight[own] - blocks.limit[own]
+            if blocks.taken[own] >= over or blocks.closed[target] != 0:
+                continue
+            # what a target receives is counted in `taken` too: no target is too heavy
+            if blocks.weight[target] + blocks.taken[target] + w > blocks.ceiling[target]:
+                blocks.closed[target] = 1
+                continue
+            blocks.taken[own] += w
+            if blocks.taken[own] >= over:
+                heavy -= 1
+            blocks.taken[target] += w
+            _mover(state, facts, v, step)
+        left = begin
+        for i in range(begin, end):
+            v = queue[i]
+            own = state.labels[v]
+            over = blocks.weight[own] - blocks.limit[own]
+            if blocks.taken[own] < over and blocks.closed[state.want[v]] == 0:
+                queue[left] = v
+                left += 1
+        end = left
     return heavy
 
 
