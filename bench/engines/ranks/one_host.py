@@ -6,9 +6,9 @@
 
 Each function is called on the first 1, 2, 4, 16 ranks, one thread each, and on `--teams`: "4x4" are
 four ranks with four threads, "1x16" one process with 16.  The others wait.  Answers must be those
-of one rank, integers the same, scores to rounding.  `first` is the first call, which may gather the
-graph; `seconds` the median of the others, `best` the least.  ``--everywhere`` adds the times where
-all ranks work, however small the graph is (`ran` says where it ran).
+of one rank, integers the same, scores to rounding.  `first` is the first call, which may make the
+whole graph; `seconds` the median of the others, `best` the least; `ran` says where it ran.  With
+``MATCHWOOD_DIST_COPY=0`` all ranks work.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from scipy.spatial import Delaunay
 import matchwood
 from bench import harness
 from bench.papers.mandulak.ranks import own_cpus
-from matchwood.gate.distributed import whole
 from matchwood.report import cluster as figures
 
 COUNTS = (1, 16, 4, 2)
@@ -44,7 +43,7 @@ SIZES: dict[str, dict[str, Callable[[], Any]]] = {
         "Delaunay 10^6": lambda: delaunay(10**6),
         "R-MAT 18": lambda: matchwood.generators.rmat(18, rng=1),
         "R-MAT 20": lambda: matchwood.generators.rmat(20, rng=1),
-        "mesh 100^3": lambda: matchwood.generators.mesh((100, 100, 100)),
+        "mesh 80^3": lambda: matchwood.generators.mesh((80, 80, 80)),
         "path 10^5": lambda: matchwood.generators.path(10**5),
     },
     "small": {
@@ -67,13 +66,24 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
     "pagerank": (lambda G, t: matchwood.pagerank(G, threads=t), lambda found: found.scores),
     "forest": (
         lambda G, t: matchwood.minimum_spanning_forest(G, threads=t),
-        lambda found: np.array([found.components, found.rounds]),
+        lambda found: edges_hashed(found),
     ),
 }  # fmt: skip
 FUNCTIONS = {
     "bfs": "bfs", "components": "connected_components", "labels": "label_propagation",
     "matching": "weighted_matching", "pagerank": "pagerank", "forest": "minimum_spanning_forest",
 }  # fmt: skip
+
+
+def edges_hashed(found: Any) -> Any:
+    """A hash of the edges of a rank; those of all ranks are added up."""
+    u, v = found.edges.astype(np.uint64).T
+    return np.array([(mix64(u) ^ mix64(~v)).sum(), u.size], np.uint64)
+
+
+def mix64(x: Any) -> Any:
+    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    return (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
 
 
 def delaunay(n: int) -> Any:
@@ -142,8 +152,8 @@ def measured(G: Any, call: Callable[..., Any], threads: int) -> tuple[dict[str, 
 class Run:
     """What one rank knows of a run; all ranks have one."""
 
-    def __init__(self, comm: Any, folder: Path, everywhere: bool, limit: float) -> None:
-        self.comm, self.folder, self.everywhere = comm, folder, everywhere
+    def __init__(self, comm: Any, folder: Path, limit: float) -> None:
+        self.comm, self.folder = comm, folder
         self.rows: list[dict[str, Any]] = []
         self.right: dict[tuple[str, str], Any] = {}
         self.end = time.monotonic() + limit
@@ -158,20 +168,17 @@ class Run:
         if part is not None:
             G = matchwood.distribute(slab(self.folder, graph, part.rank, ranks), comm=part)
             for name in names:
-                self._call(G, graph, name, threads, False)
-                if self.everywhere and ranks > 1:
-                    self._call(G, graph, name, threads, True)
+                self._call(G, graph, name, threads)
         self.comm.barrier()
 
-    def _call(self, G: Any, graph: str, name: str, threads: int, everywhere: bool) -> None:
+    def _call(self, G: Any, graph: str, name: str, threads: int) -> None:
         call, part = CALLS[name]
-        most, whole.REFERRED_ENTRIES = whole.REFERRED_ENTRIES, 0 if everywhere else 1 << 24
-        try:
-            row, found = measured(G, call, threads)
-        finally:
-            whole.REFERRED_ENTRIES = most
+        row, found = measured(G, call, threads)
         answer = part(found)
-        answer = answer.gather(0) if hasattr(answer, "gather") else answer
+        if name == "forest":
+            answer = G.comm.allreduce(answer)
+        else:
+            answer = answer.gather(0) if hasattr(answer, "gather") else answer
         if G.comm.rank == 0:
             right = self.right.setdefault((graph, name), answer)
             if name == "pagerank":
@@ -185,7 +192,7 @@ class Run:
 
 def run(comm: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of all graphs; of rank 0."""
-    job = Run(comm, options.folder, options.everywhere, options.seconds)
+    job = Run(comm, options.folder, options.seconds)
     graphs = options.graphs.split(",") if options.graphs else sorted(
         each.name for each in options.folder.iterdir()
     )  # fmt: skip
@@ -214,7 +221,6 @@ def main() -> None:
     parser.add_argument("--counts", default=",".join(map(str, COUNTS)))
     parser.add_argument("--teams", default=",".join(TEAMS))
     parser.add_argument("--ranks", type=int, help="threads of this process as ranks")
-    parser.add_argument("--everywhere", action="store_true")
     parser.add_argument("--seconds", type=float, default=3600.0, help="begin nothing after that")
     parser.add_argument("--json", type=Path, help="write the rows there")
     options = parser.parse_args()

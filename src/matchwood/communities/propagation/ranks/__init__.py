@@ -33,7 +33,7 @@ from matchwood.communities.subrounds import SMALL_VERTICES, subrounds_of
 from matchwood.communities.weights import finished, strengths, whole_weights
 from matchwood.engines.ranks.agreement import same
 from matchwood.engines.ranks.exchanges import by_destination
-from matchwood.gate.distributed import whole
+from matchwood.gate.distributed import one_host
 from matchwood.primitives.hashing import hash2
 from matchwood.primitives.number.ranks import number_labels
 from matchwood.primitives.tally.cpu import rows_of, unsigned
@@ -97,7 +97,7 @@ def label_propagation(G: Any, plan: Plan, threads: int | None = None) -> Communi
         )
         return (one.labels,), dataclasses.replace(one, labels=None)
 
-    referred = whole.referred(G, caller, work, threads)
+    referred = one_host.referred(G, caller, work, threads)
     if referred is not None:
         (labels,), found = referred
         labels = G.vector(labels[G.ids].astype(G.index_dtype, copy=False))

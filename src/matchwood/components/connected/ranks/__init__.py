@@ -21,7 +21,7 @@ from matchwood.components.connected import connected_components as one_machine_l
 from matchwood.components.connected.ranks.check import check_components as check_components
 from matchwood.components.connected.ranks.cpu import colour
 from matchwood.engines.ranks.agreement import any_of, same
-from matchwood.gate.distributed import whole
+from matchwood.gate.distributed import one_host, whole
 from matchwood.primitives.number.ranks import number_labels
 
 PACKAGE = __name__.rpartition(".")[0]
@@ -39,7 +39,7 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
         count, labels = one = one_machine_labels(graph, threads=members)
         return (labels,), (count, one.rounds)
 
-    referred = None if method != "auto" else whole.referred(G, CALLER, work, threads, pays=False)
+    referred = None if method != "auto" else one_host.referred(G, CALLER, work, threads, pays=False)
     if referred is not None:
         (labels,), (count, rounds) = referred
         return Components(count, G.vector(labels[G.ids].astype(_kind(G), copy=False)), rounds)

@@ -38,7 +38,7 @@ from matchwood import engines
 from matchwood.engines.cpu import watching
 from matchwood.engines.ranks.agreement import of_first, same
 from matchwood.errors import EngineUnavailable
-from matchwood.gate.distributed import whole
+from matchwood.gate.distributed import one_host, whole
 from matchwood.matching.methods import AUTO, EngineMatching, Origin, load, settled_weight
 from matchwood.matching.result import Matching
 from matchwood.matching.weighted import weighted_matching as one_machine
@@ -72,7 +72,7 @@ def weighted_matching(
         one = one_machine(graph, method=method, rng=seed, ties=ties, threads=members)
         return (one.mate,), (one.weight, one.rounds, one.method, one.cardinality)
 
-    referred = whole.referred(G, CALLER, work, threads)
+    referred = one_host.referred(G, CALLER, work, threads)
     if referred is not None:
         (mate,), (weight, rounds, method, edges) = referred
         mate = mate[G.ids].astype(G.index_dtype, copy=False)

@@ -31,7 +31,7 @@ from matchwood import engines
 from matchwood.engines.ranks.agreement import any_of, raise_first, same
 from matchwood.engines.ranks.exchanges import Routed
 from matchwood.errors import EngineUnavailable
-from matchwood.gate.distributed import whole
+from matchwood.gate.distributed import one_host
 from matchwood.gate.views import View, ones
 from matchwood.primitives.sort import radix_sort
 from matchwood.spanning.forest import LARGEST_FLOAT, Forest, total_overflows
@@ -59,7 +59,7 @@ def minimum_spanning_forest(
         one = one_machine(graph, method=method, maximum=maximum, threads=members)
         return (one.edges, one.weights), dataclasses.replace(one, edges=None, weights=None)
 
-    referred = whole.referred(G, CALLER, work, threads)
+    referred = one_host.referred(G, CALLER, work, threads)
     if referred is not None:
         return _own_edges(G, *referred)
     threads = G.threads if threads is None else threads
@@ -81,12 +81,18 @@ def minimum_spanning_forest(
 
 def _own_edges(G: Any, arrays: tuple[Any, ...], found: Forest) -> Forest:
     """The forest with those edges whose smaller end this rank owns."""
+
+    def make() -> Any:
+        marks = np.zeros(G.n, np.uint8)
+        marks[G.ids] = 1
+        return marks
+
     edges, weights = arrays
-    mine = np.zeros(G.n, np.bool_)
-    mine[G.ids] = True
-    mine = mine[edges[:, 0]]
-    edges = edges[mine].astype(G.index_dtype, copy=False)
-    return dataclasses.replace(found, edges=edges, weights=weights[mine])
+    mine = G.keep("marks of own vertices", make)
+    edges, weights = engines.load(__name__, "cpu").of_marked(edges, weights, mine, G.threads)
+    return dataclasses.replace(
+        found, edges=edges.astype(G.index_dtype, copy=False), weights=weights
+    )
 
 
 def _forest_entries(G: Any, costs: Any, maximum: bool, threads: int | None) -> tuple[Any, int]:

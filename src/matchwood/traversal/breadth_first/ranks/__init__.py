@@ -33,7 +33,7 @@ from matchwood.engines.ranks.exchanges.packing import (
     unpack_values,
 )
 from matchwood.engines.ranks.exchanges.routing import gather_messages, to_group
-from matchwood.gate.distributed import whole
+from matchwood.gate.distributed import one_host, whole
 from matchwood.traversal.breadth_first import BFS, levels
 from matchwood.traversal.breadth_first import bfs as one_machine
 from matchwood.traversal.breadth_first.ranks.check import agree, starting_places
@@ -56,7 +56,6 @@ def search(
     limit = levels("bfs", depth_limit, G.n)
     start = starting_places(G, "bfs", sources)
     kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
-    again = "bfs" in G.stats  # a search pays for a graph that is searched again
     begins, _ = G.comm.allgatherv(np.ascontiguousarray(G.ids[start]))
 
     def work(graph: Any, members: int) -> Any:
@@ -65,7 +64,7 @@ def search(
         )
         return (one.level, one.parent), one.rounds
 
-    referred = whole.referred(G, "bfs", work, threads, pays=again)
+    referred = one_host.referred(G, "bfs", work, threads, pays=False)
     if referred is not None:
         arrays, rounds = referred
         G.comm.report(rounds)
