@@ -199,7 +199,8 @@ def _joined(G: Any) -> Any:
     names = G.original_local.astype(word, copy=False)
     unsigned = view.indices.view(f"u{view.indices.itemsize}")
     part = cpu.Part(view.indptr, unsigned, given, names, grid.n_rows, grid.rank % grid.C)
-    cpu.joined(comm, part, cpu.Rows(indptr, indices.view(word), data.view(bits), lengths), G.threads)
+    rows = cpu.Rows(indptr, indices.view(word), data.view(bits), lengths)
+    cpu.joined(comm, part, rows, G.threads)
     if not first:
         return None
     found = None if values is None else data.view(values.dtype)

@@ -57,7 +57,7 @@ def _count(team: Any, part: Part, parts: Array) -> None:
 
 @kernel
 def _add_up(team: Any, parts: Array, first: int, end: int, sums: Array) -> None:
-    """sums[0, member] = the entries of its share of the range; sums[1, member] = the longest part."""
+    """sums[0, member] = entries of its share of the range; sums[1, member] = the longest part."""
     lo, hi = share(team, end - first)
     total, longest = np.int64(0), np.int64(0)
     for u in range(first + lo, first + hi):
@@ -103,9 +103,7 @@ def _fill(team: Any, part: Part, rows: Rows) -> None:
 
 
 @kernel
-def _merge(
-    team: Any, rows: Rows, first: int, end: int, spare: Array, spare_bits: Array
-) -> None:
+def _merge(team: Any, rows: Rows, first: int, end: int, spare: Array, spare_bits: Array) -> None:
     """Sort the rows of the range; spare[member] has room for the longest part."""
     indices, bits, parts = rows.indices, rows.bits, rows.parts
     mine, mine_bits, valued = spare[team.me], spare_bits[team.me], bits.size > 0
@@ -116,7 +114,7 @@ def _merge(
             for c in range(1, parts.shape[0]):
                 start = np.int64(parts[c, u])
                 stop = np.int64(parts[c + 1, u] if c + 1 < parts.shape[0] else rows.indptr[u + 1])
-                if start == begin or start == stop or indices[start - 1] < indices[start]:
+                if start in (begin, stop) or indices[start - 1] < indices[start]:
                     continue
                 for k in range(stop - start):
                     mine[k] = indices[start + k]

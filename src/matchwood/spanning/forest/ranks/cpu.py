@@ -175,7 +175,8 @@ def first_requests(
 
 @kernel
 def _take_marked(
-    team: Any, edges: Array, words: Array, marks: Array, counts: Array, taken: Array, taken_words: Array
+    team: Any, edges: Array, words: Array, marks: Array, counts: Array, taken: Array,
+    taken_words: Array,
 ) -> None:  # fmt: skip
     """Counted where `taken` has no room: counts[member] gets their number."""
     lo, hi = share(team, words.size)
