@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -30,6 +31,7 @@ from bench import harness
 from bench.papers.mandulak.ranks import own_cpus
 from matchwood.report import cluster as figures
 
+LOAD = os.getloadavg()[0]  # before the run
 COUNTS = (1, 16, 4, 2)
 TEAMS = ("1x16", "4x4")
 REPEATS = (3, 9)  # least and most calls that are timed ...
@@ -253,8 +255,10 @@ def main() -> None:
 
 def _finish(rows: list[dict[str, Any]], options: argparse.Namespace, cpus: int) -> None:
     if options.json is not None:
-        content = {"environment": harness.environment(), "figures": {"one_host": rows}}
+        name = "all_ranks" if os.environ.get("MATCHWOOD_DIST_COPY") == "0" else "one_host"
+        content = {"environment": harness.environment(), "figures": {name: rows}}
         content["environment"]["machine"]["cpus"] = cpus
+        content["environment"]["load_before"] = LOAD
         options.json.write_text(json.dumps(content, indent=1) + "\n")
 
 

@@ -23,7 +23,6 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.engines import gpu
-from matchwood.engines.cpu import watching
 from matchwood.engines.ranks.agreement import of_first
 from matchwood.gate.distributed import one_host
 from matchwood.gate.distributed.one_host import FIRST
@@ -233,14 +232,16 @@ def _spread(
     """The arrays over the vertices that the first rank finds, spread; and the rest of it."""
     comm, arrays = G.comm, list[Any]()
     graph = one_host.whole_graph(G)
+    one_host.host_of(G)
 
     def found() -> tuple[int, Any]:
-        with watching(comm.look):  # who waits may fail
+        with one_host.alone(G):
             given, rest = work(graph)
         arrays.extend(np.ascontiguousarray(array) for array in given)
         return len(arrays), rest
 
-    count, rest = of_first(comm, found)
+    with one_host.resting(comm):
+        count, rest = of_first(comm, found)
     G.stats[caller] = f"on the first of {comm.size} ranks"
     sent = [comm.broadcast(arrays[k] if comm.rank == FIRST else None, FIRST) for k in range(count)]
     return tuple(G.vector(engines.moved(array[G.ids], G.engine)) for array in sent), rest

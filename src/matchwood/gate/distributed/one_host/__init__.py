@@ -63,7 +63,7 @@ def referred(
         return None
     if not (pays or again or G.nnz <= FEW_ENTRIES):
         return None
-    host: Host = G.keep("CPUs of the host", lambda: _host(comm))
+    host = host_of(G)
     if not host.free and not (pays and G.nnz <= ALONE_ENTRIES):
         return None
     refusal = G.keep("no whole graph", lambda: [_refusal(G)])[0]
@@ -78,7 +78,7 @@ def referred(
     members = max(each, min(each * comm.size, host.most)) if G.nnz >= SECOND_THREAD_WORK else 1
 
     def dealt() -> Any:
-        with watching(comm.look), lent(host.cpus):  # who waits may fail
+        with alone(G):
             arrays, rest = work(graph, members)
             shown, end = [], 0
             for array in arrays:
@@ -88,7 +88,7 @@ def referred(
                 end += -(-array.nbytes // 8) * 8
         return shown, rest
 
-    with _resting(comm):
+    with resting(comm):
         shown, rest = of_first(comm, dealt)
     counted = "1 thread" if members == 1 else f"{members} threads"
     G.stats[caller] = f"on the first of {comm.size} ranks, {counted}"
@@ -108,7 +108,15 @@ class Host(NamedTuple):
     free: bool
 
 
+def host_of(G: Any) -> Host:
+    """What the first rank may use; all ranks call this, and get the same.  Kept by the graph."""
+    found: Host = G.keep("CPUs of the first rank", lambda: _host(G.comm))
+    return found
+
+
 def _host(comm: Any) -> Host:
+    if not getattr(comm, "shared_memory", False):
+        return Host((), 1, False)  # CPUs of other hosts may have the same numbers
     place = comm.session.place
     given = comm.objects(() if place is None else place.cpus)
     cpus = tuple(sorted(set().union(*given)))
@@ -136,7 +144,14 @@ def _refusal(G: Any) -> str:
 
 
 @contextlib.contextmanager
-def _resting(comm: Any) -> Iterator[None]:
+def alone(G: Any) -> Iterator[None]:
+    """The first rank works for all: on the CPUs of those that wait, and hears where one fails."""
+    with watching(G.comm.look), lent(host_of(G).cpus):
+        yield
+
+
+@contextlib.contextmanager
+def resting(comm: Any) -> Iterator[None]:
     """Ranks that only wait leave their CPUs to the first one at once."""
     session, crowded = comm.session, comm.session.crowded
     session.crowded = crowded or comm.rank != FIRST
@@ -157,9 +172,10 @@ def _at(space: Any, start: int, dtype: Any, shape: tuple[int, ...]) -> Any:
 
 def _joins(G: Any) -> bool:
     """Whether ranks write it together."""
+    if G.engine != "cpu" or not getattr(G.comm, "shared_memory", False):
+        return False
     values = G.given_values("gather")
-    plain = values is None or (values.dtype.kind in "biuf" and values.itemsize in WORDS)
-    return plain and G.engine == "cpu" and bool(getattr(G.comm, "shared_memory", False))
+    return values is None or (values.dtype.kind in "biuf" and values.itemsize in WORDS)
 
 
 def _layout(G: Any) -> tuple[Any, int, list[int]]:
