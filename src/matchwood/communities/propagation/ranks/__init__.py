@@ -1,5 +1,7 @@
 """Label propagation on a grid of ranks.  The rule: reference.py; a rank's own work: cpu.py.
 
+On one host the first rank does it for all (gate/distributed/one_host).
+
 The C ranks of a row group each have a part of its rows.  In a sub-round
 
 1. they join, by an "or" of bits, which of its vertices have a neighbour that moved;

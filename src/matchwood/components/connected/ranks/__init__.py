@@ -3,7 +3,8 @@
 Two methods.  "auto": every rank joins the edges of its block by the engine of a single machine,
 reports to the owners under which vertex each of theirs is, and the owners make one forest of these:
 forest.py, then cpu/ or gpu.py + gpu.cu.  Ranks of one host share one array of parents instead and
-send nothing (the end of cpu/__init__.py).  Where the ranks share a GPU, the first of them finds the
+send nothing (the end of cpu/__init__.py), unless the first of them does it all (gate/distributed/
+one_host).  Where the ranks share a GPU, the first of them finds the
 components for all (gate/distributed).  "colour": the smallest number goes one edge further in each
 round, as in the thesis: cpu/colour.py.  Both find for each vertex the smallest of its component,
 and components are numbered by these at the end.

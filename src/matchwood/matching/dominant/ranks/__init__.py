@@ -19,8 +19,8 @@ Where weights rise along paths, a round matches one edge.  After 64 rounds that 
 the edges between free vertices go to the first rank if they are few, and it does the rest: these
 edges are all that it depends on.
 
-Where the ranks share a GPU and no method was asked for, the first of them finds the matching for
-all, by the fastest method of one machine (gate/distributed).
+Where the ranks share the memory of a host, the first of them finds the matching for all, by the
+method of one machine, and so where they share a GPU and no method was asked for (gate/distributed).
 
 The rounds are those of dominant/cpu.py, and so is the order of edges: it compares the user's
 numbers of vertices, which do not depend on the grid.

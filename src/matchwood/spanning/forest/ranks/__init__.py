@@ -1,5 +1,7 @@
 """Minimum spanning forests on a grid of ranks: Boruvka's method.  Order of edges: ../order.py.
 
+On one host the first rank does it for all (gate/distributed/one_host).
+
 The first round takes whole rows: each rank finds the first edge of every row of its block, and the
 owners take the first of those of their row group.  From then on a rank has a list of the edges
 between different components, each edge at one rank, sorted once.  Of these it keeps those that

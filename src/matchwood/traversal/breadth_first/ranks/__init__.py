@@ -13,7 +13,8 @@ from them to the ranks of their row.  Then one of two directions, as on one mach
                 is not reached looks for its first column in the frontier, which is the smallest.
                 What is found goes to the owners along the row.
 
-Where the ranks share a GPU, the first of them searches for all, as one machine (gate/distributed).
+Where the ranks share a GPU or the memory of a host, the first of them searches for all, as one
+machine (gate/distributed).
 
 The owner takes the smallest of the parents that it is offered.  A rank offers a vertex once in the
 whole search.  Places are sent as lists or as bits, whichever is shorter.
