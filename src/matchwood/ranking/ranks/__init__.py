@@ -62,7 +62,7 @@ def pagerank(G: Any, asked: Options, threads: int | None = None) -> Ranking:
     if referred is not None:
         (scores,), found = referred
         G.comm.report(found.iterations, G.n)
-        return dataclasses.replace(found, scores=G.vector(scores[G.ids]))
+        return dataclasses.replace(found, scores=G.vector(scores))
     threads = G.threads if threads is None else threads
     problem = problem_of(G, asked, "pagerank", threads)
     watch.lap("prepare")

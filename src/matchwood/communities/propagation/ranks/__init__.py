@@ -102,7 +102,7 @@ def label_propagation(G: Any, plan: Plan, threads: int | None = None) -> Communi
     referred = one_host.referred(G, caller, work, threads)
     if referred is not None:
         (labels,), found = referred
-        labels = G.vector(labels[G.ids].astype(G.index_dtype, copy=False))
+        labels = G.vector(labels.astype(G.index_dtype, copy=False))
         watch.lap("first rank")
         return dataclasses.replace(found, labels=labels, seconds=watch.seconds)
     threads = G.threads if threads is None else threads

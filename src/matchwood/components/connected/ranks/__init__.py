@@ -43,7 +43,7 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
     referred = None if method != "auto" else one_host.referred(G, CALLER, work, threads, pays=False)
     if referred is not None:
         (labels,), (count, rounds) = referred
-        return Components(count, G.vector(labels[G.ids].astype(_kind(G), copy=False)), rounds)
+        return Components(count, G.vector(labels.astype(_kind(G), copy=False)), rounds)
     threads = G.threads if threads is None else threads
     if method == "auto" and G.comm.size == 1 and G.order is None:
         return _alone(G, threads)

@@ -21,7 +21,6 @@ from matchwood.engines.cpu import available_cpus, watching
 from matchwood.engines.cpu.crew import SECOND_THREAD_WORK
 from matchwood.engines.cpu.pinning import lent, usable
 from matchwood.engines.ranks.agreement import of_first, together
-from matchwood.engines.ranks.networks.shared.cpu import copy
 from matchwood.gate import graph as one_machine
 from matchwood.gate import inputs, resources
 
@@ -32,6 +31,7 @@ VALUE_BYTES = 32  # of answers, a vertex: the edges of a forest have 24
 FEW_ENTRIES = 1 << 20  # of all ranks: up to this the whole graph costs less than a call may take
 ALONE_ENTRIES = 1 << 24  # up to this one CPU is not slower where rounds are many
 FREE_PART = 4  # the whole graph takes at most this part of the memory that is free
+OWNER = np.dtype(np.uint16)  # of the number of a rank: more do not share memory
 WORDS = (1, 2, 4, 8)  # bytes of values that are joined as words
 
 Arrays = tuple[Any, ...]
@@ -44,11 +44,13 @@ def referred(
     threads: int | None,
     *,
     pays: bool = True,
+    vertices: Callable[[Arrays], Any] | None = None,
 ) -> tuple[Arrays, Any] | None:
     """``work(graph, threads)`` of the first rank, which has the whole graph; None on all if not so.
 
-    `work` returns arrays, of all vertices or fewer, and something small.  All ranks get both, or
-    raise its error; they may read the arrays until the next collective, and must not write them.
+    `work` returns arrays over all vertices, of which each rank gets the values of its own, by
+    place, and something small, which all get; or all raise its error.  Arrays may have other rows:
+    ``vertices(arrays)`` has for each row the vertex whose owner gets it.
 
     The rule: ranks are processes of one host that share memory, without GPUs, and a quarter of the
     free memory holds the whole graph.  It is made by the first call that it `pays` for at once, by
@@ -70,9 +72,8 @@ def referred(
     if refusal:
         G.stats[caller] += f": {refusal}"
         return None
-    graph = whole_graph(G)
-    space = G.keep(SPACE, lambda: [comm.shared_array(VALUE_BYTES * G.n + VALUE_BYTES)])[0]
-    if space is None:
+    graph, dealing = whole_graph(G), _dealing(G)
+    if dealing is None:
         return None
     each = comm.threads if threads is None else threads
     members = max(each, min(each * comm.size, host.most)) if G.nnz >= SECOND_THREAD_WORK else 1
@@ -80,19 +81,14 @@ def referred(
     def dealt() -> Any:
         with alone(G):
             arrays, rest = work(graph, members)
-            shown, end = [], 0
-            for array in arrays:
-                shown.append((end, array.dtype, array.shape))
-                flat = np.ascontiguousarray(array).reshape(-1)
-                copy(members, flat, space[end : end + flat.nbytes])
-                end += -(-array.nbytes // 8) * 8
-        return shown, rest
+            keys = None if vertices is None else vertices(arrays)
+            return *dealing.deal(arrays, keys, members), rest
 
     with resting(comm):
-        shown, rest = of_first(comm, dealt)
+        shown, bounds, rest = of_first(comm, dealt)
     counted = "1 thread" if members == 1 else f"{members} threads"
     G.stats[caller] = f"on the first of {comm.size} ranks, {counted}"
-    return tuple(_at(space, *each) for each in shown), rest
+    return dealing.own(shown, bounds), rest
 
 
 def whole_graph(G: Any) -> Any:
@@ -161,10 +157,62 @@ def resting(comm: Any) -> Iterator[None]:
         session.crowded = crowded
 
 
-def _at(space: Any, start: int, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """The array of this type and shape that begins at byte `start`."""
-    nbytes = int(np.prod(shape)) * dtype.itemsize
-    return space[start : start + nbytes].view(dtype).reshape(shape)
+# Answers.  The first rank writes them into shared memory, what each rank owns in one piece: if all
+# ranks read every p-th number, each of them would read all of the memory.
+
+
+class Dealing:
+    """Memory for answers, on one rank; on the first also which rank owns each vertex, and where."""
+
+    def __init__(self, G: Any, space: Any, where: Any, owner: Any) -> None:
+        sizes = [G.grid.size_of(rank) for rank in range(G.grid.p)]
+        self._bounds = np.concatenate(([0], np.cumsum(sizes))).tolist()
+        self._rank, self._space, self._where, self._owner = G.comm.rank, space, where, owner
+
+    def deal(self, arrays: Arrays, keys: Any, threads: int) -> tuple[list[Any], list[int]]:
+        """(where each array begins, its type and the shape of a row; where each rank begins)."""
+        cpu = engines.load(__name__, "cpu")
+        places, bounds = self._where, self._bounds
+        if keys is not None:
+            places, bounds = cpu.by_owner(keys, self._owner, len(bounds) - 1, threads)
+        shown, end = [], 0
+        for array in map(np.ascontiguousarray, arrays):
+            shown.append((end, array.dtype, array.shape[1:]))
+            cpu.deal(array, places, self._space[end : end + array.nbytes], threads)
+            end += -(-array.nbytes // 8) * 8
+        return shown, bounds
+
+    def own(self, shown: list[Any], bounds: list[int]) -> Arrays:
+        """Copies of this rank's rows."""
+        first, end = bounds[self._rank : self._rank + 2]
+        found = []
+        for start, dtype, shape in shown:
+            width = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+            part = self._space[start + first * width : start + end * width]
+            found.append(part.view(dtype).reshape(-1, *shape).copy())
+        return tuple(found)
+
+
+def _dealing(G: Any) -> Dealing | None:
+    """The memory of answers, kept by the graph; None on all ranks where there is none."""
+
+    def make() -> list[Dealing | None]:
+        comm, kind = G.comm, np.dtype(np.uint32 if G.n <= np.iinfo(np.int32).max else np.uint64)
+        space = comm.shared_array(VALUE_BYTES * G.n + VALUE_BYTES)
+        table = comm.shared_array(G.n * (kind.itemsize + OWNER.itemsize))
+        if space is None or table is None:
+            return [None]
+        where = table[: G.n * kind.itemsize].view(kind)
+        owner = table[G.n * kind.itemsize :].view(OWNER)
+        before = sum(G.grid.size_of(rank) for rank in range(comm.rank))
+        ids = G.ids
+        where[ids] = np.arange(before, before + ids.size)
+        owner[ids] = comm.rank
+        comm.barrier()
+        return [Dealing(G, space, *((where, owner) if comm.rank == FIRST else (None, None)))]
+
+    kept: list[Dealing | None] = G.keep(SPACE, make)
+    return kept[0]
 
 
 # The whole graph

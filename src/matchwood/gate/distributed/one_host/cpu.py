@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engines.cpu import crew, interrupted, kernel, next_chunk, share
+from matchwood.engines.cpu import barrier, crew, interrupted, kernel, next_chunk, share
 
 Array = np.ndarray[Any, Any]
 
@@ -160,3 +160,67 @@ def joined(comm: Any, part: Part, rows: Rows, threads: int | None) -> None:
         bits = np.empty((own.size, longest if rows.bits.size else 0), rows.bits.dtype)
         own.run(_merge, rows, first, end, spare, bits)
         comm.barrier()
+
+
+# Answers, sorted by the ranks that own them
+
+
+@kernel
+def _by_owner(team: Any, keys: Array, owner: Array, counts: Array, places: Array) -> None:
+    """places[i]: where row i goes; counts[member, rank] are rows, then where they begin."""
+    mine = counts[team.me]
+    lo, hi = share(team, keys.size)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        mine[owner[keys[i]]] += 1
+    if barrier(team):
+        return
+    if team.me == 0:
+        at = np.int64(0)
+        for rank in range(counts.shape[1]):
+            for member in range(team.size):
+                rows = counts[member, rank]
+                counts[member, rank] = at
+                at += rows
+        counts[team.size, 0] = at
+    if barrier(team):
+        return
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        rank = owner[keys[i]]
+        places[i] = mine[rank]
+        mine[rank] += 1
+
+
+def by_owner(keys: Array, owner: Array, ranks: int, threads: int) -> tuple[Array, list[int]]:
+    """Where each row goes, and where those of each rank begin, and the end.
+
+    keys[i] is the vertex of row i; owner[v] the rank that gets its rows, in their order.
+    """
+    team = crew(threads, work=2 * keys.size)
+    counts = np.zeros((team.size + 1, ranks), np.int64)
+    places = np.empty(keys.size, np.uint32 if keys.size < 1 << 32 else np.uint64)
+    team.run(_by_owner, np.ascontiguousarray(keys), owner, counts, places)
+    return places, [0, *counts[team.size - 1].tolist()]
+
+
+@kernel
+def _deal(team: Any, words: Array, places: Array, into: Array) -> None:
+    lo, hi = share(team, places.size)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        for j in range(words.shape[1]):
+            into[places[i], j] = words[i, j]
+
+
+def deal(array: Array, places: Array, into: Array, threads: int) -> None:
+    """Copy row i of an array to place places[i] of `into`, which has as many bytes."""
+    if array.size == 0:
+        return
+    rows = array.view(f"u{array.itemsize}").reshape(array.shape[0], -1)
+    crew(threads, work=array.size).run(
+        _deal, rows, places, into.view(rows.dtype).reshape(rows.shape)
+    )

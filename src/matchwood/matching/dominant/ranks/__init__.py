@@ -75,7 +75,7 @@ def weighted_matching(
     referred = one_host.referred(G, CALLER, work, threads)
     if referred is not None:
         (mate,), (weight, rounds, method, edges) = referred
-        mate = mate[G.ids].astype(G.index_dtype, copy=False)
+        mate = mate.astype(G.index_dtype, copy=False)
         clock.lap("first rank")
         return _answer(G.vector(mate), weight, rounds, method, clock, origin, edges)
     if G.grid.layout != "stripes":

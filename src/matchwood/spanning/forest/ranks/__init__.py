@@ -61,9 +61,12 @@ def minimum_spanning_forest(
         one = one_machine(graph, method=method, maximum=maximum, threads=members)
         return (one.edges, one.weights), dataclasses.replace(one, edges=None, weights=None)
 
-    referred = one_host.referred(G, CALLER, work, threads)
+    # the owner of its smaller end gets an edge
+    referred = one_host.referred(G, CALLER, work, threads, vertices=lambda arrays: arrays[0][:, 0])
     if referred is not None:
-        return _own_edges(G, *referred)
+        (edges, weights), found = referred
+        edges = edges.astype(G.index_dtype, copy=False)
+        return dataclasses.replace(found, edges=edges, weights=weights)
     threads = G.threads if threads is None else threads
     costs = block_costs(G, CALLER, maximum)
     if G.grid.p == 1 and G.order is None:  # the block is the graph
@@ -79,22 +82,6 @@ def minimum_spanning_forest(
     count = np.array([weights.shape[0]], np.int64)
     trees = G.n - int(G.comm.allreduce(count)[0])
     return Forest(edges, weights, total, trees, G.n, rounds)
-
-
-def _own_edges(G: Any, arrays: tuple[Any, ...], found: Forest) -> Forest:
-    """The forest with those edges whose smaller end this rank owns."""
-
-    def make() -> Any:
-        marks = np.zeros(G.n, np.uint8)
-        marks[G.ids] = 1
-        return marks
-
-    edges, weights = arrays
-    mine = G.keep("marks of own vertices", make)
-    edges, weights = engines.load(__name__, "cpu").of_marked(edges, weights, mine, G.threads)
-    return dataclasses.replace(
-        found, edges=edges.astype(G.index_dtype, copy=False), weights=weights
-    )
 
 
 def _forest_entries(G: Any, costs: Any, maximum: bool, threads: int | None) -> tuple[Any, int]:

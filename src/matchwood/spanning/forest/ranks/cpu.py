@@ -170,46 +170,6 @@ def first_requests(
     return touched
 
 
-# Edges that one rank found for all
-
-
-@kernel
-def _take_marked(
-    team: Any, edges: Array, words: Array, marks: Array, counts: Array, taken: Array,
-    taken_words: Array,
-) -> None:  # fmt: skip
-    """Counted where `taken` has no room: counts[member] gets their number."""
-    lo, hi = share(team, words.size)
-    place = np.int64(0)
-    if taken_words.size == 0:
-        for i in range(lo, hi):
-            place += marks[edges[i, 0]]
-        counts[team.me] = place
-        return
-    for member in range(team.me):
-        place += counts[member]
-    for i in range(lo, hi):
-        if marks[edges[i, 0]]:
-            taken[place, 0], taken[place, 1] = edges[i, 0], edges[i, 1]
-            taken_words[place] = words[i]
-            place += 1
-
-
-def of_marked(
-    edges: Array, weights: Array, marks: Array, threads: int | None
-) -> tuple[Array, Array]:
-    """The edges whose first ends are marked, in their order, and their weights."""
-    team = crew(threads, work=edges.shape[0])
-    counts = np.zeros(team.size, np.int64)
-    words = weights.view(f"u{weights.itemsize}")
-    team.run(_take_marked, edges, words, marks, counts, edges[:0], words[:0])
-    taken = np.empty((int(counts.sum()), 2), edges.dtype)
-    taken_words = np.empty(taken.shape[0], words.dtype)
-    if taken_words.size:
-        team.run(_take_marked, edges, words, marks, counts, taken, taken_words)
-    return taken, taken_words.view(weights.dtype)
-
-
 # The loops of check.py: edges compared with those on the way
 
 

@@ -69,7 +69,7 @@ def search(
     if referred is not None:
         arrays, rounds = referred
         G.comm.report(rounds)
-        level, parent = (G.vector(a[G.ids].astype(kind, copy=False)) for a in arrays)
+        level, parent = (G.vector(a.astype(kind, copy=False)) for a in arrays)
         return BFS(level, parent, rounds)
     threads = G.threads if threads is None else threads
     outward = G.directed_pattern() if directed else G.undirected_pattern()
