@@ -19,6 +19,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.engines.cpu import available_cpus, watching
 from matchwood.engines.cpu.crew import SECOND_THREAD_WORK
+from matchwood.engines.cpu.members import rest
 from matchwood.engines.cpu.pinning import lent, usable
 from matchwood.engines.ranks.agreement import of_first, together
 from matchwood.gate import graph as one_machine
@@ -80,15 +81,15 @@ def referred(
 
     def dealt() -> Any:
         with alone(G):
-            arrays, rest = work(graph, members)
+            arrays, told = work(graph, members)
             keys = None if vertices is None else vertices(arrays)
-            return *dealing.deal(arrays, keys, members), rest
+            return *dealing.deal(arrays, keys, members), told
 
     with resting(comm):
-        shown, bounds, rest = of_first(comm, dealt)
+        shown, bounds, told = of_first(comm, dealt)
     counted = "1 thread" if members == 1 else f"{members} threads"
     G.stats[caller] = f"on the first of {comm.size} ranks, {counted}"
-    return dealing.own(shown, bounds), rest
+    return dealing.own(shown, bounds), told
 
 
 def whole_graph(G: Any) -> Any:
@@ -141,9 +142,13 @@ def _refusal(G: Any) -> str:
 
 @contextlib.contextmanager
 def alone(G: Any) -> Iterator[None]:
-    """The first rank works for all: on the CPUs of those that wait, and hears where one fails."""
+    """The first rank works for all: on the CPUs of those that wait, and hears where one fails.
+
+    Its threads sleep at the end, so that the others find their CPUs free when they wake.
+    """
     with watching(G.comm.look), lent(host_of(G).cpus):
         yield
+    rest()
 
 
 @contextlib.contextmanager
