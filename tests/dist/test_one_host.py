@@ -17,6 +17,7 @@ from dist.test_shared import neighbour
 from graphs import path
 from matchwood import dist
 from matchwood.gate.distributed import one_host
+from matchwood.gate.distributed.one_host import cpu
 from spread_graphs import slab
 
 pytestmark = pytest.mark.skipif(not SHARES, reason="the system has no anonymous files")
@@ -73,6 +74,23 @@ def test_any_graph_on_any_grid(n, m, grid, seed, order, kind):
     mine, right = found.given_values("test"), expected.given_values("test")
     assert mine.dtype == right.dtype
     assert np.array_equal(mine, right)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_rows_go_to_their_owners(threads):
+    """In their order; rows of any width, and ranks that get none."""
+    rng = np.random.default_rng(threads)
+    for rows, ranks in ((0, 3), (7, 1), (1000, 6)):
+        owner = rng.integers(0, max(1, ranks - 1), 50).astype(one_host.OWNER)
+        keys = rng.integers(0, 50, rows).astype(np.int32)
+        places, bounds = cpu.by_owner(keys, owner, ranks, threads)
+        order = np.argsort(owner[keys], kind="stable")
+        assert np.array_equal(places[order], np.arange(rows))
+        assert bounds == [0, *np.cumsum(np.bincount(owner[keys], minlength=ranks)).tolist()]
+        for array in (rng.random(rows), rng.integers(0, 9, (rows, 2), np.int32)):
+            into = np.zeros(array.nbytes, np.uint8)
+            cpu.deal(array, places, into, threads)
+            assert np.array_equal(into.view(array.dtype).reshape(array.shape), array[order])
 
 
 def test_values_that_are_no_words(monkeypatch):
