@@ -205,7 +205,7 @@ class Run:
             print(json.dumps(row), flush=True)
 
 
-def run(comm: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
+def rows_by(comm: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of all graphs; of rank 0."""
     job = Run(comm, options.folder, options.seconds)
     graphs = options.graphs.split(",") if options.graphs else sorted(
@@ -243,11 +243,11 @@ def main() -> None:
         make(options.folder, options.graphs.split(",") if options.graphs else [], options.sizes)
         return
     if options.ranks:
-        rows = matchwood.dist.run(run, options.ranks, options)[0]
+        rows = matchwood.dist.run(rows_by, options.ranks, options)[0]
         _finish(rows, options, len(own_cpus()))
         return
     with matchwood.dist.world() as comm:
-        rows = run(comm, options)
+        rows = rows_by(comm, options)
         cpus = set().union(*comm.objects(own_cpus()))
         if comm.rank == 0:
             _finish(rows, options, len(cpus))
