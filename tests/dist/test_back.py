@@ -15,7 +15,7 @@ from dist.mpi import SHARES, clean_environment, mpiexec
 from dist.test_shared import neighbour
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist
-from matchwood.gate.distributed import whole as whole_graphs
+from matchwood.gate.distributed import one_host
 from spread_graphs import slab, tried
 
 WEB = Path(__file__).resolve().parents[2] / "examples" / "clusters" / "web.py"
@@ -254,13 +254,15 @@ def referred(comm, A, options):
 def test_small_graphs_run_on_the_first_rank(monkeypatch, most):
     """With the same answers, and `stats` says so."""
     if most is not None:
-        monkeypatch.setattr(whole_graphs, "REFERRED_ENTRIES", most)
+        monkeypatch.setenv("MATCHWOOD_DIST_COPY", "0")
     A = sp.csr_array(rmat(6, 4).astype(np.float64))
     A.data[:] = (np.arange(A.nnz) * 7) % 11 + 1.0
     A = sp.csr_array(A.maximum(A.T))
     labels = matchwood.label_propagation(A, rng=3, max_rounds=9)
     forest = matchwood.minimum_spanning_forest(A, maximum=True)
-    where = "on all 3 ranks" if most == 0 else f"on the first of 3 ranks: {A.nnz} entries are few"
+    where = "on the first of 3 ranks, 1 thread"
+    if most == 0:
+        where = "on all 3 ranks: MATCHWOOD_DIST_COPY is 0"
     for options in ({}, {"order": "hashed"}, {"order": "contiguous", "grid": "3x1"}):
         for mine, found, tree, edges, weights, stats in dist.run(referred, 3, A, options):
             assert np.array_equal(found, labels.labels)
@@ -281,28 +283,26 @@ def test_small_graphs_run_on_the_first_rank(monkeypatch, most):
 
 @pytest.mark.skipif(not SHARES, reason="the system has no anonymous files")
 def test_larger_graphs_are_referred_where_that_pays(monkeypatch):
-    """At once where rounds are many; a search when it is the second; others once it is there."""
-    monkeypatch.setattr(whole_graphs, "FEW_ENTRIES", 10)
+    """At once where rounds are many; in others by the second call, if there is room."""
+    monkeypatch.setattr(one_host, "FEW_ENTRIES", 10)
 
     def body(comm):
         told = []
-        for calls in (("bfs", "pagerank", "bfs"), ("connected_components", "weighted_matching")):
+        for calls in (("bfs", "pagerank", "bfs"), ("weighted_matching", "connected_components")):
             G = matchwood.distribute(slab(path(40), comm.rank, 3), comm=neighbour(comm))
-            for call in (*calls, "connected_components"):
+            for call in calls:
                 getattr(matchwood, call)(G, *([0] if call == "bfs" else []))
                 told.append(G.stats[call].partition(" ranks")[0])
         G = matchwood.distribute(slab(path(40), comm.rank, 3), comm=neighbour(comm))
-        G.gather = no_room
+        monkeypatch.setattr(one_host.resources, "available_memory", lambda: 4000)
+        comm.barrier()
         found = matchwood.label_propagation(G)
         return told, found.count, G.stats["label_propagation"]
-
-    def no_room(root):
-        raise MemoryError
 
     right = matchwood.label_propagation(path(40)).count
     everyone, first = "on all 3", "on the first of 3"
     for told, count, full in dist.run(body, 3):
-        assert told == [everyone, everyone, first, first, everyone, first, first]
+        assert told == [everyone, first, first, first, first]
         assert (count, full) == (right, "on all 3 ranks: the first has no room for the graph")
 
 
@@ -403,7 +403,7 @@ def test_errors_of_the_first_rank_are_raised_on_all(monkeypatch):
         return tried(lambda: matchwood.label_propagation(G))
 
     few = dist.run(body, 3)
-    monkeypatch.setattr(whole_graphs, "REFERRED_ENTRIES", 0)
+    monkeypatch.setenv("MATCHWOOD_DIST_COPY", "0")
     assert few == dist.run(body, 3)
     assert len(set(few)) == 1
     assert few[0].startswith("ValueError: label_propagation: ")

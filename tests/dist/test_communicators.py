@@ -208,3 +208,13 @@ def test_the_timeout_is_a_number(text):
         patch.setenv("MATCHWOOD_DIST_TIMEOUT", text)
         with pytest.raises(ValueError, match="MATCHWOOD_DIST_TIMEOUT must be a positive number"):
             Serial()
+
+
+def test_a_rank_waits_for_something(monkeypatch):
+    """Communicators of any kind, until it is there, or too long."""
+    comm, left = Serial(), [3, 2, 1]
+    comm.wait_until(lambda: not (left and left.pop()) and not left)
+    assert not left
+    monkeypatch.setenv("MATCHWOOD_DIST_TIMEOUT", "0.01")
+    with pytest.raises(mw.RankFailed, match="rank 0 failed: TimeoutError: it waited for more than"):
+        Serial().wait_until(lambda: False)

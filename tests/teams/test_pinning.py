@@ -160,6 +160,48 @@ def test_an_interrupt_in_between_is_not_forgotten(cpus, monkeypatch):
     assert allowed() == [set(cpus)] * (len(cpus) + 1)
 
 
+def test_cpus_that_are_lent(cpus):
+    """Members go there, one on each where there are as many; afterwards they come back."""
+    try:
+        os.sched_setaffinity(0, set(cpus[:1]))
+        pinning.reserve(cpus[:1], lambda: True)
+        ran(2)
+        for size in (2, len(cpus), len(cpus) + 1, 1):
+            with pinning.lent(cpus):
+                assert os.sched_getaffinity(0) == set(cpus)
+                ran(size)
+                used = members._free[-size:]
+                each = [os.sched_getaffinity(member.native_id) for member in used]
+                if size == len(cpus) and native():
+                    assert each == [{cpu} for cpu in cpus]
+                else:
+                    assert each == [set(cpus)] * size
+            assert os.sched_getaffinity(0) == set(cpus[:1])
+            ran(size)
+            used = members._free[-size:]
+            assert all(os.sched_getaffinity(member.native_id) == set(cpus[:1]) for member in used)
+    finally:
+        os.sched_setaffinity(0, set(cpus))
+    with pinning.lent(cpus[:1]):  # nothing that it does not have already
+        assert os.sched_getaffinity(0) == set(cpus)
+
+
+def test_cpus_that_the_system_does_not_lend(cpus, monkeypatch):
+    def refuse(thread, where):
+        if len(where) > 1:
+            raise OSError("not yours")
+
+    os.sched_setaffinity(0, set(cpus[:1]))
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "sched_setaffinity", refuse)
+            with pinning.lent(cpus):
+                assert not pinning.usable(cpus)
+                ran(2)
+    finally:
+        os.sched_setaffinity(0, set(cpus))
+
+
 FORKED = """
 import os, sys
 from matchwood.engines.cpu import pinning

@@ -34,7 +34,9 @@ BARS = "bars"
 
 def bars(comm: Any, asked: figures.Asked) -> list[dict[str, Any]]:
     """`strong` of all calls that have bars; one graph with weights serves them all."""
-    return figures.strong(comm, asked, {**figures.BENCHMARKS, "matching": figures.matching})
+    return figures.strong(
+        comm, asked, {**figures.BENCHMARKS, "matching": matchwood.weighted_matching}
+    )
 
 
 def found_by(comm: Any, names: list[str], asked: figures.Asked) -> dict[str, list[dict[str, Any]]]:

@@ -7,6 +7,8 @@
     clusters_weak      as many vertices on each rank: times of one rank (6.4)
     clusters_variants  components by colours with each improvement, and ours (6.6)
     clusters_shapes    all R x C of the ranks, times of the fastest (6.7)
+    clusters_one_host  six functions on graphs of any diameter: how much faster than one rank, by
+                       the first rank for all, and by all of them (engines/ranks/one_host.py)
 
 An experiment that no file has is not drawn.
 """
@@ -122,8 +124,39 @@ def shapes(found: dict[str, list[Row]]) -> Any:
     return figure
 
 
+def one_host(found: dict[str, list[Row]]) -> Any:
+    """One rank's time over that of more, a panel for each graph; dashed where all ranks work."""
+    rows = [row for row in found["one_host"] if row["threads"] == 1]
+    graphs = list(dict.fromkeys(row["graph"] for row in rows))
+    figure, panels = harness.pyplot().subplots(
+        1, len(graphs), figsize=(3.2 * len(graphs), 3.5), squeeze=False, sharey=True
+    )
+    for axes, graph in zip(panels[0], graphs, strict=True):
+        for number, algorithm in enumerate(_algorithms(rows)):
+            line = _of(rows, graph=graph, algorithm=algorithm)
+            everywhere = _of(
+                found.get("all_ranks", []), graph=graph, algorithm=algorithm, threads=1
+            )
+            if not line:
+                continue
+            alone = line[0]["seconds"]
+            for chosen, style in ((line, "o-"), ([line[0], *everywhere], "x--")):
+                ranks = [row["ranks"] for row in chosen]
+                label = algorithm if style == "o-" else None
+                times = [alone / row["seconds"] for row in chosen]
+                axes.plot(ranks, times, style, color=f"C{number}", label=label)
+        axes.axhline(1, color="grey", linewidth=0.5)
+        axes.set(xscale="log", yscale="log", xlabel="ranks", title=graph)
+        counts = sorted({row["ranks"] for row in rows})
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.minorticks_off()
+    panels[0, 0].set_ylabel("times as fast as one rank")
+    panels[0, 0].legend(fontsize=7)
+    return figure
+
+
 PICTURES: dict[str, Callable[[dict[str, list[Row]]], Any]] = {
-    "strong": strong, "weak": weak, "variants": variants, "shapes": shapes,
+    "strong": strong, "weak": weak, "variants": variants, "shapes": shapes, "one_host": one_host,
 }  # fmt: skip
 
 

@@ -261,8 +261,9 @@ def on_first(comm: Any, count: int, work: Callable[[Any], list[Row]]) -> list[Ro
 
 
 def timed(G: Any, calls: dict[str, Any], asked: Asked, **facts: Any) -> list[Row]:
-    """A row for each call on a graph."""
+    """A row for each call on a graph, by the work of all ranks, also where they are on one host."""
     rows = []
+    G.comm.session.copies = False
     for name, call in calls.items():
         rows.append({
             "algorithm": name, "ranks": G.comm.size, "threads": G.threads, "grid": G.grid.name,

@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from matchwood.engines.cpu import native
 from matchwood.engines.cpu.cpus import most_threads
+from matchwood.engines.cpu.mailboxes import LOOKS
 from matchwood.engines.cpu.pinning import ANYWHERE
 
 KEPT_THREADS = most_threads()  # most idle threads that are kept
@@ -108,6 +109,14 @@ def enlist(count: int, members: list[Member]) -> None:
         for member in started:
             member.join(JOIN_SECONDS)
         raise
+
+
+def rest() -> None:
+    """Idle members sleep at once, instead of looking for work: others need their CPUs now."""
+    with _free_lock:
+        for member in _free:
+            if member.mailbox is not None:
+                member.mailbox.words[LOOKS] = 0  # until the next kernel, which sets it
 
 
 def dismiss(members: list[Member]) -> None:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 ANYWHERE = -1  # no CPU of its own
 _UNKNOWN = -2  # a change was interrupted
+_LENT = -3  # anywhere among CPUs that were lent
 
 
 class Placed(Protocol):
@@ -39,6 +40,7 @@ class _Reserved:
 
 
 _reserved: _Reserved | None = None
+_lent: _Reserved | None = None
 
 
 def reserve(cpus: Iterable[int], holds: Callable[[], bool]) -> None:
@@ -47,10 +49,37 @@ def reserve(cpus: Iterable[int], holds: Callable[[], bool]) -> None:
     _reserved = _Reserved(cpus, holds) if hasattr(os, "sched_setaffinity") else None
 
 
+def usable(cpus: Iterable[int]) -> bool:
+    """Whether this thread may run on all of these CPUs."""
+    return not hasattr(os, "sched_getaffinity") or os.sched_getaffinity(0).issuperset(cpus)
+
+
+@contextlib.contextmanager
+def lent(cpus: Iterable[int]) -> Iterator[None]:
+    """This thread and its teams run on these CPUs, too: the processes that have them wait.
+
+    A launcher divides the CPUs of a job among its ranks; one rank that works for all may use those
+    of all.  Where the system refuses that, it keeps its own.
+    """
+    global _lent
+    if usable(cpus):
+        yield
+        return
+    own, before = os.sched_getaffinity(0), _lent
+    try:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, own.union(cpus))
+        _lent = _Reserved(os.sched_getaffinity(0), lambda: True)
+        yield
+    finally:
+        _lent = before
+        os.sched_setaffinity(0, own)
+
+
 def _forget() -> None:
     """A process that was forked off shares the CPUs of its parent."""
-    global _reserved
-    _reserved = None
+    global _reserved, _lent
+    _reserved = _lent = None
 
 
 if hasattr(os, "register_at_fork"):
@@ -64,18 +93,19 @@ def arrange(members: Sequence[Placed], kernel: bool) -> None:
     starts inherit the CPU of the thread that started them; and where the calling thread's own CPUs
     are no longer those that were reserved.
     """
-    found = _reserved
+    global _reserved
+    found = _reserved if _lent is None else _lent
     if found is not None and not found.holds():
-        _forget()
-        found = None
+        _reserved = found = None
     stay = (
         kernel
         and found is not None
         and len(members) == len(found.cpus)
         and os.sched_getaffinity(0) == found.allowed
     )
+    anywhere = ANYWHERE if _lent is None else _LENT  # members that ran elsewhere are moved
     for me, member in enumerate(members):
-        cpu = found.cpus[me] if stay and found is not None else ANYWHERE
+        cpu = found.cpus[me] if stay and found is not None else anywhere
         if member.cpu != cpu:
             _move(member, cpu)
 
@@ -85,6 +115,6 @@ def _move(member: Placed, cpu: int) -> None:
     assert member.native_id is not None
     member.cpu = _UNKNOWN  # stays so after Ctrl-C
     with contextlib.suppress(OSError):
-        allowed = {cpu} if cpu != ANYWHERE else os.sched_getaffinity(0)
+        allowed = {cpu} if cpu >= 0 else os.sched_getaffinity(0)
         os.sched_setaffinity(member.native_id, allowed)
         member.cpu = cpu

@@ -16,6 +16,7 @@ import copy
 import functools
 import os
 import pickle
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -105,6 +106,7 @@ class Session:
     def __init__(self) -> None:
         self.timeout = timeout_seconds()
         self.debug = os.environ.get("MATCHWOOD_DIST_DEBUG", "") not in ("", "0")
+        self.copies = os.environ.get("MATCHWOOD_DIST_COPY", "1") != "0"  # of whole graphs
         self.crowded = False  # more ranks than CPUs: who waits leaves its CPU at once
         self.place: Place | None = None
         self.hosts: Sequence[object] = ()  # of all ranks; empty where nothing follows from them
@@ -382,11 +384,14 @@ class Communicator(abc.ABC):
             self.wait_until(arrived)
 
     def wait_until(self, done: Callable[[], bool]) -> None:
-        """Return when `done()` is true; raise when a rank has failed or the time is over.
-
-        For communicators that have a `shared_array`.
-        """
-        raise NotImplementedError
+        """Return when `done()` is true; raise when a rank has failed or the time is over."""
+        deadline = time.monotonic() + self.session.timeout
+        while not done():
+            self.look()
+            if time.monotonic() > deadline:
+                text = f"it waited for more than {self.session.timeout:g} s"
+                raise RankFailed(self.rank, "TimeoutError", f"{text} (MATCHWOOD_DIST_TIMEOUT)")
+            time.sleep(0)
 
     def look(self) -> None:  # noqa: B027  threads hear of each other in collectives alone
         """Raise where another rank has failed, and return at once where none has.

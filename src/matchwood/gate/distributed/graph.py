@@ -65,7 +65,7 @@ class DistributedGraph(GraphRules):
     threads : int
         CPU threads of this rank.
     stats : dict
-        Where functions that refer small graphs to one rank ran last, by their names.
+        Where functions that the first rank may do for all ran last, by their names.
     order : HashedOrder, ContiguousOrder, TableOrder or None
         How vertices are renumbered before they are distributed; None: they are not.
     """

@@ -1,8 +1,7 @@
-"""A graph that is whole on the first rank, which computes for all: on one GPU, or on one host.
+"""A graph that is whole on the first rank, which computes for all: views on one GPU.
 
-Views of a graph whose ranks share one GPU are first.  What is small runs where it is fastest, too
-(`referred`, at the end): on one host the first rank has a whole small graph, and calls the function
-of one machine with the threads of all ranks, for methods whose rounds are many and short.
+At the end: functions of one machine that the first rank calls for all.  On the CPUs of one host:
+one_host.
 
 Nothing is gained if all ranks use the one GPU, and the ranks of a graph meet many times where one
 machine needs a few kernels.  So the first rank joins the blocks of all to the view of one machine
@@ -24,12 +23,11 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.engines import gpu
-from matchwood.engines.cpu import available_cpus, watching
-from matchwood.engines.cpu.crew import SECOND_THREAD_WORK
 from matchwood.engines.ranks.agreement import of_first
+from matchwood.gate.distributed import one_host
+from matchwood.gate.distributed.one_host import FIRST
 from matchwood.gate.views import View
 
-FIRST = 0  # the rank that has the views
 KEPT = "whole"  # in a graph: its views by name, for each communicator
 VIEW_ARRAYS = ("indptr", "indices", "names", "data")
 MAPPED = "mapped"  # kept in a graph: what its ranks have mapped, by communicator
@@ -181,83 +179,7 @@ def settle() -> None:
     engines.cupy().cuda.get_current_stream().synchronize()
 
 
-# Small graphs on one host
-
-
-WHOLE = "whole graph"  # kept in a graph: that of one machine, on the first rank
-SPACE = "referred answers"  # kept in a graph: memory of its host
-VALUE_BYTES = 32  # of answers, a vertex: the edges of a forest have 24
-REFERRED_ENTRIES = 1 << 24  # of all ranks: up to this a graph is small
-FEW_ENTRIES = 1 << 20  # up to this the first rank gets it in less time than a call may take
-
-Arrays = tuple[Any, ...]
-
-
-def referred(
-    G: Any,
-    caller: str,
-    work: Callable[[Any, int], tuple[Arrays, Any]],
-    threads: int | None,
-    *,
-    pays: bool = True,
-) -> tuple[Arrays, Any] | None:
-    """``work(graph, threads)`` of the first rank, which has the whole graph; None on all if not so.
-
-    `work` returns arrays, of all vertices or fewer, and something small.  All ranks get both, or
-    raise its error; they may read the arrays until the next collective, and must not write them.
-
-    The rule: ranks are processes of one host that share memory, without GPUs, and the graph was
-    given with at most REFERRED_ENTRIES entries.  It is gathered for calls that it `pays` for at
-    once, or where it has at most FEW_ENTRIES; else it must have been gathered before.  The threads
-    are those of all ranks, which wait, and one where few entries do not keep two busy.  Where a
-    launcher keeps the first rank from the CPUs of the others, only calls for which it `pays` are
-    referred.  ``G.stats[caller]`` says where it ran.
-    """
-    comm = G.comm
-    few = f"on the first of {comm.size} ranks: {G.nnz} entries are few"
-    G.stats[caller] = f"on all {comm.size} ranks"
-    known = G.has_kept(WHOLE)
-    small = G.nnz <= (REFERRED_ENTRIES if pays or known else min(FEW_ENTRIES, REFERRED_ENTRIES))
-    if not small or G.engine != "cpu" or comm.size == 1 or not getattr(comm, "shared_memory", 0):
-        return None
-    cpus, apart = G.keep("CPUs of the first rank", lambda: of_first(comm, lambda: _cpus(comm)))
-    if apart and not pays:
-        return None
-    each = comm.threads if threads is None else threads
-    members = max(each, min(each * comm.size, cpus)) if G.nnz >= SECOND_THREAD_WORK else 1
-    try:
-        graph = G.keep(WHOLE, lambda: [G.gather(FIRST)])[0]
-    except MemoryError:  # on all ranks alike
-        G.stats[caller] += ": the first has no room for the graph"
-        return None
-    space = G.keep(SPACE, lambda: [comm.shared_array(VALUE_BYTES * G.n + VALUE_BYTES)])[0]
-    if space is None:
-        return None
-
-    def dealt() -> Any:
-        with watching(comm.look):  # who waits may fail
-            arrays, rest = work(graph, members)
-        shown, end = [], 0
-        for array in arrays:
-            shown.append((end, array.dtype, array.shape))
-            _at(space, *shown[-1])[...] = array
-            end += -(-array.nbytes // 8) * 8
-        return shown, rest
-
-    shown, rest = of_first(comm, dealt)
-    G.stats[caller] = few
-    return tuple(_at(space, *each) for each in shown), rest
-
-
-def _cpus(comm: Any) -> tuple[int, bool]:
-    """CPUs that this rank may use, and whether they are apart from those of the others."""
-    return available_cpus(), bool(getattr(comm.session.place, "apart", False))
-
-
-def _at(space: Any, start: int, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """The array of this type and shape that begins at byte `start`."""
-    nbytes = int(np.prod(shape)) * dtype.itemsize
-    return space[start : start + nbytes].view(dtype).reshape(shape)
+# Functions that ranks do not share
 
 
 def on_first(G: Any, work: Callable[[Any], Any]) -> Any:
@@ -309,15 +231,17 @@ def _spread(
 ) -> tuple[tuple[Any, ...], Any]:
     """The arrays over the vertices that the first rank finds, spread; and the rest of it."""
     comm, arrays = G.comm, list[Any]()
-    graph = G.keep(WHOLE, lambda: [G.gather(FIRST)])[0]
+    graph = one_host.whole_graph(G)
+    one_host.host_of(G)
 
     def found() -> tuple[int, Any]:
-        with watching(comm.look):  # who waits may fail
+        with one_host.alone(G):
             given, rest = work(graph)
         arrays.extend(np.ascontiguousarray(array) for array in given)
         return len(arrays), rest
 
-    count, rest = of_first(comm, found)
+    with one_host.resting(comm):
+        count, rest = of_first(comm, found)
     G.stats[caller] = f"on the first of {comm.size} ranks"
     sent = [comm.broadcast(arrays[k] if comm.rank == FIRST else None, FIRST) for k in range(count)]
     return tuple(G.vector(engines.moved(array[G.ids], G.engine)) for array in sent), rest

@@ -27,7 +27,7 @@ from matchwood import arguments, engines
 from matchwood.engines.ranks.agreement import any_of, raise_first, same
 from matchwood.engines.ranks.exchanges import places_by_owner
 from matchwood.engines.ranks.vectors import DistributedVector, own_part
-from matchwood.gate.distributed import whole
+from matchwood.gate.distributed import one_host
 from matchwood.primitives.row_reduce import spmv
 from matchwood.ranking import ranked
 from matchwood.ranking.problem import Options, incoming_arcs, probabilities
@@ -58,11 +58,11 @@ def pagerank(G: Any, asked: Options, threads: int | None = None) -> Ranking:
         return (one.scores,), dataclasses.replace(one, scores=None)
 
     spread = any(isinstance(getattr(asked, name), DistributedVector) for name in GIVEN)
-    referred = None if spread else whole.referred(G, "pagerank", work, threads, pays=False)
+    referred = None if spread else one_host.referred(G, "pagerank", work, threads, pays=False)
     if referred is not None:
         (scores,), found = referred
         G.comm.report(found.iterations, G.n)
-        return dataclasses.replace(found, scores=G.vector(scores[G.ids]))
+        return dataclasses.replace(found, scores=G.vector(scores))
     threads = G.threads if threads is None else threads
     problem = problem_of(G, asked, "pagerank", threads)
     watch.lap("prepare")

@@ -1,5 +1,7 @@
 """Label propagation on a grid of ranks.  The rule: reference.py; a rank's own work: cpu.py.
 
+On one host the first rank does it for all (gate/distributed/one_host).
+
 The C ranks of a row group each have a part of its rows.  In a sub-round
 
 1. they join, by an "or" of bits, which of its vertices have a neighbour that moved;
@@ -33,7 +35,7 @@ from matchwood.communities.subrounds import SMALL_VERTICES, subrounds_of
 from matchwood.communities.weights import finished, strengths, whole_weights
 from matchwood.engines.ranks.agreement import same
 from matchwood.engines.ranks.exchanges import by_destination
-from matchwood.gate.distributed import whole
+from matchwood.gate.distributed import one_host
 from matchwood.primitives.hashing import hash2
 from matchwood.primitives.number.ranks import number_labels
 from matchwood.primitives.tally.cpu import rows_of, unsigned
@@ -97,10 +99,10 @@ def label_propagation(G: Any, plan: Plan, threads: int | None = None) -> Communi
         )
         return (one.labels,), dataclasses.replace(one, labels=None)
 
-    referred = whole.referred(G, caller, work, threads)
+    referred = one_host.referred(G, caller, work, threads)
     if referred is not None:
         (labels,), found = referred
-        labels = G.vector(labels[G.ids].astype(G.index_dtype, copy=False))
+        labels = G.vector(labels.astype(G.index_dtype, copy=False))
         watch.lap("first rank")
         return dataclasses.replace(found, labels=labels, seconds=watch.seconds)
     threads = G.threads if threads is None else threads

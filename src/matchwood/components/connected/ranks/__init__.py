@@ -3,7 +3,8 @@
 Two methods.  "auto": every rank joins the edges of its block by the engine of a single machine,
 reports to the owners under which vertex each of theirs is, and the owners make one forest of these:
 forest.py, then cpu/ or gpu.py + gpu.cu.  Ranks of one host share one array of parents instead and
-send nothing (the end of cpu/__init__.py).  Where the ranks share a GPU, the first of them finds the
+send nothing (the end of cpu/__init__.py), unless the first of them does it all (gate/distributed/
+one_host).  Where the ranks share a GPU, the first of them finds the
 components for all (gate/distributed).  "colour": the smallest number goes one edge further in each
 round, as in the thesis: cpu/colour.py.  Both find for each vertex the smallest of its component,
 and components are numbered by these at the end.
@@ -21,7 +22,7 @@ from matchwood.components.connected import connected_components as one_machine_l
 from matchwood.components.connected.ranks.check import check_components as check_components
 from matchwood.components.connected.ranks.cpu import colour
 from matchwood.engines.ranks.agreement import any_of, same
-from matchwood.gate.distributed import whole
+from matchwood.gate.distributed import one_host, whole
 from matchwood.primitives.number.ranks import number_labels
 
 PACKAGE = __name__.rpartition(".")[0]
@@ -39,10 +40,10 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
         count, labels = one = one_machine_labels(graph, threads=members)
         return (labels,), (count, one.rounds)
 
-    referred = None if method != "auto" else whole.referred(G, CALLER, work, threads, pays=False)
+    referred = None if method != "auto" else one_host.referred(G, CALLER, work, threads, pays=False)
     if referred is not None:
         (labels,), (count, rounds) = referred
-        return Components(count, G.vector(labels[G.ids].astype(_kind(G), copy=False)), rounds)
+        return Components(count, G.vector(labels.astype(_kind(G), copy=False)), rounds)
     threads = G.threads if threads is None else threads
     if method == "auto" and G.comm.size == 1 and G.order is None:
         return _alone(G, threads)

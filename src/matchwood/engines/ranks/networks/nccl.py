@@ -74,15 +74,7 @@ class Nccl(OnDevice):
             self._comm.check_async_error()
             return False
 
-        self._wait(done)
-
-    def _wait(self, done: Callable[[], bool]) -> None:
-        waiting = getattr(self.base, "wait_until", None)
-        if waiting is not None:
-            waiting(done)
-            return
-        while not done():
-            pass
+        self.base.wait_until(done)
 
     def _runs(
         self, array: Any, froms: Counts, sends: Counts, result: Any, receives: Counts

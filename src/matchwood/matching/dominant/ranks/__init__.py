@@ -19,8 +19,8 @@ Where weights rise along paths, a round matches one edge.  After 64 rounds that 
 the edges between free vertices go to the first rank if they are few, and it does the rest: these
 edges are all that it depends on.
 
-Where the ranks share a GPU and no method was asked for, the first of them finds the matching for
-all, by the fastest method of one machine (gate/distributed).
+Where the ranks share the memory of a host, the first of them finds the matching for all, by the
+method of one machine, and so where they share a GPU and no method was asked for (gate/distributed).
 
 The rounds are those of dominant/cpu.py, and so is the order of edges: it compares the user's
 numbers of vertices, which do not depend on the grid.
@@ -38,7 +38,7 @@ from matchwood import engines
 from matchwood.engines.cpu import watching
 from matchwood.engines.ranks.agreement import of_first, same
 from matchwood.errors import EngineUnavailable
-from matchwood.gate.distributed import whole
+from matchwood.gate.distributed import one_host, whole
 from matchwood.matching.methods import AUTO, EngineMatching, Origin, load, settled_weight
 from matchwood.matching.result import Matching
 from matchwood.matching.weighted import weighted_matching as one_machine
@@ -72,10 +72,10 @@ def weighted_matching(
         one = one_machine(graph, method=method, rng=seed, ties=ties, threads=members)
         return (one.mate,), (one.weight, one.rounds, one.method, one.cardinality)
 
-    referred = whole.referred(G, CALLER, work, threads)
+    referred = one_host.referred(G, CALLER, work, threads)
     if referred is not None:
         (mate,), (weight, rounds, method, edges) = referred
-        mate = mate[G.ids].astype(G.index_dtype, copy=False)
+        mate = mate.astype(G.index_dtype, copy=False)
         clock.lap("first rank")
         return _answer(G.vector(mate), weight, rounds, method, clock, origin, edges)
     if G.grid.layout != "stripes":

@@ -1,5 +1,7 @@
 """Minimum spanning forests on a grid of ranks: Boruvka's method.  Order of edges: ../order.py.
 
+On one host the first rank does it for all (gate/distributed/one_host).
+
 The first round takes whole rows: each rank finds the first edge of every row of its block, and the
 owners take the first of those of their row group.  From then on a rank has a list of the edges
 between different components, each edge at one rank, sorted once.  Of these it keeps those that
@@ -31,7 +33,7 @@ from matchwood import engines
 from matchwood.engines.ranks.agreement import any_of, raise_first, same
 from matchwood.engines.ranks.exchanges import Routed
 from matchwood.errors import EngineUnavailable
-from matchwood.gate.distributed import whole
+from matchwood.gate.distributed import one_host
 from matchwood.gate.views import View, ones
 from matchwood.primitives.sort import radix_sort
 from matchwood.spanning.forest import LARGEST_FLOAT, Forest, total_overflows
@@ -59,9 +61,12 @@ def minimum_spanning_forest(
         one = one_machine(graph, method=method, maximum=maximum, threads=members)
         return (one.edges, one.weights), dataclasses.replace(one, edges=None, weights=None)
 
-    referred = whole.referred(G, CALLER, work, threads)
+    # the owner of its smaller end gets an edge
+    referred = one_host.referred(G, CALLER, work, threads, vertices=lambda arrays: arrays[0][:, 0])
     if referred is not None:
-        return _own_edges(G, *referred)
+        (edges, weights), found = referred
+        edges = edges.astype(G.index_dtype, copy=False)
+        return dataclasses.replace(found, edges=edges, weights=weights)
     threads = G.threads if threads is None else threads
     costs = block_costs(G, CALLER, maximum)
     if G.grid.p == 1 and G.order is None:  # the block is the graph
@@ -77,16 +82,6 @@ def minimum_spanning_forest(
     count = np.array([weights.shape[0]], np.int64)
     trees = G.n - int(G.comm.allreduce(count)[0])
     return Forest(edges, weights, total, trees, G.n, rounds)
-
-
-def _own_edges(G: Any, arrays: tuple[Any, ...], found: Forest) -> Forest:
-    """The forest with those edges whose smaller end this rank owns."""
-    edges, weights = arrays
-    mine = np.zeros(G.n, np.bool_)
-    mine[G.ids] = True
-    mine = mine[edges[:, 0]]
-    edges = edges[mine].astype(G.index_dtype, copy=False)
-    return dataclasses.replace(found, edges=edges, weights=weights[mine])
 
 
 def _forest_entries(G: Any, costs: Any, maximum: bool, threads: int | None) -> tuple[Any, int]:

@@ -13,7 +13,8 @@ from them to the ranks of their row.  Then one of two directions, as on one mach
                 is not reached looks for its first column in the frontier, which is the smallest.
                 What is found goes to the owners along the row.
 
-Where the ranks share a GPU, the first of them searches for all, as one machine (gate/distributed).
+Where the ranks share a GPU or the memory of a host, the first of them searches for all, as one
+machine (gate/distributed).
 
 The owner takes the smallest of the parents that it is offered.  A rank offers a vertex once in the
 whole search.  Places are sent as lists or as bits, whichever is shorter.
@@ -33,7 +34,7 @@ from matchwood.engines.ranks.exchanges.packing import (
     unpack_values,
 )
 from matchwood.engines.ranks.exchanges.routing import gather_messages, to_group
-from matchwood.gate.distributed import whole
+from matchwood.gate.distributed import one_host, whole
 from matchwood.traversal.breadth_first import BFS, levels
 from matchwood.traversal.breadth_first import bfs as one_machine
 from matchwood.traversal.breadth_first.ranks.check import agree, starting_places
@@ -56,7 +57,6 @@ def search(
     limit = levels("bfs", depth_limit, G.n)
     start = starting_places(G, "bfs", sources)
     kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
-    again = "bfs" in G.stats  # a search pays for a graph that is searched again
     begins, _ = G.comm.allgatherv(np.ascontiguousarray(G.ids[start]))
 
     def work(graph: Any, members: int) -> Any:
@@ -65,11 +65,11 @@ def search(
         )
         return (one.level, one.parent), one.rounds
 
-    referred = whole.referred(G, "bfs", work, threads, pays=again)
+    referred = one_host.referred(G, "bfs", work, threads, pays=False)
     if referred is not None:
         arrays, rounds = referred
         G.comm.report(rounds)
-        level, parent = (G.vector(a[G.ids].astype(kind, copy=False)) for a in arrays)
+        level, parent = (G.vector(a.astype(kind, copy=False)) for a in arrays)
         return BFS(level, parent, rounds)
     threads = G.threads if threads is None else threads
     outward = G.directed_pattern() if directed else G.undirected_pattern()
