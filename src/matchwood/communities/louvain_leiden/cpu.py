@@ -301,22 +301,6 @@ def split(level: Level, labels: Array, threads: int | None = None) -> tuple[int,
     return int(sums[-1]), numbers
 
 
-@kernel
-def _gather(team: Any, values: Array, map: Array, found: Array) -> None:
-    lo, hi = share(team, map.size)
-    for v in range(np.uint64(lo), np.uint64(hi)):
-        if interrupted(team, np.int64(v)):
-            return
-        found[v] = values[np.uint64(map[v])]
-
-
-def gathered(values: Array, map: Array, threads: int | None = None) -> Array:
-    """values[map]; NumPy takes several times as long, since it widens the indices first."""
-    found = np.empty(map.size, values.dtype)
-    crew(threads, work=map.size).run(_gather, values, map, found)
-    return found
-
-
 # Parts of communities that are well connected.  The rule: reference.refine.
 #
 # A sub-round has three phases with barriers between them: singletons choose a part, take its label,
