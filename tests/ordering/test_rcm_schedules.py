@@ -83,6 +83,7 @@ def test_levels_then_order(name: str, wide: int, monkeypatch: pytest.MonkeyPatch
     """As where a few vertices have most arcs; chunks so small that all members have some."""
     monkeypatch.setattr(cpu, "SKEW", 0)
     monkeypatch.setattr(cpu.skewed, "WIDE_ARCS", wide)
+    monkeypatch.setattr(cpu.skewed, "TEAM", 2)
     G = matchwood.graph(GRAPHS[name]())
     expected, _ = by_definition(G, NONE, "serial", False)
     for seed in range(20):
@@ -94,6 +95,7 @@ def test_levels_then_order(name: str, wide: int, monkeypatch: pytest.MonkeyPatch
 def test_levels_of_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Free vertices of more than one chunk, and levels that a team sorts."""
     monkeypatch.setattr(cpu, "SKEW", 0)
+    monkeypatch.setattr(cpu.skewed, "TEAM", 2)
     G = matchwood.graph(rmat(13, 12))
     expected, _ = cpu.order(G, NONE, "serial", False, threads=1)
     for seed in range(12):

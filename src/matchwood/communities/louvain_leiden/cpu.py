@@ -24,9 +24,11 @@ from matchwood.communities.subrounds.cpu import (
     CHUNK,
     Split,
     choose,
+    chunk_of,
     is_inside,
     split_of,
     split_round,
+    wake,
 )
 from matchwood.communities.weights import Level
 from matchwood.engines.cpu import (
@@ -41,7 +43,6 @@ from matchwood.engines.cpu import (
     next_chunk,
     share,
     share_rows,
-    store_relaxed,
 )
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.number.cpu import number_roots
@@ -76,6 +77,7 @@ class State(NamedTuple):
     active: Array
     target: Array
     movers: Array  # the number of movers of each chunk
+    chunk: int  # its vertices
     pockets: Array  # local sums of volumes and sizes (primitives/tally)
 
 
@@ -131,18 +133,18 @@ def _add(team: Any, state: State, label: Any, strength: Any, members: int) -> No
 def _apply(team: Any, rows: Rows, state: State, order: Array, begin: int, end: int) -> None:
     """Change the labels of all movers; their neighbours become active."""
     one = order.dtype.type(1)
-    chunk = next_chunk(team, end - begin, CHUNK)
+    chunk = next_chunk(team, end - begin, state.chunk)
     while chunk >= 0:
         first = begin + chunk
-        for i in range(first, first + state.movers[chunk // CHUNK]):
+        for i in range(first, first + state.movers[chunk // state.chunk]):
             v = order[i]
             own, target, strength = state.labels[v], state.target[v], state.strength[v]
             _add(team, state, own, -strength, -1)
             _add(team, state, target, strength, 1)
             state.labels[v] = target
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
-                store_relaxed(state.active, rows.indices[k], AWAKE)
-        chunk = next_chunk(team, end - begin, CHUNK)
+                wake(state.active, rows.indices[k])
+        chunk = next_chunk(team, end - begin, state.chunk)
     empty_local_sums(team, state.pockets, state.volume, state.size)
 
 
@@ -244,10 +246,11 @@ def move_some(
     team = crew_of(level, threads)
     rows = rows_of(level.indptr, level.indices, level.data, word(level.total))
     kind = rows.indices.dtype
+    chunk = chunk_of(level.indices.size, level.tied)
     state = State(
         labels.view(kind), level.strength, np.empty(count, np.int64), np.empty(count, np.int32),
         np.full(n, AWAKE, np.uint8) if some is None else some * np.uint8(AWAKE),
-        np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64), local_sums_of(team.size),
+        np.empty(n, kind), np.empty(n // chunk + 1, np.int64), chunk, local_sums_of(team.size),
     )  # fmt: skip
     sums = sums_of(team.size, count, level.longest, rows, level.total)
     numbers = Numbers(
