@@ -51,6 +51,7 @@ from matchwood.primitives.tally.cpu import (
     Sums,
     add_by_label,
     add_up,
+    clear,
     empty_local_sums,
     labels_around,
     local_sums_of,
@@ -186,6 +187,7 @@ def _move(
     done: Array,
 ) -> None:  # fmt: skip
     """Rounds until few vertices move.  moves: a word for each round, all 0; done[0]: rounds."""
+    clear(sums.total, team.me)
     if _count(team, state):
         return
     for r in range(numbers.rounds):
@@ -431,6 +433,7 @@ def _join_parts(team: Any, rows: Rows, parts: Parts, split: Split, turn: int) ->
 def _refine(
     team: Any, rows: Rows, parts: Parts, split: Split, sums: Sums, round_number: int
 ) -> None:
+    clear(sums.total, team.me)
     lo, hi = share(team, parts.labels.size)
     for v in range(lo, hi):
         parts.part[v] = v

@@ -36,7 +36,7 @@ from matchwood.engines.cpu import (
     store_relaxed,
 )
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of
+from matchwood.primitives.tally.cpu import Rows, Sums, add_up, clear, rows_of, sums_of
 
 Array = np.ndarray[Any, Any]
 
@@ -198,6 +198,7 @@ def _propagate(
     done: Array,
 ) -> None:  # fmt: skip
     """moves: three words, all 0, of which one counts; done[0]: rounds."""
+    clear(sums.total, team.me)
     lo, hi = share(team, state.labels.size)
     for v in range(lo, hi):
         state.labels[v] = v

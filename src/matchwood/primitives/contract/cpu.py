@@ -35,6 +35,7 @@ from matchwood.primitives.tally.cpu import (
     NO_COUNTS,
     Rows,
     add_by_label,
+    clear,
     empty_local_sums,
     local_sums_of,
     rows_of,
@@ -188,7 +189,7 @@ FAR, NEAR = np.uint64(12), np.uint64(6)  # vertices ahead: a row pointer is pref
 
 
 class Table(NamedTuple):
-    """What each member of a team needs: (members, labels) twice, all 0, and (members, BLOCK)."""
+    """What each member of a team needs: (members, labels) twice and (members, BLOCK)."""
 
     total: Array
     seen: Array  # 1: the label is listed in the row
@@ -294,6 +295,8 @@ def _add_up(
     """
     count = diagonal.size
     total, seen = table.total[team.me], table.seen[team.me]
+    clear(table.total, team.me)
+    clear(table.seen, team.me)
     free = end = np.int64(0)  # of this member's slab
     chunk = next_chunk(team, count, CHUNK)
     while chunk >= 0:
@@ -477,8 +480,8 @@ def quotient(
     slab = min(SLAB, entries)
     memory = Memory(np.empty(count // CHUNK + 1, np.int64), np.zeros(1, np.int64), slab)
     table = Table(
-        np.zeros((team.size, count), kind),
-        np.zeros((team.size, count), np.uint8),
+        np.empty((team.size, count), kind),
+        np.empty((team.size, count), np.uint8),
         np.empty((team.size, BLOCK), rows.indices.dtype),
     )
     lengths = np.zeros(count + 1, indptr.dtype)
