@@ -140,9 +140,7 @@ class Notes:
     def __init__(self, n: int, kind: Any, threads: int | None) -> None:
         self._room, self._size, self._threads = np.empty(n, kind), 0, threads
 
-    def __call__(
-        self, target: Array, names: Array, number: int, parent: Array, when: Array
-    ) -> int:
+    def __call__(self, target: Array, names: Array, number: int, parent: Array, when: Array) -> int:
         """Store the joins of a round: see `join_all`."""
         team = crew(self._threads, work=target.size)
         sums = np.zeros(team.size + 1, np.int64)

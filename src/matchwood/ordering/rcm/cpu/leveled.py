@@ -81,8 +81,6 @@ SEGMENTS_EACH = 8  # segments per member where rows are uneven, to balance the w
 EVEN_ROWS = 64  # entries; where no row is longer, equal numbers of parents are equal work
 WIDE_ARCS = 1 << 14  # arcs from a level; with fewer one member is as quick. bench/ordering/rcm.py
 
-FOUR, FIVE = np.uint64(4), np.uint64(5)  # a part of 5 / 4 of the average is not too large
-
 _LINE = 16  # words of two cache lines; what different members write or read is so far apart
 _ARCS = 0  # in `shared`: arcs that leave the next level, three counters in turn
 _SOLO = 3 * _LINE  # in `shared`: what member 0 did alone, two records in turn
@@ -177,7 +175,6 @@ def order_leveled(
     levels, width = np.uint64(facts[FACT.levels]), np.uint64(facts[FACT.width])
     average = np.uint64(indices.size) // np.uint64(mark.size) + ONE
     arcs = wide
-    own, own_begin, own_end = False, begin, begin
     step = 0
     if barrier(team):
         return
@@ -199,7 +196,7 @@ def order_leveled(
             width, end = solo[SOLO.width], solo[SOLO.end]
             if solo[SOLO.code] == np.uint64(WHOLE) or solo[SOLO.code] == np.uint64(CUT):
                 break
-            arcs, own = wide, False
+            arcs = wide
             step += 1
             continue
 
@@ -208,18 +205,14 @@ def order_leveled(
         each = (size + parts - ONE) // parts
         count = np.int64((size + each - ONE) // each)
         tail = ZERO
-        # A member goes on from its own children, unless others have clearly fewer: their
-        # neighbourhood is in its cache, and fewer marks are written by two members.
-        if own:
-            count = team.size
+        # a member takes the part it had before, whose neighbourhood is still in its cache
         segment = me if even else next_chunk(team, count, 1)
         while 0 <= segment < count:
             lo = begin + np.uint64(segment) * each
-            hi = min(lo + each, end)
-            if own:
-                lo, hi = own_begin, own_end
             members[segment], firsts[segment] = me, tail
-            tail = _claim(csr, mark, queue, begin, lo, hi, segment, found, tail, ends)
+            tail = _claim(
+                csr, mark, queue, begin, lo, min(lo + each, end), segment, found, tail, ends
+            )
             delay(team, delays)
             segment = count if even else next_chunk(team, count, 1)
         if barrier(team):
@@ -227,24 +220,20 @@ def order_leveled(
         for segment in range(count):
             if members[segment] == me:
                 lo = begin + np.uint64(segment) * each
-                hi = min(lo + each, end)
-                if own:
-                    lo, hi = own_begin, own_end
                 first = np.uint64(firsts[segment])
                 last = _settle(
-                    indptr, mark, begin, lo, hi, segment, found, first, ends, sorter
-                )
+                    indptr, mark, begin, lo, min(lo + each, end), segment, found, first, ends,
+                    sorter,
+                )  # fmt: skip
                 counts[segment] = last - first
                 delay(team, delays)
         if barrier(team):
             return
         tail = end
-        mine = largest = ZERO
+        mine = ZERO
         for segment in range(count):
             children = np.uint64(counts[segment])
-            largest = max(largest, children)
             if members[segment] == me:
-                own_begin, own_end = tail, tail + children
                 first = np.uint64(firsts[segment])
                 for x in range(children):
                     v = found[first + x]
@@ -254,8 +243,6 @@ def order_leveled(
                         mine += np.uint64(indptr[v + indices.dtype.type(1)] - indptr[v])
                 delay(team, delays)
             tail += children
-        size = np.uint64(team.size)
-        own = even and count == team.size and largest * size * FOUR <= (tail - end) * FIVE
         atomic_add(shared, _ARCS + step % 3, mine)
         if barrier(team):
             return

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engines.cpu import advance, device, expanded, fail, interrupted, kernel, stopping
+from matchwood.engines.cpu import advance, device, expanded, fail, kernel, stopping
 from matchwood.ordering.rcm.cpu.children import (
     BROKEN,
     CUT,

@@ -99,7 +99,6 @@ def _from_parents(
     Only those are looked for that are in this part of their parent's row.
     """
     indptr, indices = csr.indptr, csr.indices
-    one = indices.dtype.type(1)
     arcs = ZERO
     for i in range(lo, hi):
         fetch_rows(indptr, indices, queue, i, hi)
@@ -127,7 +126,11 @@ def _from_children(
     first = np.uint64(chunk) * np.uint64(CHILDREN)
     count = search.left[chunk]
     listed = count >= 0
-    end = first + np.uint64(count) if listed else min(first + np.uint64(CHILDREN), np.uint64(mark.size))
+    end = (
+        first + np.uint64(count)
+        if listed
+        else min(first + np.uint64(CHILDREN), np.uint64(mark.size))
+    )
     kept, arcs = first, ZERO
     for x in range(first, end):
         v = search.free[x] if listed else indices.dtype.type(x)
@@ -154,12 +157,12 @@ def _from_children(
 
 @device
 def _value(levels: Any) -> Any:
-    """The mark of the level that is found when there are so many: 1 and 2 in turn."""
+    """The mark of the level that comes after these: 1 and 2 in turn."""
     return np.uint8(2) - np.uint8(levels & ONE)
 
 
 @device
-def _by_children(arcs: Any, unseen: Any, m: int) -> bool:
+def _by_children(arcs: Any, unseen: Any, m: int) -> Any:
     """As in `bfs`: a free vertex reads some m / arcs neighbours."""
     return np.float64(arcs) * np.float64(arcs) > np.float64(unseen) * np.float64(m)
 
@@ -218,9 +221,7 @@ def find_levels(
         by_children = _by_children(arcs, unseen, m)
         if team.size > 1 and arcs < search.wide and not by_children:
             if me == 0:
-                _alone(
-                    team, csr, mark, queue, begin, end, levels, width, arcs, most, search
-                )
+                _alone(team, csr, mark, queue, begin, end, levels, width, arcs, most, search)
             if barrier(team):
                 return
             begin, end, levels, width, arcs = solo[0], solo[1], solo[2], solo[3], solo[4]
@@ -382,7 +383,9 @@ def _sort_together(team: Any, keys: Array, other: Array, words: Scratch) -> tupl
 
 
 @device
-def _put(queue: Array, room: Room, ranks: Ranks, sorted_: Array, begin: Any, lo: Any, hi: Any) -> None:
+def _put(
+    queue: Array, room: Room, ranks: Ranks, sorted_: Array, begin: Any, lo: Any, hi: Any
+) -> None:
     """Place the vertices of keys lo to hi of a level that begins at `begin`."""
     mask = (ONE << ranks.bits) - ONE
     for i in range(lo, hi):
