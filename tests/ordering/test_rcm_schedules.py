@@ -77,6 +77,32 @@ def test_delays(name: str) -> None:
     many(name, range(20))
 
 
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("wide", [0, 50])
+def test_levels_then_order(name: str, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a few vertices have most arcs; chunks so small that all members have some."""
+    monkeypatch.setattr(cpu, "SKEW", 0)
+    monkeypatch.setattr(cpu.skewed, "WIDE_ARCS", wide)
+    monkeypatch.setattr(cpu.skewed, "TEAM", 2)
+    G = matchwood.graph(GRAPHS[name]())
+    expected, _ = by_definition(G, NONE, "serial", False)
+    for seed in range(20):
+        found, counters = cpu.order(G, NONE, "auto", False, threads=2 + seed % 4, seed=seed)
+        assert np.array_equal(found, expected), f"seed {seed}"
+        assert counters["method"] == "leveled"
+
+
+def test_levels_of_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Free vertices of more than one chunk, and levels that a team sorts."""
+    monkeypatch.setattr(cpu, "SKEW", 0)
+    monkeypatch.setattr(cpu.skewed, "TEAM", 2)
+    G = matchwood.graph(rmat(13, 12))
+    expected, _ = cpu.order(G, NONE, "serial", False, threads=1)
+    for seed in range(12):
+        found, _ = cpu.order(G, NONE, "auto", False, threads=2 + seed % 4, seed=seed)
+        assert np.array_equal(found, expected), f"seed {seed}"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 def test_hundreds_of_delays(name: str) -> None:

@@ -81,7 +81,13 @@ def location(array: Any) -> str:
 
 def xp(array: Any) -> Any:
     """The module of an array's functions: NumPy, or CuPy for an array on a GPU."""
-    return cupy() if location(array) == "gpu" else importlib.import_module("numpy")
+    return cupy() if location(array) == "gpu" else _numpy()
+
+
+@functools.cache
+def _numpy() -> Any:
+    """NumPy; to import it anew in each call takes 3 us."""
+    return importlib.import_module("numpy")
 
 
 def moved(array: Any, engine: str) -> Any:

@@ -24,7 +24,11 @@ from matchwood.communities.quality import quality_of, quality_of_level
 from matchwood.communities.result import Communities
 from matchwood.communities.weights import Level, level_of
 from matchwood.primitives.community_merge import trusted_joins, trusted_trees
-from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
+from matchwood.primitives.contract import (
+    trusted_contract_measured,
+    trusted_gathered,
+    trusted_sums,
+)
 from matchwood.primitives.hashing import mix64
 from matchwood.primitives.number import trusted_number_labels
 from matchwood.primitives.sort import radix_sort
@@ -385,9 +389,7 @@ class Steps(NamedTuple):
 
     def gathered(self, level: Level, values: Any, map: Any) -> Any:
         """For each vertex of a level the value of the vertex that `map` leads it to."""
-        if self.name != "cpu":
-            return values[map]
-        return self.module.gathered(values, map, self.members(level))
+        return trusted_gathered(values, map, self.name, self.members(level))
 
     def refine(self, level: Level, labels: Any) -> Any:
         return self.module.refine(level, labels, self.plan, self.threads)
@@ -519,7 +521,7 @@ def _join(steps: Steps, base: Level, until: Until, chains: bool) -> tuple[Descen
         if not chains and level.data is not None and _has_chain(target, labels):
             return Descent(levels, maps, rounds), True
         maps.append(labels)
-        names = names[roots]
+        names = trusted_gathered(names, roots, **where)
         levels.append(steps.contract(level, labels, count))
         if until.reached(steps, levels):
             break

@@ -24,9 +24,11 @@ from matchwood.communities.subrounds.cpu import (
     CHUNK,
     Split,
     choose,
+    chunk_of,
     is_inside,
     split_of,
     split_round,
+    wake,
 )
 from matchwood.communities.weights import Level
 from matchwood.engines.cpu import (
@@ -41,7 +43,6 @@ from matchwood.engines.cpu import (
     next_chunk,
     share,
     share_rows,
-    store_relaxed,
 )
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.number.cpu import number_roots
@@ -50,6 +51,7 @@ from matchwood.primitives.tally.cpu import (
     Sums,
     add_by_label,
     add_up,
+    clear,
     empty_local_sums,
     labels_around,
     local_sums_of,
@@ -76,6 +78,7 @@ class State(NamedTuple):
     active: Array
     target: Array
     movers: Array  # the number of movers of each chunk
+    chunk: int  # its vertices
     pockets: Array  # local sums of volumes and sizes (primitives/tally)
 
 
@@ -131,18 +134,18 @@ def _add(team: Any, state: State, label: Any, strength: Any, members: int) -> No
 def _apply(team: Any, rows: Rows, state: State, order: Array, begin: int, end: int) -> None:
     """Change the labels of all movers; their neighbours become active."""
     one = order.dtype.type(1)
-    chunk = next_chunk(team, end - begin, CHUNK)
+    chunk = next_chunk(team, end - begin, state.chunk)
     while chunk >= 0:
         first = begin + chunk
-        for i in range(first, first + state.movers[chunk // CHUNK]):
+        for i in range(first, first + state.movers[chunk // state.chunk]):
             v = order[i]
             own, target, strength = state.labels[v], state.target[v], state.strength[v]
             _add(team, state, own, -strength, -1)
             _add(team, state, target, strength, 1)
             state.labels[v] = target
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
-                store_relaxed(state.active, rows.indices[k], AWAKE)
-        chunk = next_chunk(team, end - begin, CHUNK)
+                wake(state.active, rows.indices[k])
+        chunk = next_chunk(team, end - begin, state.chunk)
     empty_local_sums(team, state.pockets, state.volume, state.size)
 
 
@@ -184,6 +187,7 @@ def _move(
     done: Array,
 ) -> None:  # fmt: skip
     """Rounds until few vertices move.  moves: a word for each round, all 0; done[0]: rounds."""
+    clear(sums.total, team.me)
     if _count(team, state):
         return
     for r in range(numbers.rounds):
@@ -244,10 +248,11 @@ def move_some(
     team = crew_of(level, threads)
     rows = rows_of(level.indptr, level.indices, level.data, word(level.total))
     kind = rows.indices.dtype
+    chunk = chunk_of(level.indices.size, level.tied)
     state = State(
         labels.view(kind), level.strength, np.empty(count, np.int64), np.empty(count, np.int32),
         np.full(n, AWAKE, np.uint8) if some is None else some * np.uint8(AWAKE),
-        np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64), local_sums_of(team.size),
+        np.empty(n, kind), np.empty(n // chunk + 1, np.int64), chunk, local_sums_of(team.size),
     )  # fmt: skip
     sums = sums_of(team.size, count, level.longest, rows, level.total)
     numbers = Numbers(
@@ -299,22 +304,6 @@ def split(level: Level, labels: Array, threads: int | None = None) -> tuple[int,
         parent = np.empty(n, rows.indices.dtype)
         team.run(_split, rows, labels.view(parent.dtype), parent, numbers, sums)
     return int(sums[-1]), numbers
-
-
-@kernel
-def _gather(team: Any, values: Array, map: Array, found: Array) -> None:
-    lo, hi = share(team, map.size)
-    for v in range(np.uint64(lo), np.uint64(hi)):
-        if interrupted(team, np.int64(v)):
-            return
-        found[v] = values[np.uint64(map[v])]
-
-
-def gathered(values: Array, map: Array, threads: int | None = None) -> Array:
-    """values[map]; NumPy takes several times as long, since it widens the indices first."""
-    found = np.empty(map.size, values.dtype)
-    crew(threads, work=map.size).run(_gather, values, map, found)
-    return found
 
 
 # Parts of communities that are well connected.  The rule: reference.refine.
@@ -444,6 +433,7 @@ def _join_parts(team: Any, rows: Rows, parts: Parts, split: Split, turn: int) ->
 def _refine(
     team: Any, rows: Rows, parts: Parts, split: Split, sums: Sums, round_number: int
 ) -> None:
+    clear(sums.total, team.me)
     lo, hi = share(team, parts.labels.size)
     for v in range(lo, hi):
         parts.part[v] = v

@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.communities.propagation.reference import SPLIT_ROUNDS, Plan
-from matchwood.communities.subrounds.cpu import AWAKE, CHUNK, Split, choose, split_of, split_round
+from matchwood.communities.subrounds.cpu import (
+    AWAKE,
+    Split,
+    choose,
+    chunk_of,
+    split_of,
+    split_round,
+    wake,
+)
 from matchwood.communities.weights import Level
 from matchwood.engines.cpu import (
     atomic_add,
@@ -28,7 +36,7 @@ from matchwood.engines.cpu import (
     store_relaxed,
 )
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of
+from matchwood.primitives.tally.cpu import Rows, Sums, add_up, clear, rows_of, sums_of
 
 Array = np.ndarray[Any, Any]
 
@@ -44,6 +52,7 @@ class State(NamedTuple):
     wishes: Array  # 1: the vertex wants another label
     target: Array
     movers: Array  # the number of movers of each chunk
+    chunk: int  # its vertices
 
 
 class Numbers(NamedTuple):
@@ -88,11 +97,11 @@ def _best(rows: Rows, state: State, sums: Sums, member: int, gamma: float, v: An
 def _announce(team: Any, state: State, order: Array) -> bool:
     """wishes[v] = 1 for all who want to move.  True: the team stops."""
     n = order.size
-    chunk = next_chunk(team, n, CHUNK)
+    chunk = next_chunk(team, n, state.chunk)
     while chunk >= 0:
-        for i in range(chunk, chunk + state.movers[chunk // CHUNK]):
+        for i in range(chunk, chunk + state.movers[chunk // state.chunk]):
             state.wishes[order[i]] = 1
-        chunk = next_chunk(team, n, CHUNK)
+        chunk = next_chunk(team, n, state.chunk)
     return barrier(team)
 
 
@@ -102,9 +111,9 @@ def _first_only(team: Any, rows: Rows, state: State, order: Array) -> int:
     n = order.size
     one = order.dtype.type(1)
     moved = 0
-    chunk = next_chunk(team, n, CHUNK)
+    chunk = next_chunk(team, n, state.chunk)
     while chunk >= 0:
-        for i in range(chunk, chunk + state.movers[chunk // CHUNK]):
+        for i in range(chunk, chunk + state.movers[chunk // state.chunk]):
             v = order[i]
             mine = mix64(np.uint64(v))
             first = True
@@ -117,7 +126,7 @@ def _first_only(team: Any, rows: Rows, state: State, order: Array) -> int:
                 moved += 1
             else:
                 state.target[v] = state.labels[v]
-        chunk = next_chunk(team, n, CHUNK)
+        chunk = next_chunk(team, n, state.chunk)
     return moved
 
 
@@ -127,10 +136,10 @@ def _apply(
 ) -> None:
     """Give movers their new labels; their neighbours become active, those that stay remain so."""
     one = order.dtype.type(1)
-    chunk = next_chunk(team, end - begin, CHUNK)
+    chunk = next_chunk(team, end - begin, state.chunk)
     while chunk >= 0:
         first = begin + chunk
-        for i in range(first, first + state.movers[chunk // CHUNK]):
+        for i in range(first, first + state.movers[chunk // state.chunk]):
             v = order[i]
             own, target = state.labels[v], state.target[v]
             state.wishes[v] = 0
@@ -142,8 +151,8 @@ def _apply(
                 atomic_add(state.size, target, 1)
             state.labels[v] = target
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
-                store_relaxed(state.active, rows.indices[k], AWAKE)
-        chunk = next_chunk(team, end - begin, CHUNK)
+                wake(state.active, rows.indices[k])
+        chunk = next_chunk(team, end - begin, state.chunk)
 
 
 @device
@@ -189,6 +198,7 @@ def _propagate(
     done: Array,
 ) -> None:  # fmt: skip
     """moves: three words, all 0, of which one counts; done[0]: rounds."""
+    clear(sums.total, team.me)
     lo, hi = share(team, state.labels.size)
     for v in range(lo, hi):
         state.labels[v] = v
@@ -224,9 +234,10 @@ def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Arr
     team = crew(1 if work < ONE_MEMBER_SIZE else threads, work=work)
     rows = rows_of(level.indptr, level.indices, level.data)
     kind = rows.indices.dtype
+    chunk = chunk_of(level.indices.size, level.tied)
     state = State(
         labels.view(kind), np.empty(n, np.int32), np.empty(n, np.uint8), np.empty(n, np.uint8),
-        np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64),
+        np.empty(n, kind), np.empty(n // chunk + 1, np.int64), chunk,
     )  # fmt: skip
     sums = sums_of(team.size, n, level.longest, rows, level.total)
     numbers = Numbers(plan.gamma, plan.max_rounds, plan.enough(n), SPLIT_ROUNDS)

@@ -10,7 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.communities.subrounds import subrounds_of
-from matchwood.engines.cpu import barrier, device, expanded, inlined, interrupted, next_chunk, share
+from matchwood.engines.cpu import (
+    barrier,
+    device,
+    expanded,
+    inlined,
+    interrupted,
+    load_relaxed,
+    next_chunk,
+    share,
+    store_relaxed,
+)
 from matchwood.engines.cpu.hints import prefetch
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.cpu import mix64
@@ -19,7 +29,10 @@ from matchwood.primitives.tally.cpu import Rows, Sums, labels_around
 
 Array = np.ndarray[Any, Any]
 
-CHUNK = 256  # vertices of a sub-round that a member takes at a time
+CHUNK = 256  # vertices of a sub-round that a member takes at a time, at most ...
+CHUNK_ENTRIES = 1 << 11  # ... and as many entries on average, where that are fewer
+SMALLEST_CHUNK = 64  # else members take chunks faster than one counter can deal them out
+LINE = 16  # words between the counts of two members, which share no cache line
 AHEAD = 6  # vertices between the one whose row is prefetched and the one that is read
 ACTIVE, SEEN = 1, 2  # bits: the vertex is active; it was active at some time
 AWAKE = ACTIVE | SEEN
@@ -33,8 +46,8 @@ class Split(NamedTuple):
     only: Array  # the vertices that are sorted, ascending; empty: all
     number: Array  # the sub-round of each vertex
     begins: Array  # where each sub-round begins in `order`, and the end
-    counts: Array  # (members, sub-rounds)
-    places: Array  # (members, sub-rounds)
+    counts: Array  # (members, sub-rounds), and a gap: see LINE
+    places: Array  # the same
     start: Any  # what hash2 makes of the seed
 
 
@@ -49,11 +62,30 @@ def split_of(
     only = np.empty(0, kind)
     if indptr is not None and 0 < tied < MOST_TIED * n:
         only = np.flatnonzero(indptr[1:] != indptr[:-1]).astype(kind)
+    counts, places = (np.empty((members, parts + LINE), np.int64) for _ in range(2))
     return Split(
         np.empty(only.size or n, kind), only, np.empty(n, np.uint8), np.zeros(parts + 1, np.int64),
-        np.empty((members, parts), np.int64), np.empty((members, parts), np.int64),
-        np.uint64(mix64_number(seed + GOLDEN)),
+        counts, places, np.uint64(mix64_number(seed + GOLDEN)),
     )  # fmt: skip
+
+
+def chunk_of(entries: int, vertices: int) -> int:
+    """How many vertices a member takes at a time.
+
+    Where rows are long, one large chunk of a skewed graph may have more entries than all others
+    that a member takes in a sub-round.
+    """
+    return min(CHUNK, max(SMALLEST_CHUNK, CHUNK_ENTRIES * vertices // max(entries, 1)))
+
+
+@expanded
+def wake(active: Array, v: Any) -> None:
+    """Vertex v becomes active.
+
+    Most are already: to write that again would take a cache line from other members, who read it.
+    """
+    if load_relaxed(active, v) != AWAKE:
+        store_relaxed(active, v, AWAKE)
 
 
 @device
@@ -120,10 +152,10 @@ def choose(
     another than their own are moved to the front of their chunk.  Returns their number.
     """
     moved = 0
-    chunk = next_chunk(team, end - begin, CHUNK)
+    chunk = next_chunk(team, end - begin, state.chunk)
     while chunk >= 0:
         first = begin + chunk
-        last = min(first + CHUNK, end)
+        last = min(first + state.chunk, end)
         place = first
         for i in range(first, last):
             if listed and i + AHEAD < last:
@@ -139,7 +171,7 @@ def choose(
                 state.target[v] = target
                 order[place] = v
                 place += 1
-        state.movers[chunk // CHUNK] = place - first
+        state.movers[chunk // state.chunk] = place - first
         moved += place - first
-        chunk = next_chunk(team, end - begin, CHUNK)
+        chunk = next_chunk(team, end - begin, state.chunk)
     return moved

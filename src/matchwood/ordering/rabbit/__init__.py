@@ -9,7 +9,11 @@ import numpy as np
 
 from matchwood import calls, engines
 from matchwood.primitives.community_merge import trusted_joins, trusted_trees
-from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
+from matchwood.primitives.contract import (
+    trusted_contract_measured,
+    trusted_gathered,
+    trusted_sums,
+)
 
 LONE_ENTRIES = 1 << 17
 """Entries and communities of a round up to which one member works alone, which is faster."""
@@ -121,38 +125,51 @@ class Joined(NamedTuple):
 
     parent: Any
     round: Any
-    sequence: Any  # the vertices that joined, by (round, vertex)
     degree: Any  # of each vertex
     roots: Any  # vertices that never joined, ascending
     sizes: Any  # vertices of their trees
     rounds: int
 
 
-def join_all(view: Any, engine: str, threads: int | None, note: Any) -> Joined:
+class Begun(NamedTuple):
+    """Every vertex a community: its parent, round, name and size; its degree, and the largest."""
+
+    parent: Any
+    round: Any
+    names: Any
+    sizes: Any
+    degree: Any
+    longest: int
+
+
+def begun(view: Any) -> Begun:
+    xp = engines.xp(view.indptr)
+    n = view.n
+    degree = xp.diff(view.indptr).astype(np.int64)
+    parent = xp.arange(n, dtype=view.indices.dtype)
+    sizes = xp.ones(n, np.int64)
+    longest = int(degree.max()) if n else 0
+    return Begun(parent, xp.zeros(n, np.int32), parent.copy(), sizes, degree, longest)
+
+
+def join_all(view: Any, begun: Begun, engine: str, threads: int | None, note: Any) -> Joined:
     """Join until none joins.
 
     ``note(target, names, number, parent, when)`` stores the joins of a round by name and returns
-    the vertices that joined; sequence and sizes are not found where it returns None.
+    how many there are; sizes are not found where it returns None.
     """
-    xp = engines.xp(view.indptr)
-    n, kind = view.n, view.indices.dtype
-    parent = xp.arange(n, dtype=kind)
-    when = xp.zeros(n, np.int32)
-    names, sizes = parent.copy(), xp.ones(n, np.int64)
-    degree = volume = xp.diff(view.indptr).astype(np.int64)
-    graph, longest = (view.indptr, view.indices, None), int(volume.max()) if n else 0
-    sequence: list[Any] = []
+    parent, when, names, sizes, degree, longest = begun
+    volume = degree
+    graph = (view.indptr, view.indices, None)
     total, number = view.nnz, 0
     where: dict[str, Any] = {"engine": engine, "threads": threads}
     while True:
         if graph[1].size + names.size < LONE_ENTRIES:
             where["threads"] = 1
         target = trusted_joins(graph, volume, names, total, **where)
-        movers = note(target, names, number + 1, parent, when)
-        if movers is not None:
-            if movers.size == 0:
-                break
-            sequence.append(movers)
+        joined = note(target, names, number + 1, parent, when)
+        if joined == 0:
+            break
         label, roots = trusted_trees(target, **where)
         count = int(roots.size)
         if count == target.size:
@@ -164,8 +181,7 @@ def join_all(view: Any, engine: str, threads: int | None, note: Any) -> Joined:
         )
         graph = (found.indptr, found.indices, found.data)
         volume = trusted_sums(volume, label, count, where["threads"])
-        if sequence:
+        if joined is not None:
             sizes = trusted_sums(sizes, label, count, where["threads"])
-        names = names[roots]
-    joined = xp.concatenate([xp.empty(0, kind), *sequence])
-    return Joined(parent, when, joined, degree, names, sizes, number)
+        names = trusted_gathered(names, roots, **where)
+    return Joined(parent, when, degree, names, sizes, number)

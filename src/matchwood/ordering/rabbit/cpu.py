@@ -9,13 +9,12 @@ together are at most those of the tree.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from matchwood.engines.cpu import barrier, crew, device, interrupted, kernel, next_chunk, share
-from matchwood.ordering.rabbit import Joined, join_all
+from matchwood.ordering.rabbit import Begun, Joined, join_all
 from matchwood.primitives.sort import radix_sort
 
 Array = np.ndarray[Any, Any]
@@ -53,6 +52,22 @@ def _depth_first(
             if _walk(team, roots[t], begins, children, part):
                 return
         first = next_chunk(team, roots.size, CHUNK)
+
+
+@kernel
+def _begin(team: Any, indptr: Array, begun: Begun, most: Array) -> None:
+    """Every vertex a community; most[member] = the largest degree of its vertices."""
+    largest = np.int64(0)
+    lo, hi = share(team, begun.parent.size)
+    for v in range(lo, hi):
+        degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+        largest = max(largest, degree)
+        begun.parent[v] = v
+        begun.names[v] = v
+        begun.round[v] = 0
+        begun.sizes[v] = 1
+        begun.degree[v] = degree
+    most[team.me] = largest
 
 
 @kernel
@@ -106,7 +121,7 @@ def _parents(team: Any, sequence: Array, parent: Array, above: Array) -> None:
 
 
 @kernel
-def _begin(team: Any, above: Array, begins: Array) -> None:
+def _first_children(team: Any, above: Array, begins: Array) -> None:
     """begins[v]: where the children of v begin, whose parents are `above`, ascending."""
     lo, hi = share(team, above.size)
     for k in range(lo, hi):
@@ -119,18 +134,29 @@ def _begin(team: Any, above: Array, begins: Array) -> None:
             begins[v] = above.size
 
 
-def note(
-    target: Array, names: Array, number: int, parent: Array, when: Array, *, threads: int | None
-) -> Array:
-    """Store the joins of a round: see `join_all`."""
-    team = crew(threads, work=target.size)
-    movers, sums = np.empty_like(target), np.zeros(team.size + 1, np.int64)
-    team.run(_note, target, names, number, parent, when, movers, sums)
-    return movers[: sums[-1]]
+class Notes:
+    """The vertices that joined, by (round, vertex)."""
+
+    def __init__(self, n: int, kind: Any, threads: int | None) -> None:
+        self._room, self._size, self._threads = np.empty(n, kind), 0, threads
+
+    def __call__(self, target: Array, names: Array, number: int, parent: Array, when: Array) -> int:
+        """Store the joins of a round: see `join_all`."""
+        team = crew(self._threads, work=target.size)
+        sums = np.zeros(team.size + 1, np.int64)
+        room = self._room[self._size :]
+        team.run(_note, target, names, number, parent, when, room, sums)
+        joined = int(sums[-1])
+        self._size += joined
+        return joined
+
+    @property
+    def sequence(self) -> Array:
+        return self._room[: self._size]
 
 
-def order_of(tree: Joined, threads: int | None) -> Array:
-    n, kind, sequence = tree.parent.size, tree.parent.dtype, tree.sequence
+def order_of(tree: Joined, sequence: Array, threads: int | None) -> Array:
+    n, kind = tree.parent.size, tree.parent.dtype
     unsigned = np.uint32 if kind == np.int32 else np.uint64
     team = crew(threads, work=4 * n)
     most = int(tree.degree.max(initial=0))
@@ -144,7 +170,7 @@ def order_of(tree: Joined, threads: int | None) -> Array:
     team.run(_parents, sequence, tree.parent, above)
     above, children = radix_sort(above, sequence, threads=threads)
     begins, starts = np.empty(n + 1, kind), np.zeros(tree.roots.size + 1, np.int64)
-    team.run(_begin, above, begins)
+    team.run(_first_children, above, begins)
     np.cumsum(tree.sizes, out=starts[1:])
     perm = np.empty(n, kind)
     team.run(_depth_first, tree.roots, starts, begins, children, perm)
@@ -152,6 +178,13 @@ def order_of(tree: Joined, threads: int | None) -> Array:
 
 
 def order(view: Any, *, threads: int | None = None) -> tuple[Array, Array, Array, dict[str, int]]:
-    tree = join_all(view, "cpu", threads, functools.partial(note, threads=threads))
+    n, kind = view.n, view.indices.dtype
+    team = crew(threads, work=n)
+    parent, names, degree = np.empty(n, kind), np.empty(n, kind), np.empty(n, np.int64)
+    begun = Begun(parent, np.empty(n, np.int32), names, np.empty(n, np.int64), degree, 0)
+    most = np.zeros(team.size, np.int64)
+    team.run(_begin, view.indptr, begun, most)
+    notes = Notes(n, kind, threads)
+    tree = join_all(view, begun._replace(longest=int(most.max())), "cpu", threads, notes)
     counters = {"rounds": tree.rounds, "communities": int(tree.roots.size)}
-    return order_of(tree, threads), tree.parent, tree.round, counters
+    return order_of(tree, notes.sequence, threads), tree.parent, tree.round, counters

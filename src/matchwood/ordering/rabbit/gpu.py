@@ -13,7 +13,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.ordering.rabbit import Joined, join_all
+from matchwood.ordering.rabbit import Joined, begun, join_all
 from matchwood.primitives.scan.gpu import scan_into
 
 SOURCE = gpu.Source(
@@ -94,6 +94,6 @@ def note(target: Any, names: Any, number: int, parent: Any, when: Any) -> None:
 
 
 def order(view: Any, *, threads: int | None = None) -> tuple[Any, Any, Any, dict[str, int]]:
-    tree = join_all(view, "gpu", None, note)
+    tree = join_all(view, begun(view), "gpu", None, note)
     counters = {"rounds": tree.rounds, "communities": int(tree.roots.size)}
     return order_of(tree), tree.parent, tree.round, counters

@@ -100,12 +100,13 @@ def reverse_cuthill_mckee(
     start is chosen without ties.  So every method and engine, at any number of threads, returns
     the same order.
 
-    Work O(m + n log(degree)), and the few searches that look for a start.  Memory beside the
+    Work O(m + n log(degree)), and the few searches that look for a start. Memory beside the
     symmetric pattern and the result, in bytes a vertex: 9; ``"leveled"``, and ``"auto"`` with
     several threads, 4 more and 4 for each thread, of which only what the widest level needs is
-    touched; the batches some 15 more, and up to 4 MiB for each thread.  A graph of at most a
-    million vertices and arcs is ordered by one thread, in the caches, with 21 bytes a vertex, and 4
-    an arc where some vertices have loops.
+    touched, and some 40 more from four threads on where few vertices have most arcs; the batches
+    some 15 more, and up to 4 MiB for each thread. A graph of at most a million vertices and arcs is
+    ordered by one thread, in the caches, with 21 bytes a vertex, and 4 an arc where some vertices
+    have loops.
 
     References
     ----------

@@ -143,4 +143,4 @@ def trees(target: Array, *, threads: int | None = None) -> tuple[Array, Array]:
     parent, label, roots = (np.empty_like(target) for _ in range(3))
     sums = np.zeros(team.size + 1, np.int64)
     team.run(_trees, target, parent, label, roots, sums)
-    return label, roots[: sums[-1]].copy()
+    return label, roots[: sums[-1]]

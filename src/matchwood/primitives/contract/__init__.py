@@ -164,8 +164,12 @@ def trusted_contract_measured(
     if engine == "gpu":
         made, *facts = module.contract_measured(*arrays, longest)
         return Contracted(*made), facts[0], facts[1]
-    options = {"threads": threads, "ordered": False, **({"most": most} if engine == "cpu" else {})}
-    found = Contracted(*module.contract(*arrays, loops=True, symmetric=True, **options))
+    if engine == "cpu":
+        *made, longest, filled = module.contract_measured(*arrays, threads, most)
+        return Contracted(*made), longest, filled
+    found = Contracted(
+        *module.contract(*arrays, loops=True, symmetric=True, threads=threads, ordered=False)
+    )
     lengths = np.diff(found.indptr)
     return found, int(lengths.max()) if count else 0, int(np.count_nonzero(lengths))
 
@@ -218,6 +222,13 @@ def trusted_sums(values: Any, labels: Any, count: int, threads: int | None = Non
     """The sum of the int64 values of each label, where `labels` live."""
     module = engines.load(__name__, engines.location(labels))
     return module.sums_by_label(values, labels, count, threads)
+
+
+def trusted_gathered(values: Any, places: Any, engine: str, threads: int | None = None) -> Any:
+    """values[places]; `places` are of the type of indices."""
+    if engine != "cpu":
+        return values[places]
+    return engines.load(__name__, engine).gathered(values, places, threads)
 
 
 def sums_type(data: Any) -> Any:

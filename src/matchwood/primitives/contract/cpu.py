@@ -35,6 +35,7 @@ from matchwood.primitives.tally.cpu import (
     NO_COUNTS,
     Rows,
     add_by_label,
+    clear,
     empty_local_sums,
     local_sums_of,
     rows_of,
@@ -188,7 +189,7 @@ FAR, NEAR = np.uint64(12), np.uint64(6)  # vertices ahead: a row pointer is pref
 
 
 class Table(NamedTuple):
-    """What each member of a team needs: (members, labels) twice, all 0, and (members, BLOCK)."""
+    """What each member of a team needs: (members, labels) twice and (members, BLOCK)."""
 
     total: Array
     seen: Array  # 1: the label is listed in the row
@@ -294,6 +295,8 @@ def _add_up(
     """
     count = diagonal.size
     total, seen = table.total[team.me], table.seen[team.me]
+    clear(table.total, team.me)
+    clear(table.seen, team.me)
     free = end = np.int64(0)  # of this member's slab
     chunk = next_chunk(team, count, CHUNK)
     while chunk >= 0:
@@ -335,9 +338,22 @@ def _add_up(
 
 
 @kernel
-def _put_in_order(team: Any, at: Array, loose: Rows, packed: Rows) -> None:
+def _put_in_order(
+    team: Any, at: Array, loose: Rows, packed: Rows, longest: Array, filled: Array
+) -> None:
+    """Copy the rows of chunks, in order; and how long a member's rows are, and how many have any.
+
+    Rows differ much in length, so members have equal numbers of entries, not of chunks.
+    """
     count = packed.indptr.size - 1
-    lo, hi = share(team, (count + CHUNK - 1) // CHUNK)
+    first, last = share_rows(team, packed.indptr)
+    lo, hi = (first + CHUNK - 1) // CHUNK, (last + CHUNK - 1) // CHUNK
+    most = some = np.int64(0)
+    for c in range(np.uint64(first), np.uint64(last)):
+        length = np.int64(packed.indptr[c + np.uint64(1)]) - np.int64(packed.indptr[c])
+        most = max(most, length)
+        some += length > 0
+    longest[team.me], filled[team.me] = most, some
     for chunk in range(lo, hi):
         if interrupted(team, chunk):
             return
@@ -430,11 +446,30 @@ def sums_by_label(values: Array, labels: Array, count: int, threads: int | None)
     return sums
 
 
+@kernel
+def _gather(team: Any, values: Array, places: Array, found: Array) -> None:
+    lo, hi = share(team, places.size)
+    for v in range(np.uint64(lo), np.uint64(hi)):
+        if interrupted(team, np.int64(v)):
+            return
+        found[v] = values[np.uint64(places[v])]
+
+
+def gathered(values: Array, places: Array, threads: int | None = None) -> Array:
+    """values[places]; NumPy takes several times as long, since it widens the indices first."""
+    found = np.empty(places.size, values.dtype)
+    crew(threads, work=places.size).run(_gather, values, places, found)
+    return found
+
+
 def quotient(
     indptr: Array, indices: Array, data: Array | None, inner: Array | None, labels: Array,
     count: int, symmetric: bool, threads: int | None = None, *, ordered: bool, kind: Any,
-) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """The matrix of the labels; its diagonal apart, to which `inner` adds; sums are of `kind`."""
+) -> tuple[Array, Array, Array, Array, int, int]:  # fmt: skip
+    """The matrix of the labels; its diagonal apart, to which `inner` adds; sums are of `kind`.
+
+    And the length of the longest row, and the number of rows with entries.
+    """
     n, entries = labels.size, indices.size
     team = crew(threads, work=entries + n)
     rows = rows_of(indptr, indices, data, kind)
@@ -445,8 +480,8 @@ def quotient(
     slab = min(SLAB, entries)
     memory = Memory(np.empty(count // CHUNK + 1, np.int64), np.zeros(1, np.int64), slab)
     table = Table(
-        np.zeros((team.size, count), kind),
-        np.zeros((team.size, count), np.uint8),
+        np.empty((team.size, count), kind),
+        np.empty((team.size, count), np.uint8),
         np.empty((team.size, BLOCK), rows.indices.dtype),
     )
     lengths = np.zeros(count + 1, indptr.dtype)
@@ -459,13 +494,16 @@ def quotient(
     lengths = exclusive_scan(lengths[1:], threads=threads)
     m = int(lengths[-1])
     packed = Rows(lengths, np.empty(m, rows.indices.dtype), np.empty(m, kind))
-    team.run(_put_in_order, memory.at, loose, packed)
+    longest, filled = np.zeros((2, team.size), np.int64)
+    team.run(_put_in_order, memory.at, loose, packed, longest, filled)
     del loose, table
     columns = packed.indices.view(indices.dtype)
+    facts = int(longest.max()), int(filled.sum())
     if not ordered:
-        return lengths, columns, packed.data, diagonal
+        return lengths, columns, packed.data, diagonal, *facts
     if symmetric and kind.kind == "i":
-        return (*transpose(lengths, columns, packed.data, count, threads=threads), diagonal)
+        sorted_ = transpose(lengths, columns, packed.data, count, threads=threads)
+        return (*sorted_, diagonal, *facts)
     more = np.zeros(team.size, np.int64)
     team.run(
         _sort_rows, packed, symmetric, more,
@@ -473,7 +511,18 @@ def quotient(
     )  # fmt: skip
     if more.sum() != 0:  # each entry below has one above
         raise not_symmetric("contract")
-    return lengths, columns, packed.data, diagonal
+    return lengths, columns, packed.data, diagonal, *facts
+
+
+def contract_measured(
+    indptr: Array, indices: Array, data: Array | None, inner: Array | None, labels: Array,
+    count: int, threads: int | None, most: int | None,
+) -> tuple[Array, Array, Array, Array, int, int]:  # fmt: skip
+    """See `trusted_contract_measured`: the parts, the longest row, the rows with entries."""
+    kind = sums_type(data) if most is None else np.dtype(word(most))
+    return quotient(
+        indptr, indices, data, inner, labels, count, True, threads, ordered=False, kind=kind
+    )
 
 
 def contract(
@@ -486,7 +535,7 @@ def contract(
         found = quotient(
             indptr, indices, data, inner, labels, count, symmetric, threads,
             ordered=ordered, kind=kind,
-        )  # fmt: skip
+        )[:4]  # fmt: skip
         return found if loops else (*found[:3], None)
     values = data.astype(sums_type(data), copy=False)
     made = list_and_sort(

@@ -132,7 +132,7 @@ def _encode_share(team: Team, keys: Any, kind: int, ones: Any, codes: Any) -> An
 
 
 @device
-def _write_places(team: Team, keys: Any, shift: Any, mask: Any, scratch: Scratch) -> bool:
+def write_places(team: Team, keys: Any, shift: Any, mask: Any, scratch: Scratch) -> bool:
     """Note where this member writes the keys of each digit; member 0 notes where ranges begin.
 
     All members count the digits of their shares first.  True: the team stops.
@@ -169,7 +169,7 @@ def _move_by_digit(
 ) -> bool:  # fmt: skip
     """A pass by the digit of `bits` at `shift`; `payload` None: positions.  True: team stops."""
     digit_mask = (bits >> shift) & np.uint64(DIGITS - 1)
-    if _write_places(team, keys, shift, digit_mask, scratch):
+    if write_places(team, keys, shift, digit_mask, scratch):
         return True
     place = scratch.places[team.me]
     lo, hi = share(team, keys.size)
@@ -303,7 +303,7 @@ def find_places(team: Team, keys: Any, scratch: Scratch) -> Any:
     if barrier(team):
         return np.uint64(0), True
     shift = leading_digit(all_differing(team, scratch))
-    return shift, _write_places(team, keys, shift, np.uint64(DIGITS - 1), scratch)
+    return shift, write_places(team, keys, shift, np.uint64(DIGITS - 1), scratch)
 
 
 @kernel

@@ -4,6 +4,7 @@
     serial.py        "serial", and the walk over small components
     cached.py        a graph that fits the caches, in one kernel; the starts of a small graph
     leveled.py       "leveled" and "unordered"
+    skewed.py        where few vertices have most arcs: levels, and the order made from them
     batch.py         "batch" and "batch_basic"; batch_table.py: what they share
 
 The rule is in reference.py.  Components are placed in the order of their smallest vertices.  Small
@@ -23,7 +24,7 @@ import numpy as np
 from matchwood.components import connected_components
 from matchwood.engines.cpu import crew, kernel, share
 from matchwood.ordering.rcm import reference
-from matchwood.ordering.rcm.cpu import batch, cached, leveled, serial
+from matchwood.ordering.rcm.cpu import batch, cached, leveled, serial, skewed
 from matchwood.ordering.rcm.cpu.batch_table import EVEN_ROW_ENTRIES, Tuning
 from matchwood.ordering.rcm.cpu.cached import order_raw as order_raw
 from matchwood.ordering.rcm.cpu.children import (
@@ -101,6 +102,13 @@ def _look_at_rows(team: Any, indptr: Array, indices: Array, rows: Array) -> None
     rows[0], rows[1] = most, rows_alike(indptr, indices)
 
 
+@kernel
+def _set_marks(team: Any, mark: Array, vertices: Array, value: Any) -> None:
+    lo, hi = share(team, vertices.size)
+    for i in range(lo, hi):
+        mark[vertices[i]] = value
+
+
 class Run:
     """One call: its arrays, made when first needed, and what was counted."""
 
@@ -140,7 +148,7 @@ class Run:
         self.tuning = Tuning.of(self.team.size)
         self.lists: Array | None = None  # of leveled
         self.ends: Array | None = None
-        self.free: Array | None = None  # of serial.order_levels
+        self.search: skewed.Search | None = None
         self._sorters: dict[int, Sorter] = {}
 
     def places(self) -> Array:
@@ -205,12 +213,17 @@ class Run:
         self.seconds["order"] += time.perf_counter() - begun
         return int(self.facts[FACT.end])
 
+    @property
+    def searching(self) -> Any:
+        """Who searches for a start."""
+        return self.alone if self.auto() is serial.order else self.team
+
     def set_marks(self, queue: Array, a: int, b: int, value: Any) -> None:
         """Mark the vertices at places a to b, which may be all."""
         if b - a == self.n:
             self.mark.fill(value)
         else:
-            self.mark[queue[a:b]] = value
+            self.searching.run(_set_marks, self.mark, queue[a:b], value)
 
     def expect(self, end: int) -> None:
         if self.facts[FACT.end] != end:  # in a symmetric pattern every search reaches all
@@ -454,10 +467,15 @@ def search_and_place(run: Any, first: int, at: int, limit: int) -> tuple[int, in
         levels, width, last = (int(x) for x in facts[about[1:]])
         if levels <= before:
             break
+    which = int(kept is run.queue)
     if kept is not run.queue:
         run.queue[at:end] = kept[at:end]
     run.seconds["search"] += time.perf_counter() - begun
-    if search is not run.orderer():
+    if search is skewed.order_levels and skewed.suits(run):
+        begun = time.perf_counter()
+        skewed.order_by_levels(run, levels, which)
+        run.seconds["order"] += time.perf_counter() - begun
+    elif search is not run.orderer():
         run.set_marks(run.queue, at, end, FREE)
         run.place(start, at, end)
         run.expect(end)
@@ -467,7 +485,7 @@ def search_and_place(run: Any, first: int, at: int, limit: int) -> tuple[int, in
 def _searcher(run: Any) -> Any:
     """The method for a search: levels alone where a few rows have most entries, else an order."""
     if run.longest * run.n >= SKEW * run.csr.indices.size:
-        return serial.order_levels
+        return skewed.order_levels
     return run.auto()
 
 
@@ -477,7 +495,7 @@ def _from_least(run: Any, first: int, at: int, limit: int) -> int:
     Usually the least of all free vertices is in it, so that is tried first.  Returns the searches.
     """
     search, tried = _searcher(run), []
-    team = run.alone if run.auto() is serial.order else run.team
+    team = run.searching
     best = np.empty((team.size, 2), np.int64)
     found = False
     for _ in range(GUESSES):

@@ -123,7 +123,7 @@ def key_of(indptr: Array, v: Any, shift: Any) -> Any:
 
 
 @device
-def _sort_long(keys: Array, count: Any, sorter: Sorter) -> None:
+def sort_long(keys: Array, count: Any, sorter: Sorter) -> None:
     """Sort keys[:count]; equal degrees must be sorted by vertex already."""
     shift, other, bins = sorter.shift, sorter.other, sorter.bins
     differ = ZERO
@@ -187,7 +187,7 @@ def sort_children(indptr: Array, list_: Array, a: Any, count: Any, sorter: Sorte
         else:
             for x in range(count):
                 keys[x] = key_of(indptr, list_[a + x], shift)
-            _sort_long(keys, count, sorter)
+            sort_long(keys, count, sorter)
         mask = (ONE << shift) - ONE
         for x in range(count):
             list_[a + x] = list_.dtype.type(keys[x] & mask)
