@@ -215,6 +215,7 @@ def refine_partition(
     start = engines.moved(start, "cpu").astype(np.int32)
     _refuse_moved(caller, start, task)
     run = multilevel.begin(call.graph, task, caller, call.engine, threads)
+    start = run.where.here(start)
     found = multilevel.refined(run, start) if task.k > 1 else start
     if joins and task.k > 1:
         found = multilevel.connected(run, found)
@@ -235,13 +236,13 @@ def _refuse_moved(caller: str, labels: Any, task: Task) -> None:
 
 def _result(call: Any, run: multilevel.Run, labels: Any, given: Any) -> Partition:
     task = run.task
-    weights = task.given(multilevel.weights_of(labels, task))
+    weights = task.given(multilevel.weights_of(run.base, labels, task.k))
     cut: Any = run.where.module.cut_of(run.base, labels, run.where.threads) if labels.size else 0
     if run.base.data is not None:
         cut = cut_as_given(call.graph, labels)
     run.watch.lap("finish")
     origin = Origin(call.given.watched(), given)
     return Partition(
-        cut, labels, weights, task.given(task.limits), tuple(run.log), run.watch.seconds,
+        cut, call.back(labels), weights, task.given(task.limits), tuple(run.log), run.watch.seconds,
         _origin=origin,
     )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.communities.weights import LARGEST_SUM, scaled
+from matchwood.matching.methods import rows_of
 
 DEAD_ZONE = 10  # rebalancing leaves a tenth of the slack of a block free
 LARGEST_LIMIT = 1 << 60  # of a block: far above all weights together
@@ -202,6 +203,6 @@ def _fixed(caller: str, fixed: Any, n: int, task: Task) -> Any:
 def cut_as_given(graph: Any, labels: Any) -> float:
     """The cut in the weights that were given, in double precision."""
     view = graph.undirected_weights()
-    rows = np.repeat(np.arange(view.n), np.diff(view.indptr))
+    rows = rows_of(view)
     across = labels[rows] != labels[view.indices]
     return float(view.data[across].sum(dtype=np.float64)) / 2

@@ -1,0 +1,694 @@
+// Refining a partition on the GPU.  Host side: gpu.py; the rule: reference.py.
+//
+// refine_level is a level, from the first look to the best state: one cooperative kernel, with the phases of
+// cpu.py and a barrier of the grid after each.  All blocks follow the same way through the phases: they decide
+// by numbers that each reads after a barrier.  Vertices that must do something are listed, so that warps share
+// them evenly; rows of more than LONG_ROW entries are left to blocks.
+//
+//   want         every vertex: whether it would like to move
+//   afterburn    those that would: whether they move, seen that better ones move too
+//   apply        movers: the change of the cut, who must look again; labels and weights of blocks change
+//   look         movers and their neighbours: weights to the blocks around them (matchwood/tally.cuh)
+//   gather       rebalancing: vertices of heavy blocks, and where they would go
+//   select       which of them go, in their order: they are sorted, then a warp decides one after the other
+//
+// Races: a phase writes only what is of the vertex at hand, adds integers, which gives the same sum in any
+// order, or claims a vertex by an atomic exchange.  Lists are in any order, and nothing depends on it.  apply
+// writes labels of movers while others ask for them: these read `before` and `want` instead.
+#include "matchwood/frontier.cuh"
+#include "matchwood/grid_barrier.cuh"
+#include "matchwood/tally.cuh"
+
+constexpr int BLOCK = TALLY_BLOCK;   // threads
+constexpr int LONG_ROW = 2048;       // entries; longer rows are left to blocks
+constexpr int TILE = SHARED_SLOTS;   // vertices that a block sorts in shared memory
+constexpr int NONE = -1;             // no block
+constexpr int WORDS = 64;            // counters
+[[maybe_unused]] constexpr int BLOCKS_PER_MULTIPROCESSOR = 3;
+using Key = unsigned long long;
+constexpr Key HALF = 0x4800000000000000ull;  // more than the bits of any rank without its sign
+
+__device__ __forceinline__ void add_signed(long long* p, long long x)
+{
+    atomicAdd(reinterpret_cast<unsigned long long*>(p), (unsigned long long)x);
+}
+
+// Candidates by this key, then by vertex: those with a block that they are tied to first, larger ranks first.
+__device__ __forceinline__ Key key_of(long long gain, long long weight, bool second)
+{
+    double g = (double)gain, w = (double)weight, rank = gain > 0 ? __dmul_rn(g, w) : __ddiv_rn(g, w);
+    Key bits = bits_as<Key>(rank < 0 ? -rank : rank);
+    return rank > 0 ? HALF - bits : HALF + bits + (second ? HALF : 0);
+}
+
+// Counters that are 0 when they are handed out, the same ones to all blocks.  A word is cleared half a turn
+// before it is handed out again: barriers lie between that and its uses before and after.
+struct Counters {
+    unsigned long long* words;
+    int turn;
+
+    __device__ __forceinline__ unsigned long long* fresh()
+    {
+        if (global_thread() == 0) store_relaxed(&words[(turn + WORDS / 2) % WORDS], 0ull);
+        return &words[turn++ % WORDS];
+    }
+};
+
+// A level and its state; what is not said there is in cpu.py.
+template <typename I, typename C>
+struct Refining {
+    I n;
+    LabelRows<I, C> rows;
+    long long longest;
+    int k;
+    const long long* weights;
+    const unsigned char* fixed;  // null: none
+    int *labels, *kept, *before, *best, *want, *locked, *moved, *active;
+    long long *inside, *gain;
+    I *again, *listed, *longs, *movers;  // movers: also the sorted candidates
+    Key* key;
+    I* candidate;
+    long long *block_weight, *supply, *left;
+    const long long *limit, *ceiling;
+    I* spare_key;  // tables for rows of many blocks
+    C* spare_weight;
+    long long spare_slots;
+    int spares;
+    GridBarrier barrier;
+    Counters counters;
+    Key* wide;  // in shared memory: TILE of each
+    I* narrow;
+    int step;
+
+    __device__ __forceinline__ bool is_heavy(int b) const { return block_weight[b] > limit[b]; }
+    __device__ __forceinline__ bool fits(int b, long long w) const { return block_weight[b] + w <= ceiling[b]; }
+    __device__ __forceinline__ bool is_fixed(I v) const { return fixed != nullptr && fixed[v] != 0; }
+
+    // each(v, is_one) for all vertices; whole warps call.
+    template <typename Each>
+    __device__ __forceinline__ void for_all(Each each) const
+    {
+        for (long long v = global_thread(); v - lane() < n; v += all_threads()) each((I)v, v < n);
+    }
+
+    // ---- rows whose entries are added up, those that are open(v): visit(v, entry, is_one) gives a part,
+    // settle(v, sum) gets the sum.  A warp to a row, or a block.  Warps are whole when they visit.
+    template <typename Open, typename Visit, typename Settle>
+    __device__ __forceinline__ void sum_rows(const I* items, unsigned long long count, Open open, Visit visit,
+                                             Settle settle)
+    {
+        unsigned long long* long_count = longest > LONG_ROW ? counters.fresh() : nullptr;
+        for (long long i = global_thread() / WARP; i < (long long)count; i += all_threads() / WARP) {
+            I v = items[i];
+            if (!open(v)) continue;
+            long long begin = rows.indptr[v], end = rows.indptr[v + 1], sum = 0;
+            if (end - begin > LONG_ROW) {
+                if (lane() == 0) longs[take(long_count, 1ull)] = v;
+                continue;
+            }
+            for (long long e = begin; e < end; e += WARP) sum += visit(v, e + lane(), e + lane() < end);
+            sum = warp_reduce(sum, Plus());
+            if (lane() == 0) settle(v, sum);
+        }
+        if (long_count == nullptr) return;
+        barrier.wait();
+        long long longer = (long long)load_relaxed(long_count);
+        for (long long i = blockIdx.x; i < longer; i += gridDim.x) {
+            I v = longs[i];
+            long long begin = rows.indptr[v], end = rows.indptr[v + 1], sum = 0;
+            for (long long e = begin; e < end; e += BLOCK)
+                sum += visit(v, e + threadIdx.x, e + threadIdx.x < end);
+            sum = block_reduce(sum, 0ll, Plus());
+            if (threadIdx.x == 0) settle(v, sum);
+        }
+    }
+
+    // ---- rows whose blocks are added up, by a rule of matchwood/tally.cuh.  items: null for all vertices.
+
+    __device__ __forceinline__ long long slots_for(long long length) const
+    {
+        return slots_of(length < k ? length : (long long)k);
+    }
+
+    template <typename Rule>
+    __device__ __forceinline__ void tally_rows(const I* items, unsigned long long count, Rule rule)
+    {
+        bool has_longs = longest > LONG_ROW || slots_for(longest) > WARP_SLOTS;
+        unsigned long long* long_count = has_longs ? counters.fresh() : nullptr;
+        long long warps = all_threads() / WARP, share = ((long long)count + warps - 1) / warps;
+        if (share > WARP) share = WARP;
+        for (long long first = global_thread() / WARP * share; first < (long long)count; first += warps * share) {
+            bool is_one = lane() < share && first + lane() < (long long)count;
+            I v = is_one ? (items == nullptr ? (I)(first + lane()) : items[first + lane()]) : I(0);
+            long long length = is_one ? (long long)(rows.indptr[v + 1] - rows.indptr[v]) : 0;
+            bool is_long = length > LONG_ROW || slots_for(length) > WARP_SLOTS;
+            tally_few<8>(__ballot_sync(ALL, is_one && length <= 8), v, rule);
+            tally_few<32>(__ballot_sync(ALL, length > 8 && length <= 32), v, rule);
+            for (unsigned left = __ballot_sync(ALL, length > 32 && !is_long); left != 0; left &= left - 1)
+                tally_by_warp(__shfl_sync(ALL, v, __ffs(left) - 1), rule);
+            if (has_longs) append(longs, long_count, v, is_long);
+        }
+        if (!has_longs) return;
+        barrier.wait();
+        long long longer = (long long)load_relaxed(long_count);
+        for (long long i = blockIdx.x; i < longer; i += gridDim.x) {
+            I v = longs[i];
+            if (slots_for(rows.indptr[v + 1] - rows.indptr[v]) <= SHARED_SLOTS) tally_by_block(v, rule);
+        }
+        if (slots_for(longest) <= SHARED_SLOTS || (int)blockIdx.x >= spares) return;
+        for (long long i = blockIdx.x; i < longer; i += spares) {
+            I v = longs[i];
+            if (slots_for(rows.indptr[v + 1] - rows.indptr[v]) > SHARED_SLOTS) tally_by_spare(v, rule);
+        }
+    }
+
+    // Rows of at most WIDTH entries, of the lanes that `left` names.
+    template <int WIDTH, typename Rule>
+    __device__ __forceinline__ void tally_few(unsigned left, I v, Rule& rule) const
+    {
+        while (left != 0) {
+            int from = -1;
+            for (int group = 0; group < WARP / WIDTH && left != 0; ++group, left &= left - 1)
+                if (group == lane() / WIDTH) from = __ffs(left) - 1;
+            I mine = __shfl_sync(ALL, v, from < 0 ? 0 : from);
+            tally_lanes<WIDTH>(rows, from >= 0, mine, rule);
+        }
+    }
+
+    template <typename Rule>
+    __device__ __forceinline__ void tally_by_warp(I v, Rule& rule) const
+    {
+        Table<I, C, true> table{narrow + warp() * WARP_SLOTS, reinterpret_cast<C*>(wide) + warp() * WARP_SLOTS};
+        long long begin = rows.indptr[v], end = rows.indptr[v + 1], inside = 0;
+        int slots = (int)slots_for(end - begin);
+        table.clear(slots, lane(), WARP);
+        __syncwarp();
+        fill_table(rows, begin, end, lane(), WARP, table, slots, rule);
+        __syncwarp();
+        auto row = rule.begin(v);
+        TalliedLabel<I> found = best_of_slots(table, (long long)lane(), (long long)slots, WARP, row, v, rule, inside);
+        found = best_of_lanes<WARP>(found);
+        inside = warp_reduce(inside, Plus());
+        if (lane() == 0) rule.settle(row, v, found, inside);
+        __syncwarp();  // before the table is cleared for the next row
+    }
+
+    template <typename Rule>
+    __device__ __forceinline__ void tally_by_block(I v, Rule& rule) const
+    {
+        Table<I, C, true> table{narrow, reinterpret_cast<C*>(wide)};
+        int slots = (int)slots_for(rows.indptr[v + 1] - rows.indptr[v]);
+        table.clear(slots, threadIdx.x, BLOCK);
+        __syncthreads();
+        fill_table(rows, rows.indptr[v], rows.indptr[v + 1], threadIdx.x, BLOCK, table, slots, rule);
+        settle_by_block(v, table, slots, rule);
+    }
+
+    template <typename Rule>
+    __device__ __forceinline__ void tally_by_spare(I v, Rule& rule) const
+    {
+        long long at = blockIdx.x * spare_slots, begin = rows.indptr[v], end = rows.indptr[v + 1];
+        Table<I, C, false> table{spare_key + at, spare_weight + at};
+        long long slots = slots_for(end - begin);
+        table.clear(slots, threadIdx.x, BLOCK);
+        __syncthreads();
+        for (long long e = begin + threadIdx.x; e < end; e += BLOCK)
+            table.add(slots, rule.label(rows.indices[e]), rows.weight(e));
+        settle_by_block(v, table, slots, rule);
+    }
+
+    template <bool IN_SHARED, typename Rule>
+    __device__ __forceinline__ void settle_by_block(I v, const Table<I, C, IN_SHARED>& table, long long slots,
+                                                    Rule& rule) const
+    {
+        __syncthreads();
+        auto row = rule.begin(v);
+        long long inside = 0;
+        TalliedLabel<I> found = best_of_slots(table, (long long)threadIdx.x, slots, BLOCK, row, v, rule, inside);
+        found = best_of_block(found);
+        inside = block_reduce(inside, 0ll, Plus());
+        if (threadIdx.x == 0) rule.settle(row, v, found, inside);
+        __syncthreads();
+    }
+
+    // What v is tied to: inside, gain and best.
+    struct Look {
+        const Refining& all;
+        struct Row {
+            I own;
+        };
+
+        __device__ __forceinline__ I label(I u) const { return (I)all.labels[u]; }
+        __device__ __forceinline__ Row begin(I v) const { return Row{(I)all.labels[v]}; }
+        __device__ __forceinline__ TalliedLabel<I> candidate(const Row& row, I v, I c, long long weight) const
+        {
+            if (c == row.own) return no_label<I>();
+            return TalliedLabel<I>{(double)weight, mix64((unsigned long long)v * GOLDEN + (unsigned long long)c), c, weight};
+        }
+        __device__ __forceinline__ void settle(const Row&, I v, const TalliedLabel<I>& found, long long weight) const
+        {
+            all.inside[v] = weight;
+            all.best[v] = (int)found.label;
+            all.gain[v] = (found.label < 0 ? 0 : found.weight) - weight;
+            all.active[v] = 0;
+        }
+    };
+
+    // The best other block with room for v, which is in a heavy one.
+    struct Room {
+        const Refining& all;
+        unsigned long long* count;
+        struct Row {
+            I own;
+            long long weight;
+        };
+
+        __device__ __forceinline__ I label(I u) const { return (I)all.labels[u]; }
+        __device__ __forceinline__ Row begin(I v) const { return Row{(I)all.labels[v], all.weights[v]}; }
+        __device__ __forceinline__ TalliedLabel<I> candidate(const Row& row, I v, I c, long long weight) const
+        {
+            if (c == row.own || !all.fits((int)c, row.weight)) return no_label<I>();
+            return TalliedLabel<I>{(double)weight, mix64((unsigned long long)v * GOLDEN + (unsigned long long)c), c, weight};
+        }
+        __device__ __forceinline__ void settle(const Row& row, I v, const TalliedLabel<I>& found, long long) const
+        {
+            all.want[v] = (int)found.label;
+            if (found.label < 0) return;
+            long long place = (long long)take(count, 1ull);
+            all.candidate[place] = v;
+            all.key[place] = key_of(found.weight - all.inside[v], row.weight, false);
+            add_signed(&all.supply[row.own], row.weight);
+        }
+    };
+
+    // ---- phases
+
+    // v is one of those that move in this step, to want[v].
+    __device__ __forceinline__ void will_move(I v) const
+    {
+        moved[v] = step;
+        before[v] = labels[v];
+    }
+
+    // All of `items` that move in this step do so, and they and their neighbours look, or all vertices: what the
+    // cut loses by it.
+    __device__ __forceinline__ long long apply(const I* items, unsigned long long count, bool all_look)
+    {
+        __shared__ long long lost;
+        unsigned long long *delta = counters.fresh(), *stirred = counters.fresh();
+        long long mine = 0;
+        auto visit = [&](I v, long long e, bool is_one) {
+            I u = is_one ? rows.indices[e] : I(0);
+            bool first = is_one && load_relaxed(&active[u]) == 0 && atomicExch(&active[u], 1) == 0;
+            append(again, stirred, u, first);
+            int own = before[v], target = want[v];
+            long long part = 0;
+            if (is_one && moved[u] == step)  // its other end counts this edge as well
+                part = (before[u] != own) - (want[u] != target);
+            else if (is_one)
+                part = 2 * ((labels[u] != own) - (labels[u] != target));
+            return part == 0 ? 0ll : part * (long long)rows.weight(e);
+        };
+        auto settle = [&](I v, long long sum) {
+            if (atomicExch(&active[v], 1) == 0) again[take(stirred, 1ull)] = v;
+            mine += sum;
+            add_signed(&block_weight[before[v]], -weights[v]);
+            add_signed(&block_weight[want[v]], weights[v]);
+            labels[v] = want[v];
+        };
+        sum_rows(items, count, [&](I v) { return moved[v] == step; }, visit, settle);
+        mine = block_reduce(mine, 0ll, Plus());
+        if (threadIdx.x == 0 && mine != 0) add_signed(reinterpret_cast<long long*>(delta), mine);
+        ++step;
+        barrier.wait();
+        if (threadIdx.x == 0) lost = (long long)load_relaxed(delta) / 2;
+        tally_rows(all_look ? nullptr : again, all_look ? (unsigned long long)n : load_relaxed(stirred), Look{*this});
+        barrier.wait();
+        return lost;
+    }
+
+    // The weight above the limits, and how many blocks are too heavy.  All threads of a block get it.
+    __device__ __forceinline__ long long excess(int* heavy = nullptr) const
+    {
+        __shared__ long long sums[2];
+        long long over = 0, blocks = 0;
+        for (int b = threadIdx.x; b < k; b += BLOCK) {
+            if (!is_heavy(b)) continue;
+            over += block_weight[b] - limit[b];
+            ++blocks;
+        }
+        over = block_reduce(over, 0ll, Plus());
+        blocks = block_reduce(blocks, 0ll, Plus());
+        if (threadIdx.x == 0) sums[0] = over, sums[1] = blocks;
+        __syncthreads();
+        over = sums[0];
+        if (heavy != nullptr) *heavy = (int)sums[1];
+        __syncthreads();
+        return over;
+    }
+
+    // Who moves, and where to: the length of the list that has them all, 0 where none moves.
+    __device__ __forceinline__ unsigned long long jet(int quarters, int iteration, bool keep)
+    {
+        unsigned long long *wishes = counters.fresh(), *any = counters.fresh();
+        for_all([&](I v, bool is_one) {
+            int goal = NONE;
+            if (is_one) {
+                if (keep) kept[v] = labels[v];
+                goal = best[v];
+                if (goal != NONE) {
+                    long long g = gain[v];
+                    bool may = locked[v] != iteration - 1 && !is_fixed(v);
+                    if (!may || !(g >= 0 || -g < inside[v] * quarters / 4)) goal = NONE;
+                }
+                want[v] = goal;
+            }
+            append(listed, wishes, v, goal != NONE);
+        });
+        barrier.wait();
+        unsigned long long count = load_relaxed(wishes);
+        bool moves = false;
+        auto visit = [&](I v, long long e, bool is_one) {
+            if (!is_one) return 0ll;
+            I u = rows.indices[e];
+            int label = labels[u], goal = want[u], target = want[v];
+            if (goal != NONE && (gain[u] > gain[v] || (gain[u] == gain[v] && u < v))) label = goal;
+            if (label == target) return (long long)rows.weight(e);
+            return label == labels[v] ? -(long long)rows.weight(e) : 0ll;
+        };
+        auto settle = [&](I v, long long sum) {
+            if (sum < 0) return;
+            locked[v] = iteration;
+            will_move(v);
+            moves = true;
+        };
+        sum_rows(listed, count, [](I) { return true; }, visit, settle);
+        if (moves) store_relaxed(any, 1ull);
+        barrier.wait();
+        return load_relaxed(any) != 0 ? count : 0;
+    }
+
+    // A round of rebalancing: how many of `movers` move.
+    __device__ __forceinline__ unsigned long long rebalance(int turn, int heavy)
+    {
+        unsigned long long *count = counters.fresh(), *hard = counters.fresh(), *taken = counters.fresh();
+        for_all([&](I v, bool is_one) {
+            bool is_hard = false, is_easy = false;
+            int own = is_one ? labels[v] : 0;
+            long long w = is_one ? weights[v] : 0;
+            if (is_one && is_heavy(own) && w != 0 && !is_fixed(v)) {
+                int target = best[v];
+                is_easy = target != NONE && fits(target, w);
+                is_hard = target != NONE && !is_easy;
+                want[v] = is_easy ? target : NONE;
+            }
+            append(listed, hard, v, is_hard);
+            long long place = append(candidate, count, v, is_easy);
+            if (!is_easy) return;
+            key[place] = key_of(gain[v], w, false);
+            add_signed(&supply[own], w);
+        });
+        barrier.wait();
+        if (load_relaxed(hard) != 0) {
+            tally_rows(listed, load_relaxed(hard), Room{*this, count});
+            barrier.wait();
+        }
+        int is_short = 0;
+        for (int b = threadIdx.x; b < k; b += BLOCK) is_short |= supply[b] < block_weight[b] - limit[b];
+        if (__syncthreads_or(is_short)) {
+            for_all([&](I v, bool is_one) {
+                int own = is_one ? labels[v] : 0, goal = NONE;
+                long long w = is_one ? weights[v] : 0;
+                if (w != 0 && supply[own] < block_weight[own] - limit[own] && !is_fixed(v) && want[v] == NONE)
+                    goal = any_with_room(v, own, w, turn);
+                if (goal != NONE) want[v] = goal;
+                long long place = append(candidate, count, v, goal != NONE);
+                if (goal != NONE) key[place] = key_of(-inside[v], w, true);
+            });
+            barrier.wait();
+        }
+        long long size = (long long)load_relaxed(count);
+        sort_candidates(size);
+        if (blockIdx.x == 0) select(size, heavy, taken);
+        barrier.wait();
+        for (long long b = global_thread(); b < k; b += all_threads()) supply[b] = 0;
+        return load_relaxed(taken);
+    }
+
+    // The first block with room for v, from a hashed one on, or NONE.
+    __device__ __forceinline__ int any_with_room(I v, int own, long long w, int turn) const
+    {
+        int first = (int)(hash2((long long)v, turn, 0) % (unsigned long long)k);
+        for (int i = 0; i < k; ++i) {
+            int c = first + i < k ? first + i : first + i - k;
+            if (c != own && fits(c, w)) return c;
+        }
+        return NONE;
+    }
+
+    // The candidates in their order into `movers`: tiles are sorted, then each looks for its place in the others.
+    __device__ __forceinline__ void sort_candidates(long long size)
+    {
+        for (long long tile = blockIdx.x; tile * TILE < size; tile += gridDim.x) {
+            long long from = tile * TILE, many = size - from < TILE ? size - from : TILE;
+            int padded = WARP;
+            while (padded < many) padded *= 2;
+            for (int t = threadIdx.x; t < padded; t += BLOCK) {
+                wide[t] = t < many ? key[from + t] : ~Key(0);
+                narrow[t] = t < many ? candidate[from + t] : I(0);
+            }
+            for (int run = 2; run <= padded; run *= 2)
+                for (int hop = run / 2; hop > 0; hop /= 2) {
+                    __syncthreads();
+                    for (int pair = threadIdx.x; pair < padded / 2; pair += BLOCK) {
+                        int low = 2 * pair - (pair & (hop - 1)), high = low + hop;
+                        bool swap = wide[high] < wide[low] || (wide[high] == wide[low] && narrow[high] < narrow[low]);
+                        if (swap != ((low & run) == 0)) continue;
+                        Key other = wide[low];
+                        I whose = narrow[low];
+                        wide[low] = wide[high], narrow[low] = narrow[high];
+                        wide[high] = other, narrow[high] = whose;
+                    }
+                }
+            __syncthreads();
+            for (int t = threadIdx.x; t < many; t += BLOCK) {
+                if (size <= TILE)
+                    movers[t] = narrow[t];
+                else
+                    key[from + t] = wide[t], candidate[from + t] = narrow[t];
+            }
+            __syncthreads();
+        }
+        if (size <= TILE) return;
+        barrier.wait();
+        for (long long i = global_thread(); i < size; i += all_threads()) {
+            Key mine = key[i];
+            I v = candidate[i];
+            long long place = i % TILE;
+            for (long long from = 0; from < size; from += TILE) {
+                if (from == i - i % TILE) continue;
+                long long low = from, high = from + TILE < size ? from + TILE : size;
+                while (low < high) {
+                    long long middle = (low + high) / 2;
+                    if (key[middle] < mine || (key[middle] == mine && candidate[middle] < v))
+                        low = middle + 1;
+                    else
+                        high = middle;
+                }
+                place += low - from;
+            }
+            movers[place] = v;
+        }
+        barrier.wait();
+    }
+
+    // Candidates in their order leave blocks that are too heavy, until none is.  Of a heavy block `left` has what
+    // must leave it, of others the room, and -1 where one had none for a candidate: they take no more.  A warp has
+    // 32 candidates at a time, and goes from one that is still wanted to the next.  Of `movers` those that move
+    // stay, at its beginning.  The first block calls.
+    __device__ __forceinline__ void select(long long size, int heavy, unsigned long long* taken)
+    {
+        long long* room = k <= TILE ? reinterpret_cast<long long*>(wide) : left;
+        for (int b = threadIdx.x; b < k; b += BLOCK)
+            room[b] = is_heavy(b) ? block_weight[b] - limit[b] : max(ceiling[b] - block_weight[b], 0ll);
+        __syncthreads();
+        if (warp() != 0) return;
+        long long done = 0;
+        for (long long first = 0; first < size && heavy > 0; first += WARP) {
+            bool is_open = first + lane() < size, goes = false;
+            I v = is_open ? movers[first + lane()] : I(0);
+            int own = labels[v], target = is_open ? want[v] : own;
+            long long w = weights[v];
+            while (true) {
+                long long need = room[own], space = room[target];
+                is_open = is_open && need > 0 && space >= 0;
+                unsigned open = __ballot_sync(ALL, is_open);
+                if (open == 0 || heavy == 0) break;
+                bool ends = false;
+                if (lane() == __ffs(open) - 1) {
+                    is_open = false;
+                    goes = w <= space;
+                    room[target] = goes ? space - w : -1;
+                    if (goes) room[own] = need - w;
+                    ends = goes && need <= w;
+                }
+                heavy -= __any_sync(ALL, ends);
+                __syncwarp();
+            }
+            unsigned going = __ballot_sync(ALL, goes);
+            if (goes) {
+                movers[done + __popc(going & lanes_below())] = v;
+                will_move(v);
+            }
+            done += __popc(going);
+            __syncwarp();
+        }
+        if (lane() == 0) store_relaxed(taken, (unsigned long long)done);
+    }
+
+    // Vertices move back to the best state: how many.
+    __device__ __forceinline__ unsigned long long back()
+    {
+        unsigned long long* count = counters.fresh();
+        for_all([&](I v, bool is_one) {
+            bool differs = is_one && labels[v] != kept[v];
+            if (differs) {
+                want[v] = kept[v];
+                will_move(v);
+            }
+            append(movers, count, v, differs);
+        });
+        barrier.wait();
+        return load_relaxed(count);
+    }
+
+    // From the labels, of that cut, to the best state: excess, cut, iterations.  What moves vertices, and `apply`,
+    // stand here once: they are long.
+    __device__ __forceinline__ void run(const int* quarters, int temperatures, int patience, int rounds,
+                                        long long* score)
+    {
+        enum { START, JET, REBALANCE, BACK } next = START;
+        long long cut = score[1], over = 0, best_cut = cut, best_over = 0, first_cut = 0, first_over = 0;
+        int iteration = 0, phase = 0, idle = 0, turn = 0, heavy = 0;
+        bool found = false, keep = true, moves = false;  // a better state; the labels are the best ones
+        while (true) {
+            unsigned long long count = 0;
+            if (next == JET) {
+                count = jet(quarters[phase], iteration, keep);
+                moves = count > 0;
+                keep = false;
+            } else if (next == REBALANCE) {
+                count = rebalance(turn, heavy);
+            } else if (next == BACK) {
+                count = back();
+            }
+            if (count > 0 || next == START) cut -= apply(next == JET ? listed : movers, count, next == START);
+            if (next == JET || (next == REBALANCE && count > 0)) {
+                turn = next == JET ? 0 : turn + 1;
+                over = excess(&heavy);
+                if (heavy > 0 && turn < rounds) {
+                    next = REBALANCE;
+                    continue;
+                }
+            }
+            if (next == JET || next == REBALANCE) {  // an iteration has ended
+                ++iteration;
+                ++idle;
+                if (over < best_over || (over == best_over && cut < best_cut)) {
+                    if (over < best_over || 1000 * (best_cut - cut) > best_cut) idle = 0;
+                    best_cut = cut, best_over = over;
+                    found = keep = true;
+                }
+                if (moves && idle < (found ? patience : (patience + 1) / 2)) {
+                    next = JET;
+                    continue;
+                }
+                if (!keep) {
+                    next = BACK;
+                    continue;
+                }
+            }
+            if (next == START) {
+                best_over = over = excess();
+            } else {  // a temperature has ended
+                bool same = first_over == best_over && first_cut == best_cut;
+                phase = same && phase + 1 < temperatures ? temperatures - 1 : phase + 1;
+                if (phase >= temperatures) break;
+            }
+            idle = 0;
+            first_over = best_over, first_cut = best_cut;
+            next = JET;
+        }
+        if (global_thread() == 0) score[0] = best_over, score[1] = cut, score[2] = iteration;
+    }
+};
+
+template <typename I, typename C>
+__global__ void __launch_bounds__(BLOCK, BLOCKS_PER_MULTIPROCESSOR)
+    refine_level(I n, const I* indptr, const I* indices, const long long* data, long long longest, int k,
+                 const long long* weights, const unsigned char* fixed, int* labels, int* numbers, long long* sums,
+                 I* lists, unsigned long long* key, long long* block_weight, long long* of_blocks, const long long* limit,
+                 const long long* ceiling, I* spare_key, C* spare_weight, long long spare_slots, int spares,
+                 const int* quarters, int temperatures, int patience, int rounds, unsigned int* gate,
+                 unsigned long long* words, long long* score)
+{
+    __shared__ Key wide[TILE];
+    __shared__ I narrow[TILE];
+    long long each = n;
+    Refining<I, C> level{n, {indptr, indices, data}, longest, k, weights, fixed,
+                         labels, numbers, numbers + each, numbers + 2 * each, numbers + 3 * each, numbers + 4 * each,
+                         numbers + 5 * each, numbers + 6 * each, sums, sums + each,
+                         lists, lists + each, lists + 2 * each, lists + 3 * each, key, lists + 4 * each,
+                         block_weight, of_blocks, of_blocks + k, limit, ceiling,
+                         spare_key, spare_weight, spare_slots, spares, GridBarrier(gate), {words, 0}, wide, narrow, 0};
+    level.run(quarters, temperatures, patience, rounds, score);
+}
+
+// ---- The cut, and edges that may be contracted
+
+// `width` lanes per vertex: add twice the weight of the edges between blocks.
+template <typename I>
+__global__ void add_cut(I n, const I* indptr, const I* indices, const long long* data, const int* labels, int width,
+                        unsigned long long* total)
+{
+    long long v = global_thread() / width;
+    unsigned long long sum = 0;
+    if (v < n)
+        for (long long e = indptr[v] + threadIdx.x % width, end = indptr[v + 1]; e < end; e += width)
+            if (labels[indices[e]] != labels[v]) sum += data == nullptr ? 1 : data[e];
+    sum = block_reduce(sum, 0ull, Plus());
+    if (threadIdx.x == 0 && sum != 0) atomicAdd(total, sum);
+}
+
+// A warp to a vertex: the edges whose ends together weigh at most `limit` and have one label, where there are
+// labels.  lengths: their number in each row; then, where out_indices is not null, the edges themselves.
+template <typename I>
+__global__ void light_edges(I n, const I* indptr, const I* indices, const long long* data, const long long* weights,
+                            const int* labels, long long limit, I* lengths, const I* out_indptr, I* out_indices,
+                            double* out_data)
+{
+    long long v = global_thread() / WARP;
+    if (v >= n) return;
+    long long at = out_indices == nullptr ? 0 : (long long)out_indptr[v];
+    for (long long first = indptr[v], end = indptr[v + 1]; first < end; first += WARP) {
+        long long e = first + lane();
+        I u = e < end ? indices[e] : I(0);
+        bool may = e < end && weights[v] + weights[u] <= limit && (labels == nullptr || labels[v] == labels[u]);
+        unsigned votes = __ballot_sync(ALL, may);
+        if (may && out_indices != nullptr) {
+            long long place = at + __popc(votes & lanes_below());
+            out_indices[place] = u;
+            out_data[place] = data == nullptr ? 1.0 : (double)data[e];
+        }
+        at += __popc(votes);
+    }
+    if (out_indices == nullptr && lane() == 0) lengths[v] = (I)at;
+}
+
+// One thread to a vertex: the smallest vertex of each block.  first: more than any vertex before.
+template <typename I>
+__global__ void first_of_blocks(I n, const int* labels, I* first)
+{
+    long long v = global_thread();
+    if (v < n && load_relaxed(&first[labels[v]]) > (I)v) lower_to(&first[labels[v]], (I)v);
+}
