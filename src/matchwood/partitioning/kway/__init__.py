@@ -67,7 +67,7 @@ def partition(
         those with room.  `Partition.pieces` says what is left.
     rng : int, Generator or None
         Seed of the matchings and of the start; None is 0.
-    engine : {None, "reference", "cpu"}
+    engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
@@ -76,7 +76,8 @@ def partition(
     -------
     Partition
         With `cut`, `labels`, `weights`, `limits`, `excess`, `quotient()`, `boundary`, `volume`,
-        `pieces`, `levels`, `sets()` and `check(A)`; unpacks as ``cut, labels``.
+        `pieces`, `levels`, `sets()` and `check(A)`; unpacks as ``cut, labels``.  The labels live
+        where `A` lives, all else on the host.
 
     Raises
     ------
