@@ -93,7 +93,9 @@ def test_refinement(case: str, small: None) -> None:
         if "fixed" in options:
             labels = np.where(options["fixed"] >= 0, options["fixed"], labels)
         expected = matchwood.refine_partition(A, labels, threads=1, **options)
-        assert_same(matchwood.refine_partition(on_gpu(A), cupy.asarray(labels), **options), expected)
+        assert_same(
+            matchwood.refine_partition(on_gpu(A), cupy.asarray(labels), **options), expected
+        )
 
 
 def test_wide_indices(small: None) -> None:

@@ -672,40 +672,17 @@ def refine(
     cut: int, threads: int | None = None,
 ) -> tuple[int, int, int]:  # fmt: skip
     """See reference.refine; labels, of that cut, are changed in place: excess, cut, iterations."""
-    size = int(level.indices.size) + level.n
+    n, k = level.n, limits.size
+    size, groups = int(level.indices.size) + n, -(-n // GROUP)
     team = crew(1 if size < ONE_MEMBER_SIZE else threads, work=16 * size)
-    state, blocks = _begin(level, labels, limits, ceilings, fixed, team.size)
-    score = np.array([0, cut, 0], np.int64)
-    numbers = plan._replace(c=np.array(plan.c, np.int64))
-    facts = np.zeros(STEPS * LINE, np.int64)
-    team.run(_refine, rows_of(level), state, blocks, numbers, facts, score)
-    if score[0] > 0:
-        crew(1, work=size).run(_mend, rows_of(level), state, blocks, score)
-    return int(score[0]), int(score[1]), int(score[2])
-
-
-def mend(
-    level: Any, labels: Array, limits: Array, fixed: Array | None, cut: int
-) -> tuple[int, int]:
-    """The last resort alone, for labels of that cut, in place: excess and cut."""
-    state, blocks = _begin(level, labels, limits, limits, fixed, 1)
-    score = np.array([0, cut, 0], np.int64)
-    team = crew(1, work=int(level.indices.size) + level.n)
-    team.run(_mend, rows_of(level), state, blocks, score)
-    return int(score[0]), int(score[1])
-
-
-def _begin(
-    level: Any, labels: Array, limits: Array, ceilings: Array, fixed: Array | None, members: int
-) -> tuple[State, Blocks]:
-    """What the kernels need of a level that nobody has looked at yet."""
-    n, k, kind, groups = level.n, limits.size, level.indices.dtype, -(-level.n // GROUP)
+    rows = rows_of(level)
+    kind = rows.indices.dtype
     weight = np.zeros(k, np.int64)
     np.add.at(weight, labels, level.weights)
     blocks = Blocks(
         weight, limits, ceilings, np.zeros(k, np.int64), np.zeros(k, np.int64),
-        np.zeros(k, np.uint8), np.zeros((members, k), np.int64),
-        np.zeros((members, k), np.int64), np.empty((members, level.longest), np.int32),
+        np.zeros(k, np.uint8), np.zeros((team.size, k), np.int64),
+        np.zeros((team.size, k), np.int64), np.empty((team.size, level.longest), np.int32),
     )  # fmt: skip
     state = State(
         labels, np.empty(n, np.int32), level.weights,
@@ -715,4 +692,9 @@ def _begin(
         np.zeros(groups, np.uint8), np.full(n, -2, np.int32),
         np.full(n, -2, np.int32), np.empty(n, np.float64), np.empty(n, kind), np.empty(n, kind),
     )  # fmt: skip
-    return state, blocks
+    score = np.array([0, cut, 0], np.int64)
+    numbers = plan._replace(c=np.array(plan.c, np.int64))
+    team.run(_refine, rows, state, blocks, numbers, np.zeros(STEPS * LINE, np.int64), score)
+    if score[0] > 0:
+        crew(1, work=size).run(_mend, rows, state, blocks, score)
+    return int(score[0]), int(score[1]), int(score[2])

@@ -80,17 +80,12 @@ def refine(
     if excess > 0:
         from matchwood.partitioning.kway import cpu
 
-        there, held = on_host(level), engines.moved(fixed, "cpu")
-        found = np.array(labels.get())
-        excess, cut = cpu.mend(there, found, limits, held, cut)
+        arrays = [engines.moved(array, "cpu") for array in (*level[:4], labels, fixed)]
+        there, found, held = Level(*arrays[:4], level.longest), np.array(arrays[4]), arrays[5]
+        nothing = plan._replace(c=())  # but the last resort
+        excess, cut, _ = cpu.refine(there, found, limits, ceilings, held, nothing, cut, threads)
         labels.set(found)
     return excess, cut, iterations
-
-
-def on_host(level: Level) -> Level:
-    """A copy of the level on the host."""
-    arrays = [engines.moved(array, "cpu") for array in level[:4]]
-    return Level(*arrays, level.longest)
 
 
 def cut_of(level: Level, labels: Any, threads: int | None = None) -> int:
