@@ -80,10 +80,11 @@ def refine(
     if excess > 0:
         from matchwood.partitioning.kway import cpu
 
-        arrays = [engines.moved(array, "cpu") for array in (*level[:4], labels, fixed)]
-        there, found, held = Level(*arrays[:4], level.longest), np.array(arrays[4]), arrays[5]
-        nothing = plan._replace(c=())  # but the last resort
-        excess, cut, _ = cpu.refine(there, found, limits, ceilings, held, nothing, cut, threads)
+        found, held = np.array(labels.get()), engines.moved(fixed, "cpu")
+        last = plan._replace(c=())  # nothing but the last resort
+        excess, cut, _ = cpu.refine(
+            level.on_host(), found, limits, ceilings, held, last, cut, threads
+        )
         labels.set(found)
     return excess, cut, iterations
 

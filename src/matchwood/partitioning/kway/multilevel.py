@@ -185,7 +185,7 @@ def ascend(run: Run, descent: Descent, labels: Any, held: list[Any] | None) -> t
 def _swept(run: Run, labels: Any, fixed: Any, cut: int) -> int:
     """Moves one after the other on the finest level, in place: the cut that is left."""
     found, held = on_host(labels), on_host(fixed)
-    cut = sweep(host_level(run.base), found, run.task.limits, held, cut)
+    cut = sweep(run.base.on_host(), found, run.task.limits, held, cut)
     if found is not labels:
         labels.set(found)
     return cut
@@ -194,10 +194,6 @@ def _swept(run: Run, labels: Any, fixed: Any, cut: int) -> int:
 def on_host(array: Any) -> Any:
     """The array, or None, on the host; a copy only where it was not there."""
     return engines.moved(array, "cpu")
-
-
-def host_level(level: Level) -> Level:
-    return Level(*map(on_host, level[:4]), level.longest)
 
 
 def partitioned(run: Run, joins: bool) -> Any:
@@ -287,7 +283,7 @@ def finished(run: Run, labels: Any) -> Any:
     empty = np.flatnonzero(sizes == 0)
     if not empty.size:
         return labels
-    base, labels = host_level(run.base), on_host(labels)
+    base, labels = run.base.on_host(), on_host(labels)
     rows = np.repeat(np.arange(base.n), np.diff(base.indptr))
     tied = np.ones(rows.size, np.int64) if base.data is None else base.data
     inside = np.zeros(base.n, np.int64)
@@ -333,7 +329,7 @@ def connected(run: Run, labels: Any) -> Any:
     From the lightest on (equal: smallest vertex) each joins the block that it is tied to most among
     those with room, of equal ones the first; again and again until nothing changes.
     """
-    task, base, labels = run.task, host_level(run.base), on_host(labels)
+    task, base, labels = run.task, run.base.on_host(), on_host(labels)
     limits = task.limits.tolist()
     tied = np.ones(base.indices.size, np.int64) if base.data is None else base.data
     rows = np.repeat(np.arange(base.n), np.diff(base.indptr))

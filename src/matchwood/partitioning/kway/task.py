@@ -31,6 +31,11 @@ class Level(NamedTuple):
     def n(self) -> int:
         return int(self.indptr.shape[0]) - 1
 
+    def on_host(self) -> Level:
+        """The same level on the host; a copy of what is not there."""
+        here = [engines.moved(array, "cpu") for array in self[:4]]
+        return Level(here[0], here[1], here[2], here[3], self.longest)
+
 
 class Plan(NamedTuple):
     """Numbers of the refinement."""
