@@ -33,6 +33,7 @@ SMALLER = {
     "TALLY_BLOCK = 256": "TALLY_BLOCK = 32",
     "SHARED_SLOTS = 2048": f"SHARED_SLOTS = {SLOTS}",
     "LONG_ROW = 2048": "LONG_ROW = 40",
+    "WORTH_FILTER = 512": "WORTH_FILTER = 8",
 }
 GRAPHS = {
     "grid": lambda: shuffled(grid(7, 7, 1.0)),

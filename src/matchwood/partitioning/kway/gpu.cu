@@ -28,6 +28,14 @@ constexpr int WORDS = 64;            // counters
 using Key = unsigned long long;
 constexpr Key HALF = 0x4800000000000000ull;  // more than the bits of any rank without its sign
 
+// Of many candidates those are sorted that may be needed: of each block the first by buckets of ranks, until
+// they weigh PLENTY times what must leave it.  Where that was too little, all are sorted.
+constexpr int SIDE = 128;            // buckets of ranks of one sign, four for each power of two from 2^-8 on
+constexpr int BUCKETS = 3 * SIDE;    // positive, others, and those without a block that they are tied to
+constexpr int PLENTY = 4;
+constexpr int WORTH_FILTER = 512;    // candidates
+constexpr unsigned long long TOO_FEW = ~0ull;
+
 __device__ __forceinline__ void add_signed(long long* p, long long x)
 {
     atomicAdd(reinterpret_cast<unsigned long long*>(p), (unsigned long long)x);
@@ -39,6 +47,15 @@ __device__ __forceinline__ Key key_of(long long gain, long long weight, bool sec
     double g = (double)gain, w = (double)weight, rank = gain > 0 ? __dmul_rn(g, w) : __ddiv_rn(g, w);
     Key bits = bits_as<Key>(rank < 0 ? -rank : rank);
     return rank > 0 ? HALF - bits : HALF + bits + (second ? HALF : 0);
+}
+
+// Grows with the key.
+__device__ __forceinline__ int bucket_of(Key key)
+{
+    bool positive = key < HALF, second = key >= 2 * HALF;
+    int octave = (int)((positive ? HALF - key : key - HALF - (second ? HALF : 0)) >> 50) - (1023 - 8) * 4;
+    int at = octave < 0 ? 0 : octave < SIDE ? octave : SIDE - 1;
+    return positive ? SIDE - 1 - at : SIDE + at + (second ? SIDE : 0);
 }
 
 // Counters that are 0 when they are handed out, the same ones to all blocks.  A word is cleared half a turn
@@ -66,9 +83,12 @@ struct Refining {
     int *labels, *kept, *before, *best, *want, *locked, *moved, *active;
     long long *inside, *gain;
     I *again, *listed, *longs, *movers;  // movers: also the sorted candidates
-    Key* key;
+    Key *key, *pair;  // pair: the blocks that a sorted candidate leaves and joins
+    long long* load;  // what it weighs
     I* candidate;
     long long *block_weight, *supply, *left;
+    long long* histogram;  // BUCKETS for each block: the weight of its candidates; null where there are many blocks
+    int* enough;           // of each block: the last bucket that is sorted
     const long long *limit, *ceiling;
     I* spare_key;  // tables for rows of many blocks
     C* spare_weight;
@@ -84,11 +104,26 @@ struct Refining {
     __device__ __forceinline__ bool fits(int b, long long w) const { return block_weight[b] + w <= ceiling[b]; }
     __device__ __forceinline__ bool is_fixed(I v) const { return fixed != nullptr && fixed[v] != 0; }
 
-    // each(v, is_one) for all vertices; whole warps call.
+    // each(v, is_one, value[v]) for all vertices; whole warps call.  Several values are read at once.
     template <typename Each>
-    __device__ __forceinline__ void for_all(Each each) const
+    __device__ __forceinline__ void for_all(const int* value, Each each) const
     {
-        for (long long v = global_thread(); v - lane() < n; v += all_threads()) each((I)v, v < n);
+        constexpr int AT_ONCE = 4;
+        for (long long v = global_thread(); v - lane() < n; v += AT_ONCE * all_threads()) {
+            int its[AT_ONCE];
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i) {
+                long long u = v + i * all_threads();
+                its[i] = u < n ? value[u] : NONE;
+            }
+#pragma unroll 1
+            for (int i = 0; i < AT_ONCE; ++i) {
+                long long u = v + i * all_threads();
+                int at_hand = its[0];
+                its[0] = its[1], its[1] = its[2], its[2] = its[3];
+                if (u - lane() < n) each((I)u, u < n, at_hand);
+            }
+        }
     }
 
     // ---- rows whose entries are added up, those that are open(v): visit(v, entry, is_one) gives a part,
@@ -276,7 +311,7 @@ struct Refining {
             if (found.label < 0) return;
             long long place = (long long)take(count, 1ull);
             all.candidate[place] = v;
-            all.key[place] = key_of(found.weight - all.inside[v], row.weight, false);
+            all.put_candidate(place, (int)row.own, row.weight, key_of(found.weight - all.inside[v], row.weight, false));
             add_signed(&all.supply[row.own], row.weight);
         }
     };
@@ -351,11 +386,9 @@ struct Refining {
     __device__ __forceinline__ unsigned long long jet(int quarters, int iteration, bool keep)
     {
         unsigned long long *wishes = counters.fresh(), *any = counters.fresh();
-        for_all([&](I v, bool is_one) {
-            int goal = NONE;
+        for_all(best, [&](I v, bool is_one, int goal) {
             if (is_one) {
                 if (keep) kept[v] = labels[v];
-                goal = best[v];
                 if (goal != NONE) {
                     long long g = gain[v];
                     bool may = locked[v] != iteration - 1 && !is_fixed(v);
@@ -392,20 +425,20 @@ struct Refining {
     __device__ __forceinline__ unsigned long long rebalance(int turn, int heavy)
     {
         unsigned long long *count = counters.fresh(), *hard = counters.fresh(), *taken = counters.fresh();
-        for_all([&](I v, bool is_one) {
+        for_all(labels, [&](I v, bool is_one, int own) {
             bool is_hard = false, is_easy = false;
-            int own = is_one ? labels[v] : 0;
-            long long w = is_one ? weights[v] : 0;
-            if (is_one && is_heavy(own) && w != 0 && !is_fixed(v)) {
+            long long w = 0;
+            if (is_one && is_heavy(own) && !is_fixed(v)) {
                 int target = best[v];
-                is_easy = target != NONE && fits(target, w);
-                is_hard = target != NONE && !is_easy;
+                w = weights[v];
+                is_easy = target != NONE && w != 0 && fits(target, w);
+                is_hard = target != NONE && w != 0 && !is_easy;
                 want[v] = is_easy ? target : NONE;
             }
             append(listed, hard, v, is_hard);
             long long place = append(candidate, count, v, is_easy);
             if (!is_easy) return;
-            key[place] = key_of(gain[v], w, false);
+            put_candidate(place, own, w, key_of(gain[v], w, false));
             add_signed(&supply[own], w);
         });
         barrier.wait();
@@ -416,23 +449,69 @@ struct Refining {
         int is_short = 0;
         for (int b = threadIdx.x; b < k; b += BLOCK) is_short |= supply[b] < block_weight[b] - limit[b];
         if (__syncthreads_or(is_short)) {
-            for_all([&](I v, bool is_one) {
-                int own = is_one ? labels[v] : 0, goal = NONE;
+            for_all(labels, [&](I v, bool is_one, int own) {
+                int goal = NONE;
                 long long w = is_one ? weights[v] : 0;
                 if (w != 0 && supply[own] < block_weight[own] - limit[own] && !is_fixed(v) && want[v] == NONE)
                     goal = any_with_room(v, own, w, turn);
-                if (goal != NONE) want[v] = goal;
                 long long place = append(candidate, count, v, goal != NONE);
-                if (goal != NONE) key[place] = key_of(-inside[v], w, true);
+                if (goal == NONE) return;
+                want[v] = goal;
+                put_candidate(place, own, w, key_of(-inside[v], w, true));
             });
             barrier.wait();
         }
-        long long size = (long long)load_relaxed(count);
-        sort_candidates(size);
-        if (blockIdx.x == 0) select(size, heavy, taken);
+        long long size = (long long)load_relaxed(count), first = 0, few = size;
+        if (histogram != nullptr && size > WORTH_FILTER) {
+            few = filter(size);
+            first = size;
+        }
+        sort_candidates(first, few);
+        if (blockIdx.x == 0) select(few, heavy, first > 0, taken);
         barrier.wait();
+        if (load_relaxed(taken) == TOO_FEW) {
+            sort_candidates(0, size);
+            if (blockIdx.x == 0) select(size, heavy, false, taken);
+            barrier.wait();
+        }
         for (long long b = global_thread(); b < k; b += all_threads()) supply[b] = 0;
+        if (histogram != nullptr)
+            for (long long i = global_thread(); i < (long long)k * BUCKETS; i += all_threads()) histogram[i] = 0;
         return load_relaxed(taken);
+    }
+
+    __device__ __forceinline__ void put_candidate(long long place, int own, long long w, Key mine) const
+    {
+        key[place] = mine;
+        if (histogram != nullptr) add_signed(&histogram[(long long)own * BUCKETS + bucket_of(mine)], w);
+    }
+
+    // Copies those of the candidates that may be needed behind all of them: how many.
+    __device__ __forceinline__ long long filter(long long size)
+    {
+        unsigned long long* few = counters.fresh();
+        for (long long b = global_thread() / WARP; b < k; b += all_threads() / WARP) {
+            if (!is_heavy((int)b)) continue;
+            long long wanted = PLENTY * (block_weight[b] - limit[b]), before = 0;
+            int last = BUCKETS;
+            for (int first = 0; first < BUCKETS && last == BUCKETS; first += WARP) {
+                long long w = histogram[b * BUCKETS + first + lane()], sum = warp_exclusive_sum(w) + w;
+                unsigned reached = __ballot_sync(ALL, before + sum >= wanted);
+                if (reached != 0) last = first + __ffs(reached) - 1;
+                before += __shfl_sync(ALL, sum, WARP - 1);
+            }
+            if (lane() == 0) enough[b] = last;
+        }
+        barrier.wait();
+        for (long long i = global_thread(); i - lane() < size; i += all_threads()) {
+            I v = i < size ? candidate[i] : I(0);
+            Key mine = i < size ? key[i] : Key(0);
+            bool stays = i < size && bucket_of(mine) <= enough[labels[v]];
+            long long place = append(candidate + size, few, v, stays);
+            if (stays) key[size + place] = mine;
+        }
+        barrier.wait();
+        return (long long)load_relaxed(few);
     }
 
     // The first block with room for v, from a hashed one on, or NONE.
@@ -446,16 +525,19 @@ struct Refining {
         return NONE;
     }
 
-    // The candidates in their order into `movers`: tiles are sorted, then each looks for its place in the others.
-    __device__ __forceinline__ void sort_candidates(long long size)
+    // `size` candidates, those from the first-th on, in their order into `movers`: tiles are sorted, then each looks
+    // for its place in the others.
+    __device__ __forceinline__ void sort_candidates(long long first, long long size)
     {
+        Key* keys = key + first;
+        I* vertices = candidate + first;
         for (long long tile = blockIdx.x; tile * TILE < size; tile += gridDim.x) {
             long long from = tile * TILE, many = size - from < TILE ? size - from : TILE;
             int padded = WARP;
             while (padded < many) padded *= 2;
             for (int t = threadIdx.x; t < padded; t += BLOCK) {
-                wide[t] = t < many ? key[from + t] : ~Key(0);
-                narrow[t] = t < many ? candidate[from + t] : I(0);
+                wide[t] = t < many ? keys[from + t] : ~Key(0);
+                narrow[t] = t < many ? vertices[from + t] : I(0);
             }
             for (int run = 2; run <= padded; run *= 2)
                 for (int hop = run / 2; hop > 0; hop /= 2) {
@@ -473,85 +555,105 @@ struct Refining {
             __syncthreads();
             for (int t = threadIdx.x; t < many; t += BLOCK) {
                 if (size <= TILE)
-                    movers[t] = narrow[t];
+                    put_sorted(t, narrow[t]);
                 else
-                    key[from + t] = wide[t], candidate[from + t] = narrow[t];
+                    keys[from + t] = wide[t], vertices[from + t] = narrow[t];
             }
             __syncthreads();
         }
         if (size <= TILE) return;
         barrier.wait();
         for (long long i = global_thread(); i < size; i += all_threads()) {
-            Key mine = key[i];
-            I v = candidate[i];
+            Key mine = keys[i];
+            I v = vertices[i];
             long long place = i % TILE;
             for (long long from = 0; from < size; from += TILE) {
                 if (from == i - i % TILE) continue;
                 long long low = from, high = from + TILE < size ? from + TILE : size;
                 while (low < high) {
                     long long middle = (low + high) / 2;
-                    if (key[middle] < mine || (key[middle] == mine && candidate[middle] < v))
+                    if (keys[middle] < mine || (keys[middle] == mine && vertices[middle] < v))
                         low = middle + 1;
                     else
                         high = middle;
                 }
                 place += low - from;
             }
-            movers[place] = v;
+            put_sorted(place, v);
         }
         barrier.wait();
+    }
+
+    __device__ __forceinline__ void put_sorted(long long place, I v) const
+    {
+        movers[place] = v;
+        pair[place] = (Key)labels[v] << 32 | (unsigned)want[v];
+        load[place] = weights[v];
     }
 
     // Candidates in their order leave blocks that are too heavy, until none is.  Of a heavy block `left` has what
     // must leave it, of others the room, and -1 where one had none for a candidate: they take no more.  A warp has
     // 32 candidates at a time, and goes from one that is still wanted to the next.  Of `movers` those that move
-    // stay, at its beginning.  The first block calls.
-    __device__ __forceinline__ void select(long long size, int heavy, unsigned long long* taken)
+    // stay, at its beginning.  `filtered`: where a block that has more candidates stays too heavy, that was too
+    // few.  The first block calls.
+    __device__ __forceinline__ void select(long long size, int heavy, bool filtered, unsigned long long* taken)
     {
+        __shared__ long long going_all;
         long long* room = k <= TILE ? reinterpret_cast<long long*>(wide) : left;
         for (int b = threadIdx.x; b < k; b += BLOCK)
             room[b] = is_heavy(b) ? block_weight[b] - limit[b] : max(ceiling[b] - block_weight[b], 0ll);
         __syncthreads();
-        if (warp() != 0) return;
-        long long done = 0;
-        for (long long first = 0; first < size && heavy > 0; first += WARP) {
-            bool is_open = first + lane() < size, goes = false;
-            I v = is_open ? movers[first + lane()] : I(0);
-            int own = labels[v], target = is_open ? want[v] : own;
-            long long w = weights[v];
-            while (true) {
-                long long need = room[own], space = room[target];
-                is_open = is_open && need > 0 && space >= 0;
-                unsigned open = __ballot_sync(ALL, is_open);
-                if (open == 0 || heavy == 0) break;
-                bool ends = false;
-                if (lane() == __ffs(open) - 1) {
-                    is_open = false;
-                    goes = w <= space;
-                    room[target] = goes ? space - w : -1;
-                    if (goes) room[own] = need - w;
-                    ends = goes && need <= w;
+        if (warp() == 0) {
+            long long done = 0, w_next = 0;
+            Key next = 0;
+            if (lane() < size) next = pair[lane()], w_next = load[lane()];
+            for (long long first = 0; first < size && heavy > 0; first += WARP) {
+                bool is_open = first + lane() < size, goes = false;
+                int own = (int)(next >> 32), target = is_open ? (int)(unsigned)next : own;
+                long long w = w_next;
+                if (first + WARP + lane() < size) next = pair[first + WARP + lane()], w_next = load[first + WARP + lane()];
+                while (heavy > 0) {
+                    long long need = room[own], space = room[target];
+                    is_open = is_open && need > 0 && space >= 0;
+                    unsigned open = __ballot_sync(ALL, is_open);
+                    if (open == 0) break;
+                    bool ends = false;
+                    if (lane() == __ffs(open) - 1) {
+                        is_open = false;
+                        goes = w <= space;
+                        room[target] = goes ? space - w : -1;
+                        if (goes) room[own] = need - w;
+                        ends = goes && need <= w;
+                    }
+                    heavy -= __any_sync(ALL, ends);
+                    __syncwarp();
                 }
-                heavy -= __any_sync(ALL, ends);
+                unsigned going = __ballot_sync(ALL, goes);
+                I v = goes ? movers[first + lane()] : I(0);
                 __syncwarp();
+                if (goes) movers[done + __popc(going & lanes_below())] = v;
+                done += __popc(going);
             }
-            unsigned going = __ballot_sync(ALL, goes);
-            if (goes) {
-                movers[done + __popc(going & lanes_below())] = v;
-                will_move(v);
-            }
-            done += __popc(going);
-            __syncwarp();
+            if (lane() == 0) going_all = done;
         }
-        if (lane() == 0) store_relaxed(taken, (unsigned long long)done);
+        __syncthreads();
+        bool is_short = false;
+        for (int b = threadIdx.x; filtered && b < k; b += BLOCK)
+            is_short |= is_heavy(b) && enough[b] < BUCKETS && room[b] > 0;
+        if (__syncthreads_or(is_short)) {
+            if (threadIdx.x == 0) store_relaxed(taken, TOO_FEW);
+            return;
+        }
+        for (long long i = threadIdx.x; i < going_all; i += BLOCK) will_move(movers[i]);
+        if (threadIdx.x == 0) store_relaxed(taken, (unsigned long long)going_all);
     }
 
     // Vertices move back to the best state: how many.
     __device__ __forceinline__ unsigned long long back()
     {
         unsigned long long* count = counters.fresh();
-        for_all([&](I v, bool is_one) {
-            bool differs = is_one && labels[v] != kept[v];
+        for_all(labels, [&](I v, bool is_one, int label) {
+            bool differs = is_one && label != kept[v];
             if (differs) {
                 want[v] = kept[v];
                 will_move(v);
@@ -628,7 +730,7 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_PER_MULTIPROCESSOR)
     refine_level(I n, const I* indptr, const I* indices, const long long* data, long long longest, int k,
                  const long long* weights, const unsigned char* fixed, int* labels, int* numbers, long long* sums,
                  I* lists, unsigned long long* key, long long* block_weight, long long* of_blocks, const long long* limit,
-                 const long long* ceiling, I* spare_key, C* spare_weight, long long spare_slots, int spares,
+                 const long long* ceiling, long long* histogram, int* enough, I* spare_key, C* spare_weight, long long spare_slots, int spares,
                  const int* quarters, int temperatures, int patience, int rounds, unsigned int* gate,
                  unsigned long long* words, long long* score)
 {
@@ -638,8 +740,9 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_PER_MULTIPROCESSOR)
     Refining<I, C> level{n, {indptr, indices, data}, longest, k, weights, fixed,
                          labels, numbers, numbers + each, numbers + 2 * each, numbers + 3 * each, numbers + 4 * each,
                          numbers + 5 * each, numbers + 6 * each, sums, sums + each,
-                         lists, lists + each, lists + 2 * each, lists + 3 * each, key, lists + 4 * each,
-                         block_weight, of_blocks, of_blocks + k, limit, ceiling,
+                         lists, lists + each, lists + 2 * each, lists + 3 * each,
+                         key, key + 2 * each, reinterpret_cast<long long*>(key) + 3 * each, lists + 4 * each,
+                         block_weight, of_blocks, of_blocks + k, histogram, enough, limit, ceiling,
                          spare_key, spare_weight, spare_slots, spares, GridBarrier(gate), {words, 0}, wide, narrow, 0};
     level.run(quarters, temperatures, patience, rounds, score);
 }

@@ -26,9 +26,11 @@ SOURCE = gpu.Source(
     types={"C": COUNTS},
 )
 BLOCK, WARP, WORDS, SHARED_SLOTS = SOURCE.constants("BLOCK", "WARP", "WORDS", "SHARED_SLOTS")
+BUCKETS = SOURCE.constant("BUCKETS")
 CALLER = "partition"
-NUMBERS, SUMS, LISTS = 7, 2, 5  # arrays of the vertices: int32, int64, indices
+NUMBERS, SUMS, LISTS, KEYS = 7, 2, 6, 4  # arrays of the vertices: int32, int64, indices, uint64
 SIZE_OF_BLOCK = 2048  # entries and vertices for which a block more is worth its barriers
+MOST_BUCKETS = 1 << 22  # of all blocks together
 SPARE_SLOTS = 1 << 24  # of all tables for rows of many blocks together, but for one at least
 
 
@@ -45,19 +47,22 @@ def refine(
     blocks = int(min(kernel.resident(BLOCK), 1 + size // SIZE_OF_BLOCK))
     slots = 1 << (2 * min(level.longest, k) - 1).bit_length()
     spares = min(max(SPARE_SLOTS // slots, 1), blocks) if slots > SHARED_SLOTS else 0
+    buckets = k * BUCKETS if k * BUCKETS <= MOST_BUCKETS else 0
     space = gpu.workspace(
         CALLER,
         numbers=((NUMBERS, n), np.int32),
         sums=((SUMS, n), np.int64),
         lists=((LISTS, n), kind),
-        key=(n, np.uint64),
+        key=((KEYS, n), np.uint64),
         of_blocks=((2, k), np.int64),
+        histogram=(buckets, np.int64),
+        enough=(k, np.int32),
         spare_key=(spares * slots, kind),
         spare_weight=(spares * slots, count),
         words=(WORDS, np.uint64),
         gate=(2, np.uint32),
     )
-    for array in (space.of_blocks, space.words, space.gate):
+    for array in (space.of_blocks, space.histogram, space.words, space.gate):
         array.data.memset_async(0, array.nbytes)
     locked, moved, active = space.numbers[4], space.numbers[5], space.numbers[6]
     for array, byte in ((locked, 0xFE), (moved, 0xFE), (active, 0)):  # negative: in no iteration
@@ -70,7 +75,7 @@ def refine(
             n, level.indptr, level.indices, level.data, level.longest, k, level.weights, fixed,
             labels, space.numbers, space.sums, space.lists, space.key,
             trusted_sums(level.weights, labels, k), space.of_blocks, cupy.asarray(limits),
-            cupy.asarray(ceilings), space.spare_key, space.spare_weight, slots, spares,
+            cupy.asarray(ceilings), space.histogram if buckets else None, space.enough, space.spare_key, space.spare_weight, slots, spares,
             cupy.array(plan.c, np.int32), len(plan.c), plan.patience, plan.rounds, space.gate,
             space.words, score,
         ),
