@@ -116,11 +116,9 @@ def coarser(
     else:
         view = View(*where.module.light_edges(level, blocks, limit, where.threads))
     mate = heavy_matching(view, where.engine, where.threads, seed).mate
-
-    def fits(u: Any, v: Any) -> Any:
-        return level.weights[u] + level.weights[v] <= limit
-
-    mate = pair_free(view, mate, threads=where.threads, blocks=blocks, fits=fits)
+    mate = pair_free(
+        view, mate, threads=where.threads, blocks=blocks, weights=level.weights, limit=limit
+    )
     if level.n - int((mate >= 0).sum()) // 2 > STALLED * level.n:
         return None
     arrays, map, weights = trusted_contract_pairs(
