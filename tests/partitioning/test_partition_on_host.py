@@ -5,9 +5,9 @@ A grid of one block with one warp, and tables so small that rows of all kinds oc
 
 from __future__ import annotations
 
+import functools
 from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -79,10 +79,9 @@ def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     for before, after in SMALLER.items():
         assert before in text
         text = text.replace(before, after)
-    source = gpu.SOURCE
-    monkeypatch.setattr(source, "_text", ROUNDED + text)
+    monkeypatch.setattr(gpu.SOURCE, "_text", ROUNDED + text)
 
-    def kernels(*names: str, **types: Any) -> Any:
+    def kernels(source: Any, *names: str, **types: Any) -> Any:
         kinds = tuple(sorted((name, np.dtype(kind).name) for name, kind in types.items()))
         made = vars(beyond_on_host.library(source, kinds))
         return SimpleNamespace(**{name: Kernel(made[name]) for name in names})
@@ -103,8 +102,8 @@ def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "scan_into", scan)
     monkeypatch.setattr(gpu.gpu, "workspace", workspace)
     monkeypatch.setattr(gpu.gpu, "empty", lambda n, kind, what: beyond_on_host.empty(n, kind))
-    with mock.patch.object(source, "kernels", kernels):
-        yield
+    for source in (gpu.SOURCE, gpu.LEVELS):
+        monkeypatch.setattr(source, "kernels", functools.partial(kernels, source))
 
 
 @pytest.mark.parametrize("graph", GRAPHS)

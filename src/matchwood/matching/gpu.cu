@@ -56,12 +56,13 @@ __global__ void group_free(long long count, I n, const I* __restrict__ free, con
     for (I e = v < 0 ? 0 : indptr[v] + threadIdx.x % width, end = v < 0 ? 0 : indptr[v + 1]; e < end; e += width) {
         I u = indices[e];
         W w = data[e];
-        if (best < 0 || most < w || (most == w && u < best)) best = u, most = w;
+        if (best < 0 || exactly_less(most, w) || (exactly_equal(most, w) && u < best)) best = u, most = w;
     }
     for (int step = width / 2; step > 0; step /= 2) {
         I u = __shfl_xor_sync(ALL, best, step);
         W w = __shfl_xor_sync(ALL, most, step);
-        if (u >= 0 && (best < 0 || most < w || (most == w && u < best))) best = u, most = w;
+        if (u < 0) continue;
+        if (best < 0 || exactly_less(most, w) || (exactly_equal(most, w) && u < best)) best = u, most = w;
     }
     if (v < 0 || threadIdx.x % width != 0) return;
     keys[i] = (long long)(best + 1) + (blocks == nullptr ? 0 : ((long long)n + 1) * blocks[v]);

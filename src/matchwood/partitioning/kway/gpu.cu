@@ -15,6 +15,7 @@
 // Races: a phase writes only what is of the vertex at hand, adds integers, which gives the same sum in any
 // order, or claims a vertex by an atomic exchange.  Lists are in any order, and nothing depends on it.  apply
 // writes labels of movers while others ask for them: these read `before` and `want` instead.
+#include "matchwood/candidates.cuh"
 #include "matchwood/frontier.cuh"
 #include "matchwood/grid_barrier.cuh"
 #include "matchwood/tally.cuh"
@@ -25,37 +26,10 @@ constexpr int TILE = SHARED_SLOTS;   // vertices that a block sorts in shared me
 constexpr int NONE = -1;             // no block
 constexpr int WORDS = 64;            // counters
 [[maybe_unused]] constexpr int BLOCKS_PER_MULTIPROCESSOR = 3;
-using Key = unsigned long long;
-constexpr Key HALF = 0x4800000000000000ull;  // more than the bits of any rank without its sign
-
-// Of many candidates those are sorted that may be needed: of each block the first by buckets of ranks, until
-// they weigh PLENTY times what must leave it.  Where that was too little, all are sorted.
-constexpr int SIDE = 128;            // buckets of ranks of one sign, four for each power of two from 2^-8 on
-constexpr int BUCKETS = 3 * SIDE;    // positive, others, and those without a block that they are tied to
-constexpr int PLENTY = 4;
-constexpr int WORTH_FILTER = 512;    // candidates
-constexpr unsigned long long TOO_FEW = ~0ull;
 
 __device__ __forceinline__ void add_signed(long long* p, long long x)
 {
     atomicAdd(reinterpret_cast<unsigned long long*>(p), (unsigned long long)x);
-}
-
-// Candidates by this key, then by vertex: those with a block that they are tied to first, larger ranks first.
-__device__ __forceinline__ Key key_of(long long gain, long long weight, bool second)
-{
-    double g = (double)gain, w = (double)weight, rank = gain > 0 ? __dmul_rn(g, w) : __ddiv_rn(g, w);
-    Key bits = bits_as<Key>(rank < 0 ? -rank : rank);
-    return rank > 0 ? HALF - bits : HALF + bits + (second ? HALF : 0);
-}
-
-// Grows with the key.
-__device__ __forceinline__ int bucket_of(Key key)
-{
-    bool positive = key < HALF, second = key >= 2 * HALF;
-    int octave = (int)((positive ? HALF - key : key - HALF - (second ? HALF : 0)) >> 50) - (1023 - 8) * 4;
-    int at = octave < 0 ? 0 : octave < SIDE ? octave : SIDE - 1;
-    return positive ? SIDE - 1 - at : SIDE + at + (second ? SIDE : 0);
 }
 
 // Counters that are 0 when they are handed out, the same ones to all blocks.  A word is cleared half a turn
@@ -539,20 +513,7 @@ struct Refining {
                 wide[t] = t < many ? keys[from + t] : ~Key(0);
                 narrow[t] = t < many ? vertices[from + t] : I(0);
             }
-            for (int run = 2; run <= padded; run *= 2)
-                for (int hop = run / 2; hop > 0; hop /= 2) {
-                    __syncthreads();
-                    for (int pair = threadIdx.x; pair < padded / 2; pair += BLOCK) {
-                        int low = 2 * pair - (pair & (hop - 1)), high = low + hop;
-                        bool swap = wide[high] < wide[low] || (wide[high] == wide[low] && narrow[high] < narrow[low]);
-                        if (swap != ((low & run) == 0)) continue;
-                        Key other = wide[low];
-                        I whose = narrow[low];
-                        wide[low] = wide[high], narrow[low] = narrow[high];
-                        wide[high] = other, narrow[high] = whose;
-                    }
-                }
-            __syncthreads();
+            sort_tile(wide, narrow, padded);
             for (int t = threadIdx.x; t < many; t += BLOCK) {
                 if (size <= TILE)
                     put_sorted(t, narrow[t]);
@@ -564,22 +525,7 @@ struct Refining {
         if (size <= TILE) return;
         barrier.wait();
         for (long long i = global_thread(); i < size; i += all_threads()) {
-            Key mine = keys[i];
-            I v = vertices[i];
-            long long place = i % TILE;
-            for (long long from = 0; from < size; from += TILE) {
-                if (from == i - i % TILE) continue;
-                long long low = from, high = from + TILE < size ? from + TILE : size;
-                while (low < high) {
-                    long long middle = (low + high) / 2;
-                    if (keys[middle] < mine || (keys[middle] == mine && vertices[middle] < v))
-                        low = middle + 1;
-                    else
-                        high = middle;
-                }
-                place += low - from;
-            }
-            put_sorted(place, v);
+            put_sorted(place_in_tiles<TILE>(keys, vertices, size, i), vertices[i]);
         }
         barrier.wait();
     }
@@ -745,53 +691,4 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_PER_MULTIPROCESSOR)
                          block_weight, of_blocks, of_blocks + k, histogram, enough, limit, ceiling,
                          spare_key, spare_weight, spare_slots, spares, GridBarrier(gate), {words, 0}, wide, narrow, 0};
     level.run(quarters, temperatures, patience, rounds, score);
-}
-
-// ---- The cut, and edges that may be contracted
-
-// `width` lanes per vertex: add twice the weight of the edges between blocks.
-template <typename I>
-__global__ void add_cut(I n, const I* indptr, const I* indices, const long long* data, const int* labels, int width,
-                        unsigned long long* total)
-{
-    long long v = global_thread() / width;
-    unsigned long long sum = 0;
-    if (v < n)
-        for (long long e = indptr[v] + threadIdx.x % width, end = indptr[v + 1]; e < end; e += width)
-            if (labels[indices[e]] != labels[v]) sum += data == nullptr ? 1 : data[e];
-    sum = block_reduce(sum, 0ull, Plus());
-    if (threadIdx.x == 0 && sum != 0) atomicAdd(total, sum);
-}
-
-// A warp to a vertex: the edges whose ends together weigh at most `limit` and have one label, where there are
-// labels.  lengths: their number in each row; then, where out_indices is not null, the edges themselves.
-template <typename I>
-__global__ void light_edges(I n, const I* indptr, const I* indices, const long long* data, const long long* weights,
-                            const int* labels, long long limit, I* lengths, const I* out_indptr, I* out_indices,
-                            double* out_data)
-{
-    long long v = global_thread() / WARP;
-    if (v >= n) return;
-    long long at = out_indices == nullptr ? 0 : (long long)out_indptr[v];
-    for (long long first = indptr[v], end = indptr[v + 1]; first < end; first += WARP) {
-        long long e = first + lane();
-        I u = e < end ? indices[e] : I(0);
-        bool may = e < end && weights[v] + weights[u] <= limit && (labels == nullptr || labels[v] == labels[u]);
-        unsigned votes = __ballot_sync(ALL, may);
-        if (may && out_indices != nullptr) {
-            long long place = at + __popc(votes & lanes_below());
-            out_indices[place] = u;
-            out_data[place] = data == nullptr ? 1.0 : (double)data[e];
-        }
-        at += __popc(votes);
-    }
-    if (out_indices == nullptr && lane() == 0) lengths[v] = (I)at;
-}
-
-// One thread to a vertex: the smallest vertex of each block.  first: more than any vertex before.
-template <typename I>
-__global__ void first_of_blocks(I n, const int* labels, I* first)
-{
-    long long v = global_thread();
-    if (v < n && load_relaxed(&first[labels[v]]) > (I)v) lower_to(&first[labels[v]], (I)v);
 }

@@ -1,4 +1,4 @@
-"""Refining a partition on the GPU.  Kernels: gpu.cu; the rule: reference.py.
+"""Refining a partition on the GPU.  Kernels: gpu.cu, levels.cu; the rule: reference.py.
 
 A level is one launch: iterations do not visit the host, which reads excess, cut and iterations when
 all are done.  Where a level ends with a block too heavy, which needs vertices of very different
@@ -22,8 +22,11 @@ COUNTS = (np.uint32, np.int64)  # types in which the weights of a row are added 
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    ("refine_level<I,C>", "add_cut<I>", "light_edges<I>", "first_of_blocks<I>"),
+    ("refine_level<I,C>",),
     types={"C": COUNTS},
+)
+LEVELS = gpu.Source(
+    __package__, "levels.cu", ("add_cut<I>", "light_edges<I>", "first_of_blocks<I>")
 )
 BLOCK, WARP, WORDS, SHARED_SLOTS = SOURCE.constants("BLOCK", "WARP", "WORDS", "SHARED_SLOTS")
 BUCKETS = SOURCE.constant("BUCKETS")
@@ -100,7 +103,7 @@ def cut_of(level: Level, labels: Any, threads: int | None = None) -> int:
     total = engines.cupy().zeros(1, np.uint64)
     mean = int(level.indices.size) // max(level.n, 1)
     width = min(WARP, 1 << max(mean - 1, 0).bit_length())
-    k = SOURCE.kernels("add_cut", I=level.indices.dtype)
+    k = LEVELS.kernels("add_cut", I=level.indices.dtype)
     graph = (level.n, level.indptr, level.indices, level.data)
     k.add_cut(level.n * width, (*graph, labels, width, total))
     return int(total[0]) // 2
@@ -111,7 +114,7 @@ def light_edges(
 ) -> tuple[Any, Any, Any]:
     """See reference.light_edges."""
     n, kind = level.n, level.indices.dtype
-    k = SOURCE.kernels("light_edges", I=kind)
+    k = LEVELS.kernels("light_edges", I=kind)
     rows = (n, level.indptr, level.indices, level.data, level.weights, labels, limit)
     lengths = gpu.workspace(CALLER, lengths=(n, kind)).lengths
     indptr = gpu.empty(n + 1, kind, CALLER)
@@ -127,6 +130,6 @@ def light_edges(
 def first_of_blocks(labels: Any, k: int) -> Any:
     """The smallest vertex of each block; the number of vertices where it has none."""
     first = engines.cupy().full(k, labels.size, np.int64)
-    kernels = SOURCE.kernels("first_of_blocks", I=first.dtype)
+    kernels = LEVELS.kernels("first_of_blocks", I=first.dtype)
     kernels.first_of_blocks(labels.size, (labels.size, labels, first))
     return first.get()
