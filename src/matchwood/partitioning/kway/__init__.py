@@ -134,7 +134,8 @@ def partition(
         "fixed": fixed,
     }
     given = {name: copy(value) for name, value in given.items()}  # callers may change theirs
-    task = task_of(caller, call.graph.n, k, **given, effort=effort, rng=rng)
+    place = engines.home(call.engine)
+    task = task_of(caller, call.graph.n, k, **given, effort=effort, rng=rng, place=place)
     run = multilevel.begin(call.graph, task, caller, call.engine, threads)
     return _result(call, run, multilevel.partitioned(run, joins), given)
 
@@ -211,7 +212,8 @@ def refine_partition(
         "fixed": fixed,
     }
     given = {name: copy(value) for name, value in given.items()}  # callers may change theirs
-    task = task_of(caller, n, k, **given, effort=effort, rng=rng)
+    place = engines.home(call.engine)
+    task = task_of(caller, n, k, **given, effort=effort, rng=rng, place=place)
     arguments.integers(caller, "labels", start, low=0, high=task.k - 1)
     start = engines.moved(start, "cpu").astype(np.int32)
     _refuse_moved(caller, start, task)

@@ -92,7 +92,7 @@ def begin(graph: Any, task: Task, caller: str, engine: str, threads: int | None 
     """A call that is about to start."""
     watch = Stopwatch()
     where = Where(engines.load(__package__, engine), engine, threads)
-    base = base_level(graph, caller, where.here(task.weights))
+    base = base_level(graph, caller, task.weights)
     uneven = _is_uneven(base)
     watch.lap("prepare")
     return Run(where, base, task, uneven, [], watch)
@@ -290,9 +290,9 @@ def finished(run: Run, labels: Any) -> Any:
     heavy = weights_of(base, labels, k) > task.limits
     free = np.ones(base.n, np.bool_) if task.fixed is None else task.fixed < 0
     by_ties = np.lexsort((inside, ~heavy[labels]))  # by vertex where these are equal
-    by_weight = np.argsort(task.weights, kind="stable")
+    by_weight = np.argsort(base.weights, kind="stable")
     left, limits = empty.tolist()[::-1], task.limits.tolist()
-    count, weights = sizes.tolist(), task.weights.tolist()
+    count, weights = sizes.tolist(), base.weights.tolist()
     for order, fitting in ((by_ties, True), (by_weight, False)):  # none is empty, at any excess
         for v in order[free[order]].tolist():
             if not left:
@@ -334,7 +334,7 @@ def connected(run: Run, labels: Any) -> Any:
     for _ in range(JOINING_ROUNDS):
         pieces, blocks = pieces_of(View(base.indptr, base.indices), labels)
         mass = np.zeros(blocks.size, np.int64)
-        np.add.at(mass, pieces, task.weights)
+        np.add.at(mass, pieces, base.weights)
         order = np.lexsort((-mass, blocks))
         main = np.zeros(blocks.size, bool)
         main[order[np.unique(blocks[order], return_index=True)[1]]] = True
