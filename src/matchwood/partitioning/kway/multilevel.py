@@ -111,7 +111,8 @@ def coarser(
     """The next level and the map to it; None where it would keep nearly all vertices."""
     xp = engines.xp(level.indices)
     if blocks is None and 2 * int(level.weights.max()) <= limit:
-        data = xp.ones(level.indices.size) if level.data is None else level.data.astype(np.float64)
+        kind = np.float32 if level.data is None and where.engine == "gpu" else np.float64
+        data = xp.ones(level.indices.size, kind) if level.data is None else level.data.astype(kind)
         view = View(level.indptr, level.indices, data)
     else:
         view = View(*where.module.light_edges(level, blocks, limit, where.threads))
