@@ -3,7 +3,7 @@
 // refine_level is a level, from the first look to the best state: one cooperative kernel, with the phases of
 // cpu.py and a barrier of the grid after each.  All blocks follow the same way through the phases: they decide
 // by numbers that each reads after a barrier.  Vertices that must do something are listed, so that warps share
-// them evenly; rows of more than LONG_ROW entries are left to blocks.
+// them evenly; rows of more than HUB_ROW entries are left to blocks.
 //
 //   want         every vertex: whether it would like to move
 //   afterburn    those that would: whether they move, seen that better ones move too
@@ -15,48 +15,22 @@
 // Races: a phase writes only what is of the vertex at hand, adds integers, which gives the same sum in any
 // order, or claims a vertex by an atomic exchange.  Lists are in any order, and nothing depends on it.  apply
 // writes labels of movers while others ask for them: these read `before` and `want` instead.
-#include "matchwood/candidates.cuh"
-#include "matchwood/frontier.cuh"
-#include "matchwood/grid_barrier.cuh"
-#include "matchwood/tally.cuh"
+#include "matchwood/walks.cuh"
 
-constexpr int BLOCK = TALLY_BLOCK;   // threads
-constexpr int LONG_ROW = 2048;       // entries; longer rows are left to blocks
 constexpr int TILE = SHARED_SLOTS;   // vertices that a block sorts in shared memory
-constexpr int NONE = -1;             // no block
-constexpr int WORDS = 64;            // counters
 [[maybe_unused]] constexpr int BLOCKS_PER_MULTIPROCESSOR = 3;
-
-__device__ __forceinline__ void add_signed(long long* p, long long x)
-{
-    atomicAdd(reinterpret_cast<unsigned long long*>(p), (unsigned long long)x);
-}
-
-// Counters that are 0 when they are handed out, the same ones to all blocks.  A word is cleared half a turn
-// before it is handed out again: barriers lie between that and its uses before and after.
-struct Counters {
-    unsigned long long* words;
-    int turn;
-
-    __device__ __forceinline__ unsigned long long* fresh()
-    {
-        if (global_thread() == 0) store_relaxed(&words[(turn + WORDS / 2) % WORDS], 0ull);
-        return &words[turn++ % WORDS];
-    }
-};
 
 // A level and its state; what is not said there is in cpu.py.
 template <typename I, typename C>
-struct Refining {
-    I n;
-    LabelRows<I, C> rows;
-    long long longest;
-    int k;
+struct Refining : Walks<I, C> {
+    using Base = Walks<I, C>;
+    using Base::barrier, Base::counters, Base::for_all, Base::k, Base::n, Base::narrow, Base::rows, Base::sum_rows,
+        Base::tally_rows, Base::wide;
     const long long* weights;
     const unsigned char* fixed;  // null: none
     int *labels, *kept, *before, *best, *want, *locked, *moved, *active;
     long long *inside, *gain;
-    I *again, *listed, *longs, *movers;  // movers: also the sorted candidates
+    I *again, *listed, *movers;  // movers: also the sorted candidates
     Key *key, *pair;  // pair: the blocks that a sorted candidate leaves and joins
     long long* load;  // what it weighs
     I* candidate;
@@ -64,181 +38,11 @@ struct Refining {
     long long* histogram;  // BUCKETS for each block: the weight of its candidates; null where there are many blocks
     int* enough;           // of each block: the last bucket that is sorted
     const long long *limit, *ceiling;
-    I* spare_key;  // tables for rows of many blocks
-    C* spare_weight;
-    long long spare_slots;
-    int spares;
-    GridBarrier barrier;
-    Counters counters;
-    Key* wide;  // in shared memory: TILE of each
-    I* narrow;
     int step;
 
     __device__ __forceinline__ bool is_heavy(int b) const { return block_weight[b] > limit[b]; }
     __device__ __forceinline__ bool fits(int b, long long w) const { return block_weight[b] + w <= ceiling[b]; }
     __device__ __forceinline__ bool is_fixed(I v) const { return fixed != nullptr && fixed[v] != 0; }
-
-    // each(v, is_one, value[v]) for all vertices; whole warps call.  Several values are read at once.
-    template <typename Each>
-    __device__ __forceinline__ void for_all(const int* value, Each each) const
-    {
-        constexpr int AT_ONCE = 4;
-        for (long long v = global_thread(); v - lane() < n; v += AT_ONCE * all_threads()) {
-            int its[AT_ONCE];
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; ++i) {
-                long long u = v + i * all_threads();
-                its[i] = u < n ? value[u] : NONE;
-            }
-#pragma unroll 1
-            for (int i = 0; i < AT_ONCE; ++i) {
-                long long u = v + i * all_threads();
-                int at_hand = its[0];
-                its[0] = its[1], its[1] = its[2], its[2] = its[3];
-                if (u - lane() < n) each((I)u, u < n, at_hand);
-            }
-        }
-    }
-
-    // ---- rows whose entries are added up, those that are open(v): visit(v, entry, is_one) gives a part,
-    // settle(v, sum) gets the sum.  A warp to a row, or a block.  Warps are whole when they visit.
-    template <typename Open, typename Visit, typename Settle>
-    __device__ __forceinline__ void sum_rows(const I* items, unsigned long long count, Open open, Visit visit,
-                                             Settle settle)
-    {
-        unsigned long long* long_count = longest > LONG_ROW ? counters.fresh() : nullptr;
-        for (long long i = global_thread() / WARP; i < (long long)count; i += all_threads() / WARP) {
-            I v = items[i];
-            if (!open(v)) continue;
-            long long begin = rows.indptr[v], end = rows.indptr[v + 1], sum = 0;
-            if (end - begin > LONG_ROW) {
-                if (lane() == 0) longs[take(long_count, 1ull)] = v;
-                continue;
-            }
-            for (long long e = begin; e < end; e += WARP) sum += visit(v, e + lane(), e + lane() < end);
-            sum = warp_reduce(sum, Plus());
-            if (lane() == 0) settle(v, sum);
-        }
-        if (long_count == nullptr) return;
-        barrier.wait();
-        long long longer = (long long)load_relaxed(long_count);
-        for (long long i = blockIdx.x; i < longer; i += gridDim.x) {
-            I v = longs[i];
-            long long begin = rows.indptr[v], end = rows.indptr[v + 1], sum = 0;
-            for (long long e = begin; e < end; e += BLOCK)
-                sum += visit(v, e + threadIdx.x, e + threadIdx.x < end);
-            sum = block_reduce(sum, 0ll, Plus());
-            if (threadIdx.x == 0) settle(v, sum);
-        }
-    }
-
-    // ---- rows whose blocks are added up, by a rule of matchwood/tally.cuh.  items: null for all vertices.
-
-    __device__ __forceinline__ long long slots_for(long long length) const
-    {
-        return slots_of(length < k ? length : (long long)k);
-    }
-
-    template <typename Rule>
-    __device__ __forceinline__ void tally_rows(const I* items, unsigned long long count, Rule rule)
-    {
-        bool has_longs = longest > LONG_ROW || slots_for(longest) > WARP_SLOTS;
-        unsigned long long* long_count = has_longs ? counters.fresh() : nullptr;
-        long long warps = all_threads() / WARP, share = ((long long)count + warps - 1) / warps;
-        if (share > WARP) share = WARP;
-        for (long long first = global_thread() / WARP * share; first < (long long)count; first += warps * share) {
-            bool is_one = lane() < share && first + lane() < (long long)count;
-            I v = is_one ? (items == nullptr ? (I)(first + lane()) : items[first + lane()]) : I(0);
-            long long length = is_one ? (long long)(rows.indptr[v + 1] - rows.indptr[v]) : 0;
-            bool is_long = length > LONG_ROW || slots_for(length) > WARP_SLOTS;
-            tally_few<8>(__ballot_sync(ALL, is_one && length <= 8), v, rule);
-            tally_few<32>(__ballot_sync(ALL, length > 8 && length <= 32), v, rule);
-            for (unsigned left = __ballot_sync(ALL, length > 32 && !is_long); left != 0; left &= left - 1)
-                tally_by_warp(__shfl_sync(ALL, v, __ffs(left) - 1), rule);
-            if (has_longs) append(longs, long_count, v, is_long);
-        }
-        if (!has_longs) return;
-        barrier.wait();
-        long long longer = (long long)load_relaxed(long_count);
-        for (long long i = blockIdx.x; i < longer; i += gridDim.x) {
-            I v = longs[i];
-            if (slots_for(rows.indptr[v + 1] - rows.indptr[v]) <= SHARED_SLOTS) tally_by_block(v, rule);
-        }
-        if (slots_for(longest) <= SHARED_SLOTS || (int)blockIdx.x >= spares) return;
-        for (long long i = blockIdx.x; i < longer; i += spares) {
-            I v = longs[i];
-            if (slots_for(rows.indptr[v + 1] - rows.indptr[v]) > SHARED_SLOTS) tally_by_spare(v, rule);
-        }
-    }
-
-    // Rows of at most WIDTH entries, of the lanes that `left` names.
-    template <int WIDTH, typename Rule>
-    __device__ __forceinline__ void tally_few(unsigned left, I v, Rule& rule) const
-    {
-        while (left != 0) {
-            int from = -1;
-            for (int group = 0; group < WARP / WIDTH && left != 0; ++group, left &= left - 1)
-                if (group == lane() / WIDTH) from = __ffs(left) - 1;
-            I mine = __shfl_sync(ALL, v, from < 0 ? 0 : from);
-            tally_lanes<WIDTH>(rows, from >= 0, mine, rule);
-        }
-    }
-
-    template <typename Rule>
-    __device__ __forceinline__ void tally_by_warp(I v, Rule& rule) const
-    {
-        Table<I, C, true> table{narrow + warp() * WARP_SLOTS, reinterpret_cast<C*>(wide) + warp() * WARP_SLOTS};
-        long long begin = rows.indptr[v], end = rows.indptr[v + 1], inside = 0;
-        int slots = (int)slots_for(end - begin);
-        table.clear(slots, lane(), WARP);
-        __syncwarp();
-        fill_table(rows, begin, end, lane(), WARP, table, slots, rule);
-        __syncwarp();
-        auto row = rule.begin(v);
-        TalliedLabel<I> found = best_of_slots(table, (long long)lane(), (long long)slots, WARP, row, v, rule, inside);
-        found = best_of_lanes<WARP>(found);
-        inside = warp_reduce(inside, Plus());
-        if (lane() == 0) rule.settle(row, v, found, inside);
-        __syncwarp();  // before the table is cleared for the next row
-    }
-
-    template <typename Rule>
-    __device__ __forceinline__ void tally_by_block(I v, Rule& rule) const
-    {
-        Table<I, C, true> table{narrow, reinterpret_cast<C*>(wide)};
-        int slots = (int)slots_for(rows.indptr[v + 1] - rows.indptr[v]);
-        table.clear(slots, threadIdx.x, BLOCK);
-        __syncthreads();
-        fill_table(rows, rows.indptr[v], rows.indptr[v + 1], threadIdx.x, BLOCK, table, slots, rule);
-        settle_by_block(v, table, slots, rule);
-    }
-
-    template <typename Rule>
-    __device__ __forceinline__ void tally_by_spare(I v, Rule& rule) const
-    {
-        long long at = blockIdx.x * spare_slots, begin = rows.indptr[v], end = rows.indptr[v + 1];
-        Table<I, C, false> table{spare_key + at, spare_weight + at};
-        long long slots = slots_for(end - begin);
-        table.clear(slots, threadIdx.x, BLOCK);
-        __syncthreads();
-        for (long long e = begin + threadIdx.x; e < end; e += BLOCK)
-            table.add(slots, rule.label(rows.indices[e]), rows.weight(e));
-        settle_by_block(v, table, slots, rule);
-    }
-
-    template <bool IN_SHARED, typename Rule>
-    __device__ __forceinline__ void settle_by_block(I v, const Table<I, C, IN_SHARED>& table, long long slots,
-                                                    Rule& rule) const
-    {
-        __syncthreads();
-        auto row = rule.begin(v);
-        long long inside = 0;
-        TalliedLabel<I> found = best_of_slots(table, (long long)threadIdx.x, slots, BLOCK, row, v, rule, inside);
-        found = best_of_block(found);
-        inside = block_reduce(inside, 0ll, Plus());
-        if (threadIdx.x == 0) rule.settle(row, v, found, inside);
-        __syncthreads();
-    }
 
     // What v is tied to: inside, gain and best.
     struct Look {
@@ -683,12 +487,12 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_PER_MULTIPROCESSOR)
     __shared__ Key wide[TILE];
     __shared__ I narrow[TILE];
     long long each = n;
-    Refining<I, C> level{n, {indptr, indices, data}, longest, k, weights, fixed,
+    Walks<I, C> walks{n, {indptr, indices, data}, longest, k, lists + 2 * each, spare_key, spare_weight, spare_slots,
+                      spares, GridBarrier(gate), {words, 0}, wide, narrow};
+    Refining<I, C> level{walks, weights, fixed,
                          labels, numbers, numbers + each, numbers + 2 * each, numbers + 3 * each, numbers + 4 * each,
-                         numbers + 5 * each, numbers + 6 * each, sums, sums + each,
-                         lists, lists + each, lists + 2 * each, lists + 3 * each,
+                         numbers + 5 * each, numbers + 6 * each, sums, sums + each, lists, lists + each, lists + 3 * each,
                          key, key + 2 * each, reinterpret_cast<long long*>(key) + 3 * each, lists + 4 * each,
-                         block_weight, of_blocks, of_blocks + k, histogram, enough, limit, ceiling,
-                         spare_key, spare_weight, spare_slots, spares, GridBarrier(gate), {words, 0}, wide, narrow, 0};
+                         block_weight, of_blocks, of_blocks + k, histogram, enough, limit, ceiling, 0};
     level.run(quarters, temperatures, patience, rounds, score);
 }

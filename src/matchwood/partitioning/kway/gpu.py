@@ -1,4 +1,4 @@
-"""Refining a partition on the GPU.  Kernels: gpu.cu, levels.cu; the rule: reference.py.
+"""Refining a partition on the GPU.  Kernels: gpu.cu, walks.cuh, levels.cu; the rule: reference.py.
 
 A level is one launch: iterations do not visit the host, which reads excess, cut and iterations when
 all are done.  Where a level ends with a block too heavy, which needs vertices of very different
