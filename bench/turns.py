@@ -244,8 +244,6 @@ def _permute(given: Inputs) -> Calls:
 
 @case(ON_GRAPHS, "partition", "refine_partition")
 def _partition(given: Inputs) -> Calls:
-    if given.gpu:
-        return
     labels = given.np.arange(given.G.n) * 16 // max(given.G.n, 1)
     for k in (2, 16):
         yield f"partition k={k}", lambda k=k: given.mw.partition(given.G, k, **given.on)

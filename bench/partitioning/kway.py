@@ -1,6 +1,7 @@
 """Partitions against METIS, KaMinPar and Mt-KaHyPar: the cut of several seeds, and the time.
 
 python -m bench.partitioning.kway [GRAPH ...]    by default GRAPHS and the standard ones
+python -m bench.partitioning.kway gpu            ours on a GPU, by phase: the host's start apart
 
 Each program gets the same graph, k and imbalance, two threads, and SEEDS seeds; METIS has one.
 Ratios are geometric means over the seeds: ours divided by theirs.  Programs that are not installed
@@ -21,6 +22,7 @@ import numpy as np
 
 import matchwood
 from bench import harness
+from bench.harness import gpu
 
 GRAPHS = (
     "4elt", "wing", "copter2", "delaunay_n15", "rgg_n_2_15_s0", "luxembourg_osm", "usroads",
@@ -32,6 +34,8 @@ THREADS = 2
 IMBALANCE = 0.03
 # What the cut (at effort 1 and 2) and the time (at effort 1) may be, divided by theirs
 CUTS = {"METIS": (0.92, 0.90), "KaMinPar": (0.98, 0.96), "Mt-KaHyPar": (1.02, 1.00)}
+GPU_BLOCKS = 64
+GPU_BARS = {"mesh 128^3": 80, "R-MAT 22": 300, "grid 2048^2": 60}  # milliseconds
 TIMES = {"KaMinPar": 2.0, "KaMinPar eco": 0.6, "Mt-KaHyPar": 0.25}
 
 Program = Callable[[int, int], Any]  # (k, seed) -> labels
@@ -173,9 +177,31 @@ def run(names: tuple[str, ...] = ()) -> list[harness.Result]:
     return results
 
 
+def run_gpu() -> list[harness.Result]:
+    """Milliseconds of a call and of its phases, for a prepared graph on the GPU."""
+    results: list[harness.Result] = []
+    for name, A in gpu.made(gpu.graphs()):
+        G, found = matchwood.graph(A), []
+
+        def call(G: Any = G, found: Any = found) -> Any:
+            found.append(matchwood.partition(G, GPU_BLOCKS))
+
+        row = gpu.timed(f"partition, {name}, k = {GPU_BLOCKS}", call, GPU_BARS[name], calls=5)
+        phases = {name: 1e3 * seconds for name, seconds in found[-1].seconds.items()}
+        print(", ".join(f"{name} {taken:.1f} ms" for name, taken in phases.items()))
+        for level in found[-1].levels:
+            print(f"{level.n:>9,} vertices: cut {level.before:,} -> {level.after:,} in "
+                  f"{level.iterations} iterations, {1e3 * level.seconds:.1f} ms")  # fmt: skip
+        results.append({"title": f"partition on a GPU, {name}", "rows": {"matchwood": row}})
+    return results
+
+
 if __name__ == "__main__":
     chosen = tuple(word for word in sys.argv[1:] if not word.startswith("-"))
-    if chosen:
+    if chosen == ("gpu",):
+        sys.argv.remove("gpu")
+        harness.main(run_gpu)
+    elif chosen:
         run(chosen)
     else:
         harness.main(run)

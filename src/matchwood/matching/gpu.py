@@ -1,4 +1,4 @@
-"""What the methods share on the GPU: the weight of a matching, and whether mates are mutual.
+"""What the methods share on the GPU: the weight of a matching, whether mates are mutual, and pairs.
 
 Kernels: gpu.cu.  The first edge of a row is in first_edge.cuh.
 """
@@ -11,16 +11,19 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
+from matchwood.primitives.compact.gpu import compact
+from matchwood.primitives.sort import radix_sort
 from matchwood.primitives.wide_sums import total
 
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    ("finish_matching<I,W>", "check_mates<M>"),
+    ("finish_matching<I,W>", "check_mates<M>", "group_free<I,W>", "pair_free<I>"),
     types={"M": (np.int32, np.int64)},
 )
 SUM_BLOCKS = 512  # blocks that add up the weight
 
+WARP = SOURCE.constant("WARP")
 OUTSIDE, NOT_MUTUAL = SOURCE.constants("OUTSIDE", "NOT_MUTUAL")
 
 
@@ -42,3 +45,20 @@ def first_fault(mate: Any, n: int) -> tuple[int, int]:
     status = gpu.Status()
     SOURCE.kernels("check_mates", M=words.dtype).check_mates(n, (n, words, status))
     return status.read()
+
+
+def pair_free(view: Any, mate: Any, blocks: Any, weights: Any, limit: int) -> None:
+    """Pair the free vertices as `matchwood.matching.coarsening.pair_free` says, in place."""
+    free = compact(mate < 0).astype(mate.dtype, copy=False)
+    count, kind = int(free.size), mate.dtype
+    if count < 2:
+        return
+    width = 1
+    while width < WARP and width * view.n < view.nnz:
+        width *= 2
+    keys = gpu.workspace("coarsen", keys=(count, np.int64)).keys
+    k = SOURCE.kernels("group_free", "pair_free", I=kind, W=view.data.dtype)
+    rows = (view.indptr, view.indices, view.data)
+    k.group_free(count * width, (count, view.n, free, *rows, blocks, width, keys))
+    keys, free = radix_sort(keys, free)
+    k.pair_free(count, (count, keys, free, weights, limit, mate))

@@ -387,12 +387,13 @@ def _back(call: calls.Call, level: Coarsening) -> Coarsening:
 
 
 def pair_free(
-    view: Any, mate: Any, *, threads: int | None = None, blocks: Any = None, fits: Any = None
-) -> Any:
+    view: Any, mate: Any, *, threads: int | None = None, blocks: Any = None, weights: Any = None,
+    limit: int = 0,
+) -> Any:  # fmt: skip
     """A copy of `mate` in which free vertices with the same heaviest neighbour are paired.
 
-    Where `blocks` says in which block each vertex lies, only within these; where ``fits(u, v)`` is
-    given, those of the pairs for which it is True.
+    Where `blocks` (int32) says in which block each vertex lies, only within these; where `weights`
+    are given, those of the pairs that together weigh at most `limit`.
 
     Without it coarsening stalls on stars: a matching has one edge, and merging it removes one
     vertex of a million.  Free vertices with the same heaviest neighbour, like the leaves of a star,
@@ -403,22 +404,24 @@ def pair_free(
     neighbours are matched vertices, so at most 2 M + 1 stay free, and of n vertices at most
     3 n / 4 + 1 are left: a hierarchy of any graph has O(log n) levels.
     """
-    xp = engines.xp(mate)
     mate = mate.copy()
-    free = xp.flatnonzero(mate < 0).astype(mate.dtype)
+    if engines.location(mate) == "gpu":
+        engines.load("matchwood.matching", "gpu").pair_free(view, mate, blocks, weights, limit)
+        return mate
+    free = np.flatnonzero(mate < 0).astype(mate.dtype)
     if free.size < 2:
         return mate
     heaviest, _ = strongest_neighbours(view.indptr, view.indices, view.data, 1, threads=threads)
-    keys = xp.ascontiguousarray(heaviest[free, 0])
+    keys = np.ascontiguousarray(heaviest[free, 0])
     if blocks is not None:
         keys = keys.astype(np.int64) * (int(blocks.max()) + 2) + blocks[free]
     keys, free = radix_sort(keys, free, threads=threads)
-    place = xp.arange(free.size)
-    within = place - xp.searchsorted(keys, keys, "left")  # place in the group
-    first = xp.flatnonzero((within[:-1] % 2 == 0) & (keys[1:] == keys[:-1]))
+    place = np.arange(free.size)
+    within = place - np.searchsorted(keys, keys, "left")  # place in the group
+    first = np.flatnonzero((within[:-1] % 2 == 0) & (keys[1:] == keys[:-1]))
     u, v = free[first], free[first + 1]
-    if fits is not None:
-        good = fits(u, v)
+    if weights is not None:
+        good = weights[u] + weights[v] <= limit
         u, v = u[good], v[good]
     mate[u], mate[v] = v, u
     return mate

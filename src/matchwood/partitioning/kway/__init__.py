@@ -67,7 +67,7 @@ def partition(
         those with room.  `Partition.pieces` says what is left.
     rng : int, Generator or None
         Seed of the matchings and of the start; None is 0.
-    engine : {None, "reference", "cpu"}
+    engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
@@ -76,7 +76,8 @@ def partition(
     -------
     Partition
         With `cut`, `labels`, `weights`, `limits`, `excess`, `quotient()`, `boundary`, `volume`,
-        `pieces`, `levels`, `sets()` and `check(A)`; unpacks as ``cut, labels``.
+        `pieces`, `levels`, `sets()` and `check(A)`; unpacks as ``cut, labels``.  The labels live
+        where `A` lives, all else on the host.
 
     Raises
     ------
@@ -133,7 +134,8 @@ def partition(
         "fixed": fixed,
     }
     given = {name: copy(value) for name, value in given.items()}  # callers may change theirs
-    task = task_of(caller, call.graph.n, k, **given, effort=effort, rng=rng)
+    place = engines.home(call.engine)
+    task = task_of(caller, call.graph.n, k, **given, effort=effort, rng=rng, place=place)
     run = multilevel.begin(call.graph, task, caller, call.engine, threads)
     return _result(call, run, multilevel.partitioned(run, joins), given)
 
@@ -210,11 +212,13 @@ def refine_partition(
         "fixed": fixed,
     }
     given = {name: copy(value) for name, value in given.items()}  # callers may change theirs
-    task = task_of(caller, n, k, **given, effort=effort, rng=rng)
+    place = engines.home(call.engine)
+    task = task_of(caller, n, k, **given, effort=effort, rng=rng, place=place)
     arguments.integers(caller, "labels", start, low=0, high=task.k - 1)
     start = engines.moved(start, "cpu").astype(np.int32)
     _refuse_moved(caller, start, task)
     run = multilevel.begin(call.graph, task, caller, call.engine, threads)
+    start = run.where.here(start)
     found = multilevel.refined(run, start) if task.k > 1 else start
     if joins and task.k > 1:
         found = multilevel.connected(run, found)
@@ -235,13 +239,13 @@ def _refuse_moved(caller: str, labels: Any, task: Task) -> None:
 
 def _result(call: Any, run: multilevel.Run, labels: Any, given: Any) -> Partition:
     task = run.task
-    weights = task.given(multilevel.weights_of(labels, task))
+    weights = task.given(multilevel.weights_of(run.base, labels, task.k))
     cut: Any = run.where.module.cut_of(run.base, labels, run.where.threads) if labels.size else 0
     if run.base.data is not None:
         cut = cut_as_given(call.graph, labels)
     run.watch.lap("finish")
     origin = Origin(call.given.watched(), given)
     return Partition(
-        cut, labels, weights, task.given(task.limits), tuple(run.log), run.watch.seconds,
+        cut, call.back(labels), weights, task.given(task.limits), tuple(run.log), run.watch.seconds,
         _origin=origin,
     )  # fmt: skip

@@ -34,7 +34,7 @@ from matchwood.matching.methods import heavy_matching
 from matchwood.partitioning.bisection import recursive_bisection, small_graph
 from matchwood.partitioning.kway.task import Level, Plan, Task, base_level
 from matchwood.partitioning.sweep import sweep
-from matchwood.primitives.contract import trusted_contract_pairs
+from matchwood.primitives.contract import trusted_contract_pairs, trusted_sums
 from matchwood.stopwatch import Stopwatch
 
 # Vertices of the coarsest graph: for each block, at least, and all together for each of the
@@ -72,6 +72,10 @@ class Where(NamedTuple):
     engine: str
     threads: int | None
 
+    def here(self, array: Any) -> Any:
+        """The array, or None, moved to where the engine has its levels."""
+        return engines.moved(array, engines.home(self.engine))
+
 
 class Run(NamedTuple):
     """A call under way: what it asks for, where, and what has happened."""
@@ -87,8 +91,8 @@ class Run(NamedTuple):
 def begin(graph: Any, task: Task, caller: str, engine: str, threads: int | None = None) -> Run:
     """A call that is about to start."""
     watch = Stopwatch()
-    base = base_level(graph, caller, task.weights)
     where = Where(engines.load(__package__, engine), engine, threads)
+    base = base_level(graph, caller, task.weights)
     uneven = _is_uneven(base)
     watch.lap("prepare")
     return Run(where, base, task, uneven, [], watch)
@@ -107,16 +111,15 @@ def coarser(
     """The next level and the map to it; None where it would keep nearly all vertices."""
     xp = engines.xp(level.indices)
     if blocks is None and 2 * int(level.weights.max()) <= limit:
-        data = xp.ones(level.indices.size) if level.data is None else level.data.astype(np.float64)
+        kind = np.float32 if level.data is None and where.engine == "gpu" else np.float64
+        data = xp.ones(level.indices.size, kind) if level.data is None else level.data.astype(kind)
         view = View(level.indptr, level.indices, data)
     else:
         view = View(*where.module.light_edges(level, blocks, limit, where.threads))
     mate = heavy_matching(view, where.engine, where.threads, seed).mate
-
-    def fits(u: Any, v: Any) -> Any:
-        return level.weights[u] + level.weights[v] <= limit
-
-    mate = pair_free(view, mate, threads=where.threads, blocks=blocks, fits=fits)
+    mate = pair_free(
+        view, mate, threads=where.threads, blocks=blocks, weights=level.weights, limit=limit
+    )
     if level.n - int((mate >= 0).sum()) // 2 > STALLED * level.n:
         return None
     arrays, map, weights = trusted_contract_pairs(
@@ -172,16 +175,30 @@ def ascend(run: Run, descent: Descent, labels: Any, held: list[Any] | None) -> t
             level, labels, task.limits, task.ceilings(), fixed, plan, cut, where.threads
         )
         if run.uneven and number == 0:  # on coarse levels it takes the room that is needed here
-            cut = sweep(level, labels, task.limits, fixed, cut)
+            cut = _swept(run, labels, fixed, cut)
         seconds = time.perf_counter() - began
         run.log.append(LevelReport(level.n, before, cut, iterations, seconds))
     return excess, cut, labels
 
 
+def _swept(run: Run, labels: Any, fixed: Any, cut: int) -> int:
+    """Moves one after the other on the finest level, in place: the cut that is left."""
+    found, held = on_host(labels), on_host(fixed)
+    cut = sweep(run.base.on_host(), found, run.task.limits, held, cut)
+    if found is not labels:
+        labels.set(found)
+    return cut
+
+
+def on_host(array: Any) -> Any:
+    """The array, or None, on the host; a copy only where it was not there."""
+    return engines.moved(array, "cpu")
+
+
 def partitioned(run: Run, joins: bool) -> Any:
     """The labels of a partition; with `joins` stray pieces have joined other blocks."""
     if run.task.k == 1:
-        return np.zeros(run.base.n, np.int32)
+        return run.where.here(np.zeros(run.base.n, np.int32))
     labels = _parts(run)
     return numbered(connected(run, labels) if joins else labels, run.task)
 
@@ -190,17 +207,17 @@ def _parts(run: Run) -> Any:
     task = run.task
     size = VERTICES_OF_START * (MORE_WHERE_UNEVEN if run.uneven else 1)
     until = max(VERTICES_PER_BLOCK * task.k, size // (task.k - 1).bit_length())
-    descent = descend(run, task.fixed, task.seed, until)
+    descent = descend(run, run.where.here(task.fixed), task.seed, until)
     run.watch.lap("coarsen")
     top = descent.levels[-1]
     labels = recursive_bisection(
         small_graph(top.indptr, top.indices, top.data, top.weights), task.targets, task.limits,
-        task.seed, fixed=descent.blocks[-1] if descent.blocks else None,
+        task.seed, fixed=on_host(descent.blocks[-1]) if descent.blocks else None,
         tries=TRIES[task.effort], threads=run.where.threads,
     )  # fmt: skip
     run.watch.lap("start")
     held = [(blocks >= 0).astype(np.uint8) for blocks in descent.blocks]
-    labels = ascend(run, descent, labels, held or None)[2]
+    labels = ascend(run, descent, run.where.here(labels), held or None)[2]
     run.watch.lap("refine")
     return finished(run, cycles(run, labels, CYCLES[task.effort]))
 
@@ -208,7 +225,7 @@ def _parts(run: Run) -> Any:
 def cycles(run: Run, labels: Any, count: int) -> Any:
     """V-cycles: coarsening inside the blocks, and back."""
     task = run.task
-    held = 0 if task.fixed is None else (task.fixed >= 0).astype(np.int32)
+    held = 0 if task.fixed is None else run.where.here((task.fixed >= 0).astype(np.int32))
     until = max(VERTICES_PER_BLOCK_OF_CYCLES * task.k, VERTICES_OF_CYCLES)
     for cycle in range(count):
         seed = (task.seed + (cycle + 1) * 0x9E3779B1) % 2**64
@@ -226,58 +243,67 @@ def refined(run: Run, labels: Any) -> Any:
     task, where = run.task, run.where
 
     def score(found: Any) -> tuple[int, int, int]:
-        weight = weights_of(found, task)
-        used = np.unique(found).size
-        excess = int(np.maximum(weight - task.limits, 0).sum())
-        return task.k - used, excess, where.module.cut_of(run.base, found, where.threads)
+        excess = int(np.maximum(weights_of(run.base, found, task.k) - task.limits, 0).sum())
+        empty = int((sizes_of(found, task.k) == 0).sum())
+        return empty, excess, where.module.cut_of(run.base, found, where.threads)
 
     found = labels.copy()
     if CYCLES_REFINING[task.effort] == 0:
-        held = None if task.fixed is None else [(task.fixed >= 0).astype(np.uint8)]
+        held = None
+        if task.fixed is not None:
+            held = [where.here((task.fixed >= 0).astype(np.uint8))]
         found = ascend(run, Descent([run.base], [], []), found, held)[2]
         run.watch.lap("refine")
     found = finished(run, cycles(run, found, CYCLES_REFINING[task.effort]))
     return found if score(found) < score(labels) else labels
 
 
-def weights_of(labels: Any, task: Task) -> Any:
-    """What the blocks weigh."""
-    found = np.zeros(task.k, np.int64)
-    np.add.at(found, labels, task.weights)
+def weights_of(level: Level, labels: Any, k: int) -> Any:
+    """What the blocks weigh, on the host."""
+    if engines.location(labels) == "gpu":
+        return trusted_sums(level.weights, labels, k).get()
+    found = np.zeros(k, np.int64)
+    np.add.at(found, labels, level.weights)
     return found
 
 
-# What comes last
+def sizes_of(labels: Any, k: int) -> Any:
+    """How many vertices the blocks have, on the host."""
+    return on_host(engines.xp(labels).bincount(labels, minlength=k))
+
+
+# What comes last, on the host: levels of the GPU, which nobody there asks for these, are copied
 
 
 def finished(run: Run, labels: Any) -> Any:
     """The labels with no block empty."""
-    task, base = run.task, run.base
-    sizes = np.bincount(labels, minlength=task.k)
+    task, k = run.task, run.task.k
+    sizes = sizes_of(labels, k)
     empty = np.flatnonzero(sizes == 0)
     if not empty.size:
         return labels
+    base, labels = run.base.on_host(), on_host(labels)
     rows = np.repeat(np.arange(base.n), np.diff(base.indptr))
     tied = np.ones(rows.size, np.int64) if base.data is None else base.data
     inside = np.zeros(base.n, np.int64)
     same = labels[rows] == labels[base.indices]
     np.add.at(inside, rows[same], tied[same])
-    heavy = weights_of(labels, task) > task.limits
+    heavy = weights_of(base, labels, k) > task.limits
     free = np.ones(base.n, np.bool_) if task.fixed is None else task.fixed < 0
     by_ties = np.lexsort((inside, ~heavy[labels]))  # by vertex where these are equal
-    by_weight = np.argsort(task.weights, kind="stable")
+    by_weight = np.argsort(base.weights, kind="stable")
     left, limits = empty.tolist()[::-1], task.limits.tolist()
-    count, weights = sizes.tolist(), task.weights.tolist()
+    count, weights = sizes.tolist(), base.weights.tolist()
     for order, fitting in ((by_ties, True), (by_weight, False)):  # none is empty, at any excess
         for v in order[free[order]].tolist():
             if not left:
-                return labels
+                return run.where.here(labels)
             own = int(labels[v])
             if count[own] > 1 and not (fitting and weights[v] > limits[left[-1]]):
                 count[own] -= 1
                 labels[v] = left.pop()
                 count[labels[v]] = 1
-    return labels
+    return run.where.here(labels)
 
 
 def pieces_of(view: Any, labels: Any) -> tuple[Any, Any]:
@@ -302,14 +328,14 @@ def connected(run: Run, labels: Any) -> Any:
     From the lightest on (equal: smallest vertex) each joins the block that it is tied to most among
     those with room, of equal ones the first; again and again until nothing changes.
     """
-    task, base = run.task, run.base
+    task, base, labels = run.task, run.base.on_host(), on_host(labels)
     limits = task.limits.tolist()
     tied = np.ones(base.indices.size, np.int64) if base.data is None else base.data
     rows = np.repeat(np.arange(base.n), np.diff(base.indptr))
     for _ in range(JOINING_ROUNDS):
         pieces, blocks = pieces_of(View(base.indptr, base.indices), labels)
         mass = np.zeros(blocks.size, np.int64)
-        np.add.at(mass, pieces, task.weights)
+        np.add.at(mass, pieces, base.weights)
         order = np.lexsort((-mass, blocks))
         main = np.zeros(blocks.size, bool)
         main[order[np.unique(blocks[order], return_index=True)[1]]] = True
@@ -324,7 +350,7 @@ def connected(run: Run, labels: Any) -> Any:
         np.add.at(tie, entry, tied[outward])
         piece, block = np.divmod(ties, task.k)
         order = np.lexsort((block, -tie, piece, mass[piece]))
-        weight, own, weighs = (x.tolist() for x in (weights_of(labels, task), blocks, mass))
+        weight, own, weighs = (x.tolist() for x in (weights_of(base, labels, task.k), blocks, mass))
         target = own.copy()
         for p, b in zip(piece[order].tolist(), block[order].tolist(), strict=True):
             if target[p] == own[p] and weight[b] + weighs[p] <= limits[b]:
@@ -334,16 +360,19 @@ def connected(run: Run, labels: Any) -> Any:
         if target == own:
             break
         labels = np.array(target, labels.dtype)[pieces]
-    return labels
+    return run.where.here(labels)
 
 
 def numbered(labels: Any, task: Task) -> Any:
     """Blocks of equal targets, numbered by their smallest vertices; not where some are fixed."""
     if task.fixed is not None:
         return labels
-    used, first = np.unique(labels, return_index=True)
-    smallest = np.full(task.k, labels.size, np.int64)
-    smallest[used] = first
+    if engines.location(labels) == "gpu":
+        smallest = engines.load(__package__, "gpu").first_of_blocks(labels, task.k)
+    else:
+        used, first = np.unique(labels, return_index=True)
+        smallest = np.full(task.k, labels.size, np.int64)
+        smallest[used] = first
     number = np.empty(task.k, labels.dtype)
     number[np.lexsort((smallest, task.targets))] = np.argsort(task.targets, kind="stable")
-    return number[labels]
+    return engines.moved(number, engines.location(labels))[labels]

@@ -10,6 +10,7 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.communities.weights import LARGEST_SUM, scaled
+from matchwood.matching.methods import rows_of
 
 DEAD_ZONE = 10  # rebalancing leaves a tenth of the slack of a block free
 LARGEST_LIMIT = 1 << 60  # of a block: far above all weights together
@@ -30,6 +31,11 @@ class Level(NamedTuple):
     def n(self) -> int:
         return int(self.indptr.shape[0]) - 1
 
+    def on_host(self) -> Level:
+        """The same level on the host; a copy of what is not there."""
+        here = [engines.moved(array, "cpu") for array in self[:4]]
+        return Level(here[0], here[1], here[2], here[3], self.longest)
+
 
 class Plan(NamedTuple):
     """Numbers of the refinement."""
@@ -42,7 +48,7 @@ class Plan(NamedTuple):
 class Task(NamedTuple):
     """What a call asks for."""
 
-    weights: Any  # int64, of vertices
+    weights: Any  # int64, of vertices, where the engine reads them
     unit: float  # the given weights are these times the unit
     targets: Any  # float64, weight that each block is to have
     limits: Any  # int64, weight that each block may have
@@ -104,16 +110,16 @@ def _refuse_large(caller: str, graph: Any, view: Any) -> None:
 
 def task_of(
     caller: str, n: int, k: Any, imbalance: Any, vertex_weights: Any, block_weights: Any,
-    fixed: Any, effort: Any = 1, rng: Any = 0,
+    fixed: Any, effort: Any = 1, rng: Any = 0, place: str = "cpu",
 ) -> Task:  # fmt: skip
-    """The arguments of a call, checked, as integers."""
+    """The arguments of a call, checked, as integers; the weights of vertices at that place."""
     k = arguments.count(caller, "k", k, 1)
     if k > max(n, 1):
         most = f"{n}, the number of vertices" if n else "1 where there are no vertices"
         raise ValueError(f"{caller}: k must be at most {most}, got {k}")
     room = Fraction(arguments.real(caller, "imbalance", imbalance, 0)).limit_denominator(NEAREST)
     effort = arguments.count(caller, "effort", effort, 0, 3)
-    weights, unit = _whole(caller, vertex_weights, n)
+    weights, unit = _whole(caller, vertex_weights, n, place)
     total = int(weights.sum())
     shares = _shares(caller, block_weights, k)
     whole = sum(shares)
@@ -131,10 +137,16 @@ def task_of(
     return task._replace(fixed=_fixed(caller, fixed, n, task))
 
 
-def _whole(caller: str, given: Any, n: int) -> tuple[Any, float]:
+def _whole(caller: str, given: Any, n: int, place: str) -> tuple[Any, float]:
     """The vertex weights as int64, and the unit: 1 where they are whole numbers already."""
     if given is None:
-        return np.ones(n, np.int64), 1.0
+        xp = engines.cupy() if place == "gpu" else np
+        return xp.ones(n, np.int64), 1.0
+    whole, unit = _whole_on_host(caller, given, n)
+    return engines.moved(whole, place), unit
+
+
+def _whole_on_host(caller: str, given: Any, n: int) -> tuple[Any, float]:
     array = arguments.numbers(caller, "vertex_weights", given, size=n)
     array = engines.moved(array, "cpu")
     if array.size and array.min() < 0:
@@ -189,7 +201,7 @@ def _fixed(caller: str, fixed: Any, n: int, task: Task) -> Any:
     if not held.any():
         return None
     weight = np.zeros(task.k, np.int64)
-    np.add.at(weight, array[held], task.weights[held])
+    np.add.at(weight, array[held], engines.moved(task.weights, "cpu")[held])
     if (weight > task.limits).any():
         b = int((weight > task.limits).argmax())
         raise ValueError(
@@ -202,6 +214,6 @@ def _fixed(caller: str, fixed: Any, n: int, task: Task) -> Any:
 def cut_as_given(graph: Any, labels: Any) -> float:
     """The cut in the weights that were given, in double precision."""
     view = graph.undirected_weights()
-    rows = np.repeat(np.arange(view.n), np.diff(view.indptr))
+    rows = rows_of(view)
     across = labels[rows] != labels[view.indices]
     return float(view.data[across].sum(dtype=np.float64)) / 2

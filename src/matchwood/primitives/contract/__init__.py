@@ -208,10 +208,10 @@ def trusted_contract_pairs(
     For arrays that have passed a gate, on that engine: a view of the undirected weights, mutual
     mates of its index type, -1 for none, and the weights of the vertices.  Groups are numbered by
     their smallest member.  What lies inside a pair is dropped.  The rows of integers may be left
-    unsorted (not ordered), which takes a CPU half the time.
+    unsorted (not ordered), which takes half the time; then `data` may be None where all weigh 1.
     """
     module = engines.load(__name__, engine)
-    options = {} if ordered or engine != "cpu" else {"ordered": False}
+    options = {} if ordered or engine == "reference" else {"ordered": False}
     made: tuple[Csr, Any, Any] = module.contract_pairs(
         *view, mate, weights, caller, threads, **options
     )

@@ -272,8 +272,11 @@ PAIR_BLOCK, LONG_BLOCK = PAIRS.constants("BLOCK", "LONG_BLOCK")
 
 
 def contract_pairs(
-    indptr: Any, indices: Any, data: Any, mate: Any, members: Any, caller: str, threads: int | None
-) -> Any:
+    indptr: Any, indices: Any, data: Any, mate: Any, members: Any, caller: str,
+    threads: int | None, *, ordered: bool = True,
+) -> Any:  # fmt: skip
+    if not ordered and mate.size and sums_type(data).kind == "i":
+        return _pairs_as_groups(indptr, indices, data, mate, members, caller)
     matrix = (indptr, indices, data)
     n, nnz, kind, values = mate.size, indices.size, indices.dtype, data.dtype
     if n == 0:
@@ -338,3 +341,19 @@ def contract_pairs(
     if listed:
         write_long(None, (*long, None, *made), block=LONG_BLOCK, grid=listed)
     return made, label, weights
+
+
+def _pairs_as_groups(
+    indptr: Any, indices: Any, data: Any, mate: Any, members: Any, caller: str
+) -> Any:
+    """Integers, added up by groups: rows are left unsorted."""
+    cupy = engines.cupy()
+    n, kind = mate.size, mate.dtype
+    space = gpu.workspace(caller, leads=(n, kind), starts=(n + 1, kind))
+    PAIRS.kernels("mark_leaders", I=kind).mark_leaders(n, (n, mate, space.leads))
+    scan_into(space.leads, space.starts)
+    first = cupy.arange(n, dtype=kind)
+    label = space.starts[cupy.where(mate >= 0, cupy.minimum(mate, first), first)]
+    count, longest = cupy.stack([space.starts[n], cupy.diff(indptr).max()]).get().tolist()
+    found = contract_measured(indptr, indices, data, None, label, count, longest)[0]
+    return found[:3], label, sums_by_label(members, label, count)
