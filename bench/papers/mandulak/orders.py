@@ -1,283 +1,241 @@
-"""The tables and figures of the thesis's chapter on orders (Mandulak, HPEC 2022), on graphs here.
+"""Measures the thesis' chapter on orders (Mandulak, HPEC 2022): gaps, misses and seconds.
 
-python -m bench.papers.mandulak.orders [--quick] [--only GRAPH ...] [--clock cpu] [--figures FOLDER]
+    python -m bench.papers.mandulak.orders --graph rmat:20 --graph mesh:160 --graph cnr-2000 -o FILE
+    python -m bench.papers.mandulak.orders --fractions --graph rmat:16 -o FILE  # refinement alone
 
-Every graph in every order, plain and refined by either metric; for each the gaps, the misses of
-simulated caches and the times of three analytics:
+Every graph in every order, on the threads of the host and on a GPU where there is one:
 
     pagerank     20 iterations in float32
-    louvain      at most 5 rounds
+    louvain      at most 5 rounds on each level
     multistep    strongly_connected_components(method="multistep")
 
-Table 2.2: Pearson's correlation of gaps with misses and times, all relative to the graph's worst.
-Table 2.3: geometric means of what each order gains over the natural one.
-Figures 2.1 to 2.3: the same by graph, for each analytic.  And the gain against the fraction.
-`--clock cpu` counts the time of the process instead of the clock on the wall, for busy machines.
+Rounds of all orders, forwards and backwards in turn, so that a slow spell falls on all; every time
+is kept.  The natural order is there twice, from memory of its own: what the two differ by is noise.
+Misses are counted for each analytic in simulated caches (orders_cache.py).  Graphs that are in FILE
+stay as they are; orders_figures.py makes the tables and figures.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
 import matchwood
 from bench import harness
+from bench.papers.mandulak import orders_cache
+from matchwood import engines, generators
 
 FRACTION = 0.01  # of the vertices, as in the thesis
-FRACTIONS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
-REPEATS = 3  # runs of each analytic; the best counts
+FRACTIONS = (0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.009, 0.01, 0.011, 0.012,
+             0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045, 0.05)  # fmt: skip
+METRICS = {"linear_gap": "lin", "log_gap": "log"}
+ROUNDS, LEAST = 10, 5  # of all orders; fewer where the time is up
+SLOW = ("louvain",)  # in every other round
 ANALYTICS: dict[str, Callable[[Any], Any]] = {
     "pagerank": lambda G: matchwood.pagerank(G, tol=0, max_iterations=20, dtype=np.float32),
     "louvain": lambda G: matchwood.louvain(G, max_rounds=5, method="moving"),
     "multistep": lambda G: matchwood.strongly_connected_components(G, method="multistep"),
 }
-LINE = 64  # bytes
-CACHES = {"L1": (48 * 1024, 12), "L2": (2 * 1024 * 1024, 16)}  # bytes, ways
-CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+FILES = {
+    "cnr-2000": "cnr-2000.graph-txt.gz", "email-Enron": "email-Enron.txt.gz",
+    "copter2": "copter2.mtx.gz", "USA-road-d.NY": "USA-road-d.NY.gr.gz",
+    "mit8": "mit8.edgelist.gz", "musae_facebook": "musae_facebook_edges.csv.gz",
+}  # fmt: skip
+NATURAL, AGAIN = "natural", "natural, again"
+Table = dict[str, Any]
 
 
-def data(name: str) -> Path:
-    return harness.DATA / "graphs" / name
+def made(name: str) -> Any:
+    """A graph by its name: rmat:SCALE, mesh:SIDE, grid:SIDE, or that of a file or an .npz."""
+    home = "gpu" if has_gpu() else None
+    kind, _, size = name.partition(":")
+    if kind == "rmat":  # numbered as it was drawn: large degrees first
+        return generators.rmat(int(size), permute=False, engine=home)
+    if kind == "mesh":
+        return generators.mesh((int(size),) * 3, engine=home)
+    if kind == "grid":
+        return generators.grid((int(size),) * 2, engine=home)
+    packed = Path(".data") / f"{name}.npz"  # indptr, and the steps from index to index
+    if packed.exists():
+        with np.load(packed) as file:
+            read: Any = (file["indptr"], np.cumsum(file["steps"], dtype=np.int32))
+    else:
+        A = matchwood.graph(matchwood.io.read(harness.DATA / "graphs" / FILES[name]), weight=None)
+        read = (A.indptr, A.indices)
+    return tuple(engines.moved(array, home or "cpu") for array in read)
 
 
-# Misses of simulated caches, for machines whose counters cannot be read.
-#
-# A pass over a graph reads a word for each neighbour, row after row: PageRank the score that it
-# gives, Louvain and Multistep its label.  Those reads go through two caches with
-# least-recently-used replacement, of the sizes that cores have.
+def has_gpu() -> bool:
+    return engines.gpu_available()
 
 
-@numba.njit(cache=False)
-def _misses(indices: Any, shift: int, sets: int, ways: int) -> int:
-    """Reads of indices[k] that are not in the cache; 2^shift words are a line."""
-    lines = np.full((sets, ways), -1, np.int64)
-    missed = 0
-    for k in range(indices.size):
-        line = np.int64(indices[k]) >> shift
-        own = lines[line % sets]
-        at = 0
-        while at < ways - 1 and own[at] != line:
-            at += 1
-        if own[at] != line:
-            missed += 1
-        while at > 0:  # the last one used comes first
-            own[at] = own[at - 1]
-            at -= 1
-        own[0] = line
-    return missed
+def wait() -> None:
+    if has_gpu():
+        engines.cupy().cuda.Device().synchronize()
 
 
-def misses(view: Any, place: Any = None, word: int = 4) -> dict[str, float]:
-    """The part of all reads that each cache misses, in the order given by `place`."""
-    indices = view.indices
-    if place is not None:
-        perm = np.argsort(place)
-        starts, lengths = view.indptr[:-1][perm], np.diff(view.indptr)[perm]
-        first = np.repeat(starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-        indices = place[view.indices[first + np.arange(view.nnz)]]
-    shift = (LINE // word).bit_length() - 1
-    found = {}
-    for name, (size, ways) in CACHES.items():
-        sets = size // (LINE * ways)
-        found[name] = _misses(indices, shift, sets, ways) / max(1, view.nnz)
+def seconds(call: Callable[[], Any]) -> float:
+    """Of one call, the garbage collector at rest."""
+    gc.disable()
+    wait()
+    start = time.perf_counter()
+    call()
+    wait()
+    end = time.perf_counter()
+    gc.enable()
+    return end - start
+
+
+def orders(G: Any, refined: bool) -> dict[str, tuple[Any, float]]:
+    """perm of each order, and the seconds that it took; refined ones are called after the first."""
+    found: dict[str, tuple[Any, float]] = {}
+
+    def add(name: str, call: Callable[[], Any]) -> None:
+        kept: list[Any] = []
+        taken = seconds(lambda: kept.append(call()))
+        found[name] = (kept[0], taken)
+
+    found[NATURAL] = found[AGAIN] = (None, 0.0)
+    add("LLP", lambda: matchwood.layered_label_propagation_order(G))
+    add("Rabbit", lambda: matchwood.rabbit_order(G))
+    add("Shingle", lambda: matchwood.shingle_order(G))
+    for name in ("natural", "LLP", "Rabbit", "Shingle") if refined else ():
+        for metric, text in METRICS.items():
+            add(f"{name}+{text}", lambda m=metric, p=found[name][0]: matchwood.refine_order(
+                G, p, metric=m, fraction=FRACTION).perm)  # fmt: skip
+    add("RCM", lambda: matchwood.reverse_cuthill_mckee(G))
+    add("degree", lambda: matchwood.degree_order(G))
+    add("hub", lambda: matchwood.hub_order(G))
+    shuffled = np.random.default_rng(1).permutation(G.n).astype(np.int32)
+    found["random"] = (engines.moved(shuffled, engines.location(G.indices)), 0.0)
     return found
 
 
-def graphs(quick: bool) -> dict[str, Callable[[], Any]]:
-    files = {
-        "cnr-2000": "cnr-2000.graph-txt.gz",
-        "email-Enron": "email-Enron.txt.gz",
-        "copter2": "copter2.mtx.gz",
-        "USA-road-d.NY": "USA-road-d.NY.gr.gz",
-    }
-    found: dict[str, Callable[[], Any]] = {}
-    for name, file in files.items():
-        if data(file).exists():
-            found[name] = lambda file=file: matchwood.io.read(data(file))
-    if "cnr-2000" in found:
-        found["cnr-2000, shuffled"] = lambda: _shuffled(matchwood.io.read(data(files["cnr-2000"])))
-    found["R-MAT"] = lambda: harness.rmat(13 if quick else 17)
-    found["Delaunay"] = lambda: harness.delaunay(10_000 if quick else 200_000)
-    found["mesh"] = lambda: harness.mesh(20 if quick else 60)
-    few = ("email-Enron", "copter2", "mesh") if quick else tuple(found)
-    return {name: make for name, make in found.items() if name in few}
-
-
-def _shuffled(A: Any) -> Any:
-    G = matchwood.graph(A)
-    return matchwood.permute(G, np.random.default_rng(1).permutation(G.n))
-
-
-def orders(G: Any) -> dict[str, Any]:
-    """perm of each order; refined ones are called after what they refine."""
-    first = {
-        "natural": None,
-        "LLP": matchwood.layered_label_propagation_order(G),
-        "Rabbit": matchwood.rabbit_order(G),
-        "Shingle": matchwood.shingle_order(G),
-    }
-    found: dict[str, Any] = {}
-    for name, perm in first.items():
-        found[name] = perm
-        for metric, text in (("linear_gap", "lin"), ("log_gap", "log")):
-            refined = matchwood.refine_order(G, perm, metric=metric, fraction=FRACTION)
-            found[f"{name}+{text}"] = refined.perm
-    found["RCM"] = matchwood.reverse_cuthill_mckee(G)
-    found["degree"] = matchwood.degree_order(G)
-    found["hub"] = matchwood.hub_order(G)
-    return found
-
-
-def measured(G: Any, perm: Any, clock: Callable[[], float]) -> dict[str, float]:
-    """Gaps, misses and seconds of one order."""
-    view = G.undirected_pattern()
-    place = None
+def prepared(G: Any, perm: Any) -> dict[str, Any]:
+    """The graph in an order, for each engine that is here, its analytics called once."""
+    arrays = G.indptr, G.indices
     if perm is not None:
-        place = np.empty(view.n, view.indices.dtype)
-        place[perm] = np.arange(view.n)
-    gaps = matchwood.gaps(G, perm)
-    row = {"linear_gap": float(gaps.linear_gap), "log_gap": gaps.log_gap}
-    row |= {f"misses {name}": part for name, part in misses(view, place).items()}
-    B = G if perm is None else matchwood.graph(matchwood.permute(G, perm))
-    for name, run in ANALYTICS.items():
-        run(B)
-        row[f"seconds {name}"] = min(_seconds(run, B, clock) for _ in range(REPEATS))
-    return row
-
-
-def _seconds(run: Callable[[Any], Any], G: Any, clock: Callable[[], float]) -> float:
-    begun = clock()
-    run(G)
-    return clock() - begun
-
-
-Table = dict[str, dict[str, dict[str, float]]]  # graph, order, number
-
-
-def correlations(table: Table) -> dict[str, dict[str, float]]:
-    """Table 2.2."""
-    relative: dict[str, list[float]] = {}
-    for rows in table.values():
-        for name in next(iter(rows.values())):
-            worst = max(row[name] for row in rows.values()) or 1.0
-            relative.setdefault(name, []).extend(row[name] / worst for row in rows.values())
+        B = matchwood.permute(G, perm)
+        arrays = B.indptr, B.indices
+    homes = ("cpu", "gpu") if has_gpu() else ("cpu",)
     found = {}
-    for name, values in relative.items():
-        if name.startswith(("misses", "seconds")):
-            found[name] = {
-                metric: _pearson(relative[metric], values) for metric in ("linear_gap", "log_gap")
-            }
+    for home in homes:
+        moved = tuple(engines.moved(array, home) for array in arrays)
+        found[home] = matchwood.graph(moved, weight=None)
+        for run in ANALYTICS.values():
+            run(found[home])
     return found
 
 
-def _pearson(x: list[float], y: list[float]) -> float:
-    """0 where one of the two does not change at all."""
-    return float(np.corrcoef(x, y)[0, 1]) if min(np.std(x), np.std(y)) > 1e-9 else 0.0
-
-
-def improvements(table: Table) -> dict[str, dict[str, float]]:
-    """Table 2.3: natural / order, the geometric mean over graphs (and analytics, for time)."""
-    found = {}
-    names = [name for name in next(iter(table.values())) if name != "natural"]
-    columns = {f"misses {cache}": [f"misses {cache}"] for cache in CACHES}
-    columns["seconds"] = [f"seconds {name}" for name in ANALYTICS]
-    for order in names:
-        found[order] = {
-            column: float(np.exp(np.mean([
-                np.log(max(rows["natural"][key], 1e-9) / max(rows[order][key], 1e-9))
-                for rows in table.values() for key in keys
-            ])))
-            for column, keys in columns.items()
-        }  # fmt: skip
-    return found
-
-
-def gain_by_fraction(G: Any) -> dict[str, list[float]]:
-    """By how much of a percent each metric falls, for growing parts of the vertices."""
-    return {
-        metric: [
-            100 * (1 - found.after / max(found.before, 1e-9))
-            for part in FRACTIONS
-            for found in (matchwood.refine_order(G, metric=metric, fraction=part),)
-        ]
-        for metric in ("linear_gap", "log_gap")
+def timed(graphs: dict[str, Any], rounds: int, limit: float) -> dict[str, dict[str, list[float]]]:
+    """Seconds of each analytic in each order, in rounds."""
+    times: dict[str, dict[str, list[float]]] = {
+        order: {name: [] for name in ANALYTICS} for order in graphs
     }
-
-
-def show(rows: dict[str, dict[str, float]], title: str) -> None:
-    columns = list(next(iter(rows.values())))
-    width = max(map(len, rows)) + 2
-    print(f"\n{title}\n{'':{width}}" + "".join(f"{name:>14}" for name in columns))
-    for name, row in rows.items():
-        print(f"{name:{width}}" + "".join(f"{row[column]:14.3f}" for column in columns))
-
-
-def draw(table: Table, folder: Path) -> None:
-    """Figures 2.1 to 2.3: speed and misses of each order, natural = 1, by graph."""
-    from matplotlib.figure import Figure
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for analytic in ANALYTICS:
-        figure = Figure(figsize=(11, 6), layout="constrained")
-        axes = figure.subplots(2, 1, sharex=True)
-        names = [name for name in next(iter(table.values())) if name != "natural"]
-        for ax, key, label in (
-            (axes[0], f"seconds {analytic}", "speed"),
-            (axes[1], "misses L2", "fewer misses, 2 MiB"),
-        ):
-            for k, (graph, rows) in enumerate(table.items()):
-                heights = [rows["natural"][key] / max(rows[n][key], 1e-12) for n in names]
-                at = np.arange(len(names)) + (k - len(table) / 2) * 0.8 / len(table)
-                ax.bar(at, heights, 0.8 / len(table), label=graph)
-            ax.axhline(1.0, color="black", linewidth=0.6)
-            ax.set(ylabel=f"{label}, natural = 1", yscale="log")
-        axes[1].set_xticks(range(len(names)), names, rotation=60)
-        axes[0].legend(fontsize=7, ncols=4)
-        figure.savefig(folder / f"orders_{analytic}.svg")
-
-
-def run(
-    quick: bool = False,
-    clock: str = "wall",
-    figures: Path | None = None,
-    only: list[str] | None = None,
-) -> list[Any]:
-    table: Table = {}
-    for name, make in graphs(quick).items():
-        if only and name not in only:
-            continue
-        G = matchwood.graph(make(), weight=None)
+    start, last = time.perf_counter(), 0.0
+    for k in range(rounds):
         begun = time.perf_counter()
-        table[name] = {order: measured(G, perm, CLOCKS[clock]) for order, perm in orders(G).items()}
-        print(f"{name}: {time.perf_counter() - begun:.0f} s", flush=True)
-        show(table[name], name)
-        gains = gain_by_fraction(G)
-        for metric, values in gains.items():
-            pairs = zip(FRACTIONS, values, strict=True)
-            text = ", ".join(f"{100 * part:g} %: {value:.3f}" for part, value in pairs)
-            print(f"  {metric} falls by percent, natural order: {text}")
-    found = {"correlations": correlations(table), "improvements": improvements(table)}
-    show(found["correlations"], "Table 2.2: correlation with")
-    show(found["improvements"], "Table 2.3: natural / order, geometric means")
-    if figures is not None:
-        draw(table, figures)
-        text = json.dumps({"graphs": table, **found, **harness.environment()}, indent=1)
-        (figures / "orders_thesis.json").write_text(text)
-    return []
+        if k >= LEAST and begun - start + last > limit:
+            break
+        for order in list(graphs) if k % 2 == 0 else reversed(list(graphs)):
+            for name, run in ANALYTICS.items():
+                if name not in SLOW or k % 2 == 0:
+                    times[order][name].append(seconds(lambda r=run, G=graphs[order]: r(G)))
+        last = time.perf_counter() - begun
+    return times
+
+
+def measure(name: str, given: argparse.Namespace) -> Table:
+    """All numbers of one graph."""
+    G = matchwood.graph(made(name), weight=None)
+    rows: Table = {}
+    there: dict[str, dict[str, Any]] = {}
+    for order, (perm, taken) in orders(G, not given.few).items():
+        gaps = matchwood.gaps(G, perm)
+        rows[order] = {"linear_gap": float(gaps.linear_gap), "log_gap": gaps.log_gap,
+                       "seconds to make": taken, "seconds": {}}  # fmt: skip
+        there[order] = prepared(G, perm)
+    print(f"{name}: {G.n} vertices, {G.nnz} entries, {len(rows)} orders", flush=True)
+    loads = {}
+    for home in there[NATURAL]:
+        loads[home] = [os.getloadavg()[0]]
+        graphs = {order: graphs[home] for order, graphs in there.items()}
+        for order, found in timed(graphs, given.rounds, given.seconds).items():
+            rows[order]["seconds"][home] = found
+        loads[home].append(os.getloadavg()[0])
+        print(f"  {home}: load {loads[home]}", flush=True)
+    views = {order: graphs["cpu"].undirected_pattern() for order, graphs in there.items()}
+    for order, missed in orders_cache.misses(views, list(ANALYTICS)).items():
+        rows[order]["misses"] = missed
+    return {"n": G.n, "entries": G.nnz, "load": loads, "orders": rows}
+
+
+def refinement(name: str) -> Table:
+    """By how much of a percent each metric falls, for growing parts of the vertices."""
+    G = matchwood.graph(made(name), weight=None)
+    found: Table = {}
+    for begun, perm in (("natural", None), ("Rabbit", matchwood.rabbit_order(G))):
+        for metric in METRICS:
+            falls = []
+            for part in FRACTIONS:
+                refined = matchwood.refine_order(G, perm, metric=metric, fraction=part)
+                before, after = (float(getattr(x, "value", x)) for x in
+                                 (refined.before, refined.after))  # fmt: skip
+                falls.append(100 * (1 - after / max(before, 1e-9)))
+            found[f"{begun}, {metric}"] = falls
+    return {"fractions": list(FRACTIONS), "n": G.n, "entries": G.nnz, "falls": found}
+
+
+def warm() -> None:
+    """Compile all of it on small graphs, several at once: the compiler of the GPU takes turns."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    G = matchwood.graph(made("rmat:10"), weight=None)
+    for run in ANALYTICS.values():  # here, since imports in threads may wait for each other
+        run(matchwood.graph(([0, 1, 2], [1, 0]), weight=None))
+    turned = np.arange(G.n)[::-1].copy()
+    calls: list[Callable[[Any], Any]] = [
+        *ANALYTICS.values(), matchwood.layered_label_propagation_order, matchwood.rabbit_order,
+        matchwood.refine_order, matchwood.shingle_order, matchwood.reverse_cuthill_mckee,
+        matchwood.hub_order, matchwood.gaps, lambda G: matchwood.permute(G, turned),
+    ]  # fmt: skip
+    with ThreadPoolExecutor(len(calls)) as pool:
+        list(pool.map(lambda call: call(G), calls))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--graph", action="append", required=True, help="a name; see `made`")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--seconds", type=float, default=60, help="of the rounds of each engine")
+    parser.add_argument("--few", action="store_true", help="no refined orders")
+    parser.add_argument("--fractions", action="store_true", help="refinement alone, no times")
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    given = parser.parse_args()
+    found: Table = {"graphs": {}, "refinement": {}}
+    if given.output.exists():
+        found |= json.loads(given.output.read_text())
+    begun = time.perf_counter()
+    environment = harness.environment()
+    if not given.fractions:
+        warm()
+    for name in given.graph:
+        part = "refinement" if given.fractions else "graphs"
+        found[part][name] = refinement(name) if given.fractions else measure(name, given)
+        found[part][name]["environment"] = environment
+        given.output.write_text(json.dumps(found, indent=1) + "\n")
+        print(f"{name}: done at {time.perf_counter() - begun:.0f} s", flush=True)
+    left = matchwood.show_config(mode="dicts")["kernels"]
+    print(f"kernels: {left}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="three small graphs")
-    parser.add_argument("--only", nargs="+", help="just these graphs")
-    parser.add_argument("--clock", choices=CLOCKS, default="wall")
-    parser.add_argument("--figures", type=Path, help="folder for pictures and numbers")
-    given = parser.parse_args()
-    run(given.quick, given.clock, given.figures, given.only)
+    main()

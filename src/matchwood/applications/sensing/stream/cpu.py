@@ -25,6 +25,7 @@ class Worker:
     """Works on chunks of packets in order, reusing its memory."""
 
     ahead = 0  # chunks that are worked on while the next one is read
+    gathers = 0  # links of matrices that are added up at once; 0: each as it comes
 
     def __init__(self, threads: int | None) -> None:
         self.threads = threads

@@ -31,6 +31,8 @@ SORT_BYTES = 64  # device memory per link while runs are added up
 class Worker(cpu.Worker):
     """Chunks and sums on devices; runs and matrices on the host."""
 
+    gathers = 1 << 23
+
     def __init__(self, threads: int | None, devices: tuple[int, ...] | None = None) -> None:
         super().__init__(threads)
         cupy = engines.cupy()

@@ -106,6 +106,8 @@ class Runner:
         self._seen = 0  # packets read, where windows are counted in packets
         self._packets = 0
         self._under_way: deque[Callable[[], None]] = deque()  # what finishes windows, in order
+        self._gathered: list[Any] = []  # runs of matrices that are not in the sum yet
+        self._gathered_links = 0
         self._sums = self.new_sums()
         self._pairs: dict[int, RunSums] = {}
 
@@ -348,6 +350,7 @@ class Runner:
             self.watch.lap("windows")
             self._tell()
         self._finish_all()
+        self._add_gathered()
 
     def _add_matrix(self, matrix: TrafficMatrix, time: int | None) -> None:
         """Begin with the statistics of a matrix, which is a window that began at this time."""
@@ -362,9 +365,27 @@ class Runner:
             self._firsts.append(first)
             if self.listeners.on_window is not None:
                 self.listeners.on_window(matrix, time)
-            self._add_run(self.worker.run_of_matrix(matrix))
+            self._gather(self.worker.run_of_matrix(matrix))
 
         self._under_way.append(finish)
+
+    def _gather(self, run: Any) -> None:
+        """Add a run; a GPU adds up many at once, since all of them are copied to it and back."""
+        self._gathered.append(run)
+        self._gathered_links += run.keys.size
+        most = self.worker.gathers
+        if self.options.memory is not None:
+            most = min(most, self.options.memory // RUNS_PART // LINK_BYTES)
+        if self._gathered_links >= most:
+            self._add_gathered()
+
+    def _add_gathered(self) -> None:
+        runs, self._gathered, self._gathered_links = self._gathered, [], 0
+        if runs:
+            self.watch.lap("windows")
+            run = runs[0] if len(runs) == 1 else self.worker.combine(runs)
+            self.watch.lap("sums")
+            self._add_run(run)
 
     def _matrices(self) -> Iterator[tuple[TrafficMatrix, int | None]]:
         given = self.source.matrices()
