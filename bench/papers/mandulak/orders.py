@@ -1,6 +1,7 @@
 """Measures the thesis' chapter on orders (Mandulak, HPEC 2022): gaps, misses and seconds.
 
     python -m bench.papers.mandulak.orders --graph rmat:20 --graph mesh:160 --graph cnr-2000 -o FILE
+    python -m bench.papers.mandulak.orders --misses --graph rmat:20 -o FILE  # adds what is not time
     python -m bench.papers.mandulak.orders --fractions --graph rmat:16 -o FILE  # refinement alone
 
 Every graph in every order, on the threads of the host and on a GPU where there is one:
@@ -18,6 +19,7 @@ stay as they are; orders_figures.py makes the tables and figures.
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import json
 import os
@@ -49,6 +51,7 @@ FILES = {
     "copter2": "copter2.mtx.gz", "USA-road-d.NY": "USA-road-d.NY.gr.gz",
     "mit8": "mit8.edgelist.gz", "musae_facebook": "musae_facebook_edges.csv.gz",
 }  # fmt: skip
+PACKED = Path(".data")  # graphs and orders in a form that is quick to read, where there are any
 NATURAL, AGAIN = "natural", "natural, again"
 Table = dict[str, Any]
 
@@ -63,7 +66,7 @@ def made(name: str) -> Any:
         return generators.mesh((int(size),) * 3, engine=home)
     if kind == "grid":
         return generators.grid((int(size),) * 2, engine=home)
-    packed = Path(".data") / f"{name}.npz"  # indptr, and the steps from index to index
+    packed = PACKED / f"{name}.npz"  # indptr, and the steps from index to index
     if packed.exists():
         with np.load(packed) as file:
             read: Any = (file["indptr"], np.cumsum(file["steps"], dtype=np.int32))
@@ -94,88 +97,124 @@ def seconds(call: Callable[[], Any]) -> float:
     return end - start
 
 
-def orders(G: Any, refined: bool) -> dict[str, tuple[Any, float]]:
-    """perm of each order, and the seconds that it took; refined ones are called after the first."""
-    found: dict[str, tuple[Any, float]] = {}
+def orders(G: Any, name: str, wanted: list[str] | None) -> dict[str, tuple[Any, float]]:
+    """perm of each order, and the seconds that it took; refined ones are called after the first.
 
-    def add(name: str, call: Callable[[], Any]) -> None:
-        kept: list[Any] = []
-        taken = seconds(lambda: kept.append(call()))
-        found[name] = (kept[0], taken)
+    Those that lie in a file, since they take long to make, are read instead, and took 0.
+    """
+    found: dict[str, tuple[Any, float]] = {NATURAL: (None, 0.0), AGAIN: (None, 0.0)}
+    home = engines.location(G.indices)
+    packed = PACKED / f"{name}-orders.npz"
+    kept = dict(np.load(packed)) if packed.exists() else {}
 
-    found[NATURAL] = found[AGAIN] = (None, 0.0)
+    def add(order: str, call: Callable[[], Any]) -> None:
+        if wanted is not None and order not in wanted:
+            return
+        if order in kept:
+            found[order] = (engines.moved(_kept(order), home), 0.0)
+            return
+        made: list[Any] = []
+        taken = seconds(lambda: made.append(call()))
+        found[order] = (engines.moved(made[0], home), taken)
+
+    def _kept(order: str) -> Any:
+        """Of a refined order the file holds how far it is from the first, which is mostly 0."""
+        first = found.get(order.partition("+")[0], (None, 0.0))[0]
+        if "+" not in order:
+            return kept[order]
+        return kept[order] + (
+            np.arange(G.n, dtype=np.int32) if first is None else engines.moved(first, "cpu")
+        )
+
+    def refined(order: str, metric: str) -> Any:
+        return matchwood.refine_order(G, found[order][0], metric=metric, fraction=FRACTION).perm
+
     add("LLP", lambda: matchwood.layered_label_propagation_order(G))
     add("Rabbit", lambda: matchwood.rabbit_order(G))
     add("Shingle", lambda: matchwood.shingle_order(G))
-    for name in ("natural", "LLP", "Rabbit", "Shingle") if refined else ():
+    for order in ("natural", "LLP", "Rabbit", "Shingle"):
         for metric, text in METRICS.items():
-            add(f"{name}+{text}", lambda m=metric, p=found[name][0]: matchwood.refine_order(
-                G, p, metric=m, fraction=FRACTION).perm)  # fmt: skip
+            add(f"{order}+{text}", lambda o=order, m=metric: refined(o, m))
     add("RCM", lambda: matchwood.reverse_cuthill_mckee(G))
     add("degree", lambda: matchwood.degree_order(G))
     add("hub", lambda: matchwood.hub_order(G))
-    shuffled = np.random.default_rng(1).permutation(G.n).astype(np.int32)
-    found["random"] = (engines.moved(shuffled, engines.location(G.indices)), 0.0)
+    add("random", lambda: np.random.default_rng(1).permutation(G.n).astype(np.int32))
     return found
 
 
-def prepared(G: Any, perm: Any) -> dict[str, Any]:
-    """The graph in an order, for each engine that is here, its analytics called once."""
-    arrays = G.indptr, G.indices
-    if perm is not None:
-        B = matchwood.permute(G, perm)
-        arrays = B.indptr, B.indices
-    homes = ("cpu", "gpu") if has_gpu() else ("cpu",)
+def in_order(G: Any, perm: Any) -> tuple[Any, Any]:
+    """(indptr, indices) of the graph in another order."""
+    if perm is None:
+        return G.indptr, G.indices
+    B = matchwood.permute(G, perm)
+    return B.indptr, B.indices
+
+
+def prepared(arrays: tuple[Any, Any], left_out: list[str]) -> dict[str, Any]:
+    """The graph of these arrays, for each engine that is here, its analytics called once."""
     found = {}
-    for home in homes:
+    for home in ("cpu", "gpu") if has_gpu() else ("cpu",):
         moved = tuple(engines.moved(array, home) for array in arrays)
         found[home] = matchwood.graph(moved, weight=None)
-        for run in ANALYTICS.values():
-            run(found[home])
+        for name, run in ANALYTICS.items():
+            if f"{home}:{name}" not in left_out:
+                run(found[home])
     return found
 
 
-def timed(graphs: dict[str, Any], rounds: int, limit: float) -> dict[str, dict[str, list[float]]]:
+def timed(graphs: dict[str, Any], given: Any, home: str) -> dict[str, dict[str, list[float]]]:
     """Seconds of each analytic in each order, in rounds."""
+    analytics = [name for name in ANALYTICS if f"{home}:{name}" not in given.without]
     times: dict[str, dict[str, list[float]]] = {
-        order: {name: [] for name in ANALYTICS} for order in graphs
+        order: {name: [] for name in analytics} for order in graphs
     }
     start, last = time.perf_counter(), 0.0
-    for k in range(rounds):
+    for k in range(given.rounds):
         begun = time.perf_counter()
-        if k >= LEAST and begun - start + last > limit:
+        if k >= LEAST and begun - start + last > given.seconds:
             break
         for order in list(graphs) if k % 2 == 0 else reversed(list(graphs)):
-            for name, run in ANALYTICS.items():
+            for name in analytics:
                 if name not in SLOW or k % 2 == 0:
-                    times[order][name].append(seconds(lambda r=run, G=graphs[order]: r(G)))
+                    call = functools.partial(ANALYTICS[name], graphs[order])
+                    times[order][name].append(seconds(call))
         last = time.perf_counter() - begun
     return times
 
 
-def measure(name: str, given: argparse.Namespace) -> Table:
-    """All numbers of one graph."""
+def measure(name: str, given: Any) -> Table:
+    """Seconds of one graph in its orders."""
     G = matchwood.graph(made(name), weight=None)
     rows: Table = {}
     there: dict[str, dict[str, Any]] = {}
-    for order, (perm, taken) in orders(G, not given.few).items():
-        gaps = matchwood.gaps(G, perm)
-        rows[order] = {"linear_gap": float(gaps.linear_gap), "log_gap": gaps.log_gap,
-                       "seconds to make": taken, "seconds": {}}  # fmt: skip
-        there[order] = prepared(G, perm)
-    print(f"{name}: {G.n} vertices, {G.nnz} entries, {len(rows)} orders", flush=True)
+    for order, (perm, taken) in orders(G, name, given.orders).items():
+        rows[order] = {"seconds to make": taken, "seconds": {}}
+        there[order] = prepared(in_order(G, perm), given.without)
+        print(f"  {order}: made in {taken:.2f} s, ready at {time.perf_counter():.1f}", flush=True)
     loads = {}
     for home in there[NATURAL]:
         loads[home] = [os.getloadavg()[0]]
         graphs = {order: graphs[home] for order, graphs in there.items()}
-        for order, found in timed(graphs, given.rounds, given.seconds).items():
+        for order, found in timed(graphs, given, home).items():
             rows[order]["seconds"][home] = found
         loads[home].append(os.getloadavg()[0])
-        print(f"  {home}: load {loads[home]}", flush=True)
-    views = {order: graphs["cpu"].undirected_pattern() for order, graphs in there.items()}
-    for order, missed in orders_cache.misses(views, list(ANALYTICS)).items():
-        rows[order]["misses"] = missed
+        medians = {k: float(np.median(v)) for k, v in rows[NATURAL]["seconds"][home].items()}
+        print(f"  {home}: load {loads[home]}, natural {medians}", flush=True)
     return {"n": G.n, "entries": G.nnz, "load": loads, "orders": rows}
+
+
+def add_misses(name: str, table: Table, wanted: list[str]) -> None:
+    """Gaps and misses of the orders of a graph: the same numbers on any machine."""
+    G = matchwood.graph(made(name), weight=None)
+    for order, (perm, _) in orders(G, name, wanted).items():
+        gaps = matchwood.gaps(G, perm)
+        arrays = tuple(engines.moved(array, "cpu") for array in in_order(G, perm))
+        view = matchwood.graph(arrays, weight=None).undirected_pattern()
+        missed = orders_cache.misses({order: view}, list(ANALYTICS))
+        table[order] |= {
+            "linear_gap": float(gaps.linear_gap), "log_gap": gaps.log_gap, "misses": missed[order],
+        }  # fmt: skip
+        print(f"  {order}: {missed[order]}", flush=True)
 
 
 def refinement(name: str) -> Table:
@@ -216,7 +255,9 @@ def main() -> None:
     parser.add_argument("--graph", action="append", required=True, help="a name; see `made`")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--seconds", type=float, default=60, help="of the rounds of each engine")
-    parser.add_argument("--few", action="store_true", help="no refined orders")
+    parser.add_argument("--orders", type=lambda text: text.split("|"), help="these, with | between")
+    parser.add_argument("--without", action="append", default=[], help="such as cpu:louvain")
+    parser.add_argument("--misses", action="store_true", help="gaps and misses, no times")
     parser.add_argument("--fractions", action="store_true", help="refinement alone, no times")
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
@@ -225,12 +266,16 @@ def main() -> None:
         found |= json.loads(given.output.read_text())
     begun = time.perf_counter()
     environment = harness.environment()
-    if not given.fractions:
+    if not (given.fractions or given.misses):
         warm()
     for name in given.graph:
-        part = "refinement" if given.fractions else "graphs"
-        found[part][name] = refinement(name) if given.fractions else measure(name, given)
-        found[part][name]["environment"] = environment
+        if given.misses:
+            rows = found["graphs"][name]["orders"]
+            add_misses(name, rows, list(rows))
+        else:
+            part = "refinement" if given.fractions else "graphs"
+            found[part][name] = refinement(name) if given.fractions else measure(name, given)
+            found[part][name]["environment"] = environment
         given.output.write_text(json.dumps(found, indent=1) + "\n")
         print(f"{name}: done at {time.perf_counter() - begun:.0f} s", flush=True)
     left = matchwood.show_config(mode="dicts")["kernels"]

@@ -60,6 +60,8 @@ LEFT_OUT = np.uint32(0xFFFFFFFF)  # the address 255.255.255.255, which compat dr
 PHASES = ("read", "anonymize", "windows", "sums", "total")  # of Sensing.seconds
 
 LINK_BYTES = 16  # a key and a count
+MATRIX_BYTES = 1 << 22  # of a window of 2^17 packets and its run
+SUMS_AHEAD = 8  # sums of some matrices that are made while others are read
 WRITTEN = 1 << 22  # elements written or read at once; Ctrl-C takes effect in between
 SAMPLE = 1 << 12  # keys; one in SAMPLE of a run on disk is kept in memory, to cut ranges
 SOURCE_BITS = 32  # bits of a key below the source
@@ -108,6 +110,7 @@ class Runner:
         self._under_way: deque[Callable[[], None]] = deque()  # what finishes windows, in order
         self._gathered: list[Any] = []  # runs of matrices that are not in the sum yet
         self._gathered_links = 0
+        self._summed: deque[Callable[[], Any]] = deque()  # sums of such runs that were begun
         self._sums = self.new_sums()
         self._pairs: dict[int, RunSums] = {}
 
@@ -341,50 +344,58 @@ class Runner:
     # Matrices of an archive
 
     def _add_matrices(self) -> None:
+        ahead = self._few(self.worker.matrices_ahead, MATRIX_BYTES)
         for matrix in self._matrices():
             self.watch.go_on()
             require_sum("sense", "source", self._packets + matrix[0].packets)
-            self._finish_windows(max(self.worker.ahead - 1, 0))
+            self._finish_windows(max(ahead - 1, 0))
             self._add_matrix(*matrix)
-            self._finish_windows(self.worker.ahead)
+            self._finish_windows(ahead)
             self.watch.lap("windows")
             self._tell()
         self._finish_all()
-        self._add_gathered()
+        self._sum_gathered()
+        self._finish_sums()
+
+    def _few(self, number: int, each: int) -> int:
+        """At most `number` things of so many bytes, and fewer where memory is limited."""
+        memory = self.options.memory
+        return number if memory is None else min(number, memory // RUNS_PART // each)
 
     def _add_matrix(self, matrix: TrafficMatrix, time: int | None) -> None:
         """Begin with the statistics of a matrix, which is a window that began at this time."""
-        found = self.worker.begin_statistics(matrix)
+        found = self.worker.begin_matrix(matrix)
         first = self._packets
         self._timeless = self._timeless or time is None
         self._times += [] if time is None else [time]
         self._packets += matrix.packets
 
         def finish() -> None:
-            self._tables.append(np.array([as_row(found())], np.int64))
+            statistics, run = found()
+            self._tables.append(np.array([as_row(statistics)], np.int64))
             self._firsts.append(first)
             if self.listeners.on_window is not None:
                 self.listeners.on_window(matrix, time)
-            self._gather(self.worker.run_of_matrix(matrix))
+            self._gather(run)
 
         self._under_way.append(finish)
 
     def _gather(self, run: Any) -> None:
-        """Add a run; a GPU adds up many at once, since all of them are copied to it and back."""
+        """Add a run to those that are added up at once, beside the windows that follow."""
         self._gathered.append(run)
         self._gathered_links += run.keys.size
-        most = self.worker.gathers
-        if self.options.memory is not None:
-            most = min(most, self.options.memory // RUNS_PART // LINK_BYTES)
-        if self._gathered_links >= most:
-            self._add_gathered()
+        if self._gathered_links >= self._few(self.worker.gathers, LINK_BYTES):
+            self._sum_gathered()
+            self._finish_sums(self._few(SUMS_AHEAD, LINK_BYTES * self.worker.gathers))
 
-    def _add_gathered(self) -> None:
+    def _sum_gathered(self) -> None:
         runs, self._gathered, self._gathered_links = self._gathered, [], 0
         if runs:
-            self.watch.lap("windows")
-            run = runs[0] if len(runs) == 1 else self.worker.combine(runs)
-            self.watch.lap("sums")
+            self._summed.append(self.worker.begin_sum(runs))
+
+    def _finish_sums(self, but: int = 0) -> None:
+        while len(self._summed) > but:
+            run = self._summed.popleft()()
             self._add_run(run)
 
     def _matrices(self) -> Iterator[tuple[TrafficMatrix, int | None]]:
