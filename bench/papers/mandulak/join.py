@@ -2,7 +2,7 @@
 
     python -m bench.papers.mandulak.join                          all collections that are there
     python -m bench.papers.mandulak.join --only "Yelp sample" -o yelp.json
-    python -m bench.papers.mandulak.join --accuracy --only "Abt-Buy"   table 5.2 alone
+    python -m bench.papers.mandulak.join --accuracy   table 5.2 and what bounds cost
     python -m bench.papers.mandulak.join --draw docs/_static/measured/join_chapter.json
 
 Writes one JSON file, tables as csv and pictures as svg beside it.  With `--only` the others stay in
@@ -52,13 +52,14 @@ def part_of(name: str, percent: int = 100, most: int | None = None) -> sets.Data
 def measure(
     name: str, found: dict[str, Any], say: Any = print, only_accuracy: bool = False
 ) -> None:
-    """All numbers of one collection, or those of table 5.2 alone, into `found`."""
+    """All numbers of one collection, or those of table 5.2 and of bounds alone, into `found`."""
     whole, data = sets.read(name) if name != CLUSTERED else part_of(name), part_of(name)
     if whole is None or data is None:
         say(f"{name}: left out, its file is not in {sets.folder()}")
         return
     if only_accuracy:
         found["table 5.2"][name] = measures.accuracy(data, 50)
+        found["bounds"][name] = measures.cost_of_bounds(data)
         return
     used = len(data.left) + len(data.right or [])
     found["table 5.1"][name] = {**measures.sizes(whole), "used": used}
@@ -118,7 +119,7 @@ def main(arguments: list[str] | None = None) -> int:
     )  # fmt: skip
     known = [*sets.MAKERS, CLUSTERED]
     parser.add_argument("--only", action="append", choices=known, help="these collections only")
-    parser.add_argument("--accuracy", action="store_true", help="table 5.2 alone")
+    parser.add_argument("--accuracy", action="store_true", help="table 5.2 and bounds alone")
     parser.add_argument("-o", "--output", type=Path, default=OUT, help="the JSON file")
     parser.add_argument("--draw", type=Path, help="draw from this JSON file instead of measuring")
     chosen = parser.parse_args(arguments)

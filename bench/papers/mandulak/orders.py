@@ -207,6 +207,10 @@ def add_misses(name: str, table: Table, wanted: list[str]) -> None:
     """Gaps and misses of the orders of a graph: the same numbers on any machine."""
     G = matchwood.graph(made(name), weight=None)
     for order, (perm, _) in orders(G, name, wanted).items():
+        if order == AGAIN:
+            keys = ("linear_gap", "log_gap", "misses")
+            table[AGAIN] |= {key: table[NATURAL][key] for key in keys}
+            continue
         gaps = matchwood.gaps(G, perm)
         arrays = tuple(engines.moved(array, "cpu") for array in in_order(G, perm))
         view = matchwood.graph(arrays, weight=None).undirected_pattern()

@@ -10,12 +10,13 @@ there is one:
     batches    packets in arrays of the host to the quantities, in 1, 5 and 10 batches
     sliding    the nine quantities of a window of 2^17 packets after every packet
 
-Every time is kept; answers are compared first.  sensing_figures.py shows the file.
+Every time is kept; answers are compared first.  `--tables` writes the page's tables of FILE.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import tempfile
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import harness
-from bench.papers.mandulak.sensing import BATCHES, _compression, same
+from bench.papers.mandulak.sensing import BATCHES, THESIS, _compression, same
 from matchwood import engines, generators
 from matchwood.engines.cpu import default_threads
 from matchwood.sensing import archive_writer, sense, sliding_statistics, traffic_statistics
@@ -126,18 +127,64 @@ def tell(rows: list[Row], row: Row) -> None:
           f"{row['packets_per_s'] / 1e6:.1f} M/s {row['seconds']}", flush=True)  # fmt: skip
 
 
+def rates(found: dict[str, Any], part: str, where: str, **wanted: Any) -> float:
+    """Packets a second of the quickest run."""
+    (row,) = [
+        row
+        for row in found[part]["rows"]
+        if row["where"] == where and all(row.get(key) == value for key, value in wanted.items())
+    ]
+    return float(row["packets"] / min(row["seconds"]))
+
+
+def tables(found: dict[str, Any], folder: Path) -> Iterator[Path]:
+    """Table 3.2, batches and sliding windows, as csv."""
+    where = list(dict.fromkeys(row["where"] for row in found["archives"]["rows"]))
+    n = found["archives"]["rows"][0]["packets"].bit_length() - 1
+    thesis = THESIS["8 GPUs, 1 batch"]["packets_per_s"]
+    archives = [rates(found, "archives", place, what="archives") for place in where]
+    first = [
+        f"from archives of 2^{n} packets",
+        f"{thesis:,}",
+        *(f"{rate:,.0f}" for rate in archives),
+    ]
+    _write(folder / "sensing_table_3_2.csv", [["packets a second", "thesis, 8 A100", *where], first,
+           ["times the thesis", "1", *(f"{rate / thesis:.2f}" for rate in archives)]])  # fmt: skip
+    yield folder / "sensing_table_3_2.csv"
+    rows = [["batches", "thesis, analysis, up to 8 GPUs", *where]]
+    told = {1: "1", 5: "2.4 (mean of 5 and 10)", 10: "up to 2.7"}
+    for batches in BATCHES:
+        gains = [rates(found, "batches", place, batches=batches)
+                 / rates(found, "batches", place, batches=1) for place in where]  # fmt: skip
+        rows.append([str(batches), told[batches], *(f"{gain:.2f}" for gain in gains)])
+    _write(folder / "sensing_batches.csv", rows)
+    yield folder / "sensing_batches.csv"
+    rows = [["packets", *where]]
+    for kind in ("uniform", "zipf"):
+        speeds = (rates(found, "sliding", place, what=f"sliding, {kind}") for place in where)
+        rows.append([kind, *(f"{speed / 1e6:.0f} million/s" for speed in speeds)])
+    _write(folder / "sensing_sliding.csv", rows)
+    yield folder / "sensing_sliding.csv"
+
+
+def _write(path: Path, rows: list[list[str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--exponent", type=int, default=28, help="2^exponent packets")
     parser.add_argument("--batched", type=int, help="the same of packets in batches")
     parser.add_argument("--only", choices=PARTS, action="append", help="these parts")
+    parser.add_argument("--tables", action="store_true", help="of the file, without measuring")
     parser.add_argument("--seconds", type=float, default=20, help="of the runs of one place")
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
     found: dict[str, Any] = {}
     if given.output.exists():
         found = json.loads(given.output.read_text())
-    for part in given.only or PARTS:
+    for part in () if given.tables else given.only or PARTS:
         exponent = given.batched if part == "batches" and given.batched else given.exponent
         exponent = min(SLIDING, exponent) if part == "sliding" else exponent
         PARTS[part](min(exponent, SMALL), 0, [])  # compiles
@@ -146,6 +193,9 @@ def main() -> None:
         PARTS[part](exponent, given.seconds, rows)
         found[part] = {"environment": environment, "rows": rows}
         given.output.write_text(json.dumps(found, indent=1) + "\n")
+    if given.tables:
+        for written in tables(found, given.output.parent):
+            print(written)
 
 
 PARTS = {"archives": from_archives, "batches": in_batches, "sliding": sliding}
