@@ -46,6 +46,16 @@ def times_of(graph: Found, order: str, home: str, analytic: str) -> Any:
     return np.log(graph["orders"][order]["seconds"][home][analytic])
 
 
+def is_there(graph: Found, home: str, analytic: str) -> bool:
+    return bool(graph["orders"][NATURAL]["seconds"].get(home, {}).get(analytic))
+
+
+def homes_of(found: Found) -> list[str]:
+    """Where something was timed."""
+    graphs = found["graphs"].values()
+    return [h for h in HOMES if any(is_there(g, h, a) for g in graphs for a in ANALYTICS)]
+
+
 def gain(graph: Found, order: str, home: str, analytic: str) -> float:
     """How many times as fast as in the natural order; a logarithm."""
     both = [times_of(graph, name, home, analytic) for name in (NATURAL, AGAIN)]
@@ -79,11 +89,13 @@ def correlations(found: Found) -> Iterator[list[str]]:
     """Table 2.2: of gaps with misses and seconds, all relative to the graph's worst."""
     yield ["analytic", "what", "linear gap", "log gap", "thesis, linear", "thesis, log"]
     for analytic in ANALYTICS:
-        for what in (*CACHES, *HOMES):
+        for what in (*CACHES, *homes_of(found)):
             cells = []
             for metric in ("linear_gap", "log_gap"):
                 x, y = [], []
                 for graph in found["graphs"].values():
+                    if what in HOMES and not is_there(graph, what, analytic):
+                        continue
                     rows = [row for name, row in graph["orders"].items() if name != AGAIN]
                     one = [row[metric] for row in rows]
                     other = [
@@ -106,7 +118,8 @@ def improvements(found: Found, names: Iterable[str]) -> Iterator[list[str]]:
 
     Of graphs that have the order; all refined ones are there together.
     """
-    yield ["order", "graphs", *(f"misses of {cache}" for cache in CACHES), *HOMES.values(),
+    yield ["order", "graphs", *(f"misses of {cache}" for cache in CACHES),
+           *(f"speed, {HOMES[home]}" for home in homes_of(found)),
            "beyond the noise, of", "thesis, misses", "thesis, L1", "thesis, time"]  # fmt: skip
     for order in names:
         graphs = [graph for graph in found["graphs"].values() if order in graph["orders"]]
@@ -115,10 +128,12 @@ def improvements(found: Found, names: Iterable[str]) -> Iterator[list[str]]:
             fewer = [fewer_misses(g, order, cache, a) for g in graphs for a in ANALYTICS]
             cells.append(f"{math.exp(np.mean(fewer)):.2f}")
         beyond = total = 0
-        for home in HOMES:
+        for home in homes_of(found):
             gains, bars = [], []
             for graph in graphs:
                 for analytic in ANALYTICS:
+                    if not is_there(graph, home, analytic):
+                        continue
                     gains.append(gain(graph, order, home, analytic))
                     bars.append(noise(graph, home, analytic))
             beyond += sum(abs(g) > bar for g, bar in zip(gains, bars, strict=True))
@@ -136,10 +151,15 @@ def speeds(found: Found) -> Iterator[list[str]]:
     for name, graph in found["graphs"].items():
         for analytic in ANALYTICS:
             for home, where in HOMES.items():
+                if not is_there(graph, home, analytic):
+                    continue
                 bar = noise(graph, home, analytic)
                 median = float(np.median(graph["orders"][NATURAL]["seconds"][home][analytic]))
                 cells = []
                 for order in plain:
+                    if order not in graph["orders"]:
+                        cells.append("")
+                        continue
                     value = gain(graph, order, home, analytic)
                     told = f"{math.exp(value):.2f}"
                     cells.append(told if abs(value) > bar else f"({told})")
@@ -148,16 +168,19 @@ def speeds(found: Found) -> Iterator[list[str]]:
 
 
 def prices(found: Found) -> Iterator[list[str]]:
-    """Milliseconds to make each order on the GPU, and misses of PageRank."""
+    """Milliseconds to make each order, and misses of PageRank."""
     plain = [name for name in orders_of(found) if "+" not in name and name != AGAIN]
     yield ["graph", "what", NATURAL, *plain]
     for name, graph in found["graphs"].items():
         rows = graph["orders"]
-        made = [rows[order]["seconds to make"] for order in plain]
-        yield [name, "ms to make it, GPU", "", *(f"{1e3 * s:.3g}" if s else "" for s in made)]
+        made = [rows[order]["seconds to make"] if order in rows else 0 for order in plain]
+        yield [name, "ms to make it", "", *(f"{1e3 * s:.3g}" if s else "" for s in made)]
         for cache in CACHES:
-            missed = (rows[order]["misses"]["pagerank"][cache] for order in (NATURAL, *plain))
-            yield [name, f"misses of {cache}, PageRank", *(f"{part:.3f}" for part in missed)]
+            missed = [
+                f"{rows[order]['misses']['pagerank'][cache]:.3f}" if order in rows else ""
+                for order in (NATURAL, *plain)
+            ]
+            yield [name, f"misses of {cache}, PageRank", *missed]
 
 
 def steps(found: Found) -> Iterator[list[str]]:
@@ -182,13 +205,18 @@ def draw(found: Found, folder: Path) -> Iterator[Path]:
     """Figures 2.1 to 2.3, and refinement by fraction."""
     plt = harness.pyplot()
     names = orders_of(found)
+    homes = homes_of(found)
     for analytic in ANALYTICS:
-        figure, axes = plt.subplots(3, 1, figsize=(11, 7.5), sharex=True)
+        figure, axes = plt.subplots(len(homes) + 1, 1, figsize=(11, 2.5 + 2.5 * len(homes)),
+                                    sharex=True)  # fmt: skip
         many = len(found["graphs"])
         for k, (graph_name, graph) in enumerate(found["graphs"].items()):
             here = [(i, name) for i, name in enumerate(names) if name in graph["orders"]]
             at = np.array([i for i, _ in here]) + (k - (many - 1) / 2) * 0.8 / many
-            for ax, home in zip(axes, HOMES, strict=False):
+            look: dict[str, Any] = {"width": 0.8 / many, "bottom": 1, "color": f"C{k}"}
+            for ax, home in zip(axes, homes, strict=False):
+                if not is_there(graph, home, analytic):
+                    continue
                 heights = np.exp([gain(graph, name, home, analytic) for _, name in here])
                 spread = np.array([
                     np.quantile(times_of(graph, name, home, analytic), (0.25, 0.5, 0.75))
@@ -196,18 +224,15 @@ def draw(found: Found, folder: Path) -> Iterator[Path]:
                 ])  # fmt: skip
                 low = heights * (1 - np.exp(spread[:, 1] - spread[:, 2]))
                 high = heights * (np.exp(spread[:, 1] - spread[:, 0]) - 1)
-                ax.bar(at, heights - 1, 0.8 / many, bottom=1, label=graph_name,
-                       yerr=(low, high), error_kw={"linewidth": 0.6})  # fmt: skip
+                ax.bar(at, heights - 1, yerr=(low, high), error_kw={"linewidth": 0.6}, **look)
             fewer = np.exp([fewer_misses(graph, name, "L2", analytic) for _, name in here])
-            axes[2].bar(at, fewer - 1, 0.8 / many, bottom=1)
-        for ax, label in zip(
-            axes, (*(f"speed, {where}" for where in HOMES.values()), "fewer misses, L2"),
-            strict=True,
-        ):  # fmt: skip
+            axes[-1].bar(at, fewer - 1, label=graph_name, **look)
+        labels = [*(f"speed, {HOMES[home]}" for home in homes), "fewer misses, L2"]
+        for ax, label in zip(axes, labels, strict=True):
             ax.axhline(1.0, color="black", linewidth=0.6)
-            ax.set(ylabel=f"{label}", yscale="log")
-        axes[2].set_xticks(range(len(names)), names, rotation=60)
-        axes[0].legend(fontsize=7, ncols=many, loc="lower center", bbox_to_anchor=(0.5, 1))
+            ax.set(ylabel=label, yscale="log")
+        axes[-1].set_xticks(range(len(names)), names, rotation=60)
+        axes[-1].legend(fontsize=7, ncols=many, loc="lower right")
         figure.tight_layout()
         yield _saved(figure, folder / f"orders_{analytic}.svg")
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,28 +13,22 @@ from matchwood.applications.sensing.statistics import cpu as windowed
 from matchwood.applications.sensing.statistics.result import as_row
 from matchwood.applications.sensing.traffic import cpu as links
 from matchwood.applications.sensing.traffic.result import Run, TrafficMatrix, trusted
-from matchwood.engines.cpu import crew, default_threads
+from matchwood.engines.cpu import crew
 
 LARGEST = (1 << 32) - 1  # packets of a window whose links are numbered with 32 bits
 # Where windows have this many times fewer links than packets, links are sorted: `sense` takes 12 to
 # 20 % less time then (4 million Zipf packets)
 FEWER = 2
-SMALL = 1 << 20  # links of a matrix that is work for one thread, as others are for others: a team
-# on windows of 2^17 packets waits more than it works (16 threads: 4.5 ms each, one alone 6 ms)
 
 
 class Worker:
     """Works on chunks of packets in order, reusing its memory."""
 
     ahead = 0  # chunks that are worked on while the next one is read
-    gathers = 1 << 20  # links of matrices that one thread adds up, before they are added to the sum
 
     def __init__(self, threads: int | None) -> None:
         self.threads = threads
         self._room = links.Room()
-        self._members = default_threads() if threads is None else threads
-        self._pool: ThreadPoolExecutor | None = None
-        self.matrices_ahead = 2 * self._members if self._members > 1 else 0
 
     def begin(
         self, src: Any, dst: Any, cuts: Any, keep: bool
@@ -44,32 +37,13 @@ class Worker:
         found = self.windows(src, dst, cuts, keep)
         return lambda: found
 
-    def begin_matrix(self, matrix: TrafficMatrix) -> Callable[[], tuple[Any, Any]]:
-        """Begin with a matrix; the function returned waits for its statistics and its run."""
-        if matrix.links < SMALL:
-            return self._begin(_statistics_and_run, matrix)
-        found = self.statistics(matrix), self.run_of_matrix(matrix)
+    def begin_statistics(self, matrix: TrafficMatrix) -> Callable[[], Any]:
+        """Begin `statistics`; the function returned waits for its result."""
+        found = self.statistics(matrix)
         return lambda: found
-
-    def begin_sum(self, runs: list[Any]) -> Callable[[], Any]:
-        """Begin to add up runs of small matrices; the function returned waits for the sum."""
-        if len(runs) == 1:
-            return lambda: runs[0]
-        return self._begin(_sum, runs)
-
-    def _begin(self, work: Callable[[Any], Any], given: Any) -> Callable[[], Any]:
-        """Begin work(given), by one thread."""
-        if self._members == 1:
-            found = work(given)
-            return lambda: found
-        self._pool = self._pool or ThreadPoolExecutor(self._members, "matchwood-windows")
-        return self._pool.submit(work, given).result
 
     def close(self) -> None:
         """Wait for the work begun; none follows."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
 
     def windows(self, src: Any, dst: Any, cuts: Any, keep: bool) -> tuple[Any, Any, list[Any]]:
         """(a row of Statistics for each window, the run of all, matrices of windows if kept)."""
@@ -137,12 +111,3 @@ class Worker:
 
     def matrix_of_run(self, run: Any) -> TrafficMatrix:
         return trusted(*self.rows_of_run(run))
-
-
-def _statistics_and_run(matrix: TrafficMatrix) -> tuple[Any, Any]:
-    found = windowed.matrix_statistics(matrix, threads=1)
-    return found, Run(matrix.keys(threads=1), matrix.counts)
-
-
-def _sum(runs: list[Any]) -> Any:
-    return links.sum_runs(runs, threads=1)

@@ -31,8 +31,6 @@ SORT_BYTES = 64  # device memory per link while runs are added up
 class Worker(cpu.Worker):
     """Chunks and sums on devices; runs and matrices on the host."""
 
-    gathers = 1 << 23  # small matrices are work for the host: to copy them takes longer
-
     def __init__(self, threads: int | None, devices: tuple[int, ...] | None = None) -> None:
         super().__init__(threads)
         cupy = engines.cupy()
@@ -48,14 +46,10 @@ class Worker(cpu.Worker):
         ready = engines.cupy().cuda.get_current_stream().record()
         return next(self._next).submit(ready, self._windows, src, dst, cuts, keep).result
 
-    def begin_matrix(self, matrix: TrafficMatrix) -> Callable[[], tuple[Any, Any]]:
-        if matrix.links < cpu.SMALL:
-            return super().begin_matrix(matrix)
-        found = next(self._next).submit(None, self._statistics, matrix)
-        return lambda: (found.result(), self.run_of_matrix(matrix))
+    def begin_statistics(self, matrix: TrafficMatrix) -> Callable[[], Any]:
+        return next(self._next).submit(None, self._statistics, matrix).result
 
     def close(self) -> None:
-        super().close()
         for lane in self._lanes:
             lane.close()
 

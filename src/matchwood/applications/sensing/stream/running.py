@@ -57,11 +57,10 @@ CHUNK_BYTES = 64  # memory per packet of a chunk: itself, two keys, destination,
 CHUNK_PART = 4  # a quarter of the memory allowed is for a chunk ...
 RUNS_PART = 10  # ... and a tenth for runs, which are copied when they are merged
 LEFT_OUT = np.uint32(0xFFFFFFFF)  # the address 255.255.255.255, which compat drops
+MOST_PACKETS = 4  # of a link on average, where a matrix becomes packets again
 PHASES = ("read", "anonymize", "windows", "sums", "total")  # of Sensing.seconds
 
 LINK_BYTES = 16  # a key and a count
-MATRIX_BYTES = 1 << 22  # of a window of 2^17 packets and its run
-SUMS_AHEAD = 8  # sums of some matrices that are made while others are read
 WRITTEN = 1 << 22  # elements written or read at once; Ctrl-C takes effect in between
 SAMPLE = 1 << 12  # keys; one in SAMPLE of a run on disk is kept in memory, to cut ranges
 SOURCE_BITS = 32  # bits of a key below the source
@@ -108,9 +107,6 @@ class Runner:
         self._seen = 0  # packets read, where windows are counted in packets
         self._packets = 0
         self._under_way: deque[Callable[[], None]] = deque()  # what finishes windows, in order
-        self._gathered: list[Any] = []  # runs of matrices that are not in the sum yet
-        self._gathered_links = 0
-        self._summed: deque[Callable[[], Any]] = deque()  # sums of such runs that were begun
         self._sums = self.new_sums()
         self._pairs: dict[int, RunSums] = {}
 
@@ -344,59 +340,70 @@ class Runner:
     # Matrices of an archive
 
     def _add_matrices(self) -> None:
-        ahead = self._few(self.worker.matrices_ahead, MATRIX_BYTES)
-        for matrix in self._matrices():
+        """Small matrices become packets again, many windows at once; a large one is alone."""
+        size = self._chunk()
+        group: list[tuple[TrafficMatrix, int | None]] = []
+        packets = 0
+        for matrix, time in self._matrices():
             self.watch.go_on()
-            require_sum("sense", "source", self._packets + matrix[0].packets)
-            self._finish_windows(max(ahead - 1, 0))
-            self._add_matrix(*matrix)
-            self._finish_windows(ahead)
+            require_sum("sense", "source", self._packets + packets + matrix.packets)
+            small = 0 < matrix.packets <= min(size, MOST_PACKETS * matrix.links)
+            if group and (not small or packets + matrix.packets > size):
+                self._add_group(group)
+                group, packets = [], 0
+            if small:
+                group.append((matrix, time))
+                packets += matrix.packets
+            else:
+                self._finish_windows(max(self.worker.ahead - 1, 0))
+                self._add_matrix(matrix, time)
+                self._finish_windows(self.worker.ahead)
             self.watch.lap("windows")
             self._tell()
+        if group:
+            self._add_group(group)
         self._finish_all()
-        self._sum_gathered()
-        self._finish_sums()
 
-    def _few(self, number: int, each: int) -> int:
-        """At most `number` things of so many bytes, and fewer where memory is limited."""
-        memory = self.options.memory
-        return number if memory is None else min(number, memory // RUNS_PART // each)
+    def _add_group(self, group: list[tuple[TrafficMatrix, int | None]]) -> None:
+        """Begin with the windows of these matrices."""
+        self._finish_windows(max(self.worker.ahead - 1, 0))
+        parts = [_packets_of(matrix) for matrix, _ in group]
+        src, dst = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+        cuts = np.cumsum([0, *(part[0].size for part in parts)])
+        found = self.worker.begin(src, dst, cuts, False)
+        firsts = (cuts[:-1] + self._packets).tolist()
+        self._packets += src.size
+        self._timeless = self._timeless or any(time is None for _, time in group)
+        self._times += [time for _, time in group if time is not None]
+
+        def finish() -> None:
+            table, run, _ = found()
+            self._tables.append(table)
+            self._firsts.extend(firsts)
+            if self.listeners.on_window is not None:
+                for matrix, time in group:
+                    self.listeners.on_window(matrix, time)
+            self._add_run(run)
+
+        self._under_way.append(finish)
+        self._finish_windows(self.worker.ahead)
 
     def _add_matrix(self, matrix: TrafficMatrix, time: int | None) -> None:
         """Begin with the statistics of a matrix, which is a window that began at this time."""
-        found = self.worker.begin_matrix(matrix)
+        found = self.worker.begin_statistics(matrix)
         first = self._packets
         self._timeless = self._timeless or time is None
         self._times += [] if time is None else [time]
         self._packets += matrix.packets
 
         def finish() -> None:
-            statistics, run = found()
-            self._tables.append(np.array([as_row(statistics)], np.int64))
+            self._tables.append(np.array([as_row(found())], np.int64))
             self._firsts.append(first)
             if self.listeners.on_window is not None:
                 self.listeners.on_window(matrix, time)
-            self._gather(run)
+            self._add_run(self.worker.run_of_matrix(matrix))
 
         self._under_way.append(finish)
-
-    def _gather(self, run: Any) -> None:
-        """Add a run to those that are added up at once, beside the windows that follow."""
-        self._gathered.append(run)
-        self._gathered_links += run.keys.size
-        if self._gathered_links >= self._few(self.worker.gathers, LINK_BYTES):
-            self._sum_gathered()
-            self._finish_sums(self._few(SUMS_AHEAD, LINK_BYTES * self.worker.gathers))
-
-    def _sum_gathered(self) -> None:
-        runs, self._gathered, self._gathered_links = self._gathered, [], 0
-        if runs:
-            self._summed.append(self.worker.begin_sum(runs))
-
-    def _finish_sums(self, but: int = 0) -> None:
-        while len(self._summed) > but:
-            run = self._summed.popleft()()
-            self._add_run(run)
 
     def _matrices(self) -> Iterator[tuple[TrafficMatrix, int | None]]:
         given = self.source.matrices()
@@ -574,6 +581,14 @@ class RunSums:
         at = [sample[sample.size * part // parts] for part in range(1, parts)]
         shift = np.uint64(boundary)
         return sorted({(mark >> shift) << shift for mark in at})
+
+
+def _packets_of(matrix: TrafficMatrix) -> tuple[Any, Any]:
+    """Sources and destinations, each link as often as it has packets."""
+    src = np.repeat(matrix.sources, np.diff(matrix.indptr))
+    if matrix.packets == matrix.links:
+        return src, matrix.destinations
+    return np.repeat(src, matrix.counts), np.repeat(matrix.destinations, matrix.counts)
 
 
 def _append(path: Path, array: Any) -> None:
