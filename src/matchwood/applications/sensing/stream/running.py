@@ -342,8 +342,7 @@ class Runner:
     def _add_matrices(self) -> None:
         """Small matrices become packets again, many windows at once; a large one is alone."""
         size = self._chunk()
-        group: list[tuple[TrafficMatrix, int | None]] = []
-        packets = 0
+        group, packets = list[tuple[TrafficMatrix, int | None]](), 0
         for matrix, time in self._matrices():
             self.watch.go_on()
             require_sum("sense", "source", self._packets + packets + matrix.packets)
@@ -367,22 +366,21 @@ class Runner:
     def _add_group(self, group: list[tuple[TrafficMatrix, int | None]]) -> None:
         """Begin with the windows of these matrices."""
         self._finish_windows(max(self.worker.ahead - 1, 0))
-        parts = [_packets_of(matrix) for matrix, _ in group]
-        src, dst = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-        cuts = np.cumsum([0, *(part[0].size for part in parts)])
+        pairs = (_packets_of(matrix) for matrix, _ in group)
+        src, dst = map(np.concatenate, zip(*pairs, strict=True))
+        cuts = np.cumsum([0, *(matrix.packets for matrix, _ in group)])
         found = self.worker.begin(src, dst, cuts, False)
         firsts = (cuts[:-1] + self._packets).tolist()
         self._packets += src.size
-        self._timeless = self._timeless or any(time is None for _, time in group)
+        self._timeless |= any(time is None for _, time in group)
         self._times += [time for _, time in group if time is not None]
 
         def finish() -> None:
             table, run, _ = found()
             self._tables.append(table)
             self._firsts.extend(firsts)
-            if self.listeners.on_window is not None:
-                for matrix, time in group:
-                    self.listeners.on_window(matrix, time)
+            for matrix, time in group if self.listeners.on_window else ():
+                self.listeners.on_window(matrix, time)  # type: ignore[misc]
             self._add_run(run)
 
         self._under_way.append(finish)
@@ -585,10 +583,10 @@ class RunSums:
 
 def _packets_of(matrix: TrafficMatrix) -> tuple[Any, Any]:
     """Sources and destinations, each link as often as it has packets."""
-    src = np.repeat(matrix.sources, np.diff(matrix.indptr))
-    if matrix.packets == matrix.links:
-        return src, matrix.destinations
-    return np.repeat(src, matrix.counts), np.repeat(matrix.destinations, matrix.counts)
+    src, dst = np.repeat(matrix.sources, np.diff(matrix.indptr)), matrix.destinations
+    if matrix.packets > matrix.links:
+        src, dst = (np.repeat(part, matrix.counts) for part in (src, dst))
+    return src, dst
 
 
 def _append(path: Path, array: Any) -> None:

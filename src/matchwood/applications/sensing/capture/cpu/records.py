@@ -128,7 +128,7 @@ def header_at(data: Array, start: int, captured: int, link: int, compat: bool, v
         if captured < 4:
             return _no(SHORT)
         head = np.int64(data[start + 2]) | (np.int64(data[start + 3]) << 8)
-        padded = _is_padded(data, start, start + min(head, captured))
+        padded = _is_padded(data, start, start + head if head < captured else end)
         return _behind_wifi(data, start + head, end, version, padded)
     return _no(OTHER)
 
