@@ -232,7 +232,7 @@ def draw(found: Found, folder: Path) -> Iterator[Path]:
             ax.axhline(1.0, color="black", linewidth=0.6)
             ax.set(ylabel=label, yscale="log")
         axes[-1].set_xticks(range(len(names)), names, rotation=60)
-        axes[-1].legend(fontsize=7, ncols=many, loc="lower right")
+        axes[-1].legend(fontsize=7, ncols=many, loc="lower left")
         figure.tight_layout()
         yield _saved(figure, folder / f"orders_{analytic}.svg")
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
