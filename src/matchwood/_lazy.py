@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import queue
 import sys
 import threading
@@ -92,6 +93,35 @@ def import_whole(package: str) -> Any:
 
 
 _whole: set[str] = set()
+_lock = threading.RLock()  # held by a thread that imports: see `_import`
+_importers: set[int] = set()  # the thread that holds it
+
+
+def _import(package: str) -> None:
+    """Import a module while no other thread imports one here.
+
+    Modules that import each other fail where two threads begin with different ones: each finds one
+    that the other has half imported.
+    """
+    with _lock:
+        nested = threading.get_ident() in _importers
+        _importers.add(threading.get_ident())
+        try:
+            importlib.import_module(package)
+        finally:
+            if not nested:
+                _importers.discard(threading.get_ident())
+
+
+def _forget() -> None:
+    """In a forked child: the thread that held the lock may not be there."""
+    global _lock
+    _lock = threading.RLock()
+    _importers.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _importing() -> bool:
@@ -109,14 +139,15 @@ def _importing() -> bool:
 def _import_whole(package: str) -> None:
     # A module that is there may be half imported by this thread: then no other can import it.
     apart = package not in sys.modules and not (_importing() and package.startswith("matchwood"))
-    if not apart or threading.current_thread() is not threading.main_thread():
-        importlib.import_module(package)
+    inside = threading.get_ident() in _importers
+    if not apart or inside or threading.current_thread() is not threading.main_thread():
+        _import(package)
         return
     outcome: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
     def work() -> None:
         try:
-            importlib.import_module(package)
+            _import(package)
             outcome.put(None)
         except BaseException as caught:
             outcome.put(caught)
@@ -124,7 +155,7 @@ def _import_whole(package: str) -> None:
     try:
         threading.Thread(target=work, daemon=True, name="matchwood import").start()
     except RuntimeError:  # no thread available: import as usual
-        importlib.import_module(package)
+        _import(package)
         return
     while True:
         try:

@@ -149,6 +149,37 @@ def test_packets_inside_of_others(link, head, tmp_path):
     six(frames.pcap(odd, link=link), tmp_path)
 
 
+def radiotap(flags: int, *, timed: bool = False, words: int = 1) -> bytes:
+    """A header with flags, and all else that its words of presence announce."""
+    present = [0x80000000] * (words - 1) + [0]
+    present[0] |= 2 | timed
+    fields = struct.pack(f"<{words}I", *present)
+    if timed:
+        fields += bytes(-(4 + len(fields)) % 8) + bytes(8)
+    fields += bytes([flags, 0])
+    return struct.pack("<BBH", 0, 0, 4 + len(fields)) + fields
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize(("timed", "words"), [(False, 1), (True, 1), (True, 2), (False, 3)])
+def test_padded_headers_of_80211(padded, timed, words, tmp_path):
+    """Packets behind a header that was filled up to a word were skipped as "other"."""
+    head, rest = wifi(0x88, 0x02, 0)[:26], wifi(0x88, 0x02, 0)[26:]
+    front = radiotap(0x20 if padded else 0x10, timed=timed, words=words) + head
+    front += (bytes(2) if padded else b"") + rest
+    made = [front + packet for packet in frames.example()]
+    assert agrees(frames.pcap(made, link=127), tmp_path).src.size == 8
+    every = [made[0][:size] for size in range(len(front) + 20)]
+    assert agrees(frames.pcap(every, link=127), tmp_path).src.size == 0
+    rng = np.random.default_rng(2)
+    odd = []
+    for _ in range(300):
+        frame = bytearray(made[0])
+        frame[rng.integers(0, len(front))] = rng.integers(0, 256)
+        odd.append(bytes(frame))
+    agrees(frames.pcap(odd, link=127), tmp_path)
+
+
 def ipv6(src: int, dst: int) -> bytes:
     words = b"".join(address.to_bytes(16, "big") for address in (src, dst))
     return struct.pack(">IHBB", 6 << 28, 0, 17, 64) + words

@@ -598,6 +598,26 @@ def test_archives_keep_the_times_of_windows(engine, tmp_path):
     assert [matrix.time for matrix in read_archive(written[0])] == list(old)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_matrices_of_all_kinds(engine, tmp_path, monkeypatch):
+    """Small ones are worked on many at once, in order with those of many packets and of none."""
+    monkeypatch.setattr(running, "CHUNK", 1000)  # packets of which few windows become a group
+    links = np.arange(50, dtype=np.uint32)
+    heavy = traffic_matrix(np.repeat(links, 90), np.repeat(links % 7, 90))
+    none = traffic_matrix(links[:0], links[:0])
+    few = [traffic_matrix(*(x % 64 for x in uniform(300, 7 + k))) for k in range(9)]
+    several = traffic_matrix(np.repeat(links, 3), np.repeat(links % 5, 3))
+    given = [*few[:4], heavy, few[4], none, several, *few[5:], none, heavy, several]
+    path = write_archive(tmp_path / "a.tar", given, compression=None)[0]
+    seen = []
+    found = sense(path, engine=engine, on_window=lambda matrix, time: seen.append(matrix))
+    right = sense(path, engine="reference")
+    assert found.windows == right.windows
+    assert found.statistics == right.statistics
+    assert found.matrix == right.matrix
+    assert seen == given
+
+
 def test_batches_of_captures_and_of_archives(tmp_path, monkeypatch):
     src, dst = uniform(5 * W)
     right = sense((src, dst), window=W)

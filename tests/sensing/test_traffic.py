@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import pickle
 
@@ -13,6 +14,7 @@ import matchwood
 from matchwood import check, engines
 from matchwood.applications.sensing.traffic import trusted
 from matchwood.applications.sensing.traffic.check import check_traffic_matrix
+from matchwood.applications.sensing.traffic.result import with_time
 from matchwood.errors import CheckFailed
 from matchwood.sensing import TrafficMatrix, sum_matrices, traffic_matrix
 from sensing.traffic_cases import CASES, TOP, official, uniform, zipf
@@ -115,7 +117,9 @@ def test_the_forms_of_a_matrix():
     assert addresses.tolist() == [0, 1, 2, 3, 4]
     assert (graph.n, graph.nnz) == (5, 12)
     assert matchwood.connected_components(graph).count == 1
-    assert pickle.loads(pickle.dumps(A)) == A
+    copied = pickle.loads(pickle.dumps(with_time(A, 5)))
+    assert copied == A
+    assert copied.time == copy.copy(A).time == 5  # was dropped
     assert repr(A) == "TrafficMatrix(21 packets, 12 links, 4 sources)"
     assert A != traffic_matrix(*uniform(3))
 

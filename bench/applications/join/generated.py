@@ -3,6 +3,7 @@
 `tagged` looks like the categories of shops: words drawn by Zipf's law from a small vocabulary, few
 to a set, with near copies of earlier sets in which a word was misspelt.  `clustered` are large
 sets in clusters of ten copies, of which a quarter of the words got another character.
+`near_copies` are copies of sets that are given, misspelt about as much as 0.7 allows.
 """
 
 from __future__ import annotations
@@ -93,3 +94,20 @@ def clustered(
             ]
             made.append(list(dict.fromkeys(record)))
     return made[:count]
+
+
+def near_copies(
+    rows: list[list[str]], seed: int, *, each: int = 3, edited: tuple[float, float] = (0.3, 0.45)
+) -> list[list[str]]:
+    """So many copies of each set; of their words a part got an edit, drawn for each copy."""
+    rng = np.random.default_rng(seed)
+    made: list[list[str]] = []
+    for row in rows:
+        words = list(dict.fromkeys(row))
+        for _ in range(each):
+            edits = rng.random(len(words)) < rng.uniform(*edited)
+            made.append([
+                misspelt(word, rng) if edit else word
+                for word, edit in zip(words, edits, strict=True)
+            ])  # fmt: skip
+    return made

@@ -2,6 +2,7 @@
 
     python -m bench.papers.mandulak.join                          all collections that are there
     python -m bench.papers.mandulak.join --only "Yelp sample" -o yelp.json
+    python -m bench.papers.mandulak.join --accuracy   table 5.2 and what bounds cost
     python -m bench.papers.mandulak.join --draw docs/_static/measured/join_chapter.json
 
 Writes one JSON file, tables as csv and pictures as svg beside it.  With `--only` the others stay in
@@ -48,11 +49,17 @@ def part_of(name: str, percent: int = 100, most: int | None = None) -> sets.Data
     return data if percent == 100 else sets.sample(data, percent, SEED)
 
 
-def measure(name: str, found: dict[str, Any], say: Any = print) -> None:
-    """All numbers of one collection, into `found`."""
+def measure(
+    name: str, found: dict[str, Any], say: Any = print, only_accuracy: bool = False
+) -> None:
+    """All numbers of one collection, or those of table 5.2 and of bounds alone, into `found`."""
     whole, data = sets.read(name) if name != CLUSTERED else part_of(name), part_of(name)
     if whole is None or data is None:
         say(f"{name}: left out, its file is not in {sets.folder()}")
+        return
+    if only_accuracy:
+        found["table 5.2"][name] = measures.accuracy(data, 50)
+        found["bounds"][name] = measures.cost_of_bounds(data)
         return
     used = len(data.left) + len(data.right or [])
     found["table 5.1"][name] = {**measures.sizes(whole), "used": used}
@@ -79,13 +86,18 @@ def known_before(path: Path) -> dict[str, Any]:
     return {"delta": measures.DELTA, **{part: {} for part in PARTS}}
 
 
-def save(found: dict[str, Any], path: Path, names: list[str]) -> None:
-    """Write the file; collections in the order of `names`."""
+def save(found: dict[str, Any], path: Path, names: list[str], begun: dict[str, Any] | None) -> None:
+    """Write the file; collections in the order of `names`.
+
+    `begun`: the machine at the beginning, where times are new.
+    """
     for part in PARTS:
         order = {key: names.index(key.rpartition(", ")[0] if "%" in key else key)
                  for key in found[part]}  # fmt: skip
         found[part] = dict(sorted(found[part].items(), key=lambda item: order[item[0]]))
-    found["config"] = matchwood.show_config(mode="dicts")
+    if begun is not None:
+        found["config"] = matchwood.show_config(mode="dicts")
+        found["environment"] = begun
     found["figure 5.2"] = measures.profile(found["runs"])
     found["thesis"] = {
         "total": thesis.TOTAL, "verification": thesis.VERIFICATION, "edit": thesis.EDIT,
@@ -107,17 +119,19 @@ def main(arguments: list[str] | None = None) -> int:
     )  # fmt: skip
     known = [*sets.MAKERS, CLUSTERED]
     parser.add_argument("--only", action="append", choices=known, help="these collections only")
+    parser.add_argument("--accuracy", action="store_true", help="table 5.2 and bounds alone")
     parser.add_argument("-o", "--output", type=Path, default=OUT, help="the JSON file")
     parser.add_argument("--draw", type=Path, help="draw from this JSON file instead of measuring")
     chosen = parser.parse_args(arguments)
     path = chosen.draw or chosen.output
+    begun = harness.environment()
     if chosen.draw is None:
-        if chosen.only is None:
+        if chosen.only is None and not chosen.accuracy:
             path.unlink(missing_ok=True)
         for name in chosen.only or known:
             found = known_before(path)
-            measure(name, found, lambda text: print(text, flush=True))
-            save(found, path, known)
+            measure(name, found, lambda text: print(text, flush=True), chosen.accuracy)
+            save(found, path, known, None if chosen.accuracy else begun)
     found = json.loads(path.read_text(encoding="utf-8"))
     for written in (*pictures.tables(found, path), *pictures.draw(found, path)):
         print(written)

@@ -78,6 +78,8 @@ def _accuracy(found: dict[str, Any]) -> Iterator[list[Any]]:
                                              for c in columns)]  # fmt: skip
     for name, row in found["table 5.2"].items():
         cells = (f"{row[c]['ratio']:.4f} ({row[c]['difference']:+,})" for c in columns)
+        if row.get("copies"):
+            name += ", with near copies"
         yield [name, row["delta"], f"{row[columns[0]]['pairs']:,}", *cells]
 
 

@@ -100,7 +100,8 @@ def ip_header(link: int, frame: bytes, compat: bool, version: int) -> bytes | st
     if link == 127:
         if len(frame) < 4:
             return "short"
-        return _of_wifi(frame[int.from_bytes(frame[2:4], "little") :], version)
+        head = int.from_bytes(frame[2:4], "little")
+        return _of_wifi(frame[head:], version, padded=_is_padded(frame[:head]))
     return "other"
 
 
@@ -142,7 +143,22 @@ def _of_kind(kind: int, rest: bytes, compat: bool, version: int) -> bytes | str:
     return "other"
 
 
-def _of_wifi(frame: bytes, version: int) -> bytes | str:
+def _is_padded(radiotap: bytes) -> bool:
+    """Whether the flags of a radiotap header say that the frame's header is filled up to a word."""
+    words = 0
+    while True:
+        words += 1
+        if len(radiotap) < 4 + 4 * words:
+            return False
+        if not radiotap[4 * words + 3] & 0x80:
+            break
+    at = 4 + 4 * words
+    if radiotap[4] & 1:  # a time of eight bytes comes before the flags
+        at = -(-at // 8) * 8 + 8
+    return bool(radiotap[4] & 2 and at < len(radiotap) and radiotap[at] & 0x20)
+
+
+def _of_wifi(frame: bytes, version: int, *, padded: bool = False) -> bytes | str:
     """The header in a frame of 802.11: data that is neither encrypted nor several frames."""
     if len(frame) < 24:
         return "short"
@@ -156,6 +172,8 @@ def _of_wifi(frame: bytes, version: int) -> bytes | str:
         if frame[head] & 0x80:
             return "other"
         head += 6 if frame[1] & 0x80 else 2
+    if padded:
+        head = -(-head // 4) * 4
     rest = frame[head:]
     if len(rest) < 8:
         return "short"

@@ -57,6 +57,7 @@ CHUNK_BYTES = 64  # memory per packet of a chunk: itself, two keys, destination,
 CHUNK_PART = 4  # a quarter of the memory allowed is for a chunk ...
 RUNS_PART = 10  # ... and a tenth for runs, which are copied when they are merged
 LEFT_OUT = np.uint32(0xFFFFFFFF)  # the address 255.255.255.255, which compat drops
+MOST_PACKETS = 4  # of a link on average, where a matrix becomes packets again
 PHASES = ("read", "anonymize", "windows", "sums", "total")  # of Sensing.seconds
 
 LINK_BYTES = 16  # a key and a count
@@ -339,15 +340,51 @@ class Runner:
     # Matrices of an archive
 
     def _add_matrices(self) -> None:
-        for matrix in self._matrices():
+        """Small matrices become packets again, many windows at once; a large one is alone."""
+        size = self._chunk()
+        group, packets = list[tuple[TrafficMatrix, int | None]](), 0
+        for matrix, time in self._matrices():
             self.watch.go_on()
-            require_sum("sense", "source", self._packets + matrix[0].packets)
-            self._finish_windows(max(self.worker.ahead - 1, 0))
-            self._add_matrix(*matrix)
-            self._finish_windows(self.worker.ahead)
+            require_sum("sense", "source", self._packets + packets + matrix.packets)
+            small = 0 < matrix.packets <= min(size, MOST_PACKETS * matrix.links)
+            if group and (not small or packets + matrix.packets > size):
+                self._add_group(group)
+                group, packets = [], 0
+            if small:
+                group.append((matrix, time))
+                packets += matrix.packets
+            else:
+                self._finish_windows(max(self.worker.ahead - 1, 0))
+                self._add_matrix(matrix, time)
+                self._finish_windows(self.worker.ahead)
             self.watch.lap("windows")
             self._tell()
+        if group:
+            self._add_group(group)
         self._finish_all()
+
+    def _add_group(self, group: list[tuple[TrafficMatrix, int | None]]) -> None:
+        """Begin with the windows of these matrices."""
+        self._finish_windows(max(self.worker.ahead - 1, 0))
+        pairs = (_packets_of(matrix) for matrix, _ in group)
+        src, dst = map(np.concatenate, zip(*pairs, strict=True))
+        cuts = np.cumsum([0, *(matrix.packets for matrix, _ in group)])
+        found = self.worker.begin(src, dst, cuts, False)
+        firsts = (cuts[:-1] + self._packets).tolist()
+        self._packets += src.size
+        self._timeless |= any(time is None for _, time in group)
+        self._times += [time for _, time in group if time is not None]
+
+        def finish() -> None:
+            table, run, _ = found()
+            self._tables.append(table)
+            self._firsts.extend(firsts)
+            for matrix, time in group if self.listeners.on_window else ():
+                self.listeners.on_window(matrix, time)  # type: ignore[misc]
+            self._add_run(run)
+
+        self._under_way.append(finish)
+        self._finish_windows(self.worker.ahead)
 
     def _add_matrix(self, matrix: TrafficMatrix, time: int | None) -> None:
         """Begin with the statistics of a matrix, which is a window that began at this time."""
@@ -542,6 +579,14 @@ class RunSums:
         at = [sample[sample.size * part // parts] for part in range(1, parts)]
         shift = np.uint64(boundary)
         return sorted({(mark >> shift) << shift for mark in at})
+
+
+def _packets_of(matrix: TrafficMatrix) -> tuple[Any, Any]:
+    """Sources and destinations, each link as often as it has packets."""
+    src, dst = np.repeat(matrix.sources, np.diff(matrix.indptr)), matrix.destinations
+    if matrix.packets > matrix.links:
+        src, dst = (np.repeat(part, matrix.counts) for part in (src, dst))
+    return src, dst
 
 
 def _append(path: Path, array: Any) -> None:

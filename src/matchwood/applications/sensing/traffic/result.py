@@ -124,7 +124,7 @@ class TrafficMatrix:
         object.__setattr__(self, name, value)
 
     def __reduce__(self) -> Any:
-        return TrafficMatrix, self._arrays
+        return TrafficMatrix, self._arrays, {"_time": self._time}
 
     @property
     def engine(self) -> str:
@@ -317,7 +317,8 @@ def moved(matrix: TrafficMatrix, home: str) -> TrafficMatrix:
     """The matrix, with its arrays on "cpu" or "gpu"."""
     if matrix.engine == home:
         return matrix
-    return trusted(*(engines.moved(array, home) for array in matrix._arrays))
+    arrays = (engines.moved(array, home) for array in matrix._arrays)
+    return with_time(trusted(*arrays), matrix.time)
 
 
 def added(

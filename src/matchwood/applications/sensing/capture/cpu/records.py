@@ -99,6 +99,7 @@ _PPPOE = 8  # bytes of a session header, and of the protocol after it
 _FAMILY = 4  # bytes of the word before packets of the links NULL and LOOP
 _AF_INET = 2
 _WIFI_HEAD, _SNAP = 24, 8  # bytes of an 802.11 header with three addresses, and of what follows it
+_HAS_TIME, _HAS_FLAGS, _PADDED = 1, 2, 0x20  # bits of what radiotap has, and of its flags
 EVERYONE = np.uint32(0xFFFFFFFF)  # 255.255.255.255
 
 
@@ -122,12 +123,13 @@ def header_at(data: Array, start: int, captured: int, link: int, compat: bool, v
     if link in (NULL, LOOP):
         return _behind_family(data, start, end, link == NULL, version)
     if link == WIFI:
-        return _behind_wifi(data, start, end, version)
+        return _behind_wifi(data, start, end, version, False)
     if link == RADIOTAP:
         if captured < 4:
             return _no(SHORT)
         head = np.int64(data[start + 2]) | (np.int64(data[start + 3]) << 8)
-        return _behind_wifi(data, start + head, end, version)
+        padded = _is_padded(data, start, start + head if head < captured else end)
+        return _behind_wifi(data, start + head, end, version, padded)
     return _no(OTHER)
 
 
@@ -199,10 +201,30 @@ def _of_kind(data: Array, at: int, end: int, kind: int, compat: bool, version: i
 
 
 @device
-def _behind_wifi(data: Array, at: int, end: int, version: int) -> int:
+def _is_padded(data: Array, start: int, end: int) -> bool:
+    """Whether a radiotap header says that the frame's header is filled up to a word.
+
+    That is a bit of its flags, which come after all words that say what is present, and after a
+    time of eight bytes, aligned, if there is one.
+    """
+    at = start + 4
+    if end - at < 4 or data[at] & _HAS_FLAGS == 0:
+        return False
+    timed = data[at] & _HAS_TIME != 0
+    while end - at >= 4 and data[at + 3] & 0x80 != 0:  # another word follows
+        at += 4
+    at += 4
+    if timed:
+        at = start + (at - start + 7) // 8 * 8 + 8
+    return at < end and data[at] & _PADDED != 0
+
+
+@device
+def _behind_wifi(data: Array, at: int, end: int, version: int, padded: bool) -> int:
     """Where the IP header begins, in a frame of data of 802.11 that is neither encrypted nor many.
 
-    Its header is longer where there is a fourth address, a quality of service, or HT control.
+    Its header is longer where there is a fourth address, a quality of service, or HT control;
+    `padded` ones end at a multiple of four bytes.
     """
     if end - at < _WIFI_HEAD:
         return _no(SHORT)
@@ -216,7 +238,7 @@ def _behind_wifi(data: Array, at: int, end: int, version: int) -> int:
         if data[at + head] & 0x80 != 0:  # several frames in one
             return _no(OTHER)
         head += 6 if flags & 0x80 != 0 else 2
-    at += head
+    at += (head + 3) // 4 * 4 if padded else head
     if end - at < _SNAP:
         return _no(SHORT)
     if big_at(data, at) != np.uint32(0xAAAA0300) or short_at(data, at + 4) != 0:
