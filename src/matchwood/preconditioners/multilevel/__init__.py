@@ -13,6 +13,8 @@ import numpy as np
 
 from matchwood import arguments
 from matchwood.errors import EngineUnavailable
+from matchwood.gate import graph as csr
+from matchwood.preconditioners.multilevel import candidates
 from matchwood.preconditioners.multilevel.cpu.cycles import MOST_POWER
 from matchwood.preconditioners.multilevel.hierarchy import (
     Level,
@@ -36,7 +38,7 @@ PRECISIONS = {None: None, "float32": np.float32, "float64": np.float64}
 def multilevel(
     A: Any,
     *,
-    aggregate: int = 4,
+    aggregate: int | None = None,
     cycle: str = "auto",
     smoother: str = "auto",
     sweeps: int = 1,
@@ -44,6 +46,8 @@ def multilevel(
     max_levels: int | None = None,
     coarsest: int = 200,
     precision: str | None = None,
+    near_nullspace: Any = None,
+    blocksize: int | None = None,
     engine: str | None = None,
     threads: int | None = None,
 ) -> Any:
@@ -149,9 +153,11 @@ def multilevel(
     (True, True)
     """
     caller = "multilevel"
-    passes = {2: 1, 4: 2, 8: 3, 16: 4}.get(arguments.count(caller, "aggregate", aggregate, 2))
-    if passes is None:
-        raise ValueError(f"{caller}: aggregate must be 2, 4, 8 or 16, got {aggregate}")
+    passes = None
+    if aggregate is not None:
+        passes = {2: 1, 4: 2, 8: 3, 16: 4}.get(arguments.count(caller, "aggregate", aggregate, 2))
+        if passes is None:
+            raise ValueError(f"{caller}: aggregate must be 2, 4, 8 or 16, got {aggregate}")
     arguments.one_of(caller, "cycle", cycle, CYCLES)
     arguments.one_of(caller, "smoother", smoother, ("auto", *DAMPING))
     arguments.one_of(caller, "interpolation", interpolation, ("auto", "plain", "smoothed"))
@@ -162,18 +168,30 @@ def multilevel(
     if precision is not None:
         arguments.one_of(caller, "precision", precision, ("float32", "float64"))
     options = Options(
-        passes, cycle, smoother, sweeps, interpolation, max_levels, coarsest,
-        PRECISIONS[precision], threads,
+        0 if passes is None else passes, cycle, smoother, sweeps, interpolation, max_levels,
+        coarsest, PRECISIONS[precision], threads,
     )  # fmt: skip
-    return _made(A, options, engine, None)
+    return _made(A, options, engine, None, near_nullspace, blocksize)
 
 
-def _made(A: Any, options: Options, engine: str | None, old: Any) -> Any:
+def _made(
+    A: Any, options: Options, engine: str | None, old: Any, near: Any = None, blocksize: Any = None
+) -> Any:  # fmt: skip
     caller, threads = "multilevel", options.threads
     G = matrix_on(A, caller, engine, threads)
+    if G.engine == "gpu" and (near is not None or options.near is not None):
+        raise EngineUnavailable(f"{caller}: near_nullspace has no 'gpu' engine")
     if G.engine == "gpu":
         raise EngineUnavailable(f"{caller} has no 'gpu' engine")
+    if old is None:
+        options = options.with_candidates(candidates.given(near, blocksize, A, G.n))
     view = G.directed_weights(caller)
+    if options.scale is not None:
+        scale = options.scale
+        factor = np.repeat(scale, np.diff(view.indptr)) * scale[view.indices]
+        data = (view.data * factor).astype(view.data.dtype, copy=False)
+        G = csr.as_graph((view.indptr, view.indices, data), caller)
+        view = G.directed_weights(caller)
     largest = max(abs(view.data.max()), abs(view.data.min())) if view.data.size else 0.0
     if not np.isfinite(largest):
         G.undirected_weights(caller)  # names the entry
@@ -191,12 +209,13 @@ def _made(A: Any, options: Options, engine: str | None, old: Any) -> Any:
     if options.interpolation == "smoothed" and not symmetric:
         raise ValueError(f"{caller}: interpolation='smoothed' needs a symmetric matrix")
     levels = tuple(levels_of(G, matrix, options, old))
-    smoothed = levels[0].interpolation is not None
+    smoothed = levels[0].smoothed
     if options.cycle == "auto":
         options = dataclasses.replace(options, cycle="V" if smoothed else "K")
     applied = Applied(
-        laid_out(levels, symmetric, options, exponent), symmetric and options.cycle != "K"
-    )
+        laid_out(levels, symmetric, options, exponent), symmetric and options.cycle != "K",
+        options.scale,
+    )  # fmt: skip
     seconds = {f"level {k}": level.seconds for k, level in enumerate(levels)}
     core = Core(
         caller, G.n, view.data.dtype, "cpu", applied, Known(levels[0].coverage), Known(seconds),
@@ -206,7 +225,7 @@ def _made(A: Any, options: Options, engine: str | None, old: Any) -> Any:
     entries, rows = (sum(getattr(level, name) for level in levels) for name in ("entries", "rows"))
     return operator(
         core, levels=levels, cycle=options.cycle, symmetric=symmetric, exponent=exponent,
-        precision=precision,
+        precision=precision, scale=options.scale,
         operator_complexity=entries / max(levels[0].entries, 1),
         grid_complexity=rows / max(levels[0].rows, 1), refresh=Refreshed(levels, options),
     )  # fmt: skip
@@ -215,7 +234,7 @@ def _made(A: Any, options: Options, engine: str | None, old: Any) -> Any:
 def _settled(options: Options, old: Any) -> Options:
     """The options with the smoother and the interpolation that were taken before."""
     kinds = [level.smoother for level in old if level.smoother != "dense"]
-    interpolation = "plain" if old[0].interpolation is None else "smoothed"
+    interpolation = "smoothed" if old[0].smoothed else "plain"
     options = dataclasses.replace(options, interpolation=interpolation)
     return dataclasses.replace(options, smoother=kinds[0]) if kinds else options
 
@@ -223,15 +242,18 @@ def _settled(options: Options, old: Any) -> Options:
 class Applied:
     """What `Core` applies: the cycle; its transpose only where it is symmetric."""
 
-    def __init__(self, cycle: Any, linear: bool) -> None:
-        self.cycle, self.linear = cycle, linear
+    def __init__(self, cycle: Any, linear: bool, scale: Any) -> None:
+        self.cycle, self.linear, self.scale = cycle, linear, scale
 
     def __call__(self, rows: Any, transpose: bool) -> Any:
         if transpose and not self.linear:
             raise TypeError(
                 "multilevel: only cycles 'V' and 'W' of a symmetric matrix have a transpose"
             )
-        return self.cycle(rows)
+        if self.scale is None:
+            return self.cycle(rows)
+        scale = self.scale.astype(rows.dtype)
+        return self.cycle(rows * scale) * scale
 
 
 class Refreshed:

@@ -107,7 +107,7 @@ class Pairs(NamedTuple):
 
 
 @device
-def _couple(rows: Rows, scale: Array, coupling: Array, i: Any) -> Any:
+def couple(rows: Rows, scale: Array, coupling: Array, i: Any) -> Any:
     """coupling = |a_ij| / sqrt(a_ii a_jj) of row i, in float32; returns the strongest.
 
     In float32, so that couplings which differ by rounding only are equal, and hashes decide.
@@ -177,7 +177,7 @@ def _pair(team: Any, rows: Rows, m: Measured, pairs: Pairs, join: bool, sums: Ar
     for i in range(np.uint64(lo), np.uint64(hi)):
         if interrupted(team, np.int64(i)):
             return
-        pairs.top[i] = _couple(rows, m.scale, pairs.coupling, i)
+        pairs.top[i] = couple(rows, m.scale, pairs.coupling, i)
     if barrier(team):
         return
     # those that may still find a mate: root[lo : last], which is not needed for roots before
