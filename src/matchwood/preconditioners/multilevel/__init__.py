@@ -60,8 +60,9 @@ def multilevel(
     ----------
     A : (n, n) sparse matrix, or anything `graph` takes
         Its diagonal must be positive.
-    aggregate : {2, 4, 8, 16}
-        Rows of an aggregate, about.  More make fewer and smaller levels, and more iterations.
+    aggregate : {None, 2, 4, 8, 16}
+        Rows of an aggregate, about.  More make fewer and smaller levels, and more iterations.  None
+        is 4; with `near_nullspace`, it is a node and its strongly coupled neighbours.
     cycle : {"auto", "V", "W", "K"}
         How often each level visits the next: once; twice; or at most twice, combined by two steps
         of a flexible Krylov method, the second only if the first left more than a quarter of the
@@ -85,7 +86,8 @@ def multilevel(
         ``"plain"``: a row takes the value of its aggregate.  ``"smoothed"``: a damped Jacobi step
         follows, with the strong entries only [3]_.  Levels then have more entries, and their setup
         takes two sparse products each, but where positive entries off the diagonal have some weight
-        iterations halve; ``"auto"`` takes it where they have 8 % of it.  For symmetric matrices.
+        iterations halve; ``"auto"`` takes it where they have 8 % of it, and with `near_nullspace`
+        for cycle V.  For symmetric matrices.
     max_levels : int or None
         None goes on until a level has at most `coarsest` rows.
     coarsest : int
@@ -93,6 +95,16 @@ def multilevel(
     precision : {None, "float32", "float64"}
         Of the cycle; None is that of `A`.  float32 moves half the bytes, and as a preconditioner
         of a float64 method costs no accuracy.
+    near_nullspace : (n, q) array or None
+        Candidates: vectors x, linearly independent, for which ``A @ x`` is small beside x; None
+        stands for constants.  For linear elasticity these are the rigid body modes, three in the
+        plane and six in space.  Interpolation is made so that their values on each aggregate are in
+        its range [3]_.  A single one (with nodes of one row) scales the matrix to one for which
+        they are constant; then all is as without it.
+    blocksize : int or None
+        Rows of a node, which are aggregated together.  None takes that of a BSR matrix; else the
+        number of columns with which `near_nullspace` begins that are translations, column k having
+        values in rows k, k + blocksize, ... only; else 1.
     engine : {None, "cpu"}
         None takes the engine where `A` lives; there is none for a GPU yet.
     threads : int or None
@@ -113,7 +125,8 @@ def multilevel(
         If `engine` is "gpu" or "reference".
     TypeError, ValueError
         If `A` is not square, complex or not finite, its diagonal is not positive (the row is
-        named), or an option is out of range.
+        named), or an option is out of range; if `near_nullspace` is complex, not finite, of another
+        shape, or a column of it or all rows of a node are zero.
 
     Notes
     -----
@@ -123,6 +136,14 @@ def multilevel(
     equal ones that with the largest hash), and two that propose to each other are a pair.  With
     ``aggregate=4`` pairs are paired again; what then is free joins the pair of its strongest
     neighbour.  A row with ``a_ii >= 5 sum |a_ij|`` is left to the smoother [1]_.
+
+    With candidates, couplings are those of nodes, ``|A_ij|`` being the Frobenius norm of a block.
+    Node by node, in the order of their numbers, one of which no strong neighbour has been taken,
+    nor it itself, becomes a root, and takes its strong neighbours; what then is left joins the
+    aggregate of its strongest neighbour that has been taken.  The candidates get an orthonormal
+    basis on each aggregate, by Gram and Schmidt: its columns are rows of the next level, where the
+    aggregate is a node.  A candidate that depends on earlier ones there gives none.  Paths are
+    taken by ``smoother="auto"`` where the two strongest couplings of a node are 1.8 times the mean.
 
     Coarsening ends early where every row is left out, or a level would keep more than nine tenths
     of the rows; the last level is then solved if it has at most 1000 rows, else it is only

@@ -67,7 +67,7 @@ def given(near: Any, blocksize: Any, A: Any, n: int) -> Near | None:
         raise ValueError(f"{CALLER}: column {int(largest.argmin())} of {NAME} must not be zero")
     values = np.ldexp(values, -np.frexp(largest)[1])
     size = _blocksize(blocksize, A, values)
-    nothing = ~values.reshape(n // size, -1).any(axis=1)
+    nothing = ~values.reshape(n // size, values.shape[1] * size).any(axis=1)
     if nothing.any():
         row = size * int(nothing.argmax())
         where = f"row {row}" if size == 1 else f"rows {row} to {row + size - 1}"
@@ -88,7 +88,7 @@ def _blocksize(blocksize: Any, A: Any, values: Array) -> int:
         return int(blocks[0])
     for size in range(values.shape[1], 1, -1):
         own = np.arange(n)[:, None] % size == np.arange(size)
-        if n % size == 0 and np.array_equal(values[:, :size] != 0, own):
+        if n % size == 0 and not values[:, :size][~own].any():
             return size
     return 1
 
@@ -117,7 +117,7 @@ def basis(near: Near, label: Array, count: int, threads: int | None) -> tuple[An
     made = cpu.orthonormal(near.values, starts[: count + 1], members, count, threads)
     kept = made.kept.astype(bool)
     number = (np.cumsum(kept.ravel()) - 1).reshape(kept.shape)
-    there = np.append(kept, np.zeros((1, q), bool), axis=0)[group]
+    there = made.basis != 0
     column = np.append(number, np.zeros((1, q), number.dtype), axis=0)[group][there]
     indptr = np.append(0, np.cumsum(there.sum(axis=1)))
     arrays = made.basis[there], column.astype(group.dtype), indptr.astype(group.dtype)

@@ -34,6 +34,10 @@ MOST_DENSE = 1000  # rows of a coarsest matrix that is inverted
 # and from which paths pay with them: bench/preconditioners/multilevel.py, rotated diffusion.
 MIXED, MIXED_PATHS = 0.08, 0.12
 ALONG_PATHS = 0.8  # fraction of a row's couplings in its two strongest from which paths pay
+# With candidates: the two strongest couplings of a node over twice the mean, from which paths pay.
+# It is 1.2 and 1.7 for elastic squares and cubes, 1.9 and 2.9 where their elements are half as high
+# as long; paths then save a third of the iterations (bench/preconditioners/near_nullspace.py).
+UNEVEN = 1.8
 
 
 class Matrix(NamedTuple):
@@ -126,8 +130,8 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
             _refuse_diagonal(m.diagonal)
             smoother = _chosen(sums) if smoother == "auto" else smoother
             if interpolation == "auto":
-                mixed = near is not None or sums[1] > MIXED * sums[0]
-                interpolation = "smoothed" if symmetric and mixed else "plain"
+                pays = sums[1] > MIXED * sums[0] if near is None else options.cycle == "V"
+                interpolation = "smoothed" if symmetric and pays else "plain"
         last = n <= options.coarsest or len(found) + 1 == options.max_levels
         passes: list[tuple[Array, int]] = []
         note, P, R, T, below = "", None, None, None, None
@@ -135,7 +139,9 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
         if last:
             note = "" if n <= options.coarsest else "max_levels"
         elif near is not None:
-            T, below = _aggregated(matrix, near, symmetric, options, passes, before)
+            T, below, even = _aggregated(matrix, near, symmetric, options, passes, before)
+            if even and not found and options.smoother == "auto":
+                smoother = "jacobi"
             sizes, P = m.diagonal + m.others, T
             if interpolation == "smoothed":
                 P = candidates.smooth(matrix, sizes, T, options.threads)
@@ -182,19 +188,24 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
 def _aggregated(
     matrix: Matrix, near: candidates.Near, symmetric: bool, options: Options, passes: Any,
     before: Any,
-) -> tuple[Any, candidates.Near]:  # fmt: skip
-    """`candidates.basis` on aggregates of nodes; `passes` gets their labels."""
+) -> tuple[Any, candidates.Near, bool]:  # fmt: skip
+    """(T, the candidates below it: `candidates.basis`; whether all couplings are about as strong).
+
+    On aggregates of nodes; `passes` gets their labels.
+    """
+    even = False
     if before is not None:
         passes.extend(before.passes)
     else:
         nodes = Matrix(*candidates.node_graph(matrix, near.nodes, symmetric, options.threads))
-        m, _ = pairs.measure(*nodes, 0, options.threads)
+        m, sums = pairs.measure(*nodes, 0, options.threads)
+        even = sums[2] / 2 * nodes.data.size < UNEVEN * sums[0] * nodes.inner.size
         if options.passes:
             _coarsened(nodes, m, symmetric, options, passes, None, True, False)
         else:
             rows: Any = nodes[:3] if symmetric else _both_directions(nodes)
             passes.append(neighbourhoods(*rows, m, options.threads))
-    return candidates.basis(near, *_whole(passes), options.threads)
+    return *candidates.basis(near, *_whole(passes), options.threads), even
 
 
 def _coarse(matrix: Matrix, P: Any, threads: int | None) -> tuple[Matrix, Any]:

@@ -143,7 +143,8 @@ def basis(
             columns.append(whole)
             of.append(g)
             below.append(v @ candidates[rows])
-    return np.array(columns).T, np.array(of), np.array(below)
+    n, q = candidates.shape
+    return np.array(columns).reshape(-1, n).T, np.array(of, int), np.array(below).reshape(-1, q)
 
 
 def once_is_enough(depth: int, rows: int) -> bool:
