@@ -10,7 +10,7 @@ from matchwood import calls
 from matchwood.errors import CheckFailed
 from matchwood.preconditioners.check import check_preconditioner
 
-JACOBI_STEP = 5 / 3  # of a smoothed interpolation, over the sum of |entries| of a row
+JACOBI_STEP = 1.55  # of a smoothed interpolation, over the sum of |entries| of a row
 BASIS = 1e-9  # of a candidate: what a basis of the candidates on an aggregate may lack
 ROUNDING = {"float32": 1e-4, "float64": 1e-12}  # of an entry, relative to the sum of its terms
 
