@@ -321,7 +321,7 @@ def test_the_check_finds_faults() -> None:
     inner = below.matrix.inner.copy()
     inner[3] *= 1.001
     fails("level 1: its matrix is not that", 1, matrix=below.matrix._replace(inner=inner))
-    (label, count), = level.passes
+    ((label, count),) = level.passes
     other = label.copy()
     other[0] = label[-1]
     fails("row 0 has no neighbour in its aggregate", passes=((other, count),))

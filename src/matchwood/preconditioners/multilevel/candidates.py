@@ -93,7 +93,9 @@ def _blocksize(blocksize: Any, A: Any, values: Array) -> int:
     return 1
 
 
-def node_graph(matrix: Any, nodes: Array, symmetric: bool, threads: int | None) -> tuple[Array, ...]:
+def node_graph(
+    matrix: Any, nodes: Array, symmetric: bool, threads: int | None
+) -> tuple[Array, ...]:
     """Frobenius norms of the blocks: CSR arrays without the diagonal, and the diagonal."""
     indptr, indices, data, inner = matrix
     labels = nodes.astype(indices.dtype)

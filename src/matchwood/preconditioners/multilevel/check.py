@@ -155,8 +155,9 @@ def _check_candidates(level: Any, below: Any, where: str) -> None:
     # an aggregate's largest value, of each candidate: what is left out of a basis is small there
     largest = np.zeros((count + 1, values.shape[1]))
     np.maximum.at(largest, group, abs(values))
-    wrong = abs(T @ below.near.values - values) > BASIS * (1 + np.bincount(group)[group, None]) * (
-        largest[group]
+    wrong = (
+        abs(T @ below.near.values - values)
+        > BASIS * (1 + np.bincount(group)[group, None]) * (largest[group])
     )
     wrong[group == count] = False
     if wrong.any():
