@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from matchwood import engines
 from matchwood.forests import linear_forest
 from matchwood.gate import graph as csr
-from matchwood.preconditioners.multilevel.cpu import cycles, fours, pairs, smoothed
+from matchwood.gate.views import sparse_matrix
+from matchwood.preconditioners.multilevel.cpu import cycles, fours, pairs
 from matchwood.preconditioners.multilevel.reference import DAMPING, once_is_enough
 from matchwood.primitives.contract import trusted_contract_values
 from matchwood.primitives.tally.cpu import unsigned
@@ -31,6 +33,11 @@ MOST_DENSE = 1000  # rows of a coarsest matrix that is inverted
 # and from which paths pay with them: bench/preconditioners/multilevel.py, rotated diffusion.
 MIXED, MIXED_PATHS = 0.08, 0.12
 ALONG_PATHS = 0.8  # fraction of a row's couplings in its two strongest from which paths pay
+
+
+def _on(array: Any) -> Any:
+    """The steps of the setup where the array lives."""
+    return engines.load(__package__, engines.location(array))
 
 
 class Matrix(NamedTuple):
@@ -101,7 +108,7 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
         start = time.perf_counter()
         before = None if old is None else old[len(found)]
         n = matrix.inner.size
-        m, sums = pairs.measure(*matrix, 0, options.threads)
+        m, sums = _on(matrix.data).measure(*matrix, 0, options.threads)
         if not found:
             _refuse_diagonal(m.diagonal)
             smoother = _chosen(sums) if smoother == "auto" else smoother
@@ -120,8 +127,8 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
             )  # fmt: skip
             if interpolation == "smoothed" and passes[-1][1]:
                 label, count = _whole(passes)
-                P = smoothed.interpolation(matrix, label, count, options.threads)
-                arrays, inner, R = smoothed.coarse(matrix, P, count, options.threads)
+                P = _on(label).interpolation(matrix, label, count, options.threads)
+                arrays, inner, R = _on(label).coarse(matrix, P, count, options.threads)
                 P, R = _sparse(P, n, count), _sparse(R, count, n)
                 kind = matrix.data.dtype
                 coarse = Matrix(*arrays[:2], arrays[2].astype(kind), inner.astype(kind))
@@ -155,7 +162,7 @@ def _refuse_diagonal(diagonal: Array) -> None:
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(
-            f"multilevel: the diagonal must be positive, got {diagonal[row]:g} at row {row}"
+            f"multilevel: the diagonal must be positive, got {float(diagonal[row]):g} at row {row}"
         )
 
 
@@ -181,10 +188,10 @@ def _coarsened(
             label, count = before.passes[k]
         else:
             if k:
-                m, _ = pairs.measure(*matrix, k, options.threads)
+                m, _ = _on(matrix.data).measure(*matrix, k, options.threads)
             rows: Any = matrix[:3] if symmetric else _both_directions(matrix)
             last = k == options.passes - 1
-            label, count = pairs.pair(rows[0], rows[1], rows[2], m, last, options.threads)
+            label, count = _on(matrix.data).pair(*rows, m, last, options.threads)
         passes.append((label, count))
         if smoothed and k == options.passes - 1:
             return matrix  # its coarse matrix is another one
@@ -205,6 +212,11 @@ def _contracted(
     matrix: Matrix, label: Array, count: int, symmetric: bool, ordered: bool, threads: int | None
 ) -> Matrix:
     """The matrix of the groups; that of rows left out, label `count`, is cut off."""
+    xp = engines.xp(label)
+    if engines.location(label) == "gpu":
+        found = _on(label).contract(matrix, label, count, symmetric, ordered)
+        if found is not None:
+            return Matrix(*found)
     spare = bool((label == count).any())
     groups = count + spare
     made = trusted_contract_values(
@@ -214,13 +226,15 @@ def _contracted(
         return Matrix(*made)
     indptr, indices, data, inner = made
     kept = indices != count
-    kept[indptr[count] :] = False
-    places = np.concatenate((np.zeros(1, indptr.dtype), np.cumsum(kept, dtype=indptr.dtype)))
+    kept[int(indptr[count]) :] = False
+    places = xp.concatenate((xp.zeros(1, indptr.dtype), xp.cumsum(kept, dtype=indptr.dtype)))
     return Matrix(places[indptr[: count + 1]], indices[kept], data[kept], inner[:count])
 
 
 def _sparse(arrays: Any, rows: int, columns: int) -> Any:
     indptr, indices, data = arrays
+    if engines.location(data) == "gpu":
+        return sparse_matrix(indptr, indices, data, (rows, columns))
     return sp.csr_array((data, indices, indptr), shape=(rows, columns))
 
 
@@ -228,21 +242,21 @@ def _smoother(
     G: Any, matrix: Matrix, m: Any, regular: bool, kind: str, options: Options, before: Any
 ) -> Any:  # fmt: skip
     """(Lines, or the inverse of a diagonal; the forest; coverage)."""
-    damping, n = DAMPING[kind], matrix.inner.size
+    damping, n, xp = DAMPING[kind], matrix.inner.size, engines.xp(matrix.data)
     if kind in ("jacobi", "l1_jacobi"):
         full = m.diagonal + damping * m.others
         tiny = 1e-12 * float(full.max()) if n else 0.0  # coarse rows of a whole component
-        return np.where(full > tiny, 1 / np.where(full > tiny, full, 1), 0), None, 0.0
+        return xp.where(full > tiny, 1 / xp.where(full > tiny, full, 1), 0), None, 0.0
     path = None if before is None else before.path
     if path is None and kind == "algebraic_tridiagonal":
         G = csr.as_graph(matrix[:3], "multilevel") if G is None else G
         forest = linear_forest(G, threads=options.threads)
         path = forest.perm, forest.position
     elif path is None:
-        path = np.arange(n), np.arange(1, n + 1)
-    made, kept = pairs.lines(*matrix[:3], m, path, damping, options.threads)
+        path = xp.arange(n), xp.arange(1, n + 1)
+    made, kept = _on(matrix.data).lines(*matrix[:3], m, path, damping, options.threads)
     # without positive entries A = T - N is a regular splitting: eigenvalues of T^-1 A are below 2
-    most = 2.0 if regular else SAFE * pairs.largest(matrix, m, made, options.threads)
+    most = 2.0 if regular else SAFE * _on(matrix.data).largest(matrix, m, made, options.threads)
     if most > LARGEST:
         made = made._replace(inverse=made.inverse * (LARGEST / most))
     total = float(m.others.sum())
@@ -275,8 +289,11 @@ class Layout:
 
 def laid_out(
     levels: tuple[Level, ...], symmetric: bool, options: Options, exponent: int
-) -> cycles.Cycle:
-    """The levels as the kernel of the cycles reads them."""
+) -> Any:
+    """The levels as the kernels of the cycles read them."""
+    if engines.location(levels[0].matrix.data) == "gpu":
+        labels = [_whole(level.passes) if level.passes else None for level in levels]
+        return _on(levels[0].matrix.data).cycle_of(levels, labels, symmetric, options, exponent)
     kind = np.dtype(options.precision or levels[0].matrix.data.dtype)
     index = levels[0].matrix.indices.dtype
     whole, real, blocks = Layout(unsigned(index)), Layout(kind), Layout(np.int64)
@@ -341,7 +358,7 @@ def _whole(passes: Any) -> tuple[Array, int]:
     """The labels of all passes in one; rows left out have the number of groups."""
     label, count = passes[0]
     for after, fewer in passes[1:]:
-        label = np.append(after, fewer).astype(label.dtype)[label]
+        label = engines.xp(label).append(after, fewer).astype(label.dtype)[label]
         count = fewer
     return label, count
 
