@@ -74,6 +74,7 @@ def labels_are_those_of_the_reference(A: sp.csr_array) -> None:
     for seed, join in ((0, False), (1, True)):
         zero = np.zeros(n)
         m, _ = pairs.measure(A.indptr, A.indices, A.data, zero, seed, 1)
+        assert m.hash.tolist() == [reference.mixed(v, seed) for v in range(n)]
         rows = np.repeat(np.arange(n), np.diff(A.indptr))
         off = sp.csr_array((A.data * (rows != A.indices), A.indices, A.indptr), shape=A.shape)
         expected = reference.labels(off.indptr, off.indices, off.data, A.diagonal(), seed, join)

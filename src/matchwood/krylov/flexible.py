@@ -70,9 +70,22 @@ def fcg(
     >>> info, bool(abs(x - 1).max() < 1e-5)
     (0, True)
     """
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "M": M}
+    return noticed_fcg(A, b, x0, callback=callback, late=callback is None, **options)
+
+
+def noticed_fcg(
+    A: Any, b: Any, x0: Any = None, *, rtol: float, atol: float, maxiter: int, M: Any,
+    callback: Callback, late: bool,
+) -> tuple[Any, int]:  # fmt: skip
+    """`fcg`; on a GPU the callback may be `late`: then the next iteration is launched before it."""
     A, x, r, allowed, left = _started("fcg", A, b, x0, rtol, atol, maxiter)
     if left <= allowed:
         return x, 0
+    if engines.location(x) == "gpu":
+        gpu = engines.load(__package__, "gpu")
+        found: tuple[Any, int] = gpu.fcg(A, x, r, allowed, maxiter, M, callback, late)
+        return found
     p = q = None
     along = 1.0
     for _ in range(maxiter):

@@ -23,10 +23,10 @@ __device__ __forceinline__ unsigned strong_part(unsigned top)
 
 __device__ __forceinline__ unsigned mixed(unsigned v, unsigned seed)
 {
-    unsigned h = v ^ seed;
-    h = (h ^ (h >> 16)) * 0x85EBCA6Bu;
-    h = (h ^ (h >> 13)) * 0xC2B2AE35u;
-    return h ^ (h >> 16);
+    unsigned long long h = v ^ seed;
+    h = (h ^ (h >> 16)) * 0x85EBCA6Bull;
+    h = (h ^ (h >> 13)) * 0xC2B2AE35ull;
+    return (unsigned)(h ^ (h >> 16));
 }
 
 // Of each row the diagonal, the sum of |others|, 1 / sqrt(diagonal) or 0, and its hash; sums by block.
