@@ -1,6 +1,7 @@
-"""Flexible conjugate gradients on the GPU: coefficients stay there, the host looks at each step late.
+"""Flexible methods on the GPU: coefficients stay there, and the host reads a few words a step.
 
-The definition is `fcg` of flexible.py.
+Their definitions are in flexible.py.  `fcg` has kernels, and is read late; `fbicgstab` is of CuPy's
+operations on arrays.
 """
 
 from __future__ import annotations
@@ -65,3 +66,44 @@ def fcg(
             return x, info
     info = ended(maxiter - 1) if late and maxiter else None
     return x, maxiter if info is None else info
+
+
+def fbicgstab(
+    A: Any, x: Any, r: Any, allowed: float, maxiter: int, M: Any, callback: Any
+) -> tuple[Any, int]:
+    """The iterations of `fbicgstab`, from x, whose residual is r; both are overwritten."""
+    cupy = engines.cupy()
+    shadow, flag, nothing = r.copy(), gpu.Flag(3, np.float64), cupy.zeros((), r.dtype)
+    rho: Any = shadow @ r
+    before = alpha = omega = p = v = nothing
+    for turn in range(maxiter):
+        p = r.copy() if turn == 0 else r + (rho / before * alpha / omega) * (p - omega * v)
+        towards = p if M is None else M @ p
+        v = A @ towards
+        turned = shadow @ v
+        sound = cupy.isfinite(rho) & cupy.isfinite(turned) & (rho != 0) & (turned != 0)
+        alpha = cupy.where(sound, rho / turned, nothing)  # else nothing changes
+        r -= alpha * v
+        x += alpha * towards
+        goes_on = sound & (r @ r > allowed * allowed)
+        towards = r if M is None else M @ r
+        t = A @ towards
+        size = t @ t
+        omega = cupy.where(goes_on & (size > 0), (t @ r) / size, nothing)
+        x += omega * towards
+        r -= omega * t
+        before, rho = rho, shadow @ r
+        broken = ~sound | (goes_on & ~(size > 0))
+        words = (broken, r @ r, omega != 0)
+        flag.device_words[:] = cupy.stack([word.astype(np.float64) for word in words])
+        flag.fetch()
+        failed, left, moved = flag.read()
+        if failed:
+            return x, -1
+        if callback is not None:
+            callback(x)
+        if left**0.5 <= allowed:
+            return x, 0
+        if not moved:
+            return x, -1
+    return x, maxiter

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
-from matchwood import calls
+from matchwood import calls, engines
 from matchwood.errors import CheckFailed
 from matchwood.preconditioners.check import check_preconditioner
 
@@ -38,6 +39,7 @@ def check_multilevel(A: Any, M: Any) -> None:
     levels = getattr(M, "levels", None)
     if not levels:
         raise TypeError(f"{caller}: M must be from multilevel, got {type(M).__name__}")
+    levels = [_on_host(level) for level in levels]
     expected, size = _csr(G.sparse_weights()), None
     expected.data = np.ldexp(expected.data, -M.exponent)
     for k, level in enumerate(levels):
@@ -51,6 +53,18 @@ def check_multilevel(A: Any, M: Any) -> None:
         if not np.isclose(getattr(M, name), whole):
             raise CheckFailed(f"multilevel: {name} is {getattr(M, name)}, not {whole}")
     check_preconditioner(A, M)
+
+
+def _on_host(level: Any) -> Any:
+    if engines.location(level.matrix.data) == "cpu":
+        return level
+    P = level.interpolation
+    return dataclasses.replace(
+        level,
+        matrix=type(level.matrix)(*(array.get() for array in level.matrix)),
+        passes=tuple((label.get(), count) for label, count in level.passes),
+        interpolation=None if P is None else P.get(),
+    )
 
 
 def _csr(matrix: Any) -> Any:
