@@ -2,7 +2,10 @@
 //
 // Large levels are visited by one kernel for each step, in a fixed sequence.  `tail` visits all that are small in one
 // kernel: a cluster of blocks goes through them together, as a team of threads does on the CPU, with barriers in
-// hardware.  A second visit that is not needed is launched, too, but its kernels see `idle` and return.
+// hardware; the smallest ones are left to its first block, whose barriers cost least.  A second visit that is not needed
+// is launched, too, but its kernels see `idle` and return.
+//
+// Where S is diagonal, what makes r makes z = S r as well.
 //
 // Sums over a vector are added up in an order that depends on the grid alone, so an answer is the same at every call.
 #include "matchwood/threads.cuh"
@@ -21,7 +24,7 @@ constexpr int WCYCLE = 1, KCYCLE = 2;
 [[maybe_unused]] constexpr int VCYCLE = 0, VECTORS = 6, WORDS = 2, BLOCK = 256;  // for the host
 constexpr double GOOD_ENOUGH = 0.25;
 constexpr int SUMS = 6, MOST_POWER = 1000;
-constexpr int TAIL_BLOCK = 512, CLUSTER = 8, ITEMS = 4, MOST_LEVELS = 64;
+constexpr int TAIL_BLOCK = 512, CLUSTER = 8, ITEMS = 4, MOST_LEVELS = 64, TAIL_LEVELS = 16;
 constexpr int LONG = 256;    // entries; a longer row has a warp of its own
 constexpr int WINDOW = 256;  // rows; within a window those of equal lengths stand together
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -68,7 +71,11 @@ struct Level {
     {
         return reinterpret_cast<const A*>(row[column]);
     }
+    // S, where it is diagonal
+    __device__ __forceinline__ const T* diagonal() const { return row[TILES] ? nullptr : array<T>(INVERSE); }
 };
+
+// The steps of a cycle are no inline functions: `tail` would take ten seconds to compile.
 
 // each(row, sum) for the products of the rows of a matrix with x.  A lane has a row, its entries in the order in which
 // they are stored.
@@ -144,7 +151,7 @@ __device__ __forceinline__ T carried_to(Affine<T> mine, T& carried)
 
 // x = S q, or base + S q.  S is diagonal, or solves along segments of paths; a block has a tile of whole segments.
 template <typename T>
-__device__ __forceinline__ void smooth_level(const Crew& crew, const Level<T>& level, const T* q, const T* base, T* x)
+__device__ __noinline__ void smooth_level(Crew crew, Level<T> level, const T* q, const T* base, T* x)
 {
     extern __shared__ char memory[];
     const T* inverse = level.template array<T>(INVERSE);
@@ -205,21 +212,25 @@ __device__ __forceinline__ void smooth_level(const Crew& crew, const Level<T>& l
 
 // out = r - A x, or A x where there is no r.
 template <typename T>
-__device__ __forceinline__ void multiply_level(const Crew& crew, const Level<T>& level, const T* x, const T* r, T* out)
+__device__ __noinline__ void multiply_level(Crew crew, Level<T> level, const T* x, const T* r, T* out)
 {
     for_rows(crew, level, MATRIX, x, [&](int i, T sum) { out[i] = r ? r[i] - sum : sum; });
 }
 
 template <typename T>
-__device__ __forceinline__ void restrict_level(const Crew& crew, const Level<T>& level, const Level<T>& next)
+__device__ __noinline__ void restrict_level(Crew crew, Level<T> level, Level<T> next)
 {
-    T* out = next.vector(R);
-    for_rows(crew, level, RESTRICTION, level.vector(Q), [&](int i, T sum) { out[i] = sum; });
+    T *out = next.vector(R), *z = next.vector(Z);
+    const T* inverse = next.diagonal();
+    for_rows(crew, level, RESTRICTION, level.vector(Q), [&](int i, T sum) {
+        out[i] = sum;
+        if (inverse) z[i] = inverse[i] * sum;
+    });
 }
 
 // z += the solution of the next level
 template <typename T>
-__device__ __forceinline__ void prolong_level(const Crew& crew, const Level<T>& level, const Level<T>& next,
+__device__ __noinline__ void prolong_level(Crew crew, Level<T> level, Level<T> next,
                                               const double* state)
 {
     T one = (T)state[ONE], two = (T)state[TWO], *z = level.vector(Z);
@@ -238,7 +249,7 @@ __device__ __forceinline__ void prolong_level(const Crew& crew, const Level<T>& 
 
 // out = z + S (r - A z) where S is diagonal
 template <typename T>
-__device__ __forceinline__ void jacobi_level(const Crew& crew, const Level<T>& level, T* out)
+__device__ __noinline__ void jacobi_level(Crew crew, Level<T> level, T* out)
 {
     const T *z = level.vector(Z), *r = level.vector(R), *inverse = level.template array<T>(INVERSE);
     for_rows(crew, level, MATRIX, z, [&](int i, T sum) { out[i] = z[i] + inverse[i] * (r[i] - sum); });
@@ -246,7 +257,7 @@ __device__ __forceinline__ void jacobi_level(const Crew& crew, const Level<T>& l
 
 // A c, or A d, and this thread's part of the sums for the steps of the Krylov method
 template <typename T>
-__device__ __forceinline__ void take_sums(const Crew& crew, const Level<T>& level, bool first, bool symmetric,
+__device__ __noinline__ void take_sums(Crew crew, Level<T> level, bool first, bool symmetric,
                                           double* sums)
 {
     const T *c = level.vector(first ? C : D), *r = level.vector(R), *v = level.vector(V);
@@ -263,6 +274,34 @@ __device__ __forceinline__ void take_sums(const Crew& crew, const Level<T>& leve
         else
             sums[2] += test * (double)v[i];
     });
+}
+
+// Thread k of the block gets the k-th sum over all of its threads.  All threads call.
+__device__ __forceinline__ double sum_of_block(double (&sums)[SUMS])
+{
+    __shared__ double parts[WARP][SUMS];
+    for (int k = 0; k < SUMS; ++k) sums[k] = warp_reduce(sums[k], Plus());
+    if (lane() == 0)
+        for (int k = 0; k < SUMS; ++k) parts[warp()][k] = sums[k];
+    __syncthreads();
+    double sum = 0;
+    if (threadIdx.x < SUMS)
+        for (int w = 0; w < (int)(blockDim.x / WARP); ++w) sum += parts[w][threadIdx.x];
+    __syncthreads();
+    return sum;
+}
+
+// r -= t v, and z where S is diagonal
+template <typename T>
+__device__ __noinline__ void step_level(Crew crew, Level<T> level, const double* state)
+{
+    T step = (T)state[STEP], *r = level.vector(R), *z = level.vector(Z);
+    const T *v = level.vector(V), *inverse = level.diagonal();
+    for (long long i = crew.thread(), n = level.n(); i < n; i += crew.threads()) {
+        T left = r[i] - step * v[i];
+        r[i] = left;
+        if (inverse) z[i] = inverse[i] * left;
+    }
 }
 
 // The coefficients of the level's solution; is it solved after this visit?
@@ -341,33 +380,39 @@ __global__ void accelerate(const long long* table, T* vectors, long long total, 
                            double* state, bool first, bool symmetric, double noise, double* parts)
 {
     __shared__ bool is_last;
+    __shared__ double whole[SUMS];
     unsigned idle = words[IDLE];
     Level<T> level(table, vectors, total, depth);
     double sums[SUMS];
     if (idle == 0) {
         take_sums(grid_crew(), level, first, symmetric, sums);
-        for (int k = 0; k < SUMS; ++k) {
-            double sum = block_reduce(sums[k], 0.0, Plus());
-            if (threadIdx.x == 0) parts[(long long)blockIdx.x * SUMS + k] = sum;
+        double sum = sum_of_block(sums);
+        if (threadIdx.x < SUMS) {
+            parts[(long long)blockIdx.x * SUMS + threadIdx.x] = sum;
+            __threadfence();
         }
     }
+    __syncthreads();
     if (threadIdx.x == 0) {
-        __threadfence();
         is_last = atomicAdd(&words[ARRIVED], 1u) == gridDim.x - 1;
         __threadfence();
     }
     __syncthreads();
     if (!is_last) return;
-    if (idle == 0)
+    if (idle == 0) {
         for (int k = 0; k < SUMS; ++k) {
-            double sum = 0;
-            for (int b = threadIdx.x; b < (int)gridDim.x; b += blockDim.x) sum += __ldcg(&parts[(long long)b * SUMS + k]);
-            sums[k] = block_reduce(sum, 0.0, Plus());
+            sums[k] = 0;
+            for (int b = threadIdx.x; b < (int)gridDim.x; b += blockDim.x)
+                sums[k] += __ldcg(&parts[(long long)b * SUMS + k]);
         }
+        double sum = sum_of_block(sums);
+        if (threadIdx.x < SUMS) whole[threadIdx.x] = sum;
+        __syncthreads();
+    }
     if (threadIdx.x != 0) return;
     words[ARRIVED] = 0;
     if (idle == 0) {
-        bool solved = decide(first, noise, sums, state + depth * STATE);
+        bool solved = decide(first, noise, whole, state + depth * STATE);
         if (first && solved) words[IDLE] = depth + 1;
     } else if (!first && idle == (unsigned)depth + 1) {
         words[IDLE] = 0;
@@ -379,50 +424,83 @@ __global__ void take_step(const long long* table, T* vectors, long long total, c
                           const double* state)
 {
     if (words[IDLE]) return;
-    Level<T> level(table, vectors, total, depth);
-    T step = (T)state[depth * STATE + STEP], *r = level.vector(R);
-    const T* v = level.vector(V);
-    Crew crew = grid_crew();
-    for (long long i = crew.thread(), n = level.n(); i < n; i += crew.threads()) r[i] -= step * v[i];
+    step_level(grid_crew(), Level<T>(table, vectors, total, depth), state + depth * STATE);
 }
 
-// Levels from `top` on
+// Levels from `top` on; those from `solo` on are left to the first block.
 template <typename T>
-__global__ void IN_A_CLUSTER __launch_bounds__(TAIL_BLOCK)
-    tail(const long long* table, T* vectors, long long total, const unsigned* words, int top, int levels, int cycle,
-         bool symmetric, int sweeps, int twice, double noise, double* parts, double* state)
+__global__ void IN_A_CLUSTER __launch_bounds__(TAIL_BLOCK, 1)
+    tail(const long long* table, T* vectors, long long total, const unsigned* words, int top, int solo, int levels,
+         int cycle, bool symmetric, int sweeps, int twice, double noise, double* parts, double* state)
 {
     if (words[IDLE]) return;
     __shared__ double own[MOST_LEVELS][STATE];
-    __shared__ double shared_sums[SUMS];
-    __shared__ bool visited[MOST_LEVELS], solved;
-    Crew crew = grid_crew();
+    __shared__ double whole_sums[SUMS];
+    __shared__ long long rows[TAIL_LEVELS][COLUMNS];
+    __shared__ bool solved;
+    const Crew whole = grid_crew(), alone{0, 1};
+    Crew crew = whole;
+    if (top >= solo) {
+        if (whole.me != 0) return;
+        crew = alone;
+    }
+    for (int k = threadIdx.x; k < min(levels - top, TAIL_LEVELS) * COLUMNS; k += blockDim.x)
+        rows[k / COLUMNS][k % COLUMNS] = table[(long long)top * COLUMNS + k];
+    __syncthreads();
     const T* nothing = nullptr;
     int depth = top, last = levels - 1;
-    bool down = true;
-    auto start = [&](int k) {
-        __syncthreads();
-        if (threadIdx.x == 0) visited[k] = false;
-        __syncthreads();
+    unsigned long long visited = 0;  // a bit for each level
+    bool down = true, ready = true;  // ready: z is there where S is diagonal
+    auto sync = [&] {
+        if (crew.size == 1)
+            __syncthreads();
+        else
+            cluster_barrier();
+    };
+    auto level_at = [&](int k) {
+        const long long* row = k - top < TAIL_LEVELS ? rows[k - top] : table + (long long)k * COLUMNS;
+        return Level<T>(row, vectors, total, 0);
+    };
+    auto improve = [&](const Level<T>& level, T* out) {
+        if (level.diagonal()) {
+            jacobi_level(crew, level, out);
+        } else {
+            multiply_level(crew, level, level.vector(Z), level.vector(R), level.vector(Q));
+            sync();
+            smooth_level(crew, level, level.vector(Q), level.vector(Z), out);
+        }
+        sync();
     };
     auto sweep = [&](const Level<T>& level) {
         multiply_level(crew, level, level.vector(Z), level.vector(R), level.vector(Q));
-        cluster_barrier();
+        sync();
         smooth_level(crew, level, level.vector(Q), level.vector(Z), level.vector(Z));
-        cluster_barrier();
+        sync();
     };
-    start(depth);
     while (true) {
-        Level<T> level(table, vectors, total, depth), next(table, vectors, total, min(depth + 1, last));
+        Level<T> level = level_at(depth), next = level_at(min(depth + 1, last));
         if (down && depth < last) {
-            smooth_level(crew, level, level.vector(R), nothing, level.vector(Z));
-            cluster_barrier();
+            if (!level.diagonal() || !ready) {
+                smooth_level(crew, level, level.vector(R), nothing, level.vector(Z));
+                sync();
+            }
+            ready = true;
             for (int k = 1; k < sweeps; ++k) sweep(level);
             multiply_level(crew, level, level.vector(Z), level.vector(R), level.vector(Q));
-            cluster_barrier();
+            sync();
             restrict_level(crew, level, next);
-            cluster_barrier();
-            start(++depth);
+            sync();
+            if (depth + 1 == solo && crew.size > 1) {
+                if (whole.me != 0) {
+                    cluster_barrier();  // until the first block is back
+                    if (threadIdx.x < STATE) own[solo][threadIdx.x] = __ldcg(&state[solo * STATE + threadIdx.x]);
+                    __syncthreads();
+                    down = false;
+                    continue;
+                }
+                crew = alone;
+            }
+            visited &= ~(1ull << ++depth);
             continue;
         }
         if (down) {
@@ -440,60 +518,54 @@ __global__ void IN_A_CLUSTER __launch_bounds__(TAIL_BLOCK)
                 smooth_level(crew, level, r, nothing, c);
             }
             if (threadIdx.x == 0) own[depth][ONE] = 1, own[depth][TWO] = 0;
-            cluster_barrier();
+            sync();
         } else {
             prolong_level(crew, level, next, own[depth + 1]);
-            cluster_barrier();
+            sync();
             for (int k = 1; k < sweeps; ++k) sweep(level);
-            bool first = depth == 0 || !visited[depth];
+            bool first = depth == 0 || (visited >> depth & 1) == 0, again = false;
             T* out = level.vector(first ? C : D);
-            if (level.row[TILES] == 0) {
-                jacobi_level(crew, level, out);
-            } else {
-                multiply_level(crew, level, level.vector(Z), level.vector(R), level.vector(Q));
-                cluster_barrier();
-                smooth_level(crew, level, level.vector(Q), level.vector(Z), out);
-            }
-            cluster_barrier();
-            bool again = false;
+            improve(level, out);
             if (depth > 0 && cycle == WCYCLE) {
                 again = first;
+                ready = false;
                 if (first) multiply_level(crew, level, out, level.vector(R), level.vector(R));
                 if (threadIdx.x == 0) own[depth][ONE] = own[depth][TWO] = 1;
+                sync();
             } else if (depth > 0 && cycle == KCYCLE && depth <= twice) {
                 double sums[SUMS];
                 take_sums(crew, level, first, symmetric, sums);
-                for (int k = 0; k < SUMS; ++k) {
-                    double sum = block_reduce(sums[k], 0.0, Plus());
-                    if (threadIdx.x == 0) parts[crew.me * SUMS + k] = sum;
+                double sum = sum_of_block(sums);
+                if (crew.size > 1) {
+                    if (threadIdx.x < SUMS) parts[crew.me * SUMS + threadIdx.x] = sum;
+                    sync();
+                    sum = 0;
+                    if (threadIdx.x < SUMS)
+                        for (int b = 0; b < CLUSTER; ++b) sum += __ldcg(&parts[b * SUMS + threadIdx.x]);
                 }
-                cluster_barrier();
-                if (threadIdx.x == 0) {
-                    for (int k = 0; k < SUMS; ++k) {
-                        shared_sums[k] = 0;
-                        for (int b = 0; b < crew.size; ++b) shared_sums[k] += __ldcg(&parts[b * SUMS + k]);
-                    }
-                    solved = decide(first, noise, shared_sums, own[depth]);
-                }
+                if (threadIdx.x < SUMS) whole_sums[threadIdx.x] = sum;
+                __syncthreads();
+                if (threadIdx.x == 0) solved = decide(first, noise, whole_sums, own[depth]);
                 __syncthreads();
                 again = !solved;
-                if (again) {
-                    T step = (T)own[depth][STEP], *r = level.vector(R);
-                    const T* v = level.vector(V);
-                    for (long long i = crew.thread(), n = level.n(); i < n; i += crew.threads()) r[i] -= step * v[i];
-                }
-            } else if (threadIdx.x == 0) {
-                own[depth][ONE] = 1, own[depth][TWO] = 0;
+                if (again) step_level(crew, level, own[depth]);
+                sync();
+            } else {
+                if (threadIdx.x == 0) own[depth][ONE] = 1, own[depth][TWO] = 0;
+                __syncthreads();
             }
-            __syncthreads();
-            if (threadIdx.x == 0) visited[depth] = true;
-            cluster_barrier();
+            visited |= 1ull << depth;
             if (again) {
                 down = true;
                 continue;
             }
         }
         if (depth == top) break;
+        if (depth == solo) {
+            if (threadIdx.x < STATE) state[solo * STATE + threadIdx.x] = own[solo][threadIdx.x];
+            crew = whole;
+            sync();
+        }
         --depth;
         down = false;
     }
@@ -529,11 +601,16 @@ __global__ void find_largest(long long n, const unsigned long long* io, unsigned
 }
 
 template <typename T, typename X>
-__global__ void begin(long long n, const unsigned long long* io, const unsigned long long* top, T* right)
+__global__ void begin(long long n, const unsigned long long* io, const unsigned long long* top, const T* inverse,
+                      T* right, T* z)
 {
     const X* r = reinterpret_cast<const X*>(io[0]);
     double less = power_of_two(-power_of(*top));
-    for (long long i = global_thread(); i < n; i += all_threads()) right[i] = (T)((double)r[i] * less);
+    for (long long i = global_thread(); i < n; i += all_threads()) {
+        T value = (T)((double)r[i] * less);
+        right[i] = value;
+        if (inverse) z[i] = inverse[i] * value;
+    }
 }
 
 template <typename T, typename X>

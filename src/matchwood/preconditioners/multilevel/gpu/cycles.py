@@ -43,7 +43,8 @@ BLOCK, TAIL_BLOCK, CLUSTER, WINDOW, MOST_LEVELS = SOURCE.constants(
 )
 CYCLES = {name: SOURCE.constant(f"{name}CYCLE") for name in "VWK"}
 # Entries and rows of a level below which `tail` visits it.
-ALONE_STEPS = 300_000
+ALONE_STEPS = 100_000
+SOLO_STEPS = 20_000  # the same for its first block alone
 SUM_BLOCKS = 8  # of a multiprocessor, that add up in `accelerate`
 
 
@@ -158,15 +159,17 @@ class Cycle:
         self._kind, self._levels, self._exponent = kind, levels, exponent
         self._symmetric, self._options = symmetric, options
         self._layout = Layout(len(levels), kind)
-        self._longest = 0
-        at = 0
+        self._longest, self._inverse, at = 0, None, 0
         for k, level in enumerate(levels):
             self._layout.table[k, [N, AT]] = level.rows, at
             at += -(-level.rows // WARP) * WARP
             self._lay_out(k, level, labels[k])
         self._total = at
         steps = [level.rows + level.matrix.indices.size for level in levels]
-        self._alone = next(k for k in range(len(levels) + 1) if max(steps[k:], default=0) < ALONE_STEPS)
+        self._alone, self._solo = (
+            next(k for k in range(len(levels) + 1) if max(steps[k:], default=0) < most)
+            for most in (ALONE_STEPS, SOLO_STEPS)
+        )
         if levels[-1].made is None:
             self._alone = min(self._alone, len(levels) - 1)
         self._twice = sum(not once_is_enough(k, level.rows) for k, level in enumerate(levels)) - 1
@@ -205,6 +208,7 @@ class Cycle:
             self._longest = max(self._longest, made.longest)
         elif made is not None:
             row[INVERSE] = layout.place(made, real)
+            self._inverse = layout.arrays[-1] if k == 0 else self._inverse
         if groups is None:
             return
         label, count = groups
@@ -244,7 +248,7 @@ class Cycle:
         last = len(self._levels) - 1
         if depth >= self._alone:
             args = (
-                self._table, self._vectors, self._total, self._words, depth, last + 1,
+                self._table, self._vectors, self._total, self._words, depth, self._solo, last + 1,
                 CYCLES[self._cycle], self._symmetric, self._options.sweeps, self._twice, self._noise,
                 self._parts, self._state,
             )  # fmt: skip
@@ -256,16 +260,16 @@ class Cycle:
         if depth == last:
             self._smooth(depth, R, -1, C)
             return
-        self._visit(depth, C)
+        self._visit(depth, C, True)
         if depth == 0 or self._cycle == "V" or (self._cycle == "K" and depth > self._twice):
             return
         if self._cycle == "W":
             self._residual(depth, C, R)
-            self._visit(depth, D)
+            self._visit(depth, D, False)
             return
         self._accelerate(depth, True)
         self._launch("take_step", depth, self._state, grid=self._grid(depth))
-        self._visit(depth, D)
+        self._visit(depth, D, True)
         self._accelerate(depth, False)
 
     def _accelerate(self, depth: int, first: bool) -> None:
@@ -273,8 +277,10 @@ class Cycle:
         grid = min(self._sum_blocks, self._grid(depth, MATRIX))
         self._launch("accelerate", depth, *args, grid=grid)
 
-    def _visit(self, depth: int, onto: int) -> None:
-        self._smooth(depth, R, -1, Z)
+    def _visit(self, depth: int, onto: int, ready: bool) -> None:
+        """Once from R to `onto`; `ready`: Z is there where the smoother is diagonal."""
+        if self._layout.table[depth, TILES] or not ready:
+            self._smooth(depth, R, -1, Z)
         for _ in range(1, self._options.sweeps):
             self._residual(depth)
             self._smooth(depth, Q, Z, Z)
@@ -298,13 +304,13 @@ class Cycle:
         if kind not in self._graphs:
             n = self._levels[0].rows
             ends = SOURCE.kernels("find_largest", "begin", "finish", "point", T=self._kind, X=kind)
+            right, z, answer = (self._vectors[v * self._total :][:n] for v in (R, Z, C))
             grid = min(SUM_BLOCKS * gpu.multiprocessors(), -(-n // BLOCK))
 
             def run() -> None:
                 ends.find_largest(None, (n, self._io, self._top), grid=grid)
-                ends.begin(None, (n, self._io, self._top, self._vectors), grid=grid)
+                ends.begin(None, (n, self._io, self._top, self._inverse, right, z), grid=grid)
                 self._solve(0)
-                answer = self._vectors[C * self._total : C * self._total + n]
                 args = (n, self._io, self._top, self._exponent, answer)
                 ends.finish(None, args, grid=grid)
 
