@@ -63,9 +63,7 @@ def measure(name: str, A: Any) -> harness.Result:
     applied = device_ms(lambda: M @ b)
     least = bytes_moved(M) / BANDWIDTH
     out.add("application", applied, bytes=applied / least, bar=BYTES_BAR)
-    solved = whole_ms(
-        lambda: matchwood.solve(G, b, preconditioner=M, rtol=RTOL, history=False)
-    )
+    solved = whole_ms(lambda: matchwood.solve(G, b, preconditioner=M, rtol=RTOL, history=False))
     bar = {"bar_ms": SOLVE_BAR} if bars else {}
     out.add(f"solution, {found.iterations} iterations", solved, **bar)
     return {"title": f"multilevel, {name}", "rows": out.rows}

@@ -1,4 +1,4 @@
-"""The multilevel preconditioner's GPU engine: the CPU's levels bit for bit, its vectors to rounding.
+"""The multilevel preconditioner on a GPU: the CPU's levels bit for bit, its vectors to rounding.
 
 The kernels of the setup are compiled for the host, too, so that they are tested without a GPU.
 """

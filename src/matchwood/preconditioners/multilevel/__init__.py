@@ -124,11 +124,11 @@ def multilevel(
     of the rows; the last level is then solved if it has at most 1000 rows, else it is only
     smoothed.  `Level.note` says so.
 
-    Deterministic: the same bits at any number of threads.  On a GPU the aggregates and the levels are
-    the CPU's; a cycle is captured once as a sequence of launches, and its answers are the CPU's to
-    rounding.  Where a group has more than 80 neighbours, or interpolation is smoothed, entries of
-    coarse levels are so, too.  Memory: twice that of `A`, about, and seven vectors on each level; one
-    call of the operator at a time uses those.
+    Deterministic: the same bits at any number of threads.  On a GPU the aggregates and the levels
+    are the CPU's; a cycle is captured once as a sequence of launches, and its answers are the CPU's
+    to rounding.  Where a group has more than 80 neighbours, or interpolation is smoothed, entries
+    of coarse levels are so, too.  Memory: twice that of `A`, about, and seven vectors on each
+    level; one call of the operator at a time uses those.
 
     References
     ----------

@@ -216,7 +216,7 @@ def _contracted(
     if engines.location(label) == "gpu":
         found = _on(label).contract(matrix, label, count, symmetric, ordered)
         if found is not None:
-            return Matrix(*found)
+            return Matrix._make(found)
     spare = bool((label == count).any())
     groups = count + spare
     made = trusted_contract_values(
@@ -287,9 +287,7 @@ class Layout:
         return together
 
 
-def laid_out(
-    levels: tuple[Level, ...], symmetric: bool, options: Options, exponent: int
-) -> Any:
+def laid_out(levels: tuple[Level, ...], symmetric: bool, options: Options, exponent: int) -> Any:
     """The levels as the kernels of the cycles read them."""
     if engines.location(levels[0].matrix.data) == "gpu":
         labels = [_whole(level.passes) if level.passes else None for level in levels]

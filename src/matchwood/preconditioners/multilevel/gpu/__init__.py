@@ -2,8 +2,8 @@
 
 The functions are those of cpu/, which hierarchy.py calls.  Smoothed interpolation is multiplied by
 cuSPARSE, so that its levels equal the CPU's to rounding; all others do bit for bit, unless a group
-has too many neighbours for `add_groups`: then the contraction of primitives is taken, whose rows are
-sorted, and sums may differ by rounding.
+has too many neighbours for `add_groups`: then the contraction of primitives is taken, whose rows
+are sorted, and sums may differ by rounding.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SOURCE = gpu.Source(
     options=("-fmad=false",),
 )
 SEGMENT, WARP = SOURCE.constants("SEGMENT", "WARP")
-TILE, SMALL_TILE, MANY_ROWS = 4096, 256, 100_000  # rows of a tile; the large ones from so many on
+TILE, SMALL_TILE, MANY_ROWS = 4096, 256, 100_000  # rows of a tile; the large ones from MANY_ROWS on
 POWER_STEPS = 10  # as on the CPU
 JACOBI_STEP = 5 / 3  # as on the CPU
 
@@ -83,7 +83,7 @@ def measure(
     n, cupy = inner.size, engines.cupy()
     if n >= 2**31:
         raise ValueError(f"multilevel: at most {2**31 - 1} rows on the GPU, got {n}")
-    out = Measured(*(cupy.empty(n) for _ in range(3)), cupy.empty(n, np.uint32))
+    out = Measured(cupy.empty(n), cupy.empty(n), cupy.empty(n), cupy.empty(n, np.uint32))
     sums = cupy.zeros((-(-n // BLOCK), 3))
     k = SOURCE.kernels("measure", I=indices.dtype, W=data.dtype)
     k.measure(n, (n, indptr, indices, data, inner, seed, *out, sums))
@@ -159,7 +159,7 @@ def lines(
     order, position = (cupy.ascontiguousarray(a.astype(kind, copy=False)) for a in path)
     below, above, kept = (cupy.empty(n) for _ in range(3))
     dominant, begins = cupy.empty(n, np.bool_), cupy.zeros(n, np.bool_)
-    maps = [cupy.empty(n) for _ in range(3)]
+    maps = cupy.empty(n), cupy.empty(n), cupy.empty(n)
     k = SOURCE.kernels("find_links", "factorize", "bound_tiles", I=kind, W=data.dtype)
     links, sizes = (below, above, dominant), (m.diagonal, m.others, damping)
     k.find_links(n, (n, indptr, indices, data, *sizes, order, position, *links))
@@ -216,7 +216,7 @@ def coarse(matrix: Any, P: Any, count: int, threads: int | None = None) -> Any:
     A = sparse.csr_matrix((data.astype(np.float64), indices, indptr), shape=(n, n))
     A = A + sparse.diags(inner.astype(np.float64), format="csr")
     Q = sparse.csr_matrix((P[2], P[1], P[0]), shape=(n, count))
-    R = transpose(*P, count)
+    R = transpose(P[0], P[1], P[2], count)
     whole = sparse.csr_matrix((R[2], R[1], R[0]), shape=(count, n)) @ (A @ Q)
     whole.sort_indices()
     starts, columns = whole.indptr.astype(indices.dtype), whole.indices.astype(indices.dtype)

@@ -87,8 +87,8 @@ class Layout:
         lengths, longs = cupy.empty(slices, np.int32), cupy.zeros(1, np.int32)
         k = SOURCE.kernels("sort_windows", I=index)
         more = int(inner is not None)
-        args = (n, indptr, more, rows, lengths, longs, long_rows)
-        k.sort_windows(None, args, block=WINDOW, grid=windows)
+        sized = (n, indptr, more, rows, lengths, longs, long_rows)
+        k.sort_windows(None, sized, block=WINDOW, grid=windows)
         scan_into(lengths, places)
         total, many = int(places[slices]), int(longs[0])
         columns = gpu.empty(total, np.int32, "multilevel")
@@ -218,10 +218,9 @@ class Cycle:
             starts, members = members_of(label, count)
             layout.add(k, RESTRICTION, (starts, members, None))
         else:
-            for first, P in ((INTERPOLATION, level.interpolation), (RESTRICTION, level.restriction)):
+            both = (INTERPOLATION, level.interpolation), (RESTRICTION, level.restriction)
+            for first, P in both:
                 layout.add(k, first, (P.indptr, P.indices, P.data))
-
-    # The launches.  `self._row_grid(k)` covers the slices of a level, four to a block.
 
     def _launch(self, name: str, depth: int, *args: Any, grid: int, shared: int = 0) -> None:
         whole = (self._table, self._vectors, self._total, self._words, depth, *args)
@@ -249,8 +248,8 @@ class Cycle:
         if depth >= self._alone:
             args = (
                 self._table, self._vectors, self._total, self._words, depth, self._solo, last + 1,
-                CYCLES[self._cycle], self._symmetric, self._options.sweeps, self._twice, self._noise,
-                self._parts, self._state,
+                CYCLES[self._cycle], self._symmetric, self._options.sweeps, self._twice,
+                self._noise, self._parts, self._state,
             )  # fmt: skip
             self._k.tail(
                 None, args, block=TAIL_BLOCK, grid=self._cluster,
