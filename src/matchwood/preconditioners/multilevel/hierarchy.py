@@ -131,7 +131,7 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
                 arrays, inner, R = _on(label).coarse(matrix, P, count, options.threads)
                 P, R = _sparse(P, n, count), _sparse(R, count, n)
                 kind = matrix.data.dtype
-                coarse = Matrix(*arrays[:2], arrays[2].astype(kind), inner.astype(kind))
+                coarse = Matrix(arrays[0], arrays[1], arrays[2].astype(kind), inner.astype(kind))
             if coarse.inner.size == 0:
                 note, passes = "every row is diagonally dominant", []
             elif coarse.inner.size > STALLED * n:
