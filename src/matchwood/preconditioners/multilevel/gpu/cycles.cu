@@ -2,8 +2,7 @@
 //
 // Large levels are visited by one kernel for each step, in a fixed sequence.  `tail` visits all that are small in one
 // kernel: a cluster of blocks goes through them together, as a team of threads does on the CPU, with barriers in
-// hardware; the smallest ones are left to its first block, whose barriers cost least.  A second visit that is not needed
-// is launched, too, but its kernels see `idle` and return.
+// hardware.  A second visit that is not needed is launched, too, but its kernels see `idle` and return.
 //
 // Where S is diagonal, what makes r makes z = S r as well.
 //
@@ -24,7 +23,7 @@ constexpr int WCYCLE = 1, KCYCLE = 2;
 [[maybe_unused]] constexpr int VCYCLE = 0, VECTORS = 6, WORDS = 2, BLOCK = 256;  // for the host
 constexpr double GOOD_ENOUGH = 0.25;
 constexpr int SUMS = 6, MOST_POWER = 1000;
-constexpr int TAIL_BLOCK = 512, CLUSTER = 8, ITEMS = 4, MOST_LEVELS = 64, TAIL_LEVELS = 16;
+constexpr int TAIL_BLOCK = 512, CLUSTER = 8, ITEMS = 4, MOST_LEVELS = 64, TAIL_LEVELS = 16, BATCH = 8;
 constexpr int LONG = 256;    // entries; a longer row has a warp of its own
 constexpr int WINDOW = 256;  // rows; within a window those of equal lengths stand together
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -77,10 +76,11 @@ struct Level {
 
 // The steps of a cycle are no inline functions: `tail` would take ten seconds to compile.
 
-// each(row, sum) for the products of the rows of a matrix with x.  A lane has a row, its entries in the order in which
-// they are stored.
-template <typename T, typename Each>
-__device__ __forceinline__ void for_rows(const Crew& crew, const Level<T>& level, int part, const T* x, Each each)
+// each(row, sum, before(row)) for the products of the rows of a matrix with x.  A lane has a row, its entries in the
+// order in which they are stored; all that can be read before is, since small levels wait for memory only.
+template <typename T, typename Before, typename Each>
+__device__ __forceinline__ void for_rows(const Crew& crew, const Level<T>& level, int part, const T* x, Before before,
+                                         Each each)
 {
     Level<T> a = level;
     a.row += part;
@@ -91,14 +91,22 @@ __device__ __forceinline__ void for_rows(const Crew& crew, const Level<T>& level
     for (int slice = crew.warp_number(); slice < n; slice += crew.warps()) {
         long long k = places[slice] + lane(), end = places[slice + 1];
         int i = rows[slice * WARP + lane()];
+        decltype(before(0)) known{};
+        if (i >= 0) known = before(i);
         T sum = 0;
-        if (values) {
-#pragma unroll 4
-            for (; k < end; k += WARP) sum += values[k] * x[columns[k]];
-        } else {  // ones; -1 where a row has ended
-            for (; k < end; k += WARP) sum += columns[k] >= 0 ? x[columns[k]] : T(0);
+        for (; k < end; k += BATCH * WARP) {
+            int j[BATCH];
+            T value[BATCH];
+#pragma unroll
+            for (int e = 0; e < BATCH; ++e) {
+                j[e] = k + e * WARP < end ? columns[k + e * WARP] : -1;  // also where a row of ones has ended
+                value[e] = values && j[e] >= 0 ? values[k + e * WARP] : T(1);
+            }
+#pragma unroll
+            for (int e = 0; e < BATCH; ++e)
+                if (j[e] >= 0) sum += value[e] * x[j[e]];
         }
-        if (i >= 0) each(i, sum);
+        if (i >= 0) each(i, sum, known);
     }
     for (int k = crew.warp_number(); k < longs; k += crew.warps()) {
         const long long* span = a.template array<long long>(SPANS) + 2 * k;
@@ -109,7 +117,7 @@ __device__ __forceinline__ void for_rows(const Crew& crew, const Level<T>& level
         for (long long e = span[0] + lane(); e < span[1]; e += WARP) sum += (own ? own[e] : T(1)) * x[near[e]];
         sum = warp_reduce(sum, Plus());
         if (inner) sum += inner[i] * x[i];
-        if (lane() == 0) each(i, sum);
+        if (lane() == 0) each(i, sum, before(i));
     }
 }
 
@@ -214,7 +222,9 @@ __device__ __noinline__ void smooth_level(Crew crew, Level<T> level, const T* q,
 template <typename T>
 __device__ __noinline__ void multiply_level(Crew crew, Level<T> level, const T* x, const T* r, T* out)
 {
-    for_rows(crew, level, MATRIX, x, [&](int i, T sum) { out[i] = r ? r[i] - sum : sum; });
+    for_rows(
+        crew, level, MATRIX, x, [&](int i) { return r ? r[i] : T(0); },
+        [&](int i, T sum, T right) { out[i] = r ? right - sum : sum; });
 }
 
 template <typename T>
@@ -222,10 +232,12 @@ __device__ __noinline__ void restrict_level(Crew crew, Level<T> level, Level<T> 
 {
     T *out = next.vector(R), *z = next.vector(Z);
     const T* inverse = next.diagonal();
-    for_rows(crew, level, RESTRICTION, level.vector(Q), [&](int i, T sum) {
-        out[i] = sum;
-        if (inverse) z[i] = inverse[i] * sum;
-    });
+    for_rows(
+        crew, level, RESTRICTION, level.vector(Q), [&](int i) { return inverse ? inverse[i] : T(0); },
+        [&](int i, T sum, T scale) {
+            out[i] = sum;
+            if (inverse) z[i] = scale * sum;
+        });
 }
 
 // z += the solution of the next level
@@ -243,8 +255,10 @@ __device__ __noinline__ void prolong_level(Crew crew, Level<T> level, Level<T> n
         }
         return;
     }
-    for_rows(crew, level, INTERPOLATION, c, [&](int i, T sum) { z[i] += one * sum; });
-    if (two != 0) for_rows(crew, level, INTERPOLATION, d, [&](int i, T sum) { z[i] += two * sum; });
+    auto before = [&](int i) { return z[i]; };
+    for_rows(crew, level, INTERPOLATION, c, before, [&](int i, T sum, T now) { z[i] = now + one * sum; });
+    if (two != 0)
+        for_rows(crew, level, INTERPOLATION, d, before, [&](int i, T sum, T now) { z[i] = now + two * sum; });
 }
 
 // out = z + S (r - A z) where S is diagonal
@@ -252,28 +266,38 @@ template <typename T>
 __device__ __noinline__ void jacobi_level(Crew crew, Level<T> level, T* out)
 {
     const T *z = level.vector(Z), *r = level.vector(R), *inverse = level.template array<T>(INVERSE);
-    for_rows(crew, level, MATRIX, z, [&](int i, T sum) { out[i] = z[i] + inverse[i] * (r[i] - sum); });
+    struct Known {
+        T z, r, inverse;
+    };
+    for_rows(
+        crew, level, MATRIX, z, [&](int i) { return Known{z[i], r[i], inverse[i]}; },
+        [&](int i, T sum, const Known& k) { out[i] = k.z + k.inverse * (k.r - sum); });
 }
 
-// A c, or A d, and this thread's part of the sums for the steps of the Krylov method
+// This thread's part of the sums for the steps of the Krylov method; A c is in V, A d in Q.  In `tail` a thread has the
+// rows that it had in the product, so that nobody waits in between.
 template <typename T>
-__device__ __noinline__ void take_sums(Crew crew, Level<T> level, bool first, bool symmetric,
-                                          double* sums)
+__device__ __noinline__ void take_sums(Crew crew, Level<T> level, bool first, bool symmetric, double* sums)
 {
     const T *c = level.vector(first ? C : D), *r = level.vector(R), *v = level.vector(V);
-    const T* inner = level.template array<T>(INNER);
-    T* w = level.vector(first ? V : Q);
-    for (int k = 0; k < SUMS; ++k) sums[k] = 0;
-    for_rows(crew, level, MATRIX, c, [&](int i, T sum) {
-        w[i] = sum;
-        double wi = sum, ri = r[i], ci = c[i], test = symmetric ? ci : wi, scaled = (double)inner[i] * ci;
-        sums[0] += test * wi, sums[1] += test * ri;
-        sums[5] += scaled * (symmetric ? ci : scaled);
-        if (first)
-            sums[2] += ri * ri, sums[3] += ri * wi, sums[4] += wi * wi;
-        else
-            sums[2] += test * (double)v[i];
-    });
+    const T *w = level.vector(first ? V : Q), *inner = level.template array<T>(INNER);
+    const long long* a = level.row + MATRIX;
+    const int *rows = reinterpret_cast<const int*>(a[ROWS]), *longs = reinterpret_cast<const int*>(a[LONG_ROWS]);
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0;
+    auto add = [&](int i) {
+        double wi = w[i], ri = r[i], ci = c[i], vi = v[i], test = symmetric ? ci : wi, scaled = (double)inner[i] * ci;
+        s0 += test * wi, s1 += test * ri;
+        s2 += first ? ri * ri : test * vi;
+        s3 += ri * wi, s4 += wi * wi;
+        s5 += scaled * (symmetric ? ci : scaled);
+    };
+    for (int slice = crew.warp_number(), n = (int)a[SLICES]; slice < n; slice += crew.warps()) {
+        int i = rows[slice * WARP + lane()];
+        if (i >= 0) add(i);
+    }
+    for (int k = crew.warp_number(), n = (int)a[LONGS]; k < n; k += crew.warps())
+        if (lane() == 0) add(longs[k]);
+    sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3, sums[4] = s4, sums[5] = s5;
 }
 
 // Thread k of the block gets the k-th sum over all of its threads.  All threads call.
@@ -341,12 +365,13 @@ __global__ void smooth(const long long* table, T* vectors, long long total, cons
 }
 
 template <typename T>
-__global__ void residual(const long long* table, T* vectors, long long total, const unsigned* words, int depth, int of,
-                         int onto)
+__global__ void multiply(const long long* table, T* vectors, long long total, const unsigned* words, int depth, int of,
+                         bool residual, int onto)
 {
     if (words[IDLE]) return;
     Level<T> level(table, vectors, total, depth);
-    multiply_level(grid_crew(), level, level.vector(of), level.vector(R), level.vector(onto));
+    multiply_level(grid_crew(), level, level.vector(of), residual ? level.vector(R) : (const T*)nullptr,
+                   level.vector(onto));
 }
 
 template <typename T>
@@ -388,7 +413,7 @@ __global__ void accelerate(const long long* table, T* vectors, long long total, 
         take_sums(grid_crew(), level, first, symmetric, sums);
         double sum = sum_of_block(sums);
         if (threadIdx.x < SUMS) {
-            parts[(long long)blockIdx.x * SUMS + threadIdx.x] = sum;
+            parts[threadIdx.x * gridDim.x + blockIdx.x] = sum;
             __threadfence();
         }
     }
@@ -400,13 +425,12 @@ __global__ void accelerate(const long long* table, T* vectors, long long total, 
     __syncthreads();
     if (!is_last) return;
     if (idle == 0) {
-        for (int k = 0; k < SUMS; ++k) {
-            sums[k] = 0;
-            for (int b = threadIdx.x; b < (int)gridDim.x; b += blockDim.x)
-                sums[k] += __ldcg(&parts[(long long)b * SUMS + k]);
+        if (warp() < SUMS) {  // a block has more warps than that
+            double sum = 0;
+            for (int b = lane(); b < (int)gridDim.x; b += WARP) sum += __ldcg(&parts[warp() * gridDim.x + b]);
+            sum = warp_reduce(sum, Plus());
+            if (lane() == 0) whole[warp()] = sum;
         }
-        double sum = sum_of_block(sums);
-        if (threadIdx.x < SUMS) whole[threadIdx.x] = sum;
         __syncthreads();
     }
     if (threadIdx.x != 0) return;
@@ -427,10 +451,10 @@ __global__ void take_step(const long long* table, T* vectors, long long total, c
     step_level(grid_crew(), Level<T>(table, vectors, total, depth), state + depth * STATE);
 }
 
-// Levels from `top` on; those from `solo` on are left to the first block.
+// Levels from `top` on
 template <typename T>
 __global__ void IN_A_CLUSTER __launch_bounds__(TAIL_BLOCK, 1)
-    tail(const long long* table, T* vectors, long long total, const unsigned* words, int top, int solo, int levels,
+    tail(const long long* table, T* vectors, long long total, const unsigned* words, int top, int levels,
          int cycle, bool symmetric, int sweeps, int twice, double noise, double* parts, double* state)
 {
     if (words[IDLE]) return;
@@ -438,12 +462,7 @@ __global__ void IN_A_CLUSTER __launch_bounds__(TAIL_BLOCK, 1)
     __shared__ double whole_sums[SUMS];
     __shared__ long long rows[TAIL_LEVELS][COLUMNS];
     __shared__ bool solved;
-    const Crew whole = grid_crew(), alone{0, 1};
-    Crew crew = whole;
-    if (top >= solo) {
-        if (whole.me != 0) return;
-        crew = alone;
-    }
+    const Crew crew = grid_crew();
     for (int k = threadIdx.x; k < min(levels - top, TAIL_LEVELS) * COLUMNS; k += blockDim.x)
         rows[k / COLUMNS][k % COLUMNS] = table[(long long)top * COLUMNS + k];
     __syncthreads();
@@ -451,12 +470,6 @@ __global__ void IN_A_CLUSTER __launch_bounds__(TAIL_BLOCK, 1)
     int depth = top, last = levels - 1;
     unsigned long long visited = 0;  // a bit for each level
     bool down = true, ready = true;  // ready: z is there where S is diagonal
-    auto sync = [&] {
-        if (crew.size == 1)
-            __syncthreads();
-        else
-            cluster_barrier();
-    };
     auto level_at = [&](int k) {
         const long long* row = k - top < TAIL_LEVELS ? rows[k - top] : table + (long long)k * COLUMNS;
         return Level<T>(row, vectors, total, 0);
@@ -466,40 +479,30 @@ __global__ void IN_A_CLUSTER __launch_bounds__(TAIL_BLOCK, 1)
             jacobi_level(crew, level, out);
         } else {
             multiply_level(crew, level, level.vector(Z), level.vector(R), level.vector(Q));
-            sync();
+            cluster_barrier();
             smooth_level(crew, level, level.vector(Q), level.vector(Z), out);
         }
-        sync();
+        cluster_barrier();
     };
     auto sweep = [&](const Level<T>& level) {
         multiply_level(crew, level, level.vector(Z), level.vector(R), level.vector(Q));
-        sync();
+        cluster_barrier();
         smooth_level(crew, level, level.vector(Q), level.vector(Z), level.vector(Z));
-        sync();
+        cluster_barrier();
     };
     while (true) {
         Level<T> level = level_at(depth), next = level_at(min(depth + 1, last));
         if (down && depth < last) {
             if (!level.diagonal() || !ready) {
                 smooth_level(crew, level, level.vector(R), nothing, level.vector(Z));
-                sync();
+                cluster_barrier();
             }
             ready = true;
             for (int k = 1; k < sweeps; ++k) sweep(level);
             multiply_level(crew, level, level.vector(Z), level.vector(R), level.vector(Q));
-            sync();
+            cluster_barrier();
             restrict_level(crew, level, next);
-            sync();
-            if (depth + 1 == solo && crew.size > 1) {
-                if (whole.me != 0) {
-                    cluster_barrier();  // until the first block is back
-                    if (threadIdx.x < STATE) own[solo][threadIdx.x] = __ldcg(&state[solo * STATE + threadIdx.x]);
-                    __syncthreads();
-                    down = false;
-                    continue;
-                }
-                crew = alone;
-            }
+            cluster_barrier();
             visited &= ~(1ull << ++depth);
             continue;
         }
@@ -518,10 +521,10 @@ __global__ void IN_A_CLUSTER __launch_bounds__(TAIL_BLOCK, 1)
                 smooth_level(crew, level, r, nothing, c);
             }
             if (threadIdx.x == 0) own[depth][ONE] = 1, own[depth][TWO] = 0;
-            sync();
+            cluster_barrier();
         } else {
             prolong_level(crew, level, next, own[depth + 1]);
-            sync();
+            cluster_barrier();
             for (int k = 1; k < sweeps; ++k) sweep(level);
             bool first = depth == 0 || (visited >> depth & 1) == 0, again = false;
             T* out = level.vector(first ? C : D);
@@ -531,25 +534,25 @@ __global__ void IN_A_CLUSTER __launch_bounds__(TAIL_BLOCK, 1)
                 ready = false;
                 if (first) multiply_level(crew, level, out, level.vector(R), level.vector(R));
                 if (threadIdx.x == 0) own[depth][ONE] = own[depth][TWO] = 1;
-                sync();
+                cluster_barrier();
             } else if (depth > 0 && cycle == KCYCLE && depth <= twice) {
+                multiply_level(crew, level, out, nothing, level.vector(first ? V : Q));
                 double sums[SUMS];
                 take_sums(crew, level, first, symmetric, sums);
                 double sum = sum_of_block(sums);
-                if (crew.size > 1) {
-                    if (threadIdx.x < SUMS) parts[crew.me * SUMS + threadIdx.x] = sum;
-                    sync();
+                if (threadIdx.x < SUMS) parts[crew.me * SUMS + threadIdx.x] = sum;
+                cluster_barrier();
+                if (threadIdx.x < SUMS) {
                     sum = 0;
-                    if (threadIdx.x < SUMS)
-                        for (int b = 0; b < CLUSTER; ++b) sum += __ldcg(&parts[b * SUMS + threadIdx.x]);
+                    for (int b = 0; b < crew.size; ++b) sum += __ldcg(&parts[b * SUMS + threadIdx.x]);
+                    whole_sums[threadIdx.x] = sum;
                 }
-                if (threadIdx.x < SUMS) whole_sums[threadIdx.x] = sum;
                 __syncthreads();
                 if (threadIdx.x == 0) solved = decide(first, noise, whole_sums, own[depth]);
                 __syncthreads();
                 again = !solved;
                 if (again) step_level(crew, level, own[depth]);
-                sync();
+                cluster_barrier();
             } else {
                 if (threadIdx.x == 0) own[depth][ONE] = 1, own[depth][TWO] = 0;
                 __syncthreads();
@@ -561,11 +564,6 @@ __global__ void IN_A_CLUSTER __launch_bounds__(TAIL_BLOCK, 1)
             }
         }
         if (depth == top) break;
-        if (depth == solo) {
-            if (threadIdx.x < STATE) state[solo * STATE + threadIdx.x] = own[solo][threadIdx.x];
-            crew = whole;
-            sync();
-        }
         --depth;
         down = false;
     }

@@ -14,7 +14,7 @@ from matchwood.preconditioners.multilevel.reference import NOISE, once_is_enough
 from matchwood.primitives.scan.gpu import scan_into
 from matchwood.primitives.transpose.gpu import expand_rows, first_places
 
-_STEPS = ("smooth", "residual", "go_down", "come_up", "smooth_last", "accelerate", "take_step")
+_STEPS = ("smooth", "multiply", "go_down", "come_up", "smooth_last", "accelerate", "take_step")
 SOURCE = gpu.Source(
     __package__,
     "cycles.cu",
@@ -44,8 +44,9 @@ BLOCK, TAIL_BLOCK, CLUSTER, WINDOW, MOST_LEVELS = SOURCE.constants(
 CYCLES = {name: SOURCE.constant(f"{name}CYCLE") for name in "VWK"}
 # Entries and rows of a level below which `tail` visits it.
 ALONE_STEPS = 100_000
-SOLO_STEPS = 20_000  # the same for its first block alone
-SUM_BLOCKS = 8  # of a multiprocessor, that add up in `accelerate`
+SUM_BLOCKS = 2  # of a multiprocessor, that add up in `accelerate`
+END_BLOCKS = 8  # of a multiprocessor, in what comes before and after a cycle
+ONCE_ROWS = 1000  # of a level that is visited once: it and those below are one dense matrix
 
 
 class Layout:
@@ -133,17 +134,66 @@ def smoother(T: Any, n: int) -> tuple[Any, Any, Callable[[], None]]:
 
 def inverse(matrix: Any, symmetric: bool) -> Any:
     """The inverse; of a singular matrix the pseudoinverse.  See hierarchy.py, `_inverted`."""
-    cupy = engines.cupy()
-    indptr, indices, data, inner = matrix
-    whole = cupy.diag(inner.astype(np.float64))
-    whole[expand_rows(indptr, indices.size), indices] += data
+    cupy, whole = engines.cupy(), dense(matrix)
     if not whole.size:
         return whole
     found = cupy.linalg.inv(whole)
     error = float(abs((whole * found.sum(axis=1)).sum(axis=1) - 1).max())
     if not error < 1e-6:
         found = cupy.linalg.pinv(whole, rcond=1e-10)
-    return cupy.ascontiguousarray((found + found.T) / 2 if symmetric else found)
+    return (found + found.T) / 2 if symmetric else found
+
+
+def dense(matrix: Any) -> Any:
+    indptr, indices, data, inner = matrix
+    whole = engines.cupy().diag(inner.astype(np.float64))
+    whole[expand_rows(indptr, indices.size), indices] += data
+    return whole
+
+
+def dense_smoother(made: Any) -> Any:
+    cupy = engines.cupy()
+    if not hasattr(made, "order"):
+        return cupy.diag(made.astype(np.float64))
+    n, S = made.order.size, cupy.diag(made.inverse)
+    for links, side in ((made.down[1:], -1), (made.upper[:-1], 1)):
+        S = cupy.linalg.solve(cupy.eye(n) + cupy.diag(links, side), S)
+    found = cupy.empty_like(S)
+    found[cupy.ix_(made.order, made.order)] = S
+    return found
+
+
+def once_from(levels: Any, cycle: str) -> int:
+    """The first of the last levels that are visited once, and small."""
+    k = len(levels) - 1
+    if levels[k].rows > ONCE_ROWS or cycle == "W":
+        return k
+    while k > 1 and levels[k - 1].rows <= ONCE_ROWS:
+        if cycle == "K" and not once_is_enough(k - 1, levels[k - 1].rows):
+            break
+        k -= 1
+    return k
+
+
+def in_one(levels: Any, labels: Any, first: int, symmetric: bool, sweeps: int) -> Any:
+    """The matrix of one visit of level `first` and those below, which is linear."""
+    cupy, last = engines.cupy(), levels[-1]
+    M = inverse(last.matrix, symmetric) if last.made is None else dense_smoother(last.made)
+    for k in range(len(levels) - 2, first - 1, -1):
+        level, A, S = levels[k], dense(levels[k].matrix), dense_smoother(levels[k].made)
+        if level.interpolation is None:
+            label, count = labels[k]
+            P = (label[:, None] == cupy.arange(count)).astype(np.float64)
+        else:
+            P = level.interpolation.toarray()
+        X = S
+        for _ in range(1, sweeps):
+            X = X + S - S @ (A @ X)
+        X = X + P @ (M @ (P.T - P.T @ (A @ X)))
+        for _ in range(sweeps):
+            X = X + S - S @ (A @ X)
+        M = X
+    return M
 
 
 class Cycle:
@@ -160,18 +210,23 @@ class Cycle:
         self._symmetric, self._options = symmetric, options
         self._layout = Layout(len(levels), kind)
         self._longest, self._inverse, at = 0, None, 0
-        for k, level in enumerate(levels):
+        self._last = once_from(levels, options.cycle)
+        self._dense = levels[-1].made is None or self._last < len(levels) - 1
+        for k, level in enumerate(levels[: self._last + 1]):
             self._layout.table[k, [N, AT]] = level.rows, at
             at += -(-level.rows // WARP) * WARP
-            self._lay_out(k, level, labels[k])
+            if k == self._last and self._dense:
+                M = in_one(levels, labels, k, symmetric, options.sweeps)
+                self._layout.table[k, DENSE] = self._layout.place(M, kind)
+            else:
+                self._lay_out(k, level, labels[k])
         self._total = at
         steps = [level.rows + level.matrix.indices.size for level in levels]
-        self._alone, self._solo = (
-            next(k for k in range(len(levels) + 1) if max(steps[k:], default=0) < most)
-            for most in (ALONE_STEPS, SOLO_STEPS)
+        self._alone = next(
+            k for k in range(len(levels) + 1) if max(steps[k:], default=0) < ALONE_STEPS
         )
-        if levels[-1].made is None:
-            self._alone = min(self._alone, len(levels) - 1)
+        if self._dense:
+            self._alone = min(self._alone, self._last)
         self._twice = sum(not once_is_enough(k, level.rows) for k, level in enumerate(levels)) - 1
         noise = NOISE * float(np.finfo(kind).eps)
         self._noise = noise if symmetric else noise**2
@@ -183,7 +238,7 @@ class Cycle:
         state = np.zeros((len(levels), STATE))
         state[:, ONE] = 1
         state[1:, TWO] = float(self._cycle == "W")
-        state[-1, TWO] = 0
+        state[self._last, TWO] = 0
         self._state = cupy.asarray(state)
         self._words = cupy.zeros(WORDS, np.uint32)
         self._io, self._top = cupy.zeros(2, np.uint64), cupy.zeros(1, np.uint64)
@@ -197,16 +252,13 @@ class Cycle:
         layout, matrix, made = self._layout, level.matrix, level.made
         row = layout.table[k]
         real = layout.kind
-        if made is None:
-            row[DENSE] = layout.place(inverse(matrix, self._symmetric), real)
-        else:
-            beside = matrix.inner if bool(matrix.inner.any()) else None
-            layout.add(k, MATRIX, matrix[:3], beside)
-            row[INNER] = layout.place(matrix.inner, real)
+        beside = matrix.inner if bool(matrix.inner.any()) else None
+        layout.add(k, MATRIX, matrix[:3], beside)
+        row[INNER] = layout.place(matrix.inner, real)
         if hasattr(made, "order"):
             layout.lines(k, made)
             self._longest = max(self._longest, made.longest)
-        elif made is not None:
+        else:
             row[INVERSE] = layout.place(made, real)
             self._inverse = layout.arrays[-1] if k == 0 else self._inverse
         if groups is None:
@@ -240,14 +292,14 @@ class Cycle:
         )
 
     def _residual(self, depth: int, of: int = Z, onto: int = Q) -> None:
-        self._launch("residual", depth, of, onto, grid=self._grid(depth, MATRIX))
+        self._launch("multiply", depth, of, True, onto, grid=self._grid(depth, MATRIX))
 
     def _solve(self, depth: int) -> None:
         """Level `depth`, from R to C and D, which `state` combines."""
-        last = len(self._levels) - 1
+        last = self._last
         if depth >= self._alone:
             args = (
-                self._table, self._vectors, self._total, self._words, depth, self._solo, last + 1,
+                self._table, self._vectors, self._total, self._words, depth, last + 1,
                 CYCLES[self._cycle], self._symmetric, self._options.sweeps, self._twice,
                 self._noise, self._parts, self._state,
             )  # fmt: skip
@@ -272,8 +324,10 @@ class Cycle:
         self._accelerate(depth, False)
 
     def _accelerate(self, depth: int, first: bool) -> None:
+        grid = self._grid(depth, MATRIX)
+        self._launch("multiply", depth, C if first else D, False, V if first else Q, grid=grid)
         args = (self._state, first, self._symmetric, self._noise, self._parts)
-        grid = min(self._sum_blocks, self._grid(depth, MATRIX))
+        grid = min(self._sum_blocks, grid)
         self._launch("accelerate", depth, *args, grid=grid)
 
     def _visit(self, depth: int, onto: int, ready: bool) -> None:
@@ -304,7 +358,7 @@ class Cycle:
             n = self._levels[0].rows
             ends = SOURCE.kernels("find_largest", "begin", "finish", "point", T=self._kind, X=kind)
             right, z, answer = (self._vectors[v * self._total :][:n] for v in (R, Z, C))
-            grid = min(SUM_BLOCKS * gpu.multiprocessors(), -(-n // BLOCK))
+            grid = min(END_BLOCKS * gpu.multiprocessors(), -(-n // BLOCK))
 
             def run() -> None:
                 ends.find_largest(None, (n, self._io, self._top), grid=grid)
