@@ -23,7 +23,8 @@ constexpr int WCYCLE = 1, KCYCLE = 2;
 [[maybe_unused]] constexpr int VCYCLE = 0, VECTORS = 6, WORDS = 2, BLOCK = 256;  // for the host
 constexpr double GOOD_ENOUGH = 0.25;
 constexpr int SUMS = 6, MOST_POWER = 1000;
-constexpr int TAIL_BLOCK = 512, CLUSTER = 8, ITEMS = 4, MOST_LEVELS = 64, TAIL_LEVELS = 16, BATCH = 8;
+constexpr int TAIL_BLOCK = 512, ITEMS = 4, MOST_LEVELS = 64, TAIL_LEVELS = 16, BATCH = 8;
+[[maybe_unused]] constexpr int CLUSTER = 8;  // blocks, where the device has clusters
 constexpr int LONG = 256;    // entries; a longer row has a warp of its own
 constexpr int WINDOW = 256;  // rows; within a window those of equal lengths stand together
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
