@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,3 +95,51 @@ def grid_laplacian(A: Any) -> Any:
     W = sp.csr_array(abs(A - sp.diags_array(A.diagonal())))
     degree = np.asarray(W.sum(axis=1)).ravel()
     return sp.csr_array(sp.diags_array(degree + 1e-3 * degree.max()) - W)
+
+
+def elasticity(shape: tuple[int, ...], spacing: tuple[float, ...] | None = None) -> tuple[Any, Any]:
+    """(stiffness matrix, rigid body modes) of an elastic body that is held on one side.
+
+    Bilinear or trilinear elements on a grid, Lame's numbers 1 and 1; numbered as
+    ``n_dimensions * node + direction``.  The first layer of nodes along the first axis is held.
+    """
+    d, N = len(shape), math.prod(shape)
+    spacing = spacing or (1.0,) * d
+
+    def lines(n: int, h: float) -> dict[str, Any]:
+        """Along one axis: integrals of f g, f' g' and f' g for the hat functions."""
+        ends = np.r_[0.5, np.ones(n - 2), 0.5]
+        one, steps = np.ones(n - 1), np.r_[-0.5, np.zeros(n - 2), 0.5]
+        bands = {"M": (h / 6 * one, 2 * h / 3 * ends, h / 6 * one),
+                 "K": (-one / h, 2 / h * ends, -one / h),
+                 "C": (one / 2, steps, -one / 2)}  # fmt: skip
+        return {k: sp.csr_array(sp.diags_array(v, offsets=(-1, 0, 1))) for k, v in bands.items()}
+
+    axes = [lines(n, h) for n, h in zip(shape, spacing, strict=True)]
+
+    def integrals(p: int, r: int) -> Any:
+        """Of the derivative along p of one function, times that along r of another."""
+        out: Any = sp.csr_array([[1.0]])
+        for k, axis in enumerate(axes):
+            kinds = {(True, True): axis["K"], (True, False): axis["C"], (False, True): axis["C"].T}
+            out = sp.kron(out, kinds.get((k == p, k == r), axis["M"]))
+        return sp.csr_array(out)
+
+    stiffness = sum((integrals(k, k) for k in range(d)), sp.csr_array((N, N)))
+    A = sp.csr_array((N * d, N * d))
+    for p, r in itertools.product(range(d), repeat=2):
+        block = integrals(p, r) + integrals(r, p) + (stiffness if p == r else 0 * stiffness)
+        A = A + sp.kron(block, sp.csr_array(([1.0], ([p], [r])), shape=(d, d)))
+    points = [np.arange(n) * h for n, h in zip(shape, spacing, strict=True)]
+    x = np.stack(np.meshgrid(*points, indexing="ij"), axis=-1).reshape(N, d)
+    x = x - x.mean(axis=0)
+    modes = [np.tile(np.eye(d)[p], N) for p in range(d)]
+    for p, r in itertools.combinations(range(d), 2):
+        turn = np.zeros((N, d))
+        turn[:, p], turn[:, r] = x[:, r], -x[:, p]
+        modes.append(turn.ravel())
+    free = np.arange(N // shape[0] * d, N * d)
+    A = sp.csr_array(sp.csr_array(A)[free][:, free])
+    A.data[abs(A.data) < 1e-12] = 0
+    A.eliminate_zeros()
+    return A, np.stack(modes, axis=1)[free]

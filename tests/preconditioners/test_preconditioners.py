@@ -425,6 +425,7 @@ def test_incomplete_factors_beside_ours(tmp_path):
     found = figure4.results(made, 1e-8, 300, 1)
     row = found["aniso1"]
     assert row["ILU"]["iterations"] < row["algebraic"]["iterations"]
+    assert row["multilevel"]["iterations"] < row["algebraic"]["iterations"]
     assert row["ILU"]["fill"] > row["ILU, fill 1"]["fill"] > 0
     figure4.show(found)
     short = figure4.brief(found)

@@ -55,6 +55,8 @@ def solve(
     x0: Any = None,
     true_solution: Any = None,
     history: bool = True,
+    near_nullspace: Any = None,
+    blocksize: int | None = None,
     engine: str | None = None,
     threads: int | None = None,
 ) -> Solution:
@@ -99,6 +101,12 @@ def solve(
         When given, the history also has the forward relative error.
     history : bool
         Record the residual after every iteration, which costs one more product with `A` each.
+    near_nullspace : (n, q) array or None
+        Candidates for `multilevel`, which ``"auto"`` then is: rigid body modes of an elasticity
+        problem, for one.
+    blocksize : int or None
+        With `near_nullspace`: rows of a node; None takes the blocks of a BSR matrix, or what the
+        candidates show.
     engine : {None, "cpu", "gpu"}
         None takes the engine where `A` lives.  With another, matrix and vectors are moved there for
         the call, and `x` is moved back; `Solution.preconditioner` stays there.
@@ -158,11 +166,17 @@ def solve(
             raise ValueError(
                 f"{caller}: restart is for methods 'gmres' and 'fgmres', got {method!r}"
             )
+    if near_nullspace is not None:
+        if not isinstance(preconditioner, str) or preconditioner not in ("auto", "multilevel"):
+            raise ValueError(f"{caller}: near_nullspace is for preconditioner 'multilevel'")
+        sides = getattr(A, "blocksize", None) or (None, 0)  # of BSR matrices
+        blocksize = sides[0] if blocksize is None and sides[0] == sides[1] else blocksize
+    near = {"near_nullspace": near_nullspace, "blocksize": blocksize}
     if getattr(b, "ndim", 1) == 2 or (isinstance(b, (list, tuple)) and np.ndim(b) == 2):
         options: dict[str, Any] = {
             "preconditioner": preconditioner, "method": method, "rtol": rtol, "atol": atol,
             "maxiter": maxiter, "restart": restart, "history": history, "engine": engine,
-            "threads": threads,
+            "threads": threads, **near,
         }  # fmt: skip
         return _solve_columns(A, b, x0, true_solution, options)
     atol = arguments.real(caller, "atol", atol, 0.0)
@@ -174,8 +188,9 @@ def solve(
     expect_preconditioner(caller, preconditioner, asked.G.n)
     tried: list[tuple[str, str]] = []
     best: Solution | None = None
-    automatic = isinstance(preconditioner, str) and preconditioner == "auto"
-    for name, make in candidates(asked.G, preconditioner, method, threads):
+    automatic = near_nullspace is None and isinstance(preconditioner, str)
+    automatic = automatic and preconditioner == "auto"
+    for name, make in candidates(asked.G, preconditioner, method, threads, near):
         watch = Stopwatch()
         try:
             operator = make()
@@ -238,6 +253,7 @@ def _solve_columns(
         if isinstance(preconditioner, str) and answer.converged:
             made = answer.preconditioner
             options = {**options, "preconditioner": "none" if made is None else made}
+            options |= {"near_nullspace": None, "blocksize": None}
     return _together(found)
 
 

@@ -166,10 +166,21 @@ def _vector(array: Any, name: str, n: int, where: str) -> Any:
 
 
 def candidates(
-    G: Any, given: Any, method: str, threads: int | None = None
+    G: Any, given: Any, method: str, threads: int | None = None, near: dict[str, Any] | None = None
 ) -> Iterator[tuple[str, Make]]:
-    """Names, and functions that make the preconditioners, in the order in which to try them."""
-    if given is None or (isinstance(given, str) and given == "none"):
+    """Names, and functions that make the preconditioners, in the order in which to try them.
+
+    `near` are options of the multilevel one, the only one where there are candidates.
+    """
+    near = near or {}
+    if near.get("near_nullspace") is not None:
+        precision = "float32" if given == "auto" and method == "auto" else None
+        options: dict[str, Any] = {"precision": precision, "threads": threads, **near}
+        cycle = "V" if method in LINEAR else "auto"
+        yield "multilevel", lambda: ready.multilevel(G, cycle=cycle, **options)
+    elif near.get("blocksize") is not None:
+        raise ValueError("solve: blocksize needs near_nullspace")
+    elif given is None or (isinstance(given, str) and given == "none"):
         yield "none", lambda: None
     elif not isinstance(given, str):
         made = _own(given, method)

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments, engines
+from matchwood.errors import EngineUnavailable
+from matchwood.gate import graph as csr
+from matchwood.preconditioners.multilevel import candidates
 from matchwood.preconditioners.multilevel.cpu.cycles import MOST_POWER
 from matchwood.preconditioners.multilevel.hierarchy import (
     Level,
@@ -35,7 +38,7 @@ PRECISIONS = {None: None, "float32": np.float32, "float64": np.float64}
 def multilevel(
     A: Any,
     *,
-    aggregate: int = 4,
+    aggregate: int | None = None,
     cycle: str = "auto",
     smoother: str = "auto",
     sweeps: int = 1,
@@ -43,6 +46,8 @@ def multilevel(
     max_levels: int | None = None,
     coarsest: int = 200,
     precision: str | None = None,
+    near_nullspace: Any = None,
+    blocksize: int | None = None,
     engine: str | None = None,
     threads: int | None = None,
 ) -> Any:
@@ -55,8 +60,9 @@ def multilevel(
     ----------
     A : (n, n) sparse matrix, or anything `graph` takes
         Its diagonal must be positive.
-    aggregate : {2, 4, 8, 16}
-        Rows of an aggregate, about.  More make fewer and smaller levels, and more iterations.
+    aggregate : {None, 2, 4, 8, 16}
+        Rows of an aggregate, about.  More make fewer and smaller levels, and more iterations.  None
+        is 4; with `near_nullspace`, it is a node and its strongly coupled neighbours.
     cycle : {"auto", "V", "W", "K"}
         How often each level visits the next: once; twice; or at most twice, combined by two steps
         of a flexible Krylov method, the second only if the first left more than a quarter of the
@@ -80,7 +86,8 @@ def multilevel(
         ``"plain"``: a row takes the value of its aggregate.  ``"smoothed"``: a damped Jacobi step
         follows, with the strong entries only [3]_.  Levels then have more entries, and their setup
         takes two sparse products each, but where positive entries off the diagonal have some weight
-        iterations halve; ``"auto"`` takes it where they have 8 % of it.  For symmetric matrices.
+        iterations halve; ``"auto"`` takes it where they have 8 % of it, and with `near_nullspace`
+        for cycle V.  For symmetric matrices.
     max_levels : int or None
         None goes on until a level has at most `coarsest` rows.
     coarsest : int
@@ -88,6 +95,16 @@ def multilevel(
     precision : {None, "float32", "float64"}
         Of the cycle; None is that of `A`.  float32 moves half the bytes, and as a preconditioner
         of a float64 method costs no accuracy.
+    near_nullspace : (n, q) array or None
+        Candidates: vectors x, linearly independent, for which ``A @ x`` is small beside x; None
+        stands for constants.  For linear elasticity these are the rigid body modes, three in the
+        plane and six in space.  Interpolation is made so that their values on each aggregate are in
+        its range [3]_.  A single one (with nodes of one row) scales the matrix to one for which
+        they are constant; then all is as without it.
+    blocksize : int or None
+        Rows of a node, which are aggregated together.  None takes that of a BSR matrix; else the
+        number of columns with which `near_nullspace` begins that are translations, column k having
+        values in rows k, k + blocksize, ... only; else 1.
     engine : {None, "cpu", "gpu"}
         None takes the engine where `A` lives.  The operator lives on the engine, and takes vectors
         there; on a GPU nothing of it waits for the device.
@@ -109,7 +126,8 @@ def multilevel(
         If `engine` is "gpu" and there is none, or "reference".
     TypeError, ValueError
         If `A` is not square, complex or not finite, its diagonal is not positive (the row is
-        named), or an option is out of range.
+        named), or an option is out of range; if `near_nullspace` is complex, not finite, of another
+        shape, or a column of it or all rows of a node are zero.
 
     Notes
     -----
@@ -119,6 +137,14 @@ def multilevel(
     equal ones that with the largest hash), and two that propose to each other are a pair.  With
     ``aggregate=4`` pairs are paired again; what then is free joins the pair of its strongest
     neighbour.  A row with ``a_ii >= 5 sum |a_ij|`` is left to the smoother [1]_.
+
+    With candidates, couplings are those of nodes, ``|A_ij|`` being the Frobenius norm of a block.
+    Node by node, in the order of their numbers, one of which no strong neighbour has been taken,
+    nor it itself, becomes a root, and takes its strong neighbours; what then is left joins the
+    aggregate of its strongest neighbour that has been taken.  The candidates get an orthonormal
+    basis on each aggregate, by Gram and Schmidt: its columns are rows of the next level, where the
+    aggregate is a node.  A candidate that depends on earlier ones there gives none.  Paths are
+    taken by ``smoother="auto"`` where the two strongest couplings of a node are 1.8 times the mean.
 
     Coarsening ends early where every row is left out, or a level would keep more than nine tenths
     of the rows; the last level is then solved if it has at most 1000 rows, else it is only
@@ -152,9 +178,11 @@ def multilevel(
     (True, True)
     """
     caller = "multilevel"
-    passes = {2: 1, 4: 2, 8: 3, 16: 4}.get(arguments.count(caller, "aggregate", aggregate, 2))
-    if passes is None:
-        raise ValueError(f"{caller}: aggregate must be 2, 4, 8 or 16, got {aggregate}")
+    passes = None
+    if aggregate is not None:
+        passes = {2: 1, 4: 2, 8: 3, 16: 4}.get(arguments.count(caller, "aggregate", aggregate, 2))
+        if passes is None:
+            raise ValueError(f"{caller}: aggregate must be 2, 4, 8 or 16, got {aggregate}")
     arguments.one_of(caller, "cycle", cycle, CYCLES)
     arguments.one_of(caller, "smoother", smoother, ("auto", *DAMPING))
     arguments.one_of(caller, "interpolation", interpolation, ("auto", "plain", "smoothed"))
@@ -165,16 +193,28 @@ def multilevel(
     if precision is not None:
         arguments.one_of(caller, "precision", precision, ("float32", "float64"))
     options = Options(
-        passes, cycle, smoother, sweeps, interpolation, max_levels, coarsest,
-        PRECISIONS[precision], threads,
+        0 if passes is None else passes, cycle, smoother, sweeps, interpolation, max_levels,
+        coarsest, PRECISIONS[precision], threads,
     )  # fmt: skip
-    return _made(A, options, engine, None)
+    return _made(A, options, engine, None, near_nullspace, blocksize)
 
 
-def _made(A: Any, options: Options, engine: str | None, old: Any) -> Any:
+def _made(
+    A: Any, options: Options, engine: str | None, old: Any, near: Any = None, blocksize: Any = None
+) -> Any:  # fmt: skip
     caller, threads = "multilevel", options.threads
     G = matrix_on(A, caller, engine, threads)
+    if G.engine == "gpu" and (near is not None or options.near is not None):
+        raise EngineUnavailable(f"{caller}: near_nullspace has no 'gpu' engine")
+    if old is None:
+        options = options.with_candidates(candidates.given(near, blocksize, A, G.n))
     view = G.directed_weights(caller)
+    if options.scale is not None:
+        scale = options.scale
+        factor = np.repeat(scale, np.diff(view.indptr)) * scale[view.indices]
+        data = (view.data * factor).astype(view.data.dtype, copy=False)
+        G = csr.as_graph((view.indptr, view.indices, data), caller)
+        view = G.directed_weights(caller)
     xp = engines.xp(view.data)
     largest = float(max(abs(view.data.max()), abs(view.data.min()))) if view.data.size else 0.0
     if not np.isfinite(largest):
@@ -196,12 +236,13 @@ def _made(A: Any, options: Options, engine: str | None, old: Any) -> Any:
     if options.interpolation == "smoothed" and not symmetric:
         raise ValueError(f"{caller}: interpolation='smoothed' needs a symmetric matrix")
     levels = tuple(levels_of(G, matrix, options, old))
-    smoothed = levels[0].interpolation is not None
+    smoothed = levels[0].smoothed
     if options.cycle == "auto":
         options = dataclasses.replace(options, cycle="V" if smoothed else "K")
     applied = Applied(
-        laid_out(levels, symmetric, options, exponent), symmetric and options.cycle != "K"
-    )
+        laid_out(levels, symmetric, options, exponent), symmetric and options.cycle != "K",
+        options.scale,
+    )  # fmt: skip
     seconds = {f"level {k}": level.seconds for k, level in enumerate(levels)}
     core = Core(
         caller, G.n, view.data.dtype, G.engine, applied, Known(levels[0].coverage), Known(seconds),
@@ -211,7 +252,7 @@ def _made(A: Any, options: Options, engine: str | None, old: Any) -> Any:
     entries, rows = (sum(getattr(level, name) for level in levels) for name in ("entries", "rows"))
     return operator(
         core, levels=levels, cycle=options.cycle, symmetric=symmetric, exponent=exponent,
-        precision=precision,
+        precision=precision, scale=options.scale,
         operator_complexity=entries / max(levels[0].entries, 1),
         grid_complexity=rows / max(levels[0].rows, 1), refresh=Refreshed(levels, options),
     )  # fmt: skip
@@ -220,7 +261,7 @@ def _made(A: Any, options: Options, engine: str | None, old: Any) -> Any:
 def _settled(options: Options, old: Any) -> Options:
     """The options with the smoother and the interpolation that were taken before."""
     kinds = [level.smoother for level in old if level.smoother != "dense"]
-    interpolation = "plain" if old[0].interpolation is None else "smoothed"
+    interpolation = "smoothed" if old[0].smoothed else "plain"
     options = dataclasses.replace(options, interpolation=interpolation)
     return dataclasses.replace(options, smoother=kinds[0]) if kinds else options
 
@@ -228,15 +269,18 @@ def _settled(options: Options, old: Any) -> Options:
 class Applied:
     """What `Core` applies: the cycle; its transpose only where it is symmetric."""
 
-    def __init__(self, cycle: Any, linear: bool) -> None:
-        self.cycle, self.linear = cycle, linear
+    def __init__(self, cycle: Any, linear: bool, scale: Any) -> None:
+        self.cycle, self.linear, self.scale = cycle, linear, scale
 
     def __call__(self, rows: Any, transpose: bool) -> Any:
         if transpose and not self.linear:
             raise TypeError(
                 "multilevel: only cycles 'V' and 'W' of a symmetric matrix have a transpose"
             )
-        return self.cycle(rows)
+        if self.scale is None:
+            return self.cycle(rows)
+        scale = self.scale.astype(rows.dtype)
+        return self.cycle(rows * scale) * scale
 
 
 class Refreshed:

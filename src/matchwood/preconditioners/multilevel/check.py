@@ -11,6 +11,8 @@ from matchwood import calls, engines
 from matchwood.errors import CheckFailed
 from matchwood.preconditioners.check import check_preconditioner
 
+JACOBI_STEP = 1.55  # of a smoothed interpolation, over the sum of |entries| of a row
+BASIS = 1e-9  # of a candidate: what a basis of the candidates on an aggregate may lack
 ROUNDING = {"float32": 1e-4, "float64": 1e-12}  # of an entry, relative to the sum of its terms
 
 
@@ -19,8 +21,11 @@ def check_multilevel(A: Any, M: Any) -> None:
 
     The first level must have the matrix itself; labels must be in range and no aggregate empty; the
     matrix of each level must be ``P.T @ A @ P`` of the one before, with P as it is smoothed, where
-    it is; rows that are merged must be neighbours; complexities must be those of the levels.  Then
-    `check_preconditioner` applies it.
+    it is; rows that are merged must be neighbours; complexities must be those of the levels.  Of
+    `near_nullspace`: the columns of the interpolation before it is smoothed must be orthonormal,
+    each on one aggregate; that matrix times the candidates of the next level must be those of this
+    level; and P must be that matrix, or follow from it by a Jacobi step.  Where the cycle is said
+    to be symmetric, ``x.T M y`` must be ``y.T M x``.  Then `check_preconditioner` applies it.
 
     Parameters
     ----------
@@ -34,6 +39,8 @@ def check_multilevel(A: Any, M: Any) -> None:
     >>> A = matchwood.generators.aniso(2, (40, 40))
     >>> matchwood.check.check_multilevel(A, matchwood.preconditioners.multilevel(A))
     """
+    import scipy.sparse as sp
+
     caller = "check_multilevel"
     G = calls.enter(A, caller, "cpu").graph
     levels = getattr(M, "levels", None)
@@ -41,17 +48,23 @@ def check_multilevel(A: Any, M: Any) -> None:
         raise TypeError(f"{caller}: M must be from multilevel, got {type(M).__name__}")
     levels = [_on_host(level) for level in levels]
     expected, size = _csr(G.sparse_weights()), None
+    if M.scale is not None:
+        expected = sp.csr_array(sp.diags_array(M.scale) @ expected @ sp.diags_array(M.scale))
     expected.data = np.ldexp(expected.data, -M.exponent)
     for k, level in enumerate(levels):
         _check_matrix(level, expected, size, f"multilevel: level {k}")
         if k + 1 < len(levels):
             expected, size = _next(level, f"multilevel: level {k}")
+            if level.near is not None:
+                _check_candidates(level, levels[k + 1], f"multilevel: level {k}")
     if levels[-1].passes:
         raise CheckFailed("multilevel: the last level has aggregates")
     for name, count in (("operator_complexity", "entries"), ("grid_complexity", "rows")):
         whole = sum(getattr(level, count) for level in levels) / max(getattr(levels[0], count), 1)
         if not np.isclose(getattr(M, name), whole):
             raise CheckFailed(f"multilevel: {name} is {getattr(M, name)}, not {whole}")
+    if M.symmetric and M.cycle != "K":
+        _check_symmetry(M)
     check_preconditioner(A, M)
 
 
@@ -65,6 +78,17 @@ def _on_host(level: Any) -> Any:
         passes=tuple((label.get(), count) for label, count in level.passes),
         interpolation=None if P is None else P.get(),
     )
+
+
+def _check_symmetry(M: Any) -> None:
+    x, y = np.random.default_rng(0).standard_normal((2, M.shape[0])).astype(M.dtype)
+    if engines.location(M.levels[0].matrix.data) == "gpu":
+        left, right = ((M @ engines.moved(vector, "gpu")).get() for vector in (x, y))
+    else:
+        left, right = M @ x, M @ y
+    limit = 100 * ROUNDING[M.precision] * abs(right).max(initial=0.0) * abs(x).sum()
+    if not abs(x @ right - y @ left) <= limit:
+        raise CheckFailed(f"multilevel: x'My is {x @ right}, and y'Mx {y @ left}")
 
 
 def _csr(matrix: Any) -> Any:
@@ -98,6 +122,10 @@ def _next(level: Any, where: str) -> tuple[Any, Any]:
     A = sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(n, n))
     A = _csr(A) + sp.diags_array(matrix.inner.astype(np.float64))
     whole, size = A, abs(A)
+    if level.near is not None:
+        _check_nodes(level.near.nodes, n, where)
+        ones = sp.csr_array((np.ones(n), (np.arange(n), level.near.nodes)))
+        A = size = sp.csr_array(ones.T @ size @ ones)
     for k, (label, count) in enumerate(level.passes):
         label = np.asarray(label)
         if label.shape != (A.shape[0],) or (
@@ -113,9 +141,54 @@ def _next(level: Any, where: str) -> tuple[Any, Any]:
     if level.interpolation is None:
         return A, size
     P = level.interpolation
-    if P.shape != (n, A.shape[0]):
+    if level.near is None and P.shape != (n, A.shape[0]):
         raise CheckFailed(f"{where}: the interpolation must have shape {(n, A.shape[0])}")
     return sp.csr_array(P.T @ whole @ P), sp.csr_array(abs(P).T @ abs(whole) @ abs(P))
+
+
+def _check_nodes(nodes: Any, n: int, where: str) -> None:
+    """Rows of a node must stand together, and nodes be numbered 0, 1, ..."""
+    steps = np.diff(np.asarray(nodes), prepend=0)
+    if steps.shape != (n,) or not (0 <= steps.min(initial=0) <= steps.max(initial=0) <= 1):
+        raise CheckFailed(f"{where}: nodes must be 0, 1, ..., each once or several times in turn")
+
+
+def _check_candidates(level: Any, below: Any, where: str) -> None:
+    """The interpolation must contain the candidates, and each of its columns one aggregate."""
+    import scipy.sparse as sp
+
+    nodes, values = level.near
+    T, P, next_nodes = level.tentative, level.interpolation, below.near.nodes
+    label, count = level.passes[0]
+    for after, fewer in level.passes[1:]:
+        label, count = np.append(after, fewer)[label], fewer
+    group = label[nodes]
+    rows = np.repeat(np.arange(level.rows), np.diff(T.indptr))
+    if T.shape != (level.rows, below.rows) or (group[rows] != next_nodes[T.indices]).any():
+        raise CheckFailed(f"{where}: a column of the interpolation is not on its aggregate")
+    product = abs(T.T @ T - sp.eye_array(T.shape[1]))
+    if product.nnz and product.max() > BASIS:
+        raise CheckFailed(f"{where}: the columns of the interpolation are not orthonormal")
+    # an aggregate's largest value, of each candidate: what is left out of a basis is small there
+    largest = np.zeros((count + 1, values.shape[1]))
+    np.maximum.at(largest, group, abs(values))
+    wrong = (
+        abs(T @ below.near.values - values)
+        > BASIS * (1 + np.bincount(group)[group, None]) * (largest[group])
+    )
+    wrong[group == count] = False
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise CheckFailed(f"{where}: candidate {column} is not interpolated at row {row}")
+    if P is T:
+        return
+    matrix = level.matrix
+    A = _csr(sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(level.rows,) * 2))
+    A = sp.csr_array(A + sp.diags_array(matrix.inner.astype(np.float64)))
+    sizes = abs(A).sum(axis=1)
+    step = np.where(sizes > 0, JACOBI_STEP / np.where(sizes > 0, sizes, 1), 0)
+    if abs(P - (T - sp.diags_array(step) @ (A @ T))).max() > 10 * ROUNDING[matrix.data.dtype.name]:
+        raise CheckFailed(f"{where}: the interpolation is not what a Jacobi step makes")
 
 
 def _check_neighbours(A: Any, label: Any, count: int, where: str) -> None:

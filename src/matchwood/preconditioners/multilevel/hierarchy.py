@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,7 +14,9 @@ from matchwood import engines
 from matchwood.forests import linear_forest
 from matchwood.gate import graph as csr
 from matchwood.gate.views import sparse_matrix
+from matchwood.preconditioners.multilevel import candidates
 from matchwood.preconditioners.multilevel.cpu import cycles, fours, pairs
+from matchwood.preconditioners.multilevel.cpu.candidates import neighbourhoods
 from matchwood.preconditioners.multilevel.reference import DAMPING, once_is_enough
 from matchwood.primitives.contract import trusted_contract_values
 from matchwood.primitives.tally.cpu import unsigned
@@ -33,6 +36,10 @@ MOST_DENSE = 1000  # rows of a coarsest matrix that is inverted
 # and from which paths pay with them: bench/preconditioners/multilevel.py, rotated diffusion.
 MIXED, MIXED_PATHS = 0.08, 0.12
 ALONG_PATHS = 0.8  # fraction of a row's couplings in its two strongest from which paths pay
+# With candidates: the two strongest couplings of a node over twice the mean, from which paths pay.
+# It is 1.2 and 1.7 for elastic squares and cubes, 1.9 and 2.9 where their elements are half as high
+# as long; paths then save a third of the iterations (bench/preconditioners/near_nullspace.py).
+UNEVEN = 1.8
 
 
 def _on(array: Any) -> Any:
@@ -62,6 +69,16 @@ class Options:
     coarsest: int
     precision: Any
     threads: int | None
+    near: candidates.Near | None = None  # with it, 0 passes stand for nodes and their neighbours
+    scale: Any = None  # a single candidate of single rows: A is scaled so that it is 1 everywhere
+
+    def with_candidates(self, near: candidates.Near | None) -> Options:
+        """With what `near_nullspace` says, and the number of passes for it."""
+        scale = None
+        if near is not None and near.is_scaling:
+            near, scale = None, near.values[:, 0]
+        passes = self.passes or (2 if near is None else 0)
+        return dataclasses.replace(self, passes=passes, near=near, scale=scale)
 
 
 @dataclass(frozen=True)
@@ -94,16 +111,23 @@ class Level:
     matrix: Matrix = field(repr=False, default=None)  # type: ignore[assignment]
     made: Any = field(repr=False, default=None)  # Lines, or the inverse diagonal
     passes: tuple[tuple[Array, int], ...] = field(repr=False, default=())
-    interpolation: Any = field(repr=False, default=None)  # where it is smoothed: a SciPy matrix
+    interpolation: Any = field(repr=False, default=None)  # a SciPy matrix, unless it is 0 and 1
     restriction: Any = field(repr=False, default=None)  # its transpose
     path: Any = field(repr=False, default=None)  # the linear forest, where there is one
+    near: Any = field(repr=False, default=None)  # nodes, which are what is aggregated; candidates
+    tentative: Any = field(repr=False, default=None)  # interpolation of candidates, not smoothed
+
+    @property
+    def smoothed(self) -> bool:
+        """Is the interpolation smoothed?"""
+        return self.interpolation is not None and self.interpolation is not self.tentative
 
 
 def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list[Level]:
     """All levels of `G`; with `old` ones, their aggregates and paths are used again."""
     symmetric = bool(G.has_symmetric_values)
     found: list[Level] = []
-    smoother, interpolation = options.smoother, options.interpolation
+    smoother, interpolation, near = options.smoother, options.interpolation, options.near
     while True:
         start = time.perf_counter()
         before = None if old is None else old[len(found)]
@@ -113,13 +137,22 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
             _refuse_diagonal(m.diagonal)
             smoother = _chosen(sums) if smoother == "auto" else smoother
             if interpolation == "auto":
-                interpolation = "smoothed" if symmetric and sums[1] > MIXED * sums[0] else "plain"
+                pays = sums[1] > MIXED * sums[0] if near is None else options.cycle == "V"
+                interpolation = "smoothed" if symmetric and pays else "plain"
         last = n <= options.coarsest or len(found) + 1 == options.max_levels
         passes: list[tuple[Array, int]] = []
-        note, P, R = "", None, None
+        note, P, R, T, below = "", None, None, None, None
         coarse = matrix
         if last:
             note = "" if n <= options.coarsest else "max_levels"
+        elif near is not None:
+            T, below, even = _aggregated(matrix, near, symmetric, options, passes, before)
+            if even and not found and options.smoother == "auto":
+                smoother = "jacobi"
+            sizes, P = m.diagonal + m.others, T
+            if interpolation == "smoothed":
+                P = candidates.smooth(matrix, sizes, T, options.threads)
+            coarse, R = _coarse(matrix, P, options.threads)
         else:
             coarse = _coarsened(
                 matrix, m, symmetric, options, passes, before, interpolation == "smoothed",
@@ -128,10 +161,9 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
             if interpolation == "smoothed" and passes[-1][1]:
                 label, count = _whole(passes)
                 P = _on(label).interpolation(matrix, label, count, options.threads)
-                arrays, inner, R = _on(label).coarse(matrix, P, count, options.threads)
-                P, R = _sparse(P, n, count), _sparse(R, count, n)
-                kind = matrix.data.dtype
-                coarse = Matrix(arrays[0], arrays[1], arrays[2].astype(kind), inner.astype(kind))
+                P = _sparse(P, n, count)
+                coarse, R = _coarse(matrix, P, options.threads)
+        if not last:
             if coarse.inner.size == 0:
                 note, passes = "every row is diagonally dominant", []
             elif coarse.inner.size > STALLED * n:
@@ -144,17 +176,53 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
         else:
             made, path, coverage = _smoother(G, matrix, m, sums[1] == 0, smoother, options, before)
             kind = smoother
-        left_out = int((passes[0][0] == passes[0][1]).sum()) if passes else 0
+        left_out = 0
+        if passes:
+            out = passes[0][0] == passes[0][1]
+            left_out = int((out if near is None else out[near.nodes]).sum())
         entries = matrix.indices.size + (n if found else 0)
         seconds = time.perf_counter() - start
-        P, R = (P, R) if passes else (None, None)
-        made_of = matrix, made, tuple(passes), P, R, path
+        P, R, T = (P, R, T) if passes else (None, None, None)
+        made_of = matrix, made, tuple(passes), P, R, path, near, T
         found.append(Level(n, entries, kind, coverage, left_out, seconds, note, *made_of))
         if not passes:
             return found
-        matrix, G = coarse, None
+        matrix, near, G = coarse, below, None
         if interpolation == "smoothed" and smoother == "algebraic_tridiagonal":
             smoother = "jacobi"  # paths of coarser levels saved no iteration, or one
+
+
+def _aggregated(
+    matrix: Matrix, near: candidates.Near, symmetric: bool, options: Options, passes: Any,
+    before: Any,
+) -> tuple[Any, candidates.Near, bool]:  # fmt: skip
+    """(T, the candidates below it: `candidates.basis`; whether all couplings are about as strong).
+
+    On aggregates of nodes; `passes` gets their labels.
+    """
+    even = False
+    if before is not None:
+        passes.extend(before.passes)
+    else:
+        nodes = Matrix(*candidates.node_graph(matrix, near.nodes, symmetric, options.threads))
+        m, sums = pairs.measure(*nodes, 0, options.threads)
+        even = sums[2] / 2 * nodes.data.size < UNEVEN * sums[0] * nodes.inner.size
+        if options.passes:
+            _coarsened(nodes, m, symmetric, options, passes, None, True, False)
+        else:
+            rows: Any = nodes[:3] if symmetric else _both_directions(nodes)
+            passes.append(neighbourhoods(*rows, m, options.threads))
+    return *candidates.basis(near, *_whole(passes), options.threads), even
+
+
+def _coarse(matrix: Matrix, P: Any, threads: int | None) -> tuple[Matrix, Any]:
+    """(P.T A P, P.T)"""
+    n, count = P.shape
+    csr_of_P = P.indptr, P.indices, P.data
+    arrays, inner, R = _on(P.data).coarse(matrix, csr_of_P, count, threads)
+    kind = matrix.data.dtype
+    made = Matrix(arrays[0], arrays[1], arrays[2].astype(kind), inner.astype(kind))
+    return made, _sparse(R, count, n)
 
 
 def _refuse_diagonal(diagonal: Array) -> None:
@@ -330,16 +398,19 @@ def laid_out(levels: tuple[Level, ...], symmetric: bool, options: Options, expon
             row[cycles.DENSE] = real.add(_inverted(matrix, symmetric).T)
         if level.passes:
             label, count = _whole(level.passes)
-            rows = np.arange(n + 1, dtype=index)
-            starts, members, _ = transpose(rows, label, None, count + 1, threads=options.threads)
             row[cycles.COARSE] = count
             if level.interpolation is None:
+                rows = np.arange(n + 1, dtype=index)
+                starts, members, _ = transpose(
+                    rows, label, None, count + 1, threads=options.threads
+                )
                 row[cycles.LABEL] = whole.add(label)
                 last = starts[count]
                 ones = np.ones(last, kind)
                 place(cycles.RESTRICTION, (starts[: count + 1], members[:last], ones))
             else:
                 P, R = level.interpolation, level.restriction
+                row[cycles.COARSE] = P.shape[1]
                 place(cycles.INTERPOLATION, (P.indptr, P.indices, P.data))
                 place(cycles.RESTRICTION, (R.indptr, R.indices, R.data))
     made = cycles.Levels(table, blocks.whole(), whole.whole(), real.whole())

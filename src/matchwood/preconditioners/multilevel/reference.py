@@ -33,13 +33,10 @@ def mixed(v: int, seed: int) -> int:
     return (h ^ (h >> 16)) & 0xFFFFFFFF
 
 
-def labels(
-    indptr: Array, indices: Array, data: Array, diagonal: Array, seed: int, join: bool
-) -> tuple[Array, int]:
-    """(label of each vertex, number of groups); rows that are left out have that number.
-
-    The arrays hold the entries off the diagonal.  See `multilevel`, Notes.
-    """
+def _couplings(
+    indptr: Array, indices: Array, data: Array, diagonal: Array, seed: int
+) -> tuple[list[dict[int, Any]], list[int], list[bool]]:
+    """(couplings of each vertex by neighbour, its hash, whether it takes part)."""
     n = len(diagonal)
     entries = [
         [(int(indices[k]), abs(float(data[k]))) for k in range(indptr[i], indptr[i + 1])]
@@ -52,8 +49,19 @@ def labels(
         {j: np.float32(w * (scale[i] * scale[j])) for j, w in row if j != i and scale[i] and w}
         for i, row in enumerate(entries)
     ]
+    return couplings, [mixed(v, seed) for v in range(n)], there
+
+
+def labels(
+    indptr: Array, indices: Array, data: Array, diagonal: Array, seed: int, join: bool
+) -> tuple[Array, int]:
+    """(label of each vertex, number of groups); rows that are left out have that number.
+
+    The arrays hold the entries off the diagonal.  See `multilevel`, Notes.
+    """
+    n = len(diagonal)
+    couplings, hashes, there = _couplings(indptr, indices, data, diagonal, seed)
     top = [max(row.values(), default=np.float32(0)) for row in couplings]
-    hashes = [mixed(v, seed) for v in range(n)]
     mate = [-1] * n
 
     def best(i: int, allowed: Any) -> int:
@@ -85,6 +93,60 @@ def labels(
             numbers[i] = len(numbers)
     found = [numbers[root[i]] if there[i] else len(numbers) for i in range(n)]
     return np.array(found, indices.dtype), len(numbers)
+
+
+def neighbourhoods(
+    indptr: Array, indices: Array, data: Array, diagonal: Array, seed: int
+) -> tuple[Array, int]:
+    """Like `labels`: a root and its neighbours are an aggregate; see `multilevel`, Notes."""
+    n = len(diagonal)
+    couplings, hashes, there = _couplings(indptr, indices, data, diagonal, seed)
+    top = [max(row.values(), default=np.float32(0)) for row in couplings]
+    strong = [
+        [j for j, w in row.items() if w > 0 and w >= np.float32(STRONG) * max(top[i], top[j])]
+        for i, row in enumerate(couplings)
+    ]
+    taken, count = [-1] * n, 0
+    for i in range(n):
+        if there[i] and all(taken[j] < 0 for j in [i, *strong[i]]):
+            for j in [i, *strong[i]]:
+                taken[j] = count
+            count += 1
+    found = []
+    for i in range(n):
+        near = [
+            (w, hashes[i] ^ hashes[j], -j) for j, w in couplings[i].items() if w and taken[j] >= 0
+        ]
+        label = taken[i] if taken[i] >= 0 or not there[i] else taken[-max(near)[2]]
+        found.append(label if there[i] else count)
+    return np.array(found, indices.dtype), count
+
+
+def basis(
+    candidates: Array, group: Array, count: int, rank: float = 1e-10
+) -> tuple[Array, Array, Array]:
+    """(T, the aggregate of each of its columns, C) with ``T @ C`` the candidates on aggregates.
+
+    T is orthonormal; of the candidates of an aggregate each gives a column, unless it depends on
+    those before it.
+    """
+    columns, of, below = [], [], []
+    for g in range(count):
+        rows = np.flatnonzero(group == g)
+        found: list[Array] = []
+        for wanted in candidates[rows].T:
+            rest = wanted - sum(((v @ wanted) * v for v in found), np.zeros(rows.size))
+            rest = rest - sum(((v @ rest) * v for v in found), np.zeros(rows.size))
+            if np.linalg.norm(rest) > rank * np.linalg.norm(wanted):
+                found.append(rest / np.linalg.norm(rest))
+        for v in found:
+            whole = np.zeros(len(candidates))
+            whole[rows] = v
+            columns.append(whole)
+            of.append(g)
+            below.append(v @ candidates[rows])
+    n, q = candidates.shape
+    return np.array(columns).reshape(-1, n).T, np.array(of, int), np.array(below).reshape(-1, q)
 
 
 def once_is_enough(depth: int, rows: int) -> bool:

@@ -20,6 +20,7 @@ from matchwood.engines.cpu import (
     share,
     share_rows,
 )
+from matchwood.engines.cpu.hints import select
 from matchwood.primitives.tally.cpu import Rows, rows_of
 
 Array = np.ndarray[Any, Any]
@@ -107,7 +108,7 @@ class Pairs(NamedTuple):
 
 
 @device
-def _couple(rows: Rows, scale: Array, coupling: Array, i: Any) -> Any:
+def couple(rows: Rows, scale: Array, coupling: Array, i: Any) -> Any:
     """coupling = |a_ij| / sqrt(a_ii a_jj) of row i, in float32; returns the strongest.
 
     In float32, so that couplings which differ by rounding only are equal, and hashes decide.
@@ -125,18 +126,20 @@ def _couple(rows: Rows, scale: Array, coupling: Array, i: Any) -> Any:
 @device
 def _strongest(rows: Rows, m: Measured, pairs: Pairs, i: Any) -> Any:
     """The free neighbour with the strongest coupling to i that is strong for both; or -1."""
-    best, best_w, best_h = np.int64(-1), np.float32(STRONG) * pairs.top[i], np.uint32(0)
+    at, best = np.int64(-1), np.uint64(0)
+    strong = np.float32(STRONG)
+    least, hashed = strong * pairs.top[i], m.hash[i]
     for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
-        w = pairs.coupling[k]
-        if w < best_w or w == np.float32(0):
-            continue
-        j = np.uint64(rows.indices[k])
-        if w < np.float32(STRONG) * pairs.top[j]:  # always where j has a mate
-            continue
-        h = m.hash[i] ^ m.hash[j]
-        if best < 0 or w > best_w or h > best_h:
-            best, best_w, best_h = np.int64(j), w, h
-    return best
+        w, j = pairs.coupling[k], np.uint64(rows.indices[k])
+        # never where j has a mate; no branches, since nobody can predict which neighbour is better
+        good = (w >= least) & (w > np.float32(0)) & (w >= strong * pairs.top[j])
+        key = (np.uint64(np.float32(w).view(np.uint32)) << np.uint64(32)) | np.uint64(
+            hashed ^ m.hash[j]
+        )
+        better = good & (key > best)
+        best = select(better, key, best)
+        at = select(better, np.int64(j), at)
+    return at
 
 
 @device
@@ -177,7 +180,7 @@ def _pair(team: Any, rows: Rows, m: Measured, pairs: Pairs, join: bool, sums: Ar
     for i in range(np.uint64(lo), np.uint64(hi)):
         if interrupted(team, np.int64(i)):
             return
-        pairs.top[i] = _couple(rows, m.scale, pairs.coupling, i)
+        pairs.top[i] = couple(rows, m.scale, pairs.coupling, i)
     if barrier(team):
         return
     # those that may still find a mate: root[lo : last], which is not needed for roots before

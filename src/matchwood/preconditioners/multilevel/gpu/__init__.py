@@ -50,7 +50,7 @@ SOURCE = gpu.Source(
 SEGMENT, WARP = SOURCE.constants("SEGMENT", "WARP")
 TILE, SMALL_TILE, MANY_ROWS = 4096, 256, 100_000  # rows of a tile; the large ones from MANY_ROWS on
 POWER_STEPS = 10  # as on the CPU
-JACOBI_STEP = 5 / 3  # as on the CPU
+JACOBI_STEP = 1.55  # as on the CPU
 
 
 class Measured(NamedTuple):
