@@ -5,6 +5,8 @@ The kernels of the setup are compiled for the host, too, so that they are tested
 
 from __future__ import annotations
 
+import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,13 @@ import scipy.sparse as sp
 import beyond_on_host
 import matchwood
 from graphs import ZOO
+from matchwood import engines
 from matchwood.krylov import solve_laplacian
 from matchwood.preconditioners import multilevel
 from matchwood.preconditioners.multilevel import gpu, hierarchy
 from matchwood.preconditioners.multilevel.check import check_multilevel
 from matchwood.preconditioners.multilevel.cpu import pairs
+from matchwood.preconditioners.multilevel.gpu import cycles
 from multilevel_matrices import SMALL, definite, laplacian
 from support import looped
 
@@ -92,6 +96,38 @@ def test_the_setup_on_the_host(name: str) -> None:
         levels_agree(beyond_on_host.library(gpu.SOURCE, types), A)
 
 
+def host_level(level: Any) -> Any:
+    """The level with its smoother as the GPU engine has it."""
+    made = level.made
+    if isinstance(made, pairs.Lines):
+        before = np.append(0, made.inverse[:-1])
+        lower = made.lower / np.where(before > 0, before, 1)
+        down = np.where(before > 0, lower * made.inverse, 0)
+        made = SimpleNamespace(order=made.order, down=down, inverse=made.inverse, upper=made.upper)
+    return dataclasses.replace(level, made=made)
+
+
+def test_levels_visited_once_are_one_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows(indptr: Any, nnz: int) -> Any:
+        return np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+
+    A = laplacian((14, 15), 3.0)
+    r = np.random.default_rng(0).standard_normal(A.shape[0])
+    for smoother in ("jacobi", "algebraic_tridiagonal"):
+        for interpolation, sweeps in (("plain", 1), ("plain", 2), ("smoothed", 1)):
+            options: dict[str, Any] = {"smoother": smoother, "interpolation": interpolation}
+            M = multilevel(A, coarsest=8, cycle="V", sweeps=sweeps, **options)
+            levels = [host_level(level) for level in M.levels]
+            labels = [hierarchy._whole(one.passes) if one.passes else None for one in levels]
+            with monkeypatch.context() as patched:
+                patched.setattr(engines, "cupy", lambda: np)
+                patched.setattr(cycles, "expand_rows", rows)
+                found = cycles.in_one(levels, labels, 0, True, sweeps) @ r
+            assert np.allclose(found, M @ r, rtol=1e-12, atol=1e-12 * abs(found).max())
+            assert cycles.once_from(levels, "V") == 1
+            assert cycles.once_from(levels, "W") == len(levels) - 1
+
+
 # On the GPU
 
 
@@ -140,8 +176,6 @@ def test_cycles_are_those_of_the_cpu(name: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("kernels", ["one a step", "tail"])
 def test_large_and_small_levels(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from matchwood.preconditioners.multilevel.gpu import cycles
-
     monkeypatch.setattr(cycles, "ALONE_STEPS", 1 if kernels == "one a step" else 1 << 60)
     A = sp.csr_array(matchwood.generators.aniso(2, (90, 91)))
     stars = sp.block_diag((definite(matchwood.generators.star(5000)), laplacian((40, 41))))
