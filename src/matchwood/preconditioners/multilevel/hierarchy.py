@@ -76,7 +76,7 @@ class Options:
         """With what `near_nullspace` says, and the number of passes for it."""
         scale = None
         if near is not None and near.is_scaling:
-            near, scale = None, near.values[:, 0]
+            scale, near = near.values[:, 0], None
         passes = self.passes or (2 if near is None else 0)
         return dataclasses.replace(self, passes=passes, near=near, scale=scale)
 
@@ -211,7 +211,7 @@ def _aggregated(
             _coarsened(nodes, m, symmetric, options, passes, None, True, False)
         else:
             rows: Any = nodes[:3] if symmetric else _both_directions(nodes)
-            passes.append(neighbourhoods(*rows, m, options.threads))
+            passes.append(neighbourhoods(rows[0], rows[1], rows[2], m, options.threads))
     return *candidates.basis(near, *_whole(passes), options.threads), even
 
 

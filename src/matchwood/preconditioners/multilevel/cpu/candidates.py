@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.engines.cpu import barrier, crew, interrupted, kernel, share, share_rows
+from matchwood.engines.cpu import barrier, crew, interrupted, kernel, share_rows
 from matchwood.preconditioners.multilevel.cpu.pairs import STRONG, Measured, couple
 from matchwood.primitives.tally.cpu import Rows, rows_of
 
@@ -48,12 +48,12 @@ def _gather(team: Any, rows: Rows, m: Measured, nodes: Nodes, count: Array) -> N
         return
     if team.me == 0:
         groups = np.int64(0)
-        for i in range(np.uint64(0), np.uint64(m.scale.size)):
+        for i in range(np.uint64(0), np.uint64(m.scale.size)):  # in the order of the numbers
             if interrupted(team, np.int64(i)):
                 return
             begin, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + one])
             free = m.scale[i] > 0.0 and nodes.taken[i] < 0
-            k = begin
+            k: Any = begin
             while free and k < end:
                 w, j = nodes.coupling[k], np.uint64(rows.indices[k])
                 free = (

@@ -133,9 +133,8 @@ def _strongest(rows: Rows, m: Measured, pairs: Pairs, i: Any) -> Any:
         w, j = pairs.coupling[k], np.uint64(rows.indices[k])
         # never where j has a mate; no branches, since nobody can predict which neighbour is better
         good = (w >= least) & (w > np.float32(0)) & (w >= strong * pairs.top[j])
-        key = (np.uint64(np.float32(w).view(np.uint32)) << np.uint64(32)) | np.uint64(
-            hashed ^ m.hash[j]
-        )
+        bits = np.uint64(np.float32(w).view(np.uint32))  # in the order of the numbers
+        key = (bits << np.uint64(32)) | np.uint64(hashed ^ m.hash[j])
         better = good & (key > best)
         best = select(better, key, best)
         at = select(better, np.int64(j), at)

@@ -19,8 +19,8 @@ from matchwood.primitives.transpose.cpu import transpose
 Array = np.ndarray[Any, Any]
 Csr = tuple[Array, Array, Array]
 
-# Of the smoothed interpolation, over the sum of |entries| of a row.  With 5/3 diffusion rotated by 30
-# or 60 degrees took up to two iterations more, with 3/2 that by 45 degrees three.
+# Of the smoothed interpolation, over the sum of |entries| of a row.  With 5/3 diffusion rotated by
+# 60 degrees took two iterations more, with 3/2 that by 45 degrees one.
 JACOBI_STEP = 1.55
 
 
