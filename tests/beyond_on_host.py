@@ -32,6 +32,8 @@ PTX = [  # each instruction of ours in C, and a constant
     (r'asm\("\{ \.reg \.pred p; setp\.eq[^"]*"[^;]*;', "equal = a == b;"),
     (r'asm\("add\.rn\.f32[^"]*"[^;]*;', "sum = a + b;"),
     (r'asm\("cvt\.f64\.f32[^"]*"[^;]*;', "wide = a;"),
+    (r'asm\("cvt\.rn\.f32\.f64[^"]*"[^;]*;', "x = (float)a;"),
+    (r"\bsqrt\(", "__builtin_sqrt("),
     (r"constexpr int WORTH_ORDER = \d+", "constexpr int WORTH_ORDER = 2"),  # for small graphs
 ]
 

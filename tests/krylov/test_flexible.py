@@ -251,8 +251,14 @@ def test_flexible_methods_on_a_gpu() -> None:
         assert np.linalg.norm(b - A @ x.get()) <= 2e-9 * np.linalg.norm(b)
         found = matchwood.solve(there, right, preconditioner="jacobi", method=name)
         assert (found.method, found.converged) == (name, True)
-    with pytest.raises(matchwood.EngineUnavailable, match="multilevel has no 'gpu' engine"):
-        multilevel(there)
-    with pytest.raises(matchwood.EngineUnavailable, match="solve_laplacian has no 'gpu' engine"):
-        solve_laplacian(there, b)
-    assert matchwood.solve(there, right).converged
+        found = matchwood.solve(there, right, preconditioner="multilevel", method=name)
+        expected = matchwood.solve(A, b, preconditioner="multilevel", method=name)
+        assert found.converged
+        assert abs(found.iterations - expected.iterations) <= 1
+        one, info = method(there, right, rtol=1e-14, maxiter=1)
+        assert info == 1
+        assert isinstance(one, cupy.ndarray)
+    broken = csr_matrix(sp.csr_matrix(np.diag([1.0, -1.0])))
+    assert fcg(broken, cupy.ones(2))[1] == -1
+    skew = csr_matrix(sp.csr_matrix([[0.0, 1.0], [-1.0, 0.0]]))
+    assert fbicgstab(skew, cupy.asarray([1.0, 0.0]))[1] == -1

@@ -19,29 +19,9 @@ from matchwood.preconditioners import multilevel
 from matchwood.preconditioners.multilevel import hierarchy, reference
 from matchwood.preconditioners.multilevel.check import check_multilevel
 from matchwood.preconditioners.multilevel.cpu import pairs, smoothed
+from multilevel_matrices import SMALL, definite, laplacian
 from strategies import graphs
 from support import REST, THREADS, looped
-
-
-def laplacian(shape: tuple[int, ...], stretch: float = 1.0) -> sp.csr_array:
-    """The 5- or 7-point Laplacian with values at the boundary given; the last axis is stronger."""
-    A = sp.csr_array((1, 1))
-    for k, size in enumerate(shape):
-        one = np.full(size, stretch if k + 1 == len(shape) else 1.0)
-        line = sp.diags_array((-one[1:], 2 * one, -one[1:]), offsets=(-1, 0, 1))
-        A = sp.kron(A, sp.eye_array(size)) + sp.kron(sp.eye_array(A.shape[0]), line)
-    return sp.csr_array(A)
-
-
-def definite(A: sp.csr_array, rng: int = 0, symmetric: bool = True) -> sp.csr_array:
-    """Random values at the places of A, and a diagonal that dominates them slightly."""
-    A = sp.csr_array(A, copy=True).astype(np.float64)
-    A.sum_duplicates()
-    A.data = -np.random.default_rng(rng).uniform(0.1, 1, A.nnz)
-    A = sp.csr_array(A + A.T) if symmetric else A
-    A = sp.csr_array(A - sp.diags_array(A.diagonal()))
-    total = np.maximum(abs(A).sum(axis=1), abs(A).sum(axis=0))
-    return sp.csr_array(A + sp.diags_array(1.05 * total + 0.01))
 
 
 def dense_levels(M) -> list:
@@ -74,6 +54,7 @@ def labels_are_those_of_the_reference(A: sp.csr_array) -> None:
     for seed, join in ((0, False), (1, True)):
         zero = np.zeros(n)
         m, _ = pairs.measure(A.indptr, A.indices, A.data, zero, seed, 1)
+        assert m.hash.tolist() == [reference.mixed(v, seed) for v in range(n)]
         rows = np.repeat(np.arange(n), np.diff(A.indptr))
         off = sp.csr_array((A.data * (rows != A.indices), A.indices, A.indptr), shape=A.shape)
         expected = reference.labels(off.indptr, off.indices, off.data, A.diagonal(), seed, join)
@@ -93,15 +74,6 @@ def test_pairs_on_the_zoo(name: str) -> None:
 @given(graphs(max_n=40, max_m=80))
 def test_pairs_of_random_graphs(A: sp.csr_array) -> None:
     labels_are_those_of_the_reference(definite(A))
-
-
-SMALL = {
-    "grid": lambda: laplacian((14, 15)),
-    "stretched": lambda: laplacian((14, 15), 1000.0),
-    "cube": lambda: laplacian((6, 6, 6)),
-    "random": lambda: definite(ZOO["rmat"]() if "rmat" in ZOO else laplacian((12, 12)), 3),
-    "unsymmetric": lambda: definite(laplacian((14, 15)), 1, symmetric=False),
-}
 
 
 @pytest.mark.parametrize("rest", REST)

@@ -140,7 +140,6 @@ KINDS = (
     "algebraic_block_tridiagonal",
     "multilevel",
 )
-CPU_KINDS = ("multilevel",)  # these have no GPU engine
 
 
 def precondition(
@@ -176,8 +175,7 @@ def precondition(
     loaded = load(matrix, read=read)
     G = matchwood.graph(loaded.matrix).on("cpu" if engine is None else engine)
     rows: dict[str, Any] = {}
-    possible = [name for name in KINDS if G.engine == "cpu" or name not in CPU_KINDS]
-    for name in possible if kind is None else (kind,):
+    for name in KINDS if kind is None else (kind,):
         with progress(f"setting up {name}"):
             options = _options(name, {"rounds": rounds, "ties": ties, "rng": rng}, period)
             rows[name] = _measure(G, name, {**options, "threads": threads}, kind is not None)
@@ -318,8 +316,7 @@ def solve(
     b = A @ true if right is None else _vector(right, n)
     G = matchwood.graph(A).on("cpu" if engine is None else engine)
     where = G.engine
-    possible = [name for name in PRECONDITIONERS if where == "cpu" or name not in CPU_KINDS]
-    names = ["none", *possible] if preconditioner == "all" else [preconditioner]
+    names = ["none", *PRECONDITIONERS] if preconditioner == "all" else [preconditioner]
     found: dict[str, Any] = {}
     impossible: dict[str, str] = {}
     for name in names:

@@ -20,6 +20,7 @@ from matchwood import arguments, calls, engines
 from matchwood.components import connected_components
 from matchwood.errors import EngineUnavailable
 from matchwood.gate import graph as csr
+from matchwood.gate.views import sparse_matrix
 from matchwood.krylov.flexible import fbicgstab, fcg, fgmres
 from matchwood.krylov.result import Solution
 from matchwood.krylov.system import PRECONDITIONERS as PRECONDITIONERS
@@ -307,8 +308,9 @@ def solve_laplacian(
     maxiter : int
     history : bool
         Record the residual after every iteration.
-    engine : {None, "cpu"}
-        There is none for a GPU yet.
+    engine : {None, "cpu", "gpu"}
+        None takes the engine where `A` lives, and `b` must lie there.  With another, they are moved
+        there for the call, and `x` is moved back.
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
 
@@ -320,7 +322,7 @@ def solve_laplacian(
     Raises
     ------
     EngineUnavailable
-        If the engine is "gpu" or "reference".
+        If `engine` is "gpu" and there is none, or "reference".
     TypeError, ValueError
         If `A` is not square, complex or not finite, or `b` does not fit.
 
@@ -346,16 +348,20 @@ def solve_laplacian(
     maxiter = arguments.count(caller, "maxiter", maxiter)
     history = arguments.flag(caller, "history", history)
     call = calls.enter(A, caller, engine, threads)
-    if call.engine != "cpu":
+    if call.engine == "reference":
         raise EngineUnavailable(f"{caller} has no {call.engine!r} engine")
-    G = call.graph
+    G, place = call.graph, call.given.engine
     expect_preconditioner(caller, preconditioner, G.n)
-    b = arguments.plain(caller, "b", b)
+    if engines.location(b) == "cpu":
+        b = arguments.plain(caller, "b", b)
+    if engines.location(b) != place:
+        raise TypeError(f"{caller}: b must lie where A does, on the {place.upper()}")
+    b = call.here(b)
     if b.ndim not in (1, 2) or b.shape[0] != G.n:
         raise ValueError(f"{caller}: b must have shape ({G.n},) or ({G.n}, k), got {b.shape}")
     if b.dtype.kind not in "fiub":
         raise TypeError(f"{caller}: b must be real, got {b.dtype}")
-    if not np.isfinite(b).all():
+    if not bool(engines.xp(b).isfinite(b).all()):
         raise ValueError(f"{caller}: b must be finite")
     W, L = _laplacian_of(G, caller)
     parts = connected_components(W, threads=threads)
@@ -369,7 +375,7 @@ def solve_laplacian(
         L, right, preconditioner=preconditioner,
         method="auto", rtol=rtol, maxiter=maxiter, history=history, threads=threads,
     )  # fmt: skip
-    return dataclasses.replace(found, x=engines.moved(_centred(found.x, labels, count), "cpu"))
+    return dataclasses.replace(found, x=engines.moved(_centred(found.x, labels, count), place))
 
 
 class _Centred:
@@ -390,19 +396,33 @@ class _Centred:
 
 
 def _laplacian_of(G: Any, caller: str) -> tuple[Any, Any]:
-    """W and L as SciPy matrices; L has 1 on the diagonal of vertices without neighbours."""
-    import scipy.sparse as sp
-
+    """W and L as sparse matrices; L has 1 on the diagonal of vertices without neighbours."""
     view = G.undirected_weights(caller)
     data = view.data.astype(np.float64, copy=False)  # rows of L must add up to 0
-    W = sp.csr_array((data, view.indices, view.indptr), shape=(G.n, G.n))
-    degree = np.asarray(W.sum(axis=1)).ravel()
-    return W, sp.csr_array(sp.diags_array(degree + (degree == 0)) - W)
+    W = sparse_matrix(view.indptr, view.indices, data, (G.n, G.n))
+    degree = engines.xp(data).asarray(W.sum(axis=1)).ravel()
+    diagonal = degree + (degree == 0)
+    if engines.location(data) == "gpu":
+        from cupyx.scipy import sparse
+
+        return W, (sparse.diags(diagonal, format="csr") - W).tocsr()
+    import scipy.sparse as sp
+
+    return W, sp.csr_array(sp.diags_array(diagonal) - W)
 
 
 def _centred(b: Any, labels: Any, count: int) -> Any:
     """b, or its columns, less the mean of each component."""
-    sizes = np.bincount(labels, minlength=count)
     columns = b.reshape(b.shape[0], -1)
-    means = np.stack([np.bincount(labels, c, count) / sizes for c in columns.T], axis=1)
+    if count == 1:
+        return (columns - columns.mean(axis=0)).reshape(b.shape)
+    if engines.location(b) == "gpu":  # bincount of CuPy waits for the device
+        xp = engines.cupy()
+        sums, ones = xp.zeros((count, columns.shape[1])), xp.zeros((count, 1))
+        xp.add.at(sums, labels, columns)
+        xp.add.at(ones, labels, 1.0)
+        means = sums / ones
+    else:
+        sizes = np.bincount(labels, minlength=count)
+        means = np.stack([np.bincount(labels, c, count) / sizes for c in columns.T], axis=1)
     return (columns - means[labels]).reshape(b.shape)

@@ -70,9 +70,22 @@ def fcg(
     >>> info, bool(abs(x - 1).max() < 1e-5)
     (0, True)
     """
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "M": M}
+    return noticed_fcg(A, b, x0, callback=callback, late=callback is None, **options)
+
+
+def noticed_fcg(
+    A: Any, b: Any, x0: Any = None, *, rtol: float, atol: float, maxiter: int, M: Any,
+    callback: Callback, late: bool,
+) -> tuple[Any, int]:  # fmt: skip
+    """`fcg`; on a GPU the callback may be `late`: then the next iteration is launched before it."""
     A, x, r, allowed, left = _started("fcg", A, b, x0, rtol, atol, maxiter)
     if left <= allowed:
         return x, 0
+    if engines.location(x) == "gpu":
+        gpu = engines.load(__package__, "gpu")
+        found: tuple[Any, int] = gpu.fcg(A, x, r, allowed, maxiter, M, callback, late)
+        return found
     p = q = None
     along = 1.0
     for _ in range(maxiter):
@@ -125,6 +138,10 @@ def fbicgstab(
     A, x, r, allowed, left = _started("fbicgstab", A, b, x0, rtol, atol, maxiter)
     if left <= allowed:
         return x, 0
+    if engines.location(x) == "gpu":
+        gpu = engines.load(__package__, "gpu")
+        found: tuple[Any, int] = gpu.fbicgstab(A, x, r, allowed, maxiter, M, callback)
+        return found
     shadow = r.copy()
     p: Any = None
     v: Any = None
@@ -194,7 +211,7 @@ def fgmres(
     restart = arguments.count("fgmres", "restart", restart, 1)
     A, x, r, allowed, left = _started("fgmres", A, b, x0, rtol, atol, maxiter)
     right_side = r if x0 is None else r + A @ x
-    size = norm(right_side) or 1.0
+    size, on_gpu = norm(right_side) or 1.0, engines.location(x) == "gpu"
     for _ in range(maxiter):
         if left <= allowed:
             return x, 0
@@ -207,10 +224,14 @@ def fgmres(
         for j in range(restart):
             towards.append(basis[j] if M is None else M @ basis[j])
             w = A @ towards[j]
-            for i in range(j + 1):  # modified Gram-Schmidt
-                H[i, j] = float(basis[i] @ w)
-                w = w - H[i, j] * basis[i]
-            length = norm(w)
+            parts = []
+            for one in basis:  # modified Gram-Schmidt
+                parts.append(one @ w if on_gpu else float(one @ w))
+                w = w - parts[-1] * one
+            H[: j + 2, j] = engines.cupy().stack([*parts, (w @ w) ** 0.5]).get() if on_gpu else [
+                *parts, norm(w)
+            ]  # fmt: skip
+            length = H[j + 1, j]
             if not np.isfinite(length):
                 return x, -1
             for i, (c, s) in enumerate(turns):
@@ -227,7 +248,7 @@ def fgmres(
                 callback(abs(right[j + 1]) / size)
             if abs(right[j + 1]) <= allowed or length == 0:
                 break
-            basis.append(w / length)
+            basis.append(w / float(length))
         if steps == 0:
             return x, -1
         y = np.linalg.solve(np.triu(H[:steps, :steps]), right[:steps])

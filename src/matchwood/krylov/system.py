@@ -24,6 +24,7 @@ from matchwood.arguments import one_of, plain
 from matchwood.errors import EngineUnavailable
 from matchwood.factors import coverage_of_order
 from matchwood.gate import graph as csr
+from matchwood.gate.views import sparse_matrix
 from matchwood.krylov import cpu, flexible
 from matchwood.krylov.result import Recorder, Solution
 from matchwood.stopwatch import Stopwatch
@@ -225,13 +226,17 @@ def fitting(G: Any, preconditioner: Any) -> str:
 
 def _suits_multilevel(G: Any) -> bool:
     """Symmetric, not small, the diagonal positive and not dominant, the others mostly negative."""
-    if G.engine != "cpu" or G.n < MULTILEVEL_ROWS or not G.has_symmetric_values:
+    if G.n < MULTILEVEL_ROWS or not G.has_symmetric_values:
         return False
     diagonal, view = G.diagonal(), G.directed_weights("solve")
     if not bool((diagonal > 0).all()):
         return False
     sizes = abs(view.data)
-    others = np.add.reduceat(sizes, view.indptr[:-1]) - diagonal  # no row is empty
+    if G.engine == "cpu":
+        others = np.add.reduceat(sizes, view.indptr[:-1]) - diagonal  # no row is empty
+    else:
+        ones = engines.xp(sizes).ones(G.n, sizes.dtype)
+        others = sparse_matrix(view.indptr, view.indices, sizes, G.shape) @ ones - diagonal
     weight = float(others.sum())
     positive = (weight + float(view.data.sum()) - float(diagonal.sum())) / 2
     return positive <= MOST_POSITIVE * weight and bool((others > DOMINATED * diagonal).any())
@@ -308,6 +313,8 @@ class Run:
         self._solve: Any = flexible.METHODS.get(method)
         if method == "fcg" and asked.G.engine == "cpu":
             self._solve = functools.partial(cpu.fcg, threads=threads)
+        elif method == "fcg":
+            self._solve = functools.partial(flexible.noticed_fcg, late=not history)
         if self._solve is not None:
             return
         place = "cupyx.scipy" if asked.G.engine == "gpu" else "scipy"

@@ -1,7 +1,7 @@
 """A multilevel preconditioner: aggregates of strongly coupled rows, level by level.
 
 Read on in reference.py (how rows are paired, and what a cycle does), hierarchy.py (the levels),
-check.py, then cpu/.  There is no GPU engine yet.
+check.py, then cpu/ or gpu/.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments
+from matchwood import arguments, engines
 from matchwood.errors import EngineUnavailable
 from matchwood.gate import graph as csr
 from matchwood.preconditioners.multilevel import candidates
@@ -105,8 +105,9 @@ def multilevel(
         Rows of a node, which are aggregated together.  None takes that of a BSR matrix; else the
         number of columns with which `near_nullspace` begins that are translations, column k having
         values in rows k, k + blocksize, ... only; else 1.
-    engine : {None, "cpu"}
-        None takes the engine where `A` lives; there is none for a GPU yet.
+    engine : {None, "cpu", "gpu"}
+        None takes the engine where `A` lives.  The operator lives on the engine, and takes vectors
+        there; on a GPU nothing of it waits for the device.
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
 
@@ -122,7 +123,7 @@ def multilevel(
     Raises
     ------
     EngineUnavailable
-        If `engine` is "gpu" or "reference".
+        If `engine` is "gpu" and there is none, or "reference".
     TypeError, ValueError
         If `A` is not square, complex or not finite, its diagonal is not positive (the row is
         named), or an option is out of range; if `near_nullspace` is complex, not finite, of another
@@ -149,8 +150,11 @@ def multilevel(
     of the rows; the last level is then solved if it has at most 1000 rows, else it is only
     smoothed.  `Level.note` says so.
 
-    Deterministic: the same bits at any number of threads.  Memory: twice that of `A`, about, and
-    seven vectors on each level; one call of the operator at a time uses those.
+    Deterministic: the same bits at any number of threads.  On a GPU the aggregates and the levels
+    are the CPU's; a cycle is captured once as a sequence of launches, and its answers are the CPU's
+    to rounding.  Where a group has more than 80 neighbours, or interpolation is smoothed, entries
+    of coarse levels are so, too.  Memory: twice that of `A`, about, and seven vectors on each
+    level; one call of the operator at a time uses those.
 
     References
     ----------
@@ -202,8 +206,6 @@ def _made(
     G = matrix_on(A, caller, engine, threads)
     if G.engine == "gpu" and (near is not None or options.near is not None):
         raise EngineUnavailable(f"{caller}: near_nullspace has no 'gpu' engine")
-    if G.engine == "gpu":
-        raise EngineUnavailable(f"{caller} has no 'gpu' engine")
     if old is None:
         options = options.with_candidates(candidates.given(near, blocksize, A, G.n))
     view = G.directed_weights(caller)
@@ -213,18 +215,22 @@ def _made(
         data = (view.data * factor).astype(view.data.dtype, copy=False)
         G = csr.as_graph((view.indptr, view.indices, data), caller)
         view = G.directed_weights(caller)
-    largest = max(abs(view.data.max()), abs(view.data.min())) if view.data.size else 0.0
+    xp = engines.xp(view.data)
+    largest = float(max(abs(view.data.max()), abs(view.data.min()))) if view.data.size else 0.0
     if not np.isfinite(largest):
         G.undirected_weights(caller)  # names the entry
     exponent = int(np.frexp(largest)[1])
     exponent = 0 if abs(exponent) <= SAFE_EXPONENT else max(-MOST_POWER, min(MOST_POWER, exponent))
-    data = np.ldexp(view.data, -exponent) if exponent else view.data
+    data = xp.ldexp(view.data, -exponent) if exponent else view.data
     symmetric = bool(G.has_symmetric_values)
-    matrix = Matrix(view.indptr, view.indices, data, np.zeros(G.n, data.dtype))
+    matrix = Matrix(view.indptr, view.indices, data, xp.zeros(G.n, data.dtype))
     if old is not None:
         first = old[0].matrix
-        same = np.array_equal(first.indptr, view.indptr)
-        if not (same and np.array_equal(first.indices, view.indices)):
+        if first.indices.size != view.indices.size or not (
+            engines.location(first.data) == G.engine
+            and bool(xp.array_equal(first.indptr, view.indptr))
+            and bool(xp.array_equal(first.indices, view.indices))
+        ):
             raise ValueError("refresh: A must have entries at the same places as before")
         options = _settled(options, old)
     if options.interpolation == "smoothed" and not symmetric:
@@ -239,7 +245,7 @@ def _made(
     )  # fmt: skip
     seconds = {f"level {k}": level.seconds for k, level in enumerate(levels)}
     core = Core(
-        caller, G.n, view.data.dtype, "cpu", applied, Known(levels[0].coverage), Known(seconds),
+        caller, G.n, view.data.dtype, G.engine, applied, Known(levels[0].coverage), Known(seconds),
         Known(None),
     )  # fmt: skip
     precision = np.dtype(options.precision or view.data.dtype).name

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
-from matchwood import calls
+from matchwood import calls, engines
 from matchwood.errors import CheckFailed
 from matchwood.preconditioners.check import check_preconditioner
 
@@ -45,6 +46,7 @@ def check_multilevel(A: Any, M: Any) -> None:
     levels = getattr(M, "levels", None)
     if not levels:
         raise TypeError(f"{caller}: M must be from multilevel, got {type(M).__name__}")
+    levels = [_on_host(level) for level in levels]
     expected, size = _csr(G.sparse_weights()), None
     if M.scale is not None:
         expected = sp.csr_array(sp.diags_array(M.scale) @ expected @ sp.diags_array(M.scale))
@@ -66,9 +68,24 @@ def check_multilevel(A: Any, M: Any) -> None:
     check_preconditioner(A, M)
 
 
+def _on_host(level: Any) -> Any:
+    if engines.location(level.matrix.data) == "cpu":
+        return level
+    P = level.interpolation
+    return dataclasses.replace(
+        level,
+        matrix=type(level.matrix)(*(array.get() for array in level.matrix)),
+        passes=tuple((label.get(), count) for label, count in level.passes),
+        interpolation=None if P is None else P.get(),
+    )
+
+
 def _check_symmetry(M: Any) -> None:
     x, y = np.random.default_rng(0).standard_normal((2, M.shape[0])).astype(M.dtype)
-    left, right = M @ x, M @ y
+    if engines.location(M.levels[0].matrix.data) == "gpu":
+        left, right = ((M @ engines.moved(vector, "gpu")).get() for vector in (x, y))
+    else:
+        left, right = M @ x, M @ y
     limit = 100 * ROUNDING[M.precision] * abs(right).max(initial=0.0) * abs(x).sum()
     if not abs(x @ right - y @ left) <= limit:
         raise CheckFailed(f"multilevel: x'My is {x @ right}, and y'Mx {y @ left}")

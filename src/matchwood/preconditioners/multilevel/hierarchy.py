@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from matchwood import engines
 from matchwood.forests import linear_forest
 from matchwood.gate import graph as csr
+from matchwood.gate.views import sparse_matrix
 from matchwood.preconditioners.multilevel import candidates
-from matchwood.preconditioners.multilevel.cpu import cycles, fours, pairs, smoothed
+from matchwood.preconditioners.multilevel.cpu import cycles, fours, pairs
 from matchwood.preconditioners.multilevel.cpu.candidates import neighbourhoods
 from matchwood.preconditioners.multilevel.reference import DAMPING, once_is_enough
 from matchwood.primitives.contract import trusted_contract_values
@@ -38,6 +40,11 @@ ALONG_PATHS = 0.8  # fraction of a row's couplings in its two strongest from whi
 # It is 1.2 and 1.7 for elastic squares and cubes, 1.9 and 2.9 where their elements are half as high
 # as long; paths then save a third of the iterations (bench/preconditioners/near_nullspace.py).
 UNEVEN = 1.8
+
+
+def _on(array: Any) -> Any:
+    """The steps of the setup where the array lives."""
+    return engines.load(__package__, engines.location(array))
 
 
 class Matrix(NamedTuple):
@@ -125,7 +132,7 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
         start = time.perf_counter()
         before = None if old is None else old[len(found)]
         n = matrix.inner.size
-        m, sums = pairs.measure(*matrix, 0, options.threads)
+        m, sums = _on(matrix.data).measure(*matrix, 0, options.threads)
         if not found:
             _refuse_diagonal(m.diagonal)
             smoother = _chosen(sums) if smoother == "auto" else smoother
@@ -153,7 +160,7 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
             )  # fmt: skip
             if interpolation == "smoothed" and passes[-1][1]:
                 label, count = _whole(passes)
-                P = smoothed.interpolation(matrix, label, count, options.threads)
+                P = _on(label).interpolation(matrix, label, count, options.threads)
                 P = _sparse(P, n, count)
                 coarse, R = _coarse(matrix, P, options.threads)
         if not last:
@@ -211,9 +218,10 @@ def _aggregated(
 def _coarse(matrix: Matrix, P: Any, threads: int | None) -> tuple[Matrix, Any]:
     """(P.T A P, P.T)"""
     n, count = P.shape
-    arrays, inner, R = smoothed.coarse(matrix, (P.indptr, P.indices, P.data), count, threads)
+    csr_of_P = P.indptr, P.indices, P.data
+    arrays, inner, R = _on(P.data).coarse(matrix, csr_of_P, count, threads)
     kind = matrix.data.dtype
-    made = Matrix(*arrays[:2], arrays[2].astype(kind), inner.astype(kind))
+    made = Matrix(arrays[0], arrays[1], arrays[2].astype(kind), inner.astype(kind))
     return made, _sparse(R, count, n)
 
 
@@ -222,7 +230,7 @@ def _refuse_diagonal(diagonal: Array) -> None:
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(
-            f"multilevel: the diagonal must be positive, got {diagonal[row]:g} at row {row}"
+            f"multilevel: the diagonal must be positive, got {float(diagonal[row]):g} at row {row}"
         )
 
 
@@ -248,10 +256,10 @@ def _coarsened(
             label, count = before.passes[k]
         else:
             if k:
-                m, _ = pairs.measure(*matrix, k, options.threads)
+                m, _ = _on(matrix.data).measure(*matrix, k, options.threads)
             rows: Any = matrix[:3] if symmetric else _both_directions(matrix)
             last = k == options.passes - 1
-            label, count = pairs.pair(rows[0], rows[1], rows[2], m, last, options.threads)
+            label, count = _on(matrix.data).pair(*rows, m, last, options.threads)
         passes.append((label, count))
         if smoothed and k == options.passes - 1:
             return matrix  # its coarse matrix is another one
@@ -272,6 +280,11 @@ def _contracted(
     matrix: Matrix, label: Array, count: int, symmetric: bool, ordered: bool, threads: int | None
 ) -> Matrix:
     """The matrix of the groups; that of rows left out, label `count`, is cut off."""
+    xp = engines.xp(label)
+    if engines.location(label) == "gpu":
+        found = _on(label).contract(matrix, label, count, symmetric, ordered)
+        if found is not None:
+            return Matrix._make(found)
     spare = bool((label == count).any())
     groups = count + spare
     made = trusted_contract_values(
@@ -281,13 +294,15 @@ def _contracted(
         return Matrix(*made)
     indptr, indices, data, inner = made
     kept = indices != count
-    kept[indptr[count] :] = False
-    places = np.concatenate((np.zeros(1, indptr.dtype), np.cumsum(kept, dtype=indptr.dtype)))
+    kept[int(indptr[count]) :] = False
+    places = xp.concatenate((xp.zeros(1, indptr.dtype), xp.cumsum(kept, dtype=indptr.dtype)))
     return Matrix(places[indptr[: count + 1]], indices[kept], data[kept], inner[:count])
 
 
 def _sparse(arrays: Any, rows: int, columns: int) -> Any:
     indptr, indices, data = arrays
+    if engines.location(data) == "gpu":
+        return sparse_matrix(indptr, indices, data, (rows, columns))
     return sp.csr_array((data, indices, indptr), shape=(rows, columns))
 
 
@@ -295,21 +310,21 @@ def _smoother(
     G: Any, matrix: Matrix, m: Any, regular: bool, kind: str, options: Options, before: Any
 ) -> Any:  # fmt: skip
     """(Lines, or the inverse of a diagonal; the forest; coverage)."""
-    damping, n = DAMPING[kind], matrix.inner.size
+    damping, n, xp = DAMPING[kind], matrix.inner.size, engines.xp(matrix.data)
     if kind in ("jacobi", "l1_jacobi"):
         full = m.diagonal + damping * m.others
         tiny = 1e-12 * float(full.max()) if n else 0.0  # coarse rows of a whole component
-        return np.where(full > tiny, 1 / np.where(full > tiny, full, 1), 0), None, 0.0
+        return xp.where(full > tiny, 1 / xp.where(full > tiny, full, 1), 0), None, 0.0
     path = None if before is None else before.path
     if path is None and kind == "algebraic_tridiagonal":
         G = csr.as_graph(matrix[:3], "multilevel") if G is None else G
         forest = linear_forest(G, threads=options.threads)
         path = forest.perm, forest.position
     elif path is None:
-        path = np.arange(n), np.arange(1, n + 1)
-    made, kept = pairs.lines(*matrix[:3], m, path, damping, options.threads)
+        path = xp.arange(n), xp.arange(1, n + 1)
+    made, kept = _on(matrix.data).lines(*matrix[:3], m, path, damping, options.threads)
     # without positive entries A = T - N is a regular splitting: eigenvalues of T^-1 A are below 2
-    most = 2.0 if regular else SAFE * pairs.largest(matrix, m, made, options.threads)
+    most = 2.0 if regular else SAFE * _on(matrix.data).largest(matrix, m, made, options.threads)
     if most > LARGEST:
         made = made._replace(inverse=made.inverse * (LARGEST / most))
     total = float(m.others.sum())
@@ -340,10 +355,11 @@ class Layout:
         return together
 
 
-def laid_out(
-    levels: tuple[Level, ...], symmetric: bool, options: Options, exponent: int
-) -> cycles.Cycle:
-    """The levels as the kernel of the cycles reads them."""
+def laid_out(levels: tuple[Level, ...], symmetric: bool, options: Options, exponent: int) -> Any:
+    """The levels as the kernels of the cycles read them."""
+    if engines.location(levels[0].matrix.data) == "gpu":
+        labels = [_whole(level.passes) if level.passes else None for level in levels]
+        return _on(levels[0].matrix.data).cycle_of(levels, labels, symmetric, options, exponent)
     kind = np.dtype(options.precision or levels[0].matrix.data.dtype)
     index = levels[0].matrix.indices.dtype
     whole, real, blocks = Layout(unsigned(index)), Layout(kind), Layout(np.int64)
@@ -411,7 +427,7 @@ def _whole(passes: Any) -> tuple[Array, int]:
     """The labels of all passes in one; rows left out have the number of groups."""
     label, count = passes[0]
     for after, fewer in passes[1:]:
-        label = np.append(after, fewer).astype(label.dtype)[label]
+        label = engines.xp(label).append(after, fewer).astype(label.dtype)[label]
         count = fewer
     return label, count
 

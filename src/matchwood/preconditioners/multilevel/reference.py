@@ -25,10 +25,12 @@ DAMPING = {"jacobi": 0.5, "l1_jacobi": 1.0, "tridiagonal": 0.0, "algebraic_tridi
 
 
 def mixed(v: int, seed: int) -> int:
+    """The last steps of MurmurHash3, with products of 64 bits."""
+    word = (1 << 64) - 1
     h = (v ^ seed) & 0xFFFFFFFF
-    h = ((h ^ (h >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
-    h = ((h ^ (h >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
-    return h ^ (h >> 16)
+    h = ((h ^ (h >> 16)) * 0x85EBCA6B) & word
+    h = ((h ^ (h >> 13)) * 0xC2B2AE35) & word
+    return (h ^ (h >> 16)) & 0xFFFFFFFF
 
 
 def _couplings(

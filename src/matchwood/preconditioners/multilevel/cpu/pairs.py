@@ -47,7 +47,7 @@ class Measured(NamedTuple):
 
 @device
 def _mixed(v: Any, seed: Any) -> Any:
-    """32 bits of vertex and seed: the last steps of MurmurHash3."""
+    """32 bits of vertex and seed: the last steps of MurmurHash3.  Numba's products have 64 bits."""
     h = np.uint32(v) ^ np.uint32(seed)
     h = (h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     h = (h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35)

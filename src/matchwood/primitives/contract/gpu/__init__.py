@@ -39,7 +39,7 @@ def contract(
     made = list_and_sort(indptr, indices, values, labels, count, **options)
     if not loops:
         return (*made, None)
-    *rows, diagonal = _without_diagonal(*made)
+    *rows, diagonal = without_diagonal(*made)
     if inner is not None:
         _, groups, sums = assemble(count, count, labels, labels, inner)  # in the order of vertices
         diagonal[groups] += sums
@@ -73,7 +73,7 @@ def contract_pattern(
     return list_and_sort(indptr, indices, None, labels, count, loops=False, symmetric=False)[:2]
 
 
-def _without_diagonal(indptr: Any, indices: Any, data: Any) -> Any:
+def without_diagonal(indptr: Any, indices: Any, data: Any) -> Any:
     """(indptr, indices, data, diagonal) of a matrix that has every entry once."""
     xp = engines.cupy()
     rows = expand_rows(indptr, indices.size)
