@@ -357,9 +357,9 @@ def _form(leaf: Any) -> str:
 _FREE = ("attend", "wait")  # let other threads run Python
 
 
-PYTHON_RUNS = 8
+PYTHON_RUNS = 256
 """Runs of kernels that do not wait until mailboxes.py is compiled, which takes a second: the first
-answer on a new machine comes without it."""
+answer on a new machine comes without it.  A solver runs kernels 80 times, communities 120 times."""
 _asked = itertools.count()
 _tried: list[bool] = []
 
