@@ -93,8 +93,21 @@ def dispatcher(function: Function, pipeline: type[CompilerBase] | None = None) -
     def add(code: CompileResult) -> None:  # without giving Numba an address
         made.overloads[tuple(code.signature.args)] = code
 
+    template_of = made.get_call_template
+
+    def call_template(arguments: Any, named: dict[str, Any]) -> Any:
+        """Numba would make one form for `f(0)`, another for `f(1)`, and a third for `f(n)`."""
+        named = {name: _any_number(kind) for name, kind in named.items()}
+        return template_of(tuple(map(_any_number, arguments)), named)
+
     made.add_overload = add
+    made.get_call_template = call_template
     return made
+
+
+def _any_number(kind: Any) -> Any:
+    """The type of an integer that is written in the code; other types as they are."""
+    return kind.literal_type if isinstance(kind, types.IntegerLiteral) else kind
 
 
 @functools.cache
@@ -556,6 +569,9 @@ def object_code(signature: str, symbol: str) -> bytes:
         code.library._ensure_finalized()
         module = code.library._final_module.clone()
         module.get_function(_entry_name(code.fndesc)).name = symbol
+        for function in module.functions:  # no tables for exceptions of C++: there are none
+            if not function.is_declaration:
+                function.add_function_attribute("nounwind")
         made_here: bytes = _target[0].emit_object(module)
         return made_here
 
