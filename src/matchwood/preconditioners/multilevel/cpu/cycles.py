@@ -376,7 +376,7 @@ def apply_cycle(team: Team, h: Levels, plan: Plan, space: Space) -> bool:
     whole, solo = team, Team(0, 1, team.words)
     vectors, last = space.vectors, h.table.shape[0] - 1
     state = space.state[team.me]
-    depth, after = 0, DOWN
+    depth, after = np.int64(0), DOWN  # of a plain 0 Numba compiles all that follows twice
     state[0, 0] = 0.0
     while True:
         if after == DOWN:
