@@ -10,6 +10,7 @@ import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import scipy.sparse as sp
@@ -122,9 +123,15 @@ def _holds_gpu_tests(file: Path) -> bool:
     return GPU_TESTS.search(file.read_text("utf-8")) is not None
 
 
+left_out: dict[str, int] = {}  # tests by the reason why they cannot run here
+
+
 @pytest.hookimpl(trylast=True)  # when those that are not wanted have been left out
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put files in order; skip what cannot run here, with the reason."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put files in order; leave out what cannot run here, with the reason.
+
+    Where nothing else was asked for, it is skipped one by one: then something was collected.
+    """
     turn = {TESTS / name: k for k, name in enumerate((*FIRST, None, *LAST)) if name}
     items.sort(key=lambda item: turn.get(item.path, len(FIRST)))
     for marker, why_not in (("gpu", no_gpu), ("mpi", no_mpi)):
@@ -133,7 +140,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             unseen = {item.path for item in marked if not _holds_gpu_tests(item.path)}
             assert not unseen, f"-m gpu would not see the tests of {unseen}"
         reason = why_not() if marked else None
-        if reason is not None:
+        if reason is not None and len(marked) < len(items):
+            left_out[reason] = len(marked)
+            gone = set(marked)
+            items[:] = [item for item in items if item not in gone]
+            config.hook.pytest_deselected(items=marked)
+        elif reason is not None:
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
 
@@ -149,6 +161,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(optionalhook=True)  # of the plugin with workers; each has collected the same
+def pytest_testnodedown(node: Any) -> None:
+    left_out.update(getattr(node, "workeroutput", {}).get("left out", {}))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left out"] = left_out
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say once for each reason how many tests were skipped for it."""
     reasons = collections.Counter(
@@ -156,6 +178,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in terminalreporter.stats.get("skipped", [])
         if isinstance(report.longrepr, tuple)
     )
+    reasons.update(left_out)
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"skipped {count}: {reason}")
 

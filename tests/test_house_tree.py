@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -50,11 +51,19 @@ def imported(path: Path, typing: bool = False) -> set[Path]:
     return found - {path, PACKAGE / "__init__.py"}
 
 
-IMPORTED = {path: imported(path) for path in SOURCES}
-USERS: dict[Path, set[Path]] = defaultdict(set)
-for _user, _used in IMPORTED.items():
-    for _path in _used:
-        USERS[_path].add(_user)
+@functools.cache
+def all_imported() -> dict[Path, set[Path]]:
+    """By file; read when it is asked for, as every worker imports this module."""
+    return {path: imported(path) for path in SOURCES}
+
+
+@functools.cache
+def all_users() -> dict[Path, set[Path]]:
+    users: dict[Path, set[Path]] = defaultdict(set)
+    for user, used in all_imported().items():
+        for path in used:
+            users[path].add(user)
+    return users
 
 
 # Engines
@@ -129,7 +138,7 @@ def to_open(start: Path) -> set[Path]:
     seen, waiting = {start}, [start]
     while waiting:
         path = waiting.pop()
-        for other in IMPORTED[path] - seen:
+        for other in all_imported()[path] - seen:
             plain = other.stem in SHAPE and other.parent.name not in ENGINES
             beside = other.parent == start.parent and start.stem == "__init__"
             method = beside or (is_engine(other) and other.parent.parent == start.parent)
@@ -163,7 +172,7 @@ def test_no_file_is_too_long_to_read():
 
 def test_small_files_of_one_user_lie_in_it():
     found = []
-    for path, users in USERS.items():
+    for path, users in all_users().items():
         user = next(iter(users))
         beside = user.parent == path.parent != PACKAGE and user.stem != "__init__"
         kept = path.stem in (*SHAPE, *ENGINES, "testing")  # a plugin for pytest
@@ -233,7 +242,7 @@ def circles(arrows: dict[str, set[str]]) -> list[list[str]]:
 
 def test_there_are_no_circles():
     """Also not by imports inside of functions."""
-    found = circles({place(path): set(map(place, IMPORTED[path])) for path in SOURCES})
+    found = circles({place(path): set(map(place, all_imported()[path])) for path in SOURCES})
     assert not found
 
 

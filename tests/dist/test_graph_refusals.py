@@ -68,7 +68,7 @@ CASES = {
         "got rows on ranks 0, 2, 3 and edges on rank 1"),
     "rows": (wrong(1, lambda comm: slab(A, comm.rank, 4), A),
         "ValueError: distribute: the rows of all ranks together must be as many as columns, 6"),
-    "two graphs": (wrong(1, matchwood.graph(A), None),
+    "two graphs": (wrong(1, lambda comm: matchwood.graph(A), None),
         "ValueError: distribute: a whole graph must be given on one rank and None on the others, "
         "got one on ranks 0, 2, 3"),
     "nothing": (wrong(1, None, None),

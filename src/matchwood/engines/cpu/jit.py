@@ -28,16 +28,19 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from llvmlite import binding, ir
-from numba.core import config, types
+from numba.core import config, transforms, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError
 from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.ir import Inst, Var
 from numba.core.lowering import Lower
+from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.types.functions import BaseFunction
 from numba.core.untyped_passes import InlineInlinables
 from numba.np import arrayobj
 from numba.np.numpy_support import as_dtype, from_dtype
@@ -90,8 +93,21 @@ def dispatcher(function: Function, pipeline: type[CompilerBase] | None = None) -
     def add(code: CompileResult) -> None:  # without giving Numba an address
         made.overloads[tuple(code.signature.args)] = code
 
+    template_of = made.get_call_template
+
+    def call_template(arguments: Any, named: dict[str, Any]) -> Any:
+        """Numba would make one form for `f(0)`, another for `f(1)`, and a third for `f(n)`."""
+        named = {name: _any_number(kind) for name, kind in named.items()}
+        return template_of(tuple(map(_any_number, arguments)), named)
+
     made.add_overload = add
+    made.get_call_template = call_template
     return made
+
+
+def _any_number(kind: Any) -> Any:
+    """The type of an integer that is written in the code; other types as they are."""
+    return kind.literal_type if isinstance(kind, types.IntegerLiteral) else kind
 
 
 @functools.cache
@@ -447,21 +463,81 @@ def kind_of_value(value: Any) -> Any:
     return kind
 
 
+# Numba's own steps, where it does the same thing again and again: a third of its calls of Python
+# functions.  They take the place of Numba's while one of our kernels is compiled.
+
+_resolved: dict[Any, Any] = {}  # by a function of Numba's and the types of its arguments
+_resolve, _post_process = BaseFunction.get_call_type, PostProcessor.run
+
+
+def _resolved_once(self: Any, context: Any, arguments: Any, named: Any) -> Any:
+    """The signature of a call of Numba's `a + b` or `a[i]`: a function has few different ones, and
+    inference asks for each of them many times.  What Numba compiles for a call is asked for anew.
+    """
+    key = self, tuple(arguments)
+    known = _resolved.get(key)
+    if known is None:
+        known = _resolve(self, context, arguments, named)
+        if not named and self._impl_keys[known.args] is self.typing_key:
+            _resolved[key] = known
+    return known
+
+
+def _variables_in(self: Any, value: Any) -> list[Any]:
+    """The variables of a statement, without a call for each field that is none."""
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        value = (value,)
+    names: list[Any] = []
+    for item in value:
+        kind = type(item)
+        if kind is Var:
+            names.append(item)
+        elif issubclass(kind, Inst):
+            names += item.list_vars()
+        elif issubclass(kind, (list, tuple, dict)):
+            names += _variables_in(self, item)
+    return names
+
+
+def _post_processed(self: Any, emit_dels: bool = False, **options: Any) -> None:
+    """Which variables live on is asked for at the end alone, by the pass that emits `del`."""
+    code = self.func_ir
+    if emit_dels or code.is_generator:
+        _post_process(self, emit_dels, **options)
+    else:
+        code.blocks = transforms.canonicalize_cfg(code.blocks)
+        code.generator_info = None
+
+
+_OURS = (
+    (BaseFunction, "get_call_type", _resolved_once), (Inst, "_rec_list_vars", _variables_in),
+    (PostProcessor, "run", _post_processed),
+)  # fmt: skip
+
+
 @contextlib.contextmanager
-def _no_garbage() -> Iterator[None]:
-    """A compilation makes millions of small objects that stay: looking for garbage costs 10 %."""
+def _quickly() -> Iterator[None]:
+    """With our steps in place of Numba's; and without the garbage collector: a compilation makes
+    millions of small objects that stay, and looking for garbage costs 10 %."""
     looks = gc.isenabled()
+    theirs = [getattr(owner, name) for owner, name, _ in _OURS]
     gc.disable()
+    for owner, name, step in _OURS:
+        setattr(owner, name, step)
     try:
         yield
     finally:
+        for (owner, name, _), step in zip(_OURS, theirs, strict=True):
+            setattr(owner, name, step)
         if looks:
             gc.enable()
 
 
 def compile_kernel(kernel: Kernel, kinds: tuple[Any, ...]) -> Compiled:
     """Machine code for arguments of these types."""
-    with global_compiler_lock, _no_garbage():
+    with global_compiler_lock, _quickly():
         made = _with_entry(kernel)
         made.compile(kinds)
         code = made.overloads[kinds]
@@ -486,13 +562,16 @@ def object_code(signature: str, symbol: str) -> bytes:
         )
     name, *descriptions = json.loads(signature)
     kinds = tuple(kind_of(description) for description in descriptions)
-    with global_compiler_lock, _no_garbage():
+    with global_compiler_lock, _quickly():
         made = _with_entry(found(name))
         made.compile(kinds)
         code = made.overloads[kinds]
         code.library._ensure_finalized()
         module = code.library._final_module.clone()
         module.get_function(_entry_name(code.fndesc)).name = symbol
+        for function in module.functions:  # no tables for exceptions of C++: there are none
+            if not function.is_declaration:
+                function.add_function_attribute("nounwind")
         made_here: bytes = _target[0].emit_object(module)
         return made_here
 

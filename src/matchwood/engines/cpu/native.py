@@ -357,10 +357,19 @@ def _form(leaf: Any) -> str:
 _FREE = ("attend", "wait")  # let other threads run Python
 
 
-PYTHON_RUNS = 8
-"""Runs of kernels that do not wait until mailboxes.py is compiled, which takes a second: the first
-answer on a new machine comes without it."""
-_asked = itertools.count()
+PYTHON_RUNS = 64
+"""Runs of kernels, one after the other with none compiled between, until mailboxes.py is compiled,
+which takes a second: the first answer on a new machine comes without it.  A run takes 0.3 ms more
+until then."""
+_calm = [0, 0.0]  # such runs, and the seconds that were spent compiling before
+
+
+def _settled() -> bool:
+    spent = code.seconds_compiling()
+    _calm[:] = (_calm[0] + 1 if spent == _calm[1] else 0), spent
+    return _calm[0] >= PYTHON_RUNS
+
+
 _tried: list[bool] = []
 
 
@@ -369,7 +378,7 @@ def prepare() -> None:
     if not _tried and POSSIBLE:
         made = None
         with contextlib.suppress(Exception):  # a NumPy with other objects, for example
-            made = machine_code(next(_asked) >= PYTHON_RUNS)
+            made = machine_code(_settled())
             if made is None:
                 return
             if _works(made):
