@@ -12,8 +12,7 @@ with the weight of its edges to that.  An iteration has phases with barriers bet
 
 All members follow the same way through these phases: they decide by numbers that all of them read
 after a barrier.  Races: a phase writes only what is of the vertex at hand, or adds integers, which
-gives the same sum in any order, or writes 1 into `active`, as all writers do.  The list of movers
-is in any order, and nothing depends on it.
+gives the same sum in any order, or writes 1 into `active`, as all do.  Movers are in any order.
 """
 
 from __future__ import annotations
@@ -314,9 +313,8 @@ def _tied_with_room(rows: Rows, state: State, blocks: Blocks, me: int, v: Any) -
         c = np.int64(near[i])
         tied = total[c]
         total[c] = 0
-        if tied < most or tied == 0 or not _fits(blocks, c, w):
-            continue
-        if tied > most or _tie(v, c) < _tie(v, found):
+        better = tied > most or (tied == most and tied > 0 and _tie(v, c) < _tie(v, found))
+        if better and _fits(blocks, c, w):
             found, most = c, tied
     return found, most
 
@@ -331,13 +329,6 @@ def _any_with_room(blocks: Blocks, v: Any, own: Any, w: Any, turn: Any) -> Any:
         if c != own and _fits(blocks, c, w):
             return c
     return np.int64(NONE)
-
-
-@device
-def _rank(gain: Any, w: Any) -> float:
-    if gain > 0:
-        return np.float64(gain) * np.float64(w)
-    return np.float64(gain) / np.float64(w)
 
 
 @device
@@ -367,12 +358,12 @@ def _gather(
                 target, tied = _any_with_room(blocks, v, own, w, turn), np.int64(0)
             else:
                 target, tied = _tied_with_room(rows, state, blocks, team.me, v)
-                state.want[v] = target
+            state.want[v] = target
             if target == NONE:
                 continue
-            state.want[v] = target
             state.tied[v // GROUP] = 1
-            state.rank[v] = _rank(tied - state.inside[v], w)
+            gain, mass = np.float64(tied - state.inside[v]), np.float64(w)
+            state.rank[v] = gain * mass if gain > 0 else gain / mass
             if not second:
                 atomic_add(blocks.supply, own, w)
             state.queue[atomic_add(facts, line + SECOND, 1)] = v
@@ -404,69 +395,47 @@ def _sink(state: State, heap: Array, size: int, at: int) -> None:
 
 
 @device
-def _first_part(state: State, part: Array, wanted: int) -> int:
-    """Put about the first `wanted` vertices of a part, or fewer, to its front; returns how many."""
-    size = part.size
-    while size > 2 * wanted:
-        pivot = part[size // 2]
-        lo, hi = -1, size
-        while True:
-            lo += 1
-            while _earlier(state, part[lo], pivot):
-                lo += 1
-            hi -= 1
-            while _earlier(state, pivot, part[hi]):
-                hi -= 1
-            if lo >= hi:
-                break
-            part[lo], part[hi] = part[hi], part[lo]
-        size = hi + 1
-    return size
+def _may_leave(state: State, blocks: Blocks, v: Any) -> bool:
+    own = state.labels[v]
+    heavy = blocks.taken[own] < blocks.weight[own] - blocks.limit[own]
+    return heavy and blocks.closed[state.want[v]] == 0
 
 
 @device
-def _take(state: State, blocks: Blocks, facts: Array, queue: Array, heavy: int, step: int) -> int:
+def _take(state: State, blocks: Blocks, facts: Array, heap: Array, heavy: int, step: int) -> int:
     """Vertices in their order leave blocks that are too heavy; returns how many still are.
 
-    A target that has no room for one takes no more in this round.  Few of the queue can move, so
-    it is sorted part by part, by a heap, and what can move no more is thrown out between parts.
+    A target that has no room for one takes no more in this round.  One in 35 moves on a mesh in 64
+    blocks: those that may leave no more are thrown out together, before they cost a sift each.
     """
-    begin, end, wanted = 0, queue.size, 64
-    while begin < end and heavy > 0:
-        size = _first_part(state, queue[begin:end], wanted)
-        wanted *= 2
-        heap = queue[begin : begin + size]
-        begin += size
-        for at in range(size // 2 - 1, -1, -1):
-            _sink(state, heap, size, at)
-        while size > 0 and heavy > 0:
-            v = np.int64(heap[0])
-            size -= 1
-            heap[0] = heap[size]
-            if size > 0:
-                _sink(state, heap, size, 0)
-            own, target, w = state.labels[v], state.want[v], state.weights[v]
-            over = blocks.weight[own] - blocks.limit[own]
-            if blocks.taken[own] >= over or blocks.closed[target] != 0:
-                continue
-            # what a target receives is counted in `taken` too: no target is too heavy
-            if blocks.weight[target] + blocks.taken[target] + w > blocks.ceiling[target]:
-                blocks.closed[target] = 1
-                continue
+    size = wasted = heap.size
+    while size > 0 and heavy > 0:
+        if 8 * wasted >= size:
+            left = wasted = 0
+            for i in range(size):
+                if _may_leave(state, blocks, heap[i]):
+                    heap[left] = heap[i]
+                    left += 1
+            size = left
+            for at in range(size // 2 - 1, -1, -1):
+                _sink(state, heap, size, at)
+            continue
+        v = np.int64(heap[0])
+        size -= 1
+        heap[0] = heap[size]
+        _sink(state, heap, size, 0)
+        own, target, w = state.labels[v], state.want[v], state.weights[v]
+        if not _may_leave(state, blocks, v):
+            wasted += 1
+        # what a target receives is counted in `taken` too: no target is too heavy
+        elif blocks.weight[target] + blocks.taken[target] + w > blocks.ceiling[target]:
+            blocks.closed[target] = 1
+            wasted += 1
+        else:
             blocks.taken[own] += w
-            if blocks.taken[own] >= over:
-                heavy -= 1
+            heavy -= not _may_leave(state, blocks, v)
             blocks.taken[target] += w
             _mover(state, facts, v, step)
-        left = begin
-        for i in range(begin, end):
-            v = queue[i]
-            own = state.labels[v]
-            over = blocks.weight[own] - blocks.limit[own]
-            if blocks.taken[own] < over and blocks.closed[state.want[v]] == 0:
-                queue[left] = v
-                left += 1
-        end = left
     return heavy
 
 
@@ -633,17 +602,11 @@ def _cut(team: Any, rows: Rows, labels: Array, total: Array) -> None:
     chunk = next_chunk(team, n, CHUNK)
     while chunk >= 0:
         for v in range(chunk, min(chunk + CHUNK, n)):
-            own = labels[v]
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
-                if labels[np.uint64(rows.indices[k])] != own:
+                if labels[np.uint64(rows.indices[k])] != labels[v]:
                     mine += _weight(rows, k)
         chunk = next_chunk(team, n, CHUNK)
     atomic_add(total, 0, mine)
-
-
-@device
-def _may_join(weights: Array, labels: Array, u: Any, v: Any, limit: Any) -> bool:
-    return weights[u] + weights[v] <= limit and (labels.size == 0 or labels[u] == labels[v])
 
 
 @kernel
@@ -662,7 +625,8 @@ def _light(
             at = np.uint64(out.indptr[v]) if fill else np.uint64(0)
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
                 u = np.uint64(rows.indices[k])
-                if _may_join(weights, labels, u, v, limit):
+                alike = labels.size == 0 or labels[u] == labels[v]
+                if alike and weights[u] + weights[v] <= limit:
                     if fill:
                         out.indices[at] = rows.indices[k]
                         out.data[at] = _weight(rows, k)
