@@ -131,7 +131,14 @@ def test_levels_visited_once_are_one_matrix(monkeypatch: pytest.MonkeyPatch) -> 
 # On the GPU
 
 
-def same_levels(M: Any, D: Any) -> None:
+def sorted_rows(matrix: Any) -> tuple[Any, ...]:
+    indptr, indices, data, inner = (engines.moved(array, "cpu") for array in matrix)
+    order = np.lexsort((indices, np.repeat(np.arange(inner.size), np.diff(indptr))))
+    return indptr, indices[order], data[order], inner
+
+
+def same_levels(M: Any, D: Any, ordered: bool) -> None:
+    """Bit for bit; not `ordered`: entries of a row in any order, which are equal to rounding."""
     assert len(M.levels) == len(D.levels)
     for one, other in zip(M.levels, D.levels, strict=True):
         for name in ("rows", "entries", "smoother", "left_out", "note"):
@@ -140,18 +147,20 @@ def same_levels(M: Any, D: Any) -> None:
         for (label, count), (found, number) in zip(one.passes, other.passes, strict=True):
             assert count == number
             assert np.array_equal(label, found.get())
+        for array, found in zip(sorted_rows(one.matrix), sorted_rows(other.matrix), strict=True):
+            assert np.allclose(array, found, rtol=0 if ordered else 1e-12, atol=0)
         for array, found in zip(one.matrix, other.matrix, strict=True):
-            assert np.array_equal(array, found.get())
+            assert not ordered or np.array_equal(array, found.get())
 
 
-def on_both(A: sp.csr_array, exact: bool = True, **options: Any) -> None:
+def on_both(A: sp.csr_array, exact: bool = True, ordered: bool = True, **options: Any) -> None:
     """Vectors agree to 1e-10 of the largest number, in float32 to 1e-3."""
     import cupy
     from cupyx.scipy.sparse import csr_matrix
 
     M, D = multilevel(A, **options), multilevel(csr_matrix(sp.csr_matrix(A)), **options)
     if exact:
-        same_levels(M, D)
+        same_levels(M, D, ordered)
     r = np.random.default_rng(0).standard_normal((A.shape[0], 2)).astype(A.dtype)
     expected, found = M @ r, D @ cupy.asarray(r)
     single = A.dtype == np.float32 or options.get("precision") == "float32"
@@ -164,11 +173,11 @@ def on_both(A: sp.csr_array, exact: bool = True, **options: Any) -> None:
 @pytest.mark.gpu
 @looped("name", SMALL)
 def test_cycles_are_those_of_the_cpu(name: str) -> None:
-    A = SMALL[name]()
+    A, ordered = SMALL[name](), name != "random"  # which has groups with more than 80 neighbours
     for smoother in ("jacobi", "tridiagonal", "algebraic_tridiagonal"):
         for cycle in "VWK":
-            on_both(A, coarsest=8, smoother=smoother, cycle=cycle)
-    on_both(A, coarsest=8, smoother="l1_jacobi", sweeps=3)
+            on_both(A, ordered=ordered, coarsest=8, smoother=smoother, cycle=cycle)
+    on_both(A, ordered=ordered, coarsest=8, smoother="l1_jacobi", sweeps=3)
     if name != "unsymmetric":
         on_both(A, exact=False, coarsest=8, interpolation="smoothed")
 
