@@ -396,3 +396,9 @@ def test_iterations_hardly_grow() -> None:
             counts.append(found.iterations)
         assert max(counts) <= (60 if stretch else 30), counts
         assert counts[1] <= 1.5 * counts[0], counts
+
+
+def test_errors_of_solve_are_in_its_name() -> None:
+    A = laplacian((3, 4))
+    with pytest.raises(ValueError, match=r"^solve: multilevel: near_nullspace must have shape"):
+        matchwood.solve(A, np.ones(12), near_nullspace=range(3))

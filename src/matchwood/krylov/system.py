@@ -177,7 +177,7 @@ def candidates(
         precision = "float32" if given == "auto" and method == "auto" else None
         options: dict[str, Any] = {"precision": precision, "threads": threads, **near}
         cycle = "V" if method in LINEAR else "auto"
-        yield "multilevel", lambda: ready.multilevel(G, cycle=cycle, **options)
+        yield "multilevel", lambda: _with_candidates(G, cycle, options)
     elif near.get("blocksize") is not None:
         raise ValueError("solve: blocksize needs near_nullspace")
     elif given is None or (isinstance(given, str) and given == "none"):
@@ -189,6 +189,13 @@ def candidates(
         yield from _in_turn(G, method, threads)
     else:
         yield given, lambda: _made(G, given, method, threads)
+
+
+def _with_candidates(G: Any, cycle: str, options: dict[str, Any]) -> Any:
+    try:
+        return ready.multilevel(G, cycle=cycle, **options)
+    except (TypeError, ValueError) as error:  # candidates are an argument of ours
+        raise type(error)(f"solve: {error}") from error
 
 
 def expect_preconditioner(caller: str, given: Any, n: int) -> None:
