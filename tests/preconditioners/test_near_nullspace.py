@@ -21,6 +21,7 @@ from matchwood.preconditioners.multilevel import candidates, reference
 from matchwood.preconditioners.multilevel.check import check_multilevel
 from matchwood.preconditioners.multilevel.cpu import candidates as cpu
 from matchwood.preconditioners.multilevel.cpu import pairs
+from multilevel_matrices import laplacian
 from strategies import graphs
 from support import THREADS, looped
 
@@ -400,5 +401,5 @@ def test_iterations_hardly_grow() -> None:
 
 def test_errors_of_solve_are_in_its_name() -> None:
     A = laplacian((3, 4))
-    with pytest.raises(ValueError, match=r"^solve: multilevel: near_nullspace must have shape"):
+    with pytest.raises(ValueError, match=r"^solve: near_nullspace must have shape"):
         matchwood.solve(A, np.ones(12), near_nullspace=range(3))

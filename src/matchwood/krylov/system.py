@@ -195,7 +195,7 @@ def _with_candidates(G: Any, cycle: str, options: dict[str, Any]) -> Any:
     try:
         return ready.multilevel(G, cycle=cycle, **options)
     except (TypeError, ValueError) as error:  # candidates are an argument of ours
-        raise type(error)(f"solve: {error}") from error
+        raise type(error)(str(error).replace("multilevel:", "solve:", 1)) from error
 
 
 def expect_preconditioner(caller: str, given: Any, n: int) -> None:
