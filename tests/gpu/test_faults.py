@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +13,9 @@ import pytest
 from scipy.linalg import solve_banded
 
 import matchwood
+from beyond_on_host import Array
 from matchwood import engines
+from matchwood.engines import gpu
 from matchwood.engines.gpu.launch import STATIC_SHARED, Kernel
 from support import run_script
 
@@ -102,3 +106,18 @@ def test_threads_with_streams_of_their_own_get_the_same_answers():
     for thread in everyone:
         thread.join()
     assert problems == []
+
+
+def test_a_flag_that_nobody_read_keeps_its_memory_until_the_copy_has_ended(monkeypatch):
+    """Else CuPy hands the pinned memory to another array, and the copy writes there."""
+    waited = []
+    event = SimpleNamespace(record=lambda: None, synchronize=lambda: waited.append(host()))
+    cuda = SimpleNamespace(Event=lambda **options: event)
+    fake = SimpleNamespace(cuda=cuda, zeros=lambda n, kind: np.zeros(n, kind).view(Array))
+    monkeypatch.setattr(engines, "cupy", lambda: fake)
+    monkeypatch.setitem(sys.modules, "cupyx", SimpleNamespace(zeros_pinned=np.zeros))
+    flag = gpu.Flag()
+    host = weakref.ref(flag._host)
+    flag.fetch()
+    del flag
+    assert [memory is not None for memory in waited] == [True]

@@ -254,6 +254,11 @@ class Flag:
         self._fetched.synchronize()
         return int(self._host[0]) if self._host.size == 1 else self._host.copy()
 
+    def __del__(self) -> None:
+        # CuPy hands pinned memory to the next who asks, also where a copy to it is under way
+        with contextlib.suppress(Exception):
+            self._fetched.synchronize()
+
 
 class Status:
     """A word in which kernels report an error (status.cuh: ``fail(status, code, detail)``).
