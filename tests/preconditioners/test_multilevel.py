@@ -230,6 +230,19 @@ def test_it_can_be_interrupted() -> None:
         assert np.array_equal(M @ b, multilevel(A, sweeps=400) @ b)  # it can be used afterwards
 
 
+def test_rounding_of_sums_decides_nothing() -> None:
+    """On this torus the two strongest couplings of all rows are 0.8 of the others exactly."""
+    ring = sp.diags_array((1.0, 1.0, 1.0, 1.0), offsets=(-1, 1, 63, -63), shape=(64, 64))
+    one = sp.eye_array(64)
+    A = sp.csr_array(10 * sp.eye_array(64 * 64) - sp.kron(one, 4 * ring) - sp.kron(ring, one))
+    b = np.random.default_rng(0).standard_normal(A.shape[0])
+    expected = multilevel(A, threads=1)
+    for threads in (2, 3):
+        found = multilevel(A, threads=threads)
+        assert found.levels[0].smoother == expected.levels[0].smoother
+        assert np.array_equal(found @ b, expected @ b)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_types(dtype: type, index: type) -> None:

@@ -6,6 +6,7 @@ The kernels of the setup are compiled for the host, too, so that they are tested
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -107,10 +108,11 @@ def host_level(level: Any) -> Any:
     return dataclasses.replace(level, made=made)
 
 
-def test_levels_visited_once_are_one_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    def rows(indptr: Any, nnz: int) -> Any:
-        return np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+def rows_of_entries(indptr: Any, nnz: int) -> Any:
+    return np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
 
+
+def test_levels_visited_once_are_one_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     A = laplacian((14, 15), 3.0)
     r = np.random.default_rng(0).standard_normal(A.shape[0])
     for smoother in ("jacobi", "algebraic_tridiagonal"):
@@ -121,11 +123,146 @@ def test_levels_visited_once_are_one_matrix(monkeypatch: pytest.MonkeyPatch) -> 
             labels = [hierarchy._whole(one.passes) if one.passes else None for one in levels]
             with monkeypatch.context() as patched:
                 patched.setattr(engines, "cupy", lambda: np)
-                patched.setattr(cycles, "expand_rows", rows)
+                patched.setattr(cycles, "expand_rows", rows_of_entries)
                 found = cycles.in_one(levels, labels, 0, True, sweeps) @ r
             assert np.allclose(found, M @ r, rtol=1e-12, atol=1e-12 * abs(found).max())
             assert cycles.once_from(levels, "V") == 1
             assert cycles.once_from(levels, "W") == len(levels) - 1
+
+
+SMALLER = {  # than a warp, which is all that there is; rows of more than 6 entries are long
+    "LONG = 256;": "LONG = 6;",
+    "WINDOW = 256;": "WINDOW = 32;",
+    "extern __shared__ char memory[];": "static char memory[1 << 16];",
+    'asm volatile("barrier.cluster.arrive.release;\\n\\tbarrier.cluster.wait.acquire;" '
+    '::: "memory");': "",
+}
+
+
+class HostCupy:
+    """NumPy, whose arrays lie on the host that plays the device."""
+
+    linalg = np.linalg
+    cuda = SimpleNamespace(
+        Device=lambda: SimpleNamespace(compute_capability="80"),
+        Event=beyond_on_host.Event,
+        get_current_stream=beyond_on_host.Stream,
+    )
+
+    def __getattr__(self, name: str) -> Any:
+        def made(*arguments: Any, **options: Any) -> Any:
+            found = getattr(np, name)(*arguments, **options)
+            return there(found) if isinstance(found, np.ndarray) else found
+
+        return made
+
+
+class HostKernel:
+    def __init__(self, launch: Any) -> None:
+        self._launch = launch
+
+    def __call__(self, threads: Any, given: Any, shared_mem: int = 0, **options: Any) -> None:
+        arrays = (there(one) if isinstance(one, np.ndarray) else one for one in given)
+        self._launch(threads, tuple(arrays), **options)
+
+
+@pytest.fixture
+def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = cycles.SOURCE.text()
+    for before, after in SMALLER.items():
+        assert before in text
+        text = text.replace(before, after)
+    monkeypatch.setattr(cycles.SOURCE, "_text", "#define __ldcg(p) (*(p))\n" + text)
+    types = (("I", "int32"), ("T", "float64"), ("W", "float64"), ("X", "float64"))
+
+    def kernels(*names: str, **some: Any) -> Any:
+        made = vars(beyond_on_host.library(cycles.SOURCE, types))
+        return SimpleNamespace(**{name: HostKernel(made[name]) for name in names})
+
+    def scan(counts: Any, offsets: Any) -> None:
+        offsets[:] = np.append(0, np.cumsum(counts))
+
+    def first_places(ascending: Any, n: int, dtype: Any) -> Any:
+        return there(np.searchsorted(ascending, np.arange(n + 1)).astype(dtype))
+
+    monkeypatch.setattr(cycles, "WINDOW", 32)
+    monkeypatch.setattr(cycles.SOURCE, "kernels", kernels)
+    monkeypatch.setattr(cycles, "scan_into", scan)
+    monkeypatch.setattr(cycles, "first_places", first_places)
+    monkeypatch.setattr(cycles, "expand_rows", rows_of_entries)
+    monkeypatch.setattr(cycles.gpu, "empty", lambda n, kind, what: beyond_on_host.empty(n, kind))
+    monkeypatch.setattr(cycles.gpu, "multiprocessors", lambda: 1)
+    monkeypatch.setattr(cycles.gpu, "capture", lambda run: SimpleNamespace(launch=run))
+    monkeypatch.setattr(engines, "cupy", HostCupy)
+
+
+def host_cycle(M: Any) -> cycles.Cycle:
+    """The cycle of the GPU engine, with the levels of the CPU's."""
+    levels = [host_level(level) for level in M.levels]
+    for level in levels:
+        if isinstance(level.made, SimpleNamespace):
+            level.made.bounds, level.made.longest = np.array([0, level.rows], np.int32), level.rows
+    labels = [hierarchy._whole(one.passes) if one.passes else None for one in levels]
+    return cycles.Cycle(levels, labels, M.symmetric, M.refresh._options, M.exponent)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
+@pytest.mark.parametrize("kernels", ["one a step", "tail"])
+def test_cycles_on_the_host(kernels: str, on_host: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cycles, "ALONE_STEPS", 1 if kernels == "one a step" else 1 << 60)
+    monkeypatch.setattr(cycles, "ONCE_ROWS", 20)
+    for name in ("cube", "stretched"):
+        A = SMALL[name]()
+        r = np.random.default_rng(0).standard_normal((2, A.shape[0]))
+        for smoother in ("jacobi", "algebraic_tridiagonal"):
+            for options in (
+                {"cycle": "V", "sweeps": 2}, {"cycle": "V", "interpolation": "smoothed"},
+                {"cycle": "W"}, {"cycle": "K"},
+            ):  # fmt: skip
+                if options["cycle"] == "K" and kernels == "one a step":
+                    continue  # its sums take more warps than the host has
+                M = multilevel(A, coarsest=8, smoother=smoother, **options)
+                expected, found = (M @ r.T).T, host_cycle(M)(there(r))
+                assert np.allclose(found, expected, rtol=0, atol=1e-11 * abs(expected).max())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
+def test_a_cycle_on_the_host_keeps_its_numbers_and_can_be_forgotten(
+    on_host: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[Any] = []
+
+    class Stream(beyond_on_host.Stream):
+        def wait_event(self, event: Any) -> None:
+            said.append(("waits", event))
+
+    class Event(beyond_on_host.Event):
+        def record(self, stream: Any = None) -> None:
+            said.append(("is done", self))
+
+    def capture(run: Any) -> Any:
+        return SimpleNamespace(launch=lambda: (said.append(("runs", None)), run()))
+
+    monkeypatch.setattr(HostCupy.cuda, "Event", Event)
+    monkeypatch.setattr(HostCupy.cuda, "get_current_stream", Stream)
+    monkeypatch.setattr(cycles.gpu, "capture", capture)
+    M = multilevel(sp.csr_array(laplacian((6, 6, 6))), coarsest=8, cycle="V")
+    first = M.levels[0]
+    arrays = [np.array(array) for array in first.matrix]
+    changed = dataclasses.replace(first, matrix=hierarchy.Matrix(*arrays))
+    cycle = host_cycle(SimpleNamespace(**{**M._extra, "levels": (changed, *M.levels[1:])}))
+    r = there(np.random.default_rng(0).standard_normal((1, first.rows)))
+    before = cycle(r)
+    for array in arrays:  # as their owner may
+        array[:] = 0
+    assert np.array_equal(cycle(r), before)
+    event = said[0][1]  # for calls on other streams
+    assert said == [("waits", event), ("runs", None), ("is done", event)] * 2
+    forgotten = weakref.ref(cycle)
+    del cycle
+    assert forgotten() is None  # at once: it has most of a GPU's memory
 
 
 # On the GPU

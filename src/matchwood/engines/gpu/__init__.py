@@ -245,8 +245,7 @@ class Flag:
 
     def fetch(self) -> None:
         """Start to copy the words to the host, on the current stream (not inside `capture`)."""
-        words = self.device_words
-        words.data.copy_to_host_async(self._host.ctypes.data, words.nbytes)
+        self.device_words.data.copy_to_host_async(self._host.ctypes.data, self._host.nbytes)
         self._fetched.record()
 
     def read(self) -> Any:
@@ -269,16 +268,12 @@ class Status:
 
     def __init__(self) -> None:
         self._flag = Flag(1, np.uint64)
+        self.device_words = self._flag.device_words
         self.clear()
-
-    @property
-    def device_words(self) -> Any:
-        return self._flag.device_words
 
     def clear(self) -> None:
         """Clear failures, on the current stream."""
-        words = self.device_words
-        words.data.memset_async(0xFF, words.nbytes)
+        self.device_words.data.memset_async(0xFF, self.device_words.nbytes)
 
     def read(self) -> tuple[int, int]:
         """Wait for the current stream; code and detail of the failure, or (0, -1)."""

@@ -40,6 +40,9 @@ ALONG_PATHS = 0.8  # fraction of a row's couplings in its two strongest from whi
 # It is 1.2 and 1.7 for elastic squares and cubes, 1.9 and 2.9 where their elements are half as high
 # as long; paths then save a third of the iterations (bench/preconditioners/near_nullspace.py).
 UNEVEN = 1.8
+# Sums of floats depend on threads and engine.  Where a sum is such a fraction exactly, as on a torus
+# stretched 4:1, it must not be their rounding that decides.
+ROUNDING = 1e-6
 
 
 def _on(array: Any) -> Any:
@@ -137,7 +140,7 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
             _refuse_diagonal(m.diagonal)
             smoother = _chosen(sums) if smoother == "auto" else smoother
             if interpolation == "auto":
-                pays = sums[1] > MIXED * sums[0] if near is None else options.cycle == "V"
+                pays = _above(sums[1], MIXED * sums[0]) if near is None else options.cycle == "V"
                 interpolation = "smoothed" if symmetric and pays else "plain"
         last = n <= options.coarsest or len(found) + 1 == options.max_levels
         passes: list[tuple[Array, int]] = []
@@ -206,7 +209,7 @@ def _aggregated(
     else:
         nodes = Matrix(*candidates.node_graph(matrix, near.nodes, symmetric, options.threads))
         m, sums = pairs.measure(*nodes, 0, options.threads)
-        even = sums[2] / 2 * nodes.data.size < UNEVEN * sums[0] * nodes.inner.size
+        even = not _above(sums[2] / 2 * nodes.data.size, UNEVEN * sums[0] * nodes.inner.size)
         if options.passes:
             _coarsened(nodes, m, symmetric, options, passes, None, True, False)
         else:
@@ -236,8 +239,13 @@ def _refuse_diagonal(diagonal: Array) -> None:
 
 def _chosen(sums: Array) -> str:
     """Paths where rows have two strong neighbours, or positive entries spoil the aggregates."""
-    along = sums[2] > ALONG_PATHS * sums[0] or sums[1] > MIXED_PATHS * sums[0]
+    along = _above(sums[2], ALONG_PATHS * sums[0]) or _above(sums[1], MIXED_PATHS * sums[0])
     return "algebraic_tridiagonal" if along else "jacobi"
+
+
+def _above(total: float, limit: float) -> bool:
+    """Whether a sum is larger than that by more than rounding."""
+    return bool(total > (1 + ROUNDING) * limit)
 
 
 def _coarsened(

@@ -29,24 +29,14 @@ SOURCE = gpu.Source(
     __package__,
     "setup.cu",
     (
-        "measure<I,W>",
-        "couple<I,W>",
-        "propose<I>",
-        "accept<I>",
-        "find_roots<I>",
-        "name_groups<I>",
+        "measure<I,W>", "couple<I,W>", "propose<I>", "accept<I>", "find_roots<I>", "name_groups<I>",
         *(f"count_{c} = add_groups<I,W,{c},{block},false>" for c, block in CAPACITIES),
         *(f"write_{c} = add_groups<I,W,{c},{block},true>" for c, block in CAPACITIES),
-        "mirror<I,W>",
-        "find_links<I,W>",
-        "factorize<I>",
-        "bound_tiles",
-        "multiply_rows<I,W>",
-        "find_strongest<I,W>",
-        "find_strong<I,W>",
+        "mirror<I,W>", "find_links<I,W>", "factorize<I>", "bound_tiles", "multiply_rows<I,W>",
+        "find_strongest<I,W>", "find_strong<I,W>",
     ),
     options=("-fmad=false",),
-)
+)  # fmt: skip
 SEGMENT, WARP = SOURCE.constants("SEGMENT", "WARP")
 TILE, SMALL_TILE, MANY_ROWS = 4096, 256, 100_000  # rows of a tile; the large ones from MANY_ROWS on
 POWER_STEPS = 10  # as on the CPU

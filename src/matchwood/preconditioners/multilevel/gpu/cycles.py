@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -19,16 +20,11 @@ SOURCE = gpu.Source(
     __package__,
     "cycles.cu",
     (
-        *(f"{name}<T>" for name in (*_STEPS, "tail")),
-        "point",
-        "find_largest<X>",
-        "begin<T,X>",
-        "finish<T,X>",
-        "sort_windows<I>",
-        "fill_slices<I,W,T>",
+        *(f"{name}<T>" for name in (*_STEPS, "tail")), "point", "find_largest<X>", "begin<T,X>",
+        "finish<T,X>", "sort_windows<I>", "fill_slices<I,W,T>",
     ),
     types={"T": (np.float32, np.float64), "X": (np.float32, np.float64)},
-)
+)  # fmt: skip
 _TABLE = ("N", "COARSE", "AT", "TILES", "BOUNDS", "ORDER", "DOWN", "INVERSE", "UPPER", "LABEL")
 (N, COARSE, AT, TILES, BOUNDS, ORDER, DOWN, INVERSE, UPPER, LABEL) = SOURCE.constants(*_TABLE)
 INNER, DENSE, MATRIX, RESTRICTION, INTERPOLATION, COLUMNS = SOURCE.constants(
@@ -87,8 +83,7 @@ class Layout:
         places = gpu.empty(slices + 1, np.int64, "multilevel")
         lengths, longs = cupy.empty(slices, np.int32), cupy.zeros(1, np.int32)
         k = SOURCE.kernels("sort_windows", I=index)
-        more = int(inner is not None)
-        sized = (n, indptr, more, rows, lengths, longs, long_rows)
+        sized = (n, indptr, int(inner is not None), rows, lengths, longs, long_rows)
         k.sort_windows(None, sized, block=WINDOW, grid=windows)
         scan_into(lengths, places)
         total, many = int(places[slices]), int(longs[0])
@@ -101,12 +96,17 @@ class Layout:
         found = [slices, self.place(rows, np.int32), self.place(places, np.int64)]
         found += [self.place(columns, np.int32)]
         found += [0 if values is None else self.place(values, self.kind)]
-        if many:
-            chosen = long_rows[:many]
-            spans = cupy.stack((indptr[chosen], indptr[chosen + 1]), axis=1)
-            found += [many, self.place(chosen.copy(), np.int32), self.place(spans, np.int64)]
-            found += [self.place(indices, np.int32)]
-            found += [0 if a is None else self.place(a, self.kind) for a in (data, inner)]
+        if many:  # copied, as the entries of slices are: the matrix may be the caller's
+            chosen = cupy.sort(long_rows[:many])  # sums over rows go by this order
+            begins, starts = indptr[chosen], gpu.empty(many + 1, np.int64, "multilevel")
+            scan_into(indptr[chosen + 1] - begins, starts)
+            entries = cupy.arange(int(starts[many]))
+            entries += (begins - starts[:many])[expand_rows(starts, entries.size)]
+            spans = cupy.stack((starts[:many], starts[1:]), axis=1)
+            found += [many, self.place(chosen, np.int32), self.place(spans, np.int64)]
+            found += [self.place(indices[entries], np.int32)]
+            kept = None if data is None else data[entries]
+            found += [0 if a is None else self.place(a, self.kind) for a in (kept, inner)]
         self.table[level, first : first + len(found)] = found
 
 
@@ -246,7 +246,7 @@ class Cycle:
         capability = int(cupy.cuda.Device().compute_capability)
         self._cluster = CLUSTER if capability >= 90 else 1
         self._graphs: dict[Any, Any] = {}
-        self._lock = threading.Lock()
+        self._lock, self._done = threading.Lock(), cupy.cuda.Event(disable_timing=True)
 
     def _lay_out(self, k: int, level: Any, groups: Any) -> None:
         layout, matrix, made = self._layout, level.matrix, level.made
@@ -359,12 +359,15 @@ class Cycle:
             ends = SOURCE.kernels("find_largest", "begin", "finish", "point", T=self._kind, X=kind)
             right, z, answer = (self._vectors[v * self._total :][:n] for v in (R, Z, C))
             grid = min(END_BLOCKS * gpu.multiprocessors(), -(-n // BLOCK))
+            cycle = weakref.proxy(
+                self
+            )  # which has the graph: memory is free as soon as it is not used
 
             def run() -> None:
-                ends.find_largest(None, (n, self._io, self._top), grid=grid)
-                ends.begin(None, (n, self._io, self._top, self._inverse, right, z), grid=grid)
-                self._solve(0)
-                args = (n, self._io, self._top, self._exponent, answer)
+                ends.find_largest(None, (n, cycle._io, cycle._top), grid=grid)
+                ends.begin(None, (n, cycle._io, cycle._top, cycle._inverse, right, z), grid=grid)
+                cycle._solve(0)
+                args = (n, cycle._io, cycle._top, cycle._exponent, answer)
                 ends.finish(None, args, grid=grid)
 
             self._graphs[kind] = ends.point, gpu.capture(run)
@@ -377,7 +380,10 @@ class Cycle:
             return out
         with self._lock:
             point, graph = self._captured(rows.dtype)
+            stream = engines.cupy().cuda.get_current_stream()
+            stream.wait_event(self._done)  # of a call on another stream, with the same vectors
             for r, x in zip(rows, out, strict=True):
                 point(1, (int(r.data.ptr), int(x.data.ptr), self._io, self._top), block=WARP)
                 graph.launch()
+            self._done.record(stream)
         return out
