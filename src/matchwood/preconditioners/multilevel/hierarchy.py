@@ -40,8 +40,8 @@ ALONG_PATHS = 0.8  # fraction of a row's couplings in its two strongest from whi
 # It is 1.2 and 1.7 for elastic squares and cubes, 1.9 and 2.9 where their elements are half as high
 # as long; paths then save a third of the iterations (bench/preconditioners/near_nullspace.py).
 UNEVEN = 1.8
-# Sums of floats depend on threads and engine.  Where a sum is such a fraction exactly, as on a torus
-# stretched 4:1, it must not be their rounding that decides.
+# Sums of floats depend on threads and engine, in their last digits.  Where a sum is such a fraction
+# exactly, as on a torus stretched 4:1, these must not decide.
 ROUNDING = 1e-6
 
 
