@@ -9,7 +9,7 @@ from hypothesis import given
 
 import matchwood
 from graphs import ZOO
-from matchwood.krylov import fbicgstab, fcg, fgmres, reference, solve_laplacian
+from matchwood.krylov import fbicgstab, fcg, fgmres, gpu, reference, solve_laplacian
 from matchwood.preconditioners import jacobi, multilevel
 from strategies import graphs
 from support import THREADS, looped
@@ -235,6 +235,44 @@ def test_large_laplacians() -> None:
         assert answers[0].iterations <= 40
         for other in answers[1:]:
             assert np.array_equal(other.x, answers[0].x)
+
+
+class Breaking(Varying):
+    """Its answers are NaN from some call on."""
+
+    def __init__(self, last: int) -> None:
+        super().__init__()
+        self.last = last
+
+    def __matmul__(self, r: np.ndarray) -> np.ndarray:
+        z = super().__matmul__(r)
+        return z if self.calls <= self.last else np.nan * z
+
+
+class Words:
+    """`gpu.Flag`, on the host."""
+
+    def __init__(self, words: int, dtype: type) -> None:
+        self.device_words = np.zeros(words, dtype)
+
+    def fetch(self) -> None: ...
+
+    def read(self) -> np.ndarray:
+        return self.device_words
+
+
+@pytest.mark.parametrize("last", [0, 1, 4, 5])
+def test_a_breakdown_on_the_gpu_leaves_what_was_found(
+    last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    A, b = system(wind=0.3)
+    with np.errstate(all="ignore"):
+        expected, info = fbicgstab(A, b, M=Breaking(last))
+        monkeypatch.setattr(gpu.engines, "cupy", lambda: np)
+        monkeypatch.setattr(gpu.gpu, "Flag", Words)
+        x, r = np.zeros(b.size), b.copy()
+        assert gpu.fbicgstab(A, x, r, 1e-9, 100, Breaking(last), None)[1] == info == -1
+    assert np.allclose(x, expected, rtol=1e-10)
 
 
 @pytest.mark.gpu

@@ -82,15 +82,15 @@ def fbicgstab(
         v = A @ towards
         turned = shadow @ v
         sound = cupy.isfinite(rho) & cupy.isfinite(turned) & (rho != 0) & (turned != 0)
-        alpha = cupy.where(sound, rho / turned, nothing)  # else nothing changes
+        alpha = cupy.where(sound, rho / turned, nothing)  # else x does not change
         r -= alpha * v
-        x += alpha * towards
+        x += cupy.where(sound, alpha * towards, nothing)
         goes_on = sound & (r @ r > allowed * allowed)
         towards = r if M is None else M @ r
         t = A @ towards
         size = t @ t
         omega = cupy.where(goes_on & (size > 0), (t @ r) / size, nothing)
-        x += omega * towards
+        x += cupy.where(omega != 0, omega * towards, nothing)
         r -= omega * t
         before, rho = rho, shadow @ r
         broken = ~sound | (goes_on & ~(size > 0))

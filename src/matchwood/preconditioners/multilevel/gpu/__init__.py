@@ -86,15 +86,9 @@ def pair(
     """(label of each vertex, number of groups); rows that are left out have that number."""
     n, kind = m.scale.size, indices.dtype
     space = gpu.workspace(
-        "multilevel",
-        coupling=(indices.size, np.uint32),
-        top=(n, np.uint32),
-        choice=(n, kind),
-        mate=(n, kind),
-        root=(n, kind),
-        leads=(n, kind),
-        starts=(n + 1, kind),
-    )
+        "multilevel", coupling=(indices.size, np.uint32), top=(n, np.uint32), starts=(n + 1, kind),
+        **dict.fromkeys(("choice", "mate", "root", "leads"), (n, kind)),
+    )  # fmt: skip
     label = gpu.empty(n, kind, "multilevel")
     names = ("propose", "accept", "find_roots", "name_groups")
     k = SOURCE.kernels("couple", *names, I=kind, W=data.dtype)
