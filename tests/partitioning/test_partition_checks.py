@@ -65,6 +65,17 @@ def test_wrong_descriptions_are_found() -> None:
     object.__setattr__(spoiled(), "_origin", other._origin)
 
 
+def test_excess_is_of_numbers_and_never_wraps() -> None:
+    P = spoiled(weights=np.array([1, 2, 3, 4], np.uint8), limits=np.full(4, 3, np.uint8))
+    assert P.excess == 1
+    records = np.zeros(4, [("a", int), ("b", float)])
+    for changes in ({"weights": records}, {"limits": list("abcd")}, {"weights": [object()] * 4}):
+        with pytest.raises(TypeError, match=r"Partition\.excess: (weights|limits) must hold real"):
+            spoiled(**changes).excess
+    with pytest.raises(ValueError, match="must have 4 elements"):
+        spoiled(weights=np.ones(3, int)).excess
+
+
 def test_quotients_are_checked() -> None:
     P = matchwood.partition(A, 4)
     strange = dataclasses.replace(P, _origin=matchwood.partition(path(64), 4)._origin)

@@ -85,7 +85,11 @@ class Partition:
     @property
     def excess(self) -> Any:
         """Weight above the limits, of all blocks together; 0: balanced."""
-        return np.maximum(np.subtract(self.weights, self.limits), 0).sum().item()
+        weights, limits = (
+            arguments.numbers("Partition.excess", name, getattr(self, name), size=self.k)
+            for name in ("weights", "limits")
+        )
+        return (np.maximum(weights, limits) - limits).sum().item()
 
     def sets(self, names: Sequence[Any] | None = None) -> list[set[Any]]:
         """The vertices of each block.
