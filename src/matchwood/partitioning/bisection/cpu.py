@@ -28,6 +28,8 @@ PATIENT_PART = 32  # ... or one vertex in PATIENT_PART, where that is more
 STALLED = 95  # percent of the vertices; a level that keeps more is the last
 LEVELS = 64  # room for levels
 ROOM = 5  # vertices and entries of all levels are at most ROOM times those of the graph
+SCANS = 8  # of a row for its first edge, then its edges become a heap
+SIGN = np.uint64(1 << 63)
 LOOK = 1023  # moves between two looks whether the team stops: a power of two less one
 
 NOWHERE, LOCKED = -1, -2  # places of vertices that are in no heap: may enter, may not
@@ -74,6 +76,15 @@ class Level(NamedTuple):
     data: Array
     weights: Array
     fixed: Array
+
+
+class Choice(NamedTuple):
+    """What is known of the first edge of each vertex."""
+
+    first: Array  # the neighbour, or -1
+    left: Array  # the size of its heap; before, -1 less the scans that are to come first
+    heap: Array  # the edges of each row, as places in it
+    hash: Array  # of each entry that is in a heap
 
 
 class Scratch(NamedTuple):
@@ -202,16 +213,70 @@ def _first_edge(g: Level, mate: Array, v: Any, limit: Any, seed: Any) -> Any:
 
 
 @device
-def _kept_first_edge(g: Level, mate: Array, first: Array, v: Any, limit: Any, seed: Any) -> Any:
+def _earlier(g: Level, hashes: Array, a: Any, b: Any) -> bool:
+    if g.data[a] != g.data[b]:
+        return g.data[a] > g.data[b]
+    return hashes[a] < hashes[b]
+
+
+@device
+def _sink(g: Level, hashes: Array, heap: Array, begin: Any, size: int, at: int) -> None:
+    """Put the edge at that place of a heap, of places in the row from `begin` on, further down."""
+    edge = begin + heap[at]
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and _earlier(g, hashes, begin + heap[below + 1], begin + heap[below]):
+            below += 1
+        if not _earlier(g, hashes, begin + heap[below], edge):
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = edge - begin
+
+
+@device
+def _sorted_first_edge(g: Level, mate: Array, choice: Choice, v: Any, limit: Any, seed: Any) -> Any:
+    """`_first_edge` by a heap of the edges of v, so that long rows are not scanned too often."""
+    begin, end = g.indptr[v], g.indptr[v + 1]
+    heap, size = choice.heap[begin:end], np.int64(choice.left[v])
+    if size < 0:
+        size = 0
+        for k in range(begin, end):
+            u = np.int64(g.indices[k])
+            if mate[u] < 0 and g.fixed[u] == g.fixed[v] and g.weights[u] + g.weights[v] <= limit:
+                # as signed numbers in the same order
+                choice.hash[k] = np.int64(hash2(min(u, v), max(u, v), seed) ^ SIGN)
+                heap[size] = k - begin
+                size += 1
+        for at in range(size // 2 - 1, -1, -1):
+            _sink(g, choice.hash, heap, begin, size, at)
+    while size > 0 and mate[g.indices[begin + heap[0]]] >= 0:
+        size -= 1
+        heap[0] = heap[size]
+        _sink(g, choice.hash, heap, begin, size, 0)
+    choice.left[v] = size
+    return np.int64(g.indices[begin + heap[0]]) if size > 0 else np.int64(v)
+
+
+@device
+def _kept_first_edge(g: Level, mate: Array, choice: Choice, v: Any, limit: Any, seed: Any) -> Any:
     """`_first_edge`, which stands until that neighbour is no longer free."""
-    if first[v] < 0 or mate[first[v]] >= 0:
-        first[v] = _first_edge(g, mate, v, limit, seed)
-    return np.int64(first[v])
+    first = np.int64(choice.first[v])
+    if first < 0 or mate[first] >= 0:
+        if choice.left[v] < -1:
+            choice.left[v] += 1
+            first = _first_edge(g, mate, v, limit, seed)
+        else:
+            first = _sorted_first_edge(g, mate, choice, v, limit, seed)
+        choice.first[v] = first
+    return first
 
 
 @device
 def _match(
-    team: Any, g: Level, mate: Array, order: Array, first: Array, limit: Any, seed: Any
+    team: Any, g: Level, mate: Array, order: Array, choice: Choice, limit: Any, seed: Any
 ) -> None:
     """mate[v]: the vertex that v is merged with, v itself where there is none.
 
@@ -222,22 +287,22 @@ def _match(
     n = g.weights.size
     _shuffle(order, seed)
     for v in range(n):
-        mate[v] = -1
-        first[v] = -1
+        mate[v] = choice.first[v] = -1
+        choice.left[v] = -1 - SCANS
     for x in range(n):
         if interrupted(team, x):  # those left are alone
             break
         while mate[x] < 0:
-            u, v = np.int64(x), _kept_first_edge(g, mate, first, x, limit, seed)
+            u, v = np.int64(x), _kept_first_edge(g, mate, choice, x, limit, seed)
             if v == x:
                 break
-            w = _kept_first_edge(g, mate, first, v, limit, seed)
+            w = _kept_first_edge(g, mate, choice, v, limit, seed)
             while w != u:
                 u, v = v, w
-                w = _kept_first_edge(g, mate, first, v, limit, seed)
+                w = _kept_first_edge(g, mate, choice, v, limit, seed)
             mate[u] = v
             mate[v] = u
-    waiting = first  # room for one of both
+    waiting = choice.first  # room for one of both
     for v in range(n):
         waiting[v] = -1
     alone = -1  # a vertex without neighbours that waits for another
@@ -550,10 +615,6 @@ def _try(team: Any, batch: Batch, b: int, t: int, memory: Memory, side_out: Arra
     while n > SMALLEST and levels < LEVELS - 1 and not stopping(team):
         g = _level(memory, me, p, e, n)
         used = g.indptr[n]
-        turn = hash2(t, levels, batch.seeds[b])
-        _match(team, g, s.place[:n], s.log[:n], s.heap[0, :n], heaviest, turn)
-        if stopping(team):
-            break
         q = p + n + 1
         if q + n + 1 > rows or e + 2 * used > room:
             break
@@ -561,6 +622,11 @@ def _try(team: Any, batch: Batch, b: int, t: int, memory: Memory, side_out: Arra
             memory.indptr[me, q:], memory.indices[me, e + used :], memory.data[me, e + used :],
             memory.weights[me, q:], memory.fixed[me, q:],
         )  # fmt: skip
+        choice = Choice(s.heap[0, :n], s.heap[1, :n], out.indices, out.data)  # not made yet
+        turn = hash2(t, levels, batch.seeds[b])
+        _match(team, g, s.place[:n], s.log[:n], choice, heaviest, turn)
+        if stopping(team):
+            break
         count = np.int64(_contract(g, s.place[:n], memory.map[me, p : p + n], s.heap[1], out))
         if 100 * count > STALLED * n:
             break
