@@ -29,7 +29,7 @@ STALLED = 95  # percent of the vertices; a level that keeps more is the last
 LEVELS = 64  # room for levels
 ROOM = 5  # vertices and entries of all levels are at most ROOM times those of the graph
 SCANS = 8  # of a row for its first edge, then its edges become a heap
-SIGN = np.uint64(1 << 63)
+SIGN = np.uint64(1 << 63)  # int64(h ^ SIGN) are in the order of h
 LOOK = 1023  # moves between two looks whether the team stops: a power of two less one
 
 NOWHERE, LOCKED = -1, -2  # places of vertices that are in no heap: may enter, may not
@@ -199,24 +199,23 @@ def _shuffle(order: Array, seed: Any) -> None:
 def _first_edge(g: Level, mate: Array, v: Any, limit: Any, seed: Any) -> Any:
     """The free neighbour of v by the heaviest edge (equal: smaller hash) that it may join, or v."""
     best, heaviest, least = np.int64(v), np.int64(-1), np.uint64(0)
-    for k in range(g.indptr[v], g.indptr[v + 1]):
-        u = np.int64(g.indices[k])
+    fixed, rest = g.fixed[v], limit - g.weights[v]
+    for k in range(np.uint64(g.indptr[v]), np.uint64(g.indptr[v + 1])):
         w = g.data[k]
-        if w < heaviest or mate[u] >= 0 or g.fixed[u] != g.fixed[v]:
+        if w < heaviest:
             continue
-        if g.weights[u] + g.weights[v] > limit:
+        u = np.uint64(g.indices[k])
+        if mate[u] >= 0 or g.fixed[u] != fixed or g.weights[u] > rest:
             continue
-        h = hash2(min(u, v), max(u, v), seed)
+        h = hash2(min(np.int64(u), v), max(np.int64(u), v), seed)
         if w > heaviest or h < least:
-            best, heaviest, least = u, w, h
+            best, heaviest, least = np.int64(u), w, h
     return best
 
 
 @device
 def _earlier(g: Level, hashes: Array, a: Any, b: Any) -> bool:
-    if g.data[a] != g.data[b]:
-        return g.data[a] > g.data[b]
-    return hashes[a] < hashes[b]
+    return g.data[a] > g.data[b] or (g.data[a] == g.data[b] and hashes[a] < hashes[b])
 
 
 @device
@@ -246,7 +245,6 @@ def _sorted_first_edge(g: Level, mate: Array, choice: Choice, v: Any, limit: Any
         for k in range(begin, end):
             u = np.int64(g.indices[k])
             if mate[u] < 0 and g.fixed[u] == g.fixed[v] and g.weights[u] + g.weights[v] <= limit:
-                # as signed numbers in the same order
                 choice.hash[k] = np.int64(hash2(min(u, v), max(u, v), seed) ^ SIGN)
                 heap[size] = k - begin
                 size += 1
@@ -361,13 +359,13 @@ def _contract(g: Level, mate: Array, map: Array, slot: Array, out: Level) -> int
                 if x == v:
                     break
                 weight += g.weights[x]
-            for k in range(g.indptr[x], g.indptr[x + 1]):
-                c = map[g.indices[k]]
+            for k in range(np.uint64(g.indptr[x]), np.uint64(g.indptr[x + 1])):
+                c = map[np.uint64(g.indices[k])]
                 if c == own:
                     continue
-                at = slot[c]
+                at = slot[np.uint64(c)]
                 if at < 0:
-                    slot[c] = end - begin
+                    slot[np.uint64(c)] = end - begin
                     out.indices[end] = c
                     out.data[end] = g.data[k]
                     end += 1
@@ -457,8 +455,8 @@ def _count(g: Level, side: Array, s: Scratch) -> Any:
     for v in range(g.weights.size):
         own = side[v]
         inside = outside = np.int64(0)
-        for k in range(g.indptr[v], g.indptr[v + 1]):
-            if side[g.indices[k]] == own:
+        for k in range(np.uint64(g.indptr[v]), np.uint64(g.indptr[v + 1])):
+            if side[np.uint64(g.indices[k])] == own:
                 inside += g.data[k]
             else:
                 outside += g.data[k]
@@ -528,8 +526,8 @@ def _pass(
         s.gain[v] = -s.gain[v]
         s.log[moves] = v
         moves += 1
-        for k in range(g.indptr[v], g.indptr[v + 1]):
-            u = g.indices[k]
+        for k in range(np.uint64(g.indptr[v]), np.uint64(g.indptr[v + 1])):
+            u = np.uint64(g.indices[k])
             more = 2 * g.data[k] if side[u] == own else -2 * g.data[k]
             if s.place[u] == LOCKED:
                 s.gain[u] += more
@@ -549,8 +547,8 @@ def _pass(
         own = side[v]
         side[v] = 1 - own
         s.gain[v] = -s.gain[v]
-        for k in range(g.indptr[v], g.indptr[v + 1]):
-            u = g.indices[k]
+        for k in range(np.uint64(g.indptr[v]), np.uint64(g.indptr[v + 1])):
+            u = np.uint64(g.indices[k])
             s.gain[u] += 2 * g.data[k] if side[u] == own else -2 * g.data[k]
     better = best_excess < first_excess or best_cut < first_cut
     return best_excess, best_cut, better
