@@ -588,18 +588,13 @@ def _copy_in(batch: Batch, b: int, memory: Memory, me: int) -> int:
 
 
 @device
-def _scratch(memory: Memory, me: int) -> Scratch:
-    return Scratch(
-        memory.gain[me], memory.whole[me], memory.hash[me], memory.place[me], memory.log[me],
-        memory.heap[me],
-    )  # fmt: skip
-
-
-@device
 def _try(team: Any, batch: Batch, b: int, t: int, memory: Memory, side_out: Array) -> Any:
     """One try: coarser and coarser, regions, and back; the excess and the cut."""
     me = team.me
-    s = _scratch(memory, me)
+    s = Scratch(
+        memory.gain[me], memory.whole[me], memory.hash[me], memory.place[me], memory.log[me],
+        memory.heap[me],
+    )  # fmt: skip
     l0, l1, target = batch.limits[b, 0], batch.limits[b, 1], batch.targets[b]
     seed = hash2(t, 0, batch.seeds[b])
     n = _copy_in(batch, b, memory, me)
@@ -672,9 +667,7 @@ def _bisect(team: Any, batch: Batch, memory: Memory, sides: Array, scores: Array
         b, t = task // tries, task % tries
         begin, end = batch.begins[b], batch.begins[b + 1]
         if end > begin:
-            excess, cut = _try(team, batch, b, t, memory, sides[t, begin:end])
-            scores[b, t, 0] = excess
-            scores[b, t, 1] = cut
+            scores[b, t, 0], scores[b, t, 1] = _try(team, batch, b, t, memory, sides[t, begin:end])
         task = next_chunk(team, tries * batch.targets.size, 1)
 
 
@@ -687,8 +680,7 @@ def bisect(batch: Batch, tries: int, threads: int | None = None) -> tuple[Array,
     sides = np.zeros((tries, batch.weights.size), np.uint8)
     scores = np.zeros((lengths.size, tries, 2), np.int64)
     work = tries * (int(ends[-1]) + batch.weights.size) * 20
-    team = crew(threads, work=work)
-    members = min(team.size, max(tries * lengths.size, 1))
+    members = min(crew(threads, work=work).size, max(tries * lengths.size, 1))
     team = crew(members, work=work)
     rows, room = ROOM * n + 2 * LEVELS, ROOM * entries + 1
 
